@@ -1,0 +1,3 @@
+"""A standalone AppWrapper dispatcher for Kubernetes."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,82 @@
+"""Which kinds the cluster serves, and which of them may be wrapped: a read-only view."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """How the API server serves a kind: the pieces of an ObjectRef that do not depend on a name."""
+
+    group: str
+    version: str
+    resource: str
+    kind: str
+    namespaced: bool = True
+
+
+class Catalog(Protocol):
+    """What parsing has to know of the cluster."""
+
+    def find(self, group: str, version: str, kind: str) -> Resource | None:
+        """The served kind, None if it is not installed."""
+
+    def wrapped(self, group: str, resource: str) -> bool:
+        """Whether ``wrappedResources`` lists the plural name."""
+
+
+@dataclass(frozen=True, slots=True)
+class StaticCatalog:
+    """A catalog out of memory: what discovery found, or a fixed list."""
+
+    installed: Mapping[tuple[str, str, str], Resource]
+    allowed: frozenset[tuple[str, str]] = field(default_factory=frozenset)
+
+    @classmethod
+    def of(
+        cls, resources: Iterable[Resource], allowed: Iterable[tuple[str, str]]
+    ) -> "StaticCatalog":
+        """Index served kinds; ``allowed`` holds pairs of (group, plural)."""
+        served = {(one.group, one.version, one.kind): one for one in resources}
+        return cls(served, frozenset(allowed))
+
+    def find(self, group: str, version: str, kind: str) -> Resource | None:
+        """The served kind, None if it is not installed."""
+        return self.installed.get((group, version, kind))
+
+    def wrapped(self, group: str, resource: str) -> bool:
+        """Whether the plural name may be wrapped."""
+        return (group, resource) in self.allowed
+
+
+def _served(group: str, version: str, *kinds: str, namespaced: bool = True) -> list[Resource]:
+    """Kinds written as ``plural/Kind``."""
+    pairs = (pair.split("/") for pair in kinds)
+    return [Resource(group, version, plural, kind, namespaced) for plural, kind in pairs]
+
+
+WELL_KNOWN: tuple[Resource, ...] = (
+    *_served("", "v1", "pods/Pod", "services/Service", "configmaps/ConfigMap", "secrets/Secret"),
+    *_served("", "v1", "persistentvolumeclaims/PersistentVolumeClaim"),
+    *_served("", "v1", "serviceaccounts/ServiceAccount", "podtemplates/PodTemplate"),
+    *_served("", "v1", "replicationcontrollers/ReplicationController"),
+    *_served("", "v1", "namespaces/Namespace", "nodes/Node", namespaced=False),
+    *_served("apps", "v1", "deployments/Deployment", "replicasets/ReplicaSet"),
+    *_served("apps", "v1", "statefulsets/StatefulSet", "daemonsets/DaemonSet"),
+    *_served("batch", "v1", "jobs/Job", "cronjobs/CronJob"),
+    *_served("networking.k8s.io", "v1", "ingresses/Ingress", "networkpolicies/NetworkPolicy"),
+    *_served("ray.io", "v1", "rayclusters/RayCluster", "rayjobs/RayJob", "rayservices/RayService"),
+    *_served("kubeflow.org", "v1", "pytorchjobs/PyTorchJob", "tfjobs/TFJob", "mpijobs/MPIJob"),
+    *_served("kubeflow.org", "v1", "xgboostjobs/XGBoostJob", "paddlejobs/PaddleJob"),
+    *_served("kubeflow.org", "v1", "jaxjobs/JAXJob", "notebooks/Notebook"),
+    *_served("kubeflow.org", "v2beta1", "mpijobs/MPIJob"),
+    *_served("trainer.kubeflow.org", "v1alpha1", "trainjobs/TrainJob"),
+    *_served("jobset.x-k8s.io", "v1alpha2", "jobsets/JobSet"),
+    *_served("leaderworkerset.x-k8s.io", "v1", "leaderworkersets/LeaderWorkerSet"),
+    *_served("scheduling.x-k8s.io", "v1alpha1", "podgroups/PodGroup"),
+    *_served("scheduling.sigs.k8s.io", "v1alpha1", "podgroups/PodGroup"),
+    *_served("sparkoperator.k8s.io", "v1beta2", "sparkapplications/SparkApplication"),
+    *_served("serving.kserve.io", "v1beta1", "inferenceservices/InferenceService"),
+)
+"""Kinds that the command line and the simulator know without asking a cluster."""

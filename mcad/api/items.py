@@ -1,0 +1,267 @@
+"""Reading one wrapped object: where it will live, what it needs, and what is wrong with it."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from mcad.api import labels
+from mcad.api.catalog import Catalog, Resource
+from mcad.api.models import PodSetInfo
+from mcad.api.parts import Fault, describe, join, shorten
+from mcad.api.podcheck import check_quantities
+from mcad.api.podsetinfos import merge_infos
+from mcad.api.podsets import (
+    DeclaredPods,
+    DeclaredSet,
+    Demand,
+    declared_demand,
+    declared_sets,
+    infer,
+    inferred_demand,
+)
+from mcad.api.templates import find_templates, set_path
+from mcad.api.wire import Json, Map, as_map, as_text
+from mcad.core.model import Item, ObjectRef, PodSet, Problem, ProblemKind
+
+MAX_NAME = 253
+MAX_GENERATED_NAME = 63
+
+_DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_DNS_SUBDOMAIN = re.compile(rf"{_DNS_LABEL}(\.{_DNS_LABEL})*")
+_API_VERSION = re.compile(r"(?:([^/\s]+)/)?([^/\s]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One element of GenericItems or components, in words that suit both.
+
+    ``base`` is its field path and ``key`` that of the template in it.
+    """
+
+    base: str
+    key: str
+    template: Json
+    pods: tuple[DeclaredPods, ...] = ()
+    sets: tuple[DeclaredSet, ...] = ()
+    infos: tuple[PodSetInfo, ...] = ()
+    completion: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The AppWrapper that the item belongs to."""
+
+    uid: str
+    namespace: str
+    name: str
+
+
+@dataclass(slots=True)
+class ReadItem:
+    """What came of one entry; ``item`` is None if it cannot even be named."""
+
+    item: Item | None = None
+    manifest: bytes = b""
+    sets: tuple[PodSet, ...] = ()
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def refuse(self, where: str, message: str, kind: ProblemKind = ProblemKind.INVALID) -> None:
+        """Note a problem."""
+        self.problems.append(Problem(kind, where, message))
+
+
+def read_item(entry: Entry, index: int, owner: Owner, catalog: Catalog) -> ReadItem:
+    """Item number ``index``."""
+    read = ReadItem()
+    where = f"{entry.base}.{entry.key}"
+    template = entry.template
+    if not isinstance(template, dict):
+        what = "is required" if template is None else f"must be a map, not {describe(template)}"
+        read.refuse(where, f"{what}: put the object to create here.")
+        return read
+    served = _find_kind(template, where, catalog, read)
+    meta = template.get("metadata")
+    if meta is not None and not isinstance(meta, dict):
+        read.refuse(f"{where}.metadata", f"must be a map, not {describe(meta)}.")
+    name = _name(as_map(meta), index, owner, where, read)
+    for fault in _check_metadata(as_map(meta), owner):
+        read.refuse(f"{where}.metadata.{fault.path}", fault.message)
+    if served is None:
+        return read
+    demand, merged = _demand(entry, template, served, index)
+    for fault in demand.faults:
+        read.refuse(_locate(entry, fault.path), fault.message)
+    for fault in _check_labels(merged, index, owner):
+        read.refuse(f"{where}.{fault.path}", fault.message)
+    read.warnings = [f"{entry.base}: {warning}" for warning in demand.warnings]
+    if name:
+        ref = ObjectRef(
+            served.group, served.version, served.resource, served.kind, owner.namespace, name
+        )
+        read.item = Item(ref, completion=entry.completion, guessed=demand.guessed)
+        read.sets = demand.sets
+        read.manifest = _to_bytes(merged, where, read)
+    return read
+
+
+def _find_kind(template: Map, where: str, catalog: Catalog, read: ReadItem) -> Resource | None:
+    """The served kind of the template, with every reason why it may not be wrapped."""
+    version = _API_VERSION.fullmatch(as_text(template.get("apiVersion")))
+    kind = as_text(template.get("kind"))
+    if version is None:
+        given = describe(template.get("apiVersion"))
+        read.refuse(f"{where}.apiVersion", f"must be like v1 or apps/v1, not {given}.")
+    if not kind:
+        read.refuse(f"{where}.kind", "is required: name the kind of the object.")
+    if version is None or not kind:
+        return None
+    group = version[1] or ""
+    if group == labels.GROUP and kind == labels.KIND:
+        read.refuse(f"{where}.kind", "an AppWrapper cannot wrap another one; wrap its items.")
+        return None
+    served = catalog.find(group, version[2], kind)
+    if served is None:
+        message = f"{version[0]} {kind} is not installed in the cluster; install its CRD, or "
+        message += "correct apiVersion and kind."
+        read.refuse(f"{where}.kind", shorten(message, 400), ProblemKind.NOT_INSTALLED)
+    elif not served.namespaced:
+        read.refuse(f"{where}.kind", f"{kind} is cluster-scoped; only namespaced kinds are wrapped.")
+    elif not catalog.wrapped(group, served.resource):
+        plural = f"{served.resource}.{group}" if group else served.resource
+        message = f"{plural} may not be wrapped; an administrator can add it to wrappedResources."
+        read.refuse(f"{where}.kind", message, ProblemKind.NOT_WRAPPED)
+    return served
+
+
+def _name(meta: Map, index: int, owner: Owner, where: str, read: ReadItem) -> str:
+    """The name of the object, "" if it has none that can be used."""
+    name, prefix = meta.get("name"), meta.get("generateName")
+    if name in (None, "") and isinstance(prefix, str) and prefix:
+        # The same name after a restart, so that a repeated POST finds what the first one made (P2).
+        digest = labels.short_hash(f"{owner.uid}/{index}")
+        name, key = prefix[: MAX_GENERATED_NAME - len(digest)] + digest, "generateName"
+    else:
+        key = "name"
+    if name in (None, ""):
+        read.refuse(f"{where}.metadata.name", "is required: give the object a name.")
+    elif not isinstance(name, str):
+        message = f"must be a text, not {describe(name)}; quote it."
+        read.refuse(f"{where}.metadata.name", message)
+    elif len(name) > MAX_NAME:
+        message = f"has {len(name)} characters; {MAX_NAME} are allowed."
+        read.refuse(f"{where}.metadata.{key}", message)
+    elif not _DNS_SUBDOMAIN.fullmatch(name):
+        message = f"{shorten(name)!r} is not a DNS name: use lower case letters, digits, '-' and '.'."
+        read.refuse(f"{where}.metadata.{key}", message)
+    else:
+        return name
+    return ""
+
+
+def _check_metadata(meta: Map, owner: Owner) -> Iterator[Fault]:
+    namespace = meta.get("namespace")
+    if namespace not in (None, "", owner.namespace):
+        message = f"must be absent or {owner.namespace!r}: items live beside their AppWrapper."
+        yield Fault("namespace", message)
+    if meta.get("ownerReferences"):
+        yield Fault("ownerReferences", "must be absent: the AppWrapper owns the object.")
+    if meta.get("finalizers"):
+        yield Fault("finalizers", "must be absent: they would keep a taken-back object alive.")
+    yield from _string_maps(meta)
+
+
+def _string_maps(meta: Map) -> Iterator[Fault]:
+    for key in ("labels", "annotations"):
+        values = meta.get(key)
+        if values is None:
+            continue
+        if not isinstance(values, dict):
+            yield Fault(key, f"must be a map, not {describe(values)}.")
+            continue
+        for name, value in values.items():
+            if not isinstance(value, str):
+                yield Fault(f"{key}.{name}", f"must be a text, not {describe(value)}; quote it.")
+
+
+def _check_labels(template: Map, index: int, owner: Owner) -> Iterator[Fault]:
+    """Labels of ours that a manifest may not set, on the object and in its pod templates."""
+    spots = [("", template), *((spot.path, spot.template) for spot in find_templates(template))]
+    allowed = {labels.APPWRAPPER: labels.label_value(owner.name), labels.ITEM: str(index)}
+    for path, holder in dict(spots).items():
+        meta = holder.get("metadata")
+        where = join(path, "metadata")
+        if path and meta is not None and not isinstance(meta, dict):
+            yield Fault(where, f"must be a map, not {describe(meta)}.")
+        if path:
+            for fault in _string_maps(as_map(meta)):
+                yield Fault(f"{where}.{fault.path}", fault.message)
+        given = labels.labels_of(holder)
+        for key in labels.OURS:
+            if key in given and given[key] != allowed.get(key):
+                yield Fault(f"{where}.labels.{key}", "is set by the dispatcher; remove it.")
+
+
+def _demand(entry: Entry, template: Map, served: Resource, index: int) -> tuple[Demand, Map]:
+    """The demand, and the template with podSetInfos merged in."""
+    inference = infer(template, served.group, served.kind)
+    faults: list[Fault] = []
+    if entry.infos:
+        paths = [one.path for one in entry.sets] or [
+            set_path(found.path) for found in inference.found if not found.implied
+        ]
+        template, faults = merge_infos(template, paths, entry.infos)
+        inference = infer(template, served.group, served.kind)
+    if entry.pods:
+        demand = declared_demand(template, inference, entry.pods, index)
+        faults += _check_declared(entry.pods)
+    elif entry.sets:
+        demand = declared_sets(template, inference, entry.sets, index)
+    else:
+        demand = inferred_demand(template, inference, index)
+        faults += [Fault(set_path(fault.path), fault.message) for fault in demand.faults]
+        demand = Demand(demand.sets, demand.guessed)
+    return (
+        Demand(demand.sets, demand.guessed, (*faults, *demand.faults), demand.warnings),
+        template,
+    )
+
+
+def _check_declared(pods: Sequence[DeclaredPods]) -> Iterator[Fault]:
+    for i, entry in enumerate(pods):
+        where = f"custompodresources[{i}]"
+        yield from check_quantities(dict(entry.requests), f"{where}.requests")
+        yield from check_quantities(dict(entry.limits), f"{where}.limits")
+
+
+def _locate(entry: Entry, path: str) -> str:
+    """The full field path of a fault: in the template, which paths call ``template``, or beside."""
+    head, _, rest = path.partition(".")
+    return join(f"{entry.base}.{entry.key}", rest) if head == "template" else f"{entry.base}.{path}"
+
+
+def _to_bytes(template: Map, where: str, read: ReadItem) -> bytes:
+    """The manifest as compact JSON with sorted keys: one form to keep and to hash."""
+    try:
+        return json.dumps(template, separators=(",", ":"), sort_keys=True).encode()
+    except (TypeError, ValueError):  # only from a file: dates, binary data, keys of mixed types
+        read.refuse(where, "holds a value that JSON cannot express; quote dates and the like.")
+        return b""
+
+
+def completion_words(text: str | None) -> tuple[str, ...]:
+    """``Complete, Failed`` as the core compares it."""
+    words = (word.strip().lower() for word in (text or "").split(","))
+    return tuple(dict.fromkeys(word for word in words if word))
+
+
+def duplicates(items: Sequence[tuple[str, Item]]) -> Iterator[Problem]:
+    """Two items that would be the same object."""
+    first: dict[tuple[str, str, str], str] = {}
+    for where, item in items:
+        key = (item.ref.group, item.ref.kind, item.ref.name)
+        if key in first:
+            message = f"{item.ref.kind} {item.ref.name!r} is wrapped twice, first in {first[key]}."
+            yield Problem(ProblemKind.INVALID, where, message)
+        first.setdefault(key, where)

@@ -1,0 +1,85 @@
+"""Every label key that the dispatcher reads or writes, and the values it gives them."""
+
+import hashlib
+import re
+
+from mcad.api.wire import Json, as_map, as_text
+from mcad.core.model import Dialect, Workload
+
+GROUP = "workload.codeflare.dev"
+KIND = "AppWrapper"
+
+APPWRAPPER = f"{GROUP}/appwrapper"
+APPWRAPPER_UID = f"{GROUP}/appwrapper-uid"
+ATTEMPT = f"{GROUP}/attempt"
+ITEM = f"{GROUP}/item"
+PODSET = f"{GROUP}/podset"
+OURS = (APPWRAPPER, APPWRAPPER_UID, ATTEMPT, ITEM, PODSET)
+"""Set on what we create; a manifest that gives one of them another value is refused."""
+
+LEGACY_APPWRAPPER = "appwrapper.mcad.ibm.com"
+LEGACY_RESOURCE = "resourceName"
+"""MCAD's labels, kept for whoever selects by them; nothing of ours reads them."""
+
+CONTROLLERS = frozenset({"workload.codeflare.dev/appwrapper-controller"})
+"""Values of ``spec.managedBy`` that mean us."""
+
+MAX_VALUE = 63
+_DIGEST = 10
+_NUMBER = re.compile(r"\d{1,9}", re.ASCII)
+
+
+def short_hash(text: str) -> str:
+    """Ten hexadecimal digits that stand for a text in a name or a label."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
+
+
+def label_value(name: str) -> str:
+    """A name as a label value: longer ones are cut and end in a hash, so they stay distinct."""
+    if len(name) <= MAX_VALUE:
+        return name
+    head = name[: MAX_VALUE - _DIGEST - 1].rstrip("-_.")
+    return f"{head}-{short_hash(name)}"
+
+
+def item_labels(workload: Workload, item: int, attempt: int) -> dict[str, str]:
+    """The labels of item number ``item``, which its pods carry too."""
+    return {
+        APPWRAPPER: label_value(workload.name),
+        APPWRAPPER_UID: workload.uid,
+        ATTEMPT: str(attempt),
+        ITEM: str(item),
+    }
+
+
+def legacy_labels(workload: Workload, item: int) -> dict[str, str]:
+    """MCAD's labels of item number ``item``; the later dialect never had them."""
+    if workload.dialect is not Dialect.V1BETA1:
+        return {}
+    return {
+        LEGACY_APPWRAPPER: label_value(workload.name),
+        LEGACY_RESOURCE: label_value(workload.items[item].ref.name),
+    }
+
+
+def podset_value(item: int, index: int) -> str:
+    """The value of the podset label: ``<item>.<index>``."""
+    return f"{item}.{index}"
+
+
+def parse_number(value: Json, default: int) -> int:
+    """A label value that should be a small whole number."""
+    text = as_text(value)
+    return int(text) if _NUMBER.fullmatch(text) else default
+
+
+def parse_podset(value: Json) -> tuple[int, int]:
+    """(item, index) of a podset label; (-1, -1) if it is not one of ours."""
+    item, dot, index = as_text(value).partition(".")
+    pair = parse_number(item, -1), parse_number(index, -1)
+    return pair if dot and min(pair) >= 0 else (-1, -1)
+
+
+def labels_of(obj: Json) -> dict[str, Json]:
+    """``metadata.labels`` of any object."""
+    return as_map(as_map(as_map(obj).get("metadata")).get("labels"))

@@ -1,0 +1,108 @@
+"""Pieces of a manifest together with the place where they were found."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from mcad.api.wire import Json, Map, as_list, as_map
+
+MAX_COUNT = 1_000_000
+"""More pods than any cluster can hold: a count above this is a slip of the keyboard."""
+
+
+class Fault(NamedTuple):
+    """What is wrong at one place; ``path`` is relative to the manifest."""
+
+    path: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One map of a manifest. Reading a count notes in ``faults`` what is malformed."""
+
+    value: Map
+    path: str
+    faults: list[Fault]
+
+    def at(self, key: str) -> "Part":
+        """The map under a key, an empty one if there is none."""
+        return Part(as_map(self.value.get(key)), join(self.path, key), self.faults)
+
+    def deep(self, path: str) -> "Part":
+        """The map at the end of a dotted path; "" is this part."""
+        part = self
+        for key in path.split(".") if path else ():
+            part = part.at(key)
+        return part
+
+    def count(self, key: str, default: int) -> int:
+        """A number of pods or the like; the default if it is absent or malformed."""
+        value = self.value.get(key)
+        if value is None:
+            return default
+        if message := count_fault(value):
+            self.faults.append(Fault(join(self.path, key), message))
+            return default
+        return int(value)
+
+    def elements(self, pattern: str) -> Iterator["Part"]:
+        """The maps at a dotted path whose last key may end in ``[]`` (each element of a list)
+        or ``{}`` (each value of a map, in the order of the keys)."""
+        head, _, last = pattern.rpartition(".")
+        if not last.endswith(("[]", "{}")):
+            yield self.deep(pattern)
+            return
+        owner, key = self.deep(head), last[:-2]
+        children: Json = owner.value.get(key)
+        if last.endswith("[]"):
+            named = ((f"[{i}]", value) for i, value in enumerate(as_list(children)))
+        else:
+            named = ((f".{name}", value) for name, value in sorted(as_map(children).items()))
+        for suffix, value in named:
+            yield Part(as_map(value), join(owner.path, key) + suffix, self.faults)
+
+    @property
+    def name(self) -> str:
+        """The last word of the path."""
+        return self.path.rpartition(".")[2]
+
+
+def join(path: str, key: str) -> str:
+    """``spec`` + ``template`` is ``spec.template``."""
+    return f"{path}.{key}" if path else key
+
+
+def count_fault(value: Json) -> str:
+    """Why a value is no number of pods, "" if it is one."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return f"must be a whole number, not {describe(value)}."
+    if value < 0:
+        return f"must not be negative, but is {describe(value)}."
+    if value > MAX_COUNT:
+        return f"is {describe(value)}; more than {MAX_COUNT} is surely not meant."
+    return ""
+
+
+def describe(value: Json) -> str:
+    """A value in a message: its type, and itself if it is short."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case dict():
+            return "a map"
+        case list():
+            return "a list"
+        case str():
+            return f"the text {shorten(value)!r}"
+        case int() if abs(value) >= 2**64:
+            return "a very large number"
+        case _:
+            return str(value)
+
+
+def shorten(text: str, limit: int = 64) -> str:
+    """A text that fits into a message."""
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."

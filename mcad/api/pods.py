@@ -1,0 +1,67 @@
+"""Live pods and nodes as the core sees them.
+
+Both functions run over every object of the cluster at start and on every change of one: plain
+dictionary reads, no models, and no exception whatever the object looks like.
+"""
+
+from mcad.api import labels
+from mcad.api.podspec import amounts, effective_request, to_resources
+from mcad.api.wire import Map, as_list, as_map, as_text
+from mcad.core.model import Node, Pod, PodPhase, Taint
+
+_PHASES = {phase.value: phase for phase in PodPhase}
+
+
+def read_pod(obj: Map, workload_uid: str = "") -> Pod:
+    """A live pod. ``workload_uid`` is the AppWrapper at the end of its owner chain (C3).
+
+    A quantity that cannot be read counts as 0: the API server admits none, so this is no way to
+    hide what a pod uses.
+    """
+    meta, spec, status = (as_map(obj.get(key)) for key in ("metadata", "spec", "status"))
+    tags = as_map(meta.get("labels"))
+    item, index = labels.parse_podset(tags[labels.PODSET]) if labels.PODSET in tags else (-1, -1)
+    return Pod(
+        uid=as_text(meta.get("uid")),
+        namespace=as_text(meta.get("namespace")),
+        name=as_text(meta.get("name")),
+        node=as_text(spec.get("nodeName")),
+        phase=_phase(status),
+        request=effective_request(spec, status),
+        terminating="deletionTimestamp" in meta,
+        workload=workload_uid,
+        item=item,
+        index=index,
+        attempt=labels.parse_number(tags.get(labels.ATTEMPT), 0),
+    )
+
+
+def _phase(status: Map) -> PodPhase:
+    """No phase at all is that of a pod which nobody has looked at yet."""
+    return _PHASES.get(as_text(status.get("phase") or "Pending"), PodPhase.UNKNOWN)
+
+
+def read_node(obj: Map) -> Node:
+    """A live node."""
+    meta, spec, status = (as_map(obj.get(key)) for key in ("metadata", "spec", "status"))
+    tags = as_map(meta.get("labels"))
+    return Node(
+        name=as_text(meta.get("name")),
+        allocatable=to_resources(amounts(status.get("allocatable"))),
+        ready=_is_ready(status),
+        unschedulable=spec.get("unschedulable") is True,
+        taints=tuple(
+            Taint(as_text(one.get("key")), as_text(one.get("value")), as_text(one.get("effect")))
+            for one in as_list(spec.get("taints"))
+            if isinstance(one, dict)
+        ),
+        labels=tuple(sorted((key, value) for key, value in tags.items() if type(value) is str)),
+    )
+
+
+def _is_ready(status: Map) -> bool:
+    return any(
+        one.get("type") == "Ready" and one.get("status") == "True"
+        for one in as_list(status.get("conditions"))
+        if isinstance(one, dict)
+    )

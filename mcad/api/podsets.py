@@ -1,0 +1,264 @@
+"""The demand of one wrapped object: its pod sets, inferred by kind or as the user declares them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mcad.api.kinds import KINDS, Family, kubeflow_rank
+from mcad.api.parts import Fault, Part, join
+from mcad.api.podcheck import check_template
+from mcad.api.podspec import (
+    Amounts,
+    Placement,
+    amounts,
+    effective_request,
+    placement,
+    to_resources,
+)
+from mcad.api.templates import PathError, find_templates, follow, set_path
+from mcad.api.wire import Json, Map, as_list, as_map, dig
+from mcad.core.model import PodSet, Resources
+from mcad.core.quantity import format_amount
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Pods of one shape that follow from a manifest.
+
+    ``template`` is complete with what the operator adds; ``path`` is where it sits in the manifest,
+    relative to it. ``implied`` pods have no place there.
+    """
+
+    path: str
+    template: Map
+    replicas: int
+    per_node: bool = False
+    implied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """The pod sets of one item, and what there is to say about them."""
+
+    sets: tuple[PodSet, ...]
+    guessed: bool = False
+    faults: tuple[Fault, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """What follows from the manifest alone. ``known`` tells the table from the walk."""
+
+    found: tuple[Found, ...]
+    faults: tuple[Fault, ...]
+    known: bool
+    guessed: bool
+
+
+def infer(obj: Map, group: str, kind: str) -> Inference:
+    """The pods of an object of this kind."""
+    row = KINDS.get((group, kind))
+    faults: list[Fault] = []
+    root = Part(obj, "", faults)
+    if row is None:
+        found = tuple(_by_walking(root))
+        return Inference(found, tuple(faults), known=False, guessed=bool(found))
+    found = tuple(one for family in row.families for one in _by_table(family, root))
+    return Inference(found, tuple(faults), known=True, guessed=row.guessed and bool(found))
+
+
+def _by_table(family: Family, root: Part) -> Iterable[Found]:
+    owner = root.deep(family.owner)
+    for part in family_parts(family, root):
+        template = (
+            family.build(part, owner) if family.build else part.deep(family.template).value
+        )
+        if template:
+            path = join(part.path, family.template) if family.template else part.path
+            yield Found(path, template, family.pods(part), family.per_node, family.implied)
+
+
+def family_parts(family: Family, root: Part) -> Sequence[Part]:
+    """The elements of a family in the order in which pod sets are numbered."""
+    parts = list(root.elements(family.element))
+    return sorted(parts, key=kubeflow_rank) if family.element.endswith("{}") else parts
+
+
+def _by_walking(root: Part) -> Iterable[Found]:
+    for spot in find_templates(root.value):
+        owner = Part(spot.owner or {}, spot.path.rpartition(".")[0], root.faults)
+        yield Found(spot.path, spot.template, owner.count("replicas", 1))
+
+
+def inferred_demand(obj: Map, inference: Inference, item: int) -> Demand:
+    """The demand where the user declares none."""
+    faults = list(inference.faults)
+    for found in inference.found:
+        faults += check_template(found.template, found.path)
+    sets = _to_sets(obj, inference, item)
+    return Demand(sets, guessed=inference.guessed, faults=tuple(faults))
+
+
+def _to_sets(obj: Map, inference: Inference, item: int) -> tuple[PodSet, ...]:
+    volumes = bool(as_list(dig(obj, "spec", "volumeClaimTemplates")))
+    return tuple(
+        _pod_set(
+            found, item, index, counts_pods=not inference.known, claims_volumes=volumes
+        )
+        for index, found in enumerate(inference.found)
+    )
+
+
+def _pod_set(
+    found: Found, item: int, index: int, *, counts_pods: bool, claims_volumes: bool = False
+) -> PodSet:
+    place = placement(found.template)
+    names = place.unmodelled
+    if claims_volumes and "volumes" not in names:
+        names = (*names, "volumes")
+    return PodSet(
+        item=item,
+        index=index,
+        path=set_path(found.path),
+        replicas=found.replicas,
+        request=effective_request(as_map(found.template.get("spec"))),
+        constraint=place.constraint,
+        cap=place.cap,
+        per_node=found.per_node,
+        counts_pods=counts_pods,
+        unmodelled=names,
+    )
+
+
+# v1beta1: custompodresources
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredPods:
+    """One entry of ``custompodresources``."""
+
+    replicas: int
+    requests: Mapping[str, Json]
+    limits: Mapping[str, Json]
+
+
+def declared_demand(
+    obj: Map, inference: Inference, declared: Sequence[DeclaredPods], item: int
+) -> Demand:
+    """The demand that ``custompodresources`` states; the template only says where pods may go."""
+    inferred = _to_sets(obj, inference, item)
+    places = _places(declared, inferred)
+    sets = tuple(
+        PodSet(
+            item=item,
+            index=index,
+            path="",
+            replicas=entry.replicas,
+            request=_declared_request(entry),
+            constraint=place.constraint,
+            cap=place.cap,
+            counts_pods=True,
+            unmodelled=place.unmodelled,
+        )
+        for index, (entry, place) in enumerate(zip(declared, places, strict=True))
+    )
+    return Demand(sets, warnings=tuple(_difference(sets, inferred)))
+
+
+def _declared_request(entry: DeclaredPods) -> Resources:
+    """A limit stands in for a request that is absent or 0, as in MCAD."""
+    requests = {name: value for name, value in amounts(dict(entry.requests)).items() if value}
+    return to_resources(amounts(dict(entry.limits)) | requests | {"pods": 1})
+
+
+def _places(declared: Sequence[DeclaredPods], inferred: Sequence[PodSet]) -> list[Placement]:
+    """Where declared pods may go: as the template at the same place, if the counts say that it is
+    the same; else as all templates agree; else anywhere."""
+    if [entry.replicas for entry in declared] == [one.replicas for one in inferred]:
+        return [Placement(one.constraint, one.cap, one.unmodelled) for one in inferred]
+    names = tuple(dict.fromkeys(name for one in inferred for name in one.unmodelled))
+    common = {(one.constraint, one.cap) for one in inferred}
+    if len(common) == 1:
+        constraint, cap = common.pop()
+        return [Placement(constraint, cap, names)] * len(declared)
+    return [Placement(unmodelled=names)] * len(declared)
+
+
+def _difference(declared: Sequence[PodSet], inferred: Sequence[PodSet]) -> Iterable[str]:
+    """One sentence if the declaration and the template disagree; the declaration counts."""
+    if not inferred or any(one.per_node for one in inferred):
+        return
+    said, seen = _sum(declared), _sum(inferred)
+    if said != seen:
+        yield (
+            f"custompodresources declares {_words(said)}, the template asks for {_words(seen)}; "
+            "the declaration counts."
+        )
+
+
+def _sum(sets: Sequence[PodSet]) -> Resources:
+    total: Amounts = {}
+    for one in sets:
+        for name, value in one.request:
+            total[name] = total.get(name, 0) + value * one.replicas
+    return tuple(sorted(total.items()))
+
+
+def _words(resources: Resources) -> str:
+    return ", ".join(f"{name} {format_amount(name, value)}" for name, value in resources) or "none"
+
+
+# v1beta2: podSets
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredSet:
+    """One entry of ``podSets``."""
+
+    path: str
+    replicas: int
+
+
+def declared_sets(
+    obj: Map, inference: Inference, declared: Sequence[DeclaredSet], item: int
+) -> Demand:
+    """The demand that ``podSets`` states: its counts, with the shapes found at its paths.
+
+    The paths of faults are relative to the component here, not to the template.
+    """
+    by_path = {set_path(one.path): one for one in inference.found}
+    sets: list[PodSet] = []
+    faults: list[Fault] = []
+    for index, entry in enumerate(declared):
+        where = f"podSets[{index}].path"
+        if any(entry.path == one.path for one in declared[:index]):
+            faults.append(Fault(where, "is given twice; each pod set needs a path of its own."))
+        try:
+            template = follow(entry.path, obj)
+        except PathError as error:
+            faults.append(Fault(where, f"{entry.path!r}: {error}"))
+            continue
+        known = by_path.get(entry.path)
+        faults += check_template(template, entry.path)
+        found = known or Found("", template, entry.replicas)
+        made = _pod_set(found, item, index, counts_pods=known is None or not inference.known)
+        sets.append(replace(made, path=entry.path, replicas=entry.replicas))
+    warnings = tuple(_disagreement(declared, inference))
+    return Demand(tuple(sets), faults=tuple(faults), warnings=warnings)
+
+
+def _disagreement(declared: Sequence[DeclaredSet], inference: Inference) -> Iterable[str]:
+    """One sentence if the declared counts are not those of the template."""
+    if not inference.known:
+        return
+    said = {one.path: one.replicas for one in declared}
+    seen = {set_path(one.path): one.replicas for one in inference.found if not one.implied}
+    if said != seen:
+        yield (
+            f"podSets declares {_counts(said)}, the template has {_counts(seen)}; "
+            "the declaration counts."
+        )
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} at {path}" for path, number in sorted(counts.items())) or "none"

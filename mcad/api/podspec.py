@@ -1,0 +1,327 @@
+"""What kube-scheduler reads from one pod: its effective request and where it may go (C5).
+
+Tolerant: a malformed part counts as absent, because these functions also run over every live pod.
+What a user must be told about is found by podcheck.py.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from mcad.api.parts import describe
+from mcad.api.wire import Json, Map, as_list, as_map, as_text
+from mcad.core.model import Constraint, Requirement, Resources, Toleration
+from mcad.core.quantity import QuantityError, amount
+
+Amounts = dict[str, int]
+
+HOSTNAME = "kubernetes.io/hostname"
+ANYWHERE = Constraint()
+
+_QUANTITIES = 8192
+_SHAPES = 8192
+
+
+def quantity(resource: str, value: Json) -> int | None:
+    """An amount as the core counts it, None if the value is not a quantity.
+
+    The API server takes JSON numbers too: ``cpu: 0.5`` needs no quotes.
+    """
+    return _quantity(resource, _quantity_text(value))
+
+
+def quantity_fault(resource: str, value: Json) -> str:
+    """Why a value is not a quantity, "" if it is one."""
+    text = _quantity_text(value)
+    if not text:
+        return f'{describe(value)} is not a quantity: write it like "500m", "2" or "4Gi".'
+    try:
+        amount(resource, text)
+    except QuantityError as error:
+        return f"{error}."
+    return ""
+
+
+def _quantity_text(value: Json) -> str:
+    if isinstance(value, str):
+        return value
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return repr(value) if number and abs(value) < 2**64 else ""
+
+
+@lru_cache(_QUANTITIES)
+def _quantity(resource: str, text: str) -> int | None:
+    try:
+        return amount(resource, text)
+    except QuantityError:
+        return None
+
+
+def amounts(quantities: Json) -> Amounts:
+    """A map of quantities as amounts, without the malformed ones."""
+    read = ((name, quantity(name, value)) for name, value in as_map(quantities).items())
+    return {name: value for name, value in read if value is not None}
+
+
+def container_requests(container: Json) -> Amounts:
+    """The requests of one container; a limit stands in where there is no request."""
+    resources = as_map(as_map(container).get("resources"))
+    requests = amounts(resources.get("requests"))
+    limits = resources.get("limits")
+    return amounts(limits) | requests if limits else requests
+
+
+def effective_request(spec: Map, status: Map | None = None) -> Resources:
+    """kube-scheduler's formula, in its order, plus one ``pods`` slot.
+
+    While an init container starts, it runs beside the sidecars before it; afterwards all regular
+    containers run beside all sidecars. With ``status`` what a live pod was given counts as well.
+    """
+    read = _actual_reader(status) if status else container_requests
+    total: Amounts = {}
+    for container in as_list(spec.get("containers")):
+        _add(total, read(container))
+    if inits := as_list(spec.get("initContainers")):
+        _raise(total, _while_initialising(inits, total, read))
+    if level := as_map(spec.get("resources")):
+        _apply_pod_level(total, level, status)
+    if overhead := spec.get("overhead"):
+        _add(total, amounts(overhead))
+    total["pods"] = 1
+    return to_resources(total)
+
+
+def to_resources(total: Amounts) -> Resources:
+    """Amounts as the core holds them; equal ones are one object, as thousands of pods are equal."""
+    return _shared(tuple(sorted((name, value) for name, value in total.items() if value > 0)))
+
+
+@lru_cache(_SHAPES)
+def _shared(resources: Resources) -> Resources:
+    return resources
+
+
+def _while_initialising(
+    inits: list[Json], total: Amounts, read: Callable[[Json], Amounts]
+) -> Amounts:
+    """The peak while starting; sidecars are added to ``total``, as they go on running."""
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for container in inits:
+        if as_map(container).get("restartPolicy") == "Always":
+            use = read(container)
+            _add(total, use)
+            _add(sidecars, use)
+            _raise(peak, sidecars)
+        else:
+            use = container_requests(container)
+            _add(use, sidecars)
+            _raise(peak, use)
+    return peak
+
+
+def _apply_pod_level(total: Amounts, level: Map, status: Map | None) -> None:
+    """Pod-level requests replace the sum; a limit stands in for what no container requests."""
+    requests = amounts(level.get("requests"))
+    if requests and status and isinstance(status.get("resources"), dict):
+        requests = _granted(requests, status, infeasible=_resize_infeasible(status))
+    for name, limit in amounts(level.get("limits")).items():
+        counted = name in total and not name.startswith("hugepages-")
+        requests.setdefault(name, total[name] if counted else limit)
+    total.update(
+        (name, value)
+        for name, value in requests.items()
+        if name in ("cpu", "memory") or name.startswith("hugepages-")
+    )
+
+
+def _actual_reader(status: Map) -> Callable[[Json], Amounts]:
+    """Requests of a live container: the largest of wanted, allocated and actual.
+
+    What is wanted does not count once the node has said that it can never give it.
+    """
+    infeasible = _resize_infeasible(status)
+    reported = {
+        one["name"]: one
+        for key in ("containerStatuses", "initContainerStatuses")
+        for one in as_list(status.get(key))
+        if isinstance(one, dict)
+        and isinstance(one.get("resources"), dict)
+        and isinstance(one.get("name"), str)
+    }
+
+    def read(container: Json) -> Amounts:
+        wanted = container_requests(container)
+        report = reported.get(as_text(as_map(container).get("name")))
+        return wanted if report is None else _granted(wanted, report, infeasible=infeasible)
+
+    return read
+
+
+def _granted(wanted: Amounts, report: Map, *, infeasible: bool) -> Amounts:
+    given = amounts(as_map(report.get("resources")).get("requests"))
+    _raise(given, amounts(report.get("allocatedResources")))
+    if not infeasible:
+        _raise(given, wanted)
+    return given
+
+
+def _resize_infeasible(status: Map) -> bool:
+    return any(
+        one.get("type") == "PodResizePending" and one.get("reason") == "Infeasible"
+        for one in as_list(status.get("conditions"))
+        if isinstance(one, dict)
+    )
+
+
+def _add(total: Amounts, more: Amounts) -> None:
+    for name, value in more.items():
+        total[name] = total.get(name, 0) + value
+
+
+def _raise(total: Amounts, floor: Amounts) -> None:
+    for name, value in floor.items():
+        if value > total.get(name, 0):
+            total[name] = value
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where pods of one template may go, and what of it the fit test does not look at."""
+
+    constraint: Constraint = ANYWHERE
+    cap: int = 0
+    unmodelled: tuple[str, ...] = ()
+
+
+def placement(template: Map) -> Placement:
+    """Read a pod template, or a pod."""
+    spec = as_map(template.get("spec"))
+    affinity = as_map(spec.get("affinity"))
+    labels = as_map(as_map(template.get("metadata")).get("labels"))
+    apart, beyond = _anti_affinity(as_map(affinity.get("podAntiAffinity")), labels)
+    unmodelled = [
+        name
+        for name, present in (
+            ("podAffinity", _required(affinity.get("podAffinity"))),
+            ("podAntiAffinity", beyond),
+            ("topologySpread", _spreads(spec)),
+            ("volumes", _claims_volumes(spec)),
+            ("resourceClaims", spec.get("resourceClaims")),
+        )
+        if present
+    ]
+    return Placement(
+        constraint=Constraint(
+            selector=_pairs(spec.get("nodeSelector")),
+            affinity=_node_affinity(as_map(affinity.get("nodeAffinity"))),
+            tolerations=tuple(map(_toleration, _maps(spec.get("tolerations")))),
+            node_name=as_text(spec.get("nodeName")),
+        ),
+        cap=1 if apart or _uses_host_ports(spec) else 0,
+        unmodelled=tuple(unmodelled),
+    )
+
+
+def _maps(value: Json) -> Iterable[Map]:
+    return (one for one in as_list(value) if isinstance(one, dict))
+
+
+def _pairs(value: Json) -> tuple[tuple[str, str], ...]:
+    """A map of strings, sorted."""
+    return tuple(sorted((key, one) for key, one in as_map(value).items() if isinstance(one, str)))
+
+
+def _required(affinity: Json) -> list[Json]:
+    return as_list(as_map(affinity).get("requiredDuringSchedulingIgnoredDuringExecution"))
+
+
+def _toleration(value: Map) -> Toleration:
+    return Toleration(
+        key=as_text(value.get("key")),
+        operator=as_text(value.get("operator")) or "Equal",
+        value=as_text(value.get("value")),
+        effect=as_text(value.get("effect")),
+    )
+
+
+def _node_affinity(affinity: Map) -> tuple[tuple[Requirement, ...], ...] | None:
+    """The required terms. One without requirements matches no node, so it is left out."""
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if not isinstance(required, dict):
+        return None
+    terms = map(_term, _maps(required.get("nodeSelectorTerms")))
+    return tuple(term for term in terms if term)
+
+
+def _term(value: Map) -> tuple[Requirement, ...]:
+    return tuple(
+        Requirement(
+            key=as_text(one.get("key")),
+            operator=as_text(one.get("operator")),
+            values=tuple(v for v in as_list(one.get("values")) if isinstance(v, str)),
+            field=field == "matchFields",
+        )
+        for field in ("matchExpressions", "matchFields")
+        for one in _maps(value.get(field))
+    )
+
+
+def _anti_affinity(affinity: Map, labels: Map) -> tuple[bool, bool]:
+    """(it keeps its own pods on different nodes, it says something else besides)."""
+    own = [_keeps_itself_apart(as_map(term), labels) for term in _required(affinity)]
+    return any(own), not all(own)
+
+
+def _keeps_itself_apart(term: Map, labels: Map) -> bool:
+    if term.get("topologyKey") != HOSTNAME or "labelSelector" not in term:
+        return False
+    if any(term.get(key) for key in ("namespaces", "namespaceSelector", "mismatchLabelKeys")):
+        return False
+    return _selects(as_map(term["labelSelector"]), labels)
+
+
+def _selects(selector: Map, labels: Map) -> bool:
+    """Whether a label selector matches; an empty one matches everything."""
+    if any(labels.get(key) != value for key, value in as_map(selector.get("matchLabels")).items()):
+        return False
+    return all(_satisfied(one, labels) for one in _maps(selector.get("matchExpressions")))
+
+
+def _satisfied(requirement: Map, labels: Map) -> bool:
+    key, values = as_text(requirement.get("key")), as_list(requirement.get("values"))
+    match requirement.get("operator"):
+        case "In":
+            return key in labels and labels[key] in values
+        case "NotIn":
+            return key not in labels or labels[key] not in values
+        case "Exists":
+            return key in labels
+        case "DoesNotExist":
+            return key not in labels
+        case _:
+            return False
+
+
+def _uses_host_ports(spec: Map) -> bool:
+    """Two pods with the same host port never share a node; host networking makes every port one."""
+    on_host = spec.get("hostNetwork") is True
+    return any(
+        port.get("hostPort") or (on_host and port.get("containerPort"))
+        for key in ("containers", "initContainers")
+        for container in _maps(spec.get(key))
+        for port in _maps(container.get("ports"))
+    )
+
+
+def _spreads(spec: Map) -> bool:
+    return any(
+        one.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule"
+        for one in _maps(spec.get("topologySpreadConstraints"))
+    )
+
+
+def _claims_volumes(spec: Map) -> bool:
+    return any(
+        "persistentVolumeClaim" in one or "ephemeral" in one for one in _maps(spec.get("volumes"))
+    )

@@ -1,0 +1,92 @@
+"""Finding the pod templates of any object, and following the paths that name one.
+
+The walk goes through keys in sorted order, so that equal objects give equal results whatever the
+order in which their keys were written.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from mcad.api.parts import join
+from mcad.api.wire import Json, Map, as_list
+
+MAX_TEMPLATES = 256
+MAX_DEPTH = 32
+"""Bounds of the walk; real manifests stay far below both."""
+
+ROOT = "template"
+"""How the path of a pod set calls the wrapped object itself (v1beta2's grammar, for both)."""
+
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d{1,6})\]", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A pod template, where it is, and the map that holds it (None if a list does)."""
+
+    path: str
+    template: Map
+    owner: Map | None
+
+
+def set_path(path: str) -> str:
+    """The path of a pod set: ``template.spec.template``, or ``template`` for a bare pod."""
+    return join(ROOT, path) if path else ROOT
+
+
+def find_templates(obj: Map) -> list[Spot]:
+    """Every map of the object with ``spec.containers``, outermost only."""
+    return list(islice(_walk(obj, "", None, 0), MAX_TEMPLATES))
+
+
+def _walk(value: Json, path: str, owner: Map | None, depth: int) -> Iterator[Spot]:
+    if depth > MAX_DEPTH:
+        return
+    if isinstance(value, list):
+        for i, element in enumerate(value):
+            yield from _walk(element, f"{path}[{i}]", None, depth + 1)
+    elif isinstance(value, dict):
+        if is_template(value):
+            yield Spot(path, value, owner)
+            return
+        for key in sorted(value, key=str):
+            if isinstance(value[key], dict | list) and not (depth == 0 and key == "status"):
+                yield from _walk(value[key], join(path, key), value, depth + 1)
+
+
+def is_template(value: Map) -> bool:
+    """Whether a map looks like a pod or a pod template."""
+    spec = value.get("spec")
+    return isinstance(spec, dict) and isinstance(spec.get("containers"), list)
+
+
+class PathError(ValueError):
+    """A path that leads nowhere; the message says how far it went."""
+
+
+def follow(path: str, obj: Map) -> Map:
+    """The pod template at a path like ``template.spec.workers[0].template``, or PathError."""
+    if not path.startswith(ROOT):
+        raise PathError(f"must start with {ROOT!r}.")
+    value: Json = obj
+    position = len(ROOT)
+    while position < len(path):
+        step = _STEP.match(path, position)
+        if step is None:
+            raise PathError(f"after {path[:position]!r} comes neither '.field' nor '[number]'.")
+        value = _step(value, step)
+        if value is None:
+            raise PathError(f"there is nothing at {path[: step.end()]!r} in the template.")
+        position = step.end()
+    if not isinstance(value, dict) or not isinstance(value.get("spec"), dict):
+        raise PathError("does not lead to a pod template: there is no spec there.")
+    return value
+
+
+def _step(value: Json, step: re.Match[str]) -> Json:
+    if step[1] is not None:
+        return value.get(step[1]) if isinstance(value, dict) else None
+    elements, index = as_list(value), int(step[2])
+    return elements[index] if index < len(elements) else None

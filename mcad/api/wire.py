@@ -1,0 +1,70 @@
+"""Reading JSON that anybody may have written: nothing in here raises, whatever the shape.
+
+Also the two notations of the wire that the core does not know: RFC 3339 times and durations in
+units other than microseconds.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from mcad.core.model import Instant
+
+Json = Any
+"""A decoded JSON value."""
+
+Map = dict[str, Json]
+"""A decoded JSON object."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def as_map(value: Json) -> Map:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Json) -> list[Json]:
+    """The value if it is an array, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: Json) -> str:
+    """The value if it is a string, else ""."""
+    return value if isinstance(value, str) else ""
+
+
+def as_int(value: Json, default: int = 0) -> int:
+    """The value if it is a whole number (a boolean is not), else the default."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+
+def dig(value: Json, *keys: str) -> Json:
+    """The value at the end of a chain of keys, None if any of them is missing."""
+    for key in keys:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(key)
+    return value
+
+
+def parse_instant(value: Json) -> Instant:
+    """Microseconds since the epoch of an RFC 3339 time, 0 if it is none."""
+    try:
+        moment = datetime.fromisoformat(value)
+        return (moment - _EPOCH) // _MICROSECOND
+    except (TypeError, ValueError, OverflowError):
+        return 0  # not a string, not a time, or a time without a zone
+
+
+def format_instant(instant: Instant) -> str | None:
+    """``2023-07-21T11:18:27.082148Z`` as Kubernetes writes a MicroTime; None for 0, "never"."""
+    if not instant:
+        return None
+    moment = _EPOCH + instant * _MICROSECOND
+    return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z" if moment.year > 999 else None
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 item``, ``2 items``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,1 @@
+"""The running process: feeds the core with what is observed and executes what it commands."""

@@ -1,0 +1,358 @@
+"""Commands become requests, answers become events. It must not decide what an answer means (P3a).
+
+What a request contains is fixed when the command is given, so that a later observation cannot slip
+into a write that was decided before it.
+"""
+
+import contextlib
+import json
+from typing import Any, Protocol
+
+from mcad.api import labels
+from mcad.api.manifest import render
+from mcad.api.status import render_status
+from mcad.controller.lanes import Lane
+from mcad.controller.mirror import Mirror, Reflection, status_mark
+from mcad.controller.owners import controller_of
+from mcad.core.commands import (
+    Command,
+    CreateItem,
+    DeleteItem,
+    DeleteStray,
+    InspectItem,
+    LookForRemains,
+    RecordEvent,
+    ReviewAccess,
+    Urgency,
+    WakeAt,
+    WriteStatus,
+)
+from mcad.core.events import (
+    AccessReviewed,
+    Answer,
+    DeletionRefused,
+    Event,
+    Holder,
+    ItemCreated,
+    ItemDeleted,
+    ItemInspected,
+    ItemRefused,
+    LookFailed,
+    Remaining,
+    StatusRefused,
+    StatusWritten,
+)
+from mcad.core.model import Instant, ObjectRef
+from mcad.kube.client import Client, CreateOptions, DeleteOptions, Selection
+from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.recorder import Recorder, Regarding
+from mcad.kube.resource import Resource
+
+Json = dict[str, Any]
+
+APPWRAPPERS = Resource(labels.GROUP, "v1beta2", "appwrappers", labels.KIND)
+PODS = Resource("", "v1", "pods", "Pod")
+
+DISPATCH_WIDTH = 24  # requests in flight that somebody waits for; more only queue in the server
+REPORT_WIDTH = 4  # requests in flight about refusals
+STRAY_TRIES = 5
+
+_METADATA_ONLY = CreateOptions(metadata_only=True)
+
+
+class Shell(Protocol):
+    """What the executor needs of the controller around it."""
+
+    def feed(self, event: Event) -> None:
+        """Take an event for the core, now or after the step under way."""
+        ...
+
+    def observe_appwrapper(self, obj: Json) -> None:
+        """Take an AppWrapper that was read outside of the watch."""
+        ...
+
+    def wake_at(self, at: Instant) -> None:
+        """Send Decide at this instant."""
+        ...
+
+
+class Executor:
+    """Carries out commands."""
+
+    def __init__(self, client: Client, mirror: Mirror, recorder: Recorder, shell: Shell) -> None:
+        self._client = client
+        self._mirror = mirror
+        self._recorder = recorder
+        self._shell = shell
+        self.dispatches = Lane(DISPATCH_WIDTH)
+        self.reports = Lane(REPORT_WIDTH)
+
+    def submit(self, command: Command) -> None:
+        """Start to carry out a command; never blocks."""
+        match command:
+            case WriteStatus():
+                self._submit_status(command)
+            case CreateItem():
+                self._submit_create(command)
+            case WakeAt():
+                self._shell.wake_at(command.at)
+            case RecordEvent():
+                self._record(command)
+            case InspectItem():
+                self.dispatches.submit(lambda: self._inspect(command))
+            case ReviewAccess():
+                self.dispatches.submit(lambda: self._review(command))
+            case DeleteItem():
+                self.dispatches.submit(lambda: self._delete(command))
+            case LookForRemains():
+                self.dispatches.submit(lambda: self._look(command))
+            case DeleteStray():
+                self.dispatches.submit(lambda: self._delete_stray(command))
+
+    # -- status ------------------------------------------------------------------------------
+
+    def _submit_status(self, command: WriteStatus) -> None:
+        seat = self._mirror.get(command.uid)
+        if seat is None:
+            return  # deleted; the core is about to hear of it
+        wire = render_status(command.status)
+        mark = status_mark(wire)
+        if mark == seat.status_mark:
+            self._shell.feed(StatusWritten(command.uid, command.serial))
+            return
+        patch = {"metadata": {"resourceVersion": seat.version}, "status": wire}
+        body = json.dumps(patch, separators=(",", ":")).encode()
+        lane = self.dispatches if command.urgency is Urgency.DISPATCH else self.reports
+        lane.submit(lambda: self._write_status(command, seat, body, mark))
+
+    async def _write_status(
+        self, command: WriteStatus, seat: Reflection, body: bytes, mark: bytes
+    ) -> None:
+        work = seat.workload
+        try:
+            answer = await self._client.patch_status(APPWRAPPERS, work.namespace, work.name, body)
+        except KubeError as error:
+            if isinstance(error, ApiError) and error.conflict:
+                await self._settle_conflict(command, seat, mark)
+                return
+            self._shell.feed(StatusRefused(command.uid, command.serial, answer_of(error)))
+            return
+        self._mirror.written(command.uid, answer["metadata"]["resourceVersion"], mark)
+        self._shell.feed(StatusWritten(command.uid, command.serial))
+
+    async def _settle_conflict(self, command: WriteStatus, seat: Reflection, mark: bytes) -> None:
+        """Somebody else wrote, or our own first try did after all: the object itself tells."""
+        work = seat.workload
+        try:
+            live = await self._client.get(APPWRAPPERS, work.namespace, work.name)
+        except KubeError as error:
+            self._shell.feed(StatusRefused(command.uid, command.serial, answer_of(error)))
+            return
+        if live["metadata"]["uid"] != command.uid:
+            gone = Answer(404, "NotFound", "another AppWrapper has this name now")
+            self._shell.feed(StatusRefused(command.uid, command.serial, gone))
+            return
+        if status_mark(live.get("status")) == mark:
+            self._mirror.written(command.uid, live["metadata"]["resourceVersion"], mark)
+            self._shell.feed(StatusWritten(command.uid, command.serial))
+            return
+        self._shell.observe_appwrapper(live)
+        conflict = Answer(409, "Conflict", "the AppWrapper has changed")
+        self._shell.feed(StatusRefused(command.uid, command.serial, conflict))
+
+    # -- creation ----------------------------------------------------------------------------
+
+    def _submit_create(self, command: CreateItem) -> None:
+        seat = self._mirror.get(command.uid)
+        if seat is None:
+            return
+        work, number = seat.workload, command.item
+        body = render(seat.manifests[number], work, number, command.attempt)
+        ref = work.items[number].ref
+        self.dispatches.submit(lambda: self._create(command, ref, body))
+
+    async def _create(self, command: CreateItem, ref: ObjectRef, body: bytes) -> None:
+        uid, attempt, item = command.uid, command.attempt, command.item
+        try:
+            made = await self._client.create(resource_of(ref), ref.namespace, body, _METADATA_ONLY)
+        except KubeError as error:
+            self._shell.feed(ItemRefused(uid, attempt, item, answer_of(error)))
+            return
+        self._shell.feed(ItemCreated(uid, attempt, item, str(made["metadata"]["uid"])))
+
+    async def _inspect(self, command: InspectItem) -> None:
+        uid, attempt, item, ref = command.uid, command.attempt, command.item, command.ref
+        try:
+            holder = await self._holder(ref)
+        except KubeError as error:
+            self._shell.feed(ItemInspected(uid, attempt, item, None, answer_of(error)))
+            return
+        self._shell.feed(ItemInspected(uid, attempt, item, holder))
+
+    async def _holder(self, ref: ObjectRef) -> Holder | None:
+        live = await self._get_or_none(ref)
+        if live is None:
+            return None
+        metadata, owner = live["metadata"], controller_of(live)
+        ours = owner is not None and owner.is_appwrapper
+        exists = ours and owner is not None and await self._exists(owner.uid, ref, owner.name)
+        return Holder(
+            uid=metadata["uid"],
+            owner_uid=owner.uid if owner else "",
+            owner_is_appwrapper=ours,
+            owner_exists=exists,
+            owner_name=f"{owner.kind} {ref.namespace}/{owner.name}" if owner else "",
+            attempt=attempt_of(live),
+            terminating="deletionTimestamp" in metadata,
+        )
+
+    async def _exists(self, uid: str, ref: ObjectRef, name: str) -> bool:
+        if uid in self._mirror:
+            return True
+        try:
+            live = await self._client.get(APPWRAPPERS, ref.namespace, name, metadata_only=True)
+        except ApiError as error:
+            if error.not_found:
+                return False
+            raise
+        return bool(live["metadata"]["uid"] == uid)
+
+    async def _review(self, command: ReviewAccess) -> None:
+        ref, allowed = command.ref, None  # None says that we could not ask
+        with contextlib.suppress(KubeError):
+            allowed = await self._client.self_subject_access_review(
+                resource_of(ref), ref.namespace, "create"
+            )
+        self._shell.feed(AccessReviewed(command.uid, command.attempt, command.item, allowed))
+
+    # -- deletion ----------------------------------------------------------------------------
+
+    async def _delete(self, command: DeleteItem) -> None:
+        uid, attempt, item, ref = command.uid, command.attempt, command.item, command.ref
+        try:
+            object_uid = command.object_uid or await self._find_own(uid, attempt, ref)
+            if object_uid:
+                await self._delete_object(ref, object_uid)
+        except KubeError as error:
+            self._shell.feed(DeletionRefused(uid, attempt, item, answer_of(error)))
+            return
+        self._shell.feed(ItemDeleted(uid, attempt, item))
+
+    async def _find_own(self, uid: str, attempt: int, ref: ObjectRef) -> str:
+        """The uid of the object if this AppWrapper made it in an attempt up to ``attempt``."""
+        live = await self._get_or_none(ref)
+        owner = controller_of(live) if live is not None else None
+        if live is None or owner is None or owner.uid != uid or attempt_of(live) > attempt:
+            return ""
+        return str(live["metadata"]["uid"])
+
+    async def _delete_object(self, ref: ObjectRef, object_uid: str) -> None:
+        """Foreground, and only this very object; one that is gone or replaced is fine."""
+        options = DeleteOptions(uid=object_uid, propagation="Foreground")
+        try:
+            await self._client.delete(resource_of(ref), ref.namespace, ref.name, options)
+        except ApiError as error:
+            if not (error.not_found or error.conflict):
+                raise
+
+    async def _delete_stray(self, command: DeleteStray) -> None:
+        for trial in range(STRAY_TRIES):
+            try:
+                await self._delete_object(command.ref, command.object_uid)
+            except KubeError as error:
+                if not error.transient:
+                    return
+                await self._client.clock.sleep(2.0**trial)
+            else:
+                return
+
+    async def _look(self, command: LookForRemains) -> None:
+        uid, attempt = command.uid, command.attempt
+        kinds = {(ref.group, ref.resource): resource_of(ref) for ref in command.inventory}
+        kinds[PODS.group, PODS.plural] = PODS
+        found: list[ObjectRef] = []
+        try:
+            for resource in kinds.values():
+                found += await self._remains(resource, command)
+        except KubeError as error:
+            self._shell.feed(LookFailed(uid, attempt, answer_of(error)))
+            return
+        self._shell.feed(Remaining(uid, attempt, tuple(found)))
+
+    async def _remains(self, resource: Resource, command: LookForRemains) -> list[ObjectRef]:
+        selection = Selection(
+            namespace=command.namespace,
+            label_selector=f"{labels.APPWRAPPER_UID}={command.uid}",
+            metadata_only=True,
+        )
+        try:
+            items, _ = await self._client.list_all(resource, selection)
+        except ApiError as error:
+            if error.not_found:
+                return []  # the kind itself is gone, and its objects with it
+            raise
+        return [_ref(resource, item) for item in items if attempt_of(item) <= command.attempt]
+
+    # -- the rest ----------------------------------------------------------------------------
+
+    def _record(self, command: RecordEvent) -> None:
+        seat = self._mirror.get(command.uid)
+        if seat is None:
+            return
+        work = seat.workload
+        regarding = Regarding(
+            f"{labels.GROUP}/{work.dialect.value}",
+            labels.KIND,
+            work.namespace,
+            work.name,
+            work.uid,
+            seat.version,
+        )
+        self._recorder.record(
+            regarding,
+            command.reason,
+            command.note,
+            action=command.action,
+            warning=command.warning,
+        )
+
+    async def _get_or_none(self, ref: ObjectRef) -> Json | None:
+        try:
+            return await self._client.get(
+                resource_of(ref), ref.namespace, ref.name, metadata_only=True
+            )
+        except ApiError as error:
+            if error.not_found:
+                return None
+            raise
+
+
+def resource_of(ref: ObjectRef) -> Resource:
+    """The served kind of an inventoried object."""
+    return Resource(ref.group, ref.version, ref.resource, ref.kind, bool(ref.namespace))
+
+
+def attempt_of(obj: Json) -> int:
+    """The attempt label of an object, 0 if it has none."""
+    return labels.parse_number(labels.labels_of(obj).get(labels.ATTEMPT), 0)
+
+
+def answer_of(error: KubeError) -> Answer:
+    """The facts of a failed request for the core; status 0 where no answer came."""
+    if not isinstance(error, ApiError):
+        return Answer(0, type(error).__name__, str(error))
+    reason = "NamespaceTerminating" if error.namespace_terminating else error.reason
+    pause = int((error.retry_after or 0) * 1_000_000)
+    return Answer(error.status, reason, error.message, pause)
+
+
+def _ref(resource: Resource, obj: Json) -> ObjectRef:
+    metadata = obj["metadata"]
+    return ObjectRef(
+        resource.group,
+        resource.version,
+        resource.plural,
+        resource.kind,
+        metadata.get("namespace", ""),
+        metadata["name"],
+    )

@@ -1,0 +1,88 @@
+"""The HTTP port: health, readiness, metrics, and the figures that the CLI asks for.
+
+Read-only. ``/healthz`` fails when the loop has not turned for a while, ``/readyz`` until every kind
+is synced.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from mcad.controller.views import capacity_view, rows_view
+
+if TYPE_CHECKING:
+    from mcad.controller.runtime import Controller
+
+STALL_S = 60.0  # the alarm of backoffTime turns the loop at least every 20 s
+
+
+def application(controller: Controller) -> web.Application:
+    """The routes of one controller."""
+    app = web.Application()
+    port = _Port(controller)
+    app.add_routes(
+        [
+            web.get("/healthz", port.healthz),
+            web.get("/readyz", port.readyz),
+            web.get("/metrics", port.metrics),
+            web.get("/api/v1/queue", port.queue),
+            web.get("/api/v1/appwrappers", port.appwrappers),
+            web.get("/api/v1/capacity", port.capacity),
+        ]
+    )
+    return app
+
+
+class Server:
+    """Serves an application until closed."""
+
+    def __init__(self, app: web.Application) -> None:
+        self._runner = web.AppRunner(app, access_log=None, handle_signals=False)
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen; returns the port, which is chosen by the system if 0 is given."""
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, host, port)
+        await site.start()
+        return int(self._runner.addresses[0][1])
+
+    async def close(self) -> None:
+        """Stop listening and end open requests."""
+        await self._runner.cleanup()
+
+
+class _Port:
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+
+    async def healthz(self, _: web.Request) -> web.Response:
+        clock = self._controller.clock
+        stalled = clock.monotonic() - self._controller.stepped_at
+        if self._controller.is_synced and stalled > STALL_S:
+            return web.Response(status=500, text=f"no step for {stalled:.0f} s\n")
+        return web.Response(text="ok\n")
+
+    async def readyz(self, _: web.Request) -> web.Response:
+        waiting = [s.name for s in self._controller.streams.values() if not s.is_synced]
+        if not self._controller.is_synced:
+            return web.Response(status=503, text=f"not synced: {', '.join(waiting)}\n")
+        return web.Response(text="ok\n")
+
+    async def metrics(self, _: web.Request) -> web.Response:
+        return web.Response(
+            body=self._controller.metrics.page(),
+            headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"},
+        )
+
+    async def queue(self, _: web.Request) -> web.Response:
+        world, now = self._controller.dispatcher.world, self._controller.clock.now_us()
+        return web.json_response(rows_view(world, now, waiting_only=True))
+
+    async def appwrappers(self, _: web.Request) -> web.Response:
+        world, now = self._controller.dispatcher.world, self._controller.clock.now_us()
+        return web.json_response(rows_view(world, now, waiting_only=False))
+
+    async def capacity(self, _: web.Request) -> web.Response:
+        return web.json_response(capacity_view(self._controller.dispatcher.world))

@@ -1,0 +1,50 @@
+"""Which kinds the cluster serves now and which of them may be wrapped: discovery meets the setting.
+
+Parsing asks it without waiting; it is refreshed in the background, at most as often as discovery
+itself allows, when an AppWrapper names a kind that is not served yet.
+"""
+
+from collections.abc import Iterable
+
+from mcad.api import catalog
+from mcad.api.config import Config
+from mcad.kube.discovery import Discovery
+from mcad.kube.resource import Resource
+
+
+class Kinds:
+    """The present catalogue; ``catalog`` is replaced as a whole by ``refresh``."""
+
+    def __init__(self, discovery: Discovery, config: Config) -> None:
+        self._discovery = discovery
+        self._allowed = wrapped_pairs(config)
+        self._served: dict[tuple[str, str], Resource] = {}
+        self.catalog = catalog.StaticCatalog({}, frozenset(self._allowed))
+
+    async def refresh(self) -> bool:
+        """Ask discovery again; whether anything is different. Raises KubeError."""
+        served = await self._discovery.all_resources()
+        before = self.catalog
+        self.catalog = catalog.StaticCatalog.of(map(_entry, served), self._allowed)
+        # The first version listed is the one that the server prefers.
+        self._served = {}
+        for resource in served:
+            self._served.setdefault((resource.group, resource.plural), resource)
+        return before != self.catalog
+
+    def wrapped(self) -> Iterable[Resource]:
+        """The served kinds that may be wrapped, in the order of the setting."""
+        return [self._served[pair] for pair in self._allowed if pair in self._served]
+
+
+def wrapped_pairs(config: Config) -> list[tuple[str, str]]:
+    """(group, plural) of every kind in ``wrappedResources``."""
+    return [
+        (rule.apiGroup, resource) for rule in config.wrappedResources for resource in rule.resources
+    ]
+
+
+def _entry(resource: Resource) -> catalog.Resource:
+    return catalog.Resource(
+        resource.group, resource.version, resource.plural, resource.kind, resource.namespaced
+    )

@@ -1,0 +1,64 @@
+"""Bounded concurrency for writes, in two lanes: what somebody waits for, and reports.
+
+A lane runs at most ``width`` jobs at once and starts them in the order of their coming. It never
+blocks whoever submits.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine
+
+Job = Callable[[], Coroutine[None, None, None]]
+
+
+class Lane:
+    """A queue of jobs and the tasks that run them."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._waiting: deque[Job] = deque()
+        self._running: set[asyncio.Task[None]] = set()
+        self._failure: BaseException | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Jobs that have not been started."""
+        return len(self._waiting)
+
+    @property
+    def running(self) -> int:
+        """Jobs under way."""
+        return len(self._running)
+
+    def submit(self, job: Job) -> None:
+        """Run the job as soon as its turn comes."""
+        self._waiting.append(job)
+        self._start()
+
+    def raise_failure(self) -> None:
+        """Raise what a job died of: jobs report through events, so that is always a bug."""
+        if self._failure is not None:
+            raise self._failure
+
+    async def drain(self) -> None:
+        """Start nothing more and wait for what is under way."""
+        self._waiting.clear()
+        if self._running:
+            await asyncio.wait(self._running)
+
+    def cancel(self) -> None:
+        """Give up what is under way; its outcome is unknown, which the protocol allows for."""
+        for task in self._running:
+            task.cancel()
+
+    def _start(self) -> None:
+        while self._waiting and len(self._running) < self._width:
+            task = asyncio.ensure_future(self._waiting.popleft()())
+            self._running.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self._failure = task.exception()
+        self._start()

@@ -1,0 +1,139 @@
+"""What Prometheus is told. Gauges are read when it asks; only counters are kept along the way."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+import mcad
+from mcad.core.commands import Command, RecordEvent, WriteStatus
+from mcad.core.lifecycle import Phase
+from mcad.core.model import DispatchPhase
+from mcad.core.status import state
+
+if TYPE_CHECKING:
+    from mcad.controller.runtime import Controller
+
+WAIT_BUCKETS = tuple(0.01 * 2**n for n in range(24))  # 10 ms to a day
+_BASE_UNITS = {"cpu": ("cores", 1_000)}
+
+
+class Metrics:
+    """The registry of one controller."""
+
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+        self.registry = CollectorRegistry()
+        self._commands = Counter(
+            "mcad_commands_total",
+            "Commands of the core, by kind",
+            ["command"],
+            registry=self.registry,
+        )
+        self._events = Counter(
+            "mcad_events_total", "Kubernetes Events, by reason", ["reason"], registry=self.registry
+        )
+        self._wait = Histogram(
+            "mcad_queue_wait_seconds",
+            "From first sight of an AppWrapper to the confirmation of a dispatch",
+            buckets=WAIT_BUCKETS,
+            registry=self.registry,
+        )
+        self.registry.register(self)  # type: ignore[arg-type] # a Collector by its collect()
+
+    def count(self, command: Command) -> None:
+        """One command of the core."""
+        self._commands.labels(type(command).__name__).inc()
+        if isinstance(command, RecordEvent):
+            self._events.labels(command.reason).inc()
+        elif isinstance(command, WriteStatus):
+            record = command.status.dispatch
+            if record is not None and record.phase is DispatchPhase.DISPATCHED:
+                self._observe_wait(command)
+
+    def _observe_wait(self, command: WriteStatus) -> None:
+        record = command.status.dispatch
+        entry = self._controller.dispatcher.world.entries.get(command.uid)
+        if record is not None and entry is not None and entry.phase is Phase.CONFIRMING:
+            self._wait.observe((record.confirmed - command.status.first_seen) / 1e6)
+
+    def page(self) -> bytes:
+        """The exposition, in the text format."""
+        return generate_latest(self.registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """Everything that is a state rather than a count."""
+        yield from self._queue_gauges()
+        yield from self._capacity_gauges()
+        yield from self._stream_gauges()
+        yield self._gauge("mcad_build_info", "The version", [({"version": mcad.__version__}, 1)])
+
+    def _queue_gauges(self) -> Iterator[Metric]:
+        world = self._controller.dispatcher.world
+        entries = [e for e in world.entries.values() if e.phase is not Phase.GONE]
+        states = Tally(state(entry).value for entry in entries)
+        yield self._gauge(
+            "mcad_appwrappers",
+            "AppWrappers by state",
+            [({"state": name}, count) for name, count in sorted(states.items())],
+        )
+        reasons: Tally[str] = Tally()
+        for bucket in world.queue.buckets():
+            verdict = bucket.refusal.kind.value if bucket.refusal else "untested"
+            reasons[verdict] += len(bucket.members)
+        reasons.update(e.hold.reason for e in entries if e.hold is not None)
+        yield self._gauge(
+            "mcad_pending_appwrappers",
+            "AppWrappers that wait, by what keeps them",
+            [({"reason": reason}, count) for reason, count in sorted(reasons.items())],
+        )
+
+    def _capacity_gauges(self) -> Iterator[Metric]:
+        totals = self._controller.dispatcher.world.capacity.totals().totals
+        for name in ("allocatable", "used", "reserved", "free"):
+            samples = [
+                ({"resource": resource}, amount / _BASE_UNITS.get(resource, ("", 1))[1])
+                for resource, amount in getattr(totals, name)
+            ]
+            text = f"Sum over nodes: {name}; cpu in cores, memory in bytes"
+            yield self._gauge(f"mcad_cluster_{name}", text, samples)
+
+    def _stream_gauges(self) -> Iterator[Metric]:
+        streams = self._controller.streams.values()
+        now = self._controller.clock.monotonic()
+        yield self._gauge(
+            "mcad_stream_synced",
+            "Whether a watched kind is listed",
+            [({"kind": s.name}, int(s.is_synced)) for s in streams],
+        )
+        yield self._gauge(
+            "mcad_stream_silence_seconds",
+            "Time since anything came from the watch of a kind",
+            [({"kind": s.name}, now - s.alive_at) for s in streams if s.is_synced],
+        )
+        yield self._gauge(
+            "mcad_stream_events",
+            "Events of a watched kind since the start",
+            [({"kind": s.name, "event": e}, n) for s in streams for e, n in s.counts.items()],
+        )
+        lanes = self._controller.executor
+        yield self._gauge(
+            "mcad_requests_in_flight",
+            "Requests under way, by lane",
+            [
+                ({"lane": "dispatch"}, lanes.dispatches.running),
+                ({"lane": "report"}, lanes.reports.running),
+            ],
+        )
+
+    @staticmethod
+    def _gauge(name: str, text: str, samples: list[tuple[dict[str, str], float]]) -> Metric:
+        labels = list(samples[0][0]) if samples else []
+        gauge = GaugeMetricFamily(name, text, labels=labels)
+        for values, number in samples:
+            gauge.add_metric(list(values.values()), number)
+        return gauge

@@ -1,0 +1,107 @@
+"""What the controller remembers of each AppWrapper so that the core need not: version and bytes.
+
+It must not decide anything. Manifests stay bytes (a dict of one costs five times as much), and of
+the status only a digest is kept, which is enough to tell whether a write would change it.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mcad.core.model import Workload
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Reflection:
+    """One AppWrapper as the transport knows it.
+
+    ``version`` is the highest resourceVersion that we know of: the fence of the next write.
+    """
+
+    workload: Workload
+    manifests: tuple[bytes, ...]
+    version: str
+    spec_mark: bytes
+    status_mark: bytes
+
+
+class Mirror:
+    """All AppWrappers by uid."""
+
+    def __init__(self) -> None:
+        self._seats: dict[str, Reflection] = {}
+
+    def get(self, uid: str) -> Reflection | None:
+        """What is known of an AppWrapper, None if it does not exist (any more)."""
+        return self._seats.get(uid)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._seats
+
+    def __len__(self) -> int:
+        return len(self._seats)
+
+    def all(self) -> Iterator[Reflection]:
+        """Every AppWrapper."""
+        return iter(self._seats.values())
+
+    def put(self, uid: str, reflection: Reflection) -> None:
+        """Remember a new or changed AppWrapper."""
+        self._seats[uid] = reflection
+
+    def drop(self, uid: str) -> None:
+        """The AppWrapper no longer exists."""
+        self._seats.pop(uid, None)
+
+    def written(self, uid: str, version: str, mark: bytes) -> None:
+        """Our status write returned ``version``."""
+        seat = self._seats.get(uid)
+        if seat is not None and not is_older(version, seat.version):
+            seat.version, seat.status_mark = version, mark
+
+
+def is_older(version: str, known: str) -> bool:
+    """Whether a resourceVersion precedes another one of the same kind (protocol P13, ADR 1).
+
+    After our own write returned r, events below r must not take the core back. Versions that are
+    not decimal numbers cannot be compared and are never older.
+    """
+    if not (version.isdecimal() and known.isdecimal()):
+        return False
+    return int(version) < int(known)
+
+
+def spec_mark(obj: Json) -> bytes:
+    """A digest of everything in an AppWrapper that parsing depends on, the status aside."""
+    metadata = obj["metadata"]
+    return _digest(
+        [
+            metadata.get("generation"),
+            metadata.get("deletionTimestamp"),
+            metadata.get("labels"),
+            metadata.get("annotations"),
+        ]
+    )
+
+
+def status_mark(status: object) -> bytes:
+    """A digest of a wire status: nulls and absent fields are the same."""
+    known = status if isinstance(status, dict) else {}
+    return _digest(_without_nulls(known))
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value
+
+
+def _digest(value: object) -> bytes:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()

@@ -1,0 +1,325 @@
+"""The running controller: watches, the one loop around the core, and an orderly end.
+
+It owns no decision. Everything that happens enters the core through ``feed``, one event after the
+other; ``Decide`` is sent when the inbox has been drained for a moment (core rule R5), and never
+before every kind is synced (protocol P11).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from mcad.api import labels
+from mcad.api.config import Config, to_settings
+from mcad.controller.alarm import Alarm
+from mcad.controller.execute import APPWRAPPERS, PODS, Executor
+from mcad.controller.kinds import Kinds, wrapped_pairs
+from mcad.controller.metrics import Metrics
+from mcad.controller.mirror import Mirror, Reflection
+from mcad.controller.owners import Owner, controller_of
+from mcad.controller.sightings import PodSighting, Sightings, slim_pod
+from mcad.controller.streams import Stream
+from mcad.core.dispatcher import Dispatcher
+from mcad.core.events import Decide, Event, KindWatched
+from mcad.core.model import Instant, Pod
+from mcad.kube.client import Client, Selection
+from mcad.kube.discovery import Discovery
+from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.recorder import Recorder, Reporter
+from mcad.kube.reflector import Reflector
+from mcad.kube.resource import Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Json = dict[str, Any]
+_log = logging.getLogger(__name__)
+
+NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+
+QUIET_S = 0.003  # the inbox counts as drained after this long without a change
+COALESCE_S = 0.020  # and is decided on after this long at the latest (core rule R5)
+SILENT_RETRY_S = 1.0  # how often a silent stream is looked at again (P14)
+LINK_GRACE_S = 2.0  # a missing owner normally comes with its own watch; after this we ask
+KINDS_RETRY_S = 60.0  # how often a kind that an AppWrapper names is looked for
+DRAIN_S = 3.0  # SIGTERM ends the process within 5 s
+EVENT_WRITERS = 2
+
+
+class Controller:
+    """One process's dispatcher on one cluster."""
+
+    def __init__(self, client: Client, config: Config, *, identity: str) -> None:
+        """``identity`` names this process in Events; it should be unique."""
+        self.config = config
+        self.clock = client.clock
+        self.dispatcher = Dispatcher(to_settings(config))
+        self.metrics = Metrics(self)
+        self._client = client
+        self._mirror = Mirror()
+        self._kinds = Kinds(Discovery(client), config)
+        self._recorder = Recorder(client, Reporter(f"{labels.GROUP}/mcad", identity))
+        self.executor = Executor(client, self._mirror, self._recorder, self)
+        self._sightings = Sightings(
+            self._mirror, lambda: self._kinds.catalog, self.feed, self._ask_owner
+        )
+        self._alarm = Alarm(self.clock, self._wake)
+        self._inbox: deque[Event] = deque()
+        self._stepping = False
+        self._changed = asyncio.Event()
+        self._failure: BaseException | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.streams: dict[tuple[str, str], Stream[Any]] = {}
+        self.is_synced = False
+        self.stepped_at = self.clock.monotonic()
+
+    # -- life --------------------------------------------------------------------------------
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run until ``stop`` is set; raises what killed it."""
+        try:
+            await self._find_kinds()
+            self._watch_all()
+            for _ in range(EVENT_WRITERS):
+                self._spawn(self._recorder.run())
+            self._spawn(self._look_for_kinds())
+            await self._decide_until(stop)
+        finally:
+            await self._shut_down()
+
+    async def _find_kinds(self) -> None:
+        """The first discovery; without it no AppWrapper can be read."""
+        pause = 0.5
+        while True:
+            try:
+                await self._kinds.refresh()
+            except KubeError as error:
+                _log.warning("discovery failed error=%s", error)
+                await self.clock.sleep(pause)
+                pause = min(pause * 2, 10.0)
+            else:
+                return
+
+    async def _decide_until(self, stop: asyncio.Event) -> None:
+        stopping = self._spawn(stop.wait())
+        while not stop.is_set():
+            changing = asyncio.ensure_future(self._changed.wait())
+            await asyncio.wait((changing, stopping), return_when=asyncio.FIRST_COMPLETED)
+            changing.cancel()
+            if stop.is_set():
+                return
+            await self._drain()
+            self.raise_failure()
+            if self.is_synced:
+                self.feed(Decide(may_dispatch=self._streams_alive()))
+                self._changed.clear()
+
+    async def _drain(self) -> None:
+        """Wait until nothing more comes in, but not for long."""
+        until = self.clock.monotonic() + COALESCE_S
+        while self._changed.is_set() and self.clock.monotonic() < until:
+            self._changed.clear()
+            await self.clock.sleep(QUIET_S)
+
+    async def _shut_down(self) -> None:
+        """Begin nothing, finish what is under way; whatever is cut off, the protocol allows for."""
+        self._alarm.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        lanes = (self.executor.dispatches, self.executor.reports)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_S):
+                await asyncio.gather(*(lane.drain() for lane in lanes))
+                await self._recorder.drain()
+        for lane in lanes:
+            lane.cancel()
+
+    def _spawn(self, work: Any) -> asyncio.Task[Any]:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self._failure = task.exception()
+            self._wake()
+
+    def raise_failure(self) -> None:
+        """Raise what a background task died of: it is a bug, and going on would hide it."""
+        if self._failure is not None:
+            raise self._failure
+        self.executor.dispatches.raise_failure()
+        self.executor.reports.raise_failure()
+
+    # -- the loop around the core --------------------------------------------------------------
+
+    def feed(self, event: Event) -> None:
+        """Give an event to the core and carry out what it commands; never re-entrant."""
+        self._inbox.append(event)
+        if self._stepping:
+            return
+        self._stepping = True
+        try:
+            while self._inbox:
+                self._step(self._inbox.popleft())
+        finally:
+            self._stepping = False
+
+    def _step(self, event: Event) -> None:
+        self.stepped_at = self.clock.monotonic()
+        commands = self.dispatcher.step(event, self.clock.now_us())
+        for command in commands:
+            self.metrics.count(command)
+            self.executor.submit(command)
+        if not isinstance(event, Decide):
+            self._wake()
+
+    def wake_at(self, at: Instant) -> None:
+        """Send Decide at this instant."""
+        self._alarm.wish(at)
+
+    def _wake(self) -> None:
+        self._changed.set()
+
+    def _streams_alive(self) -> bool:
+        """Whether capacity is known to be what it seems; if not, look again soon (P14)."""
+        now = self.clock.monotonic()
+        silent = [s.name for s in self._essential() if s.is_silent(now)]
+        if silent:
+            _log.warning("nothing is dispatched: silent streams=%s", ",".join(silent))
+            self._alarm.wish(self.clock.now_us() + int(SILENT_RETRY_S * 1e6))
+        return not silent
+
+    # -- watches -------------------------------------------------------------------------------
+
+    def _watch_all(self) -> None:
+        seen = self._sightings
+        self._watch(
+            APPWRAPPERS,
+            Stream(
+                "appwrappers",
+                seen.appwrapper_seen,
+                seen.appwrapper_gone,
+                self._stream_changed,
+                batch=seen.appwrappers_listed,
+            ),
+        )
+        nodes = Stream("nodes", seen.node_seen, seen.node_gone, self._stream_changed)
+        self._watch(NODES, nodes, namespaced=False)
+        pods: Stream[PodSighting] = Stream(
+            "pods", seen.pod_seen, seen.pod_gone, self._stream_changed
+        )
+        self._watch(PODS, pods, slim=slim_pod)
+        self._watch_wrapped()
+
+    def _watch_wrapped(self) -> None:
+        """One label-selected watch for every kind that may be wrapped (P7), pods aside."""
+        for resource in self._kinds.wrapped():
+            if (resource.group, resource.plural) in self.streams:
+                continue
+            stream: Stream[Json] = Stream(
+                f"{resource.plural}.{resource.group}".rstrip("."),
+                lambda obj, resource=resource: self._sightings.object_seen(resource, obj),
+                self._sightings.object_gone,
+                self._stream_changed,
+            )
+            self.feed(KindWatched(resource.group, resource.plural, False, "not listed yet"))
+            self._watch(resource, stream, label_selector=labels.APPWRAPPER_UID)
+
+    def _watch(
+        self,
+        resource: Resource,
+        stream: Stream[Any],
+        *,
+        slim: Callable[[Json], Any] = lambda obj: obj,
+        label_selector: str = "",
+        namespaced: bool = True,
+    ) -> None:
+        self.streams[resource.group, resource.plural] = stream
+        namespaces = self.config.watchNamespaces if namespaced else ()
+        if len(namespaces) > 1:
+            raise ValueError("watchNamespaces: more than one namespace is not supported yet")
+        namespace = namespaces[0] if namespaces else None
+        selection = Selection(namespace=namespace, label_selector=label_selector)
+        self._spawn(Reflector(self._client, resource, stream, slim, selection).run())
+
+    def _essential(self) -> list[Stream[Any]]:
+        essential = (APPWRAPPERS, NODES, PODS)
+        return [self.streams[r.group, r.plural] for r in essential]
+
+    def _stream_changed(self, stream: Stream[Any]) -> None:
+        key = next(k for k, known in self.streams.items() if known is stream)
+        if stream.error:
+            _log.warning("cannot list kind=%s error=%s", stream.name, stream.error)
+        if key not in ((APPWRAPPERS.group, APPWRAPPERS.plural), ("", "nodes"), ("", "pods")):
+            self.feed(KindWatched(*key, stream.is_synced, stream.error))
+        self._pass_barrier()
+
+    def _pass_barrier(self) -> None:
+        """P11: every kind is listed; a wrapped kind that cannot be listed blocks only its users."""
+        if self.is_synced:
+            return
+        settled = all(s.is_synced or s.error for s in self.streams.values())
+        if settled and all(s.is_synced for s in self._essential()):
+            self.is_synced = True
+            _log.info("synced appwrappers=%d", len(self._mirror))
+            self._wake()
+
+    # -- reads outside of the watches ------------------------------------------------------------
+
+    def observe_appwrapper(self, obj: Json) -> None:
+        """An AppWrapper that was read because a write met a conflict."""
+        self._sightings.appwrapper_seen(obj)
+
+    def _ask_owner(self, pod: Pod, owner: Owner) -> None:
+        self._spawn(self._find_owner(pod.namespace, owner))
+
+    async def _find_owner(self, namespace: str, owner: Owner) -> None:
+        """One cached read of an intermediate owner whose watch does not tell (protocol C3)."""
+        await self.clock.sleep(LINK_GRACE_S)
+        if not self._sightings.is_owner_awaited(owner.uid):
+            return
+        kind = self._kinds.catalog.find(owner.group, owner.version, owner.kind)
+        if kind is None:
+            return
+        resource = Resource(kind.group, kind.version, kind.resource, kind.kind, kind.namespaced)
+        try:
+            live = await self._client.get(resource, namespace, owner.name, metadata_only=True)
+        except KubeError as error:
+            _log.warning("owner unknown owner=%s/%s error=%s", namespace, owner.name, error)
+            return
+        if live["metadata"]["uid"] == owner.uid:
+            self._sightings.owner_found(owner.uid, controller_of(live))
+
+    async def _look_for_kinds(self) -> None:
+        """A kind that an AppWrapper names may be installed some day."""
+        while True:
+            await self.clock.sleep(KINDS_RETRY_S)
+            if not self._sightings.without_kind() and not self._missing_wrapped():
+                continue
+            with suppress(KubeError):
+                if await self._kinds.refresh():
+                    self._watch_wrapped()
+                    for seat in self._sightings.without_kind():
+                        await self._read_again(seat)
+
+    def _missing_wrapped(self) -> bool:
+        return any(pair not in self.streams for pair in wrapped_pairs(self.config))
+
+    async def _read_again(self, seat: Reflection) -> None:
+        work = seat.workload
+        try:
+            live = await self._client.get(APPWRAPPERS, work.namespace, work.name)
+        except ApiError as error:
+            if error.not_found:
+                return
+            raise
+        seat.spec_mark = b""
+        self._sightings.appwrapper_seen(live)

@@ -1,0 +1,203 @@
+"""From what the API server tells to events of the core: AppWrappers, nodes, pods, wrapped objects.
+
+It keeps what is needed to attribute an object (owners, manifests) and decides nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mcad.api import labels
+from mcad.api.appwrapper import parse
+from mcad.api.catalog import Catalog
+from mcad.api.children import read_child
+from mcad.api.pods import read_node, read_pod
+from mcad.controller.mirror import Mirror, Reflection, is_older, spec_mark, status_mark
+from mcad.controller.owners import Missing, Owner, Owners, controller_of
+from mcad.core.events import (
+    AppWrapperGone,
+    AppWrapperSeen,
+    ChildGone,
+    ChildSeen,
+    Event,
+    NodeGone,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+)
+from mcad.core.model import Child, ObjectRef, Pod, ProblemKind
+from mcad.kube.resource import Resource
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PodSighting:
+    """A pod, slimmed: its object is kept only if an AppWrapper controls it directly."""
+
+    pod: Pod
+    controller: Owner | None
+    obj: Json | None
+
+
+def slim_pod(obj: Json) -> PodSighting:
+    """What is needed of a pod; 50,000 of them must not be kept as dicts."""
+    controller = controller_of(obj)
+    wrapped = controller is not None and controller.is_appwrapper
+    return PodSighting(read_pod(obj), controller, obj if wrapped else None)
+
+
+class Sightings:
+    """Translates and feeds. ``ask`` is called with an owner whose own controller is not known."""
+
+    def __init__(
+        self,
+        mirror: Mirror,
+        catalog: Callable[[], Catalog],
+        feed: Callable[[Event], None],
+        ask: Callable[[Pod, Owner], None],
+    ) -> None:
+        self._mirror = mirror
+        self._catalog = catalog
+        self._feed = feed
+        self._ask = ask
+        self._owners = Owners()
+        self._early: dict[str, dict[str, tuple[Resource, Json]]] = {}
+        self._nodes: dict[str, str] = {}
+
+    # -- AppWrappers -------------------------------------------------------------------------
+
+    def appwrappers_listed(self, objs: list[Json]) -> None:
+        """The first list: in the order in which they were created (design section 4)."""
+        for obj in sorted(objs, key=_creation_order):
+            self.appwrapper_seen(obj, listed=True)
+
+    def appwrapper_seen(self, obj: Json, *, listed: bool = False) -> None:
+        """An AppWrapper as it is; our own echoes and what precedes them are passed over (P13)."""
+        uid, version = obj["metadata"]["uid"], obj["metadata"]["resourceVersion"]
+        seat = self._mirror.get(uid)
+        if seat is not None and is_older(version, seat.version):
+            return
+        spec, status = spec_mark(obj), status_mark(obj.get("status"))
+        if seat is not None and (seat.spec_mark, seat.status_mark) == (spec, status):
+            seat.version = version
+            return
+        parsed = parse(obj, self._catalog())
+        self._mirror.put(uid, Reflection(parsed.workload, parsed.manifests, version, spec, status))
+        self._feed(AppWrapperSeen(parsed.workload, listed))
+        for resource, child in self._early.pop(uid, {}).values():
+            self.object_seen(resource, child)
+
+    def appwrapper_gone(self, uid: str) -> None:
+        """An AppWrapper was deleted."""
+        self._mirror.drop(uid)
+        self._feed(AppWrapperGone(uid))
+
+    def without_kind(self) -> list[Reflection]:
+        """The AppWrappers that name a kind which was not installed when they were read."""
+        return [seat for seat in self._mirror.all() if _not_installed(seat)]
+
+    # -- nodes -------------------------------------------------------------------------------
+
+    def node_seen(self, obj: Json) -> None:
+        """A node as it is."""
+        self._nodes[obj["metadata"]["uid"]] = obj["metadata"]["name"]
+        self._feed(NodeSeen(read_node(obj)))
+
+    def node_gone(self, uid: str) -> None:
+        """A node was deleted; a successor of the same name may already be there."""
+        name = self._nodes.pop(uid, None)
+        if name is not None and name not in self._nodes.values():
+            self._feed(NodeGone(name))
+
+    # -- pods --------------------------------------------------------------------------------
+
+    def pod_seen(self, sighting: PodSighting) -> None:
+        """A pod as it is; one that is itself an item is told as that first (C2)."""
+        if sighting.obj is not None:
+            self.object_seen(PODS, sighting.obj)
+        self._attribute(sighting.pod, sighting.controller)
+
+    def pod_gone(self, uid: str) -> None:
+        """A pod was deleted."""
+        self._owners.stop_waiting(uid)
+        self._forget_object(uid)
+        self._feed(PodGone(uid))
+
+    def _attribute(self, pod: Pod, controller: Owner | None) -> None:
+        end = self._owners.appwrapper(controller)
+        if isinstance(end, Missing):
+            self._wait_for_link(end.owner, pod, controller)
+            end = ""
+        self._feed(PodSeen(replace(pod, workload=end) if end else pod))
+
+    def _wait_for_link(self, missing: Owner, pod: Pod, controller: Owner | None) -> None:
+        """Only pods with our label are waited for: the cluster is full of others."""
+        if not pod.attempt or controller is None:
+            return
+        if self._owners.wait(missing, pod, controller):
+            self._ask(pod, missing)
+
+    def owner_found(self, uid: str, controller: Owner | None) -> None:
+        """The controller of an owner is known now."""
+        for pod, own in self._owners.learn(uid, controller):
+            self._attribute(pod, own)
+
+    def is_owner_awaited(self, uid: str) -> bool:
+        """Whether a pod still waits for this owner."""
+        return self._owners.is_awaited(uid)
+
+    # -- wrapped objects ---------------------------------------------------------------------
+
+    def object_seen(self, resource: Resource, obj: Json) -> None:
+        """An object with our labels: an item, or something between an item and its pods."""
+        uid, controller = obj["metadata"]["uid"], controller_of(obj)
+        self.owner_found(uid, controller)
+        if controller is None or not controller.is_appwrapper:
+            self._feed(ChildGone(uid))  # orphaned by cascade=orphan, or never an item
+            return
+        seat = self._mirror.get(controller.uid)
+        if seat is None:
+            self._early.setdefault(controller.uid, {})[uid] = (resource, obj)
+        self._feed(ChildSeen(_child(resource, obj, controller.uid, seat)))
+
+    def object_gone(self, uid: str) -> None:
+        """An object with our labels was deleted."""
+        self._forget_object(uid)
+
+    def _forget_object(self, uid: str) -> None:
+        self._owners.forget(uid)
+        for early in self._early.values():
+            early.pop(uid, None)
+        self._feed(ChildGone(uid))
+
+
+PODS = Resource("", "v1", "pods", "Pod")
+
+
+def _child(resource: Resource, obj: Json, owner_uid: str, seat: Reflection | None) -> Child:
+    metadata = obj["metadata"]
+    ref = ObjectRef(
+        resource.group,
+        resource.version,
+        resource.plural,
+        resource.kind,
+        metadata.get("namespace", ""),
+        metadata["name"],
+    )
+    tags = labels.labels_of(obj)
+    item = labels.parse_number(tags.get(labels.ITEM), -1)
+    sets = [one for one in seat.workload.sets if one.item == item] if seat is not None else []
+    return read_child(obj, ref, owner_uid, sets)
+
+
+def _creation_order(obj: Json) -> tuple[str, int, str]:
+    metadata = obj["metadata"]
+    version = metadata["resourceVersion"]
+    number = int(version) if version.isdecimal() else 0
+    return (metadata.get("creationTimestamp", ""), number, metadata["uid"])
+
+
+def _not_installed(seat: Reflection) -> bool:
+    problem = seat.workload.problem
+    return problem is not None and problem.kind is ProblemKind.NOT_INSTALLED

@@ -1,0 +1,239 @@
+"""One attempt: intent, creation, confirmation (protocol P1-P3, P5, P6 and the table of errors)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+
+from mcad.core import teardown
+from mcad.core.commands import CreateItem, InspectItem, ReviewAccess, Urgency
+from mcad.core.entry import Entry
+from mcad.core.events import AccessReviewed, Answer, Holder, ItemCreated, ItemInspected, ItemRefused
+from mcad.core.lifecycle import TEARING_DOWN, Phase, Signal
+from mcad.core.model import DispatchPhase, DispatchRecord, Next
+from mcad.core.pacing import (
+    ADMISSION_GRACE,
+    CREATION_ATTEMPTS_MAX,
+    NAME_GRACE,
+    RETRY_BASE,
+    RETRY_MAX,
+    backoff,
+)
+from mcad.core.reasons import (
+    RUNNABLE,
+    ConditionType,
+    EventReason,
+    TeardownReason,
+    held_by,
+)
+from mcad.core.world import World
+
+
+class Meaning(StrEnum):
+    """What a refusal to create an item means (protocol, table of errors)."""
+
+    RETRY = "retry"
+    INSPECT = "inspect"
+    REVIEW = "review"
+    REQUEUE = "requeue"
+    FAIL = "fail"
+
+
+def classify(answer: Answer) -> Meaning:
+    """The meaning of an answer to a create; an unknown outcome is never a failure (P5)."""
+    if answer.status in (0, 429) or answer.status >= 500:
+        return Meaning.RETRY
+    if answer.status == 409:
+        return Meaning.INSPECT if answer.reason == "AlreadyExists" else Meaning.RETRY
+    if answer.status == 403:
+        return Meaning.FAIL if answer.reason == "NamespaceTerminating" else Meaning.REVIEW
+    if answer.status == 404:
+        return Meaning.REQUEUE  # the kind or the namespace has just gone
+    return Meaning.FAIL
+
+
+def begin(world: World, entry: Entry) -> None:
+    """Room is reserved: record the intent. Nothing is created before it is persisted (P1)."""
+    work = entry.workload
+    world.leave_line(entry)
+    entry.superseded = entry.dispatch
+    entry.dispatch = DispatchRecord(
+        attempt=entry.attempt + 1,
+        epoch=world.epoch,
+        phase=DispatchPhase.CREATING,
+        payload=work.payload,
+        inventory=tuple(item.ref for item in work.items),
+        since=world.now,
+    )
+    entry.cursor, entry.created, entry.finished = 0, {}, set()
+    entry.move(Signal.RESERVED, world.now)
+    world.settle(entry, Urgency.DISPATCH)
+
+
+def intent_refused(world: World, entry: Entry) -> None:
+    """The object changed under the intent: nothing was recorded, judge it anew."""
+    entry.dispatch = entry.superseded
+    world.capacity.release(entry.uid)
+    entry.move(Signal.INTENT_REFUSED, world.now)
+    world.line_up(entry)
+
+
+def intent_written(world: World, entry: Entry) -> None:
+    """The intent is persisted: from here on the reservation exists for every observer."""
+    entry.move(Signal.INTENT_WRITTEN, world.now)
+    proceed(world, entry)
+
+
+def proceed(world: World, entry: Entry) -> None:
+    """Create the next item, or confirm if all exist."""
+    creating = entry.phase is Phase.CREATING
+    if not creating or entry.workload.deleting or entry.dispatch is None:
+        return
+    if entry.workload.payload != entry.dispatch.payload:
+        teardown.take_back(
+            world, entry, TeardownReason.SPEC_CHANGED, "The spec changed during creation."
+        )
+        return
+    while entry.cursor in entry.created:
+        entry.cursor += 1
+    if entry.cursor < len(entry.workload.items):
+        world.emit(CreateItem(entry.uid, entry.attempt, entry.cursor))
+        return
+    _all_exist(world, entry)
+
+
+def _all_exist(world: World, entry: Entry) -> None:
+    if entry.dispatch is None:
+        return
+    now = world.now
+    entry.dispatch = replace(entry.dispatch, phase=DispatchPhase.DISPATCHED, confirmed=now)
+    entry.first_dispatch = entry.first_dispatch or now
+    entry.unset_condition(ConditionType.BACKOFF, now, reason=RUNNABLE)
+    entry.stamp_condition(ConditionType.DISPATCHED, now, reason=RUNNABLE)
+    entry.move(Signal.ALL_EXIST, now)
+    world.settle(entry, Urgency.DISPATCH)
+
+
+def confirmed(world: World, entry: Entry) -> None:
+    """The confirmation is persisted: it runs."""
+    entry.move(Signal.CONFIRMED, world.now)
+    entry.rollbacks, entry.announced, entry.told = 0, False, None
+    count = len(entry.workload.items)
+    waited = (world.now - entry.first_seen) // 1_000
+    world.announce(
+        entry,
+        EventReason.DISPATCHED,
+        f"Created {count} item{'' if count == 1 else 's'} {waited} ms after it was first seen.",
+        action="Dispatch",
+    )
+    world.wake_in(entry, world.settings.reservation_timeout)
+    world.to_judge[entry.uid] = None
+
+
+def item_created(world: World, entry: Entry, event: ItemCreated) -> None:
+    """One more item exists."""
+    if event.attempt != entry.attempt:
+        return  # the sweep finds it through the watch
+    entry.created[event.item] = event.object_uid
+    if entry.phase is Phase.CREATING and event.item == entry.cursor:
+        entry.failures = 0
+        entry.step_since = world.now
+        proceed(world, entry)
+    elif entry.phase in TEARING_DOWN:
+        teardown.late_item(world, entry, event.item)
+
+
+def item_refused(world: World, entry: Entry, event: ItemRefused) -> None:
+    """An item was not created, or nobody knows."""
+    if not _current(entry, event.attempt, event.item):
+        return
+    ref = entry.workload.items[event.item].ref
+    match classify(event.answer):
+        case Meaning.RETRY:
+            _retry(world, entry, event.answer)
+        case Meaning.INSPECT:
+            world.emit(InspectItem(entry.uid, event.attempt, event.item, ref))
+        case Meaning.REVIEW:
+            entry.words = event.answer.message
+            world.emit(ReviewAccess(entry.uid, event.attempt, event.item, ref))
+        case Meaning.REQUEUE:
+            _roll_back(world, entry, event.item, event.answer.message, Next.QUEUED)
+        case Meaning.FAIL:
+            _roll_back(world, entry, event.item, event.answer.message, Next.FAILED)
+
+
+def access_reviewed(world: World, entry: Entry, event: AccessReviewed) -> None:
+    """A 403 comes from our rights, or from a quota or admission that may change its mind."""
+    if not _current(entry, event.attempt, event.item):
+        return
+    if event.allowed is None:
+        _retry(world, entry, Answer(0, "", entry.words))
+        return
+    hopeless = not event.allowed or entry.rollbacks + 1 >= CREATION_ATTEMPTS_MAX
+    _roll_back(world, entry, event.item, entry.words, Next.FAILED if hopeless else Next.QUEUED)
+
+
+def item_inspected(world: World, entry: Entry, event: ItemInspected) -> None:
+    """The name was taken: by us, by something on its way out, or by somebody else (P6)."""
+    if not _current(entry, event.attempt, event.item):
+        return
+    if event.answer is not None:
+        _retry(world, entry, event.answer)
+        return
+    holder = event.holder
+    if holder is None:
+        proceed(world, entry)
+    elif _is_this_attempts(entry, holder):
+        item_created(world, entry, ItemCreated(entry.uid, event.attempt, event.item, holder.uid))
+    elif _is_leaving(entry, holder):
+        _wait_for_name(world, entry, event.item)
+    else:
+        ref = entry.workload.items[event.item].ref
+        owner = f"{holder.owner_name!r}" if holder.owner_uid else "nobody we know"
+        _roll_back(world, entry, event.item, held_by(ref, owner), Next.FAILED)
+
+
+def _current(entry: Entry, attempt: int, item: int) -> bool:
+    return entry.phase is Phase.CREATING and attempt == entry.attempt and item == entry.cursor
+
+
+def _is_this_attempts(entry: Entry, holder: Holder) -> bool:
+    ours = holder.owner_uid == entry.uid and holder.attempt == entry.attempt
+    return ours and not holder.terminating
+
+
+def _is_leaving(entry: Entry, holder: Holder) -> bool:
+    if holder.terminating or (holder.owner_uid == entry.uid and holder.attempt < entry.attempt):
+        return True
+    return holder.owner_is_appwrapper and not holder.owner_exists
+
+
+def _retry(world: World, entry: Entry, answer: Answer) -> None:
+    """Again, in place, within the admission grace; then take the attempt back."""
+    entry.failures += 1
+    if world.now - entry.step_since > ADMISSION_GRACE:
+        _roll_back(world, entry, entry.cursor, answer.message, Next.QUEUED)
+        return
+    world.wake_in(entry, max(answer.retry_after, backoff(entry.failures, RETRY_BASE, RETRY_MAX)))
+
+
+def _wait_for_name(world: World, entry: Entry, item: int) -> None:
+    entry.failures += 1
+    if world.now - entry.step_since > NAME_GRACE:
+        ref = entry.workload.items[item].ref
+        message = f"{ref} did not go away within {NAME_GRACE // 1_000_000} s."
+        _roll_back(world, entry, item, message, Next.QUEUED)
+        return
+    world.wake_in(entry, backoff(entry.failures, RETRY_BASE, RETRY_MAX))
+
+
+def _roll_back(world: World, entry: Entry, item: int, message: str, then: Next) -> None:
+    ref = entry.workload.items[item].ref
+    entry.rollbacks += 1
+    teardown.take_back(
+        world,
+        entry,
+        TeardownReason.ITEM_CREATION_FAILURE,
+        f"{ref.namespace}/{ref.name} creation failure: {message}",
+        then,
+    )

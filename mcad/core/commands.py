@@ -1,0 +1,150 @@
+"""Everything the core can ask for. A closed union: ``Command`` at the end lists it.
+
+A command names (uid, attempt, item), never a manifest: what is created is known to the controller
+only (protocol P3a).
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mcad.core.model import (
+    Condition,
+    DispatchRecord,
+    Instant,
+    ObjectRef,
+    PodCounts,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StatusView:
+    """The status of one AppWrapper, derived from core state; the border renders it for the wire.
+
+    ``phase`` is "" on v1beta1 AppWrappers. ``system_priority`` is the priority it queues with.
+    """
+
+    state: str
+    queue_job_state: str
+    can_run: bool
+    sender: str
+    first_seen: Instant
+    first_dispatch: Instant
+    system_priority: int
+    conditions: tuple[Condition, ...]
+    pods: PodCounts
+    requeueings: int
+    requeueing_seconds: int
+    observed_generation: int
+    phase: str
+    dispatch: DispatchRecord | None
+
+
+class Urgency(StrEnum):
+    """Whether somebody waits for a write. Reports give way to dispatches."""
+
+    DISPATCH = "dispatch"
+    REPORT = "report"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteStatus:
+    """One fenced status patch; answered by StatusWritten or StatusRefused with its ``serial``."""
+
+    uid: str
+    serial: int
+    status: StatusView
+    urgency: Urgency
+
+
+@dataclass(frozen=True, slots=True)
+class CreateItem:
+    """Create item number ``item`` of this attempt (protocol P2)."""
+
+    uid: str
+    attempt: int
+    item: int
+
+
+@dataclass(frozen=True, slots=True)
+class InspectItem:
+    """Look, live, at the object that holds the item's name (protocol P6)."""
+
+    uid: str
+    attempt: int
+    item: int
+    ref: ObjectRef
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewAccess:
+    """Ask the API server whether we may create the item (protocol, table of errors, 403)."""
+
+    uid: str
+    attempt: int
+    item: int
+    ref: ObjectRef
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteItem:
+    """Foreground deletion with a uid precondition.
+
+    ``object_uid`` "" means that the uid is not known: the controller looks it up and deletes only
+    what is controlled by this AppWrapper and of an attempt up to ``attempt`` (protocol P4 b).
+    """
+
+    uid: str
+    attempt: int
+    item: int
+    ref: ObjectRef
+    object_uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class LookForRemains:
+    """List live what is left of attempts up to ``attempt``: objects and pods (protocol P4 c)."""
+
+    uid: str
+    namespace: str
+    attempt: int
+    inventory: tuple[ObjectRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteStray:
+    """The sweep: delete an object of ours that no recorded attempt accounts for (protocol P7)."""
+
+    uid: str
+    ref: ObjectRef
+    object_uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordEvent:
+    """A Kubernetes Event about the AppWrapper; nobody waits for it."""
+
+    uid: str
+    warning: bool
+    reason: str
+    action: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class WakeAt:
+    """Send ``Decide`` at this instant, whatever else happens; a later WakeAt does not undo it."""
+
+    at: Instant
+
+
+Command = (
+    WriteStatus
+    | CreateItem
+    | InspectItem
+    | ReviewAccess
+    | DeleteItem
+    | LookForRemains
+    | DeleteStray
+    | RecordEvent
+    | WakeAt
+)

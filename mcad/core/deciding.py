@@ -1,0 +1,345 @@
+"""One pass over the line: who goes, who is refused, and who has to be told (core R1-R6, R11).
+
+1. take up what was begun   2. timers   3. completion and sweep
+4. adrift reservations find a home      5. dispatch in order   6. tell the refused
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from itertools import islice
+
+from mcad.core import attempts, observing, teardown
+from mcad.core.commands import Urgency, WakeAt
+from mcad.core.entry import Entry, Hold
+from mcad.core.lifecycle import Phase
+from mcad.core.model import SECOND, Instant, Policy, Refusal, RefusalKind
+from mcad.core.pacing import (
+    DISPATCHES_PER_PASS,
+    REPORTS_PER_PASS,
+    RESTATE_INTERVAL,
+    RESTATED_PER_SHAPE,
+)
+from mcad.core.queue import Bucket, Key
+from mcad.core.reasons import (
+    FRONT_OF_QUEUE,
+    INSUFFICIENT_RESOURCES,
+    NOT_RUNNABLE,
+    ConditionType,
+    EventReason,
+    HoldReason,
+    explain_refusal,
+)
+from mcad.core.world import AWAITED, World, kind_key, name_key
+
+_IMPOSSIBLE = frozenset({RefusalKind.NO_NODE, RefusalKind.TOO_LARGE})
+_BLOCKED = Refusal(RefusalKind.BLOCKED)
+
+
+def decide(world: World, *, may_dispatch: bool) -> None:
+    """One pass."""
+    if not world.started:
+        _start(world)
+    observing.recover(world)
+    for entry in world.due():
+        _timer(world, entry)
+    observing.judge(world)
+    teardown.sweep(world)
+    _settle_changed(world)
+    world.capacity.rehome()
+    if may_dispatch:
+        _dispatch(world)
+        _tell(world)
+
+
+def _start(world: World) -> None:
+    """The barrier is passed: our epoch is above every one found (P11, P12)."""
+    found = [e.dispatch.epoch for e in world.entries.values() if e.dispatch is not None]
+    world.epoch = 1 + max(found, default=0)
+    world.started = True
+
+
+def _timer(world: World, entry: Entry) -> None:
+    if entry.dirty or (entry.phase in AWAITED and entry.flying is None):
+        world.settle(entry, Urgency.DISPATCH)
+    match entry.phase:
+        case Phase.CREATING:
+            attempts.proceed(world, entry)
+        case Phase.DELETING:
+            teardown.delete_all(world, entry)
+        case Phase.VERIFYING:
+            teardown.look(world, entry)
+        case Phase.RUNNING:
+            _give_up_unattributed(world, entry)
+        case Phase.GONE:
+            world.forget(entry)
+        case Phase.WAITING if entry.hold is not None:
+            world.line_up(entry)
+        case Phase.WAITING if entry.told is not None:
+            _restate_if_changed(world, entry)
+        case _:
+            pass
+
+
+def _give_up_unattributed(world: World, entry: Entry) -> None:
+    """C4: nothing is reserved for ever for pods that nobody ever made."""
+    given_up = world.capacity.expire(entry.uid)
+    if given_up:
+        seconds = world.settings.reservation_timeout // SECOND
+        note = (
+            f"{given_up} declared pods were not seen within {seconds} s of the dispatch; "
+            "their reservation ends. Is the operator of the wrapped kind running?"
+        )
+        world.announce(entry, EventReason.PODS_NOT_ATTRIBUTED, note, action="Reserve", warning=True)
+
+
+def _settle_changed(world: World) -> None:
+    for uid in world.to_settle:
+        entry = world.entries.get(uid)
+        if entry is not None:
+            world.settle(entry)
+    world.to_settle.clear()
+
+
+# -- dispatching ---------------------------------------------------------------------------------
+
+
+class _Gate:
+    """What the refused head of the line does to those behind it (core R6)."""
+
+    def __init__(self, world: World) -> None:
+        settings = world.settings
+        self._world = world
+        self._strict = settings.policy is Policy.STRICT_FIFO
+        self._holding = settings.head_of_line_holding
+        self._blocking: list[Bucket] = []
+        self._closed = False
+        self._has_head = False
+
+    @property
+    def open_to_all(self) -> bool:
+        """Nobody can be blocked, so refused buckets need not even be looked at in order."""
+        return not self._strict and not self._holding
+
+    def blocks(self, bucket: Bucket) -> bool:
+        """Whether somebody further ahead keeps this bucket from going."""
+        capacity = self._world.capacity
+        return self._closed or any(
+            capacity.compete(ahead.shape, bucket.shape) for ahead in self._blocking
+        )
+
+    def refused(self, bucket: Bucket, refusal: Refusal) -> None:
+        """The head of a bucket was refused: it may block those behind. The impossible never do."""
+        if self.open_to_all or refusal.kind in _IMPOSSIBLE:
+            return
+        if not self._world.capacity.would_fit_emptied(bucket.shape):
+            return
+        if self._strict:
+            self._blocking.append(bucket)
+        if self._has_head:
+            return
+        self._has_head = True
+        self._hold(bucket.first())
+
+    def _hold(self, head: Entry) -> None:
+        now = self._world.now
+        head.head_since = head.head_since or now
+        until = head.head_since + self._holding
+        if self._holding and now < until:
+            self._closed = True
+            self._world.emit(WakeAt(until))
+
+
+def _dispatch(world: World) -> None:
+    gate = _Gate(world)
+    line = _heads(world, gate)
+    begun = 0
+    while line and begun < DISPATCHES_PER_PASS:
+        _, _, bucket = line[0]
+        if _refused(world, gate, bucket):
+            heappop(line)
+            continue
+        entry = bucket.first()
+        obstacle = _obstacle(world, entry)
+        if obstacle is not None:
+            world.hold(entry, obstacle)
+        elif _reserved(world, bucket, entry):
+            begun += 1
+            _stand_in_front(world, entry)
+            attempts.begin(world, entry)
+        order = heappop(line)[1]
+        if bucket.members:
+            heappush(line, (bucket.key(world.now), order, bucket))
+    if line:
+        world.emit(WakeAt(world.now))
+    elif len(world.queue):
+        world.emit(WakeAt(world.now + world.settings.backoff))
+
+
+def _heads(world: World, gate: _Gate) -> list[tuple[Key, int, Bucket]]:
+    line = []
+    for order, bucket in enumerate(world.queue.buckets()):
+        if gate.open_to_all and _still_refused(world, bucket):
+            continue
+        line.append((bucket.key(world.now), order, bucket))
+    heapify(line)
+    return line
+
+
+def _still_refused(world: World, bucket: Bucket) -> bool:
+    """Falls wake nobody: a refusal stands until a pool of the shape rises (core R4).
+
+    It is tested again after ``backoffTime`` all the same, for the day on which this is wrong.
+    """
+    refusal = bucket.refusal
+    if refusal is None or refusal.kind is RefusalKind.BLOCKED:
+        return False
+    fresh = world.now - bucket.tested_at < world.settings.backoff
+    return fresh and bucket.refused_at == bucket.shape.rises()
+
+
+def _refused(world: World, gate: _Gate, bucket: Bucket) -> bool:
+    if gate.blocks(bucket):
+        _refuse(world, bucket, _BLOCKED)
+        return True
+    if _still_refused(world, bucket):
+        refusal = bucket.refusal
+    else:
+        refusal = world.capacity.refusal(bucket.shape)
+        bucket.tested_at = world.now
+    if refusal is None:
+        bucket.refusal = None
+        return False
+    _refuse(world, bucket, refusal)
+    gate.refused(bucket, refusal)
+    return True
+
+
+def _refuse(world: World, bucket: Bucket, refusal: Refusal) -> None:
+    before = bucket.refusal
+    bucket.refusal, bucket.refused_at = refusal, bucket.shape.rises()
+    if before is not None and _signature(before) == _signature(refusal):
+        return
+    for entry in bucket.front(RESTATED_PER_SHAPE):
+        if entry.told is not None:
+            world.to_tell[entry.uid] = None
+
+
+def _reserved(world: World, bucket: Bucket, entry: Entry) -> bool:
+    work = entry.workload
+    refusal = world.capacity.reserve(work.uid, entry.attempt + 1, bucket.shape, work.sets)
+    if refusal is not None:
+        _refuse(world, bucket, refusal)
+    return refusal is None
+
+
+def _obstacle(world: World, entry: Entry) -> Hold | None:
+    """A kind that cannot be watched, or a name that is still taken (P6 ii, before intent)."""
+    for item in entry.workload.items:
+        message = world.unwatched.get(kind_key(item.ref))
+        if message is not None:
+            world.waiting_for_kind[entry.uid] = None
+            text = f"{item.ref.kind} objects cannot be watched: {message}"
+            return Hold(HoldReason.KIND_NOT_WATCHED, text)
+    for item in entry.workload.items:
+        key = name_key(item.ref)
+        holder = world.by_name.get(key)
+        if holder is not None:
+            world.waiting_for_name.setdefault(key, {})[entry.uid] = None
+            text = f"{item.ref} of an earlier dispatch is still there; it is waited for."
+            return Hold(HoldReason.WAITING_FOR_NAME, text)
+    return None
+
+
+def _stand_in_front(world: World, entry: Entry) -> None:
+    entry.set_condition(ConditionType.HEAD_OF_LINE, world.now, reason=FRONT_OF_QUEUE)
+
+
+# -- telling -------------------------------------------------------------------------------------
+
+
+def _signature(refusal: Refusal) -> tuple[RefusalKind, str]:
+    """What has to change before a refusal is worth another write (design section 5)."""
+    return (refusal.kind, refusal.binding)
+
+
+def _tell(world: World) -> None:
+    for uid in list(islice(world.to_tell, REPORTS_PER_PASS)):
+        entry = world.entries.get(uid)
+        if entry is None or entry.phase is not Phase.WAITING:
+            del world.to_tell[uid]
+        elif entry.hold is not None:
+            del world.to_tell[uid]
+            _tell_hold(world, entry, entry.hold)
+        elif entry.bucket is None or entry.bucket.refusal is not None:
+            del world.to_tell[uid]
+            if entry.bucket is not None and entry.bucket.refusal is not None:
+                _tell_refusal(world, entry, entry.bucket.refusal)
+    if len(world.to_tell) and _somebody_can_be_told(world):
+        world.emit(WakeAt(world.now))
+
+
+def _somebody_can_be_told(world: World) -> bool:
+    first = world.entries.get(next(iter(world.to_tell)))
+    if first is None or first.hold is not None or first.bucket is None:
+        return True
+    return first.bucket.refusal is not None
+
+
+def _tell_hold(world: World, entry: Entry, hold: Hold) -> None:
+    if hold.reason == HoldReason.DELETED:
+        return
+    entry.told = None
+    entry.set_condition(ConditionType.BACKOFF, world.now, reason=hold.reason, message=hold.message)
+    world.settle(entry)
+    if not entry.announced and entry.workload.problem is not None:
+        entry.announced = True
+        world.announce(entry, EventReason.REFUSED, hold.message, action="Parse", warning=True)
+
+
+def _tell_refusal(world: World, entry: Entry, refusal: Refusal) -> None:
+    if entry.told is not None and world.now - entry.told_at < RESTATE_INTERVAL:
+        if not entry.due:
+            world.wake_in(entry, entry.told_at + RESTATE_INTERVAL - world.now)
+        return
+    on_record = entry.restored and _shows_refusal(entry)
+    entry.restored = False
+    entry.told, entry.told_at = refusal, world.now
+    entry.set_condition(ConditionType.HEAD_OF_LINE, world.now, reason=FRONT_OF_QUEUE)
+    if on_record:
+        # After a restart the figures stay frozen at the refusal that is on record.
+        entry.announced = True
+        return
+    message = f"{INSUFFICIENT_RESOURCES} {explain_refusal(refusal)}".rstrip()
+    entry.set_condition(ConditionType.BACKOFF, world.now, reason=NOT_RUNNABLE, message=message)
+    world.settle(entry)
+    if not entry.announced:
+        entry.announced = True
+        world.announce(entry, EventReason.QUEUED, message, action="Queue")
+
+
+def _shows_refusal(entry: Entry) -> bool:
+    shown = entry.conditions.get(ConditionType.BACKOFF)
+    return shown is not None and shown.status and shown.reason == NOT_RUNNABLE
+
+
+def _restate_if_changed(world: World, entry: Entry) -> None:
+    current = entry.bucket.refusal if entry.bucket is not None else None
+    if current is None or entry.told is None:
+        return
+    if _signature(current) != _signature(entry.told):
+        world.to_tell[entry.uid] = None
+
+
+def head_of_line(world: World, now: Instant) -> Entry | None:
+    """First in order among those refused by capacity that would fit if AppWrappers left (R6)."""
+    refused = [
+        b
+        for b in world.queue.buckets()
+        if b.refusal is not None and b.refusal.kind not in _IMPOSSIBLE
+    ]
+    refused.sort(key=lambda bucket: bucket.key(now))
+    for bucket in refused:
+        if world.capacity.would_fit_emptied(bucket.shape):
+            return bucket.first()
+    return None

@@ -1,0 +1,162 @@
+"""The one entrance: ``step(event, now)`` -> commands. Same events in, same commands out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mcad.core import attempts, deciding, observing, teardown
+from mcad.core.commands import Command, Urgency
+from mcad.core.entry import Entry
+from mcad.core.events import (
+    AccessReviewed,
+    AppWrapperGone,
+    AppWrapperSeen,
+    ChildGone,
+    ChildSeen,
+    Decide,
+    DeletionRefused,
+    Event,
+    ItemCreated,
+    ItemDeleted,
+    ItemInspected,
+    ItemRefused,
+    KindWatched,
+    LookFailed,
+    NodeGone,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+    Remaining,
+    StatusRefused,
+    StatusWritten,
+)
+from mcad.core.lifecycle import Phase
+from mcad.core.model import Instant, Settings
+from mcad.core.pacing import REFUSED_WRITE_RETRY, RETRY_BASE, RETRY_MAX, backoff
+from mcad.core.reasons import EventReason
+from mcad.core.world import AWAITED, World
+
+
+class ClockWentBackError(Exception):
+    """``now`` was earlier than in the step before: the shell's clock is broken."""
+
+
+class Dispatcher:
+    """The state machine. Owns its World; nothing else may change it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.world = World(settings)
+
+    def step(self, event: Event, now: Instant) -> tuple[Command, ...]:
+        """Take one event at ``now`` (microseconds, never decreasing) and answer with commands.
+
+        Observations and answers only change state and move begun attempts on; what goes first is
+        decided on ``Decide`` alone.
+        """
+        world = self.world
+        if now < world.now:
+            raise ClockWentBackError(f"step at {now} after one at {world.now}")
+        world.now = now
+        world.out = []
+        self._route(event)
+        return tuple(world.out)
+
+    def _route(self, event: Event) -> None:
+        world = self.world
+        match event:
+            case AppWrapperSeen():
+                observing.appwrapper_seen(world, event)
+            case AppWrapperGone():
+                observing.appwrapper_gone(world, event.uid)
+            case NodeSeen():
+                world.capacity.node_seen(event.node)
+            case NodeGone():
+                world.capacity.node_gone(event.name)
+            case PodSeen():
+                observing.pod_seen(world, event)
+            case PodGone():
+                world.capacity.pod_gone(event.uid)
+            case ChildSeen():
+                observing.child_seen(world, event.child)
+            case ChildGone():
+                observing.child_gone(world, event.uid)
+            case KindWatched():
+                observing.kind_watched(world, event)
+            case Decide():
+                deciding.decide(world, may_dispatch=event.may_dispatch)
+            case _:
+                self._route_answer(event)
+
+    def _route_answer(self, event: Event) -> None:
+        world = self.world
+        entry = world.entries.get(getattr(event, "uid", ""))
+        if entry is None:
+            return  # deleted meanwhile
+        match event:
+            case StatusWritten():
+                _status_written(world, entry, event)
+            case StatusRefused():
+                _status_refused(world, entry, event)
+            case ItemCreated():
+                attempts.item_created(world, entry, event)
+            case ItemRefused():
+                attempts.item_refused(world, entry, event)
+            case ItemInspected():
+                attempts.item_inspected(world, entry, event)
+            case AccessReviewed():
+                attempts.access_reviewed(world, entry, event)
+            case ItemDeleted():
+                teardown.item_deleted(world, entry, event)
+            case DeletionRefused():
+                teardown.deletion_refused(world, entry, event)
+            case Remaining():
+                teardown.remaining(world, entry, event)
+            case LookFailed():
+                teardown.look_failed(world, entry, event)
+        if entry.phase is Phase.GONE:
+            teardown.bury(world, entry)
+
+
+def _status_written(world: World, entry: Entry, event: StatusWritten) -> None:
+    if event.serial != entry.serial or entry.flying is None:
+        return
+    entry.written, entry.flying = entry.flying, None
+    proceed = _ON_WRITTEN.get(entry.phase) if entry.flying_in is entry.phase else None
+    if proceed is not None:
+        proceed(world, entry)
+    elif entry.dirty and entry.phase is not Phase.CREATING:  # the confirmation will say it
+        world.settle(entry, Urgency.DISPATCH if entry.phase in AWAITED else Urgency.REPORT)
+
+
+_ON_WRITTEN: dict[Phase, Callable[[World, Entry], None]] = {
+    Phase.INTENDING: attempts.intent_written,
+    Phase.CONFIRMING: attempts.confirmed,
+    Phase.UNDEPLOYING: teardown.teardown_written,
+    Phase.SETTLING: teardown.settled,
+}
+
+
+def _status_refused(world: World, entry: Entry, event: StatusRefused) -> None:
+    """A conflict means that the object has changed: judge anew. Anything else is repeated."""
+    if event.serial != entry.serial or entry.flying is None:
+        return
+    entry.flying, entry.written = None, None
+    answer = event.answer
+    if answer.status == 404:
+        return  # its deletion is on the way to us
+    if answer.status == 409 and entry.phase is Phase.INTENDING:
+        if entry.flying_in is Phase.INTENDING:
+            attempts.intent_refused(world, entry)
+        else:
+            world.settle(entry, Urgency.DISPATCH)
+        return
+    entry.dirty = True
+    entry.failures += 1
+    outright = answer.status in (400, 403, 413, 422)
+    if outright and entry.failures == 1:
+        note = f"The status cannot be written: {answer.message}"
+        world.announce(entry, EventReason.STATUS_REFUSED, note, action="Report", warning=True)
+    pause = REFUSED_WRITE_RETRY if outright else backoff(entry.failures, RETRY_BASE, RETRY_MAX)
+    if answer.status == 409 and entry.failures == 1:
+        pause = 0  # the controller has already read the object again
+    world.wake_in(entry, max(pause, answer.retry_after))

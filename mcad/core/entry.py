@@ -1,0 +1,134 @@
+"""One AppWrapper as the dispatcher remembers it: mutable, and owned by the World alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mcad.core.lifecycle import Phase, Signal, transition
+from mcad.core.model import (
+    Condition,
+    DispatchRecord,
+    Instant,
+    Refusal,
+    Workload,
+)
+from mcad.core.reasons import ConditionType
+
+if TYPE_CHECKING:
+    from mcad.core.commands import StatusView
+    from mcad.core.queue import Bucket
+
+STORY_MAX = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Something other than capacity that keeps an AppWrapper out of the line.
+
+    ``until`` is the instant at which it is looked at again, 0 if an event ends it.
+    """
+
+    reason: str
+    message: str
+    until: Instant = 0
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """Everything that is known about one AppWrapper.
+
+    ``told`` is the refusal that its status shows and ``told_at`` when it was written; ``announced``
+    whether an Event said so in this stay in the queue; ``restored`` until the first verdict after a
+    restart, which must not rewrite figures that are on record.
+
+    ``cursor`` is the next item to create, ``created`` the uids of those that exist (item number ->
+    uid), ``undeleted`` those whose deletion is not accepted yet. ``superseded`` is the record that
+    an unwritten intent replaces, ``words`` what the server said to a 403. ``failures`` counts
+    failed requests of the present step, which began at ``step_since``; ``rollbacks`` refused
+    attempts since the last dispatch; ``due`` is when a timer ends, 0 if none runs.
+
+    ``serial`` numbers status writes; ``flying`` is the one whose outcome is open and ``flying_in``
+    the phase that asked for it; ``written`` is the last one that is persisted, None if unknown;
+    ``dirty`` asks for another one as soon as the outcome is known.
+    """
+
+    workload: Workload
+    first_seen: Instant
+    phase: Phase = Phase.WAITING
+    dispatch: DispatchRecord | None = None
+    superseded: DispatchRecord | None = None
+    first_dispatch: Instant = 0
+    requeueings: int = 0
+    conditions: dict[str, Condition] = field(default_factory=dict)
+    bucket: Bucket | None = None
+    hold: Hold | None = None
+    told: Refusal | None = None
+    told_at: Instant = 0
+    announced: bool = False
+    restored: bool = False
+    head_since: Instant = 0
+    cursor: int = 0
+    created: dict[int, str] = field(default_factory=dict)
+    undeleted: set[int] = field(default_factory=set)
+    finished: set[int] = field(default_factory=set)
+    failures: int = 0
+    rollbacks: int = 0
+    words: str = ""
+    step_since: Instant = 0
+    due: Instant = 0
+    serial: int = 0
+    flying: StatusView | None = None
+    flying_in: Phase = Phase.WAITING
+    dirty: bool = False
+    written: StatusView | None = None
+    story: list[str] = field(default_factory=list)
+
+    @property
+    def uid(self) -> str:
+        """The AppWrapper's uid."""
+        return self.workload.uid
+
+    @property
+    def title(self) -> str:
+        """``namespace/name``, for messages."""
+        return f"{self.workload.namespace}/{self.workload.name}"
+
+    @property
+    def attempt(self) -> int:
+        """The number of the recorded attempt, 0 before the first."""
+        return self.dispatch.attempt if self.dispatch else 0
+
+    def move(self, signal: Signal, now: Instant) -> None:
+        """Follow the table of lifecycle.py; counters and timers belong to one step."""
+        self.phase = transition(self.title, self.phase, signal, self.story)
+        self.story.append(signal)
+        del self.story[:-STORY_MAX]
+        self.failures, self.due, self.step_since = 0, 0, now
+
+    def set_condition(
+        self, kind: ConditionType, now: Instant, *, reason: str = "", message: str = ""
+    ) -> None:
+        """Make the condition True; an equal one keeps its times."""
+        self._put(kind, reason, message, now, status=True)
+
+    def unset_condition(
+        self, kind: ConditionType, now: Instant, *, reason: str, message: str = ""
+    ) -> None:
+        """Make the condition False if it is True; one that never was stays absent."""
+        old = self.conditions.get(kind)
+        if old is not None and old.status:
+            self._put(kind, reason, message, now, status=False)
+
+    def stamp_condition(self, kind: ConditionType, now: Instant, *, reason: str) -> None:
+        """Make the condition True with new times even if it is True already."""
+        self.conditions[kind] = Condition(kind, True, reason, "", now, now)
+
+    def _put(
+        self, kind: ConditionType, reason: str, message: str, now: Instant, *, status: bool
+    ) -> None:
+        old = self.conditions.get(kind)
+        if old is not None and (old.status, old.reason, old.message) == (status, reason, message):
+            return
+        changed = old.changed if old is not None and old.status == status else now
+        self.conditions[kind] = Condition(kind, status, reason, message, now, changed)

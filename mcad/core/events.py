@@ -1,0 +1,243 @@
+"""Everything the core can be told. A closed union: ``Event`` at the end lists it.
+
+Observations only change state; decisions are taken on ``Decide`` alone (core rule R5). The outcome
+of a command comes back as an event that carries the facts of the server's answer; what they mean
+is decided in the core (protocol P3a).
+"""
+
+from dataclasses import dataclass
+
+from mcad.core.model import Child, Node, ObjectRef, Pod, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class AppWrapperSeen:
+    """An AppWrapper appeared or changed; ``listed`` if it came from a list rather than a watch."""
+
+    workload: Workload
+    listed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AppWrapperGone:
+    """The AppWrapper object no longer exists."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSeen:
+    """A node appeared or changed."""
+
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGone:
+    """A node no longer exists; pods that are still bound to it are reserved again (C6)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PodSeen:
+    """A pod appeared or changed."""
+
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
+class PodGone:
+    """A pod no longer exists."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChildSeen:
+    """A wrapped object of ours appeared or changed."""
+
+    child: Child
+
+
+@dataclass(frozen=True, slots=True)
+class ChildGone:
+    """A wrapped object of ours no longer exists."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class KindWatched:
+    """Whether the objects of a wrapped kind can be seen; if not, ``message`` says why (P11).
+
+    AppWrappers that contain an unwatched kind are not dispatched: their names could be taken and
+    their remains could not be found.
+    """
+
+    group: str
+    resource: str
+    watched: bool
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decide:
+    """The inbox is drained and every kind is synced: look at the queue and the timers.
+
+    ``may_dispatch`` is False while a stream that capacity depends on is silent (protocol P14): what
+    was begun goes on, nothing new is dispatched.
+    """
+
+    may_dispatch: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The facts of an API server's answer that was not a success.
+
+    ``status`` is the HTTP code, 0 if no answer came (then the outcome is unknown, protocol P5).
+    ``reason`` is the Status reason, or the first cause's reason where that says more
+    (``NamespaceTerminating``). ``retry_after`` is in microseconds, 0 if not given.
+    """
+
+    status: int
+    reason: str
+    message: str
+    retry_after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StatusWritten:
+    """The status write numbered ``serial`` is persisted."""
+
+    uid: str
+    serial: int
+
+
+@dataclass(frozen=True, slots=True)
+class StatusRefused:
+    """The status write numbered ``serial`` is not persisted, or its outcome is unknown."""
+
+    uid: str
+    serial: int
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCreated:
+    """The item was created by this very request."""
+
+    uid: str
+    attempt: int
+    item: int
+    object_uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRefused:
+    """The item was not created, or nobody knows."""
+
+    uid: str
+    attempt: int
+    item: int
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The object that holds an item's name, by live GET.
+
+    ``owner_uid`` is its controller owner ("" if none); ``owner_is_appwrapper`` tells the kind of
+    that owner and ``owner_exists`` whether that AppWrapper exists by live GET.
+    """
+
+    uid: str
+    owner_uid: str
+    owner_is_appwrapper: bool
+    owner_exists: bool
+    owner_name: str
+    attempt: int
+    terminating: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ItemInspected:
+    """Who holds the item's name; None if nobody does any more, ``answer`` if we could not look."""
+
+    uid: str
+    attempt: int
+    item: int
+    holder: Holder | None
+    answer: Answer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AccessReviewed:
+    """Whether the dispatcher's own rights allow to create the item; None if we could not ask."""
+
+    uid: str
+    attempt: int
+    item: int
+    allowed: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemDeleted:
+    """The server accepted the deletion of an inventoried item, or it was gone already."""
+
+    uid: str
+    attempt: int
+    item: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionRefused:
+    """The deletion of an item failed or its outcome is unknown."""
+
+    uid: str
+    attempt: int
+    item: int
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """A live list found these objects and pods of attempts up to ``attempt`` (protocol P4 c)."""
+
+    uid: str
+    attempt: int
+    objects: tuple[ObjectRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LookFailed:
+    """The live list of protocol P4 c could not be made."""
+
+    uid: str
+    attempt: int
+    answer: Answer
+
+
+Event = (
+    AppWrapperSeen
+    | AppWrapperGone
+    | NodeSeen
+    | NodeGone
+    | PodSeen
+    | PodGone
+    | ChildSeen
+    | ChildGone
+    | KindWatched
+    | Decide
+    | StatusWritten
+    | StatusRefused
+    | ItemCreated
+    | ItemRefused
+    | ItemInspected
+    | AccessReviewed
+    | ItemDeleted
+    | DeletionRefused
+    | Remaining
+    | LookFailed
+)

@@ -1,0 +1,19 @@
+"""Checks that stay on in production: better to stop leading than to go on with wrong books."""
+
+
+class InvariantViolated(AssertionError):  # noqa: N818 - it names what happened, not a kind of error
+    """Something that can never be true was seen: a bug in the core, never a user's mistake."""
+
+    def __init__(self, name: str, story: str) -> None:
+        super().__init__(f"{name}: {story}")
+        self.name = name
+        self.story = story
+
+
+def check(cond: bool, name: str, story: str) -> None:  # noqa: FBT001 - reads as "check that"
+    """Raise unless ``cond`` holds; ``name`` is stable, ``story`` says what was found.
+
+    A story that costs time to tell belongs behind an ``if``.
+    """
+    if not cond:
+        raise InvariantViolated(name, story)

@@ -1,0 +1,206 @@
+"""The books of all nodes: who takes what from whom, and which nodes changed last.
+
+Entries are noted while an event is worked on and posted at its end, so that a pod which binds where
+its reservation sat changes nothing, and a net fall wakes nobody (core rule R4).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+from mcad.core.limits import CATCH_UP_MAX
+from mcad.core.model import Node, Resources
+from mcad.core.pools import Pool, Row
+from mcad.core.resources import Books, book
+
+
+class ChangeLog:
+    """Which nodes changed, the latest last; what a pod class has not seen yet is its end."""
+
+    __slots__ = ("_floor", "_last", "now")
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._last: OrderedDict[int, int] = OrderedDict()
+        self._floor = 0
+
+    def tick(self) -> int:
+        """The number of a new change."""
+        self.now += 1
+        return self.now
+
+    def touch(self, rank: int) -> int:
+        """The node changed; returns the number of the change."""
+        self.now += 1
+        self._last[rank] = self.now
+        self._last.move_to_end(rank)
+        if len(self._last) > CATCH_UP_MAX:
+            _, self._floor = self._last.popitem(last=False)
+        return self.now
+
+    def since(self, change: int) -> list[int] | None:
+        """The nodes that changed after ``change``; None if there are too many to visit."""
+        if change < self._floor:
+            return None
+        ranks = []
+        for rank, at in reversed(self._last.items()):
+            if at <= change:
+                break
+            ranks.append(rank)
+        return ranks
+
+
+class Ledger:
+    """Every node's row, the pools that hold them, and the entries not yet posted.
+
+    ``overdrawn`` are the names of nodes with a resource below zero. ``idle_rises`` and
+    ``idle_falls`` number the last changes of what would be free if every AppWrapper left.
+    """
+
+    def __init__(self) -> None:
+        self.log = ChangeLog()
+        self.rows: dict[str, Row] = {}
+        self.allocatable: Books = {}
+        self.overdrawn: dict[str, None] = {}
+        self.idle_rises = 0
+        self.idle_falls = 0
+        self._pools: dict[Pool, None] = {}
+        self._rank = 0
+        self._noted: dict[str, Books] = {}
+
+    # -- pools ---------------------------------------------------------------------------------
+
+    def pool(self, admits: Callable[[Node], bool]) -> Pool:
+        """A new pool, filled with the nodes it admits."""
+        pool = Pool(admits)
+        self._pools[pool] = None
+        for row in self.rows.values():
+            pool.offer(row, self.log.now)
+        return pool
+
+    def keep_pools(self, used: dict[Pool, None]) -> None:
+        """Disband the pools that are not among ``used``."""
+        for pool in [pool for pool in self._pools if pool not in used]:
+            pool.disband()
+            del self._pools[pool]
+
+    def pools(self) -> list[Pool]:
+        """All pools, in the order of their making."""
+        return list(self._pools)
+
+    # -- nodes ---------------------------------------------------------------------------------
+
+    def add(self, node: Node) -> Row:
+        """A node appears, empty; what is bound to it is noted by the caller."""
+        row = Row(self._next_rank(), node, dict(node.allocatable), dict(node.allocatable))
+        self._join(row)
+        book(self.allocatable, node.allocatable)
+        self.idle_rises = self.log.now
+        return row
+
+    def remove(self, name: str) -> Row:
+        """A node is gone, and with it the entries noted against it."""
+        row = self.rows.pop(name)
+        self._noted.pop(name, None)
+        self.overdrawn.pop(name, None)
+        book(self.allocatable, row.node.allocatable, -1)
+        self._leave(row)
+        self.idle_falls = self.log.now
+        return row
+
+    def replace(self, node: Node) -> Row:
+        """Placement sees another node than before: a new rank, the same books (R4)."""
+        old = self.rows[node.name]
+        row = Row(self._next_rank(), old.node, old.free, old.idle)
+        self._leave(old)
+        row.node = node
+        self._join(row)
+        self.idle_rises = self.idle_falls = self.log.now
+        self._resize(row, old.node.allocatable, node.allocatable)
+        return row
+
+    def resize(self, node: Node) -> None:
+        """Only allocatable changed; the node keeps its rank."""
+        row = self.rows[node.name]
+        old, row.node = row.node, node
+        self._resize(row, old.allocatable, node.allocatable)
+
+    def _resize(self, row: Row, old: Resources, new: Resources) -> None:
+        book(self.allocatable, old, -1)
+        book(self.allocatable, new)
+        self.note(row.node.name, old, 1)
+        self.note(row.node.name, new, -1)
+        self.note_idle(row.node.name, old, 1)
+        self.note_idle(row.node.name, new, -1)
+        for pool in row.pools:
+            pool.grown = self.log.tick()
+
+    def _next_rank(self) -> int:
+        self._rank += 1
+        return self._rank
+
+    def _join(self, row: Row) -> None:
+        self.rows[row.node.name] = row
+        change = self.log.touch(row.rank)
+        for pool in self._pools:
+            pool.offer(row, change)
+
+    def _leave(self, row: Row) -> None:
+        self.log.touch(row.rank)
+        for pool in list(row.pools):
+            pool.withdraw(row)
+        row.free, row.idle = {}, {}  # a sorted tail may still name it
+
+    # -- entries -------------------------------------------------------------------------------
+
+    def note(self, name: str, amounts: Resources, times: int) -> None:
+        """Take ``times`` the amounts from the node (give back if negative), once posted."""
+        noted = self._noted.get(name)
+        if noted is None:
+            noted = self._noted[name] = {}
+        for resource, n in amounts:
+            noted[resource] = noted.get(resource, 0) + n * times
+
+    def note_idle(self, name: str, amounts: Resources, times: int) -> None:
+        """The same for what would be taken if every AppWrapper left; at once."""
+        row = self.rows[name]
+        book(row.idle, amounts, -times)
+        if times < 0:
+            self.idle_rises = self.log.tick()
+        else:
+            self.idle_falls = self.log.tick()
+
+    def post(self) -> None:
+        """Bring the books to what was noted; only what is left on balance is a change."""
+        if not self._noted:
+            return
+        noted, self._noted = self._noted, {}
+        for name, amounts in noted.items():
+            self._post(self.rows[name], amounts)
+
+    def _post(self, row: Row, amounts: Books) -> None:
+        free, changed, rose = row.free, False, False
+        for name, taken in amounts.items():
+            if not taken:
+                continue
+            changed = True
+            before = free.get(name, 0)
+            after = free[name] = before - taken
+            rose = rose or after > max(before, 0)
+            # Clamped per node: an overdrawn node lends nobody its debt.
+            if delta := max(after, 0) - max(before, 0):
+                for pool in row.pools:
+                    pool.total[name] = pool.total.get(name, 0) + delta
+        if changed:
+            self._changed(row, rose=rose)
+
+    def _changed(self, row: Row, *, rose: bool) -> None:
+        change = self.log.touch(row.rank)
+        if rose:
+            for pool in row.pools:
+                pool.rise(row, change)
+        if min(row.free.values()) < 0:
+            self.overdrawn[row.node.name] = None
+        else:
+            self.overdrawn.pop(row.node.name, None)

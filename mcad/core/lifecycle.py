@@ -1,0 +1,112 @@
+"""The life of one AppWrapper as one table: (phase, signal) -> phase.
+
+Both dialects live by this table; they differ only in how a phase is rendered (status.py). A pair
+that is not in the table is a fault of ours, and the exception tells the AppWrapper's story.
+
+                  reserve        intent written       all exist          confirmed
+    WAITING ------------> INTENDING ---------> CREATING ------> CONFIRMING ------> RUNNING
+       ^  ^                  |                     |                 |                |
+       |  +------------------+ intent refused      |    take back    |   take back    | complete
+       |                                           v                 v                v
+       +--- SETTLING <--- VERIFYING <--- DELETING <--- UNDEPLOYING <-+           COMPLETED
+     queued  |     nothing left   all deleted    intent of teardown written
+             +--> FAILED
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+
+class Phase(StrEnum):
+    """Where an AppWrapper is. GONE: its object is deleted, its remains still hold room (P9)."""
+
+    WAITING = "waiting"
+    INTENDING = "intending"
+    CREATING = "creating"
+    CONFIRMING = "confirming"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    UNDEPLOYING = "undeploying"
+    DELETING = "deleting"
+    VERIFYING = "verifying"
+    SETTLING = "settling"
+    FAILED = "failed"
+    FOREIGN = "foreign"
+    GONE = "gone"
+
+
+class Signal(StrEnum):
+    """What moves it."""
+
+    RESERVED = "reserved"
+    INTENT_WRITTEN = "intent-written"
+    INTENT_REFUSED = "intent-refused"
+    ALL_EXIST = "all-exist"
+    CONFIRMED = "confirmed"
+    COMPLETE = "complete"
+    TAKE_BACK = "take-back"
+    TEARDOWN_WRITTEN = "teardown-written"
+    ALL_DELETED = "all-deleted"
+    NOTHING_LEFT = "nothing-left"
+    SETTLED_QUEUED = "settled-queued"
+    SETTLED_FAILED = "settled-failed"
+    INTENT_FOUND = "intent-found"
+    OBJECT_GONE = "object-gone"
+
+
+TABLE: dict[tuple[Phase, Signal], Phase] = {
+    (Phase.WAITING, Signal.RESERVED): Phase.INTENDING,
+    (Phase.WAITING, Signal.INTENT_FOUND): Phase.CREATING,
+    (Phase.INTENDING, Signal.INTENT_WRITTEN): Phase.CREATING,
+    (Phase.INTENDING, Signal.INTENT_REFUSED): Phase.WAITING,
+    (Phase.INTENDING, Signal.INTENT_FOUND): Phase.CREATING,
+    (Phase.CREATING, Signal.ALL_EXIST): Phase.CONFIRMING,
+    (Phase.CREATING, Signal.TAKE_BACK): Phase.UNDEPLOYING,
+    (Phase.CONFIRMING, Signal.CONFIRMED): Phase.RUNNING,
+    (Phase.CONFIRMING, Signal.TAKE_BACK): Phase.UNDEPLOYING,
+    (Phase.RUNNING, Signal.COMPLETE): Phase.COMPLETED,
+    (Phase.RUNNING, Signal.TAKE_BACK): Phase.UNDEPLOYING,
+    (Phase.UNDEPLOYING, Signal.TEARDOWN_WRITTEN): Phase.DELETING,
+    (Phase.DELETING, Signal.ALL_DELETED): Phase.VERIFYING,
+    (Phase.VERIFYING, Signal.NOTHING_LEFT): Phase.SETTLING,
+    (Phase.SETTLING, Signal.SETTLED_QUEUED): Phase.WAITING,
+    (Phase.SETTLING, Signal.SETTLED_FAILED): Phase.FAILED,
+    **{(phase, Signal.OBJECT_GONE): Phase.GONE for phase in Phase if phase is not Phase.GONE},
+}
+
+RESERVING = frozenset(
+    {
+        Phase.INTENDING,
+        Phase.CREATING,
+        Phase.CONFIRMING,
+        Phase.RUNNING,
+        Phase.UNDEPLOYING,
+        Phase.DELETING,
+        Phase.VERIFYING,
+        Phase.SETTLING,
+    }
+)
+"""Phases in which declared demand that is not bound yet is reserved (protocol C2)."""
+
+RETAINING = frozenset(
+    {Phase.CREATING, Phase.CONFIRMING, Phase.RUNNING, Phase.COMPLETED, Phase.FOREIGN}
+)
+"""Phases in which objects of the recorded attempt are rightly there (protocol P7)."""
+
+TEARING_DOWN = frozenset({Phase.UNDEPLOYING, Phase.DELETING, Phase.VERIFYING, Phase.SETTLING})
+TERMINAL = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.FOREIGN})
+
+
+class InvalidTransitionError(Exception):
+    """A signal came in a phase in which it makes no sense; carries the story so far."""
+
+    def __init__(self, who: str, phase: Phase, signal: Signal, story: Sequence[str]) -> None:
+        super().__init__(f"{who}: {signal} while {phase}; story: {' > '.join(story)}")
+
+
+def transition(who: str, phase: Phase, signal: Signal, story: Sequence[str]) -> Phase:
+    """The next phase, or InvalidTransitionError."""
+    try:
+        return TABLE[phase, signal]
+    except KeyError:
+        raise InvalidTransitionError(who, phase, signal, story) from None

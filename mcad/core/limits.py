@@ -1,0 +1,47 @@
+"""The bounds of the capacity half, each with its reason. A bound is counted work, never time (R1).
+
+Replay needs the same verdict for the same events, so nothing here may depend on how fast the
+machine is.
+"""
+
+QUANTITY_LENGTH_MAX = 64
+"""Characters of a quantity; the longest that anybody needs has 20 digits and a suffix."""
+
+QUANTITY_EXPONENT_MAX = 40
+"""Beyond 10^40 every amount is capped at 2^63-1 and below 10^-40 it rounds up to one unit; the
+bound keeps ``1e400000`` from building a number of 400,000 digits first."""
+
+QUANTITY_VALUE_MAX = 2**63 - 1
+"""Kubernetes caps larger values at this one, silently; so do we."""
+
+QUANTITY_CACHE_SIZE = 4096
+"""Clusters write a few hundred different quantities, over and over."""
+
+CATCH_UP_MAX = 64
+"""Changed nodes that a pod class visits one by one; beyond, scanning its sorted tail is cheaper."""
+
+RISEN_MAX = 64
+"""Nodes that may rise before a pool sorts its tails again; until then they are tried first."""
+
+ROOM_MAX = 64
+"""Nodes with room that a pod class remembers; beyond, it keeps their sum only. 10,000 classes on
+5,000 nodes would otherwise remember 50 million pairs."""
+
+EXACT_STATES_MAX = 4096
+"""Combinations of placed counts that the exact search may have to tell apart. A head, a dozen
+helpers and a thousand workers need 26; three sets of 64 equal to one another need 4,225."""
+
+EXACT_WORK_MAX = 200_000
+"""Steps of one exact search, at 0.3 to 0.6 microseconds each. Head and workers on 5,000 nodes need
+about 20,000; beyond the bound the verdict is "undecided" (R1)."""
+
+EXACT_WORK_PER_PASS_MAX = 1_000_000
+"""Steps of all exact searches of one pass: half a second, far below the lease's renewal deadline.
+What is left over is looked at in the next pass."""
+
+EARMARKED_CLASSES_MAX = 16
+"""Pod classes of adrift reservations, oldest first, that nodes are set aside for in a pass. Each
+costs a look at its whole pool; the others are still subtracted from every sum."""
+
+CLASSES_KEPT_MIN = 256
+"""Pod classes that may pile up before those that nobody uses any more are looked for."""

@@ -1,0 +1,392 @@
+"""The records that the core decides on: frozen, slotted, free of manifests and of Kubernetes types.
+
+Units everywhere in the core: an ``Instant`` is integer microseconds since the epoch, a ``Duration``
+integer microseconds, an amount of ``cpu`` integer milli-CPU, every other amount integer bytes or
+counts. Nothing here is ever a float.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+Instant = int
+Duration = int
+SECOND: Duration = 1_000_000
+
+Resources = tuple[tuple[str, int], ...]
+"""(resource name, amount) sorted by name, without zero amounts."""
+
+
+class Dialect(StrEnum):
+    """Which of the two manifest shapes an AppWrapper has, told by shape, never by apiVersion."""
+
+    V1BETA1 = "v1beta1"
+    V1BETA2 = "v1beta2"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRef:
+    """Where one wrapped object lives in the API: one line of the inventory (protocol P1)."""
+
+    group: str
+    version: str
+    resource: str
+    kind: str
+    namespace: str
+    name: str
+
+    @property
+    def api_version(self) -> str:
+        """``apps/v1``, or ``v1`` for the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A node's taint."""
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """A pod's toleration; an empty key with ``Exists`` tolerates everything, "" any effect."""
+
+    key: str
+    operator: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One line of a node selector term; ``field`` tells matchFields from matchExpressions."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...]
+    field: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """Which nodes admit a pod. ``affinity`` terms are ORed, requirements within a term ANDed.
+
+    ``affinity`` None means no required node affinity; an empty tuple matches no node, as in
+    kube-scheduler.
+    """
+
+    selector: tuple[tuple[str, str], ...] = ()
+    affinity: tuple[tuple[Requirement, ...], ...] | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    node_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PodSet:
+    """Pods of one shape within one item.
+
+    ``replicas`` is the declared number; for ``per_node`` sets (DaemonSet) it is ignored and the
+    demand is one pod per admitted node. ``cap`` bounds the pods per node (host ports, anti-affinity
+    to itself), 0 is no bound. ``unmodelled`` names the predicates of kube-scheduler that the fit
+    test does not look at. ``counts_pods`` is set for kinds whose live wish cannot be read from the
+    child: there, want = declared - succeeded pods (protocol C2).
+    """
+
+    item: int
+    index: int
+    path: str
+    replicas: int
+    request: Resources
+    constraint: Constraint = Constraint()
+    cap: int = 0
+    per_node: bool = False
+    counts_pods: bool = False
+    unmodelled: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One wrapped object: where it will live and what makes it count as finished.
+
+    ``completion`` holds condition types in lower case; empty means that the item does not take
+    part in completion. ``guessed`` is set if the demand was found by walking an unknown kind.
+    """
+
+    ref: ObjectRef
+    completion: tuple[str, ...] = ()
+    guessed: bool = False
+
+
+class ProblemKind(StrEnum):
+    """Why a manifest cannot be dispatched as it stands."""
+
+    INVALID = "InvalidAppWrapper"
+    NOT_WRAPPED = "KindNotWrapped"
+    NOT_INSTALLED = "KindNotInstalled"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A fault of the manifest: the field, what is wrong with it, and what to do."""
+
+    kind: ProblemKind
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+
+class DispatchPhase(StrEnum):
+    """The recorded part of an attempt (protocol P1, P3, P4).
+
+    ``RELEASED``: torn down and observed absent (P4 d). The record stays, because the next attempt
+    must have a higher number than any that a late request may still carry.
+    """
+
+    CREATING = "creating"
+    DISPATCHED = "dispatched"
+    UNDEPLOYING = "undeploying"
+    RELEASED = "released"
+
+
+class Next(StrEnum):
+    """Where a teardown ends (protocol P4 d)."""
+
+    QUEUED = "queued"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchRecord:
+    """``status.dispatch``: one attempt as every observer and every successor sees it.
+
+    ``since`` is the instant of the intent, ``confirmed`` that of the confirmation (0: not yet).
+    ``reason``, ``message`` and ``next`` are set while undeploying.
+    """
+
+    attempt: int
+    epoch: int
+    phase: DispatchPhase
+    payload: str
+    inventory: tuple[ObjectRef, ...]
+    since: Instant
+    confirmed: Instant = 0
+    reason: str = ""
+    message: str = ""
+    next: Next = Next.QUEUED
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One entry of ``status.conditions``; ``changed`` moves only when ``status`` does."""
+
+    type: str
+    status: bool
+    reason: str
+    message: str
+    updated: Instant
+    changed: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class PodCounts:
+    """Own pods by phase, as far as they are attributed."""
+
+    pending: int = 0
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Persisted:
+    """What the core reads back from ``status`` after a restart.
+
+    ``foreign`` is set when the status was written by an upstream controller (it has a state or
+    phase but neither our first-seen time nor ``status.dispatch``).
+    """
+
+    state: str
+    first_seen: Instant
+    conditions: tuple[Condition, ...] = ()
+    dispatch: DispatchRecord | None = None
+    first_dispatch: Instant = 0
+    requeueings: int = 0
+    foreign: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One AppWrapper as the border read it: spec, identity, and its persisted status.
+
+    ``created`` is metadata.creationTimestamp. ``payload`` is the SHA-256 of what would be created.
+    ``slope`` is priorityslope in millionths per second. With a ``problem`` the items may be
+    incomplete and the AppWrapper is refused until its manifest changes. ``managed`` is False if
+    another ``spec.managedBy`` claims it: then it is ignored, but its pods count.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    generation: int
+    dialect: Dialect
+    created: Instant
+    payload: str
+    items: tuple[Item, ...]
+    sets: tuple[PodSet, ...]
+    priority: int = 0
+    slope: int = 0
+    min_available: int = 0
+    suspended: bool = False
+    managed: bool = True
+    deleting: bool = False
+    problem: Problem | None = None
+    warnings: tuple[str, ...] = ()
+    persisted: Persisted | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node as the fit test sees it. ``ready`` is the Ready condition, True only if "True"."""
+
+    name: str
+    allocatable: Resources
+    ready: bool = True
+    unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+class PodPhase(StrEnum):
+    """``status.phase`` of a pod."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+
+TERMINAL_PHASES = frozenset({PodPhase.SUCCEEDED, PodPhase.FAILED})
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A live pod: what it uses, where, and whose it is.
+
+    ``node`` is "" until it is bound. ``workload`` is the uid of the AppWrapper at the end of its
+    chain of controllers, "" if there is none (protocol C3); ``item`` and ``index`` are the hint of
+    the podset label, -1 if absent. ``attempt`` is the attempt label, 0 if absent.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    node: str
+    phase: PodPhase
+    request: Resources
+    terminating: bool = False
+    workload: str = ""
+    item: int = -1
+    index: int = -1
+    attempt: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A live wrapped object that an AppWrapper controls.
+
+    ``wants`` is the live number of pods per set of the item (protocol C2), None where the object
+    does not tell. ``met`` holds the types, in lower case, of its conditions with status True (for
+    a Pod also its phase). ``labelled`` is True if it carries our uid and attempt labels: only then
+    may the sweep touch it (protocol P7).
+    """
+
+    uid: str
+    ref: ObjectRef
+    workload: str
+    attempt: int
+    item: int
+    terminating: bool = False
+    wants: tuple[int | None, ...] = ()
+    met: frozenset[str] = frozenset()
+    labelled: bool = True
+
+
+class Fit(StrEnum):
+    """How capacity is judged: the gang on nodes, or MCAD's plain sum."""
+
+    NODES = "nodes"
+    AGGREGATE = "aggregate"
+
+
+class Policy(StrEnum):
+    """What a refused AppWrapper does to those behind it."""
+
+    BEST_EFFORT_FIFO = "BestEffortFIFO"
+    STRICT_FIFO = "StrictFIFO"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The part of the configuration that decisions depend on; durations in microseconds."""
+
+    fit: Fit = Fit.NODES
+    policy: Policy = Policy.BEST_EFFORT_FIFO
+    backoff: Duration = 20 * SECOND
+    head_of_line_holding: Duration = 0
+    reservation_timeout: Duration = 300 * SECOND
+    potential_capacity: Resources = ()
+
+
+class RefusalKind(StrEnum):
+    """Why a gang does not fit now."""
+
+    INSUFFICIENT = "insufficient"  # the sum of free room is too small
+    FRAGMENTED = "fragmented"  # the sum suffices, the nodes do not
+    NO_NODE = "no-node"  # no node admits the pods at all (selector, taints, readiness)
+    TOO_LARGE = "too-large"  # one pod is larger than any admitted node
+    UNDECIDED = "undecided"  # the exact search ran out of its budget
+    BLOCKED = "blocked"  # it might fit, but the head of the line holds the rest (R6)
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """One resource of a refusal: what the gang requests and what is available to it."""
+
+    resource: str
+    requested: int
+    available: int
+
+    @property
+    def missing(self) -> int:
+        """How much more there would have to be; 0 if this resource suffices."""
+        return max(0, self.requested - self.available)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A verdict that a gang does not fit, with the figures that it was judged by.
+
+    ``item`` and ``index`` name the pod set that refused it (-1: the gang as a whole), ``missing``
+    the pods of that set without a place (at least), ``shortages`` every resource that the gang
+    needs, the binding one first. ``unmodelled`` names predicates that were not looked at.
+    """
+
+    kind: RefusalKind
+    shortages: tuple[Shortage, ...] = ()
+    item: int = -1
+    index: int = -1
+    missing: int = 0
+    unmodelled: tuple[str, ...] = ()
+
+    @property
+    def binding(self) -> str:
+        """The resource that decides, "" if it is not a matter of one resource."""
+        return self.shortages[0].resource if self.shortages else ""

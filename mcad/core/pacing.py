@@ -1,0 +1,47 @@
+"""Every waiting time and bound of the dispatcher that is not a setting, each with its why."""
+
+from mcad.core.model import SECOND, Duration
+
+DISPATCHES_PER_PASS = 200
+"""A pass must not keep the loop from reading its inbox; it asks for another one (core R5)."""
+
+REPORTS_PER_PASS = 500
+"""Status writes about refusals that one pass may ask for; they give way to dispatches."""
+
+RESTATED_PER_SHAPE = 100
+"""How many of a shape's first in line learn that another resource binds them now: a change of
+circumstances must not rewrite 100,000 objects. Those further back are told when they are nearer."""
+
+RESTATE_INTERVAL: Duration = 60 * SECOND
+"""A refusal is rewritten at most once a minute per AppWrapper (design section 5)."""
+
+ADMISSION_GRACE: Duration = 60 * SECOND
+"""How long creation is retried in place on 429, 5xx and lost connections (v1beta2's default)."""
+
+RETRY_BASE: Duration = SECOND // 2
+RETRY_MAX: Duration = 15 * SECOND
+"""Retry of one request whose outcome is unknown or transient."""
+
+NAME_GRACE: Duration = 300 * SECOND
+"""How long an attempt waits for a name whose holder is on its way out (protocol P6 ii)."""
+
+CREATION_BACKOFF_BASE: Duration = 10 * SECOND
+CREATION_BACKOFF_MAX: Duration = 300 * SECOND
+CREATION_ATTEMPTS_MAX = 6
+"""After an admission plugin or a ResourceQuota refused an item: wait, exponentially, then give up.
+Six attempts span about ten minutes, in which a quota is usually raised or freed."""
+
+REFUSED_WRITE_RETRY: Duration = 60 * SECOND
+"""A status write that the server refuses outright (403, 422) is a fault of the installation: it is
+repeated slowly, so that mending the installation is enough."""
+
+LOOK_INTERVAL: Duration = 5 * SECOND
+"""Live lists of a teardown when no watch event told that something is gone."""
+
+TOMBSTONE_GRACE: Duration = 600 * SECOND
+"""The longest time that the remains of a deleted AppWrapper hold room (protocol P9)."""
+
+
+def backoff(failures: int, base: Duration, ceiling: Duration) -> Duration:
+    """Exponential, saturating: ``base`` after the first failure, never above ``ceiling``."""
+    return min(ceiling, base << min(max(failures - 1, 0), 20))

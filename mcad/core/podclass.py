@@ -1,0 +1,154 @@
+"""Pod classes: pods that are equal for kube-scheduler share one verdict (core rule R1).
+
+For identical pods the sum of slots over the nodes is exact, because every constraint is per node.
+A class remembers the nodes where it has room and catches up with the ledger's log instead of
+scanning again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mcad.core.ledger import ChangeLog
+from mcad.core.limits import ROOM_MAX
+from mcad.core.model import Resources
+from mcad.core.pools import Pool, Row
+from mcad.core.quantity import CPU, EPHEMERAL_STORAGE, MEMORY
+from mcad.core.resources import PODS, Books, with_pod_slot
+
+UNBOUNDED = 1 << 62
+"""Slots of a pod that takes nothing; no request is without ``pods``, so nobody has them."""
+
+_PLENTIFUL = (CPU, MEMORY, EPHEMERAL_STORAGE, PODS)
+"""Every node has these. What only some nodes have tells soonest that there is no room."""
+
+
+def slots(free: Books, request: Resources, cap: int = UNBOUNDED) -> int:
+    """How many such pods fit into what is free, at most ``cap``."""
+    room = cap
+    for name, n in request:
+        fit = free.get(name, 0) // n
+        if fit < room:
+            if fit <= 0:
+                return 0
+            room = fit
+    return room
+
+
+def _scarcest_first(amount: tuple[str, int]) -> tuple[int, str]:
+    name = amount[0]
+    return (_PLENTIFUL.index(name) if name in _PLENTIFUL else -1, name)
+
+
+class PodClass:
+    """Pods of one request, one pool and one cap per node; ``number`` orders classes.
+
+    ``per_node`` pods come once per admitted node (DaemonSets), which is a cap of 1 as well.
+    """
+
+    __slots__ = (
+        "_complete", "_log", "_room", "_seen", "_total", "_witness",
+        "_witness_sought", "cap", "number", "per_node", "pool", "request",
+    )  # fmt: skip
+
+    def __init__(
+        self, number: int, request: Resources, pool: Pool, cap: int, log: ChangeLog
+    ) -> None:
+        self.number = number
+        taken = with_pod_slot(tuple((name, n) for name, n in request if n > 0))
+        self.request: Resources = tuple(sorted(taken, key=_scarcest_first))
+        self.pool = pool
+        self.cap = cap or UNBOUNDED
+        self._log = log
+        self._room: dict[int, int] | None = {}
+        self._total = 0
+        self._complete = False
+        self._seen = -1
+        self._witness: Row | None = None
+        self._witness_sought = -1
+
+    def slots(self, row: Row) -> int:
+        """How many pods fit on the node now."""
+        return slots(row.free, self.request, self.cap)
+
+    def candidates(self) -> Iterator[Row]:
+        """The nodes that may have room, tightest first; some may not, some may come twice."""
+        return self.pool.candidates(self.request)
+
+    def missing(self, replicas: int) -> int:
+        """0 if so many pods fit, which is exact; otherwise at least how many do not."""
+        if self._caught_up():
+            if self._room is not None and self._total >= replicas:
+                return 0
+            if self._complete and self._total < replicas:
+                return replicas - self._total
+        for name, n in self.request:
+            if (sums := self.pool.total.get(name, 0) // n) < replicas:
+                return replicas - max(0, sums)
+        self._scan(replicas)
+        return max(0, replicas - self._total)
+
+    def _caught_up(self) -> bool:
+        """Visit the nodes that changed since the last look; False if a scan is needed.
+
+        Without ``_room`` the sum becomes an upper bound: changed nodes are added and never taken
+        off. Without ``_complete`` it is a lower bound, because the scan ended early.
+        """
+        if self._seen == self._log.now:
+            return True
+        changed = self._log.since(self._seen) if self._seen >= 0 else None
+        if changed is None:
+            return False
+        rows, room = self.pool.rows, self._room
+        for rank in changed:
+            row = rows.get(rank)
+            now = self.slots(row) if row is not None else 0
+            if room is None:
+                self._total += now
+                continue
+            self._total += now - room.pop(rank, 0)
+            if now:
+                room[rank] = now
+        self._seen = self._log.now
+        if room is not None and len(room) > ROOM_MAX:
+            self._forget_nodes()
+        return self._seen >= 0
+
+    def _scan(self, replicas: int) -> None:
+        room: dict[int, int] = {}
+        total, complete = 0, True
+        request, cap = self.request, self.cap
+        for row in self.candidates():
+            if (fit := slots(row.free, request, cap)) and row.rank not in room:
+                room[row.rank] = fit
+                total += fit
+                if total >= replicas:
+                    complete = False  # there may be more
+                    break
+        self._total, self._complete, self._room = total, complete, room
+        self._seen = self._log.now
+        if len(room) > ROOM_MAX:
+            self._forget_nodes()
+
+    def _forget_nodes(self) -> None:
+        """Keep the sum only; a lower bound without its nodes cannot even be kept up to date."""
+        self._room = None
+        if not self._complete:
+            self._seen = -1
+
+    def largest(self) -> Row | None:
+        """A node whose allocatable takes one such pod, if any does; sought only among new ones."""
+        witness = self._witness
+        if witness is not None and self._could_hold(witness):
+            return witness
+        if witness is None and self._witness_sought >= self.pool.grown:
+            return None
+        self._witness_sought = self.pool.grown
+        self._witness = next((r for r in self.pool.rows.values() if self._could_hold(r)), None)
+        return self._witness
+
+    def _could_hold(self, row: Row) -> bool:
+        if row.rank not in self.pool.rows:
+            return False
+        allocatable = dict(row.node.allocatable)
+        return all(allocatable.get(name, 0) >= n for name, n in self.request)

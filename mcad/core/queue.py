@@ -1,0 +1,109 @@
+"""Who waits, in which order. Equal shapes stand in one bucket, because they share their verdict.
+
+The order is (priority descending, first seen ascending, uid). A ``priorityslope`` ages with a
+static integer key (core rule R7): slope x first seen - priority x 10^9; what all members of a
+bucket gain with time is the same, so it is subtracted for heads only and nothing is ever re-sorted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sortedcontainers import SortedDict
+
+from mcad.core.model import Instant, Refusal
+
+if TYPE_CHECKING:
+    from mcad.core.capacity import Shape
+    from mcad.core.entry import Entry
+
+_MS = 1_000
+_SCALE = 10**9  # priority 1 = slope of 10^6 millionths per second over 1000 ms
+
+Key = tuple[int, int, str]
+
+
+def standing(entry: Entry) -> Key:
+    """The static sort key of an AppWrapper within its bucket."""
+    work = entry.workload
+    seen_ms = entry.first_seen // _MS
+    return (work.slope * seen_ms - work.priority * _SCALE, entry.first_seen, work.uid)
+
+
+@dataclass(slots=True, eq=False)
+class Bucket:
+    """Waiting AppWrappers of one shape and slope.
+
+    ``refusal`` is their common verdict and ``refused_at`` the state of the shape's pools at which
+    it was reached at ``tested_at``: while no pool has risen since, it stands (core rule R4).
+    """
+
+    shape: Shape
+    slope: int
+    members: SortedDict[Key, Entry] = field(default_factory=SortedDict)
+    refusal: Refusal | None = None
+    refused_at: int = -1
+    tested_at: Instant = 0
+
+    def first(self) -> Entry:
+        """The head of this bucket; the bucket must not be empty."""
+        entry: Entry = self.members.peekitem(0)[1]
+        return entry
+
+    def key(self, now: Instant) -> Key:
+        """How the head compares with heads of other buckets at this instant."""
+        static, seen, uid = self.members.peekitem(0)[0]
+        return (static - self.slope * (now // _MS), seen, uid)
+
+    def front(self, count: int) -> list[Entry]:
+        """The first members in order, at most ``count``."""
+        return list(self.members.values()[:count])
+
+
+class Queue:
+    """All buckets that have members."""
+
+    def __init__(self) -> None:
+        self._buckets: dict[tuple[Shape, int], Bucket] = {}
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def add(self, entry: Entry, shape: Shape) -> Bucket:
+        """Put an AppWrapper in line; in a refused bucket this is an insertion and no more."""
+        place = (shape, entry.workload.slope)
+        bucket = self._buckets.get(place)
+        if bucket is None:
+            bucket = self._buckets[place] = Bucket(shape, entry.workload.slope)
+        bucket.members[standing(entry)] = entry
+        entry.bucket = bucket
+        self._size += 1
+        return bucket
+
+    def remove(self, entry: Entry) -> None:
+        """Take an AppWrapper out of the line; its record must be the one it was added with."""
+        bucket = entry.bucket
+        if bucket is None:
+            return
+        del bucket.members[standing(entry)]
+        entry.bucket = None
+        self._size -= 1
+        if not bucket.members:
+            del self._buckets[bucket.shape, bucket.slope]
+
+    def buckets(self) -> Iterator[Bucket]:
+        """The buckets in the order of their making."""
+        return iter(self._buckets.values())
+
+    def in_order(self, now: Instant) -> list[Entry]:
+        """Everybody in line, first to last. O(n log n): for reports, never for deciding."""
+        ranked = [
+            ((static - bucket.slope * (now // _MS), seen, uid), entry)
+            for bucket in self._buckets.values()
+            for (static, seen, uid), entry in bucket.members.items()
+        ]
+        ranked.sort(key=lambda pair: pair[0])
+        return [entry for _, entry in ranked]

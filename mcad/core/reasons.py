@@ -1,0 +1,135 @@
+"""Every word that a user may meet in a condition or an Event, in one place.
+
+The strings of MCAD are part of the contract and are kept with their odd full stops
+(facts: the tutorial and KubeRay documents; MCAD sources at its last commit).
+"""
+
+from enum import StrEnum
+
+from mcad.core.model import ObjectRef, Refusal, RefusalKind
+from mcad.core.quantity import format_amount
+
+
+class ConditionType(StrEnum):
+    """The condition types in the order in which they are listed in status."""
+
+    INIT = "Init"
+    QUEUEING = "Queueing"
+    HEAD_OF_LINE = "HeadOfLine"
+    BACKOFF = "Backoff"
+    DISPATCHED = "Dispatched"
+    RUNNING_HOLD_COMPLETION = "RunningHoldCompletion"
+    COMPLETED = "Completed"
+    FAILED = "Failed"
+
+
+AWAITING_HEAD_OF_LINE = "AwaitingHeadOfLine"
+FRONT_OF_QUEUE = "FrontOfQueue."
+NOT_RUNNABLE = "AppWrapperNotRunnable."
+INSUFFICIENT_RESOURCES = "Insufficient resources to dispatch AppWrapper."
+RUNNABLE = "AppWrapperRunnable"
+SOME_ITEMS_COMPLETED = "SomeItemsCompleted"
+PODS_COMPLETED = "PodsCompleted"
+ITEM_CREATION_FAILURE = "ItemCreationFailure."
+
+SENDER_QUEUEING = "before worker - setQueueing"
+SENDER_CAN_RUN = "before ScheduleNext - setCanRun"
+SENDER_BACKOFF = "before [backoff] - Rejoining"
+SENDER_DISPATCHED = "before manageQueueJob - afterEtcdDispatching"
+SENDER_HOLD_COMPLETION = "before [UpdateQueueJobs]  setRunningHoldCompletion"
+SENDER_COMPLETED = "before [UpdateQueueJobs] setCompleted"
+SENDER_CAN_NOT_RUN = "before preemptAWJobs - CanRun: false"
+
+
+class State(StrEnum):
+    """``status.state``, as MCAD spells it."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    RUNNING_HOLD_COMPLETION = "RunningHoldCompletion"
+    COMPLETED = "Completed"
+    FAILED = "Failed"
+
+
+class HoldReason(StrEnum):
+    """Why an AppWrapper is kept out of the line although capacity may be there."""
+
+    INVALID = "InvalidAppWrapper"
+    KIND_NOT_WRAPPED = "KindNotWrapped"
+    KIND_NOT_INSTALLED = "KindNotInstalled"
+    KIND_NOT_WATCHED = "KindNotWatched"
+    WAITING_FOR_NAME = "WaitingForName"
+    CREATION_BACKOFF = "CreationBackoff"
+    SUSPENDED = "Suspended"
+    DELETED = "Terminating"
+
+
+class TeardownReason(StrEnum):
+    """Why an attempt is taken back."""
+
+    ITEM_CREATION_FAILURE = "ItemCreationFailure."
+    SPEC_CHANGED = "SpecChanged"
+    SUSPENDED = "Suspended"
+    WAITING_FOR_NAME = "WaitingForName"
+    NOT_WATCHED = "KindNotWatched"
+    SUPERSEDED = "Superseded"
+
+
+class EventReason(StrEnum):
+    """``reason`` of the Kubernetes Events that we record."""
+
+    QUEUED = "Queued"
+    DISPATCHED = "Dispatched"
+    COMPLETED = "Completed"
+    FAILED = "Failed"
+    TAKEN_BACK = "TakenBack"
+    REFUSED = "Refused"
+    MANIFEST = "ManifestWarning"
+    PODS_NOT_ATTRIBUTED = "PodsNotAttributed"
+    LEFT_ALONE = "LeftAlone"
+    STATUS_REFUSED = "StatusRefused"
+
+
+def explain_refusal(refusal: Refusal) -> str:
+    """The figures behind a refusal, in one sentence per fact; stable for equal refusals."""
+    told = [text for text in (_what_is_missing(refusal), _which_set(refusal)) if text]
+    if refusal.unmodelled:
+        told.append(f"Not looked at: {', '.join(refusal.unmodelled)}.")
+    return " ".join(told)
+
+
+def _what_is_missing(refusal: Refusal) -> str:
+    match refusal.kind:
+        case RefusalKind.INSUFFICIENT:
+            return _figures(refusal)
+        case RefusalKind.FRAGMENTED:
+            return f"The sum suffices, but no placement on nodes does. {_figures(refusal)}"
+        case RefusalKind.NO_NODE:
+            return "No node admits its pods: look at node selectors, taints and readiness."
+        case RefusalKind.TOO_LARGE:
+            return f"One pod is larger than any node that admits it. {_figures(refusal)}"
+        case RefusalKind.UNDECIDED:
+            return "No placement was found within the search budget; it is tried again."
+        case RefusalKind.BLOCKED:
+            return "The head of the line goes first."
+
+
+def _figures(refusal: Refusal) -> str:
+    short = [s for s in refusal.shortages if s.missing] or list(refusal.shortages[:1])
+    return " ".join(
+        f"{s.resource}: {format_amount(s.resource, s.requested)} requested, "
+        f"{format_amount(s.resource, s.available)} available, "
+        f"{format_amount(s.resource, s.missing)} missing."
+        for s in short
+    )
+
+
+def _which_set(refusal: Refusal) -> str:
+    if refusal.item < 0 or not refusal.missing:
+        return ""
+    return f"{refusal.missing} pods of item {refusal.item} have no place."
+
+
+def held_by(ref: ObjectRef, owner: str) -> str:
+    """The sentence for a name that somebody else holds."""
+    return f"{ref} exists already and belongs to {owner}. Rename the item, or delete that object."

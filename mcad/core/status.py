@@ -1,0 +1,117 @@
+"""The status of an AppWrapper as a pure function of what the core knows of it.
+
+MCAD's words for both dialects, and ``phase`` for v1beta2 on top (facts: v1beta1 section 2,
+v1beta2 section 2.1).
+"""
+
+from mcad.core.commands import StatusView
+from mcad.core.entry import Entry
+from mcad.core.lifecycle import Phase
+from mcad.core.model import Dialect, Next, PodCounts
+from mcad.core.reasons import (
+    SENDER_BACKOFF,
+    SENDER_CAN_NOT_RUN,
+    SENDER_CAN_RUN,
+    SENDER_COMPLETED,
+    SENDER_DISPATCHED,
+    SENDER_HOLD_COMPLETION,
+    SENDER_QUEUEING,
+    ConditionType,
+    State,
+)
+
+_CAN_RUN = frozenset({Phase.INTENDING, Phase.CREATING, Phase.CONFIRMING, Phase.RUNNING})
+
+_SENDER = {
+    Phase.INTENDING: SENDER_CAN_RUN,
+    Phase.CREATING: SENDER_CAN_RUN,
+    Phase.CONFIRMING: SENDER_DISPATCHED,
+    Phase.RUNNING: SENDER_DISPATCHED,
+    Phase.COMPLETED: SENDER_COMPLETED,
+}
+
+_PHASE = {
+    Phase.WAITING: "Suspended",
+    Phase.INTENDING: "Resuming",
+    Phase.CREATING: "Resuming",
+    Phase.CONFIRMING: "Running",
+    Phase.RUNNING: "Running",
+    Phase.COMPLETED: "Succeeded",
+    Phase.FAILED: "Failed",
+}
+
+
+def derive(entry: Entry, pods: PodCounts) -> StatusView:
+    """What ``status`` has to say now."""
+    return StatusView(
+        state=state(entry),
+        queue_job_state=queue_job_state(entry),
+        can_run=entry.phase in _CAN_RUN,
+        sender=_sender(entry),
+        first_seen=entry.first_seen,
+        first_dispatch=entry.first_dispatch,
+        system_priority=entry.workload.priority,
+        conditions=tuple(
+            entry.conditions[kind] for kind in ConditionType if kind in entry.conditions
+        ),
+        pods=pods,
+        requeueings=entry.requeueings,
+        requeueing_seconds=0,
+        observed_generation=entry.workload.generation,
+        phase=_phase(entry) if entry.workload.dialect is Dialect.V1BETA2 else "",
+        dispatch=entry.dispatch,
+    )
+
+
+def state(entry: Entry) -> State:
+    """``status.state``: Running from the confirmation on, Pending before and during teardown."""
+    match entry.phase:
+        case Phase.CONFIRMING | Phase.RUNNING:
+            held = entry.conditions.get(ConditionType.RUNNING_HOLD_COMPLETION)
+            return State.RUNNING_HOLD_COMPLETION if held and held.status else State.RUNNING
+        case Phase.COMPLETED:
+            return State.COMPLETED
+        case Phase.FAILED:
+            return State.FAILED
+        case Phase.SETTLING if _ends_failed(entry):
+            return State.FAILED
+        case _:
+            return State.PENDING
+
+
+def queue_job_state(entry: Entry) -> str:
+    """``status.queuejobstate``: the type of the condition that describes the present."""
+    current = state(entry)
+    if current in (State.COMPLETED, State.FAILED, State.RUNNING_HOLD_COMPLETION):
+        return current.value
+    if current is State.RUNNING:
+        return ConditionType.DISPATCHED
+    for kind in (ConditionType.BACKOFF, ConditionType.HEAD_OF_LINE, ConditionType.QUEUEING):
+        condition = entry.conditions.get(kind)
+        if condition is not None and condition.status:
+            return kind
+    return ConditionType.INIT
+
+
+def _sender(entry: Entry) -> str:
+    current = state(entry)
+    if current is State.RUNNING_HOLD_COMPLETION:
+        return SENDER_HOLD_COMPLETION
+    if entry.phase in _SENDER:
+        return _SENDER[entry.phase]
+    if entry.phase is not Phase.WAITING:
+        return SENDER_CAN_NOT_RUN
+    backoff = entry.conditions.get(ConditionType.BACKOFF)
+    return SENDER_BACKOFF if backoff is not None and backoff.status else SENDER_QUEUEING
+
+
+def _phase(entry: Entry) -> str:
+    if entry.workload.deleting and entry.phase is not Phase.WAITING:
+        return "Terminating"
+    if entry.phase in _PHASE:
+        return _PHASE[entry.phase]
+    return "Failed" if _ends_failed(entry) else "Suspending"
+
+
+def _ends_failed(entry: Entry) -> bool:
+    return entry.dispatch is not None and entry.dispatch.next is Next.FAILED

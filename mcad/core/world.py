@@ -1,0 +1,192 @@
+"""All that the dispatcher knows, and the few movements that every procedure shares.
+
+The procedures (attempts, teardown, observing, deciding) are functions over a World; the Dispatcher
+routes events to them. Nothing here decides who goes first.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+from mcad.core.capacity import Capacity
+from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatus
+from mcad.core.entry import Entry, Hold
+from mcad.core.lifecycle import Phase
+from mcad.core.model import Child, Duration, Instant, ObjectRef, Settings
+from mcad.core.queue import Queue
+from mcad.core.reasons import EventReason, HoldReason
+from mcad.core.status import derive
+
+NameKey = tuple[str, str, str, str]
+KindKey = tuple[str, str]
+
+AWAITED = frozenset({Phase.INTENDING, Phase.CONFIRMING, Phase.UNDEPLOYING, Phase.SETTLING})
+"""Phases that last until a status write is acknowledged."""
+
+
+def name_key(ref: ObjectRef) -> NameKey:
+    """What the API server keeps unique."""
+    return (ref.group, ref.resource, ref.namespace, ref.name)
+
+
+def kind_key(ref: ObjectRef) -> KindKey:
+    """The kind as a watch sees it."""
+    return (ref.group, ref.resource)
+
+
+class World:
+    """The dispatcher's memory.
+
+    ``to_recover``, ``to_tell``, ``to_judge``, ``to_settle`` and ``unswept`` are ordered sets (dicts
+    of None) of uids that the next Decide has to look at; observations only add to them (R5).
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.capacity = Capacity(settings)
+        self.queue = Queue()
+        self.entries: dict[str, Entry] = {}
+        self.now: Instant = 0
+        self.started = False
+        self.epoch = 0
+        self.last_seen: Instant = 0
+        self.children: dict[str, Child] = {}
+        self.children_of: dict[str, dict[str, Child]] = {}
+        self.by_name: dict[NameKey, str] = {}
+        self.unwatched: dict[KindKey, str] = {}
+        self.waiting_for_name: dict[NameKey, dict[str, None]] = {}
+        self.waiting_for_kind: dict[str, None] = {}
+        self.to_recover: dict[str, None] = {}
+        self.to_tell: dict[str, None] = {}
+        self.to_judge: dict[str, None] = {}
+        self.to_settle: dict[str, None] = {}
+        self.unswept: dict[str, None] = {}
+        self.swept: dict[str, None] = {}
+        self.timers: list[tuple[Instant, str]] = []
+        self.out: list[Command] = []
+
+    def emit(self, command: Command) -> None:
+        """Add a command to the answer of this step."""
+        self.out.append(command)
+
+    def announce(
+        self, entry: Entry, reason: EventReason, note: str, *, action: str, warning: bool = False
+    ) -> None:
+        """Record a Kubernetes Event about the AppWrapper."""
+        self.emit(RecordEvent(entry.uid, warning, reason, action, note))
+
+    # -- timers ------------------------------------------------------------------------------
+
+    def wake_in(self, entry: Entry, delay: Duration) -> None:
+        """Look at the AppWrapper again after ``delay``; the latest call counts."""
+        entry.due = self.now + delay
+        heappush(self.timers, (entry.due, entry.uid))
+        self.emit(WakeAt(entry.due))
+
+    def due(self) -> list[Entry]:
+        """The AppWrappers whose timer has run out, in the order of their times."""
+        ripe: list[Entry] = []
+        while self.timers and self.timers[0][0] <= self.now:
+            at, uid = heappop(self.timers)
+            entry = self.entries.get(uid)
+            if entry is not None and entry.due == at:
+                entry.due = 0
+                ripe.append(entry)
+        return ripe
+
+    # -- status ------------------------------------------------------------------------------
+
+    def settle(self, entry: Entry, urgency: Urgency = Urgency.REPORT) -> None:
+        """Bring ``status`` up to date: one write at a time, none if nothing changed.
+
+        In an awaited phase the write is made even if the last one said the same, because its
+        outcome moves the AppWrapper on.
+        """
+        if entry.phase in (Phase.GONE, Phase.FOREIGN):
+            return
+        if entry.flying is not None:
+            entry.dirty = True
+            return
+        view = derive(entry, self.capacity.pod_counts(entry.uid))
+        if view == entry.written and entry.phase not in AWAITED:
+            return
+        entry.serial += 1
+        entry.flying, entry.flying_in, entry.dirty = view, entry.phase, False
+        self.emit(WriteStatus(entry.uid, entry.serial, view, urgency))
+
+    # -- waiting -----------------------------------------------------------------------------
+
+    def line_up(self, entry: Entry) -> None:
+        """Put a waiting AppWrapper in line, or on hold if its own manifest keeps it out."""
+        self.leave_line(entry)
+        hold = _own_hold(entry)
+        if hold is not None:
+            self.hold(entry, hold)
+            return
+        self.queue.add(entry, self.capacity.shape(entry.workload.sets))
+        self.to_tell[entry.uid] = None
+
+    def leave_line(self, entry: Entry) -> None:
+        """Take it out of the line and off any hold."""
+        self.queue.remove(entry)
+        entry.hold = None
+        self.waiting_for_kind.pop(entry.uid, None)
+
+    def hold(self, entry: Entry, hold: Hold) -> None:
+        """Keep a waiting AppWrapper out of the line; the next Decide tells why."""
+        self.queue.remove(entry)
+        entry.hold = hold
+        self.to_tell[entry.uid] = None
+        if hold.until:
+            self.wake_in(entry, hold.until - self.now)
+
+    def forget(self, entry: Entry) -> None:
+        """Drop every trace of an AppWrapper that no longer exists and holds nothing."""
+        self.leave_line(entry)
+        self.capacity.release(entry.uid)
+        del self.entries[entry.uid]
+
+    # -- children ----------------------------------------------------------------------------
+
+    def put_child(self, child: Child) -> None:
+        """Remember a wrapped object as it is now."""
+        old = self.children.get(child.uid)
+        if old is not None and old.workload != child.workload:
+            self._unlink(old)
+        self.children[child.uid] = child
+        self.children_of.setdefault(child.workload, {})[child.uid] = child
+        self.by_name[name_key(child.ref)] = child.uid
+        self.unswept[child.uid] = None
+
+    def drop_child(self, uid: str) -> Child | None:
+        """Forget a wrapped object; returns what it was, None if it was not known."""
+        child = self.children.pop(uid, None)
+        self.unswept.pop(uid, None)
+        self.swept.pop(uid, None)
+        if child is None:
+            return None
+        self._unlink(child)
+        if self.by_name.get(name_key(child.ref)) == uid:
+            del self.by_name[name_key(child.ref)]
+        return child
+
+    def _unlink(self, child: Child) -> None:
+        siblings = self.children_of[child.workload]
+        del siblings[child.uid]
+        if not siblings:
+            del self.children_of[child.workload]
+
+    def children_for(self, entry: Entry) -> list[Child]:
+        """The observed objects of the AppWrapper, of whatever attempt."""
+        return list(self.children_of.get(entry.uid, {}).values())
+
+
+def _own_hold(entry: Entry) -> Hold | None:
+    work = entry.workload
+    if work.deleting:
+        return Hold(HoldReason.DELETED, "The AppWrapper is being deleted.")
+    if work.problem is not None:
+        return Hold(work.problem.kind, str(work.problem))
+    if work.suspended:
+        return Hold(HoldReason.SUSPENDED, "spec.suspend is true; set it to false to queue it.")
+    return None

@@ -1,0 +1,360 @@
+"""Kubernetes verbs on plain dicts: paths, parameters, preconditions, paging, retries, errors.
+
+It knows verbs and answers, nothing of what the objects mean. Reads are retried within their
+timeout; a write is sent again only when the server says it did not process it (429 with
+Retry-After). Everything else of a write is for the caller to judge: ``OutcomeUnknown`` means
+unknown, not failed.
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Literal
+
+from mcad.kube.clock import Clock
+from mcad.kube.errors import ApiError, BadAnswer, api_error
+from mcad.kube.port import MERGE_PATCH, NOTHING, Api, Request, Response
+from mcad.kube.resource import Resource
+from mcad.kube.retry import (
+    Policy,
+    Retrier,
+    idempotent,
+    never,
+    not_processed,
+    parse_retry_after,
+)
+from mcad.kube.types import Json
+
+PAGE_LIMIT = 500  # objects per list page: client-go's number, bounds the memory of one decode
+LIST_RESTARTS_MAX = 2  # expired continue tokens before the list is asked for in one piece
+TIMEOUT_S = 30.0  # of one call, retries and waits included
+IDLE_S = 70.0  # of silence in a watch: bookmarks come every 60 s, events are kept for 75 s
+WATCH_S_MIN, WATCH_S_MAX = 300, 600  # client-go's spread, so that watches do not end together
+READ_ATTEMPT_S = 15.0  # of one attempt of a read, so that one hang leaves room for a second
+PAGE_S = 60.0  # of one list page, retries included: the server may have to read etcd
+
+Propagation = Literal["Foreground", "Background", "Orphan"]
+FieldValidation = Literal["Strict", "Warn", "Ignore"]
+
+ACCESS_REVIEWS = Resource(
+    "authorization.k8s.io",
+    "v1",
+    "selfsubjectaccessreviews",
+    "SelfSubjectAccessReview",
+    namespaced=False,
+)
+EVENTS = Resource("events.k8s.io", "v1", "events", "Event")
+
+# The server sends metadata only, and whole objects where it cannot (old aggregated APIs).
+_METADATA_LIST = {
+    "Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+}
+_METADATA = {
+    "Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a list or watch covers."""
+
+    namespace: str | None = None  # None: all namespaces
+    label_selector: str = ""
+    field_selector: str = ""
+    metadata_only: bool = False
+
+    def params(self) -> dict[str, str]:
+        """The query parameters of the selectors."""
+        params = {}
+        if self.label_selector:
+            params["labelSelector"] = self.label_selector
+        if self.field_selector:
+            params["fieldSelector"] = self.field_selector
+        return params
+
+
+@dataclass(frozen=True, slots=True)
+class CreateOptions:
+    """How to create. ``metadata_only`` shortens the answer to what identifies the object."""
+
+    dry_run: bool = False
+    field_validation: FieldValidation | None = None
+    as_user: str = ""  # impersonated; a service account brings its groups with it
+    metadata_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """How to delete. A ``uid`` or ``resource_version`` that does not hold is a conflict."""
+
+    uid: str = ""
+    resource_version: str = ""
+    propagation: Propagation = "Background"
+    grace_period_s: int | None = None  # 0 deletes a pod by force
+
+
+EVERYTHING = Selection()
+CREATE = CreateOptions()
+DELETE = DeleteOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of a list. ``first`` is also true when the list had to start again from scratch."""
+
+    items: list[Json]
+    resource_version: str
+    first: bool
+    last: bool
+
+
+class Client:
+    """Verbs against one API server. Every call ends in time and raises only ``KubeError``.
+
+    ``timeout`` is in seconds and covers the retries and waits of a call.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        clock: Clock,
+        rng: Random,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        idle_s: float = IDLE_S,
+    ) -> None:
+        """``timeout_s`` is the default of every call; ``idle_s`` ends a silent watch."""
+        self.api = api
+        self.clock = clock
+        self.rng = rng
+        self._retrier = Retrier(clock, rng)
+        self._timeout_s = timeout_s
+        self._idle_s = idle_s
+
+    async def read(self, request: Request, timeout: float | None = None) -> Json:
+        """The JSON object at any path, ``/version`` for example."""
+        return await self._send(request, idempotent, timeout, READ_ATTEMPT_S)
+
+    async def get(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        *,
+        metadata_only: bool = False,
+        timeout: float | None = None,
+    ) -> Json:
+        """One object, read consistently."""
+        headers = _METADATA if metadata_only else NOTHING
+        return await self.read(
+            Request("GET", resource.path(namespace, name), headers=headers), timeout
+        )
+
+    async def list_pages(
+        self,
+        resource: Resource,
+        selection: Selection = EVERYTHING,
+        *,
+        limit: int = PAGE_LIMIT,
+        retry_first_page: bool = True,
+    ) -> AsyncGenerator[Page, None]:
+        """The pages of one consistent list (no resourceVersion: at least as new as now).
+
+        When the server forgets the continue token (410), the list starts again: a page with
+        ``first`` makes all before it void. After ``LIST_RESTARTS_MAX`` of that it is asked for
+        in one piece. Each page has a timeout of its own. A caller with a backoff of its own
+        retries the first page itself; later ones are worth saving and always retried here.
+        """
+        token, restarts = "", 0
+        while True:
+            params = selection.params()
+            if restarts <= LIST_RESTARTS_MAX:
+                params["limit"] = str(limit)
+            if token:
+                params["continue"] = token
+            again = idempotent if token or retry_first_page else never
+            try:
+                answer = await self._send(_list(resource, selection, params), again, PAGE_S)
+            except ApiError as error:
+                if not (error.gone and token):
+                    raise
+                token, restarts = "", restarts + 1
+                continue
+            page, token = _page(answer, first=not token)
+            yield page
+            if page.last:
+                return
+
+    async def list_all(
+        self, resource: Resource, selection: Selection = EVERYTHING
+    ) -> tuple[list[Json], str]:
+        """All objects of a consistent list, and its resourceVersion."""
+        items: list[Json] = []
+        resource_version = ""
+        async for page in self.list_pages(resource, selection):
+            if page.first:
+                items = []
+            items += page.items
+            resource_version = page.resource_version
+        return items, resource_version
+
+    def watch(
+        self, resource: Resource, resource_version: str, selection: Selection = EVERYTHING
+    ) -> AsyncGenerator[bytes, None]:
+        """The lines of one watch from ``resource_version`` on; see ``Api.stream`` for its ends."""
+        params = {
+            **selection.params(),
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": resource_version,
+            "timeoutSeconds": str(self.rng.randint(WATCH_S_MIN, WATCH_S_MAX)),
+        }
+        headers = _METADATA if selection.metadata_only else NOTHING
+        path = resource.path(selection.namespace)
+        return self.api.stream(Request("GET", path, params, headers=headers), self._idle_s)
+
+    async def create(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        body: Json | bytes,
+        options: CreateOptions = CREATE,
+        timeout: float | None = None,
+    ) -> Json:
+        """The created object."""
+        params = {}
+        if options.dry_run:
+            params["dryRun"] = "All"
+        if options.field_validation:
+            params["fieldValidation"] = options.field_validation
+        headers = dict(_METADATA) if options.metadata_only else {}
+        headers |= _impersonation(options.as_user)
+        request = Request("POST", resource.path(namespace), params, body, headers=headers)
+        return await self._send(request, not_processed, timeout)
+
+    async def delete(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        options: DeleteOptions = DELETE,
+        timeout: float | None = None,
+    ) -> Json:
+        """Delete one object; the answer is the object, still terminating, or a Status."""
+        preconditions = {"uid": options.uid, "resourceVersion": options.resource_version}
+        body: Json = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": options.propagation,
+            "preconditions": {key: value for key, value in preconditions.items() if value},
+        }
+        if options.grace_period_s is not None:
+            body["gracePeriodSeconds"] = options.grace_period_s
+        request = Request("DELETE", resource.path(namespace, name), body=body)
+        return await self._send(request, not_processed, timeout)
+
+    async def patch(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        merge_patch: Json | bytes,
+        timeout: float | None = None,
+    ) -> Json:
+        """Apply a JSON merge patch; ``metadata.resourceVersion`` in it is the fence.
+
+        The answer is the object's metadata only: the new resourceVersion is what matters.
+        """
+        return await self._patch(resource.path(namespace, name), merge_patch, timeout)
+
+    async def patch_status(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        merge_patch: Json | bytes,
+        timeout: float | None = None,
+    ) -> Json:
+        """``patch`` of the status subresource."""
+        return await self._patch(resource.path(namespace, name, "status"), merge_patch, timeout)
+
+    async def self_subject_access_review(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        verb: str,
+        *,
+        name: str = "",
+        as_user: str = "",
+    ) -> bool:
+        """Whether RBAC (no quota, no admission) lets us, or ``as_user``, do ``verb``."""
+        attributes = {
+            "group": resource.group,
+            "version": resource.version,
+            "resource": resource.plural,
+            "namespace": (namespace or "") if resource.namespaced else "",
+            "verb": verb,
+            "name": name,
+        }
+        body: Json = {
+            "apiVersion": ACCESS_REVIEWS.api_version,
+            "kind": ACCESS_REVIEWS.kind,
+            "spec": {"resourceAttributes": attributes},
+        }
+        request = Request("POST", ACCESS_REVIEWS.path(), body=body, headers=_impersonation(as_user))
+        # A review changes nothing, so it may be repeated like a read although it is a POST.
+        answer = await self._send(request, idempotent, None, READ_ATTEMPT_S)
+        status = answer.get("status")
+        if not isinstance(status, dict):
+            raise BadAnswer("an access review came back without a status")
+        return status.get("allowed") is True
+
+    async def create_event(self, namespace: str, event: Json | bytes) -> Json:
+        """Record one events.k8s.io/v1 Event as it is; ``recorder.py`` builds them."""
+        return await self.create(EVENTS, namespace, event, CreateOptions(metadata_only=True))
+
+    async def _patch(self, path: str, merge_patch: Json | bytes, timeout: float | None) -> Json:
+        request = Request(
+            "PATCH", path, body=merge_patch, content_type=MERGE_PATCH, headers=_METADATA
+        )
+        return await self._send(request, not_processed, timeout)
+
+    async def _send(
+        self,
+        request: Request,
+        again: Policy,
+        timeout: float | None,
+        attempt_s: float | None = None,
+    ) -> Json:
+        async def attempt(timeout_s: float) -> Json:
+            answer = await self.api.request(request, timeout_s)
+            if not 200 <= answer.status < 300:
+                raise self._error(answer)
+            return answer.json()
+
+        budget_s = self._timeout_s if timeout is None else timeout
+        return await self._retrier.run(attempt, again=again, budget_s=budget_s, attempt_s=attempt_s)
+
+    def _error(self, answer: Response) -> ApiError:
+        retry_after = parse_retry_after(answer.headers.get("Retry-After"), self.clock.now_us())
+        return api_error(answer.status, answer.body, retry_after)
+
+
+def _list(resource: Resource, selection: Selection, params: Mapping[str, str]) -> Request:
+    headers = _METADATA_LIST if selection.metadata_only else NOTHING
+    return Request("GET", resource.path(selection.namespace), params, headers=headers)
+
+
+def _impersonation(user: str) -> Mapping[str, str]:
+    return {"Impersonate-User": user} if user else NOTHING
+
+
+def _page(answer: Json, *, first: bool) -> tuple[Page, str]:
+    """The page in a list answer and the token of the next one; raises ``BadAnswer``."""
+    metadata, items = answer.get("metadata"), answer.get("items")
+    if not isinstance(metadata, dict) or not isinstance(items, list | None):
+        raise BadAnswer("a list answer without metadata or items")
+    token = str(metadata.get("continue") or "")
+    # Go encodes an empty list of a kind without any object as null.
+    page = Page(items or [], str(metadata.get("resourceVersion") or ""), first, last=not token)
+    return page, token

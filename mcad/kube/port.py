@@ -1,0 +1,72 @@
+"""The API port: the two calls behind which an API server stands, real or simulated.
+
+Status codes are answers here, not exceptions, so that a simulator can be served over HTTP and
+compared with a real server answer by answer. Turning them into errors is the client's job.
+"""
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Protocol
+
+from mcad.kube.errors import BadAnswer
+from mcad.kube.types import Json
+
+JSON = "application/json"
+MERGE_PATCH = "application/merge-patch+json"
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request. ``path`` starts with a slash and is quoted; ``params`` are not quoted yet."""
+
+    method: str
+    path: str
+    params: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    body: Json | bytes | None = None
+    content_type: str = JSON
+    headers: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One answer. ``headers`` are looked up as ``Retry-After``, in that spelling."""
+
+    status: int
+    body: Json | bytes
+    headers: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+
+    def json(self) -> Json:
+        """The body as a JSON object, decoded at each call; raises ``BadAnswer``."""
+        if isinstance(self.body, dict):
+            return self.body
+        try:
+            decoded = json.loads(self.body)
+        except (ValueError, RecursionError) as error:
+            raise BadAnswer(f"the body of a {self.status} answer is not JSON: {error}") from error
+        if not isinstance(decoded, dict):
+            raise BadAnswer(f"the body of a {self.status} answer is not a JSON object")
+        return decoded
+
+
+class Api(Protocol):
+    """The port. Implementations never retry, never follow redirects, and never decide."""
+
+    async def request(self, request: Request, timeout: float | None = None) -> Response:
+        """One exchange: any status is returned, 500 as well as 200.
+
+        ``timeout`` is in seconds, for all of it; None takes the implementation's default, there
+        always is one. Raises an ``OutcomeUnknown`` and nothing else.
+        """
+        ...
+
+    def stream(self, request: Request, idle_timeout: float) -> AsyncGenerator[bytes, None]:
+        """A GET as lines without their line ends; close it with ``contextlib.aclosing``.
+
+        Raises ``ApiError`` if the answer is no 200, ``RequestTimeout`` after ``idle_timeout``
+        seconds without a byte, ``ConnectionLost`` if it breaks. It ends without an error only
+        where the server ended it; a last line that was cut short is not delivered.
+        """
+        ...

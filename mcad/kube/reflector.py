@@ -1,0 +1,257 @@
+"""Keeps a sink informed of all objects of one kind: list in pages, then watch, for ever.
+
+It remembers which version of which object it has told the sink about, never the objects
+themselves, so after a relist it tells the difference only. It must not interpret objects, and
+whatever the server or the network does, it neither crashes, nor loops hot, nor loses an object
+in silence: when in doubt it lists again.
+"""
+
+import json
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Generic, NoReturn, Protocol, TypeVar
+
+from mcad.kube.client import EVERYTHING, Client, Selection
+from mcad.kube.errors import ApiError, BadAnswer, KubeError, status_error
+from mcad.kube.resource import Resource
+from mcad.kube.retry import WATCH_PACE, Backoff, Pace
+from mcad.kube.types import Json
+
+SETTLED_S = 5.0  # a watch that lived this long is followed by the next one without a pause
+FRUITLESS_MAX = 3  # watches in a row without an event before their version is given up
+ABSENCES_MIN = 2  # answers 404 in a row before objects that we know count as gone
+ABSENT_PACE = Pace(first_s=5.0, max_s=60.0, jitter=0.2)  # a kind that may be installed some day
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class Sink(Protocol[T_contra]):
+    """What a reflector reports. Calls come from the event loop and must neither block nor raise."""
+
+    def upserted(self, obj: T_contra) -> None:
+        """An object is new or has another resourceVersion than before."""
+        ...
+
+    def gone(self, uid: str, namespace: str, name: str, last: T_contra | None) -> None:
+        """An object vanished; ``last`` is its final state where the watch told of it."""
+        ...
+
+    def synced(self, *, relist: bool) -> None:
+        """A list is complete: everything that existed when it was taken has been reported."""
+        ...
+
+    def alive(self, at: float) -> None:
+        """Something came from the server; ``at`` is ``Clock.monotonic()`` seconds."""
+        ...
+
+    def failing(self, error: KubeError) -> None:
+        """A list or watch failed and will be tried again."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Identity:
+    """What tells one version of one object from all others."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+
+
+class Reflector(Generic[T]):
+    """One kind of one server. ``slim`` turns a decoded object into what the sink is given."""
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource,
+        sink: Sink[T],
+        slim: Callable[[Json], T],
+        selection: Selection = EVERYTHING,
+    ) -> None:
+        """``slim`` must not raise; it may keep or change the dict, nobody else has it."""
+        self._client = client
+        self._resource = resource
+        self._sink = sink
+        self._slim = slim
+        self._selection = selection
+        self._clock = client.clock
+        self._backoff = Backoff(client.clock, client.rng, WATCH_PACE)
+        self._absent_backoff = Backoff(client.clock, client.rng, ABSENT_PACE)
+        self._known: dict[tuple[str, str], tuple[str, str]] = {}  # name -> uid, version
+        self._version = ""  # to watch from; empty: list first
+        self._lists = 0
+        self._absences = 0
+        self._fruitless = 0
+
+    async def run(self) -> NoReturn:
+        """List and watch until cancelled. Run again after that, it starts with a fresh list."""
+        self._version = ""
+        while True:
+            await self._clock.sleep(await self._round())
+
+    async def _round(self) -> float:
+        """List if need be and watch as long as it lasts; the pause to make then, in seconds."""
+        started: float | None = None
+        try:
+            if not self._version and not await self._list():
+                return self._absent_backoff.delay()
+            started = self._clock.monotonic()
+            await self._watch()
+        except KubeError as error:
+            return self._failed(error, watching=started is not None)
+        if self._clock.monotonic() - started >= SETTLED_S:
+            return 0.0
+        self._watched_in_vain()
+        return self._backoff.delay()
+
+    def _failed(self, error: KubeError, *, watching: bool) -> float:
+        expired = watching and isinstance(error, ApiError) and error.gone
+        if not expired:  # which is routine
+            self._sink.failing(error)
+        if watching and isinstance(error, ApiError) and not error.transient:
+            self._version = ""  # too old, not served any more, not allowed: a list will tell
+        elif watching and isinstance(error, ApiError | BadAnswer):
+            self._watched_in_vain()
+        return self._backoff.delay(error.retry_after)
+
+    def _watched_in_vain(self) -> None:
+        """The server answered, but without any event. It may not like our version: it was
+        restored from a backup, say, or something in between swallows streams.
+        """
+        self._fruitless += 1
+        if self._fruitless >= FRUITLESS_MAX:
+            self._version, self._fruitless = "", 0
+
+    async def _list(self) -> bool:
+        """List everything and report the difference; whether the kind exists."""
+        try:
+            await self._list_pages()
+        except ApiError as error:
+            if not error.not_found:
+                raise
+            self._absences += 1
+            if self._known and self._absences < ABSENCES_MIN:
+                raise  # a server that is just starting may deny a kind that it does serve
+            self._forget_others(set())
+        else:
+            self._absences = 0
+        self._lists += 1
+        self._sink.alive(self._clock.monotonic())
+        self._sink.synced(relist=self._lists > 1)
+        return self._absences == 0
+
+    async def _list_pages(self) -> None:
+        seen: set[tuple[str, str]] = set()
+        version = ""
+        async with aclosing(
+            self._client.list_pages(self._resource, self._selection, retry_first_page=False)
+        ) as pages:
+            async for page in pages:
+                if page.first:
+                    seen = set()
+                version = page.resource_version
+                for obj in page.items:
+                    identity = _identity(obj)
+                    seen.add((identity.namespace, identity.name))
+                    self._upsert(identity, obj)
+        if not version:
+            raise BadAnswer(f"a list of {self._resource.plural} without a resourceVersion")
+        self._forget_others(seen)
+        self._version = version
+
+    def _forget_others(self, seen: set[tuple[str, str]]) -> None:
+        for namespace, name in [key for key in self._known if key not in seen]:
+            uid, _ = self._known.pop((namespace, name))
+            self._sink.gone(uid, namespace, name, None)
+
+    async def _watch(self) -> None:
+        """Report events until the server ends the stream; raises ``KubeError`` for other ends."""
+        lines = self._client.watch(self._resource, self._version, self._selection)
+        async with aclosing(lines):
+            async for line in lines:
+                self._receive(*_event(line))
+                self._fruitless = 0
+                self._sink.alive(self._clock.monotonic())
+
+    def _receive(self, kind: str, obj: Json) -> None:
+        if kind == "BOOKMARK":
+            self._version = _version(obj)
+            return
+        identity = _identity(obj)
+        if kind in {"ADDED", "MODIFIED"}:
+            self._upsert(identity, obj)
+        elif kind == "DELETED":
+            self._delete(identity, obj)
+        else:
+            raise BadAnswer(f"a watch event of the unknown type {kind!r}")
+        self._version = identity.version
+
+    def _upsert(self, identity: _Identity, obj: Json) -> None:
+        key = (identity.namespace, identity.name)
+        uid, version = self._known.get(key, ("", ""))
+        if uid and uid != identity.uid:
+            self._sink.gone(uid, *key, None)
+        elif version == identity.version:
+            return
+        self._known[key] = (identity.uid, identity.version)
+        self._sink.upserted(self._slimmed(obj))
+
+    def _delete(self, identity: _Identity, obj: Json) -> None:
+        key = (identity.namespace, identity.name)
+        uid, _ = self._known.get(key, (identity.uid, ""))
+        self._sink.gone(identity.uid, *key, self._slimmed(obj))
+        if uid != identity.uid:
+            self._version = ""
+            raise BadAnswer(f"{self._resource.kind} {key}: deletion of another uid than is known")
+        self._known.pop(key, None)
+
+    def _slimmed(self, obj: Json) -> T:
+        # Lists of built-in kinds leave these out, and metadata-only objects carry others.
+        obj["apiVersion"], obj["kind"] = self._resource.api_version, self._resource.kind
+        return self._slim(obj)
+
+
+def _event(line: bytes) -> tuple[str, Json]:
+    """The type and object of a watch line. Raises ``BadAnswer``, or the in-band ``ApiError``."""
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise BadAnswer(f"a watch line that is no JSON: {error}") from error
+    if not isinstance(event, dict):
+        raise BadAnswer("a watch line that is no JSON object")
+    if event.get("kind") == "Status":
+        raise status_error(event)
+    kind, obj = event.get("type"), event.get("object")
+    if not isinstance(kind, str) or not isinstance(obj, dict):
+        raise BadAnswer("a watch line without type or object")
+    if kind == "ERROR":
+        raise status_error(obj)
+    return kind, obj
+
+
+def _identity(obj: object) -> _Identity:
+    metadata = obj.get("metadata") if isinstance(obj, dict) else None
+    if not isinstance(metadata, dict):
+        raise BadAnswer("an object without metadata")
+    identity = _Identity(
+        metadata.get("namespace") or "",
+        metadata.get("name") or "",
+        metadata.get("uid") or "",
+        metadata.get("resourceVersion") or "",
+    )
+    strings = (identity.namespace, identity.name, identity.uid, identity.version)
+    if not all(isinstance(value, str) for value in strings) or not all(strings[1:]):
+        raise BadAnswer("an object without name, uid or resourceVersion")
+    return identity
+
+
+def _version(obj: Json) -> str:
+    metadata = obj.get("metadata")
+    version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
+    if not isinstance(version, str) or not version:
+        raise BadAnswer("a bookmark without resourceVersion")
+    return version

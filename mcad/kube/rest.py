@@ -1,0 +1,231 @@
+"""The API port over HTTP: an aiohttp session with every default that matters written down.
+
+No redirects, no proxy, no cookies, no retries, a timeout on everything. Answers are handed on
+as they are. The one thing that is repeated is a request refused with 401, if the credential
+could be renewed: the server did not look at it.
+"""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncGenerator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from ipaddress import ip_address
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlencode, urlsplit
+
+import aiohttp
+from yarl import URL
+
+from mcad.kube.clock import Clock
+from mcad.kube.connection import Connection
+from mcad.kube.errors import BadAnswer, ConnectionLost, RequestTimeout, api_error
+from mcad.kube.lines import LINE_BYTES_MAX, LineSplitter
+from mcad.kube.port import JSON, Request, Response
+from mcad.kube.retry import parse_retry_after
+
+TIMEOUT_S = 15.0  # of a request that names none, and until a watch's headers come
+CONNECTIONS = 32  # for requests at one time; streams have connections of their own
+IDLE_CONNECTION_S = 30.0  # kube-apiserver closes idle ones after 90 s; never meet it half-way
+BODY_BYTES_MAX = 512 * 1024 * 1024  # 500 objects at etcd's limit of 1.5 MB do not reach it
+READ_BUFFER_BYTES = 256 * 1024  # bursts of watch events come in few wake-ups
+KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_PROBES = 30, 15, 9  # client-go's
+
+_NO_TIMEOUT = aiohttp.ClientTimeout(total=None)  # asyncio.timeout covers all of a request
+
+
+class RestApi:
+    """``mcad.kube.port.Api`` for one ``Connection``; create it inside a running event loop."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        clock: Clock,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        connections: int = CONNECTIONS,
+        gzip: bool | None = None,
+    ) -> None:
+        """``connections`` bounds concurrent requests; ``gzip`` None means: not on loopback."""
+        self._connection = connection
+        self._clock = clock
+        self._base_url = connection.base_url
+        self._timeout_s = timeout_s
+        if gzip is None:
+            gzip = not _is_loopback(self._base_url)
+        self._headers = {
+            "Accept": JSON,
+            "Accept-Encoding": "gzip" if gzip else "identity",
+            "User-Agent": user_agent(),
+        }
+        # Two pools, so that watches can never starve the workers of connections.
+        self._requests = _session(connection, connections)
+        self._streams = _session(connection, 0)
+
+    async def __aenter__(self) -> Self:
+        """For ``async with``: closes at its end."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close whatever happened."""
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close all connections; requests under way end with ``ConnectionLost``."""
+        await self._requests.close()
+        await self._streams.close()
+
+    async def request(self, request: Request, timeout: float | None = None) -> Response:
+        """See ``Api.request``."""
+        seconds = self._timeout_s if timeout is None else timeout
+        try:
+            async with asyncio.timeout(seconds):
+                auth = await self._connection.headers()
+                answer = await self._exchange(request, auth)
+                if answer.status == 401:
+                    await self._connection.renew()
+                    renewed = await self._connection.headers()
+                    if renewed != auth:
+                        answer = await self._exchange(request, renewed)
+                return answer
+        except TimeoutError as error:
+            raise RequestTimeout(f"{_name(request)}: no answer within {seconds:g} s") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise ConnectionLost(f"{_name(request)}: {_words(error)}") from error
+
+    async def stream(self, request: Request, idle_timeout: float) -> AsyncGenerator[bytes, None]:
+        """See ``Api.stream``."""
+        splitter = LineSplitter(LINE_BYTES_MAX)
+        answer: aiohttp.ClientResponse | None = None
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                auth = await self._connection.headers()
+                answer = await self._open(self._streams, request, auth, idle_timeout)
+                if answer.status != 200:
+                    await self._refuse(answer)
+            async for chunk in answer.content.iter_any():
+                for line in splitter.feed(chunk):
+                    yield line
+        except TimeoutError as error:
+            raise RequestTimeout(f"{_name(request)}: nothing came for too long") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise ConnectionLost(f"{_name(request)}: {_words(error)}") from error
+        finally:
+            if answer is not None:
+                answer.close()
+
+    async def _exchange(self, request: Request, auth: Mapping[str, str]) -> Response:
+        answer = await self._open(self._requests, request, auth)
+        try:
+            body = await _read(answer)
+        finally:
+            answer.release()
+        return Response(answer.status, body, answer.headers)
+
+    async def _open(
+        self,
+        session: aiohttp.ClientSession,
+        request: Request,
+        auth: Mapping[str, str],
+        idle_timeout: float | None = None,
+    ) -> aiohttp.ClientResponse:
+        if session.closed:
+            raise aiohttp.ClientConnectionError("we have closed the connection")
+        url = self._base_url + request.path
+        if request.params:
+            url += "?" + urlencode(request.params)
+        headers = {**self._headers, **auth, **request.headers}
+        body = request.body
+        if body is not None:
+            headers["Content-Type"] = request.content_type
+            if not isinstance(body, bytes):
+                body = json.dumps(body, separators=(",", ":")).encode()
+        return await session.request(
+            request.method,
+            URL(url, encoded=True),
+            data=body,
+            headers=headers,
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(sock_read=idle_timeout) if idle_timeout else _NO_TIMEOUT,
+            server_hostname=self._connection.server_name,
+        )
+
+    async def _refuse(self, answer: aiohttp.ClientResponse) -> None:
+        retry_after = parse_retry_after(answer.headers.get("Retry-After"), self._clock.now_us())
+        if answer.status == 401:
+            await self._connection.renew()
+        raise api_error(answer.status, await _read(answer), retry_after)
+
+
+def user_agent() -> str:
+    """``mcad/<version>``; the server takes field managers' names from it, up to the slash."""
+    try:
+        return f"mcad/{version('mcad')}"
+    except PackageNotFoundError:
+        return "mcad/unpackaged"
+
+
+def _session(connection: Connection, limit: int) -> aiohttp.ClientSession:
+    connector = aiohttp.TCPConnector(
+        limit=limit,
+        ssl=connection.ssl_context or True,
+        keepalive_timeout=IDLE_CONNECTION_S,
+        socket_factory=_socket,
+    )
+    session = aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        trust_env=False,
+        read_bufsize=READ_BUFFER_BYTES,
+    )
+    # aiohttp sends an idempotent request again when a pooled connection turns out to be dead,
+    # PUT and DELETE too. There is no public switch; test_rest.py notices if this one goes away.
+    session._retry_connection = False
+    return session
+
+
+def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """A socket that finds out by itself when its peer is gone without a word."""
+    family, kind, protocol, _, _ = address
+    opened = socket.socket(family, kind, protocol)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (
+        ("TCP_KEEPIDLE", KEEPALIVE_IDLE_S),
+        ("TCP_KEEPINTVL", KEEPALIVE_INTERVAL_S),
+        ("TCP_KEEPCNT", KEEPALIVE_PROBES),
+    ):
+        if hasattr(socket, option):  # macOS spells the first one differently
+            opened.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    return opened
+
+
+async def _read(answer: aiohttp.ClientResponse) -> bytes:
+    pieces, size = [], 0
+    async for piece in answer.content.iter_any():
+        pieces.append(piece)
+        size += len(piece)
+        if size > BODY_BYTES_MAX:
+            raise BadAnswer(f"an answer of more than {BODY_BYTES_MAX} bytes")
+    return b"".join(pieces)
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _name(request: Request) -> str:
+    return f"{request.method} {request.path}"
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,74 @@
+"""The API server's own record of who asked for what."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+# Every request once: a watch when it starts (it may never end), everything else when it is done.
+POLICY: dict[str, Any] = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "Metadata", "verbs": ["watch"], "omitStages": ["ResponseComplete"]},
+        {"level": "Metadata", "omitStages": ["ResponseStarted"]},
+    ],
+}
+
+WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One request. Fields that it does not have are empty."""
+
+    time: datetime  # when the request arrived
+    verb: str
+    user: str
+    api_group: str
+    resource: str
+    subresource: str
+    namespace: str
+    name: str
+    code: int
+    uri: str
+    user_agent: str
+
+    @property
+    def is_write(self) -> bool:
+        return self.verb in WRITES
+
+
+def read(log: Path, start: int = 0) -> list[AuditEntry]:
+    """The entries from byte `start` on. A line that is still being written does not count."""
+    with log.open("rb") as file:
+        file.seek(start)
+        whole, _, _ = file.read().rpartition(b"\n")
+    return [_entry(json.loads(line)) for line in whole.splitlines()]
+
+
+def end(log: Path) -> int:
+    """Where the last complete line ends."""
+    data = log.read_bytes()
+    return data.rfind(b"\n") + 1
+
+
+def _entry(event: dict[str, Any]) -> AuditEntry:
+    about = event.get("objectRef") or {}
+    return AuditEntry(
+        time=datetime.fromisoformat(event["requestReceivedTimestamp"]),
+        verb=event["verb"],
+        user=event["user"].get("username", ""),
+        api_group=about.get("apiGroup", ""),
+        resource=about.get("resource", ""),
+        subresource=about.get("subresource", ""),
+        namespace=about.get("namespace", ""),
+        name=about.get("name", ""),
+        code=(event.get("responseStatus") or {}).get("code", 0),
+        uri=event["requestURI"],
+        user_agent=event.get("userAgent", ""),
+    )

@@ -1,0 +1,170 @@
+"""Build the control plane's binaries once and keep them in a cache folder.
+
+The versions are the ones in go.mod next to this file. A cache folder is named by the hash of
+everything that decides what comes out of a build, so a changed go.mod never meets old binaries
+and nothing ever has to be invalidated.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+HERE = Path(__file__).parent
+KUBERAY = HERE / "kuberay"
+
+CACHE_ENV = "MCAD_CONTROLPLANE_CACHE"
+GO_NEEDED = (1, 26)
+
+STRIP = "-s -w"
+
+
+class MissingGo(Exception):  # noqa: N818 - it names what to install
+    """There is no Go toolchain, or it is too old, and the cache does not hold the binaries."""
+
+
+class BuildError(Exception):
+    """Go is there, but did not build."""
+
+
+def ensure() -> Path:
+    """The folder with etcd, kube-apiserver and the others; built first if it is not there."""
+    folder = cache_root() / f"kubernetes-{_key(HERE, _kubernetes_ldflags())}"
+    return _ensure(folder, _build_kubernetes) / "bin"
+
+
+def ensure_kuberay() -> tuple[Path, Path]:
+    """The KubeRay operator's binary, and the folder with its CRDs."""
+    folder = cache_root() / f"kuberay-{_key(KUBERAY, STRIP)}"
+    _ensure(folder, _build_kuberay)
+    return folder / "bin" / "ray-operator", folder / "crds"
+
+
+def kubernetes_version() -> str:
+    """As go.mod has it: v1.36.3."""
+    found = re.search(r"^\s*k8s\.io/kubernetes (v\S+)", (HERE / "go.mod").read_text(), re.MULTILINE)
+    assert found is not None, "go.mod requires k8s.io/kubernetes"
+    return found[1]
+
+
+def cache_root() -> Path:
+    if chosen := os.environ.get(CACHE_ENV):
+        return Path(chosen).expanduser().resolve()
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "mcad-controlplane"
+
+
+def _kubernetes_ldflags() -> str:
+    """Without them, a Kubernetes that is built from a plain module calls itself v0.0.0-master, and
+    clients that look at the server's version take a wrong turn."""
+    version = kubernetes_version()
+    major, minor, _ = version.removeprefix("v").split(".", 2)
+    stamps = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    package = "k8s.io/component-base/version"
+    return " ".join([STRIP, *(f"-X {package}.{key}={value}" for key, value in stamps.items())])
+
+
+def _key(module: Path, ldflags: str) -> str:
+    inputs = [(module / "go.mod").read_bytes(), (module / "go.sum").read_bytes()]
+    inputs += [ldflags.encode(), platform.system().encode(), platform.machine().encode()]
+    return hashlib.sha256(b"\0".join(inputs)).hexdigest()[:16]
+
+
+def _ensure(folder: Path, build: Callable[[Path], None]) -> Path:
+    """Build into a folder beside the final one and rename it: what has the name is whole."""
+    if folder.is_dir():
+        return folder
+    go()  # say that Go is missing before waiting for anybody
+    with _locked(folder.with_suffix(".lock")):
+        if folder.is_dir():  # somebody else built it while we waited for the lock
+            return folder
+        half_made = folder.with_suffix(".half-made")
+        shutil.rmtree(half_made, ignore_errors=True)  # of a build that was killed
+        try:
+            build(half_made)
+            half_made.rename(folder)
+        finally:
+            shutil.rmtree(half_made, ignore_errors=True)
+    return folder
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # released by the kernel, also when we are killed
+        yield
+
+
+def _build_kubernetes(out: Path) -> None:
+    _go_build(HERE, _kubernetes_ldflags(), out / "bin", about="several minutes on a cold machine")
+    # The module's last path element is "server"; nobody looks for etcd under that name.
+    (out / "bin" / "server").rename(out / "bin" / "etcd")
+
+
+def _build_kuberay(out: Path) -> None:
+    _go_build(KUBERAY, STRIP, out / "bin", about="a minute or two on a cold machine")
+    module = "github.com/ray-project/kuberay/ray-operator"
+    source = Path(_run(["list", "-m", "-f", "{{.Dir}}", module], KUBERAY).strip())
+    # A copy, so that a warm run needs no module cache. The originals are read-only.
+    (out / "crds").mkdir()
+    for crd in sorted((source / "config" / "crd" / "bases").glob("*.yaml")):
+        (out / "crds" / crd.name).write_bytes(crd.read_bytes())
+
+
+def _go_build(module: Path, ldflags: str, out: Path, *, about: str) -> None:
+    out.mkdir(parents=True)
+    started = time.monotonic()
+    _say(f"building the tools of {module.relative_to(HERE.parent)}/go.mod ({about}) ...")
+    # The trailing separator makes -o a folder, also for a module with a single tool.
+    _run(["build", "-buildvcs=false", "-ldflags", ldflags, "-o", f"{out}{os.sep}", "tool"], module)
+    _say(f"built in {time.monotonic() - started:.0f} s")
+
+
+def _run(args: list[str], module: Path) -> str:
+    done = subprocess.run(
+        [go(), *args],
+        cwd=module,
+        env={**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise BuildError(f"go {args[0]} in {module} failed:\n{done.stderr[-4000:]}")
+    return done.stdout
+
+
+def go() -> str:
+    """The Go command, when there is one that is new enough."""
+    # Go's own installer does not touch PATH, so its default place is looked at as well.
+    found = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
+    if found is None:
+        raise MissingGo("the control plane is built with Go, and there is no `go` command")
+    asked = subprocess.run(
+        [found, "env", "GOVERSION"], cwd=HERE, capture_output=True, text=True, check=False
+    )
+    version = re.match(r"go(\d+)\.(\d+)", asked.stdout)
+    if version is None or tuple(map(int, version.groups())) < GO_NEEDED:
+        said = (asked.stdout or asked.stderr).strip()
+        raise MissingGo(f"the control plane needs Go {GO_NEEDED[0]}.{GO_NEEDED[1]}; found: {said}")
+    return found
+
+
+def _say(line: str) -> None:
+    print(f"controlplane: {line}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    _say(f"binaries are in {ensure()}")
+    _say(f"KubeRay's operator is {ensure_kuberay()[0]}")

@@ -1,0 +1,258 @@
+"""Verbs: what they send, what they return, and when they try again."""
+
+import asyncio
+import json
+
+import pytest
+
+from mcad.kube.client import (
+    EVERYTHING,
+    LIST_RESTARTS_MAX,
+    Client,
+    CreateOptions,
+    DeleteOptions,
+    Selection,
+)
+from mcad.kube.errors import ApiError, BadAnswer, ConnectionLost, OutcomeUnknown, RequestTimeout
+from mcad.kube.port import Request
+from tests.kube.fakeserver import answer, hang, refuse, reset, say
+from tests.kube.support import NODES, PODS, WRAPPERS, client_of, pod
+
+IN_DEFAULT = PODS.path("default")
+REVIEWS = "/selfsubjectaccessreviews"
+
+
+@pytest.fixture
+def pods(server):
+    server.objects[IN_DEFAULT] = {}
+    return server.objects[IN_DEFAULT]
+
+
+class TestVerbs:
+    async def test_a1_unknown_fields_survive_a_round_trip(self, server, client, pods):
+        body = pod("a", brandNewField={"x": [1]}, cpu=2)
+        created = await client.create(PODS, "default", body)
+        assert created["spec"] == body["spec"]
+        assert (await client.get(PODS, "default", "a"))["spec"] == body["spec"]
+
+    async def test_create_sends_bytes_untouched(self, server, client, pods):
+        raw = b' {"metadata": {"name": "a"},\n "n": 1.0}'
+        await client.create(PODS, "default", raw)
+        assert server.requests[-1].body == raw
+
+    async def test_create_options(self, server, client, pods):
+        options = CreateOptions(
+            dry_run=True, field_validation="Strict", as_user="system:x", metadata_only=True
+        )
+        await client.create(PODS, "default", pod("a"), options)
+        sent = server.requests[-1]
+        assert sent.query == {"dryRun": "All", "fieldValidation": "Strict"}
+        assert sent.headers["Impersonate-User"] == "system:x"
+        assert "as=PartialObjectMetadata;" in sent.headers["Accept"]
+
+    async def test_create_twice_already_exists(self, client, pods):
+        await client.create(PODS, "default", pod("a"))
+        with pytest.raises(ApiError) as caught:
+            await client.create(PODS, "default", pod("a"))
+        assert caught.value.already_exists
+
+    async def test_delete_carries_uid_and_propagation(self, server, client, pods):
+        uid = server.put(IN_DEFAULT, pod("a"))["metadata"]["uid"]
+        with pytest.raises(ApiError) as caught:
+            await client.delete(PODS, "default", "a", DeleteOptions(uid="another"))
+        assert caught.value.conflict
+        options = DeleteOptions(
+            uid=uid, resource_version="7", propagation="Foreground", grace_period_s=0
+        )
+        await client.delete(PODS, "default", "a", options)
+        assert pods == {}
+        assert server.requests[-1].json() == {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": uid, "resourceVersion": "7"},
+            "propagationPolicy": "Foreground",
+            "gracePeriodSeconds": 0,
+        }
+        with pytest.raises(ApiError) as caught:
+            await client.delete(PODS, "default", "a")
+        assert caught.value.not_found
+
+    async def test_deleting_no_name_never_deletes_the_collection(self, server, client, pods):
+        with pytest.raises(ApiError):
+            await client.delete(PODS, "default", "")
+        assert server.requests == []
+
+    async def test_patches_are_fenced_by_what_the_caller_puts_in(self, server, client, pods):
+        version = server.put(IN_DEFAULT, pod("a"))["metadata"]["resourceVersion"]
+        fenced = {"metadata": {"resourceVersion": version}, "status": {"x": 1}}
+        changed = await client.patch_status(PODS, "default", "a", fenced)
+        assert int(changed["metadata"]["resourceVersion"]) > int(version)
+        sent = server.requests[-1]
+        assert sent.path == f"{IN_DEFAULT}/a/status"
+        assert sent.headers["Content-Type"] == "application/merge-patch+json"
+        with pytest.raises(ApiError) as caught:
+            await client.patch(PODS, "default", "a", json.dumps(fenced).encode())
+        assert caught.value.conflict
+        assert server.requests[-1].path == f"{IN_DEFAULT}/a"
+
+    async def test_access_review(self, server, client):
+        server.fail("POST", REVIEWS, answer({"status": {"allowed": True}}))
+        assert await client.self_subject_access_review(NODES, "ns", "list", as_user="u") is True
+        sent = server.requests[-1]
+        assert sent.headers["Impersonate-User"] == "u"
+        assert sent.json()["spec"]["resourceAttributes"] == {
+            "group": "", "version": "v1", "resource": "nodes", "namespace": "", "verb": "list",
+            "name": "",
+        }  # fmt: skip
+        server.fail("POST", REVIEWS, answer({"status": {}}), answer({}))
+        assert await client.self_subject_access_review(WRAPPERS, "ns", "get") is False
+        with pytest.raises(BadAnswer):
+            await client.self_subject_access_review(WRAPPERS, "ns", "get")
+
+
+class TestRetries:
+    async def test_reads_are_repeated(self, server, client, clock):
+        server.fail("GET", "/version", refuse(500), reset, refuse(429, Retry_After="2"), hang)
+        server.fail_always("GET", "/version", answer({"major": "1"}))
+        impatient = client_of(client.api, clock)
+        assert await impatient.read(Request("GET", "/version"), 10.0) == {"major": "1"}
+        assert len(server.requests) == 5
+        assert 2.0 in clock.sleeps
+
+    async def test_a_read_of_garbage_is_repeated_and_then_reported(self, server, client):
+        server.fail("GET", "/version", say(b'{"major":'))
+        server.fail("GET", "/version", answer({}))
+        assert await client.read(Request("GET", "/version")) == {}
+        server.fail_always("GET", "/version", say(b"<html>"))
+        with pytest.raises(BadAnswer):
+            await client.read(Request("GET", "/version"))
+
+    @pytest.mark.parametrize(
+        ("fault", "error"),
+        [
+            (refuse(500), ApiError),
+            (refuse(503, Retry_After="1"), ApiError),
+            (refuse(429), ApiError),
+            (reset, ConnectionLost),
+            (hang, RequestTimeout),
+            (say(b'{"metadata":'), BadAnswer),
+        ],
+        ids=["500", "503 with Retry-After", "429 without", "reset", "hang", "torn answer"],
+    )
+    async def test_p5_a_write_is_sent_once_and_its_outcome_told(
+        self, server, api, clock, fault, error
+    ):
+        client = client_of(api, clock, timeout_s=0.1)
+        for method in ("POST", "DELETE", "PATCH"):
+            server.fail_always(method, "/", fault)
+        writes = (
+            client.create(PODS, "default", pod("a")),
+            client.delete(PODS, "default", "a"),
+            client.patch_status(PODS, "default", "a", {}),
+        )
+        for write in writes:
+            with pytest.raises(error) as caught:
+                await write
+            assert isinstance(caught.value, OutcomeUnknown) == (error is not ApiError)
+        assert [request.method for request in server.requests] == ["POST", "DELETE", "PATCH"]
+        assert clock.sleeps == []
+
+    async def test_a_write_refused_with_retry_after_is_sent_again(
+        self, server, client, clock, pods
+    ):
+        server.fail("POST", "/", refuse(429, Retry_After="3"))
+        await client.create(PODS, "default", pod("a"))
+        assert clock.sleeps == [3.0]
+        assert len(server.requests) == 2
+
+    async def test_p12_a_call_never_outlives_its_timeout(self, server, client, clock):
+        server.fail_always("POST", "/", refuse(429, Retry_After="3"))
+        before = clock.monotonic()
+        with pytest.raises(ApiError):
+            await client.create(PODS, "default", pod("a"), timeout=10.0)
+        assert clock.monotonic() - before == 9.0
+
+
+class TestLists:
+    @pytest.fixture
+    def many(self, server, pods):
+        for number in range(25):
+            server.put(IN_DEFAULT, pod(f"p{number:02}"))
+        return server
+
+    async def names(self, client: Client, **kwargs) -> tuple[list[str], list[tuple[bool, int]]]:
+        names: list[str] = []
+        pages = []
+        async for page in client.list_pages(PODS, Selection("default"), **kwargs):
+            if page.first:
+                names = []
+            names += [item["metadata"]["name"] for item in page.items]
+            pages.append((page.first, len(page.items)))
+        return names, pages
+
+    async def test_a3_3_lists_come_in_pages_of_a_consistent_read(self, many, client):
+        names, pages = await self.names(client, limit=10)
+        assert names == [f"p{number:02}" for number in range(25)]
+        assert pages == [(True, 10), (False, 10), (False, 5)]
+        queries = [request.query for request in many.requests]
+        assert [query.get("limit") for query in queries] == ["10"] * 3
+        assert not any(
+            key in query for query in queries for key in ("resourceVersion", "resourceVersionMatch")
+        )
+
+    async def test_an_expired_token_starts_the_list_again(self, many, client):
+        many.tokens_to_expire = 1
+        names, pages = await self.names(client, limit=10)
+        assert names == [f"p{number:02}" for number in range(25)]
+        assert pages == [(True, 10), (True, 10), (False, 10), (False, 5)]
+
+    async def test_tokens_that_always_expire_end_in_one_piece(self, many, client):
+        many.tokens_to_expire = 99
+        names, pages = await self.names(client, limit=10)
+        assert len(names) == 25
+        assert pages == [(True, 10)] * (LIST_RESTARTS_MAX + 1) + [(True, 25)]
+        assert "limit" not in many.requests[-1].query
+
+    async def test_a_later_page_is_retried_where_it_is(self, many, client):
+        pages = client.list_pages(PODS, Selection("default"), limit=10, retry_first_page=False)
+        await anext(pages)
+        many.fail("LIST", "/", refuse(503), reset)
+        assert len((await anext(pages)).items) == 10
+        await pages.aclose()
+
+    async def test_the_first_page_is_left_to_callers_with_a_backoff(self, many, client, clock):
+        many.fail("LIST", "/", refuse(503))
+        with pytest.raises(ApiError):
+            await self.names(client, retry_first_page=False)
+        assert clock.sleeps == []
+
+    async def test_list_all(self, many, client):
+        many.tokens_to_expire = 1
+        items, version = await client.list_all(PODS, Selection("default"))
+        assert (len(items), version) == (25, str(many.version))
+
+    async def test_selection_goes_out_and_metadata_can_be_enough(self, server, client):
+        server.fail_always("GET", "/", answer({"metadata": {"resourceVersion": "1"}, "items": []}))
+        await client.list_all(PODS, Selection(None, "a=b", "c=d", metadata_only=True))
+        sent = server.requests[-1]
+        assert sent.path == "/api/v1/pods"
+        assert sent.query == {"labelSelector": "a=b", "fieldSelector": "c=d", "limit": "500"}
+        assert "as=PartialObjectMetadataList" in sent.headers["Accept"]
+
+    async def test_gos_null_is_an_empty_list(self, server, client):
+        server.fail("GET", "/", answer({"metadata": {"resourceVersion": "1"}, "items": None}))
+        assert await client.list_all(PODS, EVERYTHING) == ([], "1")
+
+    @pytest.mark.parametrize("body", [{}, {"metadata": {}, "items": {}}, {"metadata": 1}])
+    async def test_a_list_that_is_none(self, server, client, body):
+        server.fail_always("GET", "/", answer(body))
+        with pytest.raises(BadAnswer):
+            await client.list_all(PODS, EVERYTHING)
+
+    async def test_cancelling_a_list(self, server, client):
+        server.fail_always("GET", "/", hang)
+        task = asyncio.ensure_future(client.list_all(PODS))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
