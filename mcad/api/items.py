@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mcad.api import labels
 from mcad.api.catalog import Catalog, Resource
@@ -27,6 +27,7 @@ from mcad.core.model import Item, ObjectRef, PodSet, Problem, ProblemKind
 MAX_NAME = 253
 MAX_GENERATED_NAME = 63
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), sort_keys=True, allow_nan=False)
 _DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DNS_SUBDOMAIN = re.compile(rf"{_DNS_LABEL}(\.{_DNS_LABEL})*")
 _API_VERSION = re.compile(r"(?:([^/\s]+)/)?([^/\s]+)")
@@ -127,7 +128,9 @@ def _find_kind(template: Map, where: str, catalog: Catalog, read: ReadItem) -> R
         message += "correct apiVersion and kind."
         read.refuse(f"{where}.kind", shorten(message, 400), ProblemKind.NOT_INSTALLED)
     elif not served.namespaced:
-        read.refuse(f"{where}.kind", f"{kind} is cluster-scoped; only namespaced kinds are wrapped.")
+        read.refuse(
+            f"{where}.kind", f"{kind} is cluster-scoped; only namespaced kinds are wrapped."
+        )
     elif not catalog.wrapped(group, served.resource):
         plural = f"{served.resource}.{group}" if group else served.resource
         message = f"{plural} may not be wrapped; an administrator can add it to wrappedResources."
@@ -153,7 +156,9 @@ def _name(meta: Map, index: int, owner: Owner, where: str, read: ReadItem) -> st
         message = f"has {len(name)} characters; {MAX_NAME} are allowed."
         read.refuse(f"{where}.metadata.{key}", message)
     elif not _DNS_SUBDOMAIN.fullmatch(name):
-        message = f"{shorten(name)!r} is not a DNS name: use lower case letters, digits, '-' and '.'."
+        message = (
+            f"{shorten(name)!r} is not a DNS name: use lower case letters, digits, '-' and '.'."
+        )
         read.refuse(f"{where}.metadata.{key}", message)
     else:
         return name
@@ -220,12 +225,7 @@ def _demand(entry: Entry, template: Map, served: Resource, index: int) -> tuple[
         demand = declared_sets(template, inference, entry.sets, index)
     else:
         demand = inferred_demand(template, inference, index)
-        faults += [Fault(set_path(fault.path), fault.message) for fault in demand.faults]
-        demand = Demand(demand.sets, demand.guessed)
-    return (
-        Demand(demand.sets, demand.guessed, (*faults, *demand.faults), demand.warnings),
-        template,
-    )
+    return replace(demand, faults=(*faults, *demand.faults)), template
 
 
 def _check_declared(pods: Sequence[DeclaredPods]) -> Iterator[Fault]:
@@ -244,7 +244,7 @@ def _locate(entry: Entry, path: str) -> str:
 def _to_bytes(template: Map, where: str, read: ReadItem) -> bytes:
     """The manifest as compact JSON with sorted keys: one form to keep and to hash."""
     try:
-        return json.dumps(template, separators=(",", ":"), sort_keys=True).encode()
+        return _ENCODER.encode(template).encode()
     except (TypeError, ValueError):  # only from a file: dates, binary data, keys of mixed types
         read.refuse(where, "holds a value that JSON cannot express; quote dates and the like.")
         return b""

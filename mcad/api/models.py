@@ -66,39 +66,44 @@ class CustomPodResource(Wire):
     replicas: Int = Field(description="How many pods of this size.")
     requests: Quantities = Field(description="What each of them requests.")
     limits: Quantities | None = Field(
-        None, description="Stands in for a request that is absent or 0."
+        default=None, description="Stands in for a request that is absent or 0."
     )
 
 
 class GenericItem(Wire):
     """One wrapped object in the v1beta1 dialect."""
 
-    generictemplate: Template = Field(None, description="The object to create.")
+    generictemplate: Template = Field(default=None, description="The object to create.")
     custompodresources: list[CustomPodResource] | None = Field(
-        None,
+        default=None,
         max_length=MAX_POD_SETS,
         description="The pods that come of the object. Wins over what its template shows.",
     )
     completionstatus: str | None = Field(
-        None,
+        default=None,
         description="Condition types, separated by commas; the item is finished once it has one.",
     )
-    replicas: Int | None = Field(None, description="Accepted and ignored, as MCAD did.")
-    minavailable: Int | None = Field(None, description="Accepted and ignored, as MCAD did.")
-    allocated: Int | None = Field(None, description="Accepted and ignored, as MCAD did.")
-    priority: float | None = Field(None, description="Accepted and ignored, as MCAD did.")
-    priorityslope: float | None = Field(None, description="Accepted and ignored, as MCAD did.")
-    metadata: Free = Field(None, description="Left over from old manifests; ignored.")
+    replicas: Int | None = Field(default=None, description="Accepted and ignored, as MCAD did.")
+    minavailable: Int | None = Field(default=None, description="Accepted and ignored, as MCAD did.")
+    allocated: Int | None = Field(default=None, description="Accepted and ignored, as MCAD did.")
+    priority: float | None = Field(default=None, description="Accepted and ignored, as MCAD did.")
+    priorityslope: float | None = Field(
+        default=None, description="Accepted and ignored, as MCAD did."
+    )
+    metadata: Free = Field(default=None, description="Left over from old manifests; ignored.")
 
 
 class WrappedResources(Wire):
     """The wrapped objects in the v1beta1 dialect."""
 
     generic_items: list[GenericItem] | None = Field(
-        None, alias="GenericItems", max_length=MAX_ITEMS, description="The objects, in order."
+        default=None,
+        alias="GenericItems",
+        max_length=MAX_ITEMS,
+        description="The objects, in order.",
     )
     items: list[Free] | None = Field(
-        None,
+        default=None,
         alias="Items",
         max_length=MAX_ITEMS,
         description="Typed items of MCAD before v1.33; ignored.",
@@ -109,41 +114,45 @@ class Requeuing(Wire):
     """What happens to an AppWrapper with fewer than minAvailable pods."""
 
     time_in_seconds: Int | None = Field(
-        300, alias="timeInSeconds", description="The wait before it is taken back."
+        default=300, alias="timeInSeconds", description="The wait before it is taken back."
     )
     initial_time_in_seconds: Int | None = Field(
-        None, alias="initialTimeInSeconds", description="Not for users."
+        default=None, alias="initialTimeInSeconds", description="Not for users."
     )
     max_time_in_seconds: Int | None = Field(
-        0, alias="maxTimeInSeconds", description="Bound of the growing wait; 0 is none."
+        default=0, alias="maxTimeInSeconds", description="Bound of the growing wait; 0 is none."
     )
     growth_type: str | None = Field(
-        "exponential", alias="growthType", description="exponential, linear or none."
+        default="exponential", alias="growthType", description="exponential, linear or none."
     )
-    num_requeuings: Int | None = Field(0, alias="numRequeuings", description="Not for users.")
+    num_requeuings: Int | None = Field(
+        default=0, alias="numRequeuings", description="Not for users."
+    )
     max_num_requeuings: Int | None = Field(
-        0, alias="maxNumRequeuings", description="Give up after so many; 0 is never."
+        default=0, alias="maxNumRequeuings", description="Give up after so many; 0 is never."
     )
 
 
 class DispatchDuration(Wire):
     """How long it may run."""
 
-    limit: Int | None = Field(None, description="Seconds from its dispatch; then it fails.")
-    expected: Int | None = Field(None, description="Seconds; a hint.")
-    overrun: bool | None = Field(None, description="Not for users.")
+    limit: Int | None = Field(default=None, description="Seconds from its dispatch; then it fails.")
+    expected: Int | None = Field(default=None, description="Seconds; a hint.")
+    overrun: bool | None = Field(default=None, description="Not for users.")
 
 
 class SchedulingSpec(Wire):
     """Rules for the AppWrapper as a whole."""
 
     min_available: Int | None = Field(
-        None, alias="minAvailable", description="Pods that must run or have succeeded; 0 is none."
+        default=None,
+        alias="minAvailable",
+        description="Pods that must run or have succeeded; 0 is none.",
     )
     requeuing: Requeuing | None = None
-    dispatch_duration: DispatchDuration | None = Field(None, alias="dispatchDuration")
+    dispatch_duration: DispatchDuration | None = Field(default=None, alias="dispatchDuration")
     node_selector: dict[str, str] | None = Field(
-        None, alias="nodeSelector", description="Accepted and ignored, as MCAD did."
+        default=None, alias="nodeSelector", description="Accepted and ignored, as MCAD did."
     )
 
 
@@ -158,10 +167,10 @@ class PodSetInfo(Wire):
 
     annotations: dict[str, str] | None = None
     labels: dict[str, str] | None = None
-    node_selector: dict[str, str] | None = Field(None, alias="nodeSelector")
-    tolerations: list[Free] | None = Field(None, max_length=64)
+    node_selector: dict[str, str] | None = Field(default=None, alias="nodeSelector")
+    tolerations: list[Free] | None = Field(default=None, max_length=64)
     scheduling_gates: list[SchedulingGate] | None = Field(
-        None, alias="schedulingGates", max_length=64
+        default=None, alias="schedulingGates", max_length=64
     )
 
 
@@ -172,64 +181,64 @@ class PodSetSpec(Wire):
         max_length=1024,
         description="Where the pod template is, like template.spec.template or template.",
     )
-    replicas: Int | None = Field(None, description="How many pods; 1 if not given.")
-    annotations: dict[str, str] | None = Field(None, description="Not read here.")
+    replicas: Int | None = Field(default=None, description="How many pods; 1 if not given.")
+    annotations: dict[str, str] | None = Field(default=None, description="Not read here.")
 
 
 class Component(Wire):
     """One wrapped object in the v1beta2 dialect."""
 
-    template: Template = Field(None, description="The object to create.")
+    template: Template = Field(description="The object to create.")
     pod_sets: list[PodSetSpec] | None = Field(
-        None,
+        default=None,
         alias="podSets",
         max_length=MAX_POD_SETS,
         description="The pods that come of it; inferred from its kind if not given.",
     )
     pod_set_infos: list[PodSetInfo] | None = Field(
-        None,
+        default=None,
         alias="podSetInfos",
         max_length=MAX_POD_SETS,
         description="Written by a quota system, merged into the pod templates.",
     )
-    annotations: dict[str, str] | None = Field(None, description="Not read here.")
+    annotations: dict[str, str] | None = Field(default=None, description="Not read here.")
 
 
 class AppWrapperSpec(Wire):
     """What the user asks for: either ``resources`` (v1beta1) or ``components`` (v1beta2)."""
 
     resources: WrappedResources | None = Field(
-        None, description="The wrapped objects, v1beta1 dialect."
+        default=None, description="The wrapped objects, v1beta1 dialect."
     )
     components: list[Component] | None = Field(
-        None, max_length=MAX_ITEMS, description="The wrapped objects, v1beta2 dialect."
+        default=None, max_length=MAX_ITEMS, description="The wrapped objects, v1beta2 dialect."
     )
-    priority: Int | None = Field(None, description="Higher goes first.")
+    priority: Int | None = Field(default=None, description="Higher goes first.")
     priorityslope: float | None = Field(
-        None, description="How much the priority grows per second of waiting."
+        default=None, description="How much the priority grows per second of waiting."
     )
-    scheduling_spec: SchedulingSpec | None = Field(None, alias="schedulingSpec")
+    scheduling_spec: SchedulingSpec | None = Field(default=None, alias="schedulingSpec")
     suspend: bool | None = Field(
-        None, description="True holds it in the queue, and takes it back if it runs."
+        default=None, description="True holds it in the queue, and takes it back if it runs."
     )
     managed_by: str | None = Field(
-        None, alias="managedBy", description="Another controller's name makes us ignore it."
+        default=None, alias="managedBy", description="Another controller's name makes us ignore it."
     )
-    service: Free = Field(None, description="Accepted and ignored, as MCAD did.")
-    selector: Free = Field(None, description="Accepted and ignored, as MCAD did.")
+    service: Free = Field(default=None, description="Accepted and ignored, as MCAD did.")
+    selector: Free = Field(default=None, description="Accepted and ignored, as MCAD did.")
 
 
 class ConditionStatus(Wire):
     """One condition; v1beta1 times have microseconds, v1beta2 adds lastTransitionTime."""
 
-    type: str = Field(max_length=316)
-    status: str = Field(max_length=16)
+    type: str
+    status: str
     reason: str | None = None
     message: str | None = None
-    last_update_micro_time: Time | None = Field(None, alias="lastUpdateMicroTime")
-    last_transition_micro_time: Time | None = Field(None, alias="lastTransitionMicroTime")
-    last_transition_time: Time | None = Field(None, alias="lastTransitionTime")
-    observed_generation: Long | None = Field(None, alias="observedGeneration")
+    last_update_micro_time: Time | None = Field(default=None, alias="lastUpdateMicroTime")
+    last_transition_micro_time: Time | None = Field(default=None, alias="lastTransitionMicroTime")
+    last_transition_time: Time | None = Field(default=None, alias="lastTransitionTime")
+    observed_generation: Long | None = Field(default=None, alias="observedGeneration")
 
 
 class InventoryLine(Wire):
@@ -249,13 +258,13 @@ class DispatchStatus(Wire):
     attempt: Long
     epoch: Long
     phase: str
-    payload_sha256: str | None = Field(None, alias="payloadSHA256")
+    payload_sha256: str | None = Field(default=None, alias="payloadSHA256")
     inventory: list[InventoryLine] | None = None
     reason: str | None = None
     message: str | None = None
     next: str | None = None
-    intent_time: Time | None = Field(None, alias="intentTime")
-    confirm_time: Time | None = Field(None, alias="confirmTime")
+    intent_time: Time | None = Field(default=None, alias="intentTime")
+    confirm_time: Time | None = Field(default=None, alias="confirmTime")
 
 
 class PendingPod(Wire):
@@ -269,32 +278,37 @@ class AppWrapperStatus(Wire):
     """What the dispatcher answers, in MCAD's words."""
 
     state: str | None = Field(
-        None, description="Pending, Running, RunningHoldCompletion, Completed, Failed or Deleted."
+        default=None,
+        description="Pending, Running, RunningHoldCompletion, Completed, Failed or Deleted.",
     )
-    phase: str | None = Field(None, description="The state in v1beta2's words.")
-    queuejobstate: str | None = Field(None, description="The condition of the present.")
-    canrun: bool | None = Field(None, description="It may hold capacity.")
+    phase: str | None = Field(default=None, description="The state in v1beta2's words.")
+    queuejobstate: str | None = Field(default=None, description="The condition of the present.")
+    canrun: bool | None = Field(default=None, description="It may hold capacity.")
     isdispatched: bool | None = None
-    pending: Int | None = Field(None, description="Pods in this phase.")
-    running: Int | None = Field(None, description="Pods in this phase.")
-    succeeded: Int | None = Field(None, alias="Succeeded", description="Pods in this phase.")
-    failed: Int | None = Field(None, description="Pods in this phase.")
+    pending: Int | None = Field(default=None, description="Pods in this phase.")
+    running: Int | None = Field(default=None, description="Pods in this phase.")
+    succeeded: Int | None = Field(
+        default=None, alias="Succeeded", description="Pods in this phase."
+    )
+    failed: Int | None = Field(default=None, description="Pods in this phase.")
     template: Int | None = None
     message: str | None = None
-    systempriority: float | None = Field(None, description="The priority it queues with.")
-    controllerfirsttimestamp: Time | None = Field(None, description="First seen.")
-    controllerfirstdispatchtimestamp: Time | None = Field(None, description="First dispatched.")
+    systempriority: float | None = Field(default=None, description="The priority it queues with.")
+    controllerfirsttimestamp: Time | None = Field(default=None, description="First seen.")
+    controllerfirstdispatchtimestamp: Time | None = Field(
+        default=None, description="First dispatched."
+    )
     filterignore: bool | None = None
     sender: str | None = None
     local: bool | None = None
-    conditions: list[ConditionStatus] | None = Field(None, max_length=1024)
+    conditions: list[ConditionStatus] | None = None
     pendingpodconditions: list[PendingPod] | None = None
     totalcpu: Int | None = None
     totalmemory: Int | None = None
     totalgpu: Int | None = None
-    requeueing_time_in_seconds: Int | None = Field(None, alias="requeueingTimeInSeconds")
-    number_of_requeueings: Int | None = Field(None, alias="numberOfRequeueings")
-    observed_generation: Long | None = Field(None, alias="observedGeneration")
+    requeueing_time_in_seconds: Int | None = Field(default=None, alias="requeueingTimeInSeconds")
+    number_of_requeueings: Int | None = Field(default=None, alias="numberOfRequeueings")
+    observed_generation: Long | None = Field(default=None, alias="observedGeneration")
     dispatch: DispatchStatus | None = None
-    resetting_count: Int | None = Field(None, alias="resettingCount")
-    component_status: list[Free] | None = Field(None, alias="componentStatus")
+    resetting_count: Int | None = Field(default=None, alias="resettingCount")
+    component_status: list[Free] | None = Field(default=None, alias="componentStatus")

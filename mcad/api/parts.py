@@ -69,8 +69,8 @@ class Part:
 
 
 def join(path: str, key: str) -> str:
-    """``spec`` + ``template`` is ``spec.template``."""
-    return f"{path}.{key}" if path else key
+    """``spec`` + ``template`` is ``spec.template``; an empty side adds nothing."""
+    return f"{path}.{key}" if path and key else path or key
 
 
 def count_fault(value: Json) -> str:

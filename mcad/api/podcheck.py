@@ -36,9 +36,7 @@ def check_template(template: Json, path: str) -> Iterator[Fault]:
     yield from check_quantities(spec.get("overhead"), join(where, "overhead"))
 
 
-def _shapes(
-    spec: Map, where: str, keys: Iterable[str], wanted: type, word: str
-) -> Iterator[Fault]:
+def _shapes(spec: Map, where: str, keys: Iterable[str], wanted: type, word: str) -> Iterator[Fault]:
     for key in keys:
         value = spec.get(key)
         if value is not None and not isinstance(value, wanted):

@@ -37,7 +37,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """The pod sets of one item, and what there is to say about them."""
+    """The pod sets of one item, and what there is to say about them.
+
+    The paths of faults are relative to the component; the manifest in it is called ``template``.
+    """
 
     sets: tuple[PodSet, ...]
     guessed: bool = False
@@ -70,9 +73,7 @@ def infer(obj: Map, group: str, kind: str) -> Inference:
 def _by_table(family: Family, root: Part) -> Iterable[Found]:
     owner = root.deep(family.owner)
     for part in family_parts(family, root):
-        template = (
-            family.build(part, owner) if family.build else part.deep(family.template).value
-        )
+        template = family.build(part, owner) if family.build else part.deep(family.template).value
         if template:
             path = join(part.path, family.template) if family.template else part.path
             yield Found(path, template, family.pods(part), family.per_node, family.implied)
@@ -95,16 +96,14 @@ def inferred_demand(obj: Map, inference: Inference, item: int) -> Demand:
     faults = list(inference.faults)
     for found in inference.found:
         faults += check_template(found.template, found.path)
-    sets = _to_sets(obj, inference, item)
-    return Demand(sets, guessed=inference.guessed, faults=tuple(faults))
+    located = tuple(Fault(set_path(fault.path), fault.message) for fault in faults)
+    return Demand(_to_sets(obj, inference, item), guessed=inference.guessed, faults=located)
 
 
 def _to_sets(obj: Map, inference: Inference, item: int) -> tuple[PodSet, ...]:
     volumes = bool(as_list(dig(obj, "spec", "volumeClaimTemplates")))
     return tuple(
-        _pod_set(
-            found, item, index, counts_pods=not inference.known, claims_volumes=volumes
-        )
+        _pod_set(found, item, index, counts_pods=not inference.known, claims_volumes=volumes)
         for index, found in enumerate(inference.found)
     )
 
@@ -222,10 +221,7 @@ class DeclaredSet:
 def declared_sets(
     obj: Map, inference: Inference, declared: Sequence[DeclaredSet], item: int
 ) -> Demand:
-    """The demand that ``podSets`` states: its counts, with the shapes found at its paths.
-
-    The paths of faults are relative to the component here, not to the template.
-    """
+    """The demand that ``podSets`` states: its counts, with the shapes found at its paths."""
     by_path = {set_path(one.path): one for one in inference.found}
     sets: list[PodSet] = []
     faults: list[Fault] = []

@@ -4,6 +4,7 @@ What a request contains is fixed when the command is given, so that a later obse
 into a write that was decided before it.
 """
 
+import asyncio
 import contextlib
 import json
 from typing import Any, Protocol
@@ -84,6 +85,8 @@ class Executor:
         self._mirror = mirror
         self._recorder = recorder
         self._shell = shell
+        self._writing: dict[str, asyncio.Event] = {}
+        self._latest: dict[str, int] = {}
         self.dispatches = Lane(DISPATCH_WIDTH)
         self.reports = Lane(REPORT_WIDTH)
 
@@ -117,48 +120,61 @@ class Executor:
             return  # deleted; the core is about to hear of it
         wire = render_status(command.status)
         mark = status_mark(wire)
-        if mark == seat.status_mark:
+        if mark == seat.status_mark and command.uid not in self._writing:
             self._shell.feed(StatusWritten(command.uid, command.serial))
             return
-        patch = {"metadata": {"resourceVersion": seat.version}, "status": wire}
-        body = json.dumps(patch, separators=(",", ":")).encode()
+        self._latest[command.uid] = command.serial
         lane = self.dispatches if command.urgency is Urgency.DISPATCH else self.reports
-        lane.submit(lambda: self._write_status(command, seat, body, mark))
+        lane.submit(lambda: self._write_in_turn(command, wire, mark))
+
+    async def _write_in_turn(self, command: WriteStatus, wire: Json, mark: bytes) -> None:
+        """One write per AppWrapper at a time; one that was superseded meanwhile is not sent."""
+        uid = command.uid
+        while uid in self._writing:
+            await self._writing[uid].wait()
+        seat = self._mirror.get(uid)
+        if seat is None or self._latest.get(uid) != command.serial:
+            return
+        done = self._writing[uid] = asyncio.Event()
+        try:
+            self._shell.feed(await self._write_status(command, seat, wire, mark))
+        finally:
+            del self._writing[uid]
+            done.set()
+            if self._latest.get(uid) == command.serial:
+                del self._latest[uid]
 
     async def _write_status(
-        self, command: WriteStatus, seat: Reflection, body: bytes, mark: bytes
-    ) -> None:
+        self, command: WriteStatus, seat: Reflection, wire: Json, mark: bytes
+    ) -> Event:
+        """The fence is the version that the core knows now: it has judged every newer one."""
         work = seat.workload
+        patch = {"metadata": {"resourceVersion": seat.version}, "status": wire}
+        body = json.dumps(patch, separators=(",", ":")).encode()
         try:
             answer = await self._client.patch_status(APPWRAPPERS, work.namespace, work.name, body)
         except KubeError as error:
             if isinstance(error, ApiError) and error.conflict:
-                await self._settle_conflict(command, seat, mark)
-                return
-            self._shell.feed(StatusRefused(command.uid, command.serial, answer_of(error)))
-            return
+                return await self._settle_conflict(command, seat, mark)
+            return StatusRefused(command.uid, command.serial, answer_of(error))
         self._mirror.written(command.uid, answer["metadata"]["resourceVersion"], mark)
-        self._shell.feed(StatusWritten(command.uid, command.serial))
+        return StatusWritten(command.uid, command.serial)
 
-    async def _settle_conflict(self, command: WriteStatus, seat: Reflection, mark: bytes) -> None:
+    async def _settle_conflict(self, command: WriteStatus, seat: Reflection, mark: bytes) -> Event:
         """Somebody else wrote, or our own first try did after all: the object itself tells."""
-        work = seat.workload
+        work, serial = seat.workload, command.serial
         try:
             live = await self._client.get(APPWRAPPERS, work.namespace, work.name)
         except KubeError as error:
-            self._shell.feed(StatusRefused(command.uid, command.serial, answer_of(error)))
-            return
+            return StatusRefused(command.uid, serial, answer_of(error))
         if live["metadata"]["uid"] != command.uid:
             gone = Answer(404, "NotFound", "another AppWrapper has this name now")
-            self._shell.feed(StatusRefused(command.uid, command.serial, gone))
-            return
+            return StatusRefused(command.uid, serial, gone)
         if status_mark(live.get("status")) == mark:
             self._mirror.written(command.uid, live["metadata"]["resourceVersion"], mark)
-            self._shell.feed(StatusWritten(command.uid, command.serial))
-            return
+            return StatusWritten(command.uid, serial)
         self._shell.observe_appwrapper(live)
-        conflict = Answer(409, "Conflict", "the AppWrapper has changed")
-        self._shell.feed(StatusRefused(command.uid, command.serial, conflict))
+        return StatusRefused(command.uid, serial, Answer(409, "Conflict", "it has changed"))
 
     # -- creation ----------------------------------------------------------------------------
 

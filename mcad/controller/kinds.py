@@ -23,9 +23,10 @@ class Kinds:
 
     async def refresh(self) -> bool:
         """Ask discovery again; whether anything is different. Raises KubeError."""
+        self._discovery.invalidate()
         served = await self._discovery.all_resources()
         before = self.catalog
-        self.catalog = catalog.StaticCatalog.of(map(_entry, served), self._allowed)
+        self.catalog = catalog.StaticCatalog.of(map(catalog_entry, served), self._allowed)
         # The first version listed is the one that the server prefers.
         self._served = {}
         for resource in served:
@@ -33,18 +34,22 @@ class Kinds:
         return before != self.catalog
 
     def wrapped(self) -> Iterable[Resource]:
-        """The served kinds that may be wrapped, in the order of the setting."""
-        return [self._served[pair] for pair in self._allowed if pair in self._served]
+        """The served kinds that may be wrapped, pods aside, in the order of the setting."""
+        pairs = [pair for pair in self._allowed if pair != ("", "pods")]
+        return [self._served[pair] for pair in pairs if pair in self._served]
 
 
 def wrapped_pairs(config: Config) -> list[tuple[str, str]]:
     """(group, plural) of every kind in ``wrappedResources``."""
     return [
-        (rule.apiGroup, resource) for rule in config.wrappedResources for resource in rule.resources
+        (group.api_group, plural)
+        for group in config.wrapped_resources
+        for plural in group.resources
     ]
 
 
-def _entry(resource: Resource) -> catalog.Resource:
+def catalog_entry(resource: Resource) -> catalog.Resource:
+    """A served kind as the border writes it down."""
     return catalog.Resource(
         resource.group, resource.version, resource.plural, resource.kind, resource.namespaced
     )

@@ -43,7 +43,7 @@ class Metrics:
             buckets=WAIT_BUCKETS,
             registry=self.registry,
         )
-        self.registry.register(self)  # type: ignore[arg-type] # a Collector by its collect()
+        self.registry.register(self)
 
     def count(self, command: Command) -> None:
         """One command of the core."""

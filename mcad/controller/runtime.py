@@ -11,13 +11,14 @@ import asyncio
 import logging
 from collections import deque
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcad.api import labels
 from mcad.api.config import Config, to_settings
 from mcad.controller.alarm import Alarm
 from mcad.controller.execute import APPWRAPPERS, PODS, Executor
-from mcad.controller.kinds import Kinds, wrapped_pairs
+from mcad.controller.kinds import Kinds, catalog_entry, wrapped_pairs
 from mcad.controller.metrics import Metrics
 from mcad.controller.mirror import Mirror, Reflection
 from mcad.controller.owners import Owner, controller_of
@@ -34,12 +35,14 @@ from mcad.kube.reflector import Reflector
 from mcad.kube.resource import Resource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine, Sequence
 
 Json = dict[str, Any]
 _log = logging.getLogger(__name__)
 
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+
+EVERYWHERE: tuple[str | None, ...] = (None,)
 
 QUIET_S = 0.003  # the inbox counts as drained after this long without a change
 COALESCE_S = 0.020  # and is decided on after this long at the latest (core rule R5)
@@ -74,6 +77,7 @@ class Controller:
         self._failure: BaseException | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self.streams: dict[tuple[str, str], Stream[Any]] = {}
+        self._namespaces = config.watch_namespaces or EVERYWHERE
         self.is_synced = False
         self.stepped_at = self.clock.monotonic()
 
@@ -139,8 +143,8 @@ class Controller:
         for lane in lanes:
             lane.cancel()
 
-    def _spawn(self, work: Any) -> asyncio.Task[Any]:
-        task = asyncio.ensure_future(work)
+    def _spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
         return task
@@ -210,9 +214,11 @@ class Controller:
                 self._stream_changed,
                 batch=seen.appwrappers_listed,
             ),
+            namespaces=self._namespaces,
         )
+        # Nodes and pods are watched everywhere: whoever uses a node uses it up.
         nodes = Stream("nodes", seen.node_seen, seen.node_gone, self._stream_changed)
-        self._watch(NODES, nodes, namespaced=False)
+        self._watch(NODES, nodes)
         pods: Stream[PodSighting] = Stream(
             "pods", seen.pod_seen, seen.pod_gone, self._stream_changed
         )
@@ -226,12 +232,17 @@ class Controller:
                 continue
             stream: Stream[Json] = Stream(
                 f"{resource.plural}.{resource.group}".rstrip("."),
-                lambda obj, resource=resource: self._sightings.object_seen(resource, obj),
+                partial(self._sightings.object_seen, catalog_entry(resource)),
                 self._sightings.object_gone,
                 self._stream_changed,
             )
             self.feed(KindWatched(resource.group, resource.plural, False, "not listed yet"))
-            self._watch(resource, stream, label_selector=labels.APPWRAPPER_UID)
+            self._watch(
+                resource,
+                stream,
+                label_selector=labels.APPWRAPPER_UID,
+                namespaces=self._namespaces if resource.namespaced else EVERYWHERE,
+            )
 
     def _watch(
         self,
@@ -240,15 +251,13 @@ class Controller:
         *,
         slim: Callable[[Json], Any] = lambda obj: obj,
         label_selector: str = "",
-        namespaced: bool = True,
+        namespaces: Sequence[str | None] = EVERYWHERE,
     ) -> None:
         self.streams[resource.group, resource.plural] = stream
-        namespaces = self.config.watchNamespaces if namespaced else ()
-        if len(namespaces) > 1:
-            raise ValueError("watchNamespaces: more than one namespace is not supported yet")
-        namespace = namespaces[0] if namespaces else None
-        selection = Selection(namespace=namespace, label_selector=label_selector)
-        self._spawn(Reflector(self._client, resource, stream, slim, selection).run())
+        for namespace in namespaces:
+            selection = Selection(namespace=namespace, label_selector=label_selector)
+            reflector = Reflector(self._client, resource, stream.part(), slim, selection)
+            self._spawn(reflector.run())
 
     def _essential(self) -> list[Stream[Any]]:
         essential = (APPWRAPPERS, NODES, PODS)

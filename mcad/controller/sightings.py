@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mcad.api import labels
 from mcad.api.appwrapper import parse
-from mcad.api.catalog import Catalog
-from mcad.api.children import read_child
+from mcad.api.catalog import Catalog, Resource
+from mcad.api.children import child_item, read_child
 from mcad.api.pods import read_node, read_pod
 from mcad.controller.mirror import Mirror, Reflection, is_older, spec_mark, status_mark
 from mcad.controller.owners import Missing, Owner, Owners, controller_of
@@ -25,10 +24,11 @@ from mcad.core.events import (
     PodGone,
     PodSeen,
 )
-from mcad.core.model import Child, ObjectRef, Pod, ProblemKind
-from mcad.kube.resource import Resource
+from mcad.core.model import Child, Pod, ProblemKind
 
 Json = dict[str, Any]
+
+PODS = Resource("", "v1", "pods", "Pod")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ class Sightings:
         seat = self._mirror.get(controller.uid)
         if seat is None:
             self._early.setdefault(controller.uid, {})[uid] = (resource, obj)
-        self._feed(ChildSeen(_child(resource, obj, controller.uid, seat)))
+        self._feed(ChildSeen(_child(resource, obj, seat)))
 
     def object_gone(self, uid: str) -> None:
         """An object with our labels was deleted."""
@@ -172,23 +172,10 @@ class Sightings:
         self._feed(ChildGone(uid))
 
 
-PODS = Resource("", "v1", "pods", "Pod")
-
-
-def _child(resource: Resource, obj: Json, owner_uid: str, seat: Reflection | None) -> Child:
-    metadata = obj["metadata"]
-    ref = ObjectRef(
-        resource.group,
-        resource.version,
-        resource.plural,
-        resource.kind,
-        metadata.get("namespace", ""),
-        metadata["name"],
-    )
-    tags = labels.labels_of(obj)
-    item = labels.parse_number(tags.get(labels.ITEM), -1)
+def _child(resource: Resource, obj: Json, seat: Reflection | None) -> Child:
+    item = child_item(obj)
     sets = [one for one in seat.workload.sets if one.item == item] if seat is not None else []
-    return read_child(obj, ref, owner_uid, sets)
+    return read_child(obj, resource, sets)
 
 
 def _creation_order(obj: Json) -> tuple[str, int, str]:

@@ -8,16 +8,19 @@ from mcad.kube.errors import KubeError
 
 T = TypeVar("T")
 
+_COUNTED = ("upserted", "gone", "lists", "relists", "errors")
+
 SILENCE_S = 75.0  # bookmarks come every 60 s; the server keeps events for 75 s (protocol P14)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Stream(Generic[T]):
-    """One watched kind: a Sink that remembers how it fares.
+    """One watched kind: where its objects go, and how it fares.
 
-    ``batch`` takes the objects of the first list at once, because only a whole list can be put in
-    order; after that every object goes to ``seen``. ``changed`` is called when the state of the
-    stream itself changes.
+    It may be watched in parts (one per namespace) and is synced when all of them are. ``batch``
+    takes the objects of the first lists at once, because only a whole list can be put in order;
+    after that every object goes to ``seen``. ``changed`` is called when the stream becomes synced
+    or fails to.
     """
 
     name: str
@@ -27,33 +30,73 @@ class Stream(Generic[T]):
     batch: Callable[[list[T]], None] | None = None
     is_synced: bool = False
     error: str = ""
-    alive_at: float = float("-inf")
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
+    _parts: list["Part[T]"] = field(default_factory=list)
     _first: list[T] = field(default_factory=list)
 
-    def upserted(self, obj: T) -> None:
+    def part(self) -> "Part[T]":
+        """A sink for one more reflector of this kind; all are made before the first runs."""
+        part = Part(self)
+        self._parts.append(part)
+        return part
+
+    def is_silent(self, now: float) -> bool:
+        """Whether nothing came for so long that it may be a dead connection."""
+        return now - self.alive_at > SILENCE_S
+
+    @property
+    def alive_at(self) -> float:
+        """When every part had a sign of life, in monotonic seconds."""
+        return min((part.alive_at for part in self._parts), default=float("-inf"))
+
+    def take(self, obj: T) -> None:
         """An object is new or changed."""
-        self.counts["upserted"] += 1
         if self.batch is not None and not self.is_synced:
             self._first.append(obj)
         else:
             self.seen(obj)
 
+    def judge(self) -> None:
+        """Look whether the stream has become synced, or fails."""
+        before = (self.is_synced, self.error)
+        errors = [part.error for part in self._parts if part.error and not part.is_synced]
+        self.error = errors[0] if errors else ""
+        if not self.is_synced and all(part.is_synced for part in self._parts):
+            self._sync()
+        if before != (self.is_synced, self.error):
+            self.changed(self)
+
+    def _sync(self) -> None:
+        if self.batch is not None:
+            self.batch(self._first)
+            self._first = []
+        self.is_synced = True
+
+
+class Part(Generic[T]):
+    """The sink of one reflector."""
+
+    def __init__(self, stream: Stream[T]) -> None:
+        self._stream = stream
+        self.is_synced = False
+        self.error = ""
+        self.alive_at = float("-inf")
+
+    def upserted(self, obj: T) -> None:
+        """An object is new or changed."""
+        self._stream.counts["upserted"] += 1
+        self._stream.take(obj)
+
     def gone(self, uid: str, namespace: str, name: str, last: T | None) -> None:  # noqa: ARG002
         """An object vanished."""
-        self.counts["gone"] += 1
-        self.lost(uid)
+        self._stream.counts["gone"] += 1
+        self._stream.lost(uid)
 
     def synced(self, *, relist: bool) -> None:
         """A list is complete."""
-        self.counts["relists" if relist else "lists"] += 1
-        if not self.is_synced and self.batch is not None:
-            self.batch(self._first)
-            self._first = []
-        before = (self.is_synced, self.error)
+        self._stream.counts["relists" if relist else "lists"] += 1
         self.is_synced, self.error = True, ""
-        if before != (True, ""):
-            self.changed(self)
+        self._stream.judge()
 
     def alive(self, at: float) -> None:
         """Something came from the server."""
@@ -61,14 +104,6 @@ class Stream(Generic[T]):
 
     def failing(self, error: KubeError) -> None:
         """A list or watch failed and will be tried again."""
-        self.counts["errors"] += 1
-        if not self.is_synced and str(error) != self.error:
-            self.error = str(error)
-            self.changed(self)
-
-    def is_silent(self, now: float) -> bool:
-        """Whether nothing came for so long that it may be a dead connection."""
-        return now - self.alive_at > SILENCE_S
-
-
-_COUNTED = ("upserted", "gone", "lists", "relists", "errors")
+        self._stream.counts["errors"] += 1
+        self.error = str(error)
+        self._stream.judge()

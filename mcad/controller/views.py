@@ -9,7 +9,7 @@ from mcad.api.wire import format_instant
 from mcad.core.capacity import NodeReport
 from mcad.core.model import Instant, Resources
 from mcad.core.quantity import format_amount
-from mcad.core.report import Row, all_rows, queue_rows
+from mcad.core.rows import Row, all_rows, queue_rows
 from mcad.core.world import World
 
 Json = dict[str, Any]

@@ -1,112 +1,201 @@
 """The capacity half of the core behind one facade: what is there, what is promised, what fits.
 
-STUB: signatures only, being filled in.
+Observations change the books and never decide. A pass begins with ``rehome``; then shapes are asked
+whether they fit, and gangs that do are reserved, all of it or nothing (protocol C1-C6, core R1-R4).
 """
 
-from dataclasses import dataclass
+from __future__ import annotations
 
-from mcad.core.model import Node, Pod, PodCounts, PodSet, Refusal, Resources, Settings
+from mcad.core.arrears import Arrears
+from mcad.core.audit import audit
+from mcad.core.claims import Claim, Reservation
+from mcad.core.fit import Judge
+from mcad.core.invariants import check
+from mcad.core.ledger import Ledger
+from mcad.core.model import Fit, Node, Pod, PodCounts, PodSet, Refusal, Settings
+from mcad.core.report import CapacityReport, NodeReport, report
+from mcad.core.reservations import Reservations, shrunk_to
+from mcad.core.roster import Roster
+from mcad.core.shapes import Shape, Shapes
 
-
-class Shape:
-    """The interned demand of a gang."""
-
-    sets: tuple[PodSet, ...]
-
-    @property
-    def demand(self) -> Resources:
-        """Total declared demand, with the ``pods`` slots."""
-        raise NotImplementedError
-
-    def rises(self) -> int:
-        """Changes whenever something rose in one of its pools (core rule R4)."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, slots=True)
-class NodeReport:
-    """One node's books; ``free`` may be negative."""
-
-    name: str
-    allocatable: Resources
-    used: Resources
-    reserved: Resources
-    free: Resources
-
-
-@dataclass(frozen=True, slots=True)
-class CapacityReport:
-    """All nodes by name, their sum (free clamped per node), and reservations without a node."""
-
-    nodes: tuple[NodeReport, ...]
-    totals: NodeReport
-    adrift: Resources
+__all__ = ["Capacity", "CapacityReport", "NodeReport", "Shape"]
 
 
 class Capacity:
-    """Observations change the books and never decide; questions never change what they answer."""
+    """Ledger, roster, reservations and verdicts, kept in step."""
 
     def __init__(self, settings: Settings) -> None:
-        raise NotImplementedError
+        self._on_nodes = settings.fit is Fit.NODES
+        self._ledger = Ledger()
+        self._shapes = Shapes(self._ledger, on_nodes=self._on_nodes)
+        self._arrears = Arrears(self._ledger)
+        self._reservations = Reservations(self._ledger, self._arrears)
+        self._roster = Roster(self._ledger, self._reservations)
+        self._judge = Judge(settings, self._ledger, self._arrears)
+
+    # -- observations --------------------------------------------------------------------------
 
     def node_seen(self, node: Node) -> None:
-        raise NotImplementedError
+        """A node appeared or changed."""
+        row = self._ledger.rows.get(node.name)
+        if row is None:
+            self._ledger.add(node)
+            self._roster.node_added(node.name)
+        elif row.node == node:
+            return
+        elif _same_for_placement(row.node, node):
+            self._ledger.resize(node)
+        else:
+            row = self._ledger.replace(node)
+            self._reservations.leave(node.name, unless_admitted_by=row)
+            self._roster.node_changed(node.name)
+        self._ledger.post()
 
     def node_gone(self, name: str) -> None:
-        raise NotImplementedError
+        """A node is gone; own pods on it are reserved again, and slots there lose their node."""
+        if name not in self._ledger.rows:
+            return
+        self._reservations.leave(name)
+        self._ledger.remove(name)
+        self._roster.node_changed(name)
+        self._ledger.post()
 
     def pod_seen(self, pod: Pod) -> None:
-        raise NotImplementedError
+        """A pod appeared or changed. Binding moves one unit from reservation to use (C2)."""
+        self._roster.seen(pod)
+        self._ledger.post()
 
     def pod_gone(self, uid: str) -> None:
-        raise NotImplementedError
+        """A pod no longer exists."""
+        self._roster.gone(uid)
+        self._ledger.post()
+
+    # -- verdicts ------------------------------------------------------------------------------
 
     def shape(self, sets: tuple[PodSet, ...]) -> Shape:
-        raise NotImplementedError
+        """The shape of these sets; equal sets (but for their paths) have the same one."""
+        return self._shapes.shape(sets)
 
     def refusal(self, shape: Shape) -> Refusal | None:
-        raise NotImplementedError
+        """Why a gang of this shape does not fit now; None if it does."""
+        return self._judge.refusal(shape)
+
+    def would_fit_emptied(self, shape: Shape) -> bool:
+        """Whether it would fit if every AppWrapper's pods and reservations left (R6)."""
+        return self._judge.would_fit_emptied(shape)
 
     def compete(self, one: Shape, other: Shape) -> bool:
-        raise NotImplementedError
+        """Whether pods of both could go to the same node."""
+        return any(a.shared(b) for a in one.pools for b in other.pools)
+
+    # -- reservations --------------------------------------------------------------------------
 
     def reserve(
         self, uid: str, attempt: int, shape: Shape, sets: tuple[PodSet, ...]
     ) -> Refusal | None:
-        raise NotImplementedError
+        """Place the whole gang, less its pods that are bound already; None if that is done, else
+        why not, and nothing is changed."""
+        reservation = self._begin(uid, attempt, sets)
+        left = shrunk_to(sets, reservation)
+        if left != sets:
+            shape = self._shapes.shape(left)
+        refused = self._judge.refusal(shape)
+        if refused is not None:
+            self._end(uid)
+            return refused
+        self._reservations.place(reservation, shape, self._judge.plan(shape))
+        self._ledger.post()
+        if self._on_nodes:
+            adrift = [claim.position for claim in reservation.claims if claim.adrift]
+            check(not adrift, "gang-not-split", f"sets {adrift} of {uid} have no place")
+        return None
 
     def adopt(self, uid: str, attempt: int, shape: Shape, sets: tuple[PodSet, ...]) -> None:
-        raise NotImplementedError
+        """A reservation that exists whatever fits: it is adrift until the next ``rehome``."""
+        self._reservations.place(self._begin(uid, attempt, sets), shape, [])
+        self._ledger.post()
 
     def want(self, uid: str, item: int, index: int, want: int | None) -> None:
-        raise NotImplementedError
+        """The live child's number of pods for a set; None if it does not tell (C2)."""
+        reservation = self._reservations.by_uid.get(uid)
+        for claim in reservation.claims if reservation is not None else ():
+            if (claim.pod_set.item, claim.pod_set.index) == (item, index) and claim.want != want:
+                claim.want = want
+                self._reservations.settle(claim)
+        self._ledger.post()
 
     def freeze(self, uid: str) -> None:
-        raise NotImplementedError
+        """Teardown begins: the reservation stays what it is until ``release``."""
+        reservation = self._reservations.by_uid.get(uid)
+        if reservation is not None:
+            reservation.frozen = True
 
     def release(self, uid: str) -> None:
-        raise NotImplementedError
+        """The reservation ends."""
+        if uid in self._reservations.by_uid:
+            self._end(uid)
+            self._ledger.post()
 
     def expire(self, uid: str) -> int:
-        raise NotImplementedError
-
-    def holds(self, uid: str) -> bool:
-        raise NotImplementedError
-
-    def pod_counts(self, uid: str) -> PodCounts:
-        raise NotImplementedError
-
-    def outstanding(self, uid: str) -> tuple[int, ...]:
-        raise NotImplementedError
+        """C4: the reservation of pods of which no live one exists ends; returns how many."""
+        reservation = self._reservations.by_uid.get(uid)
+        if reservation is None or reservation.frozen:
+            return 0
+        given_up = 0
+        for claim in reservation.claims:
+            given_up += claim.give_up_unseen()
+            self._reservations.settle(claim)
+        self._ledger.post()
+        return given_up
 
     def rehome(self) -> None:
-        raise NotImplementedError
+        """First in each pass: move slots off overdrawn nodes, find homes for what is adrift, and
+        set nodes aside for what finds none."""
+        self._reservations.rehome()
+        if self._on_nodes:
+            self._arrears.earmark()
+        self._judge.new_pass()
 
-    def would_fit_emptied(self, shape: Shape) -> bool:
-        raise NotImplementedError
+    # -- questions -----------------------------------------------------------------------------
+
+    def holds(self, uid: str) -> bool:
+        """Whether there is a reservation, be it of nothing."""
+        return uid in self._reservations.by_uid
+
+    def outstanding(self, uid: str) -> tuple[int, ...]:
+        """Reserved pods per set, in the order of the sets; () without a reservation."""
+        return tuple(claim.size for claim in self._claims(uid))
+
+    def pod_counts(self, uid: str) -> PodCounts:
+        """Own pods by phase."""
+        return self._roster.counts(uid)
 
     def totals(self) -> CapacityReport:
-        raise NotImplementedError
+        """The books of every node and their sum."""
+        return report(self._ledger, self._roster, self._reservations, self._arrears)
 
     def check(self) -> None:
-        raise NotImplementedError
+        """Recompute everything from pods and claims; raises ``InvariantViolated``. O(all)."""
+        audit(self._ledger, self._shapes, self._roster, self._reservations, self._arrears)
+
+    # -- in common -----------------------------------------------------------------------------
+
+    def _claims(self, uid: str) -> tuple[Claim, ...]:
+        reservation = self._reservations.by_uid.get(uid)
+        return reservation.claims if reservation is not None else ()
+
+    def _begin(self, uid: str, attempt: int, sets: tuple[PodSet, ...]) -> Reservation:
+        reservation = self._reservations.make(uid, attempt, sets, self._shapes)
+        self._roster.join(reservation)
+        return reservation
+
+    def _end(self, uid: str) -> None:
+        self._roster.part(uid)
+        self._reservations.end(uid)
+
+
+def _same_for_placement(one: Node, other: Node) -> bool:
+    """Whether nothing but allocatable differs."""
+    return (one.ready, one.unschedulable, one.taints, one.labels) == (
+        (other.ready, other.unschedulable, other.taints, other.labels)
+    )

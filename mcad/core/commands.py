@@ -48,7 +48,11 @@ class Urgency(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WriteStatus:
-    """One fenced status patch; answered by StatusWritten or StatusRefused with its ``serial``."""
+    """One fenced status patch; answered by StatusWritten or StatusRefused with its ``serial``.
+
+    A later one of the same AppWrapper supersedes one that was not sent yet; it must not overtake
+    one that was.
+    """
 
     uid: str
     serial: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mcad.core.commands import StatusView, Urgency
 from mcad.core.lifecycle import Phase, Signal, transition
 from mcad.core.model import (
     Condition,
@@ -16,7 +17,6 @@ from mcad.core.model import (
 from mcad.core.reasons import ConditionType
 
 if TYPE_CHECKING:
-    from mcad.core.commands import StatusView
     from mcad.core.queue import Bucket
 
 STORY_MAX = 16
@@ -48,9 +48,9 @@ class Entry:
     failed requests of the present step, which began at ``step_since``; ``rollbacks`` refused
     attempts since the last dispatch; ``due`` is when a timer ends, 0 if none runs.
 
-    ``serial`` numbers status writes; ``flying`` is the one whose outcome is open and ``flying_in``
-    the phase that asked for it; ``written`` is the last one that is persisted, None if unknown;
-    ``dirty`` asks for another one as soon as the outcome is known.
+    ``serial`` numbers status writes; ``flying`` is the one whose outcome is open, ``flying_in`` and
+    ``flying_urgency`` tell what asked for it; ``written`` is the last one that is persisted, None
+    if unknown; ``dirty`` asks for another one as soon as the outcome is known.
     """
 
     workload: Workload
@@ -80,6 +80,7 @@ class Entry:
     serial: int = 0
     flying: StatusView | None = None
     flying_in: Phase = Phase.WAITING
+    flying_urgency: Urgency = Urgency.REPORT
     dirty: bool = False
     written: StatusView | None = None
     story: list[str] = field(default_factory=list)

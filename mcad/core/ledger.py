@@ -134,7 +134,7 @@ class Ledger:
         self.note_idle(row.node.name, old, 1)
         self.note_idle(row.node.name, new, -1)
         for pool in row.pools:
-            pool.grown = self.log.tick()
+            pool.shifted = self.log.tick()
 
     def _next_rank(self) -> int:
         self._rank += 1
@@ -147,9 +147,9 @@ class Ledger:
             pool.offer(row, change)
 
     def _leave(self, row: Row) -> None:
-        self.log.touch(row.rank)
+        change = self.log.touch(row.rank)
         for pool in list(row.pools):
-            pool.withdraw(row)
+            pool.withdraw(row, change)
         row.free, row.idle = {}, {}  # a sorted tail may still name it
 
     # -- entries -------------------------------------------------------------------------------

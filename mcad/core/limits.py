@@ -43,5 +43,5 @@ EARMARKED_CLASSES_MAX = 16
 """Pod classes of adrift reservations, oldest first, that nodes are set aside for in a pass. Each
 costs a look at its whole pool; the others are still subtracted from every sum."""
 
-CLASSES_KEPT_MIN = 256
-"""Pod classes that may pile up before those that nobody uses any more are looked for."""
+POOLS_KEPT_MIN = 64
+"""Pools that may pile up before those that nobody uses any more are looked for."""

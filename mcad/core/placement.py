@@ -70,9 +70,7 @@ def _selected(node: Node, constraint: Constraint) -> bool:
     return any(_matches_term(node, labels, term) for term in constraint.affinity)
 
 
-def _matches_term(
-    node: Node, labels: Mapping[str, str], term: tuple[Requirement, ...]
-) -> bool:
+def _matches_term(node: Node, labels: Mapping[str, str], term: tuple[Requirement, ...]) -> bool:
     # An empty term matches nothing, unlike an empty label selector.
     return bool(term) and all(
         _matches_field(node, r) if r.field else _matches_label(labels, r) for r in term

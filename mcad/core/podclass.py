@@ -41,20 +41,23 @@ def _scarcest_first(amount: tuple[str, int]) -> tuple[int, str]:
 
 
 class PodClass:
-    """Pods of one request, one pool and one cap per node; ``number`` orders classes.
-
-    ``per_node`` pods come once per admitted node (DaemonSets), which is a cap of 1 as well.
-    """
+    """Pods of one request, one pool and one cap per node (0 is none)."""
 
     __slots__ = (
-        "_complete", "_log", "_room", "_seen", "_total", "_witness",
-        "_witness_sought", "cap", "number", "per_node", "pool", "request",
+        "__weakref__",
+        "_complete",
+        "_log",
+        "_room",
+        "_seen",
+        "_total",
+        "_unheld_at",
+        "_witness",
+        "cap",
+        "pool",
+        "request",
     )  # fmt: skip
 
-    def __init__(
-        self, number: int, request: Resources, pool: Pool, cap: int, log: ChangeLog
-    ) -> None:
-        self.number = number
+    def __init__(self, request: Resources, pool: Pool, cap: int, log: ChangeLog) -> None:
         taken = with_pod_slot(tuple((name, n) for name, n in request if n > 0))
         self.request: Resources = tuple(sorted(taken, key=_scarcest_first))
         self.pool = pool
@@ -65,7 +68,7 @@ class PodClass:
         self._complete = False
         self._seen = -1
         self._witness: Row | None = None
-        self._witness_sought = -1
+        self._unheld_at = -1
 
     def slots(self, row: Row) -> int:
         """How many pods fit on the node now."""
@@ -136,19 +139,25 @@ class PodClass:
         if not self._complete:
             self._seen = -1
 
-    def largest(self) -> Row | None:
-        """A node whose allocatable takes one such pod, if any does; sought only among new ones."""
-        witness = self._witness
-        if witness is not None and self._could_hold(witness):
-            return witness
-        if witness is None and self._witness_sought >= self.pool.grown:
-            return None
-        self._witness_sought = self.pool.grown
-        self._witness = next((r for r in self.pool.rows.values() if self._could_hold(r)), None)
-        return self._witness
+    def too_large(self) -> bool:
+        """Whether no admitted node could take one such pod even if it were empty."""
+        if self._witness is not None and self.could_hold(self._witness):
+            return False
+        if self._unheld_at == self.pool.shifted:
+            return True
+        self._witness = self._seek_witness()
+        if self._witness is None:
+            self._unheld_at = self.pool.shifted
+        return self._witness is None
 
-    def _could_hold(self, row: Row) -> bool:
+    def _seek_witness(self) -> Row | None:
+        largest = self.pool.largest()
+        if any(largest.get(name, 0) < n for name, n in self.request):
+            return None
+        return next((row for row in self.pool.rows.values() if self.could_hold(row)), None)
+
+    def could_hold(self, row: Row) -> bool:
+        """Whether the node is admitted and its allocatable takes one such pod."""
         if row.rank not in self.pool.rows:
             return False
-        allocatable = dict(row.node.allocatable)
-        return all(allocatable.get(name, 0) >= n for name, n in self.request)
+        return slots(dict(row.node.allocatable), self.request) > 0

@@ -8,8 +8,8 @@ its nodes sorted by what is free, and with how many nodes it shares another pool
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
-from itertools import chain, islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, combinations, islice
 
 from mcad.core.limits import RISEN_MAX
 from mcad.core.model import Node, Resources
@@ -45,17 +45,19 @@ class _Tail:
 
 
 class Pool:
-    """The nodes that ``admits`` selects. ``risen`` is the change at which one last gained room;
-    ``grown`` the one at which a node joined or its allocatable rose."""
+    """The nodes that ``admits`` selects.
 
-    __slots__ = ("_neighbours", "_risen_rows", "_tails", "admits", "grown", "risen", "rows", "total")
+    ``risen`` is the change at which one of them last gained room, ``shifted`` the one at which a
+    node joined or left or its allocatable changed.
+    """
 
     def __init__(self, admits: Callable[[Node], bool]) -> None:
         self.admits = admits
         self.rows: dict[int, Row] = {}
         self.total: Books = {}
         self.risen = 0
-        self.grown = 0
+        self.shifted = 0
+        self._largest: tuple[int, Books] = (-1, {})
         self._tails: dict[str, _Tail] = {}
         self._risen_rows: dict[int, Row] = {}
         self._neighbours: dict[Pool, int] = {}
@@ -72,10 +74,10 @@ class Pool:
         self.rows[row.rank] = row
         row.pools[self] = None
         book(self.total, ((name, max(0, n)) for name, n in row.free.items()))
-        self.grown = change
+        self.shifted = change
         self.rise(row, change)
 
-    def withdraw(self, row: Row) -> None:
+    def withdraw(self, row: Row, change: int) -> None:
         """Let the row go; it must be in the pool."""
         del self.rows[row.rank]
         del row.pools[self]
@@ -84,6 +86,7 @@ class Pool:
                 self._share(other, -1)
         book(self.total, ((name, max(0, n)) for name, n in row.free.items()), -1)
         self._risen_rows.pop(row.rank, None)
+        self.shifted = change
 
     def disband(self) -> None:
         """Let everything go: nobody asks this pool any more."""
@@ -103,9 +106,24 @@ class Pool:
             self._neighbours[other] = other._neighbours[self] = known
         return known
 
+    def neighbours(self) -> dict[Pool, int]:
+        """The pools that this one was compared with, and the nodes shared with each."""
+        return self._neighbours
+
     def _share(self, other: Pool, more: int) -> None:
         self._neighbours[other] += more
         other._neighbours[self] += more
+
+    def largest(self) -> Books:
+        """The most that any of the nodes offers of each resource."""
+        at, found = self._largest
+        if at != self.shifted:
+            found = {}
+            for row in self.rows.values():
+                for name, n in row.node.allocatable:
+                    found[name] = max(n, found.get(name, 0))
+            self._largest = (self.shifted, found)
+        return found
 
     # -- room ----------------------------------------------------------------------------------
 
@@ -141,3 +159,49 @@ class Pool:
     def _sort(self, name: str) -> _Tail:
         tail = self._tails[name] = _Tail(name, self.rows)
         return tail
+
+
+# -- several pools -------------------------------------------------------------------------------
+
+
+def sum_of_pools(pools: Sequence[Pool]) -> Mapping[str, int] | None:
+    """What is free on all nodes of the pools; None if they overlap in such a way that only adding
+    up nodes would tell."""
+    widest = _widest(pools)
+    if len(widest) == 1:
+        return widest[0].total
+    if any(a.shared(b) for a, b in combinations(widest, 2)):
+        return None
+    sums: Books = {}
+    for pool in widest:
+        book(sums, pool.total.items())
+    return sums
+
+
+def rough_total(pools: Sequence[Pool]) -> Books:
+    """At most what is free on all nodes of the pools."""
+    sums: Books = {}
+    for pool in pools:
+        for name, n in pool.total.items():
+            sums[name] = max(n, sums.get(name, 0))
+    return sums
+
+
+def joint_total(pools: Sequence[Pool]) -> Books:
+    """What is free on all nodes of the pools, node by node: O(nodes)."""
+    rows = {rank: row for pool in pools for rank, row in pool.rows.items()}
+    sums: Books = {}
+    for row in rows.values():
+        book(sums, ((name, max(0, n)) for name, n in row.free.items()))
+    return sums
+
+
+def _widest(pools: Sequence[Pool]) -> list[Pool]:
+    """The pools without those whose nodes are all in another of them."""
+    widest: list[Pool] = []
+    for pool in pools:
+        if any(pool.shared(other) == len(pool.rows) for other in widest):
+            continue
+        widest = [other for other in widest if pool.shared(other) < len(other.rows)]
+        widest.append(pool)
+    return widest

@@ -74,7 +74,7 @@ def _scaled(match: re.Match[str], text: str, scale: int) -> int:
         shift = _BINARY[suffix]
     elif suffix is not None:
         power += _DECIMAL[suffix]
-    over = (digits << shift) * 10 ** max(0, power)
+    over: int = (digits << shift) * 10 ** max(0, power)
     under: int = 10 ** max(0, -power)
     if over > QUANTITY_VALUE_MAX * under:
         over, under = QUANTITY_VALUE_MAX, 1
@@ -85,7 +85,7 @@ def _exponent(exponent: str, text: str) -> int:
     # The length is looked at first: int() of a long text is itself work.
     if len(exponent) > QUANTITY_LENGTH_MAX or abs(int(exponent)) > QUANTITY_EXPONENT_MAX:
         raise QuantityError(
-            f"the exponent of {_shown(text)} is beyond {QUANTITY_EXPONENT_MAX}; nothing is that large"
+            f"the exponent of {_shown(text)} is beyond {QUANTITY_EXPONENT_MAX}; no amount needs it"
         )
     return int(exponent)
 

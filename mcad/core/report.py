@@ -1,96 +1,80 @@
-"""What the dispatcher knows, as rows for people: the CLI and the HTTP port print the same ones."""
+"""The books for people: what ``mcad capacity`` shows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mcad.core import deciding
-from mcad.core.entry import Entry
-from mcad.core.lifecycle import Phase
-from mcad.core.model import Instant, Refusal, Resources
-from mcad.core.queue import Bucket
-from mcad.core.reasons import HoldReason, explain_refusal
-from mcad.core.status import queue_job_state, state
-from mcad.core.world import World
+from mcad.core.arrears import Arrears
+from mcad.core.ledger import Ledger
+from mcad.core.model import TERMINAL_PHASES, Resources
+from mcad.core.pools import Row
+from mcad.core.reservations import Reservations
+from mcad.core.resources import Books, book, resources, total
+from mcad.core.roster import Roster
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One AppWrapper.
+class NodeReport:
+    """One node's books: free = allocatable - used - reserved, and may be negative."""
 
-    ``position`` is its place in line from 1, 0 if it is not in line. ``waits_for`` is a reason in
-    one word and ``why`` a sentence with figures; both "" if it does not wait.
+    name: str
+    allocatable: Resources
+    used: Resources
+    reserved: Resources
+    free: Resources
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityReport:
+    """All nodes by name, their sums, and the reservations that have no node.
+
+    The ``free`` of the sums clamps each node at 0 (an overdrawn node lends nobody its debt), so it
+    may be more than the other sums suggest.
     """
 
-    uid: str
-    namespace: str
-    name: str
-    position: int
-    head: bool
-    state: str
-    queue_job_state: str
-    priority: int
-    first_seen: Instant
-    demand: Resources
-    attempt: int
-    waits_for: str
-    why: str
+    nodes: tuple[NodeReport, ...]
+    totals: NodeReport
+    adrift: Resources
 
 
-def queue_rows(world: World, now: Instant) -> tuple[Row, ...]:
-    """Everybody in line, first to last, and then those on hold, by first-seen time."""
-    survey(world)
-    head = deciding.head_of_line(world, now)
-    line = world.queue.in_order(now)
-    rows = [_row(world, entry, place, entry is head) for place, entry in enumerate(line, 1)]
-    held = [e for e in world.entries.values() if e.phase is Phase.WAITING and e.bucket is None]
-    held.sort(key=lambda e: (e.first_seen, e.uid))
-    return tuple(rows + [_row(world, entry, 0, False) for entry in held])
+def report(
+    ledger: Ledger, roster: Roster, reservations: Reservations, arrears: Arrears
+) -> CapacityReport:
+    """Everything, as it is now."""
+    nodes = tuple(
+        NodeReport(
+            name,
+            row.node.allocatable,
+            used_on(name, roster),
+            reserved_on(name, reservations),
+            resources(row.free),
+        )
+        for name, row in sorted(ledger.rows.items())
+    )
+    return CapacityReport(nodes, _sums(nodes, list(ledger.rows.values())), arrears.demand())
 
 
-def all_rows(world: World, now: Instant) -> tuple[Row, ...]:
-    """Every AppWrapper: those that wait in their order, then the others by first-seen time."""
-    waiting = queue_rows(world, now)
-    others = [e for e in world.entries.values() if e.phase not in (Phase.WAITING, Phase.GONE)]
-    others.sort(key=lambda e: (e.first_seen, e.uid))
-    return waiting + tuple(_row(world, entry, 0, False) for entry in others)
+def used_on(name: str, roster: Roster) -> Resources:
+    """What the pods bound to the node use (C1)."""
+    uses = roster.on_node.get(name, {}).values()
+    return total((use.request, 1) for use in uses if use.pod.phase not in TERMINAL_PHASES)
 
 
-def survey(world: World) -> None:
-    """Let every shape in line have a verdict, without dispatching anybody."""
-    for bucket in world.queue.buckets():
-        if bucket.refusal is None:
-            bucket.refusal = world.capacity.refusal(bucket.shape)
-            bucket.refused_at = bucket.shape.rises()
-
-
-def _row(world: World, entry: Entry, position: int, head: bool) -> Row:  # noqa: FBT001 - one caller kind
-    work = entry.workload
-    waits_for, why = _waits(entry)
-    return Row(
-        uid=work.uid,
-        namespace=work.namespace,
-        name=work.name,
-        position=position,
-        head=head,
-        state=state(entry),
-        queue_job_state=queue_job_state(entry),
-        priority=work.priority,
-        first_seen=entry.first_seen,
-        demand=world.capacity.shape(work.sets).demand,
-        attempt=entry.attempt,
-        waits_for=waits_for,
-        why=why,
+def reserved_on(name: str, reservations: Reservations) -> Resources:
+    """What is assumed on the node."""
+    return total(
+        (claim.pods.request, claim.at[name]) for claim in reservations.slots_on.get(name, {})
     )
 
 
-def _waits(entry: Entry) -> tuple[str, str]:
-    if entry.phase is not Phase.WAITING:
-        return "", ""
-    if entry.hold is not None:
-        return HoldReason(entry.hold.reason).value, entry.hold.message
-    bucket: Bucket | None = entry.bucket
-    refusal: Refusal | None = bucket.refusal if bucket is not None else None
-    if refusal is None:
-        return "", "It fits and is dispatched next."
-    return refusal.binding or refusal.kind.value, explain_refusal(refusal)
+def _sums(nodes: tuple[NodeReport, ...], rows: list[Row]) -> NodeReport:
+    free: Books = {}
+    for row in rows:
+        book(free, ((name, max(0, n)) for name, n in row.free.items()))
+    return NodeReport(
+        "",
+        total((node.allocatable, 1) for node in nodes),
+        total((node.used, 1) for node in nodes),
+        total((node.reserved, 1) for node in nodes),
+        resources(free),
+    )

@@ -1,19 +1,18 @@
 """Shapes: what equal gangs have in common, interned, so that equal gangs share their verdicts.
 
 Two gangs are of one shape if their pod sets are equal in everything but the path they were read
-from. Classes and pools that no living shape and no reservation uses are dropped from time to time:
-users invent constraints for ever, and every pool costs something at every change of a node.
+from. Pools that no living shape and no reservation uses are dropped from time to time: users invent
+constraints for ever, and every pool costs something at every change of a node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from weakref import WeakValueDictionary
 
 from mcad.core.ledger import Ledger
-from mcad.core.limits import CLASSES_KEPT_MIN
+from mcad.core.limits import POOLS_KEPT_MIN
 from mcad.core.model import Constraint, Node, PodSet, Refusal, Resources
 from mcad.core.placement import admits, in_service
 from mcad.core.podclass import PodClass
@@ -25,10 +24,10 @@ ClassKey = tuple[Resources, Constraint, int]
 
 @dataclass(slots=True, eq=False)
 class Part:
-    """All pods of a gang that are of one class.
+    """All pods of a gang that are of one class, whichever sets they belong to.
 
-    ``positions`` are the indices of their sets within the gang. For ``per_node`` parts the number
-    of replicas is that of the admitted nodes.
+    ``positions`` are the indices of those sets within the gang. A ``per_node`` part is one
+    DaemonSet: it has as many pods as there are nodes that admit them.
     """
 
     pods: PodClass
@@ -42,44 +41,123 @@ class Part:
         return len(self.pods.pool.rows) if self.per_node else self.declared
 
 
-@dataclass(slots=True, eq=False)
-class Search:
-    """What a shape remembers of its last search on nodes: it is valid until a pool rises (R4)."""
-
-    at: int = -1
-    refusal: Refusal | None = None
-
-
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Shape:
-    """The demand of a gang. Compared by identity: ``Capacity.shape`` interns.
+    """The demand of a gang. Compared by identity: ``Shapes`` interns.
 
-    ``pools`` are those whose rises concern it. ``watched`` is the part that refused it last, and is
-    asked first. ``eased`` is shared by all shapes of a Capacity, see ``Eased``.
+    ``pools`` are those whose rises concern it. The rest is what its last tests found out:
+    ``watched`` is the part that refused it, to be asked first (R4); ``searched`` and ``found`` are
+    ``rises()`` at its last search on nodes and the verdict, which stands until something rises;
+    ``emptied`` is the change at which it was tried on emptied nodes, and whether it fitted.
     """
 
     sets: tuple[PodSet, ...]
     parts: tuple[Part, ...]
     pools: tuple[Pool, ...]
-    eased: Eased
     unmodelled: tuple[str, ...]
+    fixed: Resources
     watched: int = 0
+    searched: int = -1
+    found: Refusal | None = None
     again: int = 0
-    search: Search = field(default_factory=Search)
     emptied: tuple[int, bool] = (-1, False)
+
+    @property
+    def per_node(self) -> bool:
+        """Whether some of its demand depends on the number of nodes."""
+        return any(part.per_node for part in self.parts)
 
     @property
     def demand(self) -> Resources:
         """What the whole gang declares, with the ``pods`` slots."""
+        if not self.per_node:
+            return self.fixed
         return total((part.pods.request, part.replicas) for part in self.parts)
 
     def rises(self) -> int:
         """A number that changes whenever something rose that concerns the shape (R4)."""
-        return max(self.eased.at, self.again, max((p.risen for p in self.pools), default=0))
+        return max(self.again, max((pool.risen for pool in self.pools), default=0))
 
 
-@dataclass(slots=True, eq=False)
-class Eased:
-    """The change at which adrift reservations last weighed less on everybody's sums."""
+class Shapes:
+    """Interns shapes, pod classes and pools. Shapes and classes live as long as somebody holds
+    them; ``everywhere`` holds every node in service and stays."""
 
-    at: int = 0
+    def __init__(self, ledger: Ledger, *, on_nodes: bool) -> None:
+        self._ledger = ledger
+        self._on_nodes = on_nodes
+        self.everywhere = ledger.pool(in_service)
+        self._pools: dict[Constraint, Pool] = {}
+        self._pools_max = POOLS_KEPT_MIN
+        self._classes: WeakValueDictionary[ClassKey, PodClass] = WeakValueDictionary()
+        self._shapes: WeakValueDictionary[tuple[PodSet, ...], Shape] = WeakValueDictionary()
+
+    def shape(self, sets: tuple[PodSet, ...]) -> Shape:
+        """The shape of these sets; equal sets have the same one."""
+        key = tuple(replace(s, path="") for s in sets)
+        shape = self._shapes.get(key)
+        if shape is None:
+            shape = self._shapes[key] = self._make(key)
+            self._drop_unused_pools()
+        return shape
+
+    def pod_class(self, pod_set: PodSet) -> PodClass:
+        """The class of the set's pods."""
+        cap = 1 if pod_set.per_node else pod_set.cap
+        key = (pod_set.request, pod_set.constraint, cap)
+        pods = self._classes.get(key)
+        if pods is None:
+            pool = self._pool(pod_set.constraint)
+            pods = PodClass(pod_set.request, pool, cap, self._ledger.log)
+            self._classes[key] = pods
+        return pods
+
+    def classes(self) -> list[PodClass]:
+        """The classes that somebody uses, in the order of their making."""
+        return list(self._classes.values())
+
+    def _make(self, sets: tuple[PodSet, ...]) -> Shape:
+        parts = self._parts(sets)
+        pools = dict.fromkeys(part.pods.pool for part in parts)
+        names = dict.fromkeys(name for s in sets for name in s.unmodelled)
+        fixed = total((p.pods.request, p.declared) for p in parts if not p.per_node)
+        return Shape(
+            sets, parts, tuple(pools) if self._on_nodes else (self.everywhere,), tuple(names), fixed
+        )
+
+    def _parts(self, sets: tuple[PodSet, ...]) -> tuple[Part, ...]:
+        parts: list[Part] = []
+        merged: dict[PodClass, Part] = {}
+        for position, pod_set in enumerate(sets):
+            if pod_set.replicas <= 0 and not pod_set.per_node:
+                continue
+            pods = self.pod_class(pod_set)
+            part = None if pod_set.per_node else merged.get(pods)
+            if part is not None:
+                part.declared += pod_set.replicas
+                part.positions += (position,)
+                continue
+            declared = 0 if pod_set.per_node else pod_set.replicas
+            parts.append(Part(pods, declared, (position,), pod_set.per_node))
+            if not pod_set.per_node:
+                merged[pods] = parts[-1]
+        return tuple(parts)
+
+    def _pool(self, constraint: Constraint) -> Pool:
+        pool = self._pools.get(constraint)
+        if pool is None:
+            pool = self._ledger.pool(partial(_admitted, constraint))
+            self._pools[constraint] = pool
+        return pool
+
+    def _drop_unused_pools(self) -> None:
+        if len(self._pools) <= self._pools_max:
+            return
+        used = dict.fromkeys(pods.pool for pods in self._classes.values())
+        self._pools = {key: pool for key, pool in self._pools.items() if pool in used}
+        self._ledger.keep_pools({self.everywhere: None, **used})
+        self._pools_max = max(POOLS_KEPT_MIN, 2 * len(self._pools))
+
+
+def _admitted(constraint: Constraint, node: Node) -> bool:
+    return admits(node, constraint)

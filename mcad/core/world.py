@@ -100,18 +100,21 @@ class World:
         """Bring ``status`` up to date: one write at a time, none if nothing changed.
 
         In an awaited phase the write is made even if the last one said the same, because its
-        outcome moves the AppWrapper on.
+        outcome moves the AppWrapper on. A dispatch does not wait behind a report of its own, which
+        may be the last of thousands: it supersedes it, and the report's outcome is ignored.
         """
         if entry.phase in (Phase.GONE, Phase.FOREIGN):
             return
-        if entry.flying is not None:
+        supersedes = urgency is Urgency.DISPATCH and entry.flying_urgency is Urgency.REPORT
+        if entry.flying is not None and not supersedes:
             entry.dirty = True
             return
         view = derive(entry, self.capacity.pod_counts(entry.uid))
         if view == entry.written and entry.phase not in AWAITED:
             return
         entry.serial += 1
-        entry.flying, entry.flying_in, entry.dirty = view, entry.phase, False
+        entry.flying, entry.flying_in, entry.flying_urgency = view, entry.phase, urgency
+        entry.dirty = False
         self.emit(WriteStatus(entry.uid, entry.serial, view, urgency))
 
     # -- waiting -----------------------------------------------------------------------------

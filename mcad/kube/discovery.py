@@ -65,6 +65,17 @@ class Discovery:
                 raise error
         return known
 
+    async def all_resources(self) -> list[Resource]:
+        """Everything that is served, preferred versions first; raises ``KubeError``.
+
+        Groups that did not answer are those that they were before.
+        """
+        if self._due(known=self._fetched_at is not None and not self._catalogue.broken):
+            await self._fetch_once()
+        if self._error is not None and self._fetched_at is None:
+            raise self._error
+        return [one for kinds in self._catalogue.served.values() for one in kinds.values()]
+
     def invalidate(self) -> None:
         """A CRD changed: what is unknown may be asked for again soon."""
         self._invalidated = True

@@ -32,6 +32,7 @@ BODY_BYTES_MAX = 512 * 1024 * 1024  # 500 objects at etcd's limit of 1.5 MB do n
 READ_BUFFER_BYTES = 256 * 1024  # bursts of watch events come in few wake-ups
 KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_PROBES = 30, 15, 9  # client-go's
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"))  # json.dumps would build one per call
 _NO_TIMEOUT = aiohttp.ClientTimeout(total=None)  # asyncio.timeout covers all of a request
 
 
@@ -145,7 +146,7 @@ class RestApi:
         if body is not None:
             headers["Content-Type"] = request.content_type
             if not isinstance(body, bytes):
-                body = json.dumps(body, separators=(",", ":")).encode()
+                body = _ENCODER.encode(body).encode()
         return await session.request(
             request.method,
             URL(url, encoded=True),

@@ -1,0 +1,284 @@
+"""An AppWrapper as the API server gives it, to the core's Workload and the manifests to create.
+
+``parse`` never raises: whatever is wrong with an object becomes its ``problem``, because one bad
+manifest must not stop the reader of all others.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from mcad.api.catalog import Catalog
+from mcad.api.items import Entry, Owner, ReadItem, completion_words, duplicates, read_item
+from mcad.api.labels import CONTROLLERS
+from mcad.api.models import (
+    MAX_ITEMS,
+    AppWrapperSpec,
+    Component,
+    GenericItem,
+    Wire,
+)
+from mcad.api.parts import count_fault, describe, join
+from mcad.api.podsets import DeclaredPods, DeclaredSet
+from mcad.api.status import read_status
+from mcad.api.validation import explain
+from mcad.api.wire import Json, Map, as_int, as_map, as_text, parse_instant
+from mcad.core.model import Dialect, Item, PodSet, Problem, ProblemKind, Workload
+
+MAX_PAYLOAD = 1 << 20
+"""Bytes of all manifests together; etcd takes 1.5 MiB, and status has to fit in as well."""
+
+MAX_POD_SETS_ALL = 512
+"""Pod sets of one AppWrapper. The fit test looks at each of them."""
+
+MAX_PRIORITY = 2**31 - 1
+MAX_SLOPE = 1_000_000
+_SLOPE_UNIT = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """``manifests`` has one entry per item of the workload: its template as compact JSON.
+
+    The template is what the user wrote, with keys sorted and ``podSetInfos`` merged; labels and the
+    rest come when it is rendered (manifest.py). ``problems`` are all that were found;
+    ``workload.problem`` is the first.
+    """
+
+    workload: Workload
+    manifests: tuple[bytes, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(slots=True)
+class _Spec:
+    """What was understood of a spec so far."""
+
+    dialect: Dialect
+    model: AppWrapperSpec | None = None
+    items: tuple[Item, ...] = ()
+    sets: tuple[PodSet, ...] = ()
+    manifests: tuple[bytes, ...] = ()
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def refuse(self, where: str, message: str) -> None:
+        self.problems.append(Problem(ProblemKind.INVALID, where, message))
+
+
+def parse(obj: Map, catalog: Catalog) -> Parsed:
+    """Read one AppWrapper."""
+    meta = as_map(obj.get("metadata"))
+    owner = Owner(
+        uid=as_text(meta.get("uid")),
+        namespace=as_text(meta.get("namespace")) or "default",
+        name=as_text(meta.get("name")),
+    )
+    try:
+        spec = _read_spec(obj.get("spec"), owner, catalog)
+    except RecursionError:
+        spec = _Spec(dialect_of(obj.get("spec")))
+        spec.refuse("spec", "is nested too deeply; flatten it.")
+    if not owner.name:
+        spec.refuse("metadata.name", "is required: give the AppWrapper a name.")
+    return Parsed(_to_workload(obj, meta, owner, spec), spec.manifests, tuple(spec.problems))
+
+
+def dialect_of(spec: Json) -> Dialect:
+    """The dialect by shape; apiVersion says nothing, as both versions are served (design 6)."""
+    spec = as_map(spec)
+    later = spec.get("components") is not None and spec.get("resources") is None
+    return Dialect.V1BETA2 if later else Dialect.V1BETA1
+
+
+def _to_workload(obj: Map, meta: Map, owner: Owner, spec: _Spec) -> Workload:
+    model = spec.model or AppWrapperSpec()
+    scheduling = model.scheduling_spec
+    return Workload(
+        uid=owner.uid,
+        namespace=owner.namespace,
+        name=owner.name,
+        generation=as_int(meta.get("generation")),
+        dialect=spec.dialect,
+        created=parse_instant(meta.get("creationTimestamp")),
+        payload=_payload_hash(spec.manifests),
+        items=spec.items,
+        sets=spec.sets,
+        priority=model.priority or 0,
+        slope=_slope(model.priorityslope or 0),
+        min_available=(scheduling.min_available if scheduling else None) or 0,
+        suspended=model.suspend is True,
+        managed=not model.managed_by or model.managed_by in CONTROLLERS,
+        deleting="deletionTimestamp" in meta,
+        problem=spec.problems[0] if spec.problems else None,
+        warnings=tuple(spec.warnings),
+        persisted=read_status(obj.get("status")),
+    )
+
+
+def _slope(value: float) -> int:
+    """Millionths per second; 0 for a value that is refused anyway, NaN included."""
+    return round(value * _SLOPE_UNIT) if abs(value) <= MAX_SLOPE else 0
+
+
+def _payload_hash(manifests: Sequence[bytes]) -> str:
+    """SHA-256 of the canonical JSON array of everything that would be created."""
+    digest = hashlib.sha256(b"[")
+    for index, manifest in enumerate(manifests):
+        digest.update(b"," + manifest if index else manifest)
+    digest.update(b"]")
+    return digest.hexdigest()
+
+
+def _read_spec(value: Json, owner: Owner, catalog: Catalog) -> _Spec:
+    spec = _Spec(dialect_of(value))
+    if not isinstance(value, dict):
+        spec.refuse("spec", f"must be a map, not {describe(value)}.")
+        return spec
+    try:
+        spec.model = AppWrapperSpec.model_validate(value)
+    except ValidationError as error:
+        for place, message in explain(error):
+            spec.refuse(_field_path(place), message)
+        # A claim to be ignored counts even if the rest cannot be read.
+        spec.model = AppWrapperSpec(managedBy=as_text(value.get("managedBy")) or None)
+        return spec
+    _check_rules(spec.model, spec)
+    spec.warnings += _ignored(spec.model)
+    entries = list(_entries(spec.model, spec))
+    _read_items(entries, owner, catalog, spec)
+    return spec
+
+
+def _check_rules(model: AppWrapperSpec, spec: _Spec) -> None:
+    """What types alone do not say."""
+    if abs(model.priority or 0) > MAX_PRIORITY:
+        spec.refuse("spec.priority", f"must be within {MAX_PRIORITY} of 0.")
+    if not abs(model.priorityslope or 0) <= MAX_SLOPE:  # NaN is not <= anything
+        spec.refuse("spec.priorityslope", f"must be a number within {MAX_SLOPE} of 0.")
+    scheduling = model.scheduling_spec
+    if scheduling and (message := count_fault(scheduling.min_available or 0)):
+        spec.refuse("spec.schedulingSpec.minAvailable", message)
+
+
+def _entries(model: AppWrapperSpec, spec: _Spec) -> Iterator[Entry]:
+    """The wrapped objects of whichever dialect it is; too many are refused unread."""
+    if model.resources is not None and model.components is not None:
+        spec.refuse("spec", "has both resources and components; keep the one that you mean.")
+        return
+    if model.resources is None and model.components is None:
+        spec.refuse("spec", "has neither resources nor components: list the objects to wrap.")
+        return
+    generic = (model.resources.generic_items or []) if model.resources else []
+    components = model.components or []
+    where = "spec.components" if model.resources is None else "spec.resources.GenericItems"
+    if not generic and not components:
+        spec.refuse(where, "is empty: list the objects to wrap.")
+    elif len(generic) + len(components) > MAX_ITEMS:
+        message = f"has {len(generic) + len(components)} entries; at most {MAX_ITEMS} are allowed."
+        spec.refuse(where, message)
+    else:
+        for i, item in enumerate(generic):
+            yield _generic_entry(item, f"{where}[{i}]", spec)
+        for i, component in enumerate(components):
+            yield _component_entry(component, f"{where}[{i}]", spec)
+
+
+def _generic_entry(item: GenericItem, base: str, spec: _Spec) -> Entry:
+    declared = item.custompodresources or []
+    for i, entry in enumerate(declared):
+        if message := count_fault(entry.replicas):
+            spec.refuse(f"{base}.custompodresources[{i}].replicas", message)
+    return Entry(
+        base=base,
+        key="generictemplate",
+        template=item.generictemplate,
+        pods=tuple(DeclaredPods(one.replicas, one.requests, one.limits or {}) for one in declared),
+        completion=completion_words(item.completionstatus),
+    )
+
+
+def _component_entry(component: Component, base: str, spec: _Spec) -> Entry:
+    declared = []
+    for i, entry in enumerate(component.pod_sets or []):
+        replicas = 1 if entry.replicas is None else entry.replicas
+        if message := count_fault(replicas):
+            spec.refuse(f"{base}.podSets[{i}].replicas", message)
+        declared.append(DeclaredSet(entry.path, replicas))
+    return Entry(
+        base=base,
+        key="template",
+        template=component.template,
+        sets=tuple(declared),
+        infos=tuple(component.pod_set_infos or ()),
+    )
+
+
+def _read_items(entries: Sequence[Entry], owner: Owner, catalog: Catalog, spec: _Spec) -> None:
+    """Read every entry. The items are kept only if each of them could be named, as their numbers
+    must agree with those of the entries."""
+    reads = [read_item(entry, index, owner, catalog) for index, entry in enumerate(entries)]
+    for read in reads:
+        spec.problems += read.problems
+        spec.warnings += read.warnings
+    named = [
+        (f"{entry.base}.{entry.key}", read.item)
+        for entry, read in zip(entries, reads, strict=True)
+        if read.item is not None
+    ]
+    spec.problems += duplicates(named)
+    if len(named) == len(entries):
+        spec.items = tuple(item for _, item in named)
+        spec.sets = tuple(one for read in reads for one in read.sets)
+        spec.manifests = tuple(read.manifest for read in reads)
+        _check_sizes(reads, spec)
+
+
+def _check_sizes(reads: Sequence[ReadItem], spec: _Spec) -> None:
+    size = sum(len(read.manifest) for read in reads)
+    if size > MAX_PAYLOAD:
+        message = f"wraps {size} bytes; {MAX_PAYLOAD} are allowed. Split the AppWrapper."
+        spec.refuse("spec", message)
+    if len(spec.sets) > MAX_POD_SETS_ALL:
+        message = f"has {len(spec.sets)} pod sets; {MAX_POD_SETS_ALL} are allowed."
+        spec.refuse("spec", message)
+
+
+def _ignored(model: AppWrapperSpec) -> Iterator[str]:
+    """What is accepted for the sake of old manifests, and has no effect."""
+    resources = model.resources
+    if resources is not None:
+        if resources.items is not None:
+            yield "spec.resources.Items: ignored; wrap these objects as GenericItems."
+        for i, item in enumerate(resources.generic_items or []):
+            if item.metadata is not None:
+                where = f"spec.resources.GenericItems[{i}].metadata"
+                yield f"{where}: ignored; the metadata of the object is in generictemplate."
+    if model.service:
+        yield "spec.service: ignored; wrap a Service as an item."
+    if model.selector:
+        yield "spec.selector: ignored."
+    if model.scheduling_spec and model.scheduling_spec.node_selector:
+        yield "spec.schedulingSpec.nodeSelector: ignored; set it in the pod templates."
+    yield from _unknown(model, "spec")
+
+
+def _unknown(value: Any, path: str) -> Iterator[str]:
+    """Fields that no model knows. The API server drops them; only a file can still have them."""
+    if isinstance(value, Wire):
+        for name in value.model_extra or ():
+            yield f"{join(path, name)}: unknown field, ignored."
+        for name, info in type(value).model_fields.items():
+            if name in value.model_fields_set:
+                yield from _unknown(getattr(value, name), join(path, info.alias or name))
+    elif isinstance(value, list):
+        for i, element in enumerate(value):
+            yield from _unknown(element, f"{path}[{i}]")
+
+
+def _field_path(place: Sequence[int | str]) -> str:
+    """``spec.resources.GenericItems[0].replicas``."""
+    return "spec" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)

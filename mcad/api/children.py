@@ -1,0 +1,88 @@
+"""Live wrapped objects as the core sees them: whose they are, and how many pods they still want."""
+
+from collections.abc import Sequence
+
+from mcad.api import labels
+from mcad.api.catalog import Resource
+from mcad.api.kinds import KINDS, Family, Kind, states_of
+from mcad.api.parts import Part, join
+from mcad.api.podsets import family_parts
+from mcad.api.templates import set_path
+from mcad.api.wire import Map, as_list, as_map, as_text
+from mcad.core.model import Child, ObjectRef, PodSet
+
+_UNKNOWN = Kind()
+
+
+def controller_uid(obj: Map) -> str:
+    """The uid of the AppWrapper that controls an object, "" if none does."""
+    for owner in as_list(as_map(obj.get("metadata")).get("ownerReferences")):
+        if (
+            isinstance(owner, dict)
+            and owner.get("controller") is True
+            and owner.get("kind") == labels.KIND
+            and as_text(owner.get("apiVersion")).startswith(f"{labels.GROUP}/")
+        ):
+            return as_text(owner.get("uid"))
+    return ""
+
+
+def child_item(obj: Map) -> int:
+    """The number of the item that an object was created for, -1 if its label does not say."""
+    return labels.parse_number(labels.labels_of(obj).get(labels.ITEM), -1)
+
+
+def read_child(obj: Map, resource: Resource, sets: Sequence[PodSet] = ()) -> Child:
+    """A live object. ``sets`` are the pod sets of its item (see ``controller_uid`` and
+    ``child_item``), empty if its AppWrapper is not known.
+
+    Objects out of a list carry neither apiVersion nor kind, hence ``resource``.
+    """
+    meta, status = as_map(obj.get("metadata")), as_map(obj.get("status"))
+    tags = as_map(meta.get("labels"))
+    row = KINDS.get((resource.group, resource.kind), _UNKNOWN)
+    met = states_of(row, status)
+    return Child(
+        uid=as_text(meta.get("uid")),
+        ref=ObjectRef(
+            group=resource.group,
+            version=resource.version,
+            resource=resource.resource,
+            kind=resource.kind,
+            namespace=as_text(meta.get("namespace")),
+            name=as_text(meta.get("name")),
+        ),
+        workload=controller_uid(obj),
+        attempt=labels.parse_number(tags.get(labels.ATTEMPT), 0),
+        item=child_item(obj),
+        terminating="deletionTimestamp" in meta,
+        wants=_wants(obj, status, row, sets, final=bool(met & row.final)),
+        met=met,
+        labelled=bool(as_text(tags.get(labels.APPWRAPPER_UID))) and labels.ATTEMPT in tags,
+    )
+
+
+def _wants(
+    obj: Map, status: Map, row: Kind, sets: Sequence[PodSet], *, final: bool
+) -> tuple[int | None, ...]:
+    """Per set: nothing once the object is finished, else what it says at the set's own path."""
+    if not sets:
+        return ()
+    if final:
+        return (0,) * len(sets)
+    live: dict[str, int] = {}
+    root = Part(obj, "", [])
+    for family in row.families:
+        live |= _live(family, root, status)
+    return tuple(live.get(one.path) for one in sets)
+
+
+def _live(family: Family, root: Part, status: Map) -> dict[str, int]:
+    """Pods per path of a family, on the live object."""
+    return {
+        set_path(join(part.path, family.template)): (
+            family.left(part, status) if family.left else family.pods(part)
+        )
+        for part in family_parts(family, root)
+        if not family.per_node
+    }

@@ -1,0 +1,266 @@
+"""The configuration: one frozen record out of defaults, a file, the environment and ``--set``.
+
+Settings that MCAD had keep MCAD's names and units. The file is the only thing that is read here.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from mcad.api.parts import describe
+from mcad.api.podspec import quantity, quantity_fault
+from mcad.api.validation import explain
+from mcad.api.wire import Json, Map
+from mcad.core.model import SECOND, Fit, Policy, Settings
+
+ENVIRONMENT_PREFIX = "MCAD_"
+MILLISECOND = SECOND // 1000
+MAX_SECONDS = 7 * 24 * 3600
+
+_SIMILAR = 0.8
+_PLURAL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_GROUP = re.compile(r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?")
+
+
+class ConfigError(Exception):
+    """One line: the source, the setting, and what to do about it."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class WrappedGroup(_Strict):
+    """Kinds of one API group that may be wrapped, by plural name."""
+
+    api_group: str = Field(alias="apiGroup")
+    resources: tuple[str, ...]
+
+    @field_validator("api_group")
+    @classmethod
+    def _group(cls, value: str) -> str:
+        if not _GROUP.fullmatch(value):
+            raise ValueError(f'{value!r} is not an API group; the core group is "", never "*"')
+        return value
+
+    @field_validator("resources")
+    @classmethod
+    def _plurals(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if not _PLURAL.fullmatch(name):
+                raise ValueError(f"{name!r} is not a plural name; list each kind, never a pattern")
+            if name == "appwrappers":
+                raise ValueError("an AppWrapper cannot wrap another one; take appwrappers out")
+        return value
+
+
+def _group(api_group: str, *resources: str) -> WrappedGroup:
+    return WrappedGroup(apiGroup=api_group, resources=resources)
+
+
+# ServiceAccounts, Roles and RoleBindings are left out on purpose: whoever may create AppWrappers
+# must not gain rights by them.
+DEFAULT_WRAPPED = (
+    _group("", "pods", "services", "configmaps", "secrets", "persistentvolumeclaims"),
+    _group("apps", "deployments", "replicasets", "statefulsets", "daemonsets"),
+    _group("batch", "jobs", "cronjobs"),
+    _group("ray.io", "rayclusters", "rayjobs", "rayservices"),
+    _group(
+        "kubeflow.org",
+        "pytorchjobs",
+        "tfjobs",
+        "mpijobs",
+        "xgboostjobs",
+        "paddlejobs",
+        "jaxjobs",
+    ),
+    _group("jobset.x-k8s.io", "jobsets"),
+    _group("leaderworkerset.x-k8s.io", "leaderworkersets"),
+    _group("scheduling.x-k8s.io", "podgroups"),
+)
+
+
+class Config(_Strict):
+    """Every setting, with its default."""
+
+    backoff_time: float = Field(default=20, alias="backoffTime", ge=0, le=MAX_SECONDS)
+    head_of_line_holding_time: float = Field(
+        default=0, alias="headOfLineHoldingTime", ge=0, le=MAX_SECONDS
+    )
+    dispatch_resource_reservation_timeout: float = Field(
+        default=300_000, alias="dispatchResourceReservationTimeout", ge=0, le=MAX_SECONDS * 1000
+    )
+    quota_enabled: bool = Field(default=False, alias="quotaEnabled")
+    preemption: bool = False
+    fit: Fit = Fit.NODES
+    policy: Policy = Policy.BEST_EFFORT_FIFO
+    potential_capacity: dict[str, Any] = Field(default_factory=dict, alias="potentialCapacity")
+    wrapped_resources: tuple[WrappedGroup, ...] = Field(
+        default=DEFAULT_WRAPPED, alias="wrappedResources"
+    )
+    watch_namespaces: tuple[str, ...] = Field(default=(), alias="watchNamespaces")
+
+    @field_validator("quota_enabled", "preemption")
+    @classmethod
+    def _not_yet(cls, value: bool) -> bool:  # noqa: FBT001 - pydantic passes the value
+        if value:
+            raise ValueError("this version does not have it; set it to false or take it out")
+        return value
+
+    @field_validator("potential_capacity")
+    @classmethod
+    def _quantities(cls, value: dict[str, Any]) -> dict[str, Any]:
+        for name, one in value.items():
+            if message := quantity_fault(name, one):
+                raise ValueError(f"{name}: {message}")
+        return value
+
+    @field_validator("watch_namespaces")
+    @classmethod
+    def _namespaces(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if not _PLURAL.fullmatch(name) or len(name) > 63:
+                raise ValueError(f"{name!r} is not the name of a namespace; [] means all")
+        return tuple(sorted(set(value)))
+
+    @property
+    def allowed(self) -> frozenset[tuple[str, str]]:
+        """(group, plural) of everything that may be wrapped, for a Catalog."""
+        return frozenset(
+            (group.api_group, name) for group in self.wrapped_resources for name in group.resources
+        )
+
+
+NAMES: Mapping[str, str] = {
+    info.alias or name: ENVIRONMENT_PREFIX + name.upper()
+    for name, info in Config.model_fields.items()
+}
+"""Every setting, and the environment variable that gives it."""
+
+
+def to_settings(config: Config) -> Settings:
+    """The part that decisions depend on, in the core's units."""
+    capacity = (
+        (name, quantity(name, value) or 0) for name, value in config.potential_capacity.items()
+    )
+    return Settings(
+        fit=config.fit,
+        policy=config.policy,
+        backoff=round(config.backoff_time * SECOND),
+        head_of_line_holding=round(config.head_of_line_holding_time * SECOND),
+        reservation_timeout=round(config.dispatch_resource_reservation_timeout * MILLISECOND),
+        potential_capacity=tuple(sorted((name, value) for name, value in capacity if value)),
+    )
+
+
+def load(
+    path: str | Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    sets: Sequence[str] = (),
+) -> Config:
+    """Defaults, then the file, then ``MCAD_...``, then ``--set KEY=VALUE``; the last one wins.
+
+    ConfigError if any of them is invalid.
+    """
+    layers = _Layers()
+    if path is not None:
+        _add_file(layers, Path(path))
+    _add_environment(layers, environ or {})
+    for text in sets:
+        _add_set(layers, text)
+    try:
+        return Config.model_validate(layers.values)
+    except ValidationError as error:
+        raise ConfigError(_explain(error, layers)) from None
+
+
+@dataclass(slots=True)
+class _Layers:
+    """Settings so far, and where each comes from."""
+
+    values: Map = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+
+    def put(self, source: str, name: str, value: Json, inner: str = "") -> None:
+        """Set one value, or one entry of a map."""
+        if name not in NAMES:
+            raise ConfigError(f"{source}: there is no setting {name!r}{_nearest(name, NAMES)}.")
+        if inner:
+            old = self.values.get(name) or {}
+            if not isinstance(old, dict):
+                raise ConfigError(f"{source}: {name} is {describe(old)}; set it as a whole.")
+            value = old | {inner: value}
+        self.values[name] = value
+        self.sources[name] = source
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    names = list(known)
+    close = get_close_matches(name, names, n=1)
+    return f"; perhaps {close[0]!r} is meant" if close else f"; known are {', '.join(names)}"
+
+
+def _add_file(layers: _Layers, path: Path) -> None:
+    source = f"--config {path}"
+    try:
+        content = _from_yaml(path.read_text(encoding="utf-8"), source)
+    except OSError as error:
+        raise ConfigError(f"{source}: cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{source}: is not text; write YAML or JSON in UTF-8.") from None
+    if content is None:
+        return
+    if not isinstance(content, dict):
+        raise ConfigError(f"{source}: must be a map of settings, not {describe(content)}.")
+    for name, value in content.items():
+        layers.put(source, str(name), value)
+
+
+def _add_environment(layers: _Layers, environ: Mapping[str, str]) -> None:
+    """Variables of ours. Kubernetes adds MCAD_SERVICE_HOST and more for a Service called mcad, so
+    an unknown one is an error only if it looks like a slip of the pen."""
+    names = {variable: name for name, variable in NAMES.items()}
+    for variable, text in sorted(environ.items()):
+        if not variable.startswith(ENVIRONMENT_PREFIX):
+            continue
+        if variable in names:
+            layers.put(variable, names[variable], _from_yaml(text, variable))
+            continue
+        tail = variable.removeprefix(ENVIRONMENT_PREFIX)
+        known = [name.removeprefix(ENVIRONMENT_PREFIX) for name in names]
+        if close := get_close_matches(tail, known, n=1, cutoff=_SIMILAR):
+            meant = ENVIRONMENT_PREFIX + close[0]
+            raise ConfigError(f"{variable}: there is no such setting; did you mean {meant}?")
+
+
+def _add_set(layers: _Layers, text: str) -> None:
+    source = f"--set {text}"
+    key, equals, value = text.partition("=")
+    # Only the first dot divides: resource names have dots too (potentialCapacity.nvidia.com/gpu).
+    name, _, inner = key.strip().partition(".")
+    if not equals or not name:
+        raise ConfigError(f"{source}: must be KEY=VALUE, like backoffTime=5.")
+    layers.put(source, name, _from_yaml(value, source), inner)
+
+
+def _from_yaml(text: str, source: str) -> Json:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" in line {mark.line + 1}" if mark else ""
+        raise ConfigError(f"{source}: is not YAML{line}; quote the value or indent it.") from None
+
+
+def _explain(error: ValidationError, layers: _Layers) -> str:
+    """The first fault, in one line."""
+    place, message = next(explain(error))
+    where = ".".join(str(part) for part in place)
+    source = layers.sources.get(str(place[0]), "defaults")
+    return f"{source}: {where}: {' '.join(message.split())}"

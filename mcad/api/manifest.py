@@ -1,0 +1,103 @@
+"""The object to create: the user's template with the name, the owner and the labels it gets."""
+
+import json
+from collections.abc import Iterator
+
+from mcad.api import labels
+from mcad.api.kinds import KINDS
+from mcad.api.parts import Part, join
+from mcad.api.podsets import family_parts
+from mcad.api.templates import PathError, find_templates, follow, set_path
+from mcad.api.wire import Map, as_map
+from mcad.core.model import ObjectRef, PodSet, Workload
+
+SERVER_FIELDS = (
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generateName",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+"""Metadata of an object that was exported from a cluster; the server refuses or ignores it."""
+
+
+def render(manifest: bytes, workload: Workload, item: int, attempt: int) -> bytes:
+    """Item number ``item`` of this attempt, as the body of a POST."""
+    obj: Map = json.loads(manifest)
+    ref = workload.items[item].ref
+    sets = [one for one in workload.sets if one.item == item]
+    ours = labels.item_labels(workload, item, attempt)
+    legacy = labels.legacy_labels(workload, item)
+    for path, holder in _label_maps(obj, ref, sets):
+        _label_pod(holder, _pod_labels(path, sets, ours), legacy)
+    meta = _own_map(obj, "metadata")
+    for key in SERVER_FIELDS:
+        meta.pop(key, None)
+    obj.pop("status", None)
+    _own_map(meta, "labels").update(ours | legacy)
+    meta |= {
+        "name": ref.name,
+        "namespace": ref.namespace,
+        "ownerReferences": [_owner_reference(workload)],
+    }
+    return json.dumps(obj, separators=(",", ":")).encode()
+
+
+def _owner_reference(workload: Workload) -> Map:
+    return {
+        "apiVersion": f"{labels.GROUP}/{workload.dialect}",
+        "kind": labels.KIND,
+        "name": workload.name,
+        "uid": workload.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def _label_maps(obj: Map, ref: ObjectRef, sets: list[PodSet]) -> Iterator[tuple[str, Map]]:
+    """(pod set path, map whose ``labels`` its pods get) of everything that makes pods."""
+    seen: set[int] = set()
+    for path, holder in _pod_metadata(obj, ref, sets):
+        if id(holder) not in seen:
+            seen.add(id(holder))
+            yield path, holder
+
+
+def _pod_metadata(obj: Map, ref: ObjectRef, sets: list[PodSet]) -> Iterator[tuple[str, Map]]:
+    for one in sets:
+        try:
+            yield one.path, _own_map(follow(one.path, obj), "metadata")
+        except PathError:
+            continue  # declared without a place, or made by the operator
+    for spot in find_templates(obj):
+        yield set_path(spot.path), _own_map(spot.template, "metadata")
+    row = KINDS.get((ref.group, ref.kind))
+    for family in row.families if row else ():
+        if family.labels:
+            for part in family_parts(family, Part(obj, "", [])):
+                yield set_path(join(part.path, family.template)), part.value
+
+
+def _pod_labels(path: str, sets: list[PodSet], ours: dict[str, str]) -> dict[str, str]:
+    """Our labels, with the pod set if the template makes pods of exactly one."""
+    mine = [one for one in sets if one.path in (path, "")]
+    if len(mine) != 1:
+        return ours
+    return ours | {labels.PODSET: labels.podset_value(mine[0].item, mine[0].index)}
+
+
+def _label_pod(holder: Map, ours: dict[str, str], legacy: dict[str, str]) -> None:
+    """MCAD's labels yield to the user's: a selector may depend on them."""
+    given = _own_map(holder, "labels")
+    holder["labels"] = legacy | given | ours
+
+
+def _own_map(owner: Map, key: str) -> Map:
+    """The map under a key, put there if it is missing or not a map."""
+    value = as_map(owner.get(key))
+    owner[key] = value
+    return value

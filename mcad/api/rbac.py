@@ -1,0 +1,99 @@
+"""The rights of the dispatcher, as they follow from its configuration.
+
+Wrapped kinds are created, watched and deleted, never updated or patched; nothing is granted by a
+pattern. With ``watchNamespaces`` everything that lives in a namespace is granted there only.
+"""
+
+from collections.abc import Iterator
+
+import yaml
+
+from mcad.api.config import Config
+from mcad.api.labels import GROUP
+from mcad.api.wire import Map
+
+NAME = "mcad"
+RBAC_GROUP = "rbac.authorization.k8s.io"
+
+READ = ("get", "list", "watch")
+WRAPPED_VERBS = ("create", "delete", *READ)
+
+
+def namespaced_rules(config: Config) -> list[Map]:
+    """What is needed in every namespace with AppWrappers."""
+    wrapped: dict[str, set[str]] = {}
+    for group, resource in config.allowed:
+        wrapped.setdefault(group, set()).add(resource)
+    return [
+        _rule(GROUP, ["appwrappers"], READ),
+        _rule(GROUP, ["appwrappers/status"], ("patch", "update")),
+        # OwnerReferencesPermissionEnforcement asks for it wherever blockOwnerDeletion is set.
+        _rule(GROUP, ["appwrappers/finalizers"], ("update",)),
+        *(_rule(group, sorted(names), WRAPPED_VERBS) for group, names in sorted(wrapped.items())),
+        _rule("events.k8s.io", ["events"], ("create", "patch")),
+    ]
+
+
+def cluster_rules() -> list[Map]:
+    """What concerns the cluster as a whole: its capacity, and whether our CRD is the right one.
+
+    Pods count wherever they are, so they are read everywhere even with ``watchNamespaces``.
+    """
+    crd = _rule("apiextensions.k8s.io", ["customresourcedefinitions"], ("get",))
+    return [
+        _rule("", ["nodes", "pods"], READ),
+        crd | {"resourceNames": [f"appwrappers.{GROUP}"]},
+        _rule("authorization.k8s.io", ["selfsubjectaccessreviews"], ("create",)),
+    ]
+
+
+def rules(config: Config, namespace: str = "mcad-system", service_account: str = NAME) -> list[Map]:
+    """ServiceAccount, roles and bindings, in the order in which they are applied."""
+    subject = {"kind": "ServiceAccount", "name": service_account, "namespace": namespace}
+    account = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": service_account, "namespace": namespace},
+    }
+    everywhere = not config.watch_namespaces
+    shared = cluster_rules() + (namespaced_rules(config) if everywhere else [])
+    return [
+        account,
+        *_role_and_binding("", shared, subject),
+        *(
+            one
+            for name in config.watch_namespaces
+            for one in _role_and_binding(name, namespaced_rules(config), subject)
+        ),
+    ]
+
+
+def rbac_yaml(config: Config, namespace: str, service_account: str) -> str:
+    """The same as text to apply."""
+    documents: str = yaml.safe_dump_all(
+        rules(config, namespace, service_account), sort_keys=False, explicit_start=True
+    )
+    return documents
+
+
+def _rule(group: str, resources: list[str], verbs: tuple[str, ...]) -> Map:
+    return {"apiGroups": [group], "resources": resources, "verbs": list(verbs)}
+
+
+def _role_and_binding(namespace: str, granted: list[Map], subject: Map) -> Iterator[Map]:
+    """A Role in a namespace, or a ClusterRole if there is none."""
+    kind = "Role" if namespace else "ClusterRole"
+    meta = {"name": NAME} | ({"namespace": namespace} if namespace else {})
+    yield {
+        "apiVersion": f"{RBAC_GROUP}/v1",
+        "kind": kind,
+        "metadata": dict(meta),
+        "rules": granted,
+    }
+    yield {
+        "apiVersion": f"{RBAC_GROUP}/v1",
+        "kind": f"{kind}Binding",
+        "metadata": dict(meta),
+        "roleRef": {"apiGroup": RBAC_GROUP, "kind": kind, "name": NAME},
+        "subjects": [subject],
+    }

@@ -1,0 +1,186 @@
+"""``status`` on the wire: rendered from the core's view of it, and read back after a restart.
+
+Every field that is ours is always rendered, as None where it has no value, so that a merge patch
+removes what no longer holds. Fields that kubectl prints are those of MCAD's documents, no more:
+zeros are left out as MCAD left them out, but for the two requeueing fields of a queued AppWrapper.
+"""
+
+from mcad.api.wire import (
+    Json,
+    Map,
+    as_int,
+    as_list,
+    as_map,
+    as_text,
+    format_instant,
+    parse_instant,
+)
+from mcad.core.commands import StatusView
+from mcad.core.model import (
+    Condition,
+    DispatchPhase,
+    DispatchRecord,
+    Next,
+    ObjectRef,
+    Persisted,
+)
+
+QUEUED = "Pending"
+AT_REST = frozenset({"", QUEUED, "Completed", "Failed"})
+"""States of an AppWrapper that needs no attempt of ours. In any other one without our record of it
+somebody else has dispatched it."""
+
+STATE_OF_PHASE = {"Suspended": QUEUED, "Succeeded": "Completed", "Failed": "Failed"}
+"""What an upstream v1beta2 controller left at rest, in v1beta1's words."""
+
+MAX_CONDITIONS = 64
+"""Conditions that are read back; MCAD appended to the list for ever."""
+
+
+def render_status(view: StatusView) -> Map:
+    """The value of ``status`` as a merge patch."""
+    queued = view.state == QUEUED
+    return {
+        "state": view.state,
+        "phase": view.phase or None,
+        "queuejobstate": view.queue_job_state or None,
+        "canrun": view.can_run or None,
+        "filterignore": True,
+        "sender": view.sender or None,
+        "systempriority": view.system_priority or None,
+        "controllerfirsttimestamp": format_instant(view.first_seen),
+        "controllerfirstdispatchtimestamp": format_instant(view.first_dispatch),
+        "numberOfRequeueings": view.requeueings if queued else view.requeueings or None,
+        "requeueingTimeInSeconds": (
+            view.requeueing_seconds if queued else view.requeueing_seconds or None
+        ),
+        "pending": view.pods.pending or None,
+        "running": view.pods.running or None,
+        "Succeeded": view.pods.succeeded or None,
+        "failed": view.pods.failed or None,
+        "conditions": [
+            _render_condition(one, standard=bool(view.phase)) for one in view.conditions
+        ],
+        "dispatch": _render_dispatch(view.dispatch) if view.dispatch else None,
+        "observedGeneration": view.observed_generation or None,
+    }
+
+
+def _render_condition(condition: Condition, *, standard: bool) -> Map:
+    """Elements of the list replace each other as wholes, so here absent is simply left out.
+
+    Clients of v1beta2 (``standard``) look for lastTransitionTime; v1beta1 never had it.
+    """
+    rendered = {
+        "type": condition.type,
+        "status": "True" if condition.status else "False",
+        "reason": condition.reason,
+        "message": condition.message,
+        "lastUpdateMicroTime": format_instant(condition.updated),
+        "lastTransitionMicroTime": format_instant(condition.changed),
+        "lastTransitionTime": format_instant(condition.changed) if standard else None,
+    }
+    return {key: value for key, value in rendered.items() if value}
+
+
+def _render_dispatch(record: DispatchRecord) -> Map:
+    underway = record.phase in (DispatchPhase.CREATING, DispatchPhase.DISPATCHED)
+    return {
+        "attempt": record.attempt,
+        "epoch": record.epoch,
+        "phase": record.phase.value,
+        "payloadSHA256": record.payload or None,
+        "inventory": [_render_ref(ref) for ref in record.inventory],
+        "intentTime": format_instant(record.since),
+        "confirmTime": format_instant(record.confirmed),
+        "reason": record.reason or None,
+        "message": record.message or None,
+        "next": None if underway and record.next is Next.QUEUED else record.next.value,
+    }
+
+
+def _render_ref(ref: ObjectRef) -> Map:
+    rendered = {
+        "group": ref.group,
+        "version": ref.version,
+        "resource": ref.resource,
+        "kind": ref.kind,
+        "namespace": ref.namespace,
+        "name": ref.name,
+    }
+    return {key: value for key, value in rendered.items() if value}
+
+
+def read_status(status: Json) -> Persisted | None:
+    """What a status says to us; None if it says nothing. Garbage counts as absent.
+
+    MCAD wrote a first-seen time too, so that alone does not make a status ours: what an upstream
+    controller left queued is ours to dispatch in its old order, what it left running is ``foreign``
+    and not ours to judge (P7).
+    """
+    status = as_map(status)
+    phase = as_text(status.get("phase"))
+    state = as_text(status.get("state")) or STATE_OF_PHASE.get(phase, phase)
+    first_seen = parse_instant(status.get("controllerfirsttimestamp"))
+    dispatch = _read_dispatch(as_map(status.get("dispatch")))
+    if not (state or first_seen or dispatch):
+        return None
+    conditions = map(_read_condition, as_list(status.get("conditions"))[-MAX_CONDITIONS:])
+    return Persisted(
+        state=state,
+        first_seen=first_seen,
+        conditions=tuple(one for one in conditions if one is not None),
+        dispatch=dispatch,
+        first_dispatch=parse_instant(status.get("controllerfirstdispatchtimestamp")),
+        requeueings=max(0, as_int(status.get("numberOfRequeueings"))),
+        foreign=dispatch is None and state not in AT_REST,
+    )
+
+
+def _read_condition(value: Json) -> Condition | None:
+    value = as_map(value)
+    kind = as_text(value.get("type"))
+    if not kind:
+        return None
+    changed = parse_instant(value.get("lastTransitionMicroTime") or value.get("lastTransitionTime"))
+    return Condition(
+        type=kind,
+        status=value.get("status") == "True",
+        reason=as_text(value.get("reason")),
+        message=as_text(value.get("message")),
+        updated=parse_instant(value.get("lastUpdateMicroTime")) or changed,
+        changed=changed,
+    )
+
+
+def _read_dispatch(value: Map) -> DispatchRecord | None:
+    attempt, inventory = as_int(value.get("attempt")), value.get("inventory")
+    try:
+        phase = DispatchPhase(as_text(value.get("phase")))
+        then = Next(as_text(value.get("next")) or Next.QUEUED.value)
+    except ValueError:
+        return None
+    if attempt < 1 or not isinstance(inventory, list):
+        return None
+    return DispatchRecord(
+        attempt=attempt,
+        epoch=max(0, as_int(value.get("epoch"))),
+        phase=phase,
+        payload=as_text(value.get("payloadSHA256")),
+        inventory=tuple(map(_read_ref, inventory)),
+        since=parse_instant(value.get("intentTime")),
+        confirmed=parse_instant(value.get("confirmTime")),
+        reason=as_text(value.get("reason")),
+        message=as_text(value.get("message")),
+        next=then,
+    )
+
+
+def _read_ref(value: Json) -> ObjectRef:
+    value = as_map(value)
+    return ObjectRef(
+        *(
+            as_text(value.get(key))
+            for key in ("group", "version", "resource", "kind", "namespace", "name")
+        )
+    )

@@ -1,0 +1,51 @@
+"""pydantic's findings in the words of this project: what must be there, and what is there."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import ValidationError
+
+from mcad.api.parts import describe
+
+_EXPECTED = {
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+    "dict_type": "must be a map",
+    "float_parsing": "must be a number",
+    "float_type": "must be a number",
+    "int_from_float": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "list_type": "must be a list",
+    "model_type": "must be a map",
+    "string_type": "must be a text",
+    "tuple_type": "must be a list",
+}
+
+
+def explain(error: ValidationError) -> Iterator[tuple[tuple[int | str, ...], str]]:
+    """(place, message) of every fault; unknown names first, as they often cause the others."""
+    faults = error.errors(include_url=False)
+    for fault in sorted(faults, key=lambda one: one["type"] != "extra_forbidden"):
+        yield fault["loc"], _message(fault)
+
+
+def _message(fault: Any) -> str:
+    kind, context, given = fault["type"], fault.get("ctx", {}), describe(fault["input"])
+    match kind:
+        case "missing":
+            return "is required."
+        case "extra_forbidden":
+            return "is not known here."
+        case "value_error":
+            return f"{str(context['error']).rstrip('.')}."
+        case "enum":
+            return f"must be {context['expected']}, not {given}."
+        case "greater_than_equal":
+            return f"must be at least {context['ge']:g}, not {given}."
+        case "less_than_equal":
+            return f"must be at most {context['le']:g}, not {given}."
+        case "too_long":
+            return f"has {context['actual_length']} entries; {context['max_length']} are allowed."
+        case _:
+            return f"{_EXPECTED.get(kind, fault['msg'])}, not {given}."

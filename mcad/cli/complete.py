@@ -1,0 +1,68 @@
+"""Completion of namespaces and AppWrapper names in the shell: quick, bounded, silent on failure."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import aclosing
+
+import click
+from click.shell_completion import CompletionItem
+
+PATIENCE_S = 2.0  # a shell that hangs on the tab key is worse than one that does not complete
+NAMES_MAX = 500
+
+
+def complete_namespaces(
+    ctx: click.Context,
+    param: click.Parameter,  # noqa: ARG001 - click's signature
+    incomplete: str,
+) -> list[CompletionItem]:
+    """The namespaces that begin so."""
+    return _complete(ctx, "namespaces", incomplete)
+
+
+def complete_appwrappers(
+    ctx: click.Context,
+    param: click.Parameter,  # noqa: ARG001 - click's signature
+    incomplete: str,
+) -> list[CompletionItem]:
+    """The AppWrappers of the chosen namespace that begin so."""
+    return _complete(ctx, "appwrappers", incomplete)
+
+
+def _complete(ctx: click.Context, plural: str, incomplete: str) -> list[CompletionItem]:
+    logging.disable()  # whatever is said would end up in the command line being typed
+    try:
+        names = asyncio.run(asyncio.wait_for(_names(ctx, plural), PATIENCE_S))
+    except Exception:  # noqa: BLE001 - no completion is always better than an error here
+        return []
+    finally:
+        logging.disable(logging.NOTSET)
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+async def _names(ctx: click.Context, plural: str) -> list[str]:
+    from mcad.cli.options import Target  # noqa: PLC0415 - it imports this module
+    from mcad.cli.session import Environment  # noqa: PLC0415 - costs a quarter of a second
+    from mcad.controller.execute import APPWRAPPERS  # noqa: PLC0415
+    from mcad.kube.client import Selection  # noqa: PLC0415
+    from mcad.kube.resource import Resource  # noqa: PLC0415
+
+    target = Target(ctx.params.get("kubeconfig"), ctx.params.get("context"))
+    environment = ctx.find_object(Environment) or Environment()
+    async with environment.connect(target) as session:
+        namespace = None
+        resource = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+        if plural == APPWRAPPERS.plural:
+            resource, namespace = APPWRAPPERS, ctx.params.get("namespace") or session.namespace
+        pages = session.client.list_pages(
+            resource,
+            Selection(namespace=namespace, metadata_only=True),
+            limit=NAMES_MAX,
+            retry_first_page=False,
+        )
+        async with aclosing(pages):
+            async for page in pages:
+                return [str(item["metadata"]["name"]) for item in page.items]
+    return []

@@ -1,0 +1,71 @@
+"""Failures as people meet them: one line that says what is wrong and what to do, and an exit code.
+
+Commands raise ``CliError`` with the whole sentence; failures of the transport get theirs here.
+"""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from mcad.kube.errors import ApiError, KubeError
+
+FAILED, USAGE, NOT_FOUND = 1, 2, 4
+"""Exit codes besides 0; ``mcad --help`` lists them."""
+
+
+class CliError(click.ClickException):
+    """A failure that is told in one line. ``exit_code`` is that of the process."""
+
+    exit_code = FAILED
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the line."""
+        click.echo(f"error: {one_line(self.message)}", file=file, err=True)
+
+
+class NotFoundError(CliError):
+    """What was named does not exist."""
+
+    exit_code = NOT_FOUND
+
+
+def one_line(text: str) -> str:
+    """A message without line breaks: servers and parsers like to use several lines."""
+    return " ".join(text.split())
+
+
+def warn(text: str) -> None:
+    """Say something that does not stop the command."""
+    click.echo(f"warning: {one_line(text)}", err=True)
+
+
+def explain(error: KubeError, server: str = "") -> CliError:
+    """The line for a failure of the transport; ``server`` names whom we talked to."""
+    from mcad.kube.errors import ApiError, OutcomeUnknown  # noqa: PLC0415 - costs 0.2 s
+
+    if isinstance(error, ApiError):
+        return _explain_answer(error)
+    if isinstance(error, OutcomeUnknown):
+        where = f" {server}" if server else ""
+        return CliError(
+            f"the API server{where} cannot be reached: {error}; see whether it runs, and choose "
+            "another one with --kubeconfig or --context"
+        )
+    return CliError(str(error))
+
+
+def _explain_answer(error: ApiError) -> CliError:
+    said = error.message or str(error)
+    if error.unauthorized:
+        return CliError(
+            f"the API server does not accept your credentials ({said}); log in again, or choose "
+            "others with --kubeconfig or --context"
+        )
+    if error.forbidden:
+        return CliError(f"{said}; ask an administrator for this right")
+    if error.throttled or error.transient:
+        return CliError(f"the API server is busy or broken ({error}); try again later")
+    return CliError(str(error))

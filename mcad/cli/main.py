@@ -1,0 +1,121 @@
+"""``mcad``: finds the command by its name, imports it when it is used, and ends with its exit code.
+
+Every failure ends in one line on stderr, never in a traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from mcad.cli.errors import FAILED, USAGE, CliError, one_line
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "submit": ("mcad.cli.submit", "Create AppWrappers from files, checked before they are sent."),
+    "queue": ("mcad.cli.listing", "Who waits, in which order, and for what."),
+    "get": ("mcad.cli.listing", "All AppWrappers with their state and place in line."),
+    "describe": ("mcad.cli.describe", "One AppWrapper in full: demand, reasons, items, events."),
+    "capacity": ("mcad.cli.capacity", "What the nodes have, what is used, reserved and free."),
+    "run": ("mcad.cli.run", "Run the dispatcher."),
+    "crd": ("mcad.cli.install", "Print the CustomResourceDefinition to install."),
+    "rbac": ("mcad.cli.install", "Print the roles and bindings that the dispatcher needs."),
+    "completion": ("mcad.cli.completion", "Print the completion script of a shell."),
+    "version": ("mcad.cli.version", "Print the version."),
+}
+"""Name -> (module that defines a click command of that name, its line in ``mcad --help``)."""
+
+EPILOG = """\b
+Exit codes: 0 success, 1 error, 2 wrong usage, 4 not found.
+Errors and warnings go to stderr, one line each; output goes to stdout.
+Try `mcad COMMAND --help` for the options of a command."""
+
+
+class Program(click.Group):
+    """A group whose commands are imported on use, because the API client alone costs 0.25 s."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """All names, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """The command, imported now."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, short_help = COMMANDS[cmd_name]
+        command: click.Command = getattr(import_module(module), cmd_name)
+        command.short_help = short_help
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """The list of commands, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,  # noqa: ARG002 - the same name however it was started
+        complete_var: str | None = None,  # noqa: ARG002
+        standalone_mode: bool = True,  # noqa: FBT001 - click's signature
+        windows_expand_args: bool = True,  # noqa: FBT001
+        **extra: Any,
+    ) -> Any:
+        """click's ``main``, with our way of telling errors."""
+
+        def call() -> Any:
+            return super(Program, self).main(
+                args, "mcad", "_MCAD_COMPLETE", False, windows_expand_args, **extra
+            )
+
+        return _exit_with_code(call) if standalone_mode else call()
+
+
+def _exit_with_code(call: Callable[[], Any]) -> NoReturn:
+    try:
+        code = call()
+        sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        code = USAGE
+    except click.UsageError as error:
+        program = error.ctx.command_path if error.ctx else "mcad"
+        CliError(f"{error.format_message()} (see `{program} --help`)").show()
+        code = USAGE
+    except click.ClickException as error:
+        CliError(error.format_message()).show()
+        code = error.exit_code
+    except click.Abort:
+        CliError("interrupted").show()
+        code = FAILED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; Python must not complain about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = FAILED
+    except Exception as error:  # noqa: BLE001 - the last line of defence against tracebacks
+        CliError(_internal(error)).show()
+        code = FAILED
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _internal(error: Exception) -> str:
+    """A bug of ours, with the place where it happened."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
+    return (
+        f"internal error: {type(error).__name__}: {one_line(str(error))}{where}; please report it"
+    )
+
+
+@click.group(cls=Program, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Dispatch AppWrappers: bundles of Kubernetes objects that start only when all of it fits."""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""The options that commands share, each group of them handed to the command as one record."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import click
+
+from mcad.cli.complete import complete_namespaces
+
+Command = Callable[..., Any]
+Option = Callable[[Command], Command]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Which API server: --kubeconfig and --context."""
+
+    kubeconfig: str | None = None
+    context: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The dispatcher's configuration: --config and --set."""
+
+    config: str | None = None
+    assignments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which namespaces: -n, -A, or that of the context."""
+
+    namespace: str | None = None
+    all_namespaces: bool = False
+
+    def choose(self, default: str) -> str | None:
+        """The namespace, None for all of them."""
+        return None if self.all_namespaces else self.namespace or default
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """How to print: -o and --no-headers."""
+
+    form: str | None = None
+    no_headers: bool = False
+
+
+def record(name: str, kind: type[Any], *options: Option) -> Option:
+    """A decorator: these options, as one argument ``name`` of this dataclass."""
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def call(**given: Any) -> Any:
+            own = {field.name: given.pop(field.name) for field in fields(kind)}
+            return command(**{name: kind(**own)}, **given)
+
+        decorated: Command = call
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+target_options = record(
+    "target",
+    Target,
+    click.option("--kubeconfig", metavar="FILE", help="The kubeconfig to use."),
+    click.option("--context", metavar="NAME", help="The context of the kubeconfig to use."),
+)
+
+namespace_option = click.option(
+    "-n",
+    "--namespace",
+    metavar="NAME",
+    shell_complete=complete_namespaces,
+    help="The namespace; that of the context if not given.",
+)
+
+scope_options = record(
+    "scope",
+    Scope,
+    namespace_option,
+    click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces."),
+)
+
+settings_options = record(
+    "settings",
+    Settings,
+    click.option(
+        "--config", metavar="FILE", help="The dispatcher's configuration, if not the default one."
+    ),
+    click.option(
+        "--set",
+        "assignments",
+        metavar="KEY=VALUE",
+        multiple=True,
+        help="One setting of it; may be repeated.",
+    ),
+)
+
+server_option = click.option(
+    "--server",
+    metavar="URL",
+    help="Ask the HTTP port of the running dispatcher instead of counting anew.",
+)
+
+
+def output_options(*forms: str) -> Option:
+    """-o with these forms besides the table, and --no-headers."""
+    return record(
+        "output",
+        Output,
+        click.option("-o", "--output", "form", type=click.Choice(forms), help="Another form."),
+        click.option("--no-headers", is_flag=True, help="No column titles."),
+    )

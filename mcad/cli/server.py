@@ -1,0 +1,84 @@
+"""The figures of the running dispatcher, asked for at its HTTP port."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import aiohttp
+
+from mcad.cli.errors import CliError, one_line
+
+Json = dict[str, Any]
+
+ANSWER_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One dispatcher's HTTP port; see ``mcad.cli.figures.Figures``."""
+
+    url: str
+
+    async def rows(self, *, waiting_only: bool) -> list[Json]:
+        """One row per AppWrapper, those in line first and in order."""
+        answer = await self._get("queue" if waiting_only else "appwrappers")
+        rows = answer.get("items") if answer is not None else None
+        if not isinstance(rows, list):
+            raise self._strange("no list of AppWrappers")
+        return rows
+
+    async def capacity(self) -> Json:
+        """Per node and in total."""
+        answer = await self._get("capacity")
+        if answer is None or not {"nodes", "total", "adrift"} <= answer.keys():
+            raise self._strange("no figures of nodes")
+        return answer
+
+    async def detail(self, namespace: str, name: str) -> Json | None:
+        """One AppWrapper in full, None if the dispatcher does not know it."""
+        return await self._get(f"appwrappers/{quote(namespace, '')}/{quote(name, '')}")
+
+    async def _get(self, path: str) -> Json | None:
+        """The JSON object at a path, None if there is none."""
+        timeout = aiohttp.ClientTimeout(total=ANSWER_S)
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=timeout, trust_env=False) as session,
+                session.get(f"{self.url}/api/v1/{path}", allow_redirects=False) as answer,
+            ):
+                body = await answer.read()
+        except (aiohttp.ClientError, OSError) as error:
+            what = one_line(str(error)) or type(error).__name__
+            raise CliError(
+                f"the dispatcher at {self.url} cannot be reached: {what}; --server is the address "
+                "of its HTTP port, for example http://127.0.0.1:8080"
+            ) from error
+        if answer.status == 404 and path.count("/"):
+            return None
+        if answer.status != 200:
+            raise self._strange(f"{answer.status} {answer.reason or ''}".strip())
+        return self._decode(body)
+
+    def _decode(self, body: bytes) -> Json:
+        try:
+            decoded = json.loads(body)
+        except ValueError:
+            decoded = None
+        if not isinstance(decoded, dict):
+            raise self._strange("no JSON object")
+        return decoded
+
+    def _strange(self, what: str) -> CliError:
+        return CliError(f"{self.url} answers as no dispatcher does ({what}); is it the right port?")
+
+
+def server_at(address: str) -> Server:
+    """The server at a URL; ``host:port`` is enough."""
+    url = address if "://" in address else f"http://{address}"
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise CliError(f"--server {address}: give a URL such as http://127.0.0.1:8080")
+    return Server(url.rstrip("/"))

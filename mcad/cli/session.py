@@ -1,0 +1,75 @@
+"""Where commands meet the world outside: the connection and the clock.
+
+Tests pass another ``Environment`` as click's ``obj``. This module brings the client library with
+it, which costs a quarter of a second: import it in commands, never in main.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from random import SystemRandom
+
+import click
+
+from mcad.cli.errors import explain
+from mcad.cli.options import Target
+from mcad.kube.client import Client
+from mcad.kube.clock import Clock, RealClock
+from mcad.kube.connection import load
+from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.port import Api, Request
+from mcad.kube.rest import RestApi
+
+CALL_S = 15.0  # of one call, retries included: a person waits for it
+KNOCK_S = 10.0  # until the first answer
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A connection that has answered once. ``namespace`` is the one of the context."""
+
+    client: Client
+    namespace: str
+
+
+class Environment:
+    """What commands need of the world outside."""
+
+    def __init__(self) -> None:
+        self.clock: Clock = RealClock()
+
+    @asynccontextmanager
+    async def connect(self, target: Target) -> AsyncIterator[Session]:
+        """A session; failures of the transport inside of it become ``CliError``."""
+        server = ""
+        try:
+            connection = await load(self.clock, target.kubeconfig, target.context)
+            server = connection.base_url
+            async with RestApi(connection, self.clock) as api:
+                await knock(api)
+                client = Client(api, self.clock, SystemRandom(), timeout_s=CALL_S)
+                yield Session(client, connection.namespace)
+        except KubeError as error:
+            raise explain(error, server) from error
+
+    async def namespace(self, target: Target) -> str:
+        """The namespace of the context, ``default`` where there is no context."""
+        try:
+            return (await load(self.clock, target.kubeconfig, target.context)).namespace
+        except KubeError:
+            return "default"
+
+
+async def knock(api: Api) -> None:
+    """Ask once, without retries: a wrong address should be told at once."""
+    answer = await api.request(Request("GET", "/version"), KNOCK_S)
+    if answer.status == 401:
+        raise ApiError(401, "Unauthorized", "401 Unauthorized")
+
+
+def environment() -> Environment:
+    """The environment of the command that is running."""
+    found = click.get_current_context().find_object(Environment)
+    return found if found is not None else Environment()

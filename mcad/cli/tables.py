@@ -1,0 +1,78 @@
+"""Plain text for people: aligned columns, ages, amounts. The figures come from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+import click
+
+NONE = "<none>"
+GAP = "   "
+
+MINUTE, HOUR, DAY, YEAR = 60, 3600, 86_400, 365 * 86_400
+
+Row = Sequence[str]
+
+
+def table(titles: Row, rows: Iterable[Row], *, headers: bool = True) -> list[str]:
+    """Lines with aligned columns; nothing is cut, and no line ends in blanks."""
+    lines = [titles, *rows] if headers else list(rows)
+    if not lines:
+        return []
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [_line(line, widths) for line in lines]
+
+
+def _line(cells: Row, widths: Sequence[int]) -> str:
+    padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+    return GAP.join(padded).rstrip()
+
+
+def echo(lines: Iterable[str]) -> None:
+    """Print lines on stdout."""
+    text = "\n".join(lines)
+    if text:
+        click.echo(text)
+
+
+def amounts(quantities: Mapping[str, str]) -> str:
+    """``cpu=200m,memory=512Mi``: one word, in the order of the names."""
+    return ",".join(f"{name}={value}" for name, value in quantities.items()) or NONE
+
+
+def age(since: str | None, now_us: int) -> str:
+    """The time since an RFC 3339 instant, as kubectl writes it; never negative."""
+    if not since:
+        return "<unknown>"
+    try:
+        began = datetime.fromisoformat(since).timestamp()
+    except ValueError:
+        return "<unknown>"
+    return duration(max(0, int(now_us / 1e6 - began)))
+
+
+def duration(seconds: int) -> str:
+    """Two units at most, fewer as it gets longer: kubectl's HumanDuration."""
+    if seconds < 2 * MINUTE:
+        return f"{seconds}s"
+    if seconds < 10 * MINUTE:
+        return _two(seconds, MINUTE, "m", 1, "s")
+    if seconds < 3 * HOUR:
+        return f"{seconds // MINUTE}m"
+    if seconds < 8 * HOUR:
+        return _two(seconds, HOUR, "h", MINUTE, "m")
+    if seconds < 2 * DAY:
+        return f"{seconds // HOUR}h"
+    if seconds < 8 * DAY:
+        return _two(seconds, DAY, "d", HOUR, "h")
+    if seconds < 2 * YEAR:
+        return f"{seconds // DAY}d"
+    if seconds < 8 * YEAR:
+        return _two(seconds, YEAR, "y", DAY, "d")
+    return f"{seconds // YEAR}y"
+
+
+def _two(seconds: int, large: int, name: str, small: int, small_name: str) -> str:
+    rest = seconds % large // small
+    return f"{seconds // large}{name}" + (f"{rest}{small_name}" if rest else "")

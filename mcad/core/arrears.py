@@ -1,0 +1,94 @@
+"""What is owed to reservations that have no node, and what the queue may not touch because of it.
+
+An adrift reservation stays subtracted from the sum of everybody who shares nodes with it, and the
+nodes nearest to having room for it are set aside for the pass (protocol C6): otherwise those behind
+would take every bit of room that comes up.
+"""
+
+from __future__ import annotations
+
+from heapq import nsmallest
+
+from mcad.core.ledger import Ledger
+from mcad.core.limits import EARMARKED_CLASSES_MAX
+from mcad.core.model import Resources
+from mcad.core.podclass import PodClass
+from mcad.core.pools import Pool, Row
+from mcad.core.resources import total
+
+_MILLION = 1_000_000
+
+
+class Arrears:
+    """Adrift pods by class, in the order in which classes went adrift, and the nodes set aside
+    for them by rank."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._earmarked_at = -1
+        self.adrift: dict[PodClass, int] = {}
+        self.barred: dict[int, Row] = {}
+
+    def owe(self, pods: PodClass, more: int) -> None:
+        """So many more pods (fewer, if negative) of the class have no node."""
+        left = self.adrift.get(pods, 0) + more
+        if left:
+            self.adrift[pods] = left
+        else:
+            del self.adrift[pods]
+        self._earmarked_at = -1
+        if more < 0:
+            self._ease(pods.pool)
+
+    def demand(self) -> Resources:
+        """All that is adrift."""
+        return total((pods.request, n) for pods, n in self.adrift.items())
+
+    def weighing_on(self, pools: tuple[Pool, ...] | None) -> list[tuple[Resources, int]]:
+        """(request, pods) of what is adrift and could go to one of these pools; None is all."""
+        return [
+            (pods.request, n)
+            for pods, n in self.adrift.items()
+            if pools is None or any(pods.pool.shared(pool) for pool in pools)
+        ]
+
+    def held_slots(self, pods: PodClass) -> int:
+        """Slots of the class on nodes that are set aside."""
+        rows = pods.pool.rows
+        return sum(pods.slots(row) for rank, row in self.barred.items() if rank in rows)
+
+    def earmark(self) -> None:
+        """Set aside, for each adrift pod, the node of its pool that is nearest to having room."""
+        if self._earmarked_at == self._ledger.log.now:
+            return
+        before, self.barred = self.barred, {}
+        for pods, n in list(self.adrift.items())[:EARMARKED_CLASSES_MAX]:
+            free = (
+                row
+                for row in pods.pool.rows.values()
+                if row.rank not in self.barred and pods.could_hold(row)
+            )
+            for row in nsmallest(n, free, key=lambda row: (_shortfall(row, pods), row.rank)):
+                self.barred[row.rank] = row
+        for rank, row in before.items():
+            if rank not in self.barred:
+                self._give_back(row)
+        self._earmarked_at = self._ledger.log.now
+
+    def _ease(self, pool: Pool) -> None:
+        """Everybody whose sum this weighed on may try again."""
+        change = self._ledger.log.tick()
+        for other in self._ledger.pools():
+            if other.shared(pool):
+                other.risen = change
+
+    def _give_back(self, row: Row) -> None:
+        change = self._ledger.log.tick()
+        for pool in row.pools:
+            pool.risen = change
+
+
+def _shortfall(row: Row, pods: PodClass) -> tuple[int, int]:
+    """What the node lacks for one pod, in millionths of the request: the worst, and the sum."""
+    lacking = [max(0, n - row.free.get(name, 0)) * _MILLION // n for name, n in pods.request]
+    return max(lacking), sum(lacking)

@@ -1,0 +1,126 @@
+"""The whole books recomputed from pods and claims: the invariants of the capacity half.
+
+For tests after every event, for ``mcad debug``, and never on the way to a decision: O(everything).
+"""
+
+from __future__ import annotations
+
+from mcad.core.arrears import Arrears
+from mcad.core.claims import Claim
+from mcad.core.invariants import check
+from mcad.core.ledger import Ledger
+from mcad.core.model import TERMINAL_PHASES
+from mcad.core.podclass import PodClass
+from mcad.core.pools import Pool, Row, joint_total
+from mcad.core.report import reserved_on, used_on
+from mcad.core.reservations import Reservations
+from mcad.core.resources import Books, book, resources, total
+from mcad.core.roster import Roster, Use
+from mcad.core.shapes import Shapes
+
+
+def audit(
+    ledger: Ledger, shapes: Shapes, roster: Roster, reservations: Reservations, arrears: Arrears
+) -> None:
+    """Raise ``InvariantViolated`` at the first entry that is not what it should be."""
+    for row in ledger.rows.values():
+        _check_row(row, ledger, roster, reservations)
+    for pool in ledger.pools():
+        _check_pool(pool, ledger)
+    for pods in shapes.classes():
+        _check_class(pods)
+    _check_claims(roster, reservations, ledger)
+    _check_arrears(reservations, arrears)
+
+
+def _check_row(row: Row, ledger: Ledger, roster: Roster, reservations: Reservations) -> None:
+    name = row.node.name
+    left: Books = dict(row.node.allocatable)
+    book(left, used_on(name, roster), -1)
+    book(left, reserved_on(name, reservations), -1)
+    check(
+        resources(left) == resources(row.free),
+        "free-is-what-is-left",
+        f"{name}: {resources(row.free)} booked, {resources(left)} computed",
+    )
+    idle: Books = dict(row.node.allocatable)
+    for use in roster.on_node.get(name, {}).values():
+        if not use.pod.workload and use.pod.phase not in TERMINAL_PHASES:
+            book(idle, use.request, -1)
+    check(
+        resources(idle) == resources(row.idle),
+        "idle-is-what-foreign-pods-leave",
+        f"{name}: {resources(row.idle)} booked, {resources(idle)} computed",
+    )
+    overdrawn = any(n < 0 for n in row.free.values())
+    check(overdrawn == (name in ledger.overdrawn), "overdrawn-is-known", f"{name}: {overdrawn}")
+
+
+def _check_pool(pool: Pool, ledger: Ledger) -> None:
+    admitted = {row.rank: row for row in ledger.rows.values() if pool.admits(row.node)}
+    check(admitted == pool.rows, "pool-holds-whom-it-admits", f"{sorted(pool.rows)}")
+    computed = resources(joint_total([pool]))
+    check(
+        computed == resources(pool.total),
+        "pool-total-is-clamped-sum",
+        f"{resources(pool.total)} booked, {computed} computed",
+    )
+    for other, known in pool.neighbours().items():
+        both = len(pool.rows.keys() & other.rows.keys())
+        check(known == both, "shared-nodes-are-counted", f"{known} known, {both} computed")
+
+
+def _check_class(pods: PodClass) -> None:
+    """The verdict by its memory, at the edge and beyond, against a look at every node."""
+    exact = sum(pods.slots(row) for row in pods.pool.rows.values())
+    check(
+        not pods.missing(exact) and pods.missing(exact + 1) > 0,
+        "class-room-is-exact",
+        f"{pods.request}: {exact} slots",
+    )
+
+
+def _check_claims(roster: Roster, reservations: Reservations, ledger: Ledger) -> None:
+    held: dict[str, dict[Claim, None]] = {}
+    for reservation in reservations.by_uid.values():
+        for claim in reservation.claims:
+            _check_claim(claim, ledger)
+            for name in claim.at:
+                held.setdefault(name, {})[claim] = None
+    check(held == reservations.slots_on, "slots-are-known-by-node", f"{sorted(held)}")
+    counted: dict[Claim, list[Use]] = {}
+    for use in roster.uses.values():
+        if use.claim is not None:
+            counted.setdefault(use.claim, []).append(use)
+    for reservation in reservations.by_uid.values():
+        for claim in reservation.claims:
+            _check_counts(claim, counted.pop(claim, []))
+    check(not counted, "claims-of-the-living", "pods are attributed to an ended reservation")
+
+
+def _check_claim(claim: Claim, ledger: Ledger) -> None:
+    story = f"{claim.reservation.uid} set {claim.position}: {claim.at}, {claim.adrift} adrift"
+    check(claim.assumed == sum(claim.at.values()), "assumed-is-the-sum-of-slots", story)
+    check(claim.adrift >= 0 and all(n > 0 for n in claim.at.values()), "slots-are-positive", story)
+    check(claim.size == claim.target, "assumed-and-adrift-is-the-reservation", story)
+    for name in claim.at:
+        row = ledger.rows.get(name)
+        admitted = row is not None and row.rank in claim.pods.pool.rows
+        check(admitted, "slots-are-where-pods-may-go", story)
+
+
+def _check_counts(claim: Claim, uses: list[Use]) -> None:
+    covering = [use for use in uses if use.covers]
+    bound: Books = {}
+    for use in covering:
+        book(bound, [(use.pod.node, 1)])
+    story = f"{claim.reservation.uid} set {claim.position}: {claim.have} of {claim.live}"
+    check(claim.have == len(covering), "have-is-counted", story)
+    check(claim.live == sum(use.live for use in uses), "live-is-counted", story)
+    check(claim.bound == bound, "bound-is-counted-by-node", story)
+
+
+def _check_arrears(reservations: Reservations, arrears: Arrears) -> None:
+    claims = [c for r in reservations.by_uid.values() for c in r.claims if c.adrift]
+    computed = total((claim.pods.request, claim.adrift) for claim in claims)
+    check(arrears.demand() == computed, "arrears-are-what-is-adrift", f"{computed} computed")

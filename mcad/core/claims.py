@@ -1,0 +1,117 @@
+"""What one attempt of an AppWrapper is promised: a claim per pod set (protocol C2, C4).
+
+A claim says how many slots it should hold; where they are is the business of the reservations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mcad.core.model import Pod, PodSet
+from mcad.core.podclass import PodClass
+from mcad.core.resources import with_pod_slot
+
+
+@dataclass(slots=True, eq=False)
+class Claim:
+    """The reservation of one pod set: ``assumed`` slots on nodes (``at``) and ``adrift`` ones.
+
+    ``declared`` shrinks by what ``expire`` gives up. ``want`` is the live child's figure, None if
+    it does not tell. ``have`` counts the own pods that cover the claim, ``bound`` says on which
+    nodes, ``live`` counts those that may come to cover it too, and ``finished`` holds the uids of
+    succeeded pods, gone ones included, for sets whose want is known in no other way.
+    """
+
+    reservation: Reservation
+    position: int
+    pod_set: PodSet
+    pods: PodClass
+    declared: int
+    want: int | None = None
+    have: int = 0
+    live: int = 0
+    bound: dict[str, int] = field(default_factory=dict)
+    finished: set[str] = field(default_factory=set)
+    at: dict[str, int] = field(default_factory=dict)
+    assumed: int = 0
+    adrift: int = 0
+
+    @property
+    def size(self) -> int:
+        """The slots it holds now, with or without a node."""
+        return self.assumed + self.adrift
+
+    @property
+    def goal(self) -> int:
+        """How many pods it has to cover, bound ones included."""
+        left = self.declared - len(self.finished)
+        return max(0, left if self.want is None else min(left, self.want))
+
+    @property
+    def uncovered(self) -> int:
+        """Pods that are neither bound nor done: what C2 reserves."""
+        return max(0, self.goal - self.have)
+
+    @property
+    def target(self) -> int:
+        """The slots it should hold: what is uncovered, unless it is frozen."""
+        return self.size if self.reservation.frozen else self.uncovered
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Older dispatches first."""
+        return (self.reservation.order, self.position)
+
+    def crowd(self, node: str) -> int:
+        """Own pods of the class, bound or assumed, on the node: a cap per node counts them."""
+        return sum(
+            claim.at.get(node, 0) + claim.bound.get(node, 0)
+            for claim in self.reservation.claims
+            if claim.pods is self.pods
+        )
+
+    def give_up_unseen(self) -> int:
+        """End the claim to pods of which no live one exists; returns how many (C4)."""
+        unseen = max(0, self.uncovered - max(0, self.live - self.have))
+        if unseen:
+            self.declared = self.goal - unseen + len(self.finished)
+        return unseen
+
+
+@dataclass(slots=True, eq=False)
+class Reservation:
+    """The claims of one attempt. ``order`` numbers reservations as they were made.
+
+    ``frozen`` claims keep their size whatever happens: while the reservation is being made, and
+    again during teardown until nothing is left (protocol C2, P4 c).
+    """
+
+    uid: str
+    attempt: int
+    order: int
+    claims: tuple[Claim, ...] = ()
+    frozen: bool = True
+
+    def claim_for(self, pod: Pod) -> Claim | None:
+        """Whose pod this is (C3): by its label; the only set of its item; an equal request.
+
+        Pods of another attempt never cover this one.
+        """
+        if pod.attempt not in (0, self.attempt):
+            return None
+        of_item = [claim for claim in self.claims if claim.pod_set.item == pod.item]
+        for claim in of_item:
+            if claim.pod_set.index == pod.index:
+                return claim
+        if len(of_item) == 1:
+            return of_item[0]
+        return _equal_request(of_item or list(self.claims), pod)
+
+
+def _equal_request(claims: list[Claim], pod: Pod) -> Claim | None:
+    """Among the sets with this request the first that still misses a pod, by item and index."""
+    request = with_pod_slot(pod.request)
+    equal = [claim for claim in claims if with_pod_slot(claim.pod_set.request) == request]
+    equal.sort(key=lambda claim: (claim.pod_set.item, claim.pod_set.index))
+    missing = [claim for claim in equal if claim.live < claim.goal]
+    return next(iter(missing or equal), None)

@@ -1,0 +1,238 @@
+"""Verdicts: whether a gang fits now, and if not, why, with figures (core rules R1, R4).
+
+In this order, cheapest first: is there a node at all; does the sum suffice; does each set fit
+alone, the one that refused last asked first; do the sets fit together. With ``fit: aggregate`` only
+the sum counts, as in MCAD.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from mcad.core.arrears import Arrears
+from mcad.core.ledger import Ledger
+from mcad.core.limits import EXACT_WORK_MAX, EXACT_WORK_PER_PASS_MAX
+from mcad.core.mixed import Plan
+from mcad.core.model import Fit, Refusal, RefusalKind, Settings, Shortage
+from mcad.core.packing import Nodes, Outcome, as_many_as_fit, pack
+from mcad.core.podclass import slots
+from mcad.core.pools import joint_total, rough_total, sum_of_pools
+from mcad.core.resources import book
+from mcad.core.shapes import Part, Shape
+
+_MILLION = 1_000_000
+
+Sums = Mapping[str, int]
+
+
+class Judge:
+    """Answers whether shapes fit. An answer changes nothing but the memory of who gave it."""
+
+    def __init__(self, settings: Settings, ledger: Ledger, arrears: Arrears) -> None:
+        self._ledger = ledger
+        self._arrears = arrears
+        self._on_nodes = settings.fit is Fit.NODES
+        self._potential = settings.potential_capacity
+        self._budget = EXACT_WORK_PER_PASS_MAX
+        self._put_off: list[Shape] = []
+        self._planned: tuple[Shape, int, Plan] | None = None
+
+    def new_pass(self) -> None:
+        """A fresh budget; what the last one did not suffice for may be asked again."""
+        self._budget = EXACT_WORK_PER_PASS_MAX
+        for shape in self._put_off:
+            shape.again = self._ledger.log.tick()
+        self._put_off.clear()
+
+    # -- now -----------------------------------------------------------------------------------
+
+    def refusal(self, shape: Shape) -> Refusal | None:
+        """Why the gang does not fit now; None if it does."""
+        if not shape.parts:
+            return None
+        sums = sum_of_pools(shape.pools)
+        if not self._on_nodes:
+            return self._sum_refuses(shape, sums or {})
+        for part in shape.parts:
+            if not part.pods.pool.rows and not part.per_node:
+                return _named(RefusalKind.NO_NODE, shape, part, (), part.replicas)
+        refused = self._sum_refuses(shape, sums) if sums is not None else None
+        refused = refused or self._some_part_refuses(shape) or self._refused_together(shape)
+        return None if refused is None else _too_large(shape) or refused
+
+    def plan(self, shape: Shape) -> Plan:
+        """Where the gang would go; it must not be refused. With ``fit: aggregate`` the plan may
+        hold fewer pods than the gang has."""
+        if not self._on_nodes:
+            return as_many_as_fit(shape, self._nodes())
+        if self._planned is not None:
+            planned, at, plan = self._planned
+            if planned is shape and at == self._ledger.log.now:
+                return plan
+        return pack(shape, self._nodes(), 0, self._ledger.allocatable).plan or []
+
+    def _nodes(self) -> Nodes:
+        return Nodes(self._arrears.barred)
+
+    # -- sums ----------------------------------------------------------------------------------
+
+    def _sum_refuses(self, shape: Shape, sums: Sums) -> Refusal | None:
+        demand, available = shape.demand, self._less_arrears(shape, sums)
+        if all(available.get(name, 0) >= n for name, n in demand):
+            return None
+        shortages = _shortages(demand, available)
+        return Refusal(RefusalKind.INSUFFICIENT, shortages, unmodelled=shape.unmodelled)
+
+    def _less_arrears(self, shape: Shape, sums: Sums) -> Sums:
+        """What is left of the sums after those whose reservations have no node (C6)."""
+        owed = self._arrears.weighing_on(shape.pools if self._on_nodes else None)
+        if self._on_nodes and not owed:
+            return sums
+        left = dict(sums)
+        if not self._on_nodes:
+            book(left, self._potential)
+        for request, n in owed:
+            book(left, request, -n)
+        return left
+
+    # -- each part alone -----------------------------------------------------------------------
+
+    def _some_part_refuses(self, shape: Shape) -> Refusal | None:
+        if shape.watched:
+            refused = self._part_refuses(shape, shape.watched)
+            if refused is not None:
+                return refused
+        for number in range(len(shape.parts)):
+            refused = self._part_refuses(shape, number)
+            if refused is not None:
+                shape.watched = number
+                return refused
+        return None
+
+    def _part_refuses(self, shape: Shape, number: int) -> Refusal | None:
+        part = shape.parts[number]
+        pods, replicas = part.pods, part.replicas
+        if part.per_node:
+            return None  # no count of slots decides it; it is placed first when sets are combined
+        held = self._arrears.held_slots(pods) if self._arrears.barred else 0
+        missing = pods.missing(replicas + held)
+        if not missing:
+            return None
+        shortages = _shortages([(r, n * replicas) for r, n in pods.request], pods.pool.total)
+        short = any(shortage.missing for shortage in shortages)
+        kind = RefusalKind.INSUFFICIENT if short else RefusalKind.FRAGMENTED
+        return _named(kind, shape, part, shortages, min(missing, replicas))
+
+    # -- all parts together --------------------------------------------------------------------
+
+    def _refused_together(self, shape: Shape) -> Refusal | None:
+        if len(shape.parts) == 1 and not shape.per_node:
+            return None  # alone is all there is
+        if shape.searched == shape.rises():
+            return shape.found  # only falls since the search failed
+        refused = self._search(shape)
+        if refused is not None:
+            shape.searched, shape.found = shape.rises(), refused
+        return refused
+
+    def _search(self, shape: Shape) -> Refusal | None:
+        sums = sum_of_pools(shape.pools)
+        if sums is None and not self._plainly_suffices(shape):
+            sums = joint_total(shape.pools)
+            refused = self._sum_refuses(shape, sums)
+            if refused is not None:
+                return refused
+        budget = min(self._budget, EXACT_WORK_MAX)
+        outcome = pack(shape, self._nodes(), budget, self._ledger.allocatable)
+        self._budget -= outcome.work
+        if outcome.plan is not None:
+            self._planned = (shape, self._ledger.log.now, outcome.plan)
+            return None
+        if not outcome.decided and budget < EXACT_WORK_MAX:
+            self._put_off.append(shape)
+        return self._no_plan(shape, outcome, joint_total(shape.pools) if sums is None else sums)
+
+    def _plainly_suffices(self, shape: Shape) -> bool:
+        """A lower bound of the sum, so that nodes need not be added up at every dispatch."""
+        available = self._less_arrears(shape, rough_total(shape.pools))
+        return all(available.get(name, 0) >= n for name, n in shape.demand)
+
+    def _no_plan(self, shape: Shape, outcome: Outcome, sums: Sums) -> Refusal:
+        kind = RefusalKind.FRAGMENTED if outcome.decided else RefusalKind.UNDECIDED
+        shortages = _shortages(shape.demand, self._less_arrears(shape, sums))
+        if outcome.part >= 0:
+            return _named(kind, shape, shape.parts[outcome.part], shortages, outcome.missing)
+        return Refusal(kind, shortages, missing=outcome.missing, unmodelled=shape.unmodelled)
+
+    # -- emptied -------------------------------------------------------------------------------
+
+    def would_fit_emptied(self, shape: Shape) -> bool:
+        """Whether the gang would fit if every AppWrapper's pods and reservations left (R6).
+
+        Undecided counts as no: who cannot be shown to fit must not hold up the others.
+        """
+        at, fitted = shape.emptied
+        ledger = self._ledger
+        if at >= (ledger.idle_falls if fitted else ledger.idle_rises):
+            return fitted
+        ample = self._budget >= EXACT_WORK_MAX
+        fits = self._fits_emptied(shape)
+        if fits or ample:
+            shape.emptied = (ledger.log.now, fits)
+        return fits
+
+    def _fits_emptied(self, shape: Shape) -> bool:
+        if not self._on_nodes:
+            return self._sum_fits_emptied(shape)
+        for part in shape.parts:
+            pods = part.pods
+            if not part.per_node and part.replicas > sum(
+                slots(row.idle, pods.request, pods.cap) for row in pods.pool.rows.values()
+            ):
+                return False
+        if len(shape.parts) == 1 and not shape.per_node:
+            return True
+        budget = min(self._budget, EXACT_WORK_MAX)
+        outcome = pack(shape, Nodes(emptied=True), budget, self._ledger.allocatable)
+        self._budget -= outcome.work
+        return outcome.plan is not None
+
+    def _sum_fits_emptied(self, shape: Shape) -> bool:
+        left = dict(self._potential)
+        for pool in shape.pools:
+            for row in pool.rows.values():
+                book(left, ((name, max(0, n)) for name, n in row.idle.items()))
+        return all(left.get(name, 0) >= n for name, n in shape.demand)
+
+
+# -- figures -------------------------------------------------------------------------------------
+
+
+def _too_large(shape: Shape) -> Refusal | None:
+    """A pod larger than every node that admits it makes all other figures beside the point."""
+    for part in shape.parts:
+        pods = part.pods
+        if pods.pool.rows and pods.too_large():
+            shortages = _shortages(pods.request, pods.pool.largest())
+            return _named(RefusalKind.TOO_LARGE, shape, part, shortages, part.replicas)
+    return None
+
+
+def _named(
+    kind: RefusalKind, shape: Shape, part: Part, shortages: tuple[Shortage, ...], missing: int
+) -> Refusal:
+    """A refusal by one part; it is named after the first of its sets."""
+    pod_set = shape.sets[part.positions[0]]
+    return Refusal(kind, shortages, pod_set.item, pod_set.index, missing, shape.unmodelled)
+
+
+def _shortages(demand: Iterable[tuple[str, int]], available: Sums) -> tuple[Shortage, ...]:
+    """Every resource of the demand, the binding one first: what misses most of what it asks for."""
+    found = [Shortage(name, n, max(0, available.get(name, 0))) for name, n in demand if n]
+    return tuple(sorted(found, key=_bindingness))
+
+
+def _bindingness(shortage: Shortage) -> tuple[int, int, str]:
+    missing = shortage.missing * _MILLION // shortage.requested
+    share = shortage.requested * _MILLION // max(1, shortage.available)
+    return (-missing, -share, shortage.resource)

@@ -1,0 +1,187 @@
+"""The exact search for mixed gangs: dynamic programming over the counts of all sets but one.
+
+The most numerous set is left out of the state. What decides is how many of *its* slots the others
+cost: a state is how many pods of each other set are placed on the nodes looked at so far, its value
+the fewest slots lost. Only losses that the most numerous set can bear are kept, so the gang fits as
+soon as the goal is reached at all, and does not fit if it never is. Work is counted, never timed,
+so that a replay reaches the same verdict (core rule R1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import NamedTuple
+
+from mcad.core.limits import EXACT_STATES_MAX
+from mcad.core.podclass import PodClass, slots
+from mcad.core.pools import Row
+from mcad.core.resources import Books
+
+Plan = list[tuple[int, Row, int]]
+"""(part, node, pods): where the pods of each part of a gang go."""
+
+FreeOf = Callable[[Row], Books]
+
+
+class Need(NamedTuple):
+    """Pods of one part that have to be placed; ``part`` is its index in the shape."""
+
+    part: int
+    pods: PodClass
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the search found: a plan, or none (``decided``), or that its budget ran out."""
+
+    plan: Plan | None
+    decided: bool
+    work: int
+
+
+class _Step(NamedTuple):
+    """One node's share of a way to reach a state, and the steps before it."""
+
+    before: _Step | None
+    row: Row
+    counts: tuple[int, ...]
+
+
+class _Choice(NamedTuple):
+    """Pods of the others that one node could take, and the slots of the main set they cost."""
+
+    counts: tuple[int, ...]
+    loss: int
+
+
+_States = dict[tuple[int, ...], tuple[int, _Step | None]]
+
+
+def exact(needs: Sequence[Need], rows: Sequence[Row], free_of: FreeOf, budget: int) -> Verdict:
+    """Whether all needs can be placed on the rows together, within ``budget`` steps."""
+    main = max(needs, key=lambda need: need.replicas)
+    others = [need for need in needs if need is not main]
+    if prod(need.replicas + 1 for need in others) > EXACT_STATES_MAX:
+        return Verdict(None, decided=False, work=0)
+    return _Search(main, others, free_of, budget).run(rows)
+
+
+class _Search:
+    def __init__(self, main: Need, others: list[Need], free_of: FreeOf, budget: int) -> None:
+        self._main = main
+        self._others = others
+        self._free_of = free_of
+        self._budget = budget
+        self._work = 0
+        self._goal = tuple(need.replicas for need in others)
+
+    def run(self, rows: Sequence[Row]) -> Verdict:
+        bearable = sum(self._main_slots(row, self._free_of(row)) for row in rows)
+        bearable -= self._main.replicas
+        self._work += len(rows)
+        if bearable < 0:
+            return Verdict(None, decided=True, work=self._work)
+        states: _States = {(0,) * len(self._others): (0, None)}
+        for row in rows:
+            caps = self._caps(row)
+            self._work += prod(cap + 1 for cap in caps)
+            if self._work > self._budget:
+                return Verdict(None, decided=False, work=self._work)
+            choices = self._choices(row, caps, bearable)
+            self._work += len(choices) * len(states)
+            if self._work > self._budget:
+                return Verdict(None, decided=False, work=self._work)
+            states = self._advance(states, row, choices, bearable)
+            if self._goal in states:
+                plan = self._plan(states[self._goal][1], rows)
+                return Verdict(plan, decided=True, work=self._work)
+        return Verdict(None, decided=True, work=self._work)
+
+    def _main_slots(self, row: Row, free: Books) -> int:
+        pods = self._main.pods
+        return slots(free, pods.request, pods.cap) if row.rank in pods.pool.rows else 0
+
+    def _caps(self, row: Row) -> list[int]:
+        free = self._free_of(row)
+        return [
+            min(need.replicas, slots(free, need.pods.request, need.pods.cap))
+            if row.rank in need.pods.pool.rows
+            else 0
+            for need in self._others
+        ]
+
+    def _choices(self, row: Row, caps: list[int], bearable: int) -> list[_Choice]:
+        """What the node could take of the others, without what takes less for the same loss."""
+        if not any(caps):
+            return []
+        free = self._free_of(row)
+        before = self._main_slots(row, free)
+        found: list[_Choice] = []
+        for counts in product(*(range(cap, -1, -1) for cap in caps)):
+            if not any(counts):
+                continue
+            left = self._less(free, counts)
+            if left is None:
+                continue
+            loss = before - self._main_slots(row, left)
+            self._work += len(found)
+            if loss <= bearable and not any(_covers(known, counts, loss) for known in found):
+                found.append(_Choice(counts, loss))
+        return found
+
+    def _less(self, free: Books, counts: tuple[int, ...]) -> Books | None:
+        left = dict(free)
+        for count, need in zip(counts, self._others, strict=True):
+            if count:
+                for name, n in need.pods.request:
+                    left[name] = left.get(name, 0) - n * count
+                    if left[name] < 0:
+                        return None
+        return left
+
+    def _advance(self, states: _States, row: Row, choices: list[_Choice], bearable: int) -> _States:
+        if not choices:
+            return states
+        after = dict(states)
+        for state, (loss, step) in states.items():
+            for counts, more in choices:
+                if loss + more > bearable:
+                    continue
+                reached = tuple(
+                    min(a + b, c) for a, b, c in zip(state, counts, self._goal, strict=True)
+                )
+                known = after.get(reached)
+                if known is None or loss + more < known[0]:
+                    after[reached] = (loss + more, _Step(step, row, counts))
+        return after
+
+    def _plan(self, last: _Step | None, rows: Sequence[Row]) -> Plan:
+        """Read the steps backwards; then the main set takes what they left."""
+        plan: Plan = []
+        taken: dict[int, tuple[int, ...]] = {}
+        open_counts = list(self._goal)
+        step = last
+        while step is not None:
+            counts = tuple(map(min, step.counts, open_counts))
+            for i, count in enumerate(counts):
+                open_counts[i] -= count
+                if count:
+                    plan.append((self._others[i].part, step.row, count))
+            taken[step.row.rank] = counts
+            step = step.before
+        left = self._main.replicas
+        for row in rows:
+            free = self._less(self._free_of(row), taken.get(row.rank, (0,) * len(self._others)))
+            room = min(left, self._main_slots(row, free)) if free is not None else 0
+            if room:
+                plan.append((self._main.part, row, room))
+                left -= room
+        return plan
+
+
+def _covers(known: _Choice, counts: tuple[int, ...], loss: int) -> bool:
+    return known.loss <= loss and all(a >= b for a, b in zip(known.counts, counts, strict=True))

@@ -1,0 +1,208 @@
+"""Placing a whole gang on nodes, first greedily, then exactly, without touching the books.
+
+Each set alone being able to fit is necessary, and for one set sufficient. Sets that share nodes
+have to be placed together; sets whose pools share no node are placed independently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mcad.core.limits import EXACT_WORK_MAX
+from mcad.core.mixed import FreeOf, Need, Plan, exact
+from mcad.core.model import Resources
+from mcad.core.podclass import PodClass, slots
+from mcad.core.pools import Row
+from mcad.core.resources import Books
+from mcad.core.shapes import Shape
+
+
+class Nodes:
+    """The nodes that a gang may be placed on: all but the ``barred``, as they are now, or
+    (``emptied``) as they would be if every AppWrapper left."""
+
+    def __init__(self, barred: Container[int] = (), *, emptied: bool = False) -> None:
+        self._barred = barred
+        self._emptied = emptied
+
+    def free(self, row: Row) -> Books:
+        """What is free on the node before anything is placed."""
+        return row.idle if self._emptied else row.free
+
+    def barred(self, row: Row) -> bool:
+        """Whether the node is set aside for somebody else."""
+        return row.rank in self._barred
+
+    def candidates(self, pods: PodClass) -> list[Row]:
+        """Every node that may have room for the class, once, those with the least room first."""
+        rows: Iterable[Row]
+        rows = pods.pool.rows.values() if self._emptied else pods.candidates()
+        found = {row.rank: row for row in rows if row.rank not in self._barred}
+        return list(found.values())
+
+
+class Overlay:
+    """The books of the nodes as they would be after what was placed so far."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self._changed: dict[int, Books] = {}
+
+    def fork(self) -> Overlay:
+        """A copy to try something on."""
+        twin = Overlay(self._nodes)
+        twin._changed = dict(self._changed)
+        return twin
+
+    def free(self, row: Row) -> Books:
+        """What is left on the node."""
+        changed = self._changed.get(row.rank)
+        return self._nodes.free(row) if changed is None else changed
+
+    def take(self, row: Row, request: Resources, times: int) -> None:
+        """Place so many pods on the node."""
+        left = dict(self.free(row))
+        for name, n in request:
+            left[name] = left.get(name, 0) - n * times
+        self._changed[row.rank] = left  # never changed in place: forks share it
+
+    def apply(self, plan: Plan, needs: Sequence[Need]) -> None:
+        """Place everything that the plan says."""
+        pods = {need.part: need.pods for need in needs}
+        for part, row, times in plan:
+            self.take(row, pods[part].request, times)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A plan; or none, with the part that had no place (-1: the sets together) and how many of its
+    pods at least; or undecided. ``work`` is what the exact searches cost."""
+
+    plan: Plan | None = None
+    part: int = -1
+    missing: int = 0
+    decided: bool = True
+    work: int = 0
+
+
+def pack(shape: Shape, nodes: Nodes, budget: int, weights: Mapping[str, int]) -> Outcome:
+    """Place all pods of the shape, or say why not. ``weights`` are the cluster's totals: they tell
+    which pods are large. ``budget`` bounds the exact searches; 0 leaves greed alone."""
+    overlay = Overlay(nodes)
+    plan: Plan = []
+    needs: list[Need] = []
+    for part, demand in enumerate(shape.parts):
+        if not demand.per_node:
+            needs.append(Need(part, demand.pods, demand.replicas))
+            continue
+        everywhere = _one_per_node(part, demand.pods, nodes, overlay)
+        if everywhere.plan is None:
+            return everywhere
+        plan += everywhere.plan
+    needs.sort(key=lambda need: -_size(need.pods.request, weights))
+    work = 0
+    for group in _sharing_nodes(needs):
+        outcome = _together(group, nodes, overlay, budget - work)
+        work += outcome.work
+        if outcome.plan is None:
+            return Outcome(None, outcome.part, outcome.missing, outcome.decided, work)
+        plan += outcome.plan
+        overlay.apply(outcome.plan, group)
+    return Outcome(plan, work=work)
+
+
+def as_many_as_fit(shape: Shape, nodes: Nodes) -> Plan:
+    """Where pods of the shape go, part after part, if not all have to have a place."""
+    overlay = Overlay(nodes)
+    plan: Plan = []
+    for number, part in enumerate(shape.parts):
+        left = part.replicas
+        for row in nodes.candidates(part.pods):
+            fit = min(left, slots(overlay.free(row), part.pods.request, part.pods.cap))
+            if fit:
+                overlay.take(row, part.pods.request, fit)
+                plan.append((number, row, fit))
+                left -= fit
+    return plan
+
+
+def _one_per_node(part: int, pods: PodClass, nodes: Nodes, overlay: Overlay) -> Outcome:
+    """A DaemonSet's pods have no choice: one on every admitted node."""
+    plan: Plan = []
+    missing = 0
+    for row in pods.pool.rows.values():
+        if nodes.barred(row) or not slots(overlay.free(row), pods.request, pods.cap):
+            missing += 1
+        else:
+            plan.append((part, row, 1))
+    if missing:
+        return Outcome(None, part, missing)
+    for _, row, times in plan:
+        overlay.take(row, pods.request, times)
+    return Outcome(plan)
+
+
+def _size(request: Resources, weights: Mapping[str, int]) -> int:
+    """The largest share that one pod takes of any resource of the cluster, in millionths."""
+    return max(n * 1_000_000 // max(1, weights.get(name, 0)) for name, n in request)
+
+
+def _sharing_nodes(needs: Sequence[Need]) -> list[list[Need]]:
+    """Groups whose pools, directly or through others of the group, share nodes."""
+    groups: list[list[Need]] = []
+    for need in needs:
+        pool = need.pods.pool
+        near = [g for g in groups if any(pool.shared(other.pods.pool) for other in g)]
+        groups = [g for g in groups if g not in near]
+        groups.append([*(other for g in near for other in g), need])
+    return [[need for need in needs if need in group] for group in groups]
+
+
+def _together(group: list[Need], nodes: Nodes, overlay: Overlay, budget: int) -> Outcome:
+    candidates = {need.part: nodes.candidates(need.pods) for need in group}
+    first = _greedy(group, candidates, overlay)
+    if first.plan is not None:
+        return first
+    if len(group) == 1:
+        return first  # for identical pods greed is exact
+    second = _greedy(group, _fewest_slots_first(group, candidates, overlay.free), overlay)
+    if second.plan is not None:
+        return second
+    if budget <= 0:
+        return Outcome(decided=False)
+    rows = {row.rank: row for need in group for row in candidates[need.part]}
+    verdict = exact(
+        group, [rows[rank] for rank in sorted(rows)], overlay.free, min(budget, EXACT_WORK_MAX)
+    )
+    return Outcome(verdict.plan, -1, 1, verdict.decided, verdict.work)
+
+
+def _greedy(group: list[Need], candidates: dict[int, list[Row]], overlay: Overlay) -> Outcome:
+    """Set after set, each on the nodes in their order, as many as fit."""
+    trial = overlay.fork()
+    plan: Plan = []
+    for part, pods, replicas in group:
+        left = replicas
+        for row in candidates[part]:
+            fit = min(left, slots(trial.free(row), pods.request, pods.cap))
+            if fit:
+                trial.take(row, pods.request, fit)
+                plan.append((part, row, fit))
+                left -= fit
+                if not left:
+                    break
+        if left:
+            return Outcome(None, part, left)
+    return Outcome(plan)
+
+
+def _fewest_slots_first(
+    group: list[Need], candidates: dict[int, list[Row]], free: FreeOf
+) -> dict[int, list[Row]]:
+    return {
+        part: sorted(
+            candidates[part], key=lambda row: (slots(free(row), pods.request, pods.cap), row.rank)
+        )
+        for part, pods, _ in group
+    }

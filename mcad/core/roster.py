@@ -1,0 +1,214 @@
+"""Live pods: what they use, whose they are, and which claims they cover (protocol C1-C3).
+
+Pods may precede their node, their AppWrapper's reservation, or both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcad.core.claims import Claim, Reservation
+from mcad.core.ledger import Ledger
+from mcad.core.model import TERMINAL_PHASES, Pod, PodCounts, PodPhase, Resources
+from mcad.core.reservations import Reservations
+from mcad.core.resources import with_pod_slot
+
+_Weight = tuple[str, Resources, bool] | None
+"""(node, request, whether it belongs to no AppWrapper) of what a pod takes; None is nothing."""
+
+
+@dataclass(slots=True, eq=False)
+class Use:
+    """One pod as the books know it.
+
+    ``claim`` is the claim it is attributed to. ``live`` tells whether it counts as a live pod of
+    that claim, ``covers`` whether it covers one unit of it.
+    """
+
+    pod: Pod
+    request: Resources
+    claim: Claim | None = None
+    live: bool = False
+    covers: bool = False
+
+
+class Roster:
+    """Every pod that exists, by uid, by node and by AppWrapper."""
+
+    def __init__(self, ledger: Ledger, reservations: Reservations) -> None:
+        self._ledger = ledger
+        self._reservations = reservations
+        self.uses: dict[str, Use] = {}
+        self.on_node: dict[str, dict[str, Use]] = {}
+        self._of: dict[str, dict[str, Use]] = {}
+        self._phases: dict[str, dict[tuple[int, PodPhase], int]] = {}
+
+    # -- pods ----------------------------------------------------------------------------------
+
+    def seen(self, pod: Pod) -> None:
+        """A pod appeared or changed."""
+        use = self.uses.get(pod.uid)
+        if use is None:
+            use = self.uses[pod.uid] = Use(pod, with_pod_slot(pod.request))
+            self._enter(use)
+            self._charge(self._weight(use), 1)
+        elif use.pod == pod:
+            return
+        else:
+            self._change(use, pod)
+        self._attribute(use)
+
+    def gone(self, uid: str) -> None:
+        """A pod no longer exists."""
+        use = self.uses.pop(uid, None)
+        if use is not None:
+            self._assign(use, None)
+            self._charge(self._weight(use), -1)
+            self._leave(use)
+
+    def counts(self, uid: str) -> PodCounts:
+        """The AppWrapper's pods by phase: of the current attempt, as long as there is one."""
+        reservation = self._reservations.by_uid.get(uid)
+        sums = dict.fromkeys(PodPhase, 0)
+        for (attempt, phase), n in self._phases.get(uid, {}).items():
+            if reservation is None or attempt in (0, reservation.attempt):
+                sums[phase] += n
+        return PodCounts(
+            pending=sums[PodPhase.PENDING],
+            running=sums[PodPhase.RUNNING],
+            succeeded=sums[PodPhase.SUCCEEDED],
+            failed=sums[PodPhase.FAILED],
+        )
+
+    def _change(self, use: Use, pod: Pod) -> None:
+        old = use.pod
+        if _owner(old) != _owner(pod):
+            self._assign(use, None)
+        elif old.node != pod.node:
+            _recount(use, live=use.live, covers=False)
+        before = self._weight(use)
+        self._leave(use)
+        use.pod, use.request = pod, with_pod_slot(pod.request)
+        self._enter(use)
+        after = self._weight(use)
+        if before != after:
+            self._charge(before, -1)
+            self._charge(after, 1)
+
+    def _enter(self, use: Use) -> None:
+        pod = use.pod
+        if pod.node:
+            self.on_node.setdefault(pod.node, {})[pod.uid] = use
+        if pod.workload:
+            self._of.setdefault(pod.workload, {})[pod.uid] = use
+            phases = self._phases.setdefault(pod.workload, {})
+            phases[pod.attempt, pod.phase] = phases.get((pod.attempt, pod.phase), 0) + 1
+
+    def _leave(self, use: Use) -> None:
+        pod = use.pod
+        if pod.node:
+            _drop(self.on_node, pod.node, pod.uid)
+        if pod.workload:
+            _drop(self._of, pod.workload, pod.uid)
+            self._phases[pod.workload][pod.attempt, pod.phase] -= 1
+            if pod.workload not in self._of:
+                del self._phases[pod.workload]
+
+    def _weight(self, use: Use) -> _Weight:
+        """C1: a pod weighs on its node until it is terminal or gone, terminating or not."""
+        pod = use.pod
+        if pod.phase in TERMINAL_PHASES or pod.node not in self._ledger.rows:
+            return None
+        return (pod.node, use.request, not pod.workload)
+
+    def _charge(self, weight: _Weight, times: int) -> None:
+        if weight is None:
+            return
+        node, request, foreign = weight
+        self._ledger.note(node, request, times)
+        if foreign:
+            self._ledger.note_idle(node, request, times)
+
+    # -- nodes ---------------------------------------------------------------------------------
+
+    def node_added(self, name: str) -> None:
+        """A node appeared: what is bound to it is in use there."""
+        for use in self.on_node.get(name, {}).values():
+            self._charge(self._weight(use), 1)
+        self.node_changed(name)
+
+    def node_changed(self, name: str) -> None:
+        """The node's readiness may have changed, or it is gone: do its pods still cover claims?"""
+        for use in list(self.on_node.get(name, {}).values()):
+            self._cover(use)
+
+    # -- attribution ---------------------------------------------------------------------------
+
+    def join(self, reservation: Reservation) -> None:
+        """A reservation was made: the pods that are already there are its own."""
+        for use in self._of.get(reservation.uid, {}).values():
+            self._attribute(use)
+
+    def part(self, uid: str) -> None:
+        """The reservation is about to end: nobody covers it any more."""
+        for use in self._of.get(uid, {}).values():
+            use.claim, use.live, use.covers = None, False, False
+
+    def _attribute(self, use: Use) -> None:
+        """Once attributed a pod stays where it is: a second look might decide otherwise."""
+        if use.claim is None and use.pod.workload:
+            reservation = self._reservations.by_uid.get(use.pod.workload)
+            claim = reservation.claim_for(use.pod) if reservation is not None else None
+            self._assign(use, claim)
+        else:
+            self._cover(use)
+
+    def _assign(self, use: Use, claim: Claim | None) -> None:
+        old = use.claim
+        if old is not None:
+            _recount(use, live=False, covers=False)
+            use.claim = None
+            self._reservations.settle(old)
+        use.claim = claim
+        self._cover(use)
+
+    def _cover(self, use: Use) -> None:
+        """Bring the claim's counts to what the pod is now, and the claim to its size."""
+        pod, claim = use.pod, use.claim
+        if claim is None:
+            return
+        live = pod.phase not in TERMINAL_PHASES and not pod.terminating
+        if claim.pod_set.counts_pods and pod.phase is PodPhase.SUCCEEDED:
+            claim.finished.add(pod.uid)
+        _recount(use, live=live, covers=live and self._stands(pod.node))
+        self._reservations.settle(claim, near=pod.node)
+
+    def _stands(self, name: str) -> bool:
+        """C6: own pods on a node that is gone or not ready are reserved again."""
+        row = self._ledger.rows.get(name)
+        return row is not None and row.node.ready
+
+
+def _owner(pod: Pod) -> tuple[str, int, int, int]:
+    """What a pod's attribution depends on."""
+    return (pod.workload, pod.item, pod.index, pod.attempt)
+
+
+def _recount(use: Use, *, live: bool, covers: bool) -> None:
+    claim, node = use.claim, use.pod.node
+    if claim is None:
+        return
+    claim.live += live - use.live
+    if covers != use.covers:
+        change = 1 if covers else -1
+        claim.have += change
+        claim.bound[node] = claim.bound.get(node, 0) + change
+        if not claim.bound[node]:
+            del claim.bound[node]
+    use.live, use.covers = live, covers
+
+
+def _drop(index: dict[str, dict[str, Use]], key: str, uid: str) -> None:
+    del index[key][uid]
+    if not index[key]:
+        del index[key]

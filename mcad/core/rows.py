@@ -1,0 +1,96 @@
+"""AppWrappers as rows for people: the CLI and the HTTP port print the same ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcad.core import deciding
+from mcad.core.entry import Entry
+from mcad.core.lifecycle import Phase
+from mcad.core.model import Instant, Refusal, Resources
+from mcad.core.queue import Bucket
+from mcad.core.reasons import HoldReason, explain_refusal
+from mcad.core.status import queue_job_state, state
+from mcad.core.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One AppWrapper.
+
+    ``position`` is its place in line from 1, 0 if it is not in line. ``waits_for`` is a reason in
+    one word and ``why`` a sentence with figures; both "" if it does not wait.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    position: int
+    head: bool
+    state: str
+    queue_job_state: str
+    priority: int
+    first_seen: Instant
+    demand: Resources
+    attempt: int
+    waits_for: str
+    why: str
+
+
+def queue_rows(world: World, now: Instant) -> tuple[Row, ...]:
+    """Everybody in line, first to last, and then those on hold, by first-seen time."""
+    survey(world)
+    head = deciding.head_of_line(world, now)
+    line = world.queue.in_order(now)
+    rows = [_row(world, entry, place, head=entry is head) for place, entry in enumerate(line, 1)]
+    held = [e for e in world.entries.values() if e.phase is Phase.WAITING and e.bucket is None]
+    held.sort(key=lambda e: (e.first_seen, e.uid))
+    return (*rows, *(_row(world, entry) for entry in held))
+
+
+def all_rows(world: World, now: Instant) -> tuple[Row, ...]:
+    """Every AppWrapper: those that wait in their order, then the others by first-seen time."""
+    waiting = queue_rows(world, now)
+    others = [e for e in world.entries.values() if e.phase not in (Phase.WAITING, Phase.GONE)]
+    others.sort(key=lambda e: (e.first_seen, e.uid))
+    return waiting + tuple(_row(world, entry) for entry in others)
+
+
+def survey(world: World) -> None:
+    """Let every shape in line have a verdict, without dispatching anybody."""
+    for bucket in world.queue.buckets():
+        if bucket.refusal is None:
+            bucket.refusal = world.capacity.refusal(bucket.shape)
+            bucket.refused_at = bucket.shape.rises()
+
+
+def _row(world: World, entry: Entry, position: int = 0, *, head: bool = False) -> Row:
+    work = entry.workload
+    waits_for, why = _waits(entry)
+    return Row(
+        uid=work.uid,
+        namespace=work.namespace,
+        name=work.name,
+        position=position,
+        head=head,
+        state=state(entry),
+        queue_job_state=queue_job_state(entry),
+        priority=work.priority,
+        first_seen=entry.first_seen,
+        demand=world.capacity.shape(work.sets).demand,
+        attempt=entry.attempt,
+        waits_for=waits_for,
+        why=why,
+    )
+
+
+def _waits(entry: Entry) -> tuple[str, str]:
+    if entry.phase is not Phase.WAITING:
+        return "", ""
+    if entry.hold is not None:
+        return HoldReason(entry.hold.reason).value, entry.hold.message
+    bucket: Bucket | None = entry.bucket
+    refusal: Refusal | None = bucket.refusal if bucket is not None else None
+    if refusal is None:
+        return "", "It fits and is dispatched next."
+    return refusal.binding or refusal.kind.value, explain_refusal(refusal)

@@ -1,0 +1,376 @@
+"""A bench for the dispatcher: a cluster that fits on a page and carries out its commands.
+
+Status is persisted, items and pods exist, requests can be applied with their answers lost, and the
+dispatcher can be killed and started again from what is persisted. No clock, no network.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from mcad.core.commands import (
+    Command,
+    CreateItem,
+    DeleteItem,
+    DeleteStray,
+    InspectItem,
+    LookForRemains,
+    RecordEvent,
+    ReviewAccess,
+    StatusView,
+    WakeAt,
+    WriteStatus,
+)
+from mcad.core.dispatcher import Dispatcher
+from mcad.core.entry import Entry
+from mcad.core.events import (
+    AccessReviewed,
+    Answer,
+    AppWrapperGone,
+    AppWrapperSeen,
+    ChildGone,
+    ChildSeen,
+    Decide,
+    Event,
+    Holder,
+    ItemCreated,
+    ItemDeleted,
+    ItemInspected,
+    ItemRefused,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+    Remaining,
+    StatusRefused,
+    StatusWritten,
+)
+from mcad.core.model import (
+    SECOND,
+    Child,
+    Dialect,
+    Instant,
+    Item,
+    Node,
+    ObjectRef,
+    Persisted,
+    Pod,
+    PodPhase,
+    PodSet,
+    Resources,
+    Settings,
+    Workload,
+)
+
+START: Instant = 1_700_000_000 * SECOND
+
+
+def cpu(milli: int, pods: int = 110) -> Resources:
+    """A node's allocatable, or a request if ``pods`` is 1."""
+    return (("cpu", milli), ("pods", pods))
+
+
+def node(name: str = "n1", milli: int = 1000, **changes: object) -> Node:
+    """A ready node."""
+    return replace(Node(name, cpu(milli)), **changes)
+
+
+def workload(name: str, *milli: int, **changes: object) -> Workload:
+    """An AppWrapper with one bare Pod per figure."""
+    items = tuple(
+        Item(ObjectRef("", "v1", "pods", "Pod", "default", f"{name}-{i}"))
+        for i in range(len(milli))
+    )
+    sets = tuple(
+        PodSet(i, 0, "template", 1, (("cpu", amount), ("pods", 1)))
+        for i, amount in enumerate(milli)
+    )
+    base = Workload(
+        uid=f"uid-{name}",
+        namespace="default",
+        name=name,
+        generation=1,
+        dialect=Dialect.V1BETA1,
+        created=START,
+        payload=f"sha-{name}",
+        items=items,
+        sets=sets,
+    )
+    return replace(base, **changes)
+
+
+@dataclass
+class Thing:
+    """An object in the cluster that an AppWrapper controls; a bare Pod is its own pod."""
+
+    child: Child
+    request: Resources
+    node: str = ""
+    phase: PodPhase = PodPhase.PENDING
+
+
+@dataclass
+class Bench:
+    """The cluster and the dispatcher on it."""
+
+    settings: Settings = field(default_factory=Settings)
+    nodes: list[Node] = field(default_factory=list)
+    now: Instant = START
+    works: dict[str, Workload] = field(default_factory=dict)
+    status: dict[str, StatusView] = field(default_factory=dict)
+    things: dict[ObjectRef, Thing] = field(default_factory=dict)
+    pending: list[Command] = field(default_factory=list)
+    writes: Counter[str] = field(default_factory=Counter)
+    created: Counter[tuple[str, int, int]] = field(default_factory=Counter)
+    order: list[str] = field(default_factory=list)
+    events: list[RecordEvent] = field(default_factory=list)
+    wishes: list[Instant] = field(default_factory=list)
+    refusals: dict[str, list[Answer]] = field(default_factory=dict)
+    _serial: int = 0
+
+    def __post_init__(self) -> None:
+        self.dispatcher = Dispatcher(self.settings)
+        for one in self.nodes:
+            self.feed(NodeSeen(one))
+
+    # -- driving -----------------------------------------------------------------------------
+
+    def feed(self, event: Event) -> tuple[Command, ...]:
+        """One step; what it commands is pending."""
+        self.now += 1
+        commands = self.dispatcher.step(event, self.now)
+        for command in commands:
+            match command:
+                case RecordEvent():
+                    self.events.append(command)
+                case WakeAt():
+                    self.wishes.append(command.at)
+                case _:
+                    self.pending.append(command)
+        return commands
+
+    def submit(self, *works: Workload) -> None:
+        """Users create AppWrappers."""
+        for work in works:
+            self.works[work.uid] = work
+            self.feed(AppWrapperSeen(work))
+
+    def edit(self, uid: str, **changes: object) -> None:
+        """A user edits an AppWrapper."""
+        old = self.works[uid]
+        self.works[uid] = replace(old, generation=old.generation + 1, **changes)
+        self.feed(AppWrapperSeen(self._observed(uid)))
+
+    def delete(self, uid: str) -> None:
+        """A user deletes an AppWrapper; its objects are collected at once."""
+        del self.works[uid]
+        self.status.pop(uid, None)
+        self.feed(AppWrapperGone(uid))
+        for ref in [ref for ref, thing in self.things.items() if thing.child.workload == uid]:
+            self.remove(ref)
+
+    def decide(self) -> None:
+        """The inbox is drained."""
+        self.feed(Decide())
+
+    def settle(self, rounds: int = 200) -> None:
+        """Carry out everything until nothing is pending and nothing is decided any more."""
+        for _ in range(rounds):
+            self.decide()
+            if not self.pending:
+                return
+            while self.pending:
+                self.execute(self.pending.pop(0))
+        raise AssertionError("the dispatcher does not come to rest")
+
+    def advance(self, seconds: float) -> None:
+        """Time passes; the dispatcher is woken when it wished to be."""
+        until = self.now + int(seconds * SECOND)
+        while wishes := sorted(w for w in self.wishes if w <= until):
+            self.now = max(self.now, wishes[0])
+            self.wishes = [w for w in self.wishes if w > self.now]
+            self.settle()
+        self.now = max(self.now, until)
+
+    def crash(self) -> None:
+        """Kill the dispatcher and start it again from what is persisted."""
+        self.pending, self.wishes = [], []
+        self.now += SECOND
+        self.dispatcher = Dispatcher(self.settings)
+        for one in self.nodes:
+            self.feed(NodeSeen(one))
+        for uid in sorted(self.works, key=lambda u: (self.works[u].created, u)):
+            self.feed(AppWrapperSeen(self._observed(uid), listed=True))
+        for ref in list(self.things):
+            self.observe(ref)
+
+    # -- the cluster -------------------------------------------------------------------------
+
+    def execute(self, command: Command) -> None:
+        """Apply a command and tell the answer."""
+        answer = self.apply(command)
+        if answer is not None:
+            self.feed(answer)
+
+    def apply(self, command: Command) -> Event | None:
+        """What the API server does; the answer may get lost if nobody feeds it."""
+        refused = self._refused(command)
+        if refused is not None:
+            return refused
+        match command:
+            case WriteStatus():
+                return self._write(command)
+            case CreateItem():
+                return self._create(command)
+            case InspectItem():
+                holder = self._holder(command.ref)
+                return ItemInspected(command.uid, command.attempt, command.item, holder)
+            case ReviewAccess():
+                return AccessReviewed(command.uid, command.attempt, command.item, True)
+            case DeleteItem():
+                self.writes["delete"] += 1
+                thing = self.things.get(command.ref)
+                if thing is not None and thing.child.workload == command.uid:
+                    self.remove(command.ref)  # the controller looks up whose it is
+                return ItemDeleted(command.uid, command.attempt, command.item)
+            case DeleteStray():
+                thing = self.things.get(command.ref)
+                if thing is not None and thing.child.uid == command.object_uid:
+                    self.remove(command.ref)
+                return None
+            case LookForRemains():
+                left = [r for r, t in self.things.items() if t.child.workload == command.uid]
+                return Remaining(command.uid, command.attempt, tuple(left))
+        raise AssertionError(command)
+
+    def refuse(self, verb: str, *answers: Answer) -> None:
+        """Let the next requests of this kind fail, in this order."""
+        self.refusals.setdefault(verb, []).extend(answers)
+
+    def remove(self, ref: ObjectRef) -> None:
+        """An object and its pod vanish."""
+        uid = self.things.pop(ref).child.uid
+        self.feed(ChildGone(uid))
+        self.feed(PodGone(uid))
+
+    def bind(self, name: str, on: str = "n1") -> None:
+        """kube-scheduler binds a bare pod."""
+        self.change(name, node=on, phase=PodPhase.RUNNING)
+
+    def change(self, name: str, **changes: object) -> None:
+        """Something happens to a bare pod."""
+        ref = next(ref for ref in self.things if ref.name == name)
+        self.things[ref] = replace(self.things[ref], **changes)
+        self.observe(ref)
+
+    def observe(self, ref: ObjectRef) -> None:
+        """The watches tell of an object and its pod."""
+        thing = self.things[ref]
+        ended = thing.phase in (PodPhase.SUCCEEDED, PodPhase.FAILED)
+        met = frozenset({thing.phase.value.lower()})
+        child = replace(thing.child, wants=(0 if ended else 1,), met=met)
+        self.feed(ChildSeen(child))
+        self.feed(
+            PodSeen(
+                Pod(
+                    child.uid,
+                    ref.namespace,
+                    ref.name,
+                    thing.node,
+                    thing.phase,
+                    thing.request,
+                    workload=child.workload,
+                    item=child.item,
+                    index=0,
+                    attempt=child.attempt,
+                )
+            )
+        )
+
+    # -- looking -----------------------------------------------------------------------------
+
+    def entry(self, name: str) -> Entry:
+        """What the dispatcher knows of an AppWrapper."""
+        return self.dispatcher.world.entries[f"uid-{name}"]
+
+    def state(self, name: str) -> str:
+        """The persisted state of an AppWrapper."""
+        return self.status[f"uid-{name}"].state
+
+    def condition(self, name: str, kind: str) -> tuple[bool, str, str] | None:
+        """(status, reason, message) of a persisted condition."""
+        for one in self.status[f"uid-{name}"].conditions:
+            if one.type == kind:
+                return one.status, one.reason, one.message
+        return None
+
+    def names(self) -> list[str]:
+        """The names of the objects that exist."""
+        return sorted(ref.name for ref in self.things)
+
+    # -- inside ------------------------------------------------------------------------------
+
+    def _observed(self, uid: str) -> Workload:
+        view = self.status.get(uid)
+        saved = (
+            Persisted(
+                view.state,
+                view.first_seen,
+                view.conditions,
+                view.dispatch,
+                view.first_dispatch,
+                view.requeueings,
+            )
+            if view is not None
+            else None
+        )
+        return replace(self.works[uid], persisted=saved)
+
+    def _refused(self, command: Command) -> Event | None:
+        kind = type(command).__name__
+        answers = self.refusals.get(kind)
+        if not answers:
+            return None
+        answer = answers.pop(0)
+        if isinstance(command, WriteStatus):
+            return StatusRefused(command.uid, command.serial, answer)
+        if isinstance(command, CreateItem):
+            return ItemRefused(command.uid, command.attempt, command.item, answer)
+        raise AssertionError(f"{kind} cannot be refused here")
+
+    def _write(self, command: WriteStatus) -> Event:
+        if command.uid not in self.works:
+            gone = Answer(404, "NotFound", "not found")
+            return StatusRefused(command.uid, command.serial, gone)
+        self.writes["status"] += 1
+        self.status[command.uid] = command.status
+        return StatusWritten(command.uid, command.serial)
+
+    def _create(self, command: CreateItem) -> Event:
+        uid, attempt, item = command.uid, command.attempt, command.item
+        work = self.works.get(uid)
+        if work is None:
+            missing = Answer(404, "NotFound", "no such AppWrapper")
+            return ItemRefused(uid, attempt, item, missing)
+        ref = work.items[item].ref
+        if ref in self.things:
+            exists = Answer(409, "AlreadyExists", "already exists")
+            return ItemRefused(uid, attempt, item, exists)
+        self._serial += 1
+        self.writes["create"] += 1
+        self.created[uid, attempt, item] += 1
+        if item == 0:
+            self.order.append(work.name)
+        child = Child(f"obj-{self._serial}", ref, uid, attempt, item)
+        request = next((s.request for s in work.sets if s.item == item), ())
+        self.things[ref] = Thing(child, request)
+        self.observe(ref)
+        return ItemCreated(uid, attempt, item, child.uid)
+
+    def _holder(self, ref: ObjectRef) -> Holder | None:
+        thing = self.things.get(ref)
+        if thing is None:
+            return None
+        child = thing.child
+        exists = child.workload in self.works
+        return Holder(child.uid, child.workload, True, exists, "x", child.attempt, False)

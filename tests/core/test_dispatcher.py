@@ -1,0 +1,387 @@
+"""The way of an AppWrapper through the dispatcher: order, budgets, refusals, completion."""
+
+from dataclasses import replace
+
+import pytest
+
+from mcad.core.commands import CreateItem, Urgency, WriteStatus
+from mcad.core.dispatcher import ClockWentBackError, Dispatcher
+from mcad.core.events import AppWrapperSeen, Decide, KindWatched, NodeSeen
+from mcad.core.model import (
+    SECOND,
+    Dialect,
+    Item,
+    ObjectRef,
+    Persisted,
+    PodPhase,
+    Policy,
+    Problem,
+    ProblemKind,
+    Settings,
+)
+from mcad.core.rows import queue_rows
+from tests.core.bench import START, Bench, node, workload
+
+
+def test_one_that_fits_costs_an_intent_a_create_and_a_confirmation() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 100))
+    bench.settle()
+
+    assert dict(bench.writes) == {"status": 2, "create": 1}
+    assert [e.reason for e in bench.events] == ["Dispatched"]
+    assert bench.state("a") == "Running"
+    view = bench.status["uid-a"]
+    assert [c.type for c in view.conditions] == ["Init", "Queueing", "HeadOfLine", "Dispatched"]
+    assert view.can_run
+    assert view.queue_job_state == "Dispatched"
+
+
+def test_nothing_is_created_before_the_intent_is_persisted() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 100))
+    bench.decide()
+
+    assert [type(c) for c in bench.pending] == [WriteStatus]
+    bench.execute(bench.pending.pop(0))
+    assert bench.status["uid-a"].dispatch is not None
+    assert [type(c) for c in bench.pending] == [CreateItem]
+
+
+def test_observations_decide_nothing() -> None:
+    dispatcher = Dispatcher(Settings())
+    assert dispatcher.step(NodeSeen(node()), START) == ()
+    assert dispatcher.step(AppWrapperSeen(workload("a", 1)), START + 1) == ()
+
+
+def test_what_does_not_fit_waits_without_objects_and_says_why() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("a", 800), workload("b", 150, 150))
+    bench.settle()
+
+    assert bench.names() == ["a-0"]
+    view = bench.status["uid-b"]
+    assert view.state == "Pending"
+    assert not view.can_run
+    assert view.queue_job_state == "Backoff"
+    status, reason, message = bench.condition("b", "Backoff")
+    assert status
+    assert reason == "AppWrapperNotRunnable."
+    assert message.startswith("Insufficient resources to dispatch AppWrapper.")
+    assert "cpu: 300m requested, 200m available, 100m missing." in message
+    assert [c.type for c in view.conditions] == ["Init", "Queueing", "HeadOfLine", "Backoff"]
+    assert bench.writes["status"] == 3  # two for a, one for b
+    assert [e.reason for e in bench.events if e.uid == "uid-b"] == ["Queued"]
+
+
+def test_at_rest_nothing_is_written() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(*(workload(f"w{i}", 700) for i in range(20)))
+    bench.settle()
+    before = dict(bench.writes)
+    bench.advance(3600)
+
+    assert dict(bench.writes) == before
+
+
+def test_released_room_dispatches_the_next() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("a", 800), workload("b", 800))
+    bench.settle()
+    bench.bind("a-0")
+    bench.delete("uid-a")
+    bench.settle()
+
+    assert bench.names() == ["b-0"]
+    assert bench.condition("b", "Backoff") == (False, "AppWrapperRunnable", "")
+
+
+@pytest.mark.parametrize(
+    ("works", "order"),
+    [
+        pytest.param(
+            [workload("a", 1), workload("b", 1), workload("c", 1)], ["a", "b", "c"], id="FIFO"
+        ),
+        pytest.param(
+            [workload("a", 1), workload("b", 1, priority=5), workload("c", 1, priority=9)],
+            ["c", "b", "a"],
+            id="priority first",
+        ),
+        pytest.param(
+            [workload("a", 1, priority=1), workload("b", 2), workload("c", 1, priority=1)],
+            ["a", "c", "b"],
+            id="FIFO within a priority, across shapes",
+        ),
+    ],
+)
+def test_order(works: list, order: list[str]) -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(*works)
+    bench.settle()
+
+    assert bench.order == order
+
+
+def test_a_slope_lets_the_older_one_overtake() -> None:
+    bench = Bench(nodes=[node(milli=0)])
+    bench.submit(workload("old", 100, slope=1_000_000))
+    bench.advance(100)
+    bench.submit(workload("new", 100, priority=50))
+    bench.feed(NodeSeen(node(milli=100)))
+    bench.settle()
+
+    assert bench.order == ["old"]
+
+
+def test_best_effort_lets_a_small_one_overtake_and_strict_does_not() -> None:
+    for policy, expected in ((Policy.BEST_EFFORT_FIFO, ["small"]), (Policy.STRICT_FIFO, [])):
+        bench = Bench(settings=Settings(policy=policy), nodes=[node(milli=1000)])
+        bench.submit(workload("first", 700))
+        bench.settle()
+        bench.bind("first-0")
+        bench.order.clear()
+        bench.submit(workload("big", 900), workload("small", 100))
+        bench.settle()
+
+        assert bench.order == expected
+
+
+def test_the_impossible_never_blocks_under_strict_fifo() -> None:
+    bench = Bench(settings=Settings(policy=Policy.STRICT_FIFO), nodes=[node(milli=1000)])
+    bench.submit(workload("huge", 5000), workload("small", 100))
+    bench.settle()
+
+    assert bench.order == ["small"]
+
+
+def test_the_head_of_line_holds_the_rest_for_its_holding_time_only() -> None:
+    settings = Settings(head_of_line_holding=30 * SECOND)
+    bench = Bench(settings=settings, nodes=[node(milli=1000)])
+    bench.submit(workload("first", 700))
+    bench.settle()
+    bench.bind("first-0")
+    bench.submit(workload("big", 900), workload("small", 100))
+    bench.settle()
+    assert bench.order == ["first"]
+    bench.advance(31)
+    assert bench.order == ["first", "small"]
+
+
+def test_intents_are_in_flight_together_in_the_order_of_the_line() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(*(workload(f"w{i}", 1) for i in range(5)))
+    bench.decide()
+
+    assert [c.uid for c in bench.pending] == [f"uid-w{i}" for i in range(5)]
+    assert {c.urgency for c in bench.pending} == {Urgency.DISPATCH}
+
+
+def test_a_dispatched_one_keeps_its_room_however_late_its_pod_is_bound() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("a", 600))
+    bench.settle()
+    bench.submit(workload("b", 600))
+    bench.settle()
+    bench.advance(100)
+    assert bench.order == ["a"]
+    bench.bind("a-0")
+    bench.settle()
+    assert bench.order == ["a"]
+    bench.change("a-0", phase=PodPhase.SUCCEEDED)
+    bench.settle()
+    assert bench.order == ["a", "b"]
+
+
+def test_reservations_of_pods_that_nobody_makes_end_with_a_warning() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    work = workload("a", 600)
+    operated = Item(ObjectRef("ray.io", "v1", "rayclusters", "RayCluster", "default", "a"))
+    sets = (replace(work.sets[0], counts_pods=True),)
+    bench.submit(replace(work, items=(operated,), sets=sets))
+    bench.settle()
+    # The bench makes a pod for every item; this item's pod never came.
+    thing = bench.things[operated.ref]
+    bench.dispatcher.world.capacity.pod_gone(thing.child.uid)
+    bench.submit(workload("b", 600))
+    bench.settle()
+    assert bench.order == ["a"]
+    bench.advance(301)
+
+    assert bench.order == ["a", "b"]
+    assert "PodsNotAttributed" in [e.reason for e in bench.events]
+
+
+def test_completion_waits_for_flagged_items_and_their_pods() -> None:
+    bench = Bench(nodes=[node()])
+    work = workload("a", 100, 100)
+    items = (replace(work.items[0], completion=("succeeded",)), work.items[1])
+    bench.submit(replace(work, items=items))
+    bench.settle()
+    bench.bind("a-0")
+    bench.bind("a-1")
+    bench.change("a-0", phase=PodPhase.SUCCEEDED)
+    bench.settle()
+    assert bench.state("a") == "RunningHoldCompletion"
+    bench.change("a-1", phase=PodPhase.SUCCEEDED)
+    bench.settle()
+    assert bench.state("a") == "Completed"
+    assert bench.condition("a", "Completed") == (True, "PodsCompleted", "")
+    assert not bench.status["uid-a"].can_run
+
+
+def test_completed_stays_completed_over_a_restart_and_holds_no_room() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    work = workload("a", 900)
+    bench.submit(replace(work, items=(replace(work.items[0], completion=("succeeded",)),)))
+    bench.settle()
+    bench.bind("a-0")
+    bench.change("a-0", phase=PodPhase.SUCCEEDED)
+    bench.settle()
+    bench.crash()
+    bench.submit(workload("b", 900))
+    bench.settle()
+
+    assert bench.state("a") == "Completed"
+    assert bench.order == ["a", "b"]
+
+
+def test_the_later_dialect_succeeds_when_its_pods_do() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 100, 100, dialect=Dialect.V1BETA2))
+    bench.settle()
+    assert bench.status["uid-a"].phase == "Running"
+    for name in ("a-0", "a-1"):
+        bench.bind(name)
+        bench.change(name, phase=PodPhase.SUCCEEDED)
+    bench.settle()
+
+    assert bench.status["uid-a"].phase == "Succeeded"
+    assert bench.state("a") == "Completed"
+
+
+def test_a_faulty_manifest_says_so_and_the_line_goes_on() -> None:
+    bench = Bench(nodes=[node()])
+    problem = Problem(ProblemKind.INVALID, "spec.resources", "is empty; add an item")
+    bench.submit(workload("bad", problem=problem), workload("good", 100))
+    bench.settle()
+
+    assert bench.order == ["good"]
+    assert bench.condition("bad", "Backoff") == (
+        True,
+        "InvalidAppWrapper",
+        "spec.resources: is empty; add an item",
+    )
+    assert [e.warning for e in bench.events if e.uid == "uid-bad"] == [True]
+    bench.edit("uid-bad", problem=None)
+    bench.settle()
+    assert bench.state("bad") == "Running"
+
+
+def test_suspend_holds_what_is_queued_and_takes_back_what_runs() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 100, suspended=True))
+    bench.settle()
+    assert bench.names() == []
+    bench.edit("uid-a", suspended=False)
+    bench.settle()
+    assert bench.names() == ["a-0"]
+    bench.edit("uid-a", suspended=True)
+    bench.settle()
+    assert bench.names() == []
+    assert bench.state("a") == "Pending"
+    bench.edit("uid-a", suspended=False)
+    bench.settle()
+    assert bench.names() == ["a-0"]
+    assert bench.status["uid-a"].dispatch.attempt == 2
+
+
+def test_edits_count_while_it_waits() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("a", 2000))
+    bench.settle()
+    assert bench.state("a") == "Pending"
+    bench.edit("uid-a", sets=workload("a", 500).sets, payload="other")
+    bench.settle()
+
+    assert bench.state("a") == "Running"
+
+
+def test_an_unwatched_kind_blocks_only_those_who_contain_it() -> None:
+    bench = Bench(nodes=[node()])
+    bench.feed(KindWatched("ray.io", "rayclusters", False, "forbidden"))
+    ray = Item(ObjectRef("ray.io", "v1", "rayclusters", "RayCluster", "default", "r"))
+    bench.submit(replace(workload("ray"), items=(ray,)), workload("pod", 1))
+    bench.settle()
+    assert bench.order == ["pod"]
+    assert bench.condition("ray", "Backoff")[1] == "KindNotWatched"
+    bench.feed(KindWatched("ray.io", "rayclusters", True))
+    bench.settle()
+    assert bench.order == ["pod", "ray"]
+
+
+def test_a_name_that_is_still_taken_is_waited_for_before_the_intent() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 100))
+    bench.settle()
+    twin = replace(workload("a", 100), uid="uid-twin", name="twin")
+    bench.submit(twin)
+    bench.settle()
+    assert bench.status["uid-twin"].dispatch is None
+    assert bench.condition("twin", "Backoff")[1] == "WaitingForName"
+    bench.delete("uid-a")
+    bench.settle()
+    assert bench.state("twin") == "Running"
+
+
+def test_what_another_controller_dispatched_is_left_alone() -> None:
+    bench = Bench(nodes=[node()])
+    saved = Persisted("Running", START, foreign=True)
+    bench.submit(workload("theirs", 100, persisted=saved))
+    bench.settle()
+
+    assert dict(bench.writes) == {}
+    assert [e.reason for e in bench.events] == ["LeftAlone"]
+
+
+def test_another_manager_is_ignored() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("theirs", 100, managed=False))
+    bench.settle()
+
+    assert dict(bench.writes) == {}
+
+
+def test_silent_streams_hold_new_dispatches_and_not_begun_ones() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 100))
+    bench.decide()
+    bench.submit(workload("b", 100))
+    while bench.pending:
+        bench.execute(bench.pending.pop(0))
+        bench.feed(Decide(may_dispatch=False))
+
+    assert bench.order == ["a"]
+    assert bench.state("a") == "Running"
+
+
+def test_the_queue_report_tells_position_and_why() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("a", 900))
+    bench.settle()
+    bench.submit(workload("b", 500), workload("c", 5000, priority=3), workload("d", 50, 51))
+    bench.settle()
+    rows = queue_rows(bench.dispatcher.world, bench.now)
+
+    assert [(r.name, r.position, r.head) for r in rows] == [
+        ("c", 1, False),  # larger than any node: it never blocks, so it is not the head
+        ("b", 2, True),
+        ("d", 3, False),
+    ]
+    assert [r.waits_for for r in rows] == ["cpu", "cpu", "cpu"]
+
+
+def test_a_clock_that_goes_back_is_refused() -> None:
+    dispatcher = Dispatcher(Settings())
+    dispatcher.step(Decide(), START)
+    with pytest.raises(ClockWentBackError):
+        dispatcher.step(Decide(), START - 1)

@@ -1,0 +1,424 @@
+"""The rules of the protocol, one by one, on the bench; named after them."""
+
+from dataclasses import replace
+
+import pytest
+
+from mcad.core.attempts import Meaning, classify
+from mcad.core.commands import CreateItem, DeleteItem, DeleteStray, LookForRemains, WriteStatus
+from mcad.core.events import Answer, AppWrapperSeen, ChildSeen, ItemCreated
+from mcad.core.lifecycle import TABLE, InvalidTransitionError, Phase, Signal, transition
+from mcad.core.model import Child, DispatchPhase, DispatchRecord, Next, Persisted
+from tests.core.bench import START, Bench, Thing, node, workload
+
+UNKNOWN = Answer(0, "RequestTimeout", "no answer")
+QUOTA = Answer(403, "Forbidden", "exceeded quota: pods=0")
+INVALID = Answer(422, "Invalid", "spec.containers: Required value")
+
+
+def test_p1_the_intent_lists_every_item_in_order() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, 2, 3))
+    bench.decide()
+    bench.execute(bench.pending.pop(0))
+    record = bench.status["uid-a"].dispatch
+
+    assert record.phase is DispatchPhase.CREATING
+    assert [ref.name for ref in record.inventory] == ["a-0", "a-1", "a-2"]
+    assert (record.attempt, record.epoch, record.payload) == (1, 1, "sha-a")
+
+
+def test_p2_items_are_created_strictly_in_order() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, 2, 3))
+    bench.decide()
+    seen = []
+    while bench.pending:
+        command = bench.pending.pop(0)
+        if isinstance(command, CreateItem):
+            seen.append(command.item)
+        bench.execute(command)
+
+    assert seen == [0, 1, 2]
+
+
+def test_p2_an_earlier_item_that_somebody_deleted_is_not_created_again() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, 1, 1))
+    bench.decide()
+    for _ in range(3):  # intent, item 0, item 1
+        bench.execute(bench.pending.pop(0))
+    bench.remove(bench.works["uid-a"].items[0].ref)
+    bench.crash()
+    bench.settle()
+
+    assert bench.names() == ["a-1", "a-2"]
+    assert bench.created["uid-a", 1, 0] == 1
+    assert bench.state("a") == "Running"
+
+
+def test_p3_the_confirmation_says_dispatched() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    bench.settle()
+
+    assert bench.status["uid-a"].dispatch.phase is DispatchPhase.DISPATCHED
+    assert bench.status["uid-a"].dispatch.confirmed > 0
+
+
+def test_p4_a_teardown_is_recorded_then_deletes_then_looks_then_settles() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, 1))
+    bench.settle()
+    bench.edit("uid-a", suspended=True)
+    trail = []
+    bench.decide()
+    while bench.pending:
+        command = bench.pending.pop(0)
+        if isinstance(command, WriteStatus):
+            trail.append(command.status.dispatch.phase.value)
+        else:
+            trail.append(type(command).__name__)
+        bench.execute(command)
+
+    assert trail == ["undeploying", "DeleteItem", "DeleteItem", "LookForRemains", "released"]
+    assert bench.condition("a", "Dispatched")[:2] == (False, "Suspended")
+
+
+def test_p4_the_next_intent_waits_until_nothing_is_left() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    bench.settle()
+    stuck = bench.works["uid-a"].items[0].ref
+    thing = bench.things[stuck]
+    bench.edit("uid-a", suspended=True)
+    bench.edit("uid-a", suspended=False)
+    bench.decide()
+    while bench.pending:
+        command = bench.pending.pop(0)
+        bench.execute(command)
+        if isinstance(command, DeleteItem):  # a finalizer keeps it
+            bench.things[stuck] = Thing(thing.child, thing.request)
+            bench.feed(ChildSeen(replace(thing.child, terminating=True)))
+    bench.advance(60)
+    assert bench.status["uid-a"].dispatch.phase is DispatchPhase.UNDEPLOYING
+    assert bench.created["uid-a", 2, 0] == 0
+    bench.remove(stuck)
+    bench.settle()
+    assert bench.created["uid-a", 2, 0] == 1
+
+
+def test_p5_an_unknown_outcome_is_settled_by_repeating_the_create() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    bench.decide()
+    bench.execute(bench.pending.pop(0))
+    bench.apply(bench.pending.pop(0))  # applied, and the answer got lost
+    bench.feed(_refused(0))
+    bench.advance(5)
+    bench.settle()
+
+    assert bench.state("a") == "Running"
+    assert bench.created["uid-a", 1, 0] == 1
+
+
+def test_p6_a_name_held_by_a_stranger_fails_and_names_the_holder() -> None:
+    bench = Bench(nodes=[node()])
+    ref = workload("a", 1).items[0].ref
+    bench.works["uid-other"] = workload("other")  # exists by live GET
+    bench.things[ref] = Thing(Child("theirs", ref, "uid-other", 1, 0), ())
+    bench.submit(workload("a", 1))
+    bench.settle()
+
+    assert bench.state("a") == "Failed"
+    assert "exists already and belongs to" in bench.condition("a", "Failed")[2]
+    assert bench.names() == ["a-0"]
+
+
+def test_p6_a_name_on_its_way_out_is_waited_for() -> None:
+    bench = Bench(nodes=[node()])
+    ref = workload("a", 1).items[0].ref
+    bench.things[ref] = Thing(Child("old", ref, "uid-deleted-long-ago", 1, 0), ())
+    bench.submit(workload("a", 1))
+    bench.settle()
+    assert bench.entry("a").phase is Phase.CREATING
+    del bench.things[ref]
+    bench.advance(5)
+    assert bench.state("a") == "Running"
+
+
+def test_p7_the_sweep_deletes_what_no_recorded_attempt_accounts_for() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    bench.settle()
+    ref = replace(workload("a", 1).items[0].ref, name="late")
+    bench.feed(ChildSeen(Child("late", ref, "uid-a", 7, 0)))
+    bench.decide()
+    assert [c.object_uid for c in bench.pending if isinstance(c, DeleteStray)] == ["late"]
+
+
+def test_p7_the_sweep_touches_nothing_without_our_labels() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    bench.settle()
+    ref = replace(workload("a", 1).items[0].ref, name="late")
+    bench.feed(ChildSeen(Child("late", ref, "uid-a", 0, -1, labelled=False)))
+    bench.decide()
+    assert bench.pending == []
+
+
+def test_p8_a_payload_that_changed_after_the_intent_is_never_created() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, 1))
+    bench.decide()
+    for _ in range(2):
+        bench.execute(bench.pending.pop(0))
+    bench.edit("uid-a", payload="changed")
+    bench.settle()
+
+    record = bench.status["uid-a"].dispatch
+    assert (record.attempt, record.payload) == (2, "changed")
+    assert bench.created["uid-a", 1, 1] + bench.created["uid-a", 1, 0] <= 2
+    assert bench.state("a") == "Running"
+    assert {t.child.attempt for t in bench.things.values()} == {2}
+
+
+def test_p9_a_deleted_appwrapper_holds_its_room_until_its_children_are_gone() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("a", 900))
+    bench.settle()
+    held = dict(bench.things)
+    del bench.works["uid-a"]
+    from mcad.core.events import AppWrapperGone
+
+    bench.feed(AppWrapperGone("uid-a"))
+    bench.submit(workload("b", 900))
+    bench.settle()
+    assert bench.order == ["a"]
+    for ref in held:
+        bench.remove(ref)
+    bench.settle()
+    assert bench.order == ["a", "b"]
+
+
+def test_p9_a_tombstone_does_not_outlive_its_grace() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("a", 900))
+    bench.settle()
+    from mcad.core.events import AppWrapperGone
+
+    del bench.works["uid-a"]
+    bench.feed(AppWrapperGone("uid-a"))
+    bench.submit(workload("b", 900))
+    bench.settle()
+    bench.advance(601)
+    assert bench.order == ["a", "b"]
+
+
+def test_p9_an_appwrapper_that_is_being_deleted_is_not_dispatched() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, deleting=True))
+    bench.settle()
+    assert dict(bench.writes) == {}
+
+
+def test_p11_reservations_of_a_predecessor_stand_before_the_first_decision() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("a", 900))
+    bench.settle()
+    bench.submit(workload("b", 900))
+    bench.settle()
+    bench.crash()
+    bench.settle()
+    assert bench.order == ["a"]
+    assert bench.created["uid-a", 1, 0] == 1
+
+
+def test_p12_the_epoch_is_above_every_one_found() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    bench.settle()
+    bench.crash()
+    bench.submit(workload("b", 1))
+    bench.settle()
+    assert bench.status["uid-b"].dispatch.epoch == 2
+
+
+@pytest.mark.parametrize("fits", [True, False], ids=["fits: honoured", "does not: torn down"])
+def test_p12_an_intent_of_another_leader_after_the_barrier(fits: bool) -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("mine", 900 if not fits else 100))
+    bench.settle()
+    bench.submit(workload("theirs", 500, suspended=True))
+    bench.settle()
+    work = replace(bench.works["uid-theirs"], suspended=False)
+    bench.works["uid-theirs"] = work
+    record = DispatchRecord(
+        1, 9, DispatchPhase.CREATING, work.payload, tuple(i.ref for i in work.items), START
+    )
+    bench.feed(AppWrapperSeen(replace(work, persisted=Persisted("Pending", START, (), record))))
+    bench.settle()
+
+    assert (bench.state("theirs") == "Running") is fits
+    assert ("theirs-0" in bench.names()) is fits
+
+
+@pytest.mark.parametrize(
+    ("answer", "meaning"),
+    [
+        (UNKNOWN, Meaning.RETRY),
+        (Answer(429, "TooManyRequests", ""), Meaning.RETRY),
+        (Answer(503, "ServiceUnavailable", ""), Meaning.RETRY),
+        (Answer(409, "AlreadyExists", ""), Meaning.INSPECT),
+        (Answer(409, "Conflict", ""), Meaning.RETRY),
+        (QUOTA, Meaning.REVIEW),
+        (Answer(403, "NamespaceTerminating", ""), Meaning.FAIL),
+        (INVALID, Meaning.FAIL),
+        (Answer(400, "BadRequest", ""), Meaning.FAIL),
+        (Answer(404, "NotFound", ""), Meaning.REQUEUE),
+    ],
+)
+def test_what_an_answer_to_a_create_means(answer: Answer, meaning: Meaning) -> None:
+    assert classify(answer) is meaning
+
+
+def test_422_fails_with_the_servers_words_and_leaves_nothing_behind() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, 1))
+    bench.refuse("CreateItem", INVALID)
+    bench.settle()
+
+    assert bench.state("a") == "Failed"
+    assert bench.names() == []
+    status, reason, message = bench.condition("a", "Failed")
+    assert (status, reason) == (True, "ItemCreationFailure.")
+    assert message == "default/a-0 creation failure: spec.containers: Required value"
+    bench.crash()
+    bench.advance(3600)
+    assert bench.state("a") == "Failed"  # terminal
+
+
+def test_403_with_the_right_to_create_is_tried_again_after_a_pause_and_then_given_up() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    bench.refuse("CreateItem", *[QUOTA] * 6)
+    bench.settle()
+    assert bench.state("a") == "Pending"
+    assert bench.condition("a", "Backoff")[1] == "CreationBackoff"
+    bench.advance(3600)
+    assert bench.state("a") == "Failed"
+    assert bench.status["uid-a"].dispatch.attempt == 6
+    assert bench.status["uid-a"].dispatch.next is Next.FAILED
+
+
+def test_transient_errors_are_retried_in_place_within_the_admission_grace() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    bench.refuse("CreateItem", *[Answer(503, "ServiceUnavailable", "later")] * 4)
+    bench.settle()
+    bench.advance(30)
+    assert bench.state("a") == "Running"
+    assert bench.status["uid-a"].dispatch.attempt == 1
+
+
+def test_a_conflict_at_the_intent_judges_anew() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    bench.refuse("WriteStatus", Answer(409, "Conflict", "changed"))
+    bench.settle()
+    assert bench.state("a") == "Running"
+    assert bench.status["uid-a"].dispatch.attempt == 1
+
+
+def test_a_status_write_whose_outcome_is_unknown_is_repeated() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    bench.refuse("WriteStatus", UNKNOWN, UNKNOWN)
+    bench.settle()
+    bench.advance(10)
+    assert bench.state("a") == "Running"
+
+
+def test_the_live_list_is_asked_before_the_room_is_free() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("a", 900))
+    bench.settle()
+    bench.submit(workload("b", 900))
+    bench.settle()
+    bench.edit("uid-a", suspended=True)
+    bench.decide()
+    while bench.pending and not isinstance(bench.pending[0], LookForRemains):
+        bench.execute(bench.pending.pop(0))
+    bench.decide()
+    assert bench.order == ["a"]
+    bench.settle()
+    assert bench.order == ["a", "b"]
+
+
+def test_an_impossible_transition_tells_the_story() -> None:
+    with pytest.raises(
+        InvalidTransitionError, match="default/a: confirmed while waiting; story: x"
+    ):
+        transition("default/a", Phase.WAITING, Signal.CONFIRMED, ["x"])
+
+
+def test_every_phase_is_left_by_deletion_and_terminal_ones_by_nothing_else() -> None:
+    for phase in Phase:
+        signals = {signal for (start, signal) in TABLE if start is phase}
+        assert (Signal.OBJECT_GONE in signals) is (phase is not Phase.GONE)
+        if phase in (Phase.COMPLETED, Phase.FAILED, Phase.FOREIGN):
+            assert signals == {Signal.OBJECT_GONE}
+
+
+def _refused(item: int):
+    from mcad.core.events import ItemRefused
+
+    return ItemRefused("uid-a", 1, item, UNKNOWN)
+
+
+@pytest.mark.parametrize("k", range(12))
+@pytest.mark.parametrize("applied", [False, True], ids=["lost before", "applied, answer lost"])
+def test_a_crash_at_any_command_loses_and_doubles_nothing(k: int, applied: bool) -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("a", 300, 300), workload("b", 300), workload("c", 300, 300))
+    done = 0
+    bench.decide()
+    while bench.pending and done < k:
+        bench.execute(bench.pending.pop(0))
+        done += 1
+        if not bench.pending:
+            bench.decide()
+    if bench.pending and applied:
+        bench.apply(bench.pending.pop(0))
+    bench.crash()
+    bench.settle()
+    bench.advance(120)
+
+    assert max(bench.created.values()) == 1
+    assert bench.order[:2] == ["a", "b"]
+    assert [bench.state(n) for n in "abc"] == ["Running", "Running", "Pending"]
+    assert bench.names() == ["a-0", "a-1", "b-0"]
+
+
+def test_a_create_that_commits_after_the_crash_is_found_and_not_doubled() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    bench.decide()
+    bench.execute(bench.pending.pop(0))
+    late = bench.pending.pop(0)
+    bench.crash()
+    bench.decide()
+    bench.apply(late)  # the predecessor's request commits only now
+    bench.settle()
+
+    assert bench.created["uid-a", 1, 0] == 1
+    assert bench.state("a") == "Running"
+
+
+def test_an_answer_to_an_old_attempt_changes_nothing() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    bench.settle()
+    bench.feed(ItemCreated("uid-a", 99, 0, "ghost"))
+    bench.settle()
+    assert bench.entry("a").created == {0: "obj-1"}

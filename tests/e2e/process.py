@@ -1,0 +1,123 @@
+"""The dispatcher as users run it: its own process, with the rights that ``mcad rbac`` describes."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+
+from tests.controlplane.controlplane import ControlPlane
+
+NAMESPACE = "mcad-system"
+ACCOUNT = "mcad"
+USER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
+MCAD = (sys.executable, "-m", "mcad")
+
+
+def mcad(*args: str, kubeconfig: Path | None = None, check: bool = True) -> str:
+    """Run the CLI; returns what it prints."""
+    flags = ["--kubeconfig", str(kubeconfig)] if kubeconfig else []
+    done = subprocess.run(
+        [*MCAD, *args, *flags], capture_output=True, text=True, timeout=60, check=False
+    )
+    if check and done.returncode:
+        raise AssertionError(f"mcad {' '.join(args)}: {done.returncode}: {done.stderr}")
+    return done.stdout
+
+
+def install(plane: ControlPlane) -> Path:
+    """CRD and RBAC as the CLI prints them; returns the kubeconfig of the ServiceAccount."""
+    plane.apply(mcad("crd"))
+    plane.kubectl("wait", "--for=condition=Established", "crd/appwrappers.workload.codeflare.dev")
+    token = plane.service_account(NAMESPACE, ACCOUNT)
+    plane.apply(mcad("rbac", "--namespace", NAMESPACE, "--service-account", ACCOUNT))
+    return plane.kubeconfig_for_token(token, ACCOUNT)
+
+
+class Dispatcher:
+    """One ``mcad run``; a context manager that ends it with SIGTERM and expects a clean end."""
+
+    def __init__(self, plane: ControlPlane, kubeconfig: Path, *args: str) -> None:
+        self._plane = plane
+        self._args = [
+            *MCAD,
+            "run",
+            "--kubeconfig",
+            str(kubeconfig),
+            "--http",
+            "127.0.0.1:0",
+            *args,
+        ]
+        self._log = plane.folder / "mcad.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self.url = ""
+
+    def start(self, *, ready: bool = True) -> Dispatcher:
+        """Start it and wait until it is synced."""
+        before = self.log()
+        self._plane.spawn("mcad", self._args)
+        self._process = self._plane.process("mcad")
+        if ready:
+            found = self._plane.wait_for(
+                lambda: re.search(r"http=(\S+)", self.log()[len(before) :]),
+                what="the address of the HTTP port in the log",
+            )
+            self.url = f"http://{found.group(1)}"
+            self._plane.wait_for(lambda: self.get("/readyz")[0] == 200, what="readiness")
+        return self
+
+    def get(self, path: str) -> tuple[int, str]:
+        """A GET at the HTTP port; 0 if nobody listens."""
+        try:
+            with urllib.request.urlopen(self.url + path, timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+        except OSError:
+            return 0, ""
+
+    def kill(self) -> None:
+        """SIGKILL: no goodbye."""
+        process = self._alive()
+        process.kill()
+        process.wait(timeout=10)
+        self._process = None
+
+    def stop(self) -> int:
+        """SIGTERM; the exit code, within the 5 s that are promised."""
+        process = self._alive()
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(timeout=5)
+        self._process = None
+        return code
+
+    def log(self) -> str:
+        """Everything that it said so far."""
+        path = self._plane.log("mcad")
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def __enter__(self) -> Dispatcher:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._process is None:
+            return
+        code = self.stop()
+        if error is None and code != 0:
+            raise AssertionError(f"mcad run ended with {code}:\n{self.log()[-4000:]}")
+
+    def _alive(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise AssertionError("mcad run was not started")
+        return self._process

@@ -1,0 +1,110 @@
+"""MCAD's tutorial, line by line, with its own manifests on a node loaded as its document shows."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.controlplane import ControlPlane
+from tests.controlplane.tutorial import load_tutorial_node
+from tests.e2e.process import Dispatcher
+
+pytestmark = pytest.mark.controlplane
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+FIRST, SECOND = "0001-aw-generic-deployment-1", "0002-aw-generic-deployment-2"
+
+RUNNING_LINES = """\
+Canrun: true
+State: Running
+"""
+
+QUEUED_LINES = """\
+Last Transition Micro Time: <time>
+Last Update Micro Time: <time>
+Status: True
+Type: Init
+Last Transition Micro Time: <time>
+Last Update Micro Time: <time>
+Reason: AwaitingHeadOfLine
+Status: True
+Type: Queueing
+Last Transition Micro Time: <time>
+Last Update Micro Time: <time>
+Reason: FrontOfQueue.
+Status: True
+Type: HeadOfLine
+Last Transition Micro Time: <time>
+Last Update Micro Time: <time>
+Message: Insufficient resources to dispatch AppWrapper.
+Reason: AppWrapperNotRunnable.
+Status: True
+Type: Backoff
+Controllerfirsttimestamp: <time>
+Filterignore: true
+Number Of Requeueings: 0
+Queuejobstate: Backoff
+Requeueing Time In Seconds: 0
+Sender: before [backoff] - Rejoining
+State: Pending
+"""
+"""What the document prints of ``kubectl describe``; blanks folded, times aside."""
+
+
+def normalized(text: str) -> list[str]:
+    """Lines with folded blanks; times in place of which the form is checked."""
+    times = re.sub(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", "<time>", text)
+    return [" ".join(line.split()) for line in times.splitlines()]
+
+
+def assert_in_order(expected: str, actual: str) -> None:
+    """Every expected line begins a line of the actual text, in this order."""
+    lines = iter(normalized(actual))
+    for wanted in expected.splitlines():
+        assert any(line.startswith(wanted) for line in lines), f"{wanted!r} missing in\n{actual}"
+
+
+def pods(plane: ControlPlane) -> list[tuple[str, str]]:
+    """Name and phase of the pods in the namespace ``default``."""
+    answer = plane.request("GET", "/api/v1/namespaces/default/pods")[1]
+    return [
+        (pod["metadata"]["labels"].get("app", ""), pod["status"]["phase"])
+        for pod in answer["items"]
+        if "deletionTimestamp" not in pod["metadata"]
+    ]
+
+
+def test_the_tutorial(control_plane: ControlPlane, dispatcher: Dispatcher) -> None:
+    plane = control_plane
+    load_tutorial_node(plane)
+
+    plane.kubectl("create", "-f", str(SAMPLES / "aw-01.yaml"))
+    plane.wait_for(
+        lambda: pods(plane) == [(FIRST, "Running")] * 2, what="two pods of the first run"
+    )
+    assert FIRST in plane.kubectl("get", "appwrappers")
+    assert_in_order(RUNNING_LINES, plane.kubectl("describe", "appwrapper", FIRST))
+
+    node = plane.kubectl("describe", "node", "minikube")
+    assert_in_order("cpu 1950m (97%)\nmemory 1706Mi (21%)", node)
+
+    plane.kubectl("create", "-f", str(SAMPLES / "aw-02.yaml"))
+    plane.kubectl("wait", "--for=condition=Backoff", f"appwrapper/{SECOND}", "--timeout=20s")
+    described = plane.kubectl("describe", "appwrapper", SECOND)
+    assert_in_order(QUEUED_LINES, described)
+    assert "cpu: 150m requested, 50m available, 100m missing." in described
+    status = json.loads(plane.kubectl("get", "aw", SECOND, "-o", "json"))["status"]
+    kinds = ["Init", "Queueing", "HeadOfLine", "Backoff"]
+    assert [condition["type"] for condition in status["conditions"]] == kinds
+    assert {condition["status"] for condition in status["conditions"]} == {"True"}
+    deployments = plane.request("GET", "/apis/apps/v1/namespaces/default/deployments")[1]
+    assert [one["metadata"]["name"] for one in deployments["items"]] == [FIRST]
+    assert pods(plane) == [(FIRST, "Running")] * 2
+
+    plane.kubectl("delete", "-f", str(SAMPLES / "aw-01.yaml"))
+    plane.wait_for(
+        lambda: pods(plane) == [(SECOND, "Running")] * 2, what="two pods of the second run"
+    )
+    assert_in_order(RUNNING_LINES, plane.kubectl("describe", "appwrapper", SECOND))
+    assert dispatcher.stop() == 0

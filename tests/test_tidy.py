@@ -1,0 +1,81 @@
+"""Rules of the house that protect determinism; the direction of imports is import-linter's."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+CORE = sorted((ROOT / "mcad" / "core").glob("*.py"))
+SOURCES = sorted((ROOT / "mcad").rglob("*.py"))
+
+BANNED_CALLS = {
+    "hash": "depends on the hash seed; use a key of the record",
+    "id": "depends on memory; use a uid or a counter",
+    "print": "the core has no output; emit a command",
+    "open": "the core has no files",
+}
+
+
+def _calls(tree: ast.AST) -> list[tuple[str, int]]:
+    return [
+        (node.func.id, node.lineno)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    ]
+
+
+def _is_set(node: ast.expr) -> bool:
+    if isinstance(node, ast.Set | ast.SetComp):
+        return True
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("set", "frozenset")
+    )
+
+
+def _set_iterations(tree: ast.AST) -> list[int]:
+    """Loops whose order is that of a set written in place."""
+    loops = [n.iter for n in ast.walk(tree) if isinstance(n, ast.For | ast.comprehension)]
+    return [node.lineno for node in loops if _is_set(node)]
+
+
+@pytest.mark.parametrize("path", CORE, ids=lambda path: path.name)
+def test_the_core_calls_nothing_that_differs_between_runs(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    found = [
+        f"line {line}: {name}: {BANNED_CALLS[name]}"
+        for name, line in _calls(tree)
+        if name in BANNED_CALLS
+    ]
+
+    assert found == []
+
+
+@pytest.mark.parametrize("path", CORE, ids=lambda path: path.name)
+def test_the_core_does_not_depend_on_the_order_of_a_set(path: Path) -> None:
+    assert _set_iterations(ast.parse(path.read_text())) == []
+
+
+@pytest.mark.parametrize("path", CORE, ids=lambda path: path.name)
+def test_the_core_does_not_assert(path: Path) -> None:
+    """``python -O`` strips assert; invariants are checked by ``check``."""
+    found = [n.lineno for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Assert)]
+
+    assert found == []
+
+
+def test_the_rules_find_what_they_are_for() -> None:
+    bad = ast.parse("for x in {1, 2}: hash(x)\n[y for y in set(z)]")
+
+    assert _set_iterations(bad) == [1, 2]
+    assert [name for name, _ in _calls(bad)] == ["hash", "set"]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_module_says_what_its_job_is(path: Path) -> None:
+    doc = ast.get_docstring(ast.parse(path.read_text()))
+
+    assert doc
+    assert len(doc.splitlines()[0]) <= 100
