@@ -113,8 +113,8 @@ def event(name: str, uid: str, number: int) -> dict:
 async def bare_round(kubeconfig: Path, objects: list[dict], offset: int) -> None:
     """All of them, CONCURRENCY at a time."""
     clock = RealClock()
-    connection = await load(str(kubeconfig), None, clock=clock)
-    async with RestApi(connection) as api:
+    connection = await load(clock, str(kubeconfig))
+    async with RestApi(connection, clock) as api:
         client = Client(api, clock, Random(1))
         gate = asyncio.Semaphore(CONCURRENCY)
 

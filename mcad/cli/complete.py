@@ -9,6 +9,13 @@ from contextlib import aclosing
 import click
 from click.shell_completion import CompletionItem
 
+from mcad.cli.session import Environment, Target
+from mcad.controller.execute import APPWRAPPERS
+from mcad.kube.client import Selection
+from mcad.kube.resource import Resource
+
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+
 PATIENCE_S = 2.0  # a shell that hangs on the tab key is worse than one that does not complete
 NAMES_MAX = 500
 
@@ -19,7 +26,7 @@ def complete_namespaces(
     incomplete: str,
 ) -> list[CompletionItem]:
     """The namespaces that begin so."""
-    return _complete(ctx, "namespaces", incomplete)
+    return _complete(ctx, NAMESPACES, incomplete)
 
 
 def complete_appwrappers(
@@ -28,13 +35,13 @@ def complete_appwrappers(
     incomplete: str,
 ) -> list[CompletionItem]:
     """The AppWrappers of the chosen namespace that begin so."""
-    return _complete(ctx, "appwrappers", incomplete)
+    return _complete(ctx, APPWRAPPERS, incomplete)
 
 
-def _complete(ctx: click.Context, plural: str, incomplete: str) -> list[CompletionItem]:
+def _complete(ctx: click.Context, resource: Resource, incomplete: str) -> list[CompletionItem]:
     logging.disable()  # whatever is said would end up in the command line being typed
     try:
-        names = asyncio.run(asyncio.wait_for(_names(ctx, plural), PATIENCE_S))
+        names = asyncio.run(asyncio.wait_for(_names(ctx, resource), PATIENCE_S))
     except Exception:  # noqa: BLE001 - no completion is always better than an error here
         return []
     finally:
@@ -42,20 +49,11 @@ def _complete(ctx: click.Context, plural: str, incomplete: str) -> list[Completi
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-async def _names(ctx: click.Context, plural: str) -> list[str]:
-    from mcad.cli.options import Target  # noqa: PLC0415 - it imports this module
-    from mcad.cli.session import Environment  # noqa: PLC0415 - costs a quarter of a second
-    from mcad.controller.execute import APPWRAPPERS  # noqa: PLC0415
-    from mcad.kube.client import Selection  # noqa: PLC0415
-    from mcad.kube.resource import Resource  # noqa: PLC0415
-
+async def _names(ctx: click.Context, resource: Resource) -> list[str]:
     target = Target(ctx.params.get("kubeconfig"), ctx.params.get("context"))
     environment = ctx.find_object(Environment) or Environment()
     async with environment.connect(target) as session:
-        namespace = None
-        resource = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
-        if plural == APPWRAPPERS.plural:
-            resource, namespace = APPWRAPPERS, ctx.params.get("namespace") or session.namespace
+        namespace = ctx.params.get("namespace") or session.namespace
         pages = session.client.list_pages(
             resource,
             Selection(namespace=namespace, metadata_only=True),

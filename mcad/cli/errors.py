@@ -5,12 +5,11 @@ Commands raise ``CliError`` with the whole sentence; failures of the transport g
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import click
 
-if TYPE_CHECKING:
-    from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown
 
 FAILED, USAGE, NOT_FOUND = 1, 2, 4
 """Exit codes besides 0; ``mcad --help`` lists them."""
@@ -44,8 +43,6 @@ def warn(text: str) -> None:
 
 def explain(error: KubeError, server: str = "") -> CliError:
     """The line for a failure of the transport; ``server`` names whom we talked to."""
-    from mcad.kube.errors import ApiError, OutcomeUnknown  # noqa: PLC0415 - costs 0.2 s
-
     if isinstance(error, ApiError):
         return _explain_answer(error)
     if isinstance(error, OutcomeUnknown):

@@ -7,10 +7,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import click
+
 from mcad.cli.config import load_config
-from mcad.cli.options import Option, Settings, Target, record, server_option
+from mcad.cli.options import SETTINGS_OPTIONS, TARGET_OPTIONS, Settings, record
 from mcad.cli.server import server_at
-from mcad.cli.session import Environment, Session
+from mcad.cli.session import Environment, Session, Target
 from mcad.cli.snapshot import take_snapshot
 
 Json = dict[str, Any]
@@ -34,11 +36,36 @@ class Figures(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Whom to ask."""
+    """Whom to ask, and with which configuration to count."""
 
-    target: Target
-    settings: Settings
+    kubeconfig: str | None = None
+    context: str | None = None
+    config: str | None = None
+    assignments: tuple[str, ...] = ()
     server: str | None = None
+
+    @property
+    def target(self) -> Target:
+        """Which API server."""
+        return Target(self.kubeconfig, self.context)
+
+    @property
+    def settings(self) -> Settings:
+        """The dispatcher's configuration."""
+        return Settings(self.config, self.assignments)
+
+
+source_options = record(
+    "source",
+    Source,
+    *TARGET_OPTIONS,
+    *SETTINGS_OPTIONS,
+    click.option(
+        "--server",
+        metavar="URL",
+        help="Ask the HTTP port of the running dispatcher instead of counting anew.",
+    ),
+)
 
 
 async def figures_of(source: Source, session: Session) -> Figures:

@@ -57,21 +57,12 @@ class Program(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,  # noqa: ARG002 - the same name however it was started
-        complete_var: str | None = None,  # noqa: ARG002
-        standalone_mode: bool = True,  # noqa: FBT001 - click's signature
-        windows_expand_args: bool = True,  # noqa: FBT001
-        **extra: Any,
-    ) -> Any:
-        """click's ``main``, with our way of telling errors."""
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """click's ``main``, with one name however it was started, and our way of telling errors."""
+        extra |= {"prog_name": "mcad", "complete_var": "_MCAD_COMPLETE", "standalone_mode": False}
 
         def call() -> Any:
-            return super(Program, self).main(
-                args, "mcad", "_MCAD_COMPLETE", False, windows_expand_args, **extra
-            )
+            return super(Program, self).main(*args, **extra)
 
         return _exit_with_code(call) if standalone_mode else call()
 

@@ -10,17 +10,10 @@ from typing import Any
 import click
 
 from mcad.cli.complete import complete_namespaces
+from mcad.cli.session import Target
 
 Command = Callable[..., Any]
 Option = Callable[[Command], Command]
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Which API server: --kubeconfig and --context."""
-
-    kubeconfig: str | None = None
-    context: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +61,26 @@ def record(name: str, kind: type[Any], *options: Option) -> Option:
     return decorate
 
 
-target_options = record(
-    "target",
-    Target,
+TARGET_OPTIONS: tuple[Option, ...] = (
     click.option("--kubeconfig", metavar="FILE", help="The kubeconfig to use."),
     click.option("--context", metavar="NAME", help="The context of the kubeconfig to use."),
 )
+
+SETTINGS_OPTIONS: tuple[Option, ...] = (
+    click.option(
+        "--config", metavar="FILE", help="The dispatcher's configuration, if not the default one."
+    ),
+    click.option(
+        "--set",
+        "assignments",
+        metavar="KEY=VALUE",
+        multiple=True,
+        help="One setting of it; may be repeated.",
+    ),
+)
+
+target_options = record("target", Target, *TARGET_OPTIONS)
+settings_options = record("settings", Settings, *SETTINGS_OPTIONS)
 
 namespace_option = click.option(
     "-n",
@@ -88,27 +95,6 @@ scope_options = record(
     Scope,
     namespace_option,
     click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces."),
-)
-
-settings_options = record(
-    "settings",
-    Settings,
-    click.option(
-        "--config", metavar="FILE", help="The dispatcher's configuration, if not the default one."
-    ),
-    click.option(
-        "--set",
-        "assignments",
-        metavar="KEY=VALUE",
-        multiple=True,
-        help="One setting of it; may be repeated.",
-    ),
-)
-
-server_option = click.option(
-    "--server",
-    metavar="URL",
-    help="Ask the HTTP port of the running dispatcher instead of counting anew.",
 )
 
 

@@ -14,7 +14,6 @@ from random import SystemRandom
 import click
 
 from mcad.cli.errors import explain
-from mcad.cli.options import Target
 from mcad.kube.client import Client
 from mcad.kube.clock import Clock, RealClock
 from mcad.kube.connection import load
@@ -24,6 +23,14 @@ from mcad.kube.rest import RestApi
 
 CALL_S = 15.0  # of one call, retries included: a person waits for it
 KNOCK_S = 10.0  # until the first answer
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Which API server: --kubeconfig and --context."""
+
+    kubeconfig: str | None = None
+    context: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from mcad.api import labels
 from mcad.api.config import Config, to_settings
 from mcad.cli.errors import CliError, warn
 from mcad.controller.execute import APPWRAPPERS, PODS
-from mcad.controller.kinds import Kinds
+from mcad.controller.kinds import Kinds, catalog_entry
 from mcad.controller.mirror import Mirror
 from mcad.controller.owners import Owner, controller_of
 from mcad.controller.runtime import NODES
@@ -34,7 +34,10 @@ Json = dict[str, Any]
 T = TypeVar("T")
 
 SERVER_HINT = "ask the running dispatcher instead, with --server URL"
-NOT_INSTALLED = "AppWrappers are not installed in this cluster; install them with `mcad crd | kubectl apply -f -`"
+NOT_INSTALLED = (
+    "AppWrappers are not installed in this cluster; install them with "
+    "`mcad crd | kubectl apply --server-side -f -`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +86,11 @@ class _Photographer:
     async def take(self) -> Snapshot:
         await self._kinds.refresh()
         wrapped = [kind for kind in self._kinds.wrapped() if kind != PODS]
-        appwrappers, nodes, pods, *children = await asyncio.gather(
+        appwrappers, nodes, pods, children = await asyncio.gather(
             self._list(APPWRAPPERS, _as_it_is),
             self._list(NODES, _as_it_is),
             self._list(PODS, slim_pod),
-            *(self._list_children(kind) for kind in wrapped),
+            asyncio.gather(*(self._list_children(kind) for kind in wrapped)),
         )
         self._sightings.appwrappers_listed(appwrappers)
         for node in nodes:
@@ -149,7 +152,7 @@ class _Photographer:
         # The caller's rights say nothing of the dispatcher's, so a kind never holds anybody here.
         self._feed(KindWatched(resource.group, resource.plural, watched=True))
         for obj in objects or ():
-            self._sightings.object_seen(resource, obj)
+            self._sightings.object_seen(catalog_entry(resource), obj)
 
     def _see_pods(self, pods: list[PodSighting]) -> None:
         for pod in pods:

@@ -1,11 +1,14 @@
-"""Plain text for people: aligned columns, ages, amounts. The figures come from elsewhere."""
+"""How output looks: aligned columns, ages and amounts for people, JSON and YAML for scripts."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 import click
+import yaml
 
 NONE = "<none>"
 GAP = "   "
@@ -34,6 +37,14 @@ def echo(lines: Iterable[str]) -> None:
     text = "\n".join(lines)
     if text:
         click.echo(text)
+
+
+def echo_structured(value: Any, form: str) -> None:
+    """Print a value as ``json`` or ``yaml``."""
+    if form == "json":
+        click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    else:
+        click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)
 
 
 def amounts(quantities: Mapping[str, str]) -> str:

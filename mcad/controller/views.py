@@ -7,6 +7,7 @@ from typing import Any
 
 from mcad.api.wire import format_instant
 from mcad.core.capacity import NodeReport
+from mcad.core.entry import Entry
 from mcad.core.model import Instant, Resources
 from mcad.core.quantity import format_amount
 from mcad.core.rows import Row, all_rows, queue_rows
@@ -14,11 +15,42 @@ from mcad.core.world import World
 
 Json = dict[str, Any]
 
+AHEAD_SHOWN = 5  # of those further ahead, their number says enough
 
 def rows_view(world: World, now: Instant, *, waiting_only: bool) -> Json:
     """``{"items": [...]}``: one object per AppWrapper, those in line first and in order."""
     rows = queue_rows(world, now) if waiting_only else all_rows(world, now)
     return {"items": [_row(row) for row in rows]}
+
+
+def detail_view(world: World, now: Instant, namespace: str, name: str) -> Json | None:
+    """One AppWrapper: its row, who is ahead of it, its items, pod sets and pods; None if unknown.
+
+    ``figures`` has every resource of the refusal, the binding one first; the row's ``why`` names
+    only those that are short.
+    """
+    rows = all_rows(world, now)
+    row = next((one for one in rows if (one.namespace, one.name) == (namespace, name)), None)
+    if row is None:
+        return None
+    entry = world.entries[row.uid]
+    pods = world.capacity.pod_counts(row.uid)
+    ahead = [one for one in rows if 0 < one.position < row.position]
+    in_line = sum(1 for one in rows if one.position)
+    return _row(row) | {
+        "dialect": entry.workload.dialect.value,
+        "inLine": in_line,
+        "ahead": [_row(one) for one in ahead[:AHEAD_SHOWN]],
+        "figures": _figures(entry),
+        "items": _items(world, entry),
+        "podSets": _pod_sets(world, entry),
+        "pods": {
+            "pending": pods.pending,
+            "running": pods.running,
+            "succeeded": pods.succeeded,
+            "failed": pods.failed,
+        },
+    }
 
 
 def capacity_view(world: World) -> Json:
@@ -34,6 +66,57 @@ def capacity_view(world: World) -> Json:
 def quantities(amounts: Resources) -> dict[str, str]:
     """Amounts as Kubernetes quantities."""
     return {name: format_amount(name, amount) for name, amount in amounts}
+
+
+def _figures(entry: Entry) -> list[Json]:
+    refusal = entry.bucket.refusal if entry.bucket is not None else None
+    return [
+        {
+            "resource": one.resource,
+            "requested": format_amount(one.resource, one.requested),
+            "available": format_amount(one.resource, one.available),
+            "missing": format_amount(one.resource, one.missing),
+        }
+        for one in (refusal.shortages if refusal is not None else ())
+    ]
+
+
+def _items(world: World, entry: Entry) -> list[Json]:
+    """Every item, and the observed object of that number if there is one."""
+    children = {child.item: child for child in world.children_for(entry)}
+    return [
+        {
+            "item": number,
+            "apiVersion": item.ref.api_version,
+            "kind": item.ref.kind,
+            "name": item.ref.name,
+            "guessed": item.guessed,
+            "completion": list(item.completion),
+            "exists": number in children,
+            "terminating": number in children and children[number].terminating,
+            "conditions": sorted(children[number].met) if number in children else [],
+        }
+        for number, item in enumerate(entry.workload.items)
+    ]
+
+
+def _pod_sets(world: World, entry: Entry) -> list[Json]:
+    """Every pod set; ``reserved`` counts its pods that hold room and are not bound yet."""
+    sets = entry.workload.sets
+    reserved = world.capacity.outstanding(entry.uid)
+    if len(reserved) != len(sets):  # nothing is reserved, or for the sets before an edit
+        reserved = (0,) * len(sets)
+    return [
+        {
+            "item": one.item,
+            "path": one.path,
+            "replicas": one.replicas,
+            "perNode": one.per_node,
+            "request": quantities(one.request),
+            "reserved": count,
+        }
+        for one, count in zip(sets, reserved, strict=True)
+    ]
 
 
 def _row(row: Row) -> Json:

@@ -34,6 +34,8 @@ def install(plane: ControlPlane) -> Path:
     """CRD and RBAC as the CLI prints them; returns the kubeconfig of the ServiceAccount."""
     plane.apply(mcad("crd"))
     plane.kubectl("wait", "--for=condition=Established", "crd/appwrappers.workload.codeflare.dev")
+    # The garbage collector looks for new kinds every 30 s only; a fresh one knows this kind at once.
+    plane.restart("kube-controller-manager")
     token = plane.service_account(NAMESPACE, ACCOUNT)
     plane.apply(mcad("rbac", "--namespace", NAMESPACE, "--service-account", ACCOUNT))
     return plane.kubeconfig_for_token(token, ACCOUNT)

@@ -1,0 +1,65 @@
+"""``mcad capacity``: what the nodes have, what is used, what is reserved, and what is left."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from mcad.cli.errors import NotFoundError
+from mcad.cli.figures import Source, look, source_options
+from mcad.cli.options import Output, output_options
+from mcad.cli.session import environment
+from mcad.cli.tables import echo, echo_structured, table
+
+Json = dict[str, Any]
+
+TITLES = ("NODE", "RESOURCE", "ALLOCATABLE", "USED", "RESERVED", "FREE")
+BOOKS = ("allocatable", "used", "reserved", "free")
+
+
+@click.command()
+@click.argument("nodes", metavar="[NODE]...", nargs=-1)
+@click.option("--total", "total_only", is_flag=True, help="Only the sums.")
+@source_options
+@output_options("json", "yaml", "wide", "name")
+def capacity(nodes: tuple[str, ...], total_only: bool, source: Source, output: Output) -> None:  # noqa: FBT001 - click passes it by name
+    """What the nodes have, what is used, reserved and free.
+
+    USED is what bound pods request, RESERVED what dispatched AppWrappers declared and have not
+    bound yet. A node that is overdrawn has negative FREE and counts as 0 in <total>. <adrift> is
+    reserved, but fits no node at present.
+    """
+    view = asyncio.run(_capacity(source))
+    known = {node["name"]: node for node in view["nodes"]}
+    for name in nodes:
+        if name not in known:
+            raise NotFoundError(f'no node "{name}"; see `kubectl get nodes`')
+    shown = [known[name] for name in nodes] if nodes else view["nodes"]
+    if output.form in ("json", "yaml"):
+        echo_structured(view | {"nodes": [] if total_only else shown}, output.form)
+    elif output.form == "name":
+        echo(f"node/{node['name']}" for node in shown)
+    else:
+        rows = [] if total_only else [row for node in shown for row in _rows(node["name"], node)]
+        if not nodes:
+            rows += [*_rows("<total>", view["total"]), *_adrift(view["adrift"])]
+        echo(table(TITLES, rows, headers=not output.no_headers))
+
+
+async def _capacity(source: Source) -> Json:
+    async with look(environment(), source) as (figures, _):
+        return await figures.capacity()
+
+
+def _rows(name: str, node: Json) -> Iterator[tuple[str, ...]]:
+    """One row per resource that the node has or that somebody uses on it."""
+    for resource in sorted({key for book in BOOKS for key in node[book]}):
+        yield (name, resource, *(node[book].get(resource, "0") for book in BOOKS))
+
+
+def _adrift(reserved: Json) -> Iterator[tuple[str, ...]]:
+    for resource, amount in reserved.items():
+        yield ("<adrift>", resource, "0", "0", amount, "0")

@@ -1,0 +1,32 @@
+"""``mcad crd`` and ``mcad rbac``: what an administrator applies before the dispatcher can run."""
+
+from __future__ import annotations
+
+import click
+
+from mcad.api.crd import crd_yaml
+from mcad.api.rbac import rbac_yaml
+from mcad.cli.config import load_config
+from mcad.cli.options import Settings, settings_options
+
+
+@click.command()
+def crd() -> None:
+    """Print the CustomResourceDefinition to install.
+
+    Use it as `mcad crd | kubectl apply --server-side -f -`.
+    """
+    click.echo(crd_yaml(), nl=False)
+
+
+@click.command()
+@click.option("--namespace", "-n", default="mcad-system", show_default=True, metavar="NAME")
+@click.option("--service-account", default="mcad", show_default=True, metavar="NAME")
+@settings_options
+def rbac(namespace: str, service_account: str, settings: Settings) -> None:
+    """Print the roles and bindings that the dispatcher needs.
+
+    They follow from the configuration: only kinds in wrappedResources may be created. Use it as
+    `mcad rbac | kubectl apply -f -`.
+    """
+    click.echo(rbac_yaml(load_config(settings), namespace, service_account), nl=False)

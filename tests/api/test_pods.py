@@ -1,0 +1,108 @@
+"""Live pods and nodes, including those that nobody expected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcad.api import labels
+from mcad.api.pods import read_node, read_pod
+from mcad.core.model import Node, Pod, PodPhase, Taint
+from tests.api.builders import Gi, container, pod_spec
+from tests.api.strategies import shaped
+
+
+def live_pod(**changes: Any) -> dict[str, Any]:
+    meta = {"uid": "u", "namespace": "team", "name": "p"} | changes.pop("metadata", {})
+    return {
+        "metadata": meta,
+        "spec": pod_spec(container("1", "1Gi"), nodeName="n1"),
+        "status": {"phase": "Running"},
+    } | changes
+
+
+def test_a_pod_of_an_appwrapper() -> None:
+    tags = {labels.PODSET: "2.1", labels.ATTEMPT: "4", labels.ITEM: "2"}
+    assert read_pod(live_pod(metadata={"labels": tags}), "aw-uid") == Pod(
+        uid="u",
+        namespace="team",
+        name="p",
+        node="n1",
+        phase=PodPhase.RUNNING,
+        request=(("cpu", 1000), ("memory", Gi), ("pods", 1)),
+        workload="aw-uid",
+        item=2,
+        index=1,
+        attempt=4,
+    )
+
+
+def test_a_pod_of_somebody_else() -> None:
+    pod = read_pod(live_pod())
+    assert (pod.workload, pod.item, pod.index, pod.attempt) == ("", -1, -1, 0)
+
+
+@pytest.mark.parametrize("hint", ["", "1", "1.", ".1", "a.b", "1.2.3", "-1.0", "1.999999999999", 7])
+def test_a_podset_label_that_is_not_ours_is_no_hint(hint: Any) -> None:
+    pod = read_pod(live_pod(metadata={"labels": {labels.PODSET: hint}}))
+    assert (pod.item, pod.index) == (-1, -1)
+
+
+@pytest.mark.parametrize(
+    ("status", "phase"),
+    [({}, "Pending"), ({"phase": "Succeeded"}, "Succeeded"), ({"phase": "Weird"}, "Unknown")],
+)
+def test_phases(status: dict[str, Any], phase: str) -> None:
+    assert read_pod(live_pod(status=status)).phase == phase
+
+
+def test_a_terminating_pod() -> None:
+    assert read_pod(live_pod(metadata={"deletionTimestamp": "2023-07-21T11:18:27Z"})).terminating
+
+
+def test_a_malformed_quantity_of_a_live_pod_counts_as_nothing() -> None:
+    pod = read_pod(live_pod(spec=pod_spec(container("one"))))
+    assert pod.request == (("pods", 1),)
+
+
+def test_a_node() -> None:
+    node = {
+        "metadata": {"name": "n1", "labels": {"b": "2", "a": "1"}},
+        "spec": {"taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]},
+        "status": {
+            "allocatable": {"cpu": "1930m", "memory": "4Gi", "pods": "110", "hugepages-1Gi": "0"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+    assert read_node(node) == Node(
+        name="n1",
+        allocatable=(("cpu", 1930), ("memory", 4 * Gi), ("pods", 110)),
+        taints=(Taint("gpu", "yes", "NoSchedule"),),
+        labels=(("a", "1"), ("b", "2")),
+    )
+
+
+@pytest.mark.parametrize("state", ["False", "Unknown", None])
+def test_a_node_is_ready_only_if_it_says_so(state: Any) -> None:
+    conditions = [{"type": "Ready", "status": state}] if state else []
+    assert not read_node({"status": {"conditions": conditions}}).ready
+
+
+def test_a_cordoned_node() -> None:
+    assert read_node({"spec": {"unschedulable": True}}).unschedulable
+
+
+KEYS = (
+    *("metadata", "spec", "status", "labels", "containers", "initContainers", "resources"),
+    *("requests", "limits", "phase", "taints", "conditions", "allocatable", "containerStatuses"),
+    *("affinity", "ports", "overhead", "name", "cpu"),
+)
+
+
+@given(st.dictionaries(st.sampled_from(KEYS), shaped(*KEYS), max_size=6))
+def test_no_live_object_raises(obj: dict[str, Any]) -> None:
+    read_pod(obj)
+    read_node(obj)

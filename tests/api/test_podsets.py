@@ -1,0 +1,583 @@
+"""The demand of every kind in the table, with figures from the documents of each operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcad.api.podsets import infer
+from mcad.core.model import PodSet
+from tests.api.builders import (
+    Gi,
+    Map,
+    Mi,
+    accepted,
+    config_map,
+    container,
+    deployment,
+    generic,
+    job,
+    obj,
+    pod,
+    pod_spec,
+    read,
+    template,
+    v1beta1,
+    v1beta2,
+)
+
+Line = tuple[str, int, dict[str, int]]
+
+
+def sets_of(thing: Map, **item: Any) -> tuple[PodSet, ...]:
+    return accepted(v1beta1(generic(thing, **item))).workload.sets
+
+
+def lines(thing: Map, **item: Any) -> list[Line]:
+    """(path, pods, request without the slot) of each set."""
+    return [
+        (one.path, one.replicas, {name: n for name, n in one.request if name != "pods"})
+        for one in sets_of(thing, **item)
+    ]
+
+
+CPU = {"cpu": 1000}
+T = "template.spec.template"
+
+
+def group(replicas: Any = 1, cpu: str = "1", **more: Any) -> Map:
+    return {"replicas": replicas, "template": template(container(cpu)), **more}
+
+
+def ray_spec(*workers: Map, **more: Any) -> Map:
+    return {
+        "headGroupSpec": {"template": template(container("2", "4Gi"))},
+        "workerGroupSpecs": list(workers),
+    } | more
+
+
+def training(roles: str, **replicas: Map) -> Map:
+    return {roles: replicas}
+
+
+def jobset(*jobs: tuple[str, int, Map]) -> Map:
+    return {
+        "replicatedJobs": [
+            {"name": name, "replicas": n, "template": {"spec": {"template": template()} | spec}}
+            for name, n, spec in jobs
+        ]
+    }
+
+
+def lws(replicas: int, size: int, **inner: Any) -> Map:
+    worker = {"size": size, "workerTemplate": template(container("1"))}
+    return {"replicas": replicas, "leaderWorkerTemplate": worker | inner}
+
+
+SMALL_WORKER = {"cpu": 1000, "memory": 256 * Mi}
+PLAIN = [("template.spec.headGroupSpec.template", 1, {"cpu": 2000, "memory": 4 * Gi})]
+
+
+def ray_lines(prefix: str = "template.spec", workers: int = 1) -> list[Line]:
+    """A head of 2 CPU, 4 Gi and workers of 1 CPU, whose init container asks for 256 Mi."""
+    return [
+        (f"{prefix}.headGroupSpec.template", 1, {"cpu": 2000, "memory": 4 * Gi}),
+        (f"{prefix}.workerGroupSpecs[0].template", workers, SMALL_WORKER),
+    ]
+
+
+SUBMITTER: Line = (
+    "template.spec.submitterPodTemplate",
+    1,
+    {"cpu": 500, "memory": 200 * Mi},
+)
+
+KINDS: dict[str, tuple[Map, list[Line]]] = {
+    "a pod is one": (pod(), [("template", 1, CPU)]),
+    "a deployment": (deployment(replicas=3), [(T, 3, CPU)]),
+    "a deployment without replicas is one": (deployment(replicas=None), [(T, 1, CPU)]),
+    "a deployment that is scaled to zero": (deployment(replicas=0), [(T, 0, CPU)]),
+    "a stateful set": (
+        obj("apps/v1", "StatefulSet", spec={"replicas": 4, "template": template()}),
+        [(T, 4, CPU)],
+    ),
+    "a replica set": (
+        obj("apps/v1", "ReplicaSet", spec={"replicas": 2, "template": template()}),
+        [(T, 2, CPU)],
+    ),
+    "a replication controller": (
+        obj("v1", "ReplicationController", spec={"replicas": 2, "template": template()}),
+        [(T, 2, CPU)],
+    ),
+    "a job is one": (job(), [(T, 1, CPU)]),
+    "a job runs what it has to complete": (job(parallelism=8, completions=3), [(T, 3, CPU)]),
+    "a job runs as many as it may": (job(parallelism=2, completions=9), [(T, 2, CPU)]),
+    "a job without completions": (job(parallelism=5), [(T, 5, CPU)]),
+    "a job with completions only runs one at a time": (job(completions=5), [(T, 1, CPU)]),
+    "a cron job demands nothing now": (
+        obj("batch/v1", "CronJob", spec={"jobTemplate": {"spec": {"template": template()}}}),
+        [("template.spec.jobTemplate.spec.template", 0, CPU)],
+    ),
+    "a config map needs no pods": (config_map(), []),
+    "a template that nobody runs": (obj("v1", "PodTemplate") | {"template": template()}, []),
+    "upstream's job set: workers 2x2 and a driver": (
+        obj(
+            "jobset.x-k8s.io/v1alpha2",
+            "JobSet",
+            spec=jobset(
+                ("workers", 2, {"parallelism": 2, "completions": 2}),
+                ("driver", 1, {"parallelism": 1, "completions": 1}),
+            ),
+        ),
+        [
+            ("template.spec.replicatedJobs[0].template.spec.template", 4, CPU),
+            ("template.spec.replicatedJobs[1].template.spec.template", 1, CPU),
+        ],
+    ),
+    "leaders and workers: replicas 2, size 3": (
+        obj(
+            "leaderworkerset.x-k8s.io/v1",
+            "LeaderWorkerSet",
+            spec=lws(2, 3, leaderTemplate=template(container("2"))),
+        ),
+        [
+            ("template.spec.leaderWorkerTemplate.leaderTemplate", 2, {"cpu": 2000}),
+            ("template.spec.leaderWorkerTemplate.workerTemplate", 4, CPU),
+        ],
+    ),
+    "leaders that are like their workers": (
+        obj("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", spec=lws(2, 3)),
+        [("template.spec.leaderWorkerTemplate.workerTemplate", 6, CPU)],
+    ),
+    "a PyTorchJob: the master first, workers wait for it": (
+        obj(
+            "kubeflow.org/v1",
+            "PyTorchJob",
+            spec=training("pytorchReplicaSpecs", Worker=group(2), Master=group(1)),
+        ),
+        [
+            ("template.spec.pytorchReplicaSpecs.Master.template", 1, CPU),
+            (
+                "template.spec.pytorchReplicaSpecs.Worker.template",
+                2,
+                {"cpu": 1000, "memory": 10 * Mi},
+            ),
+        ],
+    ),
+    "a TFJob": (
+        obj(
+            "kubeflow.org/v1",
+            "TFJob",
+            spec=training("tfReplicaSpecs", Worker=group(4), PS=group(2), Chief=group(1)),
+        ),
+        [
+            ("template.spec.tfReplicaSpecs.Chief.template", 1, CPU),
+            ("template.spec.tfReplicaSpecs.PS.template", 2, CPU),
+            ("template.spec.tfReplicaSpecs.Worker.template", 4, CPU),
+        ],
+    ),
+    "an MPIJob of the training operator fetches kubectl": (
+        obj(
+            "kubeflow.org/v1",
+            "MPIJob",
+            spec=training("mpiReplicaSpecs", Worker=group(2), Launcher=group(1, "50m")),
+        ),
+        [
+            (
+                "template.spec.mpiReplicaSpecs.Launcher.template",
+                1,
+                {"cpu": 100, "memory": 512 * Mi, "ephemeral-storage": 5 * Gi},
+            ),
+            ("template.spec.mpiReplicaSpecs.Worker.template", 2, CPU),
+        ],
+    ),
+    "an MPIJob of the MPI operator does not": (
+        obj(
+            "kubeflow.org/v2beta1",
+            "MPIJob",
+            spec=training("mpiReplicaSpecs", Launcher=group(1, "50m")),
+        ),
+        [("template.spec.mpiReplicaSpecs.Launcher.template", 1, {"cpu": 50})],
+    ),
+    "an XGBoostJob": (
+        obj("kubeflow.org/v1", "XGBoostJob", spec=training("xgbReplicaSpecs", Master=group(1))),
+        [("template.spec.xgbReplicaSpecs.Master.template", 1, CPU)],
+    ),
+    "a PaddleJob": (
+        obj("kubeflow.org/v1", "PaddleJob", spec=training("paddleReplicaSpecs", Worker=group(3))),
+        [("template.spec.paddleReplicaSpecs.Worker.template", 3, CPU)],
+    ),
+    "a JAXJob": (
+        obj("kubeflow.org/v1", "JAXJob", spec=training("jaxReplicaSpecs", Worker=group(3))),
+        [("template.spec.jaxReplicaSpecs.Worker.template", 3, CPU)],
+    ),
+    "a Ray cluster: workers have an init container": (
+        obj("ray.io/v1", "RayCluster", spec=ray_spec(group(3))),
+        ray_lines(workers=3),
+    ),
+    "Ray workers on several hosts": (
+        obj("ray.io/v1", "RayCluster", spec=ray_spec(group(3, numOfHosts=4))),
+        ray_lines(workers=12),
+    ),
+    "Ray workers are raised to the minimum": (
+        obj("ray.io/v1", "RayCluster", spec=ray_spec(group(None, minReplicas=2, maxReplicas=5))),
+        ray_lines(workers=2),
+    ),
+    "Ray workers are cut to the maximum": (
+        obj("ray.io/v1", "RayCluster", spec=ray_spec(group(9, maxReplicas=5))),
+        ray_lines(workers=5),
+    ),
+    "a small Ray worker is as large as its init container": (
+        obj("ray.io/v1", "RayCluster", spec=ray_spec(group(1, "100m"))),
+        [
+            *ray_lines()[:1],
+            (
+                "template.spec.workerGroupSpecs[0].template",
+                1,
+                {"cpu": 200, "memory": 256 * Mi},
+            ),
+        ],
+    ),
+    "an autoscaled Ray cluster: the autoscaler runs beside the head": (
+        obj("ray.io/v1", "RayCluster", spec=ray_spec(group(1), enableInTreeAutoscaling=True)),
+        [
+            (
+                "template.spec.headGroupSpec.template",
+                1,
+                {"cpu": 2500, "memory": 4 * Gi + 512 * Mi},
+            ),
+            *ray_lines()[1:],
+        ],
+    ),
+    "an autoscaler of another size": (
+        obj(
+            "ray.io/v1",
+            "RayCluster",
+            spec=ray_spec(
+                group(1),
+                enableInTreeAutoscaling=True,
+                autoscalerOptions={"resources": {"limits": {"cpu": "1", "memory": "1Gi"}}},
+            ),
+        ),
+        [
+            ("template.spec.headGroupSpec.template", 1, {"cpu": 3000, "memory": 5 * Gi}),
+            *ray_lines()[1:],
+        ],
+    ),
+    "a Ray job: its cluster and the pod that submits it": (
+        obj("ray.io/v1", "RayJob", spec={"rayClusterSpec": ray_spec(group(2))}),
+        [*ray_lines("template.spec.rayClusterSpec", workers=2), SUBMITTER],
+    ),
+    "a Ray job that the operator submits by HTTP": (
+        obj(
+            "ray.io/v1",
+            "RayJob",
+            spec={"rayClusterSpec": ray_spec(group(2)), "submissionMode": "HTTPMode"},
+        ),
+        ray_lines("template.spec.rayClusterSpec", workers=2),
+    ),
+    "a Ray job with a submitter of its own": (
+        obj(
+            "ray.io/v1",
+            "RayJob",
+            spec={
+                "rayClusterSpec": ray_spec(group(1)),
+                "submitterPodTemplate": template(container("3")),
+            },
+        ),
+        [
+            *ray_lines("template.spec.rayClusterSpec"),
+            ("template.spec.submitterPodTemplate", 1, {"cpu": 3000}),
+        ],
+    ),
+    "a Ray job on a cluster that exists": (
+        obj("ray.io/v1", "RayJob", spec={"clusterSelector": {"ray.io/cluster": "c"}}),
+        [SUBMITTER],
+    ),
+    "a Ray service": (
+        obj("ray.io/v1", "RayService", spec={"rayClusterConfig": ray_spec(group(2))}),
+        ray_lines("template.spec.rayClusterConfig", workers=2),
+    ),
+    "a Spark application: 10 % overhead, at least 384 MiB": (
+        obj(
+            "sparkoperator.k8s.io/v1beta2",
+            "SparkApplication",
+            spec={
+                "type": "Scala",
+                "driver": {"cores": 1, "memory": "512m"},
+                "executor": {"cores": 2, "instances": 3, "memory": "8g"},
+            },
+        ),
+        [
+            ("template.spec.driver", 1, {"cpu": 1000, "memory": (512 + 384) * Mi}),
+            ("template.spec.executor", 3, {"cpu": 2000, "memory": (8192 + 819) * Mi}),
+        ],
+    ),
+    "a Spark application in Python: 40 % overhead": (
+        obj(
+            "sparkoperator.k8s.io/v1beta2",
+            "SparkApplication",
+            spec={
+                "type": "Python",
+                "driver": {"coreRequest": "200m", "memoryOverhead": "1g"},
+                "executor": {"memory": "4g", "gpu": {"name": "nvidia.com/gpu", "quantity": 2}},
+            },
+        ),
+        [
+            ("template.spec.driver", 1, {"cpu": 200, "memory": 2 * Gi}),
+            (
+                "template.spec.executor",
+                1,
+                {"cpu": 1000, "memory": (4096 + 1638) * Mi, "nvidia.com/gpu": 2},
+            ),
+        ],
+    ),
+    "a notebook": (
+        obj("kubeflow.org/v1", "Notebook", spec={"template": template()}),
+        [(T, 1, CPU)],
+    ),
+    "an inference service: containers and model server": (
+        obj(
+            "serving.kserve.io/v1beta1",
+            "InferenceService",
+            spec={
+                "predictor": {
+                    "minReplicas": 2,
+                    "model": {"resources": {"requests": {"cpu": "3"}}},
+                },
+                "transformer": pod_spec(),
+            },
+        ),
+        [("template.spec.predictor", 2, {"cpu": 3000}), ("template.spec.transformer", 1, CPU)],
+    ),
+    "a train job: nodes times resources": (
+        obj(
+            "trainer.kubeflow.org/v1alpha1",
+            "TrainJob",
+            spec={
+                "trainer": {
+                    "numNodes": 4,
+                    "resourcesPerNode": {"limits": {"nvidia.com/gpu": 8}},
+                }
+            },
+        ),
+        [("template.spec.trainer", 4, {"nvidia.com/gpu": 8})],
+    ),
+    "an unknown kind: its templates and the replicas beside them": (
+        obj(
+            "example.com/v1",
+            "Widget",
+            spec={
+                "workers": [{"replicas": 3, "template": template()}, {"template": template()}],
+                "boss": {"podTemplate": template(container("2"))},
+            },
+        ),
+        [
+            ("template.spec.boss.podTemplate", 1, {"cpu": 2000}),
+            ("template.spec.workers[0].template", 3, CPU),
+            ("template.spec.workers[1].template", 1, CPU),
+        ],
+    ),
+    "an unknown kind that looks like a pod": (
+        obj("example.com/v1", "Widget", spec=pod_spec()),
+        [("template", 1, CPU)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("thing", "expected"), KINDS.values(), ids=KINDS.keys())
+def test_inferred_demand(thing: Map, expected: list[Line]) -> None:
+    assert lines(thing) == expected
+
+
+def test_a_daemon_set_demands_one_pod_per_admitted_node() -> None:
+    (one,) = sets_of(obj("apps/v1", "DaemonSet", spec={"template": template()}))
+    assert (one.path, one.per_node) == (T, True)
+
+
+def test_volumes_of_a_stateful_set_are_not_looked_at() -> None:
+    spec = {"template": template(), "volumeClaimTemplates": [{}]}
+    assert sets_of(obj("apps/v1", "StatefulSet", spec=spec))[0].unmodelled == ("volumes",)
+
+
+@pytest.mark.parametrize(
+    ("thing", "guessed"),
+    [
+        (deployment(), False),
+        (config_map(), False),
+        (obj("example.com/v1", "Widget", spec=pod_spec()), True),
+        (obj("example.com/v1", "Widget", spec={"size": 3}), False),
+        (KINDS["a train job: nodes times resources"][0], True),
+    ],
+)
+def test_a_guess_is_visible_as_such(thing: Map, guessed: bool) -> None:
+    assert accepted(v1beta1(thing)).workload.items[0].guessed is guessed
+
+
+def test_the_live_wish_of_unknown_kinds_is_counted_from_pods() -> None:
+    assert sets_of(obj("example.com/v1", "Widget", spec=pod_spec()))[0].counts_pods
+    assert not sets_of(deployment())[0].counts_pods
+
+
+def test_the_walk_is_bounded() -> None:
+    deep: Any = template()
+    for _ in range(40):
+        deep = {"inner": deep}
+    assert not infer({"spec": deep}, "example.com", "Widget").found
+    many = {"spec": {"all": [template() for _ in range(300)]}}
+    assert len(infer(many, "example.com", "Widget").found) == 256
+
+
+# custompodresources
+
+
+def declared(replicas: int, limits: Map | None = None, **requests: Any) -> Map:
+    return {"replicas": replicas, "requests": requests} | ({"limits": limits} if limits else {})
+
+
+def test_custompodresources_win_over_the_template() -> None:
+    item = generic(deployment(), custompodresources=[declared(1, cpu="4"), declared(3, cpu=2)])
+    parsed = accepted(v1beta1(item)).workload
+    assert [(one.path, one.replicas, one.request) for one in parsed.sets] == [
+        ("", 1, (("cpu", 4000), ("pods", 1))),
+        ("", 3, (("cpu", 2000), ("pods", 1))),
+    ]
+    assert all(one.counts_pods for one in parsed.sets)
+    assert parsed.warnings == (
+        "spec.resources.GenericItems[0]: custompodresources declares cpu 10, pods 4, the template "
+        "asks for cpu 2, pods 2; the declaration counts.",
+    )
+
+
+def test_a_limit_stands_in_where_custompodresources_request_nothing() -> None:
+    entry = declared(1, {"memory": "1Gi", "cpu": "2", "nvidia.com/gpu": 1}, cpu="1", memory="0")
+    assert lines(config_map(), custompodresources=[entry]) == [
+        ("", 1, {"cpu": 1000, "memory": Gi, "nvidia.com/gpu": 1})
+    ]
+
+
+def test_an_agreeing_declaration_is_not_worth_a_warning() -> None:
+    item = generic(deployment(), custompodresources=[declared(2, cpu="1")])
+    assert accepted(v1beta1(item)).workload.warnings == ()
+
+
+def test_a_declaration_for_an_object_without_templates_is_not_worth_a_warning() -> None:
+    item = generic(config_map(), custompodresources=[declared(2, cpu="1")])
+    assert accepted(v1beta1(item)).workload.warnings == ()
+
+
+def test_declared_pods_go_where_the_templates_say() -> None:
+    spec = ray_spec(group(3), group(2))
+    spec["workerGroupSpecs"][0]["template"]["spec"]["nodeSelector"] = {"gpu": "yes"}
+    cluster = obj("ray.io/v1", "RayCluster", spec=spec)
+    entries = [declared(1, cpu=2), declared(3, cpu=1), declared(2, cpu=1)]
+    by_place = sets_of(cluster, custompodresources=entries)
+    assert [one.constraint.selector for one in by_place] == [(), (("gpu", "yes"),), ()]
+    merged = sets_of(cluster, custompodresources=[declared(6, cpu=1)])
+    assert merged[0].constraint.selector == ()
+
+
+# podSets
+
+
+def component(thing: Map, *sets: Map, **more: Any) -> Map:
+    return {"template": thing, "podSets": list(sets)} | more
+
+
+def test_declared_pod_sets_win() -> None:
+    parsed = accepted(v1beta2(component(deployment(), {"path": T, "replicas": 5}))).workload
+    assert [(one.path, one.replicas, one.counts_pods) for one in parsed.sets] == [(T, 5, False)]
+    assert parsed.warnings == (
+        f"spec.components[0]: podSets declares 5 at {T}, the template has 2 at {T}; "
+        "the declaration counts.",
+    )
+
+
+def test_a_declared_pod_set_is_one_pod_if_it_does_not_say() -> None:
+    parsed = accepted(v1beta2(component(pod(), {"path": "template"}))).workload
+    assert [(one.path, one.replicas) for one in parsed.sets] == [("template", 1)]
+    assert parsed.warnings == ()
+
+
+def test_a_declared_set_has_what_the_operator_adds() -> None:
+    cluster = obj("ray.io/v1", "RayCluster", spec=ray_spec(enableInTreeAutoscaling=True))
+    head = {"path": "template.spec.headGroupSpec.template", "replicas": 1}
+    (one,) = accepted(v1beta2(component(cluster, head))).workload.sets
+    assert dict(one.request)["cpu"] == 2500
+
+
+def test_the_submitter_of_a_ray_job_need_not_be_declared() -> None:
+    ray_job = obj("ray.io/v1", "RayJob", spec={"rayClusterSpec": ray_spec(group(1))})
+    prefix = "template.spec.rayClusterSpec"
+    paths = [f"{prefix}.headGroupSpec.template", f"{prefix}.workerGroupSpecs[0].template"]
+    parsed = accepted(v1beta2(component(ray_job, *({"path": path} for path in paths))))
+    assert parsed.workload.warnings == ()
+
+
+def test_a_declared_set_of_an_unknown_kind() -> None:
+    widget = obj("example.com/v1", "Widget", spec={"parts": [{"pod": {"spec": pod_spec()}}]})
+    entry = {"path": "template.spec.parts[0].pod", "replicas": 2}
+    (one,) = accepted(v1beta2(component(widget, entry))).workload.sets
+    assert (one.path, one.replicas, one.counts_pods) == (entry["path"], 2, True)
+
+
+PATHS = {
+    "spec.template": "must start with 'template'",
+    "template.spec.tenplate": "there is nothing at 'template.spec.tenplate'",
+    "template.spec[0]": "there is nothing at 'template.spec[0]'",
+    "template.spec.template.spec.containers[7]": "there is nothing",
+    "template.spec.template.spec": "does not lead to a pod template",
+    "template.spec..template": "after 'template.spec' comes neither",
+    "template.spec[x]": "after 'template.spec' comes neither",
+    "": "must start with",
+}
+
+
+@pytest.mark.parametrize(("path", "message"), PATHS.items(), ids=PATHS.keys())
+def test_a_path_that_leads_nowhere(path: str, message: str) -> None:
+    problem = read(v1beta2(component(deployment(), {"path": path}))).workload.problem
+    assert problem is not None
+    assert problem.field == "spec.components[0].podSets[0].path"
+    assert message in problem.message
+
+
+def test_a_path_that_is_given_twice() -> None:
+    problem = read(v1beta2(component(deployment(), {"path": T}, {"path": T}))).workload.problem
+    assert problem is not None
+    assert problem.field == "spec.components[0].podSets[1].path"
+
+
+# podSetInfos
+
+
+def test_pod_set_infos_are_merged_and_constrain_the_demand() -> None:
+    info = {
+        "labels": {"quota": "a"},
+        "annotations": {"note": "b"},
+        "nodeSelector": {"flavor": "spot"},
+        "tolerations": [{"key": "spot", "operator": "Exists"}],
+        "schedulingGates": [{"name": "g"}, {"name": "g"}],
+    }
+    original = component(deployment(), podSetInfos=[info])
+    parsed = accepted(v1beta2(original))
+    (one,) = parsed.workload.sets
+    assert one.constraint.selector == (("flavor", "spot"),)
+    assert one.constraint.tolerations[0].key == "spot"
+    assert b'"labels":{"quota":"a"}' in parsed.manifests[0]
+    assert "nodeSelector" not in str(original["template"]), "the manifest of the user is untouched"
+    assert parsed.workload.payload != accepted(v1beta2(deployment())).workload.payload
+
+
+def test_pod_set_infos_that_contradict_the_template() -> None:
+    thing = pod("thing", nodeSelector={"flavor": "reserved"})
+    infos = [{"nodeSelector": {"flavor": "spot"}}]
+    problem = read(v1beta2(component(thing, podSetInfos=infos))).workload.problem
+    assert problem is not None
+    assert problem.field == "spec.components[0].podSetInfos[0].nodeSelector.flavor"
+
+
+def test_pod_set_infos_for_other_pod_sets() -> None:
+    problem = read(v1beta2(component(pod(), podSetInfos=[{}, {}]))).workload.problem
+    assert problem is not None
+    assert problem.field == "spec.components[0].podSetInfos"
