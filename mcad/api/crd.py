@@ -86,7 +86,7 @@ def _columns() -> list[Map]:
             "priority": 1,
         },
         {
-            "name": "Phase",
+            "name": "Condition",
             "type": "string",
             "jsonPath": ".status.queuejobstate",
             "description": "The condition that describes the present.",

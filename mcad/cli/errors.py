@@ -41,15 +41,14 @@ def warn(text: str) -> None:
     click.echo(f"warning: {one_line(text)}", err=True)
 
 
-def explain(error: KubeError, server: str = "") -> CliError:
-    """The line for a failure of the transport; ``server`` names whom we talked to."""
+def explain(error: KubeError) -> CliError:
+    """The line for a failure of the transport."""
     if isinstance(error, ApiError):
         return _explain_answer(error)
     if isinstance(error, OutcomeUnknown):
-        where = f" {server}" if server else ""
         return CliError(
-            f"the API server{where} cannot be reached: {error}; see whether it runs, and choose "
-            "another one with --kubeconfig or --context"
+            f"the API server cannot be reached: {error}; see whether it runs, or choose another "
+            "one with --kubeconfig or --context"
         )
     return CliError(str(error))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -76,7 +76,7 @@ def _exit_with_code(call: Callable[[], Any]) -> NoReturn:
         code = USAGE
     except click.UsageError as error:
         program = error.ctx.command_path if error.ctx else "mcad"
-        CliError(f"{error.format_message()} (see `{program} --help`)").show()
+        CliError(f"{error.format_message().rstrip('.')} (see `{program} --help`)").show()
         code = USAGE
     except click.ClickException as error:
         CliError(error.format_message()).show()

@@ -56,7 +56,7 @@ class Server:
                 f"the dispatcher at {self.url} cannot be reached: {what}; --server is the address "
                 "of its HTTP port, for example http://127.0.0.1:8080"
             ) from error
-        if answer.status == 404 and path.count("/"):
+        if answer.status == 404 and body == b"null":
             return None
         if answer.status != 200:
             raise self._strange(f"{answer.status} {answer.reason or ''}".strip())

@@ -50,16 +50,20 @@ class Environment:
     @asynccontextmanager
     async def connect(self, target: Target) -> AsyncIterator[Session]:
         """A session; failures of the transport inside of it become ``CliError``."""
-        server = ""
         try:
-            connection = await load(self.clock, target.kubeconfig, target.context)
-            server = connection.base_url
-            async with RestApi(connection, self.clock) as api:
-                await knock(api)
+            async with self.open(target) as (api, namespace):
+                await _knock(api)
                 client = Client(api, self.clock, SystemRandom(), timeout_s=CALL_S)
-                yield Session(client, connection.namespace)
+                yield Session(client, namespace)
         except KubeError as error:
-            raise explain(error, server) from error
+            raise explain(error) from error
+
+    @asynccontextmanager
+    async def open(self, target: Target) -> AsyncIterator[tuple[Api, str]]:
+        """The API port and the namespace of the context."""
+        connection = await load(self.clock, target.kubeconfig, target.context)
+        async with RestApi(connection, self.clock) as api:
+            yield api, connection.namespace
 
     async def namespace(self, target: Target) -> str:
         """The namespace of the context, ``default`` where there is no context."""
@@ -69,7 +73,7 @@ class Environment:
             return "default"
 
 
-async def knock(api: Api) -> None:
+async def _knock(api: Api) -> None:
     """Ask once, without retries: a wrong address should be told at once."""
     answer = await api.request(Request("GET", "/version"), KNOCK_S)
     if answer.status == 401:

@@ -151,6 +151,7 @@ class Executor:
         work = seat.workload
         patch = {"metadata": {"resourceVersion": seat.version}, "status": wire}
         body = json.dumps(patch, separators=(",", ":")).encode()
+        seat.expected = mark
         try:
             answer = await self._client.patch_status(APPWRAPPERS, work.namespace, work.name, body)
         except KubeError as error:

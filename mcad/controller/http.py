@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from mcad.controller.views import capacity_view, rows_view
+from mcad.controller.views import capacity_view, detail_view, rows_view
 
 if TYPE_CHECKING:
     from mcad.controller.runtime import Controller
@@ -29,6 +29,7 @@ def application(controller: Controller) -> web.Application:
             web.get("/metrics", port.metrics),
             web.get("/api/v1/queue", port.queue),
             web.get("/api/v1/appwrappers", port.appwrappers),
+            web.get("/api/v1/appwrappers/{namespace}/{name}", port.appwrapper),
             web.get("/api/v1/capacity", port.capacity),
         ]
     )
@@ -83,6 +84,12 @@ class _Port:
     async def appwrappers(self, _: web.Request) -> web.Response:
         world, now = self._controller.dispatcher.world, self._controller.clock.now_us()
         return web.json_response(rows_view(world, now, waiting_only=False))
+
+    async def appwrapper(self, request: web.Request) -> web.Response:
+        world, now = self._controller.dispatcher.world, self._controller.clock.now_us()
+        where = request.match_info
+        view = detail_view(world, now, where["namespace"], where["name"])
+        return web.json_response(view, status=200 if view is not None else 404)
 
     async def capacity(self, _: web.Request) -> web.Response:
         return web.json_response(capacity_view(self._controller.dispatcher.world))

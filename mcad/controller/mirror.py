@@ -20,6 +20,7 @@ class Reflection:
     """One AppWrapper as the transport knows it.
 
     ``version`` is the highest resourceVersion that we know of: the fence of the next write.
+    ``expected`` marks the status of a write under way, whose echo may come before its answer.
     """
 
     workload: Workload
@@ -27,6 +28,11 @@ class Reflection:
     version: str
     spec_mark: bytes
     status_mark: bytes
+    expected: bytes = b""
+
+    def shows(self, spec: bytes, status: bytes) -> bool:
+        """Whether an observation tells nothing new."""
+        return spec == self.spec_mark and status in (self.status_mark, self.expected)
 
 
 class Mirror:
@@ -61,7 +67,7 @@ class Mirror:
         """Our status write returned ``version``."""
         seat = self._seats.get(uid)
         if seat is not None and not is_older(version, seat.version):
-            seat.version, seat.status_mark = version, mark
+            seat.version, seat.status_mark, seat.expected = version, mark, b""
 
 
 def is_older(version: str, known: str) -> bool:

@@ -120,7 +120,6 @@ class Controller:
             self.raise_failure()
             if self.is_synced:
                 self.feed(Decide(may_dispatch=self._streams_alive()))
-                self._changed.clear()
 
     async def _drain(self) -> None:
         """Wait until nothing more comes in, but not for long."""
@@ -330,5 +329,5 @@ class Controller:
             if error.not_found:
                 return
             raise
-        seat.spec_mark = b""
+        seat.spec_mark, seat.version = b"", ""
         self._sightings.appwrapper_seen(live)

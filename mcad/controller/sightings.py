@@ -76,11 +76,11 @@ class Sightings:
         """An AppWrapper as it is; our own echoes and what precedes them are passed over (P13)."""
         uid, version = obj["metadata"]["uid"], obj["metadata"]["resourceVersion"]
         seat = self._mirror.get(uid)
-        if seat is not None and is_older(version, seat.version):
+        if seat is not None and (version == seat.version or is_older(version, seat.version)):
             return
         spec, status = spec_mark(obj), status_mark(obj.get("status"))
-        if seat is not None and (seat.spec_mark, seat.status_mark) == (spec, status):
-            seat.version = version
+        if seat is not None and seat.shows(spec, status):
+            seat.version, seat.status_mark = version, status
             return
         parsed = parse(obj, self._catalog())
         self._mirror.put(uid, Reflection(parsed.workload, parsed.manifests, version, spec, status))

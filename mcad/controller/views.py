@@ -17,6 +17,7 @@ Json = dict[str, Any]
 
 AHEAD_SHOWN = 5  # of those further ahead, their number says enough
 
+
 def rows_view(world: World, now: Instant, *, waiting_only: bool) -> Json:
     """``{"items": [...]}``: one object per AppWrapper, those in line first and in order."""
     rows = queue_rows(world, now) if waiting_only else all_rows(world, now)
@@ -126,8 +127,8 @@ def _row(row: Row) -> Json:
         "uid": row.uid,
         "position": row.position,
         "headOfLine": row.head,
-        "state": row.state,
-        "queuejobstate": row.queue_job_state,
+        "state": str(row.state),  # a plain str, which any serialiser knows
+        "queuejobstate": str(row.queue_job_state),
         "priority": row.priority,
         "firstSeen": format_instant(row.first_seen),
         "demand": quantities(row.demand),

@@ -23,8 +23,9 @@ class Arrears:
     """Adrift pods by class, in the order in which classes went adrift, and the nodes set aside
     for them by rank."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, *, on_nodes: bool) -> None:
         self._ledger = ledger
+        self._on_nodes = on_nodes
         self._earmarked_at = -1
         self.adrift: dict[PodClass, int] = {}
         self.barred: dict[int, Row] = {}
@@ -44,12 +45,13 @@ class Arrears:
         """All that is adrift."""
         return total((pods.request, n) for pods, n in self.adrift.items())
 
-    def weighing_on(self, pools: tuple[Pool, ...] | None) -> list[tuple[Resources, int]]:
-        """(request, pods) of what is adrift and could go to one of these pools; None is all."""
+    def weighing_on(self, pools: tuple[Pool, ...]) -> list[tuple[Resources, int]]:
+        """(request, pods) of what is adrift and could go to one of these pools; where nodes do not
+        matter, of all that is adrift."""
         return [
             (pods.request, n)
             for pods, n in self.adrift.items()
-            if pools is None or any(pods.pool.shared(pool) for pool in pools)
+            if not self._on_nodes or any(pods.pool.shared(pool) for pool in pools)
         ]
 
     def held_slots(self, pods: PodClass) -> int:
@@ -59,7 +61,7 @@ class Arrears:
 
     def earmark(self) -> None:
         """Set aside, for each adrift pod, the node of its pool that is nearest to having room."""
-        if self._earmarked_at == self._ledger.log.now:
+        if not self._on_nodes or self._earmarked_at == self._ledger.log.now:
             return
         before, self.barred = self.barred, {}
         for pods, n in list(self.adrift.items())[:EARMARKED_CLASSES_MAX]:
@@ -79,7 +81,7 @@ class Arrears:
         """Everybody whose sum this weighed on may try again."""
         change = self._ledger.log.tick()
         for other in self._ledger.pools():
-            if other.shared(pool):
+            if not self._on_nodes or other.shared(pool):
                 other.risen = change
 
     def _give_back(self, row: Row) -> None:

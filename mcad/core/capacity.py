@@ -28,7 +28,7 @@ class Capacity:
         self._on_nodes = settings.fit is Fit.NODES
         self._ledger = Ledger()
         self._shapes = Shapes(self._ledger, on_nodes=self._on_nodes)
-        self._arrears = Arrears(self._ledger)
+        self._arrears = Arrears(self._ledger, on_nodes=self._on_nodes)
         self._reservations = Reservations(self._ledger, self._arrears)
         self._roster = Roster(self._ledger, self._reservations)
         self._judge = Judge(settings, self._ledger, self._arrears)
@@ -152,8 +152,7 @@ class Capacity:
         """First in each pass: move slots off overdrawn nodes, find homes for what is adrift, and
         set nodes aside for what finds none."""
         self._reservations.rehome()
-        if self._on_nodes:
-            self._arrears.earmark()
+        self._arrears.earmark()
         self._judge.new_pass()
 
     # -- questions -----------------------------------------------------------------------------

@@ -85,7 +85,7 @@ class Judge:
 
     def _less_arrears(self, shape: Shape, sums: Sums) -> Sums:
         """What is left of the sums after those whose reservations have no node (C6)."""
-        owed = self._arrears.weighing_on(shape.pools if self._on_nodes else None)
+        owed = self._arrears.weighing_on(shape.pools)
         if self._on_nodes and not owed:
             return sums
         left = dict(sums)

@@ -42,7 +42,12 @@ _PHASE = {
 
 
 def derive(entry: Entry, pods: PodCounts) -> StatusView:
-    """What ``status`` has to say now."""
+    """What ``status`` has to say now.
+
+    Pod counts appear when they are final: a write for every pod that starts would cost more than
+    the dispatch itself, and figures that are only written along with something else are stale
+    most of the time. Live counts come from the CLI and the HTTP port.
+    """
     return StatusView(
         state=state(entry),
         queue_job_state=queue_job_state(entry),
@@ -54,7 +59,7 @@ def derive(entry: Entry, pods: PodCounts) -> StatusView:
         conditions=tuple(
             entry.conditions[kind] for kind in ConditionType if kind in entry.conditions
         ),
-        pods=pods,
+        pods=pods if entry.phase is Phase.COMPLETED else PodCounts(),
         requeueings=entry.requeueings,
         requeueing_seconds=0,
         observed_generation=entry.workload.generation,

@@ -96,7 +96,6 @@ class Recorder:
         self._limits = limits or Limits()
         self._accounts: OrderedDict[str, _Account] = OrderedDict()
         self._queue: asyncio.Queue[Json] = asyncio.Queue(self._limits.queue_max)
-        self._sequence = 0
 
     def record(
         self,
@@ -187,9 +186,8 @@ class Recorder:
         }
 
     def _name(self, regarding: Regarding, reason: str, note: str, now_us: int) -> str:
-        """Unique by time and sequence, yet the same in a replay of the same run."""
-        self._sequence += 1
-        parts = (self._reporter.instance, regarding.uid, reason, note, now_us, self._sequence)
+        """Unique, as the same is not said twice at one time; the same in a replay of the run."""
+        parts = (self._reporter.instance, regarding.uid, reason, note, now_us)
         digest = hashlib.sha256(repr(parts).encode(errors="replace")).hexdigest()[:16]
         stem = regarding.name[: NAME_CHARS_MAX - len(digest) - 1].rstrip("-.")
         return f"{stem}.{digest}"

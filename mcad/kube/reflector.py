@@ -124,7 +124,7 @@ class Reflector(Generic[T]):
         """
         self._fruitless += 1
         if self._fruitless >= FRUITLESS_MAX:
-            self._version, self._fruitless = "", 0
+            self._version = ""
 
     async def _list(self) -> bool:
         """List everything and report the difference; whether the kind exists."""
@@ -161,7 +161,7 @@ class Reflector(Generic[T]):
         if not version:
             raise BadAnswer(f"a list of {self._resource.plural} without a resourceVersion")
         self._forget_others(seen)
-        self._version = version
+        self._version, self._fruitless = version, 0
 
     def _forget_others(self, seen: set[tuple[str, str]]) -> None:
         for namespace, name in [key for key in self._known if key not in seen]:

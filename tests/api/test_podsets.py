@@ -76,7 +76,6 @@ def lws(replicas: int, size: int, **inner: Any) -> Map:
 
 
 SMALL_WORKER = {"cpu": 1000, "memory": 256 * Mi}
-PLAIN = [("template.spec.headGroupSpec.template", 1, {"cpu": 2000, "memory": 4 * Gi})]
 
 
 def ray_lines(prefix: str = "template.spec", workers: int = 1) -> list[Line]:

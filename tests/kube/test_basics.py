@@ -236,6 +236,13 @@ class TestRetrier:
         assert caught.value.throttled
         assert clock.sleeps == []
 
+    async def test_an_attempt_never_gets_more_than_is_left(self):
+        errors: list[KubeError] = [ApiError(429, retry_after=2.0)]
+        _, timeouts = await self.attempt(
+            FakeClock(), errors, idempotent, budget_s=3.0, attempt_s=5.0
+        )
+        assert timeouts == [3.0, 1.0]
+
     async def test_it_gives_up_within_the_budget(self):
         clock = FakeClock()
         with pytest.raises(ApiError):
@@ -269,6 +276,11 @@ class TestLines:
         assert splitter.feed(b"0123456789") == []
         with pytest.raises(BadAnswer):
             splitter.feed(b"x")
+
+    def test_the_limit_is_one_of_lines_not_of_streams(self):
+        splitter = LineSplitter(line_bytes_max=10)
+        for _ in range(5):
+            assert splitter.feed(b"6789\n012345") != [b""]
 
 
 class TestResource:

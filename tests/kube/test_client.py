@@ -227,10 +227,18 @@ class TestLists:
             await self.names(client, retry_first_page=False)
         assert clock.sleeps == []
 
-    async def test_list_all(self, many, client):
-        many.tokens_to_expire = 1
+    async def test_list_all(self, server, client, pods):
+        for number in range(1001):
+            server.put(IN_DEFAULT, pod(f"p{number}"))
+        server.tokens_to_expire = 1
         items, version = await client.list_all(PODS, Selection("default"))
-        assert (len(items), version) == (25, str(many.version))
+        assert (len(items), version) == (1001, str(server.version))
+
+    async def test_a_first_page_that_is_gone_is_an_error(self, many, client):
+        many.fail_always("LIST", "/", refuse(410))
+        with pytest.raises(ApiError):
+            await asyncio.wait_for(client.list_all(PODS, Selection("default")), 2.0)
+        assert len(many.requests) == 1
 
     async def test_selection_goes_out_and_metadata_can_be_enough(self, server, client):
         server.fail_always("GET", "/", answer({"metadata": {"resourceVersion": "1"}, "items": []}))

@@ -24,7 +24,7 @@ import json, pathlib, sys
 runs = pathlib.Path(sys.argv[1])
 number = int(runs.read_text()) + 1 if runs.exists() else 1
 runs.write_text(str(number))
-if len(sys.argv) > 3 and number >= int(sys.argv[3]):
+if str(number) in sys.argv[3:]:
     sys.exit("the login has expired, run `cloud login`")
 status = {"token": f"t{number}"} | json.loads(sys.argv[2])
 api = "client.authentication.k8s.io/v1"
@@ -247,13 +247,15 @@ class TestExecPlugins:
         script = tmp_path / "plugin.py"
         script.write_text(PLUGIN)
 
-        def make(server: str = "http://127.0.0.1:1", fail_from: int | None = None, **status) -> str:
+        def make(
+            server: str = "http://127.0.0.1:1", failing: tuple[int, ...] = (), **status
+        ) -> str:
             arguments = [str(script), str(tmp_path / "runs"), json.dumps(status)]
             user = {
                 "exec": {
                     "apiVersion": "client.authentication.k8s.io/v1",
                     "command": sys.executable,
-                    "args": arguments + ([str(fail_from)] if fail_from else []),
+                    "args": [*arguments, *map(str, failing)],
                     "interactiveMode": "Never",
                 }
             }
@@ -281,17 +283,19 @@ class TestExecPlugins:
         tokens = await asyncio.gather(*(authorization(opened) for _ in range(20)))
         assert set(tokens) == {"Bearer t2"}
 
-    async def test_a_plugin_that_fails_later_leaves_the_old_token(self, plugin):
+    async def test_a_plugin_that_fails_later_leaves_the_old_token_and_is_asked_again(self, plugin):
         clock = FakeClock()
         expiring = self.expiring(clock, 900)
-        opened = await load(clock, plugin(fail_from=2, expirationTimestamp=expiring))
+        opened = await load(clock, plugin(failing=(2,), expirationTimestamp=expiring))
         clock.now += 1000
         assert await authorization(opened) == "Bearer t1"
+        clock.now += 10
+        assert await authorization(opened) == "Bearer t3"
 
     async def test_a_plugin_that_fails_is_an_error_in_its_own_words(self, plugin):
         """The library logs it and goes on without a credential."""
         with pytest.raises(ConfigError, match="run `cloud login`"):
-            await load(FakeClock(), plugin(fail_from=1))
+            await load(FakeClock(), plugin(failing=(1, 2)))
 
     async def test_a_plugin_that_does_not_exist(self, write):
         user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "/no/such"}}

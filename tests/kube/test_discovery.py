@@ -170,6 +170,9 @@ class TestHowOften:
         for _ in range(10):
             await discovery.find("v1", "New")
         assert len(modern.requests) == 4
+        clock.now += INVALIDATED_S
+        await discovery.find("v1", "New")
+        assert len(modern.requests) == 4
 
     async def test_one_who_gives_up_does_not_stop_the_others(self, modern, discovery):
         tasks = [asyncio.ensure_future(discovery.find("v1", "Pod")) for _ in range(2)]

@@ -472,6 +472,12 @@ class TestFailures:
         async with reflecting(client, sink):
             await eventually(lambda: sink.syncs == 2)
 
+    async def test_watches_that_end_at_once_lead_to_a_list(self, server, client, sink, pods):
+        """A proxy that swallows streams must not leave us with the past."""
+        server.fail("WATCH", ALL, *[stream()] * FRUITLESS_MAX)
+        async with reflecting(client, sink):
+            await eventually(lambda: sink.syncs == 2)
+
     async def test_403_is_reported_in_the_servers_words_and_retried(
         self, server, client, sink, pods
     ):
@@ -500,6 +506,8 @@ class TestFailures:
             await eventually(clock.parked.is_set)
             assert sink.log[0] == ("synced", False)
             assert len(server.requests) < 20
+            assert 5.0 <= clock.sleeps[0] < 10.0
+            assert clock.sleeps[-1] >= 60.0
             assert server.seen("WATCH") == []
         assert sink.errors == []
 
@@ -514,11 +522,12 @@ class TestFailures:
         """An API server that is just starting denies kinds which it does serve."""
         server.put(ALL, pod("a"))
         async with reflecting(client, sink):
-            await eventually(lambda: server.streams)
-            server.fail("WATCH", ALL, refuse(404))
-            server.fail("LIST", ALL, refuse(404))
-            server.send(None)
-            await eventually(lambda: sink.syncs == 2)
+            for syncs in (2, 3, 4):
+                await eventually(lambda: server.streams)
+                server.fail("WATCH", ALL, refuse(404))
+                server.fail("LIST", ALL, refuse(404))
+                server.send(None)
+                await eventually(lambda syncs=syncs: sink.syncs == syncs)
         assert sink.names("gone") == []
 
     async def test_a_kind_that_is_removed_takes_its_objects_along(self, server, client, sink, pods):

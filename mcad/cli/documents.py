@@ -1,0 +1,121 @@
+"""Manifests out of files: YAML or JSON, several documents in each, with the place of every fault.
+
+What is read is what the API server would be sent: keys are texts, times stay texts, and a key that
+is given twice is an error instead of a silent choice.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mcad.cli.errors import CliError
+
+Json = dict[str, Any]
+
+STDIN = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One object and where it comes from, for messages."""
+
+    origin: str
+    content: Json
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML without its times, which JSON does not have."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - a class attribute of PyYAML's
+        first: [(tag, pattern) for tag, pattern in rules if tag != "tag:yaml.org,2002:timestamp"]
+        for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001 - PyYAML's signature
+        """A map, refused if it says two things about one key."""
+        seen: set[str] = set()
+        for key_node, _ in node.value:
+            key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
+            if key is not None and key != "<<":
+                if key in seen:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"the key {key!r} is given twice", key_node.start_mark
+                    )
+                seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def read_documents(path: str) -> list[Document]:
+    """All objects in a file (``-``: standard input); lists of objects are taken apart."""
+    origin = "standard input" if path == STDIN else path
+    text = _read(path, origin)
+    documents = [
+        Document(place, content)
+        for number, value in enumerate(_parse(text, origin), 1)
+        for place, content in _objects(value, f"{origin}, document {number}")
+    ]
+    if not documents:
+        raise CliError(f"{origin}: holds no object; write the AppWrapper into it")
+    if len(documents) == 1:
+        return [Document(origin, documents[0].content)]
+    return documents
+
+
+def _read(path: str, origin: str) -> str:
+    try:
+        return sys.stdin.read() if path == STDIN else Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise CliError(f"{origin}: there is no such file; look at the path given with -f") from None
+    except IsADirectoryError:
+        raise CliError(f"{origin}: is a directory; give its files with -f each") from None
+    except UnicodeDecodeError:
+        raise CliError(f"{origin}: is not text; write YAML or JSON in UTF-8") from None
+    except OSError as error:
+        raise CliError(f"{origin}: cannot be read: {error.strerror}") from None
+
+
+def _parse(text: str, origin: str) -> list[Any]:
+    """The values of all documents that are not empty, as JSON has them."""
+    if text.lstrip().startswith("{"):  # JSON may contain tabs, where YAML may not
+        with suppress(json.JSONDecodeError):
+            return [json.loads(text, object_pairs_hook=_unique)]
+    try:
+        values = list(yaml.load_all(text, _Loader))
+        return [
+            json.loads(json.dumps(value, allow_nan=False)) for value in values if value is not None
+        ]
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f", line {mark.line + 1}" if mark else ""
+        raise CliError(f"{origin}{place}: is not YAML: {error.problem or error}") from None
+    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
+        what = str(error) or type(error).__name__
+        raise CliError(f"{origin}: is not YAML that can be sent as JSON: {what}") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> Json:
+    found: Json = {}
+    for key, value in pairs:
+        if key in found:
+            raise CliError(f"the key {key!r} is given twice in one map; keep the one that you mean")
+        found[key] = value
+    return found
+
+
+def _objects(value: Any, place: str) -> Iterator[tuple[str, Json]]:
+    if not isinstance(value, dict):
+        raise CliError(f"{place}: is not an object; it begins with apiVersion, kind and metadata")
+    items = value.get("items")
+    if str(value.get("kind", "")).endswith("List") and isinstance(items, list):
+        for number, item in enumerate(items):
+            yield from _objects(item, f"{place}, items[{number}]")
+    else:
+        yield place, value

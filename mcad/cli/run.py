@@ -1,0 +1,205 @@
+"""``mcad run``: the dispatcher as a process, from its first look at the cluster to its orderly end.
+
+It connects, looks whether it can work at all, serves the HTTP port and leaves the rest to the
+controller. SIGTERM and SIGINT end it within 5 s with exit code 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import signal
+import socket
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from random import SystemRandom
+from typing import Any
+
+import click
+
+from mcad.api.config import Config
+from mcad.cli.config import load_config
+from mcad.cli.errors import FAILED, CliError, explain
+from mcad.cli.logs import LEVELS, start_logging
+from mcad.cli.options import Settings, settings_options, target_options
+from mcad.cli.session import Target
+from mcad.controller.execute import APPWRAPPERS, PODS
+from mcad.controller.http import Server, application
+from mcad.controller.runtime import NODES, Controller
+from mcad.kube.client import Client, Selection
+from mcad.kube.clock import Clock, RealClock
+from mcad.kube.connection import load
+from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.port import Request
+from mcad.kube.resource import Resource
+from mcad.kube.rest import RestApi
+
+_log = logging.getLogger(__name__)
+
+REACH_S = 10.0  # for an API server that is starting as well
+END_S = 4.5  # from the signal until whatever is under way is cut off
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the HTTP port listens; port 0 lets the system choose."""
+
+    host: str
+    port: int
+
+
+class AddressType(click.ParamType[Address]):
+    """``HOST:PORT``, ``[IPV6]:PORT`` or ``:PORT`` for all interfaces."""
+
+    name = "HOST:PORT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The address, or click's complaint."""
+        if isinstance(value, Address):
+            return value
+        host, colon, port = str(value).rpartition(":")
+        if not colon or not port.isdecimal() or int(port) > 65535:
+            self.fail(f"{value!r} is not HOST:PORT, such as 127.0.0.1:8080", param, ctx)
+        return Address(host.strip("[]") or "0.0.0.0", int(port))  # noqa: S104 - asked for
+
+
+@click.command()
+@click.option(
+    "--http",
+    type=AddressType(),
+    default="127.0.0.1:8080",
+    show_default=True,
+    help="Where to serve health, metrics and figures; port 0 takes a free one and logs it.",
+)
+@click.option(
+    "--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="How much."
+)
+@target_options
+@settings_options
+def run(http: Address, log_level: str, target: Target, settings: Settings) -> None:
+    """Run the dispatcher.
+
+    In a pod it uses the pod's service account unless a kubeconfig is named. Every setting can also
+    be given as an environment variable, MCAD_BACKOFF_TIME for backoffTime; --set wins over the
+    environment, and that over the file.
+    """
+    start_logging(log_level)
+    try:
+        asyncio.run(_run_until_signal(http, target, settings))
+    except CliError as error:
+        _log.error("cannot run error=%s", error.message)
+        raise click.exceptions.Exit(FAILED) from error
+    except Exception as error:
+        _log.exception("broken error=%s: %s", type(error).__name__, error)
+        raise click.exceptions.Exit(FAILED) from error
+
+
+async def _run_until_signal(http: Address, target: Target, settings: Settings) -> None:
+    """Work until a signal comes, then give what is under way a moment to end."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    work = asyncio.ensure_future(_work(http, target, load_config(settings), stop))
+    stopping = asyncio.ensure_future(stop.wait())
+    await asyncio.wait((work, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not work.done():
+        _log.info("stopping")
+        await asyncio.wait((work,), timeout=END_S)
+        work.cancel()
+    try:
+        await work
+    except asyncio.CancelledError:
+        _log.warning("stopped while something was under way")
+    else:
+        _log.info("stopped")
+
+
+async def _work(http: Address, target: Target, config: Config, stop: asyncio.Event) -> None:
+    clock = RealClock()
+    async with _connected(clock, target) as client:
+        await _look_around(client, config)
+        identity = f"{socket.gethostname()}-{secrets.token_hex(4)}"
+        controller = Controller(client, config, identity=identity)
+        async with _serving(controller, http):
+            _log.info("started identity=%s", identity)
+            await controller.run(stop)
+
+
+# -- before the start ------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def _connected(clock: Clock, target: Target) -> AsyncIterator[Client]:
+    """A client of a server that has answered."""
+    try:
+        connection = await load(clock, target.kubeconfig, target.context, in_cluster_first=True)
+        async with RestApi(connection, clock) as api:
+            client = Client(api, clock, SystemRandom())
+            await _reach(client)
+            _log.info("connected server=%s origin=%s", connection.base_url, connection.origin)
+            yield client
+    except KubeError as error:
+        raise explain(error) from error
+
+
+async def _reach(client: Client) -> None:
+    try:
+        await client.read(Request("GET", "/version"), REACH_S)
+    except ApiError as error:
+        if not error.forbidden:  # which is an answer, too
+            raise
+
+
+async def _look_around(client: Client, config: Config) -> None:
+    """Whether the rights suffice to see anything at all; and is our kind installed?"""
+    for resource in (NODES, PODS):
+        await _look(client, resource, None)
+    for namespace in config.watch_namespaces or (None,):
+        try:
+            await _look(client, APPWRAPPERS, namespace)
+        except ApiError as error:
+            if not error.not_found:
+                raise
+            _log.warning(
+                "AppWrappers are not installed; they are waited for "
+                "remedy=mcad crd | kubectl apply --server-side -f -"
+            )
+            return
+
+
+async def _look(client: Client, resource: Resource, namespace: str | None) -> None:
+    selection = Selection(namespace=namespace, metadata_only=True)
+    try:
+        async with aclosing(client.list_pages(resource, selection, limit=1)) as pages:
+            await anext(pages)
+    except ApiError as error:
+        if not error.forbidden:
+            raise
+        raise CliError(
+            f"{error.message}; grant the dispatcher's rights with `mcad rbac | kubectl apply -f -`"
+        ) from error
+
+
+# -- the HTTP port ---------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def _serving(controller: Controller, http: Address) -> AsyncIterator[None]:
+    server = Server(application(controller))
+    host = f"[{http.host}]" if ":" in http.host else http.host
+    try:
+        port = await server.start(http.host, http.port)
+    except OSError as error:
+        await server.close()
+        raise CliError(
+            f"cannot listen on {host}:{http.port}: {error.strerror or error}; choose another --http"
+        ) from error
+    _log.info("listening http=%s:%d", host, port)
+    try:
+        yield
+    finally:
+        await server.close()

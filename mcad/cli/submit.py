@@ -1,0 +1,227 @@
+"""``mcad submit``: AppWrappers out of files, read as the dispatcher will read them before sending.
+
+Nothing is sent unless all of them can be read: a set of manifests is wanted as a whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from mcad.api.appwrapper import parse
+from mcad.api.catalog import WELL_KNOWN, Catalog, StaticCatalog
+from mcad.api.config import Config
+from mcad.api.crd import PLURAL, VERSIONS
+from mcad.api.labels import GROUP, KIND
+from mcad.api.wire import as_map, as_text
+from mcad.cli.config import load_config
+from mcad.cli.documents import Document, read_documents
+from mcad.cli.errors import CliError, explain, warn
+from mcad.cli.options import (
+    Settings,
+    namespace_option,
+    settings_options,
+    target_options,
+)
+from mcad.cli.session import Session, Target, environment
+from mcad.cli.tables import echo_structured
+from mcad.controller.kinds import Kinds
+from mcad.core.model import Problem, ProblemKind
+from mcad.kube.client import CreateOptions
+from mcad.kube.discovery import Discovery
+from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown
+from mcad.kube.resource import Resource
+
+Json = dict[str, Any]
+
+OLD_GROUP = "mcad.ibm.com"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to create: ``dry_run`` is "", ``client`` or ``server``."""
+
+    dry_run: str
+    form: str | None
+
+
+@click.command()
+@click.option(
+    "-f",
+    "--filename",
+    "paths",
+    metavar="FILE",
+    multiple=True,
+    required=True,
+    type=click.Path(allow_dash=True),
+    help="A file of YAML or JSON, - for standard input; may be repeated.",
+)
+@namespace_option
+@click.option(
+    "--dry-run",
+    type=click.Choice(["client", "server"]),
+    default=None,
+    help="client: only read the files; server: let the API server check, but keep nothing.",
+)
+@click.option(
+    "-o", "--output", "form", type=click.Choice(["json", "yaml", "name"]), help="Another form."
+)
+@target_options
+@settings_options
+def submit(
+    paths: tuple[str, ...],
+    namespace: str | None,
+    target: Target,
+    settings: Settings,
+    **how: str | None,
+) -> None:
+    """Create AppWrappers from files, checked before they are sent.
+
+    Faults are told with the field and what to do. A kind that the cluster does not know, or that
+    may not be wrapped, is only a warning: the dispatcher keeps such an AppWrapper waiting.
+    """
+    documents = [document for path in paths for document in read_documents(path)]
+    for document in documents:
+        _check_kind(document)
+    plan = Plan(how["dry_run"] or "", how["form"])
+    config = load_config(settings)
+    asyncio.run(_submit(documents, namespace, target, config, plan))
+
+
+async def _submit(
+    documents: Sequence[Document],
+    namespace: str | None,
+    target: Target,
+    config: Config,
+    plan: Plan,
+) -> None:
+    if plan.dry_run == "client":
+        own = await environment().namespace(target)
+        catalog = StaticCatalog.of(WELL_KNOWN, config.allowed)
+        for obj in _prepare(documents, namespace, own, catalog):
+            _report(obj, plan)
+        return
+    async with environment().connect(target) as session:
+        kinds = Kinds(Discovery(session.client), config)
+        await kinds.refresh()
+        objects = _prepare(documents, namespace, session.namespace, kinds.catalog)
+        failures = [await _create(session, obj, plan) for obj in objects]
+    if any(failures):
+        raise click.exceptions.Exit(1)
+
+
+# -- checking --------------------------------------------------------------------------------
+
+
+def _check_kind(document: Document) -> None:
+    """Whether it is an AppWrapper at all, in a group and version that we serve."""
+    content = document.content
+    version, kind = as_text(content.get("apiVersion")), as_text(content.get("kind"))
+    if kind != KIND:
+        raise CliError(
+            f"{document.origin}: is a {kind or 'nameless kind'}, not an {KIND}; wrap it in "
+            "spec.components[].template of one, or create it with kubectl"
+        )
+    if version == f"{OLD_GROUP}/v1beta1":
+        raise CliError(
+            f"{document.origin}: apiVersion {version} is that of MCAD before v1.33; "
+            f"write {GROUP}/v1beta1, the spec may stay as it is"
+        )
+    if version not in [f"{GROUP}/{one}" for one in VERSIONS]:
+        known = " or ".join(f"{GROUP}/{one}" for one in VERSIONS)
+        raise CliError(f"{document.origin}: apiVersion {version or 'is missing'}: write {known}")
+
+
+def _prepare(
+    documents: Sequence[Document], namespace: str | None, own: str, catalog: Catalog
+) -> list[Json]:
+    """The objects to send, each with its namespace; all faults of all of them in one go."""
+    objects, faults = [], 0
+    for document in documents:
+        obj = _with_namespace(document, namespace, own)
+        objects.append(obj)
+        faults += _read(document, obj, catalog)
+    if faults:
+        raise CliError(f"nothing was sent: {faults} fault{'s' * (faults > 1)} to mend first")
+    return objects
+
+
+def _with_namespace(document: Document, namespace: str | None, own: str) -> Json:
+    metadata = as_map(document.content.get("metadata"))
+    given = as_text(metadata.get("namespace"))
+    if namespace and given and given != namespace:
+        raise CliError(
+            f"{document.origin}: is for namespace {given}, not {namespace}; leave one of them out"
+        )
+    return {**document.content, "metadata": {**metadata, "namespace": namespace or given or own}}
+
+
+def _read(document: Document, obj: Json, catalog: Catalog) -> int:
+    """Read it as the dispatcher will; tells what is wrong and returns the number of faults."""
+    metadata = obj["metadata"]
+    named = {**metadata, "name": metadata.get("name") or metadata.get("generateName")}
+    parsed = parse({**obj, "metadata": named}, catalog)
+    for text in parsed.workload.warnings:
+        warn(f"{document.origin}: {text}")
+    faults = 0
+    for problem in parsed.problems:
+        if problem.kind is ProblemKind.INVALID:
+            _tell(document, problem)
+            faults += 1
+        else:
+            warn(f"{document.origin}: {problem}")
+    return faults
+
+
+def _tell(document: Document, problem: Problem) -> None:
+    CliError(f"{document.origin}: {problem}").show()
+
+
+# -- sending ---------------------------------------------------------------------------------
+
+
+async def _create(session: Session, obj: Json, plan: Plan) -> bool:
+    """Create one; whether it failed, which has been told by then."""
+    version = obj["apiVersion"].rpartition("/")[2]
+    resource = Resource(GROUP, version, PLURAL, KIND)
+    options = CreateOptions(dry_run=plan.dry_run == "server", field_validation="Strict")
+    metadata = obj["metadata"]
+    try:
+        made = await session.client.create(resource, metadata["namespace"], obj, options)
+    except KubeError as error:
+        title = metadata.get("name") or metadata.get("generateName")
+        _refused(f"{metadata['namespace']}/{title}", error).show()
+        return True
+    _report(made, plan)
+    return False
+
+
+def _refused(title: str, error: KubeError) -> CliError:
+    if isinstance(error, OutcomeUnknown):
+        return CliError(f"{title} may or may not be created ({error}); look with `mcad get`")
+    if isinstance(error, ApiError):
+        if error.already_exists:
+            return CliError(f"{title} exists already; delete it first, or give it another name")
+        if error.not_found:
+            return CliError(
+                f"{title} cannot be created ({error.message}); see that the namespace exists, and "
+                "that AppWrappers are installed (`mcad crd | kubectl apply --server-side -f -`)"
+            )
+    return CliError(f"{title} cannot be created: {explain(error).message}")
+
+
+def _report(obj: Json, plan: Plan) -> None:
+    """One line as kubectl prints it, or the object."""
+    metadata = obj["metadata"]
+    title = f"appwrapper.{GROUP}/{metadata.get('name') or metadata.get('generateName')}"
+    if plan.form in ("json", "yaml"):
+        echo_structured(obj, plan.form)
+    elif plan.form == "name":
+        click.echo(title)
+    else:
+        dry = {"client": " (dry run)", "server": " (server dry run)"}.get(plan.dry_run, "")
+        click.echo(f"{title} created{dry}")

@@ -1,0 +1,565 @@
+"""Both dialects, and every fault with the field and what to do about it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from mcad.api import labels
+from mcad.api.appwrapper import MAX_PAYLOAD, parse
+from mcad.api.catalog import StaticCatalog
+from mcad.api.models import MAX_ITEMS
+from mcad.core.model import Dialect, Item, ObjectRef, Problem, ProblemKind
+from tests.api.builders import (
+    CATALOG,
+    Map,
+    accepted,
+    config_map,
+    container,
+    deployment,
+    generic,
+    job,
+    obj,
+    pod,
+    pod_spec,
+    read,
+    v1beta1,
+    v1beta2,
+    wrapper,
+)
+
+ITEM = "spec.resources.GenericItems[0]"
+TEMPLATE = f"{ITEM}.generictemplate"
+
+
+def tutorial(name: str, replicas: int, cpu: str, **spec: Any) -> Map:
+    """The manifests of MCAD's tutorial."""
+    tags = {"app": name}
+    limits = {
+        "requests": {"cpu": cpu, "memory": "256Mi"},
+        "limits": {"cpu": cpu, "memory": "256Mi"},
+    }
+    main = {"name": name, "image": "kicbase/echo-server:1.0", "resources": limits}
+    inner = {"metadata": {"labels": tags}, "spec": {"containers": [main]}}
+    outer = {"selector": {"matchLabels": tags}, "replicas": replicas, "template": inner}
+    thing = obj("apps/v1", "Deployment", name, outer)
+    thing["metadata"]["labels"] = tags
+    return v1beta1(generic(thing, replicas=1), **spec)
+
+
+def test_the_tutorials_manifest() -> None:
+    work = accepted(tutorial("aw-1", 2, "75m", schedulingSpec={"minAvailable": 2})).workload
+    assert (work.uid, work.namespace, work.name, work.generation) == ("0b1e", "team", "aw", 3)
+    assert work.dialect is Dialect.V1BETA1
+    assert work.created == 1_689_938_307_000_000
+    assert work.min_available == 2
+    assert work.items == (
+        Item(ObjectRef("apps", "v1", "deployments", "Deployment", "team", "aw-1")),
+    )
+    (one,) = work.sets
+    assert (one.path, one.replicas) == ("template.spec.template", 2)
+    assert one.request == (("cpu", 75), ("memory", 256 << 20), ("pods", 1))
+    assert work.warnings == ()
+
+
+def test_components() -> None:
+    work = accepted(v1beta2(pod("a"), deployment("b", 3))).workload
+    assert work.dialect is Dialect.V1BETA2
+    assert [(item.ref.kind, item.ref.name) for item in work.items] == [
+        ("Pod", "a"),
+        ("Deployment", "b"),
+    ]
+    assert [(one.item, one.index, one.replicas) for one in work.sets] == [(0, 0, 1), (1, 0, 3)]
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+def test_the_dialect_is_told_by_shape_not_by_api_version(version: str) -> None:
+    components = wrapper({"components": [{"template": pod()}]}, version)
+    assert accepted(components).workload.dialect is Dialect.V1BETA2
+    resources = wrapper({"resources": {"GenericItems": [generic(pod())]}}, version)
+    assert accepted(resources).workload.dialect is Dialect.V1BETA1
+
+
+def test_manifests_are_what_the_user_wrote() -> None:
+    thing = deployment()
+    (manifest,) = accepted(v1beta1(thing)).manifests
+    assert json.loads(manifest) == thing
+    assert b" " not in manifest
+
+
+def test_the_payload_does_not_depend_on_the_order_of_keys() -> None:
+    def turn(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: turn(value[key]) for key in reversed(value)}
+        return [turn(one) for one in value] if isinstance(value, list) else value
+
+    plain, turned = v1beta1(deployment()), v1beta1(turn(deployment()))
+    assert accepted(plain).workload == accepted(turned).workload
+
+
+def test_the_payload_covers_what_is_created_and_nothing_else() -> None:
+    base = accepted(v1beta1(deployment())).workload.payload
+    assert accepted(v1beta1(deployment(), priority=5)).workload.payload == base
+    assert accepted(v1beta1(deployment(replicas=3))).workload.payload != base
+    assert accepted(v1beta1(deployment(), config_map())).workload.payload != base
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "value"),
+    [
+        ({"priority": 5}, "priority", 5),
+        ({"priority": -5}, "priority", -5),
+        ({"priority": 5.0}, "priority", 5),
+        ({"priority": None}, "priority", 0),
+        ({"priorityslope": 0.25}, "slope", 250_000),
+        ({"priorityslope": 1e-6}, "slope", 1),
+        ({"priorityslope": 2}, "slope", 2_000_000),
+        ({"suspend": True}, "suspended", True),
+        ({"suspend": False}, "suspended", False),
+        ({"managedBy": "kueue.x-k8s.io/multikueue"}, "managed", False),
+        ({"managedBy": "workload.codeflare.dev/appwrapper-controller"}, "managed", True),
+        ({"managedBy": None}, "managed", True),
+        ({"schedulingSpec": {}}, "min_available", 0),
+        ({"schedulingSpec": {"requeuing": {"timeInSeconds": 5}}}, "min_available", 0),
+    ],
+)
+def test_fields_of_the_spec(spec: Map, field: str, value: Any) -> None:
+    assert getattr(accepted(v1beta1(pod(), **spec)).workload, field) == value
+
+
+def test_what_claims_an_appwrapper_counts_even_if_the_rest_is_wrong() -> None:
+    assert not read(wrapper({"managedBy": "x", "resources": 7})).workload.managed
+
+
+def test_completion_words() -> None:
+    item = generic(job(), completionstatus="Complete, Failed,,complete")
+    assert accepted(v1beta1(item)).workload.items[0].completion == ("complete", "failed")
+
+
+def test_a_deleted_appwrapper() -> None:
+    aw = v1beta1(pod())
+    aw["metadata"]["deletionTimestamp"] = "2023-07-21T11:18:27Z"
+    assert accepted(aw).workload.deleting
+
+
+def test_a_generated_name_stays_the_same_for_ever() -> None:
+    thing = pod()
+    thing["metadata"] = {"generateName": "worker-"}
+    first, second = accepted(v1beta1(thing, config_map())), accepted(v1beta1(thing, pod("b")))
+    name = first.workload.items[0].ref.name
+    assert name == second.workload.items[0].ref.name
+    assert name.startswith("worker-")
+    assert len(name) == len("worker-") + 10
+
+
+def test_generated_names_differ_between_items_and_fit_into_a_label() -> None:
+    thing = pod()
+    thing["metadata"] = {"generateName": "w" * 80}
+    items = accepted(v1beta1(thing, thing)).workload.items
+    assert len({item.ref.name for item in items}) == 2
+    assert max(len(item.ref.name) for item in items) == 63
+
+
+# What old manifests carry
+
+
+def test_leftovers_of_old_manifests_are_answered_with_warnings() -> None:
+    aw = v1beta1(generic(pod(), metadata={}), service={"spec": {}}, selector={"a": "b"})
+    aw["spec"]["resources"]["Items"] = []
+    aw["spec"]["schedulingSpec"] = {"nodeSelector": {"a": "b"}}
+    fields = [warning.partition(":")[0] for warning in accepted(aw).workload.warnings]
+    assert fields == [
+        "spec.resources.Items",
+        f"{ITEM}.metadata",
+        "spec.service",
+        "spec.selector",
+        "spec.schedulingSpec.nodeSelector",
+    ]
+
+
+def test_unknown_fields_are_answered_with_warnings() -> None:
+    aw = v1beta1(generic(pod(), replica=2), prioritty=3)
+    assert accepted(aw).workload.warnings == (
+        "spec.prioritty: unknown field, ignored.",
+        f"{ITEM}.replica: unknown field, ignored.",
+    )
+
+
+def test_ignored_fields_of_an_item() -> None:
+    numbers = {
+        "replicas": 7,
+        "minavailable": 1,
+        "allocated": 0,
+        "priority": 1.5,
+        "priorityslope": 0.5,
+    }
+    assert accepted(v1beta1(generic(pod(), **numbers))).workload.sets[0].replicas == 1
+
+
+# Faults
+
+
+def meta(thing: Map, **more: Any) -> Map:
+    return thing | {"metadata": thing["metadata"] | more}
+
+
+def without(thing: Map, key: str) -> Map:
+    return {name: value for name, value in thing.items() if name != key}
+
+
+def with_resources(resources: Any) -> Map:
+    return deployment("thing", 2, {"name": "main", "resources": resources})
+
+
+POD_SPEC = f"{TEMPLATE}.spec.template.spec"
+RESOURCES = f"{POD_SPEC}.containers[0].resources"
+
+FAULTS: dict[str, tuple[Any, str, str]] = {
+    "no spec": (None, "spec", "must be a map, not null"),
+    "a spec that is a list": ([], "spec", "must be a map, not a list"),
+    "neither dialect": ({}, "spec", "neither resources nor components"),
+    "both dialects": (
+        {"resources": {"GenericItems": []}, "components": []},
+        "spec",
+        "both resources and components",
+    ),
+    "no items": ({"resources": {"GenericItems": []}}, "spec.resources.GenericItems", "is empty"),
+    "only items of the oldest kind": (
+        {"resources": {"Items": [{}]}},
+        "spec.resources.GenericItems",
+        "is empty",
+    ),
+    "no components": ({"components": []}, "spec.components", "is empty"),
+    "too many items": (
+        {"resources": {"GenericItems": [generic(config_map())] * (MAX_ITEMS + 1)}},
+        "spec.resources.GenericItems",
+        "256 are allowed",
+    ),
+    "items that are a map": (
+        {"resources": {"GenericItems": {}}},
+        "spec.resources.GenericItems",
+        "must be a list, not a map",
+    ),
+    "an item that is a text": (
+        {"resources": {"GenericItems": ["x"]}},
+        ITEM,
+        "must be a map, not the text 'x'",
+    ),
+    "an item without a template": (generic(None), TEMPLATE, "put the object to create here"),
+    "a component without a template": (
+        {"components": [{}]},
+        "spec.components[0].template",
+        "is required",
+    ),
+    "a template that is a text": (generic("x"), TEMPLATE, "must be a map, not the text 'x'"),
+    "no apiVersion": (without(pod(), "apiVersion"), f"{TEMPLATE}.apiVersion", "like v1 or apps/v1"),
+    "a strange apiVersion": (obj("a/b/c", "Pod"), f"{TEMPLATE}.apiVersion", "like v1 or apps/v1"),
+    "no kind": (without(pod(), "kind"), f"{TEMPLATE}.kind", "is required"),
+    "no metadata": (without(pod(), "metadata"), f"{TEMPLATE}.metadata.name", "is required"),
+    "metadata that is a list": (
+        pod() | {"metadata": []},
+        f"{TEMPLATE}.metadata",
+        "must be a map, not a list",
+    ),
+    "an empty name": (meta(pod(), name=""), f"{TEMPLATE}.metadata.name", "is required"),
+    "a name that is a number": (meta(pod(), name=5), f"{TEMPLATE}.metadata.name", "quote it"),
+    "a name in capitals": (pod("Thing"), f"{TEMPLATE}.metadata.name", "not a DNS name"),
+    "a name that ends in a dot": (pod("a."), f"{TEMPLATE}.metadata.name", "not a DNS name"),
+    "a name with a line break": (pod("a\n"), f"{TEMPLATE}.metadata.name", "not a DNS name"),
+    "a name of 254 characters": (pod("a" * 254), f"{TEMPLATE}.metadata.name", "253 are allowed"),
+    "a generated name in capitals": (
+        pod() | {"metadata": {"generateName": "Thing-"}},
+        f"{TEMPLATE}.metadata.generateName",
+        "not a DNS name",
+    ),
+    "another namespace": (
+        meta(pod(), namespace="other"),
+        f"{TEMPLATE}.metadata.namespace",
+        "must be absent or 'team'",
+    ),
+    "an owner": (
+        meta(pod(), ownerReferences=[{}]),
+        f"{TEMPLATE}.metadata.ownerReferences",
+        "must be absent",
+    ),
+    "a finalizer": (
+        meta(pod(), finalizers=["a/b"]),
+        f"{TEMPLATE}.metadata.finalizers",
+        "must be absent",
+    ),
+    "a label that is a number": (
+        meta(pod(), labels={"a": 5}),
+        f"{TEMPLATE}.metadata.labels.a",
+        "quote it",
+    ),
+    "labels that are a list": (
+        meta(pod(), labels=[]),
+        f"{TEMPLATE}.metadata.labels",
+        "must be a map",
+    ),
+    "a label of ours with another value": (
+        meta(pod(), labels={labels.APPWRAPPER: "other"}),
+        f"{TEMPLATE}.metadata.labels.{labels.APPWRAPPER}",
+        "remove it",
+    ),
+    "a label of ours in a pod template": (
+        obj(
+            "apps/v1",
+            "Deployment",
+            spec={"template": {"metadata": {"labels": {labels.PODSET: "0.0"}}, "spec": pod_spec()}},
+        ),
+        f"{TEMPLATE}.spec.template.metadata.labels.{labels.PODSET}",
+        "remove it",
+    ),
+    "a cluster-scoped kind": (
+        obj("v1", "Namespace"),
+        f"{TEMPLATE}.kind",
+        "Namespace is cluster-scoped",
+    ),
+    "an AppWrapper in an AppWrapper": (
+        obj("workload.codeflare.dev/v1beta1", "AppWrapper"),
+        f"{TEMPLATE}.kind",
+        "cannot wrap another one",
+    ),
+    "a malformed quantity": (
+        with_resources({"requests": {"cpu": "100q"}}),
+        f"{RESOURCES}.requests.cpu",
+        "is not a quantity",
+    ),
+    "a quantity that is a list": (
+        with_resources({"requests": {"cpu": []}}),
+        f"{RESOURCES}.requests.cpu",
+        "a list is not a quantity",
+    ),
+    "a negative request": (
+        with_resources({"requests": {"memory": "-1Gi"}}),
+        f"{RESOURCES}.requests.memory",
+        "negative",
+    ),
+    "a malformed limit": (
+        with_resources({"limits": {"cpu": True}}),
+        f"{RESOURCES}.limits.cpu",
+        "true is not a quantity",
+    ),
+    "requests that are a list": (
+        with_resources({"requests": ["cpu"]}),
+        f"{RESOURCES}.requests",
+        "must be a map of quantities",
+    ),
+    "resources that are a text": (with_resources("1"), RESOURCES, "must be a map"),
+    "a container that is a text": (
+        obj("apps/v1", "Deployment", spec={"template": {"spec": {"containers": ["x"]}}}),
+        f"{POD_SPEC}.containers[0]",
+        "must be a container",
+    ),
+    "containers that are a map": (
+        obj("apps/v1", "Deployment", spec={"template": {"spec": {"containers": {"a": {}}}}}),
+        f"{POD_SPEC}.containers",
+        "must be a list",
+    ),
+    "a node selector with a number": (
+        obj("apps/v1", "Deployment", spec={"template": {"spec": pod_spec(nodeSelector={"a": 1})}}),
+        f"{POD_SPEC}.nodeSelector.a",
+        "quote it",
+    ),
+    "tolerations that are a map": (
+        obj("apps/v1", "Deployment", spec={"template": {"spec": pod_spec(tolerations={})}}),
+        f"{POD_SPEC}.tolerations",
+        "must be a list",
+    ),
+    "a pod without a spec": (obj("v1", "Pod"), f"{TEMPLATE}.spec", "must be a pod spec, not null"),
+    "negative replicas": (
+        deployment(replicas=-1),
+        f"{TEMPLATE}.spec.replicas",
+        "must not be negative",
+    ),
+    "replicas beyond any cluster": (
+        deployment(replicas=2_000_000),
+        f"{TEMPLATE}.spec.replicas",
+        "surely not meant",
+    ),
+    "replicas that are a text": (
+        deployment(replicas="2"),
+        f"{TEMPLATE}.spec.replicas",
+        "must be a whole number",
+    ),
+    "negative parallelism": (job(parallelism=-1), f"{TEMPLATE}.spec.parallelism", "negative"),
+    "custompodresources without replicas": (
+        generic(config_map(), custompodresources=[{"requests": {}}]),
+        f"{ITEM}.custompodresources[0].replicas",
+        "is required",
+    ),
+    "custompodresources without requests": (
+        generic(config_map(), custompodresources=[{"replicas": 1}]),
+        f"{ITEM}.custompodresources[0].requests",
+        "is required",
+    ),
+    "custompodresources with a malformed quantity": (
+        generic(config_map(), custompodresources=[{"replicas": 1, "requests": {"cpu": "x"}}]),
+        f"{ITEM}.custompodresources[0].requests.cpu",
+        "is not a quantity",
+    ),
+    "custompodresources with negative replicas": (
+        generic(config_map(), custompodresources=[{"replicas": -1, "requests": {}}]),
+        f"{ITEM}.custompodresources[0].replicas",
+        "must not be negative",
+    ),
+    "a negative minAvailable": (
+        {"resources": {"GenericItems": [generic(pod())]}, "schedulingSpec": {"minAvailable": -1}},
+        "spec.schedulingSpec.minAvailable",
+        "must not be negative",
+    ),
+    "a priority that is a text": (
+        {"resources": {"GenericItems": [generic(pod())]}, "priority": "high"},
+        "spec.priority",
+        "must be a whole number, not the text 'high'",
+    ),
+    "a priority with a fraction": (
+        {"resources": {"GenericItems": [generic(pod())]}, "priority": 1.5},
+        "spec.priority",
+        "must be a whole number, not 1.5",
+    ),
+    "a priority that fits nowhere": (
+        {"resources": {"GenericItems": [generic(pod())]}, "priority": 2**40},
+        "spec.priority",
+        "must be within",
+    ),
+    "a slope without end": (
+        {"resources": {"GenericItems": [generic(pod())]}, "priorityslope": float("inf")},
+        "spec.priorityslope",
+        "must be a number within",
+    ),
+    "negative replicas of a pod set": (
+        {"components": [{"template": pod(), "podSets": [{"path": "template", "replicas": -2}]}]},
+        "spec.components[0].podSets[0].replicas",
+        "must not be negative",
+    ),
+    "a pod set without a path": (
+        {"components": [{"template": pod(), "podSets": [{}]}]},
+        "spec.components[0].podSets[0].path",
+        "is required",
+    ),
+    "a value that JSON does not know": (
+        config_map() | {"data": {"when": float("nan")}},
+        TEMPLATE,
+        "JSON cannot express",
+    ),
+}
+
+
+def as_wrapper(given: Any) -> Map:
+    """A complete spec, an item, or the object of one."""
+    if not isinstance(given, dict) or given.keys() & {"resources", "components"} or not given:
+        return wrapper(given)
+    return v1beta1(given)
+
+
+@pytest.mark.parametrize(("given", "field", "message"), FAULTS.values(), ids=FAULTS.keys())
+def test_a_fault_names_the_field_and_what_to_do(given: Any, field: str, message: str) -> None:
+    problem = read(as_wrapper(given)).workload.problem
+    assert problem is not None
+    assert (problem.kind, problem.field) == (ProblemKind.INVALID, field)
+    assert message in problem.message
+    assert problem.message.endswith(".")
+    assert "\n" not in problem.message
+
+
+def test_limits_below_requests_are_the_api_servers_affair() -> None:
+    accepted(v1beta1(with_resources({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}})))
+
+
+def test_a_declared_demand_makes_the_template_the_operators_affair() -> None:
+    thing = obj("example.com/v1", "Widget", spec=pod_spec(container("{{ inputs.cpu }}")))
+    entry = {"replicas": 1, "requests": {"cpu": 1}}
+    accepted(v1beta1(generic(thing, custompodresources=[entry])))
+
+
+def test_a_kind_that_may_not_be_wrapped() -> None:
+    catalog = StaticCatalog.of(CATALOG.installed.values(), [("", "pods")])
+    problem = parse(v1beta1(deployment()), catalog).workload.problem
+    assert problem == Problem(
+        ProblemKind.NOT_WRAPPED,
+        f"{TEMPLATE}.kind",
+        "deployments.apps may not be wrapped; an administrator can add it to wrappedResources.",
+    )
+
+
+def test_a_kind_that_is_not_installed() -> None:
+    problem = read(v1beta1(obj("acme.io/v1", "Rocket"))).workload.problem
+    assert problem is not None
+    assert (problem.kind, problem.field) == (ProblemKind.NOT_INSTALLED, f"{TEMPLATE}.kind")
+    assert "acme.io/v1 Rocket is not installed" in problem.message
+
+
+def test_another_version_of_an_installed_kind() -> None:
+    problem = read(v1beta1(obj("apps/v1beta1", "Deployment"))).workload.problem
+    assert problem is not None
+    assert problem.kind is ProblemKind.NOT_INSTALLED
+
+
+def test_an_object_that_is_wrapped_twice() -> None:
+    problem = read(v1beta1(pod("a"), config_map("a"), pod("a"))).workload.problem
+    assert problem is not None
+    assert problem.field == "spec.resources.GenericItems[2].generictemplate"
+    assert f"wrapped twice, first in {TEMPLATE}" in problem.message
+
+
+def test_too_large_a_payload() -> None:
+    big = config_map() | {"data": {"a": "x" * MAX_PAYLOAD}}
+    problem = read(v1beta1(big)).workload.problem
+    assert problem is not None
+    assert "Split the AppWrapper" in problem.message
+
+
+def test_too_many_pod_sets() -> None:
+    job_set = {"replicatedJobs": [{"template": {"spec": {"template": {"spec": pod_spec()}}}}] * 130}
+    things = [obj("jobset.x-k8s.io/v1alpha2", "JobSet", f"j{i}", job_set) for i in range(4)]
+    problem = read(v1beta1(*things)).workload.problem
+    assert problem is not None
+    assert "520 pod sets; 512 are allowed" in problem.message
+
+
+def test_all_faults_are_found_and_the_first_one_is_the_problem() -> None:
+    aw = v1beta1(pod("Bad"), deployment("b", -1), schedulingSpec={"minAvailable": -1})
+    parsed = read(aw)
+    assert [problem.field for problem in parsed.problems] == [
+        "spec.schedulingSpec.minAvailable",
+        f"{TEMPLATE}.metadata.name",
+        "spec.resources.GenericItems[1].generictemplate.spec.replicas",
+    ]
+    assert parsed.workload.problem == parsed.problems[0]
+
+
+def test_items_with_a_fault_keep_their_numbers() -> None:
+    """One that cannot be named takes all others out, or numbers would not agree with the spec."""
+    unnamed, faulty = (
+        read(v1beta1(pod("a"), pod("Bad"))),
+        read(v1beta1(pod("a"), deployment("b", -1))),
+    )
+    assert unnamed.workload.items == ()
+    assert [item.ref.name for item in faulty.workload.items] == ["a", "b"]
+    assert len(faulty.manifests) == 2
+
+
+def test_an_appwrapper_out_of_a_file() -> None:
+    aw = v1beta1(pod())
+    aw["metadata"] = {"name": "aw"}
+    work = accepted(aw).workload
+    assert (work.uid, work.namespace, work.created) == ("", "default", 0)
+
+
+def test_an_appwrapper_without_a_name() -> None:
+    problem = read({"spec": {"components": [{"template": pod()}]}}).workload.problem
+    assert problem is not None
+    assert problem.field == "metadata.name"
+
+
+def test_nesting_without_end_is_a_fault_not_a_crash() -> None:
+    deep: Any = {}
+    for _ in range(5000):
+        deep = {"a": deep}
+    problem = read(v1beta1(config_map() | {"data": deep})).workload.problem
+    assert problem is not None
+    assert "nested too deeply" in problem.message

@@ -1,0 +1,215 @@
+"""Where settings come from, and one line for every way to get them wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from mcad.api.config import NAMES, Config, ConfigError, load, to_settings
+from mcad.core.model import SECOND, Fit, Policy, Settings
+
+
+def test_the_defaults_are_those_of_the_core() -> None:
+    assert to_settings(load()) == Settings()
+    assert to_settings(Config()) == Settings()
+
+
+def test_every_setting_in_the_cores_units() -> None:
+    config = load(
+        sets=[
+            "backoffTime=0.5",
+            "headOfLineHoldingTime=30",
+            "dispatchResourceReservationTimeout=1500",
+            "fit=aggregate",
+            "policy=StrictFIFO",
+            "potentialCapacity={cpu: 1500m, memory: 1Gi, nvidia.com/gpu: 8, pods: 0}",
+        ]
+    )
+    assert to_settings(config) == Settings(
+        fit=Fit.AGGREGATE,
+        policy=Policy.STRICT_FIFO,
+        backoff=SECOND // 2,
+        head_of_line_holding=30 * SECOND,
+        reservation_timeout=1_500_000,
+        potential_capacity=(("cpu", 1500), ("memory", 1 << 30), ("nvidia.com/gpu", 8)),
+    )
+
+
+def written(folder: Path, text: str, name: str = "config.yaml") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_later_sources_win(tmp_path: Path) -> None:
+    path = written(tmp_path, "backoffTime: 1\nfit: aggregate\nheadOfLineHoldingTime: 1\n")
+    environ = {"MCAD_BACKOFF_TIME": "2", "MCAD_HEAD_OF_LINE_HOLDING_TIME": "2", "HOME": "/"}
+    config = load(path, environ, ["backoffTime=3"])
+    assert config.backoff_time == 3
+    assert config.head_of_line_holding_time == 2
+    assert config.fit is Fit.AGGREGATE
+    assert config.policy is Policy.BEST_EFFORT_FIFO
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "{}"])
+def test_a_file_may_say_nothing(tmp_path: Path, text: str) -> None:
+    assert load(written(tmp_path, text)) == Config()
+
+
+def test_a_file_may_be_json(tmp_path: Path) -> None:
+    assert load(written(tmp_path, '{"backoffTime": 7}')).backoff_time == 7
+
+
+def test_maps_and_lists_are_yaml_in_the_environment() -> None:
+    config = load(
+        environ={
+            "MCAD_POTENTIAL_CAPACITY": "{cpu: 4}",
+            "MCAD_WRAPPED_RESOURCES": "[{apiGroup: batch, resources: [jobs]}]",
+            "MCAD_WATCH_NAMESPACES": "[b, a, b]",
+        }
+    )
+    assert config.potential_capacity == {"cpu": 4}
+    assert config.allowed == {("batch", "jobs")}
+    assert config.watch_namespaces == ("a", "b")
+
+
+def test_one_entry_of_a_map() -> None:
+    environ = {"MCAD_POTENTIAL_CAPACITY": "{cpu: 4}"}
+    config = load(environ=environ, sets=["potentialCapacity.nvidia.com/gpu=8"])
+    assert config.potential_capacity == {"cpu": 4, "nvidia.com/gpu": 8}
+
+
+def test_variables_that_kubernetes_adds_for_a_service_called_mcad() -> None:
+    environ = {"MCAD_SERVICE_HOST": "10.0.0.1", "MCAD_PORT": "tcp://10.0.0.1:80"}
+    assert load(environ=environ) == Config()
+
+
+def test_every_setting_has_a_variable() -> None:
+    assert NAMES["dispatchResourceReservationTimeout"] == (
+        "MCAD_DISPATCH_RESOURCE_RESERVATION_TIMEOUT"
+    )
+    assert NAMES["fit"] == "MCAD_FIT"
+
+
+def test_nothing_is_wrapped_by_default_that_gives_rights() -> None:
+    allowed = Config().allowed
+    assert ("", "pods") in allowed
+    assert ("ray.io", "rayclusters") in allowed
+    assert not {group for group, _ in allowed if "rbac" in group}
+    assert ("", "serviceaccounts") not in allowed
+    assert not [name for pair in allowed for name in pair if "*" in name]
+
+
+WRONG = {
+    "a slip in --set": (
+        {},
+        ["backofTime=3"],
+        "--set backofTime=3: there is no setting 'backofTime'; perhaps 'backoffTime' is meant.",
+    ),
+    "a slip in a variable": (
+        {"MCAD_BACKOF_TIME": "1"},
+        [],
+        "MCAD_BACKOF_TIME: there is no such setting; did you mean MCAD_BACKOFF_TIME?",
+    ),
+    "a name from nowhere": (
+        {},
+        ["zzz=1"],
+        "--set zzz=1: there is no setting 'zzz'; known are back",
+    ),
+    "no value": ({}, ["backoffTime"], "must be KEY=VALUE, like backoffTime=5."),
+    "a text for a number": (
+        {"MCAD_BACKOFF_TIME": "soon"},
+        [],
+        "MCAD_BACKOFF_TIME: backoffTime: must be a number, not the text 'soon'.",
+    ),
+    "a negative time": ({}, ["backoffTime=-1"], "backoffTime: must be at least 0, not -1."),
+    "an endless time": ({}, ["backoffTime=9999999"], "must be at most 604800, not 9999999."),
+    "an unknown choice": ({}, ["fit=x"], "fit: must be 'nodes' or 'aggregate', not the text 'x'."),
+    "quota": (
+        {"MCAD_QUOTA_ENABLED": "true"},
+        [],
+        "MCAD_QUOTA_ENABLED: quotaEnabled: this version does not have it; set it to false or take "
+        "it out.",
+    ),
+    "preemption": ({}, ["preemption=true"], "preemption: this version does not have it"),
+    "everything": (
+        {},
+        ["wrappedResources=[{apiGroup: '', resources: ['*']}]"],
+        "wrappedResources.0.resources: '*' is not a plural name; list each kind, never a pattern.",
+    ),
+    "every group": (
+        {},
+        ["wrappedResources=[{apiGroup: '*', resources: [a]}]"],
+        "'*' is not an API group",
+    ),
+    "a subresource": (
+        {},
+        ["wrappedResources=[{apiGroup: '', resources: [pods/exec]}]"],
+        "'pods/exec' is not a plural name",
+    ),
+    "AppWrappers in AppWrappers": (
+        {},
+        ["wrappedResources=[{apiGroup: a, resources: [appwrappers]}]"],
+        "an AppWrapper cannot wrap another one; take appwrappers out.",
+    ),
+    "a slip inside": (
+        {},
+        ["wrappedResources=[{apiGroup: a, resource: [b]}]"],
+        "wrappedResources.0.resource: is not known here.",
+    ),
+    "a quantity that is none": (
+        {},
+        ["potentialCapacity.cpu=4x"],
+        "potentialCapacity: cpu: '4x' is not a quantity",
+    ),
+    "an entry of what is no map": ({}, ["fit=nodes", "fit.x=1"], "fit is the text 'nodes'; set it"),
+    "a namespace that is none": ({}, ["watchNamespaces=[A]"], "'A' is not the name of a namespace"),
+    "a text for a list": ({}, ["watchNamespaces=a"], "must be a list, not the text 'a'."),
+    "broken YAML": ({}, ["fit=[a"], "--set fit=[a: is not YAML in line 1; quote the value"),
+}
+
+
+@pytest.mark.parametrize(("environ", "sets", "message"), WRONG.values(), ids=WRONG.keys())
+def test_what_is_wrong_fits_into_one_line(
+    environ: dict[str, str], sets: list[str], message: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(environ=environ, sets=sets)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("- a", "must be a map of settings, not a list."),
+        ("a: [", "is not YAML in line 1"),
+        ("fit: x", "fit: must be 'nodes' or 'aggregate', not the text 'x'."),
+    ],
+)
+def test_a_file_that_is_wrong_is_named(tmp_path: Path, text: str, message: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    assert str(caught.value).startswith(f"--config {path}: ")
+    assert message in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read: No such file or directory"):
+        load(tmp_path / "absent.yaml")
+
+
+def test_a_file_that_is_not_text(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="is not text"):
+        load(path)
+
+
+def test_a_configuration_can_be_written_down_and_read_again(tmp_path: Path) -> None:
+    config = load(sets=["fit=aggregate", "potentialCapacity.cpu=4"])
+    text = yaml.safe_dump(config.model_dump(mode="json", by_alias=True))
+    assert load(written(tmp_path, text)) == config

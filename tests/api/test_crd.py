@@ -1,0 +1,157 @@
+"""The schema: structural, complete, and the one that is checked in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mcad.api.crd import crd_yaml, crds
+from mcad.api.status import render_status
+from tests.api.test_status import QUEUED, RUNNING
+
+CHECKED_IN = Path(__file__).parents[2] / "deploy/crds/workload.codeflare.dev_appwrappers.yaml"
+CRD = crds()[0]
+SCHEMA = CRD["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+KNOWN = {
+    *("type", "format", "description", "default", "properties", "required", "items", "pattern"),
+    *("additionalProperties", "maxItems", "maxLength", "anyOf", "x-kubernetes-validations"),
+    *("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields"),
+    *("x-kubernetes-embedded-resource", "x-kubernetes-list-type"),
+}
+
+
+def schemas(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    yield path, schema
+    for name, one in schema.get("properties", {}).items():
+        yield from schemas(one, f"{path}.{name}")
+    for key in ("items", "additionalProperties"):
+        if key in schema:
+            yield from schemas(schema[key], f"{path}[]")
+
+
+def at(path: str) -> dict[str, Any]:
+    return dict(schemas(SCHEMA))[path]
+
+
+def test_the_checked_in_crd_is_up_to_date() -> None:
+    stale = "stale: run `mcad crd > deploy/crds/workload.codeflare.dev_appwrappers.yaml`"
+    assert CHECKED_IN.read_text(encoding="utf-8") == crd_yaml(), stale
+
+
+def test_the_text_is_the_object() -> None:
+    assert list(yaml.safe_load_all(crd_yaml())) == crds()
+
+
+def test_both_versions_have_one_schema_and_no_conversion() -> None:
+    versions = {one["name"]: one for one in CRD["spec"]["versions"]}
+    assert list(versions) == ["v1beta1", "v1beta2"]
+    assert versions["v1beta1"]["schema"] == versions["v1beta2"]["schema"]
+    assert all(one["served"] for one in versions.values())
+    assert [name for name, one in versions.items() if one["storage"]] == ["v1beta2"]
+    assert all(one["subresources"] == {"status": {}} for one in versions.values())
+    assert CRD["spec"]["conversion"] == {"strategy": "None"}
+
+
+def test_names() -> None:
+    assert CRD["metadata"]["name"] == "appwrappers.workload.codeflare.dev"
+    assert CRD["spec"]["names"]["shortNames"] == ["aw"]
+    assert CRD["spec"]["names"]["categories"] == ["mcad"]
+    assert CRD["spec"]["scope"] == "Namespaced"
+
+
+def test_printer_columns_read_state() -> None:
+    columns = {one["name"]: one for one in CRD["spec"]["versions"][0]["additionalPrinterColumns"]}
+    assert columns["State"]["jsonPath"] == ".status.state"
+    assert [name for name, one in columns.items() if not one.get("priority")] == ["State", "Age"]
+
+
+@pytest.mark.parametrize("path", [path for path, _ in schemas(SCHEMA)])
+def test_every_part_is_structural(path: str) -> None:
+    schema = at(path)
+    assert schema.keys() <= KNOWN
+    if not schema.get("x-kubernetes-int-or-string"):
+        assert schema["type"] in {"object", "array", "string", "integer", "number", "boolean"}
+    for choice in schema.get("anyOf", ()):
+        assert choice.keys() == {"type"}
+    if schema.get("type") == "array":
+        assert "items" in schema
+
+
+def test_templates_keep_what_nobody_declared() -> None:
+    for path in (
+        ".spec.resources.GenericItems[].generictemplate",
+        ".spec.components[].template",
+    ):
+        assert at(path)["x-kubernetes-preserve-unknown-fields"]
+        assert at(path)["x-kubernetes-embedded-resource"]
+        assert "required" not in at(path)
+
+
+def test_nothing_is_required_that_an_old_object_may_lack() -> None:
+    required = {path: one["required"] for path, one in schemas(SCHEMA) if "required" in one}
+    assert required == {
+        "": ["spec"],
+        ".spec.resources.GenericItems[].custompodresources[]": ["replicas", "requests"],
+        ".spec.components[]": ["template"],
+        ".spec.components[].podSets[]": ["path"],
+        ".spec.components[].podSetInfos[].schedulingGates[]": ["name"],
+        ".status.conditions[]": ["type", "status"],
+        ".status.dispatch": ["attempt", "epoch", "phase"],
+        ".status.dispatch.inventory[]": ["version", "resource", "kind", "name"],
+    }
+
+
+def test_old_manifests_are_declared() -> None:
+    assert at(".spec.resources.Items")["type"] == "array"
+    assert at(".spec.resources.GenericItems[].metadata")["type"] == "object"
+    assert at(".spec.service")["x-kubernetes-preserve-unknown-fields"]
+
+
+def test_defaults_of_mcad_and_no_others() -> None:
+    defaults = {path: one["default"] for path, one in schemas(SCHEMA) if "default" in one}
+    assert defaults == {
+        ".spec.schedulingSpec.requeuing.timeInSeconds": 300,
+        ".spec.schedulingSpec.requeuing.maxTimeInSeconds": 0,
+        ".spec.schedulingSpec.requeuing.growthType": "exponential",
+        ".spec.schedulingSpec.requeuing.numRequeuings": 0,
+        ".spec.schedulingSpec.requeuing.maxNumRequeuings": 0,
+    }
+
+
+def test_quantities_are_numbers_or_texts() -> None:
+    schema = at(".spec.resources.GenericItems[].custompodresources[].requests[]")
+    assert schema["x-kubernetes-int-or-string"]
+
+
+def test_conditions_are_replaced_as_a_whole() -> None:
+    assert at(".status.conditions")["x-kubernetes-list-type"] == "atomic"
+
+
+def test_lists_in_the_reach_of_a_rule_are_bounded() -> None:
+    for path in (
+        ".spec.components",
+        ".spec.components[].podSets",
+        ".spec.resources.GenericItems",
+    ):
+        assert at(path)["maxItems"]
+
+
+def declared(value: Any, path: str) -> Iterator[str]:
+    """The paths of every field in a value."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield f"{path}.{key}"
+            yield from declared(one, f"{path}.{key}")
+    elif isinstance(value, list):
+        for one in value:
+            yield from declared(one, f"{path}[]")
+
+
+@pytest.mark.parametrize("view", [QUEUED, RUNNING])
+def test_every_field_that_we_write_is_in_the_schema(view: Any) -> None:
+    known = {path for path, _ in schemas(SCHEMA)}
+    assert set(declared(render_status(view), ".status")) <= known

@@ -1,0 +1,312 @@
+"""What a real API server makes of the CRD, of our status, and of the roles."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcad.api.config import Config
+from mcad.api.crd import NAME, crds
+from mcad.api.labels import GROUP
+from mcad.api.rbac import rules
+from mcad.api.status import read_status, render_status
+from mcad.core.model import PodCounts
+from tests.api.builders import Map, config_map, deployment, generic, pod, v1beta1, v1beta2
+from tests.api.describe import squeezed
+from tests.api.test_appwrapper import tutorial
+from tests.api.test_status import QUEUED, QUEUED_DOCUMENT, RUNNING, RUNNING_DOCUMENT
+from tests.controlplane.controlplane import ControlPlane
+from tests.controlplane.fixtures import control_plane
+
+__all__ = ["control_plane"]
+
+pytestmark = pytest.mark.controlplane
+
+BASE = f"/apis/{GROUP}"
+SAMPLES = sorted((Path(__file__).parents[2] / "samples").glob("aw-*.yaml"))
+MERGE = "application/merge-patch+json"
+
+
+@pytest.fixture(scope="module", name="plane")
+def established(control_plane: ControlPlane) -> ControlPlane:
+    install(control_plane, crds()[0])
+    return control_plane
+
+
+def install(plane: ControlPlane, crd: Map) -> None:
+    """Apply, and wait until the API server serves what was applied."""
+    plane.apply([crd])
+
+    def serves() -> bool:
+        _, found = plane.request(
+            "GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{NAME}"
+        )
+        said = {one["type"]: one["status"] for one in found["status"].get("conditions") or []}
+        return said.get("Established") == "True" and "NonStructuralSchema" not in said
+
+    plane.wait_for(serves, 10, "the CRD is established")
+
+
+def named(aw: Map, name: str) -> Map:
+    made = copy.deepcopy(aw)
+    made["metadata"] = {"name": name}
+    return made
+
+
+def path(version: str = "v1beta2", name: str = "", tail: str = "") -> str:
+    return "/".join(filter(None, [BASE, version, "namespaces/default/appwrappers", name, tail]))
+
+
+def create(plane: ControlPlane, aw: Map, *, strict: bool = True) -> tuple[int, Map]:
+    version = aw["apiVersion"].rpartition("/")[2]
+    query = "?fieldValidation=Strict" if strict else ""
+    return plane.request("POST", path(version) + query, aw)
+
+
+def created(plane: ControlPlane, aw: Map) -> Map:
+    status, made = create(plane, aw)
+    assert status == 201, made.get("message")
+    return made
+
+
+def patch(plane: ControlPlane, name: str, change: Map, tail: str = "") -> tuple[int, str]:
+    status, answer = plane.request("PATCH", path(name=name, tail=tail), change, content_type=MERGE)
+    return status, answer.get("message", "")
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=[one.stem for one in SAMPLES])
+def test_samples_are_accepted_strictly(plane: ControlPlane, sample: Path) -> None:
+    plane.kubectl("create", "--validate=strict", "--dry-run=server", "-f", str(sample))
+
+
+def test_templates_are_stored_as_they_were_sent(plane: ControlPlane) -> None:
+    for version in ("v1beta1", "v1beta2"):
+        aw = named(tutorial("aw-1", 2, "75m"), f"kept-{version}")
+        aw["apiVersion"] = f"{GROUP}/{version}"
+        assert created(plane, aw)["spec"] == aw["spec"]
+        for served in ("v1beta1", "v1beta2"):
+            _, stored = plane.request("GET", path(served, f"kept-{version}"))
+            assert stored["spec"] == aw["spec"]
+
+
+def test_leftovers_of_old_manifests_are_accepted_strictly(plane: ControlPlane) -> None:
+    entry = {"replicas": 1, "requests": {"cpu": 1, "memory": "1Gi"}, "limits": {"cpu": "2"}}
+    item = generic(
+        pod(), replicas=1, metadata={}, priority=5.0, priorityslope=0.5, custompodresources=[entry]
+    )
+    aw = named(v1beta1(item, priority=3, service={"spec": {"ports": []}}), "leftovers")
+    aw["spec"]["resources"]["Items"] = []
+    aw["spec"]["schedulingSpec"] = {"minAvailable": 2, "requeuing": {"timeInSeconds": 5}}
+    requeuing = created(plane, aw)["spec"]["schedulingSpec"]["requeuing"]
+    assert requeuing["growthType"] == "exponential"
+
+
+REFUSED = {
+    "a slip of the pen": (v1beta1(pod(), prioritty=3), 'unknown field "spec.prioritty"'),
+    "a template without a kind": (
+        v1beta1({"apiVersion": "v1", "metadata": {"name": "a"}}),
+        "generictemplate.kind: Required value",
+    ),
+    "replicas that are a text": (
+        v1beta1(generic(config_map(), custompodresources=[{"replicas": "2", "requests": {}}])),
+        "must be of type integer",
+    ),
+    "a quantity that is none": (
+        v1beta1(
+            generic(config_map(), custompodresources=[{"replicas": 2, "requests": {"cpu": "x"}}])
+        ),
+        "should match",
+    ),
+    "both dialects": (v1beta1(pod(), components=[{"template": pod()}]), "exactly one of"),
+    "neither dialect": ({**v1beta1(), "spec": {"priority": 1}}, "exactly one of"),
+}
+
+
+@pytest.mark.parametrize(("aw", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_the_schema_refuses(plane: ControlPlane, aw: Map, message: str) -> None:
+    status, answer = create(plane, named(aw, "refused"))
+    assert status in (400, 422)
+    assert message in answer["message"]
+
+
+def test_a_template_without_metadata_is_ours_to_refuse(plane: ControlPlane) -> None:
+    created(plane, named(v1beta1({"apiVersion": "v1", "kind": "Pod"}), "no-metadata"))
+
+
+def components(*things: Map) -> list[Map]:
+    sets = [{"path": "template.spec.template", "replicas": 2}]
+    return [{"template": thing, "podSets": sets} for thing in things]
+
+
+def changed(**change: Any) -> Map:
+    """The spec of one component with something changed in it."""
+    return {"components": [components(deployment())[0] | change]}
+
+
+MUTABLE = {
+    "suspend": ({"suspend": True}, ""),
+    "priority": ({"priority": 7}, ""),
+    "podSetInfos": (changed(podSetInfos=[{"nodeSelector": {"a": "b"}}]), ""),
+    "annotations of pod sets": (
+        changed(
+            podSets=[{"path": "template.spec.template", "replicas": 2, "annotations": {"a": "b"}}]
+        ),
+        "",
+    ),
+    "a template": (changed(template=deployment(replicas=3)), "templates of components cannot"),
+    "a key of a template for another": (
+        changed(template={**deployment(), "spec": {"replicaz": 2, "template": {}}}),
+        "",  # CEL does not see this much; the hash of the payload does (P8)
+    ),
+    "the path of a pod set": (
+        changed(podSets=[{"path": "template.spec", "replicas": 2}]),
+        "podSets[].path of components cannot",
+    ),
+    "the replicas of a pod set": (
+        changed(podSets=[{"path": "template.spec.template", "replicas": 3}]),
+        "podSets[].replicas of components cannot",
+    ),
+    "the pod sets": (changed(podSets=None), "cannot be changed"),
+    "the number of components": (
+        {"components": components(deployment(), deployment("b"))},
+        "templates of components cannot",
+    ),
+    "the dialect": (
+        {"components": None, "resources": {"GenericItems": [generic(pod())]}},
+        "resources cannot be exchanged for components",
+    ),
+    "managedBy": ({"managedBy": "somebody.else/else"}, "managedBy cannot be changed"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), MUTABLE.values(), ids=MUTABLE.keys())
+def test_what_may_be_changed(plane: ControlPlane, change: Map, message: str) -> None:
+    name = "mutable"
+    plane.request("DELETE", path(name=name))
+    created(plane, named(v1beta2(*components(deployment())), name))
+    status, said = patch(plane, name, {"spec": change})
+    assert (status == 200) is (not message), said
+    assert message in said
+
+
+def test_v1beta1_may_be_edited_while_it_queues(plane: ControlPlane) -> None:
+    created(plane, named(v1beta1(deployment()), "edited"))
+    items = [generic(deployment(replicas=9)), generic(pod())]
+    assert patch(plane, "edited", {"spec": {"resources": {"GenericItems": items}}})[0] == 200
+
+
+def test_no_rule_fails_the_status_of_an_object_that_an_older_schema_let_in(
+    plane: ControlPlane,
+) -> None:
+    lax = copy.deepcopy(crds()[0])
+    for version in lax["spec"]["versions"]:
+        del version["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"]
+    install(plane, lax)
+    old = named(v1beta1(pod(), components=[{"template": pod()}]), "old")
+    plane.wait_for(lambda: create(plane, old)[0] in (201, 409), 10, "the lax schema is served")
+    install(plane, crds()[0])
+    strict = named(v1beta1(pod(), components=[{"template": pod()}]), "new")
+    dry = path("v1beta1") + "?dryRun=All"
+    plane.wait_for(lambda: plane.request("POST", dry, strict)[0] == 422, 10, "rules are back")
+    status, said = patch(plane, "old", {"status": render_status(QUEUED)}, "status")
+    assert status == 200, said
+
+
+# Status
+
+
+def documented(plane: ControlPlane, name: str, document: str) -> list[str]:
+    """The lines of a description that the document does not have; the others are in its order."""
+    text = plane.kubectl("describe", "appwrapper", name)
+    lines = squeezed(text.partition("\nStatus:\n")[2].partition("\nEvents:")[0])
+    rest = iter(lines)
+    for line in squeezed(document):
+        assert line in rest, f"{line!r} is missing or out of order in:\n{text}"
+    return [line for line in lines if line not in squeezed(document)]
+
+
+def test_kubectl_describes_a_queued_appwrapper_as_the_tutorial_does(plane: ControlPlane) -> None:
+    created(plane, named(tutorial("aw-2", 2, "75m"), "queued"))
+    assert patch(plane, "queued", {"status": render_status(QUEUED)}, "status") == (200, "")
+    assert documented(plane, "queued", QUEUED_DOCUMENT) == ["Observed Generation: 1"]
+
+
+def test_kubectl_describes_a_running_appwrapper_as_the_documents_do(plane: ControlPlane) -> None:
+    created(plane, named(tutorial("aw-1", 2, "100m"), "running"))
+    assert patch(plane, "running", {"status": render_status(QUEUED)}, "status") == (200, "")
+    assert patch(plane, "running", {"status": render_status(RUNNING)}, "status") == (200, "")
+    added = {line.partition(":")[0] for line in documented(plane, "running", RUNNING_DOCUMENT)}
+    assert {"Dispatch", "Running", "Observed Generation"} <= added
+    assert "Number Of Requeueings" not in added, "the patch has taken the zeros away"
+
+
+def test_status_survives_the_way_through_the_server(plane: ControlPlane) -> None:
+    created(plane, named(v1beta1(pod()), "survivor"))
+    for view in (QUEUED, RUNNING, replace(RUNNING, dispatch=None, pods=PodCounts()), QUEUED):
+        assert patch(plane, "survivor", {"status": render_status(view)}, "status") == (200, "")
+        _, stored = plane.request("GET", path(name="survivor"))
+        saved = read_status(stored["status"])
+        assert saved is not None
+        assert saved.dispatch == view.dispatch
+        assert saved.conditions == view.conditions
+        assert stored["status"].keys() == {
+            key for key, value in render_status(view).items() if value is not None
+        }
+
+
+def test_columns_and_short_name(plane: ControlPlane) -> None:
+    created(plane, named(v1beta1(pod(), priority=7), "listed"))
+    patch(plane, "listed", {"status": render_status(QUEUED)}, "status")
+    header, line = plane.kubectl("get", "aw", "listed").splitlines()
+    assert header.split() == ["NAME", "STATE", "AGE"]
+    assert line.split()[:2] == ["listed", "Pending"]
+    wide = plane.kubectl("get", "aw", "listed", "-o", "wide").splitlines()[1]
+    assert "7" in wide
+    assert "Insufficient resources to dispatch AppWrapper." in wide
+    assert "listed" in plane.kubectl("get", "mcad")
+
+
+# Roles
+
+
+def test_the_dispatcher_may_do_what_it_has_to_and_no_more(plane: ControlPlane) -> None:
+    plane.apply(rules(Config(), "default", "robot"))
+
+    def may(verb: str, resource: str) -> bool:
+        who = "--as=system:serviceaccount:default:robot"
+        answer = plane.kubectl("auth", "can-i", verb, resource, who, "-A", check=False)
+        return answer.split()[-1] == "yes"
+
+    plane.wait_for(lambda: may("create", "jobs.batch"), 10, "the roles are known")
+    for verb, resource in (
+        ("watch", "appwrappers.workload.codeflare.dev"),
+        ("patch", "appwrappers.workload.codeflare.dev/status"),
+        ("update", "appwrappers.workload.codeflare.dev/finalizers"),
+        ("list", "nodes"),
+        ("delete", "pods"),
+        ("create", "events.events.k8s.io"),
+    ):
+        assert may(verb, resource), (verb, resource)
+    for verb, resource in (
+        ("update", "jobs.batch"),
+        ("patch", "pods"),
+        ("create", "serviceaccounts"),
+        ("create", "rolebindings.rbac.authorization.k8s.io"),
+        ("patch", "appwrappers.workload.codeflare.dev"),
+        ("create", "pods/exec"),
+        ("list", "customresourcedefinitions.apiextensions.k8s.io"),
+    ):
+        assert not may(verb, resource), (verb, resource)
+
+
+def test_a_template_may_be_as_large_as_we_allow(plane: ControlPlane) -> None:
+    big = config_map() | {"data": {"a": "x" * (1 << 20)}}
+    made = created(plane, named(v1beta1(big), "big"))
+    assert len(json.dumps(made)) > 1 << 20
+    patched = patch(plane, "big", {"status": render_status(RUNNING)}, "status")
+    assert patched == (200, "")

@@ -1,0 +1,188 @@
+"""What is really created: owner, name, labels, and nothing else that the user did not write."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from mcad.api import labels
+from mcad.api.manifest import render
+from tests.api.builders import (
+    Map,
+    accepted,
+    config_map,
+    deployment,
+    generic,
+    job,
+    obj,
+    pod,
+    pod_spec,
+    template,
+    v1beta1,
+    v1beta2,
+)
+from tests.api.test_podsets import KINDS, component, group, ray_spec
+
+OURS = {
+    labels.APPWRAPPER: "aw",
+    labels.APPWRAPPER_UID: "0b1e",
+    labels.ATTEMPT: "4",
+    labels.ITEM: "0",
+}
+LEGACY = {labels.LEGACY_APPWRAPPER: "aw", labels.LEGACY_RESOURCE: "thing"}
+
+
+def created(appwrapper: Map, item: int = 0) -> Map:
+    parsed = accepted(appwrapper)
+    made: Map = json.loads(render(parsed.manifests[item], parsed.workload, item, 4))
+    return made
+
+
+def test_a_config_map() -> None:
+    assert created(v1beta1(config_map())) == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": "thing",
+            "namespace": "team",
+            "labels": OURS | LEGACY,
+            "ownerReferences": [
+                {
+                    "apiVersion": "workload.codeflare.dev/v1beta1",
+                    "kind": "AppWrapper",
+                    "name": "aw",
+                    "uid": "0b1e",
+                    "controller": True,
+                    "blockOwnerDeletion": True,
+                }
+            ],
+        },
+        "data": {"a": "b"},
+    }
+
+
+def test_v1beta2_is_owned_in_its_version_and_has_no_labels_of_mcad() -> None:
+    meta = created(v1beta2(config_map()))["metadata"]
+    assert meta["ownerReferences"][0]["apiVersion"] == "workload.codeflare.dev/v1beta2"
+    assert meta["labels"] == OURS
+
+
+def test_pods_say_which_set_they_are_of() -> None:
+    made = created(v1beta1(deployment()))
+    assert made["spec"]["template"]["metadata"]["labels"] == OURS | LEGACY | {labels.PODSET: "0.0"}
+    assert labels.PODSET not in made["metadata"]["labels"]
+
+
+def test_a_bare_pod_is_its_own_template() -> None:
+    assert created(v1beta1(pod()))["metadata"]["labels"] == OURS | LEGACY | {labels.PODSET: "0.0"}
+
+
+def test_every_template_of_a_ray_cluster_is_labelled() -> None:
+    spec = ray_spec(group(1), group(2))
+    made = created(v1beta1(config_map(), obj("ray.io/v1", "RayCluster", "ray", spec)), item=1)[
+        "spec"
+    ]
+    hints = [
+        holder["template"]["metadata"]["labels"][labels.PODSET]
+        for holder in (made["headGroupSpec"], *made["workerGroupSpecs"])
+    ]
+    assert hints == ["1.0", "1.1", "1.2"]
+
+
+def test_the_roles_of_a_spark_application_are_labelled() -> None:
+    thing, _ = KINDS["a Spark application in Python: 40 % overhead"]
+    spec = created(v1beta1(thing))["spec"]
+    assert spec["driver"]["labels"][labels.PODSET] == "0.0"
+    assert spec["executor"]["labels"][labels.PODSET] == "0.1"
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_rendering_changes_only_metadata_and_labels(name: str) -> None:
+    def strip(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: strip(v) for k, v in value.items() if k not in ("metadata", "labels")}
+        return [strip(one) for one in value] if isinstance(value, list) else value
+
+    thing, _ = KINDS[name]
+    assert strip(created(v1beta1(thing))) == strip(thing)
+
+
+def test_one_declared_set_claims_all_pods_of_its_item() -> None:
+    entry = {"replicas": 2, "requests": {"cpu": 1}}
+    made = created(v1beta1(generic(deployment(), custompodresources=[entry])))
+    assert made["spec"]["template"]["metadata"]["labels"][labels.PODSET] == "0.0"
+
+
+def test_several_declared_sets_leave_it_open() -> None:
+    entry = {"replicas": 1, "requests": {"cpu": 1}}
+    made = created(v1beta1(generic(deployment(), custompodresources=[entry, entry])))
+    tags = made["spec"]["template"]["metadata"]["labels"]
+    assert labels.PODSET not in tags
+    assert tags[labels.ITEM] == "0"
+
+
+def test_a_declared_template_is_labelled_even_without_containers() -> None:
+    widget = obj("example.com/v1", "Widget", spec={"pod": {"spec": {"nodeName": "n"}}})
+    made = created(v1beta2(component(widget, {"path": "template.spec.pod"})))
+    assert made["spec"]["pod"]["metadata"]["labels"][labels.PODSET] == "0.0"
+
+
+def test_the_users_labels_stay() -> None:
+    tags = {"app": "x", labels.LEGACY_APPWRAPPER: "copied-from-elsewhere"}
+    thing = obj("apps/v1", "Deployment", spec={"template": template(labels=tags)})
+    made = created(v1beta1(thing))["spec"]["template"]["metadata"]["labels"]
+    assert made["app"] == "x"
+    assert made[labels.LEGACY_APPWRAPPER] == "copied-from-elsewhere", "a selector may depend on it"
+
+
+def test_what_a_server_had_written_is_left_out() -> None:
+    exported = {
+        "name": "thing",
+        "uid": "x",
+        "resourceVersion": "7",
+        "creationTimestamp": None,
+        "generation": 2,
+        "managedFields": [],
+        "annotations": {"kept": "yes"},
+    }
+    made = created(v1beta1(config_map() | {"metadata": exported, "status": {"a": 1}}))
+    assert made["metadata"].keys() == {
+        "name",
+        "namespace",
+        "labels",
+        "ownerReferences",
+        "annotations",
+    }
+    assert "status" not in made
+
+
+def test_a_generated_name_is_spelled_out() -> None:
+    made = created(v1beta1(pod() | {"metadata": {"generateName": "w-"}}))
+    assert made["metadata"]["name"].startswith("w-")
+    assert "generateName" not in made["metadata"]
+
+
+def test_long_names_become_label_values() -> None:
+    aw = v1beta1(config_map("c" * 200))
+    aw["metadata"]["name"] = "a" * 200
+    tags = created(aw)["metadata"]["labels"]
+    assert all(len(value) <= 63 for value in tags.values())
+    assert tags[labels.APPWRAPPER] != tags[labels.LEGACY_RESOURCE]
+    assert labels.label_value("a" * 200) != labels.label_value("a" * 201)
+
+
+def test_rendering_does_not_touch_the_manifest() -> None:
+    parsed = accepted(v1beta1(job()))
+    before = bytes(parsed.manifests[0])
+    first = render(parsed.manifests[0], parsed.workload, 0, 1)
+    assert parsed.manifests[0] == before
+    assert render(parsed.manifests[0], parsed.workload, 0, 1) == first
+    assert render(parsed.manifests[0], parsed.workload, 0, 2) != first
+
+
+def test_templates_deep_inside_an_unknown_kind_are_labelled() -> None:
+    widget = obj("example.com/v1", "Widget", spec={"a": [{"b": {"spec": pod_spec()}}]})
+    made = created(v1beta1(widget))
+    assert made["spec"]["a"][0]["b"]["metadata"]["labels"][labels.PODSET] == "0.0"

@@ -1,0 +1,77 @@
+"""The rights: exactly what the configuration asks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from mcad.api.config import Config, load
+from mcad.api.rbac import rbac_yaml, rules
+
+ONLY_JOBS = ["wrappedResources=[{apiGroup: batch, resources: [jobs]}]"]
+
+
+def granted(objects: list[dict[str, Any]], kind: str) -> set[tuple[str, str, str]]:
+    """(group, resource, verb) of all roles of a kind."""
+    return {
+        (group, resource, verb)
+        for one in objects
+        if one["kind"] == kind
+        for rule in one["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def test_all_rights_of_a_dispatcher_of_jobs() -> None:
+    read = ("get", "list", "watch")
+    appwrapper = "workload.codeflare.dev"
+    assert granted(rules(load(sets=ONLY_JOBS)), "ClusterRole") == {
+        *((appwrapper, "appwrappers", verb) for verb in read),
+        *((appwrapper, "appwrappers/status", verb) for verb in ("patch", "update")),
+        (appwrapper, "appwrappers/finalizers", "update"),
+        *(("batch", "jobs", verb) for verb in (*read, "create", "delete")),
+        *(("", resource, verb) for verb in read for resource in ("nodes", "pods")),
+        *(("events.k8s.io", "events", verb) for verb in ("create", "patch")),
+        ("apiextensions.k8s.io", "customresourcedefinitions", "get"),
+        ("authorization.k8s.io", "selfsubjectaccessreviews", "create"),
+    }
+
+
+def test_nothing_is_granted_by_a_pattern_and_nothing_wrapped_is_changed() -> None:
+    config = Config()
+    everything = granted(rules(config), "ClusterRole")
+    assert not [one for one in everything if "*" in one]
+    changing = {one[:2] for one in everything if one[2] in ("update", "patch")}
+    assert not changing & config.allowed
+
+
+def test_only_our_own_crd_is_read() -> None:
+    (role,) = [one for one in rules(Config()) if one["kind"] == "ClusterRole"]
+    (rule,) = [one for one in role["rules"] if "customresourcedefinitions" in one["resources"]]
+    assert rule["resourceNames"] == ["appwrappers.workload.codeflare.dev"]
+
+
+def test_watched_namespaces_get_roles_of_their_own() -> None:
+    objects = rules(load(sets=[*ONLY_JOBS, "watchNamespaces=[a, b]"]), "ops", "robot")
+    assert [(one["kind"], one["metadata"].get("namespace")) for one in objects] == [
+        ("ServiceAccount", "ops"),
+        ("ClusterRole", None),
+        ("ClusterRoleBinding", None),
+        ("Role", "a"),
+        ("RoleBinding", "a"),
+        ("Role", "b"),
+        ("RoleBinding", "b"),
+    ]
+    assert ("batch", "jobs", "create") in granted(objects, "Role")
+    assert ("batch", "jobs", "create") not in granted(objects, "ClusterRole")
+    subjects = [one["subjects"] for one in objects if one["kind"].endswith("Binding")]
+    robot = {"kind": "ServiceAccount", "name": "robot", "namespace": "ops"}
+    assert all(one == [robot] for one in subjects)
+
+
+def test_the_text_holds_the_same_objects() -> None:
+    text = rbac_yaml(Config(), "ops", "robot")
+    assert list(yaml.safe_load_all(text)) == rules(Config(), "ops", "robot")

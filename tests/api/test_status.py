@@ -1,0 +1,359 @@
+"""The wire status: as MCAD's documents print it, complete as a patch, and readable again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcad.api.status import read_status, render_status
+from mcad.api.wire import format_instant, parse_instant
+from mcad.core.commands import StatusView
+from mcad.core.model import (
+    Condition,
+    DispatchPhase,
+    DispatchRecord,
+    Next,
+    ObjectRef,
+    Persisted,
+    PodCounts,
+)
+from tests.api.describe import describe, squeezed
+
+START = 1_689_938_307_000_000  # 2023-07-21T11:18:27Z
+
+
+def true(kind: str, micros: int, reason: str = "", message: str = "") -> Condition:
+    return Condition(kind, True, reason, message, START + micros, START + micros)
+
+
+QUEUED = StatusView(
+    state="Pending",
+    queue_job_state="Backoff",
+    can_run=False,
+    sender="before [backoff] - Rejoining",
+    first_seen=START + 82147,
+    first_dispatch=0,
+    system_priority=0,
+    conditions=(
+        true("Init", 82148),
+        true("Queueing", 82164, "AwaitingHeadOfLine"),
+        true("HeadOfLine", 86747, "FrontOfQueue."),
+        true(
+            "Backoff",
+            93222,
+            "AppWrapperNotRunnable.",
+            "Insufficient resources to dispatch AppWrapper.",
+        ),
+    ),
+    pods=PodCounts(),
+    requeueings=0,
+    requeueing_seconds=0,
+    observed_generation=1,
+    phase="",
+    dispatch=None,
+)
+
+QUEUED_DOCUMENT = """\
+  Conditions:
+    Last Transition Micro Time:  2023-07-21T11:18:27.082148Z
+    Last Update Micro Time:      2023-07-21T11:18:27.082148Z
+    Status:                      True
+    Type:                        Init
+    Last Transition Micro Time:  2023-07-21T11:18:27.082164Z
+    Last Update Micro Time:      2023-07-21T11:18:27.082164Z
+    Reason:                      AwaitingHeadOfLine
+    Status:                      True
+    Type:                        Queueing
+    Last Transition Micro Time:  2023-07-21T11:18:27.086747Z
+    Last Update Micro Time:      2023-07-21T11:18:27.086747Z
+    Reason:                      FrontOfQueue.
+    Status:                      True
+    Type:                        HeadOfLine
+    Last Transition Micro Time:  2023-07-21T11:18:27.093222Z
+    Last Update Micro Time:      2023-07-21T11:18:27.093222Z
+    Message:                     Insufficient resources to dispatch AppWrapper.
+    Reason:                      AppWrapperNotRunnable.
+    Status:                      True
+    Type:                        Backoff
+  Controllerfirsttimestamp:      2023-07-21T11:18:27.082147Z
+  Filterignore:                  true
+  Number Of Requeueings:         0
+  Queuejobstate:                 Backoff
+  Requeueing Time In Seconds:    0
+  Sender:                        before [backoff] - Rejoining
+  State:                         Pending
+"""
+
+RUNNING = replace(
+    QUEUED,
+    state="Running",
+    queue_job_state="Dispatched",
+    can_run=True,
+    sender="before manageQueueJob - afterEtcdDispatching",
+    first_dispatch=START + 9_000_000,
+    conditions=(*QUEUED.conditions[:3], true("Dispatched", 316208, "AppWrapperRunnable")),
+    pods=PodCounts(running=2),
+    dispatch=DispatchRecord(
+        attempt=1,
+        epoch=4,
+        phase=DispatchPhase.DISPATCHED,
+        payload="ab" * 32,
+        inventory=(ObjectRef("apps", "v1", "deployments", "Deployment", "team", "d"),),
+        since=START + 8_000_000,
+        confirmed=START + 9_000_000,
+    ),
+)
+
+RUNNING_DOCUMENT = """\
+  Canrun:                        true
+  Conditions:
+    Last Transition Micro Time:  2023-07-21T11:18:27.082148Z
+    Last Update Micro Time:      2023-07-21T11:18:27.082148Z
+    Status:                      True
+    Type:                        Init
+    Last Transition Micro Time:  2023-07-21T11:18:27.082164Z
+    Last Update Micro Time:      2023-07-21T11:18:27.082164Z
+    Reason:                      AwaitingHeadOfLine
+    Status:                      True
+    Type:                        Queueing
+    Last Transition Micro Time:  2023-07-21T11:18:27.086747Z
+    Last Update Micro Time:      2023-07-21T11:18:27.086747Z
+    Reason:                      FrontOfQueue.
+    Status:                      True
+    Type:                        HeadOfLine
+    Last Transition Micro Time:  2023-07-21T11:18:27.316208Z
+    Last Update Micro Time:      2023-07-21T11:18:27.316208Z
+    Reason:                      AppWrapperRunnable
+    Status:                      True
+    Type:                        Dispatched
+  Controllerfirsttimestamp:      2023-07-21T11:18:27.082147Z
+  Filterignore:                  true
+  Queuejobstate:                 Dispatched
+  Sender:                        before manageQueueJob - afterEtcdDispatching
+  State:                         Running
+"""
+
+
+def stored(patch: Any) -> Any:
+    """What the API server keeps of a merge patch on nothing: everything but null."""
+    if not isinstance(patch, dict):
+        return patch
+    return {key: stored(value) for key, value in patch.items() if value is not None}
+
+
+def test_a_queued_appwrapper_is_described_as_in_the_tutorial() -> None:
+    lines = describe(stored(render_status(QUEUED)))
+    assert (
+        lines
+        == [
+            *squeezed(QUEUED_DOCUMENT)[:-4],
+            "Observed Generation: 1",  # the only addition
+            *squeezed(QUEUED_DOCUMENT)[-4:],
+        ]
+    )
+
+
+def test_a_running_appwrapper_is_described_as_in_the_documents() -> None:
+    """Our additions stand between the lines of the document and do not change their order."""
+    lines = describe(stored(render_status(RUNNING)))
+    documented = squeezed(RUNNING_DOCUMENT)
+    rest = iter(lines)
+    assert all(line in rest for line in documented)
+    added = [line.partition(":")[0] for line in lines if line not in documented]
+    assert added[0] == "Controllerfirstdispatchtimestamp"
+    assert set(added) == {
+        *("Controllerfirstdispatchtimestamp", "Observed Generation", "Running", "Dispatch"),
+        *("Attempt", "Epoch", "Phase", "Payload SHA 256", "Intent Time", "Confirm Time"),
+        *("Inventory", "Group", "Version", "Resource", "Kind", "Namespace", "Name"),
+    }
+
+
+def test_the_wire_names_of_a_running_appwrapper() -> None:
+    status = render_status(
+        replace(RUNNING, system_priority=5, requeueings=2, pods=PodCounts(1, 2, 3, 4))
+    )
+    del status["conditions"]
+    assert status == {
+        "state": "Running",
+        "phase": None,
+        "queuejobstate": "Dispatched",
+        "canrun": True,
+        "filterignore": True,
+        "sender": "before manageQueueJob - afterEtcdDispatching",
+        "systempriority": 5,
+        "controllerfirsttimestamp": "2023-07-21T11:18:27.082147Z",
+        "controllerfirstdispatchtimestamp": "2023-07-21T11:18:36.000000Z",
+        "numberOfRequeueings": 2,
+        "requeueingTimeInSeconds": None,
+        "pending": 1,
+        "running": 2,
+        "Succeeded": 3,
+        "failed": 4,
+        "dispatch": {
+            "attempt": 1,
+            "epoch": 4,
+            "phase": "dispatched",
+            "payloadSHA256": "ab" * 32,
+            "inventory": [
+                {
+                    "group": "apps",
+                    "version": "v1",
+                    "resource": "deployments",
+                    "kind": "Deployment",
+                    "namespace": "team",
+                    "name": "d",
+                }
+            ],
+            "intentTime": "2023-07-21T11:18:35.000000Z",
+            "confirmTime": "2023-07-21T11:18:36.000000Z",
+            "reason": None,
+            "message": None,
+            "next": None,
+        },
+        "observedGeneration": 1,
+    }
+
+
+def test_a_condition_that_is_false() -> None:
+    over = Condition("Backoff", False, "AppWrapperRunnable", "", START, START)
+    (condition,) = render_status(replace(QUEUED, conditions=(over,)))["conditions"]
+    assert condition["status"] == "False"
+    assert "message" not in condition
+
+
+def test_v1beta2_has_a_phase_and_the_standard_time() -> None:
+    status = render_status(replace(QUEUED, phase="Suspended"))
+    assert status["phase"] == "Suspended"
+    assert status["state"] == "Pending"
+    assert status["conditions"][0]["lastTransitionTime"] == "2023-07-21T11:18:27.082148Z"
+
+
+@pytest.mark.parametrize("view", [QUEUED, RUNNING, replace(QUEUED, phase="Suspended")])
+def test_every_patch_names_the_same_fields(view: StatusView) -> None:
+    """A field that one patch sets and another leaves out would never go away again."""
+    assert render_status(view).keys() == render_status(RUNNING).keys()
+
+
+# Reading it back
+
+TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
+INSTANTS = st.integers(1, 253_402_300_799_999_999)
+REFS = st.builds(ObjectRef, TEXT, TEXT, TEXT, TEXT, TEXT, TEXT)
+CONDITIONS = st.builds(Condition, TEXT.filter(bool), st.booleans(), TEXT, TEXT, INSTANTS, INSTANTS)
+COUNTS = st.integers(0, 2**31 - 1)
+RECORDS = st.builds(
+    DispatchRecord,
+    attempt=st.integers(1, 2**40),
+    epoch=COUNTS,
+    phase=st.sampled_from(DispatchPhase),
+    payload=TEXT,
+    inventory=st.lists(REFS, max_size=3).map(tuple),
+    since=INSTANTS,
+    confirmed=st.just(0) | INSTANTS,
+    reason=TEXT,
+    message=TEXT,
+    next=st.sampled_from(Next),
+)
+VIEWS = st.builds(
+    StatusView,
+    state=st.sampled_from(["Pending", "Running", "Completed", "Failed"]),
+    queue_job_state=TEXT,
+    can_run=st.booleans(),
+    sender=TEXT,
+    first_seen=INSTANTS,
+    first_dispatch=st.just(0) | INSTANTS,
+    system_priority=st.integers(-(2**31), 2**31 - 1),
+    conditions=st.lists(CONDITIONS, max_size=4).map(tuple),
+    pods=st.builds(PodCounts, COUNTS, COUNTS, COUNTS, COUNTS),
+    requeueings=COUNTS,
+    requeueing_seconds=COUNTS,
+    observed_generation=COUNTS,
+    phase=st.sampled_from(["", "Suspended", "Running", "Failed"]),
+    dispatch=st.none() | RECORDS,
+)
+
+
+@given(VIEWS)
+def test_what_is_written_is_read_again(view: StatusView) -> None:
+    assert read_status(stored(render_status(view))) == Persisted(
+        state=view.state,
+        first_seen=view.first_seen,
+        conditions=view.conditions,
+        dispatch=view.dispatch,
+        first_dispatch=view.first_dispatch,
+        requeueings=view.requeueings,
+        foreign=view.state == "Running" and view.dispatch is None,
+    )
+
+
+@pytest.mark.parametrize(
+    "status", [None, {}, [], "x", {"conditions": []}, {"dispatch": {"attempt": 0}}]
+)
+def test_a_status_that_says_nothing(status: Any) -> None:
+    assert read_status(status) is None
+
+
+SEEN = {"controllerfirsttimestamp": "2023-07-21T11:18:27.082147Z"}
+FOREIGN = {
+    "MCAD, queued: ours to dispatch": ({"state": "Pending", **SEEN}, "Pending", False),
+    "MCAD, running: not ours to judge": ({"state": "Running", **SEEN}, "Running", True),
+    "MCAD, about to complete": ({"state": "RunningHoldCompletion"}, "RunningHoldCompletion", True),
+    "MCAD, completed: stays so": ({"state": "Completed", **SEEN}, "Completed", False),
+    "MCAD, given up": ({"state": "Deleted", **SEEN}, "Deleted", True),
+    "v1beta2, queued": ({"phase": "Suspended"}, "Pending", False),
+    "v1beta2, resetting": ({"phase": "Resetting"}, "Resetting", True),
+    "v1beta2, running": ({"phase": "Running"}, "Running", True),
+    "v1beta2, succeeded: stays so": ({"phase": "Succeeded"}, "Completed", False),
+    "v1beta2, failed: stays so": ({"phase": "Failed"}, "Failed", False),
+}
+
+
+@pytest.mark.parametrize(("status", "state", "foreign"), FOREIGN.values(), ids=FOREIGN.keys())
+def test_what_upstream_controllers_left(status: Any, state: str, foreign: bool) -> None:
+    saved = read_status(status)
+    assert saved is not None
+    assert (saved.state, saved.foreign) == (state, foreign)
+
+
+GARBAGE = {
+    "a record without a phase": {"attempt": 1, "inventory": []},
+    "a record in no phase of ours": {"attempt": 1, "inventory": [], "phase": "flying"},
+    "a record that leads nowhere": {
+        "attempt": 1,
+        "inventory": [],
+        "phase": "creating",
+        "next": "lost",
+    },
+    "a record without an inventory": {"attempt": 1, "phase": "creating"},
+    "a record of no attempt": {"attempt": True, "phase": "creating", "inventory": []},
+}
+
+
+@pytest.mark.parametrize("dispatch", GARBAGE.values(), ids=GARBAGE.keys())
+def test_an_unreadable_record_of_a_running_appwrapper_is_left_alone(dispatch: Any) -> None:
+    saved = read_status({"state": "Running", "dispatch": dispatch, **SEEN})
+    assert saved is not None
+    assert saved.dispatch is None
+    assert saved.foreign
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2023-07-21T11:18:27.082147Z",
+        "2023-07-21T13:18:27.082147+02:00",
+        "2023-07-21T11:18:27.082147000Z",
+    ],
+)
+def test_times_are_read_in_every_notation(text: str) -> None:
+    assert parse_instant(text) == START + 82147
+
+
+@pytest.mark.parametrize("text", ["", "2023-07-21", "2023-07-21T11:18:27", "yesterday", 5, None])
+def test_what_is_no_time_is_never(text: Any) -> None:
+    assert parse_instant(text) == 0
+    assert format_instant(0) is None

@@ -1,0 +1,246 @@
+"""The tutorial's cluster in memory: one small node, one AppWrapper that runs and one that waits."""
+
+from typing import Any
+
+from tests.cli.fakeapi import GROUP, FakeApi
+
+Json = dict[str, Any]
+
+NOW_US = 1_800_000_000_000_000  # 2027-01-15T08:00:00Z
+RUNNING_UID = "aaaa-1"
+WAITING_UID = "bbbb-2"
+
+
+def tutorial() -> FakeApi:
+    """As it is after the tutorial's second AppWrapper was created."""
+    api = FakeApi()
+    api.put("", "namespaces", *(_named("Namespace", name) for name in ("default", "team-a")))
+    api.put("", "nodes", node("minikube", cpu="2", memory="8129036Ki"))
+    api.put("", "pods", pod("others", "kube-system", cpu="1750m", memory="1194Mi"))
+    put_running(api)
+    api.put(GROUP, "appwrappers", waiting())
+    api.put("", "events", event(WAITING_UID, "Queued", "Insufficient resources."))
+    return api
+
+
+def crowd() -> FakeApi:
+    """Two nodes, two namespaces, and every reason to wait."""
+    api = FakeApi()
+    api.put("", "namespaces", *(_named("Namespace", name) for name in ("default", "team-a")))
+    small = {"cpu": "2", "memory": "4Gi"}
+    api.put("", "nodes", node("node-a", **small), node("node-b", **small), node("full", **small))
+    api.put("", "pods", pod("huge", "kube-system", cpu="3", memory="1Gi", on="full"))
+    api.put("", "pods", pod("one", "kube-system", cpu="1", memory="1Gi", on="node-a"))
+
+    def queued(name: str, at: str, item: Json, namespace: str = "default", **spec: Any) -> None:
+        obj = appwrapper(name, f"uid-{name}", at, item, None, namespace)
+        obj["spec"] |= spec
+        api.put(GROUP, "appwrappers", obj)
+
+    two = {"replicas": 2, "memory": "1Gi"}
+    queued("fragmented", "07:00:00", deployment("fragmented", cpu="1500m", **two))
+    queued("too-large", "07:10:00", deployment("too-large", cpu="3", **two), "team-a")
+    queued("urgent", "07:20:00", deployment("urgent", cpu="2", **two), "team-a", priority=10)
+    queued("fits", "07:30:00", deployment("fits", cpu="250m", **two))
+    queued("no-memory", "07:40:00", deployment("no-memory", replicas=3, cpu="0", memory="4Gi"))
+    queued("suspended", "07:50:00", deployment("suspended", cpu="1", **two), suspend=True)
+    queued("unknown-kind", "07:51:00", {"apiVersion": "example.com/v1", "kind": "Widget"})
+    queued("invalid", "07:52:00", deployment("invalid", replicas=-1, cpu="1", memory="1"))
+    queued("other", "07:53:00", deployment("other", cpu="1", **two), managedBy="example.com/x")
+    queued("guessed", "07:54:00", _widget())
+    return api
+
+
+def adrift() -> FakeApi:
+    """An AppWrapper that was dispatched; one of its pods has room on a node, the other on none."""
+    api = FakeApi()
+    api.put("", "nodes", node("node-a", cpu="2", memory="4Gi"))
+    spec = deployment("adrift", replicas=2, cpu="2", memory="1Gi")
+    item = {"group": "apps", "version": "v1", "resource": "deployments", "kind": "Deployment"}
+    record = {
+        "attempt": 3,
+        "epoch": 2,
+        "phase": "dispatched",
+        "inventory": [{**item, "namespace": "default", "name": "adrift"}],
+        "intentTime": "2027-01-15T07:59:00Z",
+        "confirmTime": "2027-01-15T07:59:01Z",
+    }
+    status = {
+        "state": "Running",
+        "controllerfirsttimestamp": "2027-01-12T07:00:00Z",
+        "dispatch": record,
+    }
+    api.put(GROUP, "appwrappers", appwrapper("adrift", "u-adrift", "07:00:00", spec, status))
+    return api
+
+
+def _widget() -> Json:
+    """A kind that nobody knows, with a pod template in it."""
+    inner = deployment("guessed", replicas=1, cpu="100m", memory="64Mi")["spec"]["template"]
+    return {
+        "apiVersion": "example.com/v1",
+        "kind": "Gadget",
+        "metadata": {"name": "guessed"},
+        "spec": {"parts": [{"replicas": 3, "template": inner}]},
+    }
+
+
+def put_running(api: FakeApi) -> None:
+    """The first AppWrapper: dispatched, with its Deployment and two pods."""
+    name = "0001-aw-generic-deployment-1"
+    item = {"group": "apps", "version": "v1", "resource": "deployments", "kind": "Deployment"}
+    record = {
+        "attempt": 1,
+        "epoch": 1,
+        "phase": "dispatched",
+        "inventory": [{**item, "namespace": "default", "name": name}],
+        "intentTime": "2027-01-15T07:58:30.000001Z",
+        "confirmTime": "2027-01-15T07:58:30.200000Z",
+    }
+    status = {
+        "state": "Running",
+        "queuejobstate": "Dispatched",
+        "controllerfirsttimestamp": "2027-01-15T07:58:29.000000Z",
+        "conditions": [
+            condition("Init", "07:58:29"),
+            condition("Queueing", "07:58:29", "AwaitingHeadOfLine"),
+            condition("HeadOfLine", "07:58:30", "FrontOfQueue."),
+            condition("Dispatched", "07:58:30", "AppWrapperRunnable"),
+        ],
+        "dispatch": record,
+    }
+    spec = deployment(name, replicas=2, cpu="100m", memory="256Mi")
+    api.put(GROUP, "appwrappers", appwrapper(name, RUNNING_UID, "07:58:29", spec, status))
+    labels = {
+        f"{GROUP}/appwrapper": name,
+        f"{GROUP}/appwrapper-uid": RUNNING_UID,
+        f"{GROUP}/attempt": "1",
+        f"{GROUP}/item": "0",
+    }
+    owner = _owner(f"{GROUP}/v1beta1", "AppWrapper", name, RUNNING_UID)
+    live = spec | {"metadata": {"name": name, "namespace": "default", "uid": "dep-1"}}
+    live["metadata"] |= {"labels": labels, "ownerReferences": [owner]}
+    api.put("apps", "deployments", live)
+    owner = _owner("apps/v1", "Deployment", name, "dep-1")
+    replicaset = {"name": f"{name}-7", "namespace": "default", "uid": "rs-1", "labels": labels}
+    api.put("apps", "replicasets", {"metadata": replicaset | {"ownerReferences": [owner]}})
+    for suffix in ("x", "y"):
+        one = pod(f"{name}-7-{suffix}", "default", cpu="100m", memory="256Mi")
+        one["metadata"] |= {
+            "labels": labels | {f"{GROUP}/podset": "0.0"},
+            "ownerReferences": [_owner("apps/v1", "ReplicaSet", f"{name}-7", "rs-1")],
+        }
+        api.put("", "pods", one)
+
+
+def waiting(**status: Any) -> Json:
+    """The second AppWrapper."""
+    name = "0002-aw-generic-deployment-2"
+    spec = deployment(name, replicas=2, cpu="75m", memory="256Mi")
+    refused = "Insufficient resources to dispatch AppWrapper."
+    return appwrapper(
+        name,
+        WAITING_UID,
+        "07:59:00",
+        spec,
+        {
+            "state": "Pending",
+            "queuejobstate": "Backoff",
+            "controllerfirsttimestamp": "2027-01-15T07:59:00.000000Z",
+            "conditions": [
+                condition("Init", "07:59:00"),
+                condition("Queueing", "07:59:00", "AwaitingHeadOfLine"),
+                condition("HeadOfLine", "07:59:00", "FrontOfQueue."),
+                condition("Backoff", "07:59:00", "AppWrapperNotRunnable.", refused),
+            ],
+            **status,
+        },
+    )
+
+
+def appwrapper(
+    name: str,
+    uid: str,
+    created: str,
+    item: Json,
+    status: Json | None = None,
+    namespace: str = "default",
+) -> Json:
+    return {
+        "apiVersion": f"{GROUP}/v1beta1",
+        "kind": "AppWrapper",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": uid,
+            "generation": 1,
+            "creationTimestamp": f"2027-01-15T{created}Z",
+        },
+        "spec": {"resources": {"GenericItems": [{"replicas": 1, "generictemplate": item}]}},
+        "status": status or {},
+    }
+
+
+def deployment(name: str, *, replicas: int, cpu: str, memory: str) -> Json:
+    container = {"name": "main", "image": "echo", "resources": _requests(cpu, memory)}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [container]},
+            },
+        },
+    }
+
+
+def node(name: str, *, cpu: str, memory: str) -> Json:
+    return {
+        "metadata": {"name": name},
+        "status": {
+            "allocatable": {"cpu": cpu, "memory": memory, "pods": "110"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def pod(name: str, namespace: str, *, cpu: str, memory: str, on: str = "minikube") -> Json:
+    return {
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"nodeName": on, "containers": [{"resources": _requests(cpu, memory)}]},
+        "status": {"phase": "Running"},
+    }
+
+
+def event(uid: str, reason: str, message: str) -> Json:
+    return {
+        "metadata": {"name": f"event-{reason.lower()}", "namespace": "default"},
+        "involvedObject": {"uid": uid},
+        "type": "Normal",
+        "reason": reason,
+        "message": message,
+        "eventTime": "2027-01-15T07:59:00.100000Z",
+    }
+
+
+def condition(kind: str, at: str, reason: str = "", message: str = "") -> Json:
+    made = {"type": kind, "status": "True", "reason": reason, "message": message}
+    at = f"2027-01-15T{at}.000000Z"
+    return made | {"lastUpdateMicroTime": at, "lastTransitionMicroTime": at}
+
+
+def _requests(cpu: str, memory: str) -> Json:
+    return {"requests": {"cpu": cpu, "memory": memory}}
+
+
+def _named(kind: str, name: str) -> Json:
+    return {"kind": kind, "metadata": {"name": name}}
+
+
+def _owner(api_version: str, kind: str, name: str, uid: str) -> Json:
+    owner = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
+    return owner | {"controller": True}

@@ -1,0 +1,165 @@
+"""An API server in memory behind the ``Api`` port: lists, reads, creates, discovery, refusals."""
+
+import json
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcad.kube.errors import ConnectionLost
+from mcad.kube.port import Request, Response
+from mcad.kube.resource import Resource
+
+Json = dict[str, Any]
+
+GROUP = "workload.codeflare.dev"
+SERVED = (
+    Resource("", "v1", "pods", "Pod"),
+    Resource("", "v1", "services", "Service"),
+    Resource("", "v1", "configmaps", "ConfigMap"),
+    Resource("", "v1", "events", "Event"),
+    Resource("", "v1", "nodes", "Node", namespaced=False),
+    Resource("", "v1", "namespaces", "Namespace", namespaced=False),
+    Resource("apps", "v1", "deployments", "Deployment"),
+    Resource("apps", "v1", "replicasets", "ReplicaSet"),
+    Resource("batch", "v1", "jobs", "Job"),
+    Resource("batch", "v1", "cronjobs", "CronJob"),
+    Resource("example.com", "v1", "gadgets", "Gadget"),
+    Resource(GROUP, "v1beta1", "appwrappers", "AppWrapper"),
+    Resource(GROUP, "v1beta2", "appwrappers", "AppWrapper"),
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a request path means."""
+
+    group: str
+    plural: str
+    namespace: str
+    name: str
+
+
+@dataclass
+class FakeApi:
+    """Objects by (group, plural); ``denied`` and ``missing`` are sets of plurals."""
+
+    served: tuple[Resource, ...] = SERVED
+    objects: dict[tuple[str, str], list[Json]] = field(default_factory=dict)
+    denied: set[str] = field(default_factory=set)
+    refusal: Response | None = None  # the answer to every create
+    broken: bool = False
+    unauthorized: bool = False
+    requests: list[Request] = field(default_factory=list)
+    version: int = 1000
+
+    def put(self, group: str, plural: str, *objects: Json) -> None:
+        for obj in objects:
+            self.version += 1
+            meta = {"uid": f"uid-{self.version}", "resourceVersion": str(self.version)}
+            obj["metadata"] = meta | obj["metadata"]
+            self.objects.setdefault((group, plural), []).append(obj)
+
+    async def request(self, request: Request, timeout: float | None = None) -> Response:
+        self.requests.append(request)
+        if self.broken:
+            raise ConnectionLost(f"{request.method} {request.path}: Connection refused")
+        if self.unauthorized:
+            return _status(401, "Unauthorized", "Unauthorized")
+        if request.path == "/version":
+            return Response(200, {"gitVersion": "v1.36.0"})
+        if request.path in ("/api", "/apis"):
+            return Response(200, self._discovery(core=request.path == "/api"))
+        return self._answer(request, _place(request.path))
+
+    def stream(self, request: Request, idle_timeout: float) -> AsyncGenerator[bytes, None]:
+        raise NotImplementedError
+
+    def _answer(self, request: Request, place: Place) -> Response:
+        if not any((one.group, one.plural) == (place.group, place.plural) for one in self.served):
+            return _status(404, "NotFound", "the server could not find the requested resource")
+        if place.plural in self.denied:
+            verb = "create" if request.method == "POST" else "list"
+            words = f'{place.plural} is forbidden: User "ann" cannot {verb} resource'
+            return _status(403, "Forbidden", f'{words} "{place.plural}" in API group ""')
+        if request.method == "POST":
+            return self._create(request, place)
+        found = self.objects.get((place.group, place.plural), [])
+        if place.name:
+            return _one(found, place)
+        return self._list(found, place, request)
+
+    def _list(self, found: list[Json], place: Place, request: Request) -> Response:
+        label = request.params.get("labelSelector", "")
+        selector = request.params.get("fieldSelector", "")
+        items = [
+            obj
+            for obj in found
+            if place.namespace in ("", obj["metadata"].get("namespace", ""))
+            and (not label or label in obj["metadata"].get("labels", {}))
+            and (not selector or obj["involvedObject"]["uid"] == selector.partition("=")[2])
+        ]
+        return Response(200, {"metadata": {"resourceVersion": str(self.version)}, "items": items})
+
+    def _create(self, request: Request, place: Place) -> Response:
+        if self.refusal is not None:
+            return self.refusal
+        assert isinstance(request.body, dict)
+        obj = json.loads(json.dumps(request.body))
+        found = self.objects.get((place.group, place.plural), [])
+        names = [(one["metadata"]["namespace"], one["metadata"]["name"]) for one in found]
+        if (place.namespace, obj["metadata"]["name"]) in names:
+            return _status(409, "AlreadyExists", "already exists")
+        if "dryRun" not in request.params:
+            self.put(place.group, place.plural, obj)
+        return Response(201, obj)
+
+    def _discovery(self, *, core: bool) -> Json:
+        groups: dict[str, dict[str, list[Json]]] = {}
+        for one in self.served:
+            if (one.group == "") is core:
+                versions = groups.setdefault(one.group, {})
+                versions.setdefault(one.version, []).append(
+                    {
+                        "resource": one.plural,
+                        "responseKind": {"kind": one.kind},
+                        "scope": "Namespaced" if one.namespaced else "Cluster",
+                    }
+                )
+        return {
+            "kind": "APIGroupDiscoveryList",
+            "items": [
+                {
+                    "metadata": {"name": group},
+                    "versions": [
+                        {"version": version, "resources": resources}
+                        for version, resources in versions.items()
+                    ],
+                }
+                for group, versions in groups.items()
+            ],
+        }
+
+
+def _place(path: str) -> Place:
+    parts = path.strip("/").split("/")
+    group, rest = ("", parts[2:]) if parts[0] == "api" else (parts[1], parts[3:])
+    namespace = ""
+    if len(rest) > 2 and rest[0] == "namespaces":
+        namespace, rest = rest[1], rest[2:]
+    return Place(group, rest[0], namespace, rest[1] if len(rest) > 1 else "")
+
+
+def _one(found: list[Json], place: Place) -> Response:
+    for obj in found:
+        if (obj["metadata"].get("namespace", ""), obj["metadata"]["name"]) == (
+            place.namespace,
+            place.name,
+        ):
+            return Response(200, obj)
+    details = {"name": place.name, "kind": place.plural}
+    return _status(404, "NotFound", f'{place.plural} "{place.name}" not found', details)
+
+
+def _status(code: int, reason: str, message: str, details: Json | None = None) -> Response:
+    body = {"kind": "Status", "code": code, "reason": reason, "message": message}
+    return Response(code, body | {"details": details or {}})

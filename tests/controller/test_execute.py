@@ -1,0 +1,360 @@
+"""Commands become requests and answers become events; nothing is judged on the way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from mcad.api.status import render_status
+from mcad.controller.execute import Executor, answer_of
+from mcad.controller.mirror import Mirror, Reflection, status_mark
+from mcad.core.commands import (
+    CreateItem,
+    DeleteItem,
+    InspectItem,
+    LookForRemains,
+    StatusView,
+    Urgency,
+    WriteStatus,
+)
+from mcad.core.events import (
+    Answer,
+    Event,
+    ItemCreated,
+    ItemDeleted,
+    ItemInspected,
+    ItemRefused,
+    Remaining,
+    StatusRefused,
+    StatusWritten,
+)
+from mcad.core.model import PodCounts
+from mcad.kube.client import Client
+from mcad.kube.clock import RealClock
+from mcad.kube.errors import ApiError, RequestTimeout
+from mcad.kube.port import Request, Response
+from mcad.kube.recorder import Recorder, Reporter
+from tests.core.bench import workload
+
+Json = dict[str, Any]
+Handler = Callable[[Request], Response]
+STATUS_PATH = "/apis/workload.codeflare.dev/v1beta2/namespaces/default/appwrappers/a/status"
+
+
+class ScriptedApi:
+    """An API whose answers are a function; requests can be held back."""
+
+    def __init__(self, handler: Handler) -> None:
+        self.handler = handler
+        self.requests: list[Request] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def request(self, request: Request, timeout: float | None = None) -> Response:
+        self.requests.append(request)
+        await self.gate.wait()
+        return self.handler(request)
+
+    def stream(self, request: Request, idle_timeout: float) -> Any:
+        raise NotImplementedError
+
+    def bodies(self) -> list[Json]:
+        return [json.loads(r.body) if isinstance(r.body, bytes) else r.body for r in self.requests]
+
+
+class Shell:
+    """Records what the executor tells."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.observed: list[Json] = []
+
+    def feed(self, event: Event) -> None:
+        self.events.append(event)
+
+    def observe_appwrapper(self, obj: Json) -> None:
+        self.observed.append(obj)
+
+    def wake_at(self, at: int) -> None:
+        raise NotImplementedError
+
+
+def view(state: str = "Pending") -> StatusView:
+    return StatusView(
+        state=state,
+        queue_job_state="Backoff",
+        can_run=False,
+        sender="x",
+        first_seen=1,
+        first_dispatch=0,
+        system_priority=0,
+        conditions=(),
+        pods=PodCounts(),
+        requeueings=0,
+        requeueing_seconds=0,
+        observed_generation=1,
+        phase="",
+        dispatch=None,
+    )
+
+
+class Rig:
+    """An executor with one AppWrapper of one bare pod, at version 10."""
+
+    def __init__(self, handler: Handler) -> None:
+        self.api = ScriptedApi(handler)
+        clock = RealClock()
+        client = Client(self.api, clock, Random(1))
+        self.mirror = Mirror()
+        manifest = json.dumps(
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a-0"}, "spec": {}}
+        ).encode()
+        self.mirror.put("uid-a", Reflection(workload("a", 1), (manifest,), "10", b"", b""))
+        self.shell = Shell()
+        recorder = Recorder(client, Reporter("x/y", "z"))
+        self.executor = Executor(client, self.mirror, recorder, self.shell)
+
+    async def rest(self) -> None:
+        for _ in range(200):
+            await asyncio.sleep(0)
+
+
+def patched(version: str) -> Response:
+    return Response(200, {"metadata": {"resourceVersion": version, "uid": "uid-a"}})
+
+
+def status(code: int, reason: str) -> Response:
+    return Response(code, {"kind": "Status", "reason": reason, "message": "words"})
+
+
+def write(serial: int, state: str = "Pending", urgency: Urgency = Urgency.DISPATCH) -> WriteStatus:
+    return WriteStatus("uid-a", serial, view(state), urgency)
+
+
+async def test_a_status_write_is_fenced_and_advances_the_fence() -> None:
+    rig = Rig(lambda request: patched("11"))
+    rig.executor.submit(write(1))
+    await rig.rest()
+    rig.executor.submit(write(2, "Running"))
+    await rig.rest()
+
+    assert [r.path for r in rig.api.requests] == [STATUS_PATH] * 2
+    versions = [body["metadata"]["resourceVersion"] for body in rig.api.bodies()]
+    assert versions == ["10", "11"]
+    assert rig.shell.events == [StatusWritten("uid-a", 1), StatusWritten("uid-a", 2)]
+
+
+async def test_a_write_that_changes_nothing_is_not_sent() -> None:
+    rig = Rig(lambda request: patched("11"))
+    seat = rig.mirror.get("uid-a")
+    seat.status_mark = status_mark(render_status(view()))
+    rig.executor.submit(write(1))
+    await rig.rest()
+
+    assert rig.api.requests == []
+    assert rig.shell.events == [StatusWritten("uid-a", 1)]
+
+
+async def test_a_report_that_was_superseded_before_it_was_sent_is_not_sent() -> None:
+    rig = Rig(lambda request: patched("11"))
+    rig.executor.submit(write(1, "Pending", Urgency.REPORT))
+    rig.executor.submit(write(2, "Running", Urgency.DISPATCH))
+    await rig.rest()
+
+    assert [body["status"]["state"] for body in rig.api.bodies()] == ["Running"]
+    assert rig.shell.events == [StatusWritten("uid-a", 2)]
+
+
+async def test_a_write_does_not_overtake_one_that_was_sent() -> None:
+    rig = Rig(lambda request: patched(str(10 + len(rig.api.requests))))
+    rig.api.gate.clear()
+    rig.executor.submit(write(1, "Pending", Urgency.REPORT))
+    await rig.rest()
+    rig.executor.submit(write(2, "Running", Urgency.DISPATCH))
+    await rig.rest()
+    assert len(rig.api.requests) == 1
+    rig.api.gate.set()
+    await rig.rest()
+
+    assert [body["status"]["state"] for body in rig.api.bodies()] == ["Pending", "Running"]
+    assert [body["metadata"]["resourceVersion"] for body in rig.api.bodies()] == ["10", "11"]
+
+
+async def test_a_conflict_shows_the_core_the_object_first() -> None:
+    live = {"metadata": {"uid": "uid-a", "resourceVersion": "12"}, "status": {"state": "Other"}}
+
+    def handler(request: Request) -> Response:
+        return status(409, "Conflict") if request.method == "PATCH" else Response(200, live)
+
+    rig = Rig(handler)
+    rig.executor.submit(write(1))
+    await rig.rest()
+
+    assert rig.shell.observed == [live]
+    assert [type(e) for e in rig.shell.events] == [StatusRefused]
+    assert rig.shell.events[0].answer.status == 409
+
+
+async def test_a_conflict_with_our_own_first_try_is_a_success() -> None:
+    live = {"metadata": {"uid": "uid-a", "resourceVersion": "11"}, "status": None}
+    live["status"] = render_status(view())
+
+    def handler(request: Request) -> Response:
+        return status(409, "Conflict") if request.method == "PATCH" else Response(200, live)
+
+    rig = Rig(handler)
+    rig.executor.submit(write(1))
+    await rig.rest()
+
+    assert rig.shell.events == [StatusWritten("uid-a", 1)]
+    assert rig.mirror.get("uid-a").version == "11"
+
+
+async def test_a_conflict_with_another_object_of_that_name_is_a_deletion() -> None:
+    live = {"metadata": {"uid": "another", "resourceVersion": "12"}}
+
+    def handler(request: Request) -> Response:
+        return status(409, "Conflict") if request.method == "PATCH" else Response(200, live)
+
+    rig = Rig(handler)
+    rig.executor.submit(write(1))
+    await rig.rest()
+
+    assert rig.shell.events[0].answer.status == 404
+
+
+async def test_a_created_item_is_told_with_its_uid_and_carries_our_marks() -> None:
+    rig = Rig(lambda request: Response(201, {"metadata": {"uid": "made"}}))
+    rig.executor.submit(CreateItem("uid-a", 3, 0))
+    await rig.rest()
+
+    assert rig.shell.events == [ItemCreated("uid-a", 3, 0, "made")]
+    metadata = rig.api.bodies()[0]["metadata"]
+    assert metadata["ownerReferences"][0]["uid"] == "uid-a"
+    assert metadata["labels"]["workload.codeflare.dev/attempt"] == "3"
+
+
+async def test_what_is_created_is_fixed_when_the_command_is_given() -> None:
+    rig = Rig(lambda request: Response(201, {"metadata": {"uid": "made"}}))
+    for _ in range(40):  # the lane is full, so the command waits
+        rig.executor.submit(CreateItem("uid-a", 3, 0))
+    seat = rig.mirror.get("uid-a")
+    other = seat.manifests[0].replace(b"a-0", b"changed")
+    rig.mirror.put("uid-a", Reflection(seat.workload, (other,), "11", b"", b""))
+    await rig.rest()
+
+    assert {body["metadata"]["name"] for body in rig.api.bodies()} == {"a-0"}
+
+
+async def test_a_refused_item_is_told_with_the_servers_words() -> None:
+    rig = Rig(lambda request: status(422, "Invalid"))
+    rig.executor.submit(CreateItem("uid-a", 1, 0))
+    await rig.rest()
+
+    assert rig.shell.events == [ItemRefused("uid-a", 1, 0, Answer(422, "Invalid", "words"))]
+
+
+@pytest.mark.parametrize(
+    ("error", "answer"),
+    [
+        (RequestTimeout("too late"), Answer(0, "RequestTimeout", "too late")),
+        (ApiError(429, "TooManyRequests", "x", retry_after=2.5), (429, 2_500_000)),
+        (
+            ApiError(
+                403,
+                "Forbidden",
+                "x",
+                details={"causes": [{"reason": "NamespaceTerminating"}]},
+            ),
+            "NamespaceTerminating",
+        ),
+    ],
+)
+def test_answers(error: Exception, answer: object) -> None:
+    told = answer_of(error)
+    assert answer in (told, told.reason, (told.status, told.retry_after))
+
+
+def _object(owner: str, attempt: str = "1") -> Json:
+    reference = {
+        "apiVersion": "workload.codeflare.dev/v1beta1",
+        "kind": "AppWrapper",
+        "name": "a",
+        "uid": owner,
+        "controller": True,
+    }
+    return {
+        "metadata": {
+            "name": "a-0",
+            "namespace": "default",
+            "uid": "found",
+            "labels": {"workload.codeflare.dev/attempt": attempt},
+            "ownerReferences": [reference],
+        }
+    }
+
+
+async def test_a_deletion_without_a_known_uid_deletes_only_what_is_ours() -> None:
+    ref = workload("a", 1).items[0].ref
+    for owner, attempt, deletes in (("uid-a", "1", 1), ("else", "1", 0), ("uid-a", "2", 0)):
+        live = _object(owner, attempt)
+        rig = Rig(lambda request, live=live: Response(200, live))
+        rig.executor.submit(DeleteItem("uid-a", 1, 0, ref, ""))
+        await rig.rest()
+        sent = [r for r in rig.api.requests if r.method == "DELETE"]
+
+        assert len(sent) == deletes
+        assert all(r.body["preconditions"] == {"uid": "found"} for r in sent)
+        assert rig.shell.events == [ItemDeleted("uid-a", 1, 0)]
+
+
+async def test_an_item_that_is_gone_or_replaced_counts_as_deleted() -> None:
+    ref = workload("a", 1).items[0].ref
+    for code, reason in ((404, "NotFound"), (409, "Conflict")):
+        rig = Rig(lambda request, code=code, reason=reason: status(code, reason))
+        rig.executor.submit(DeleteItem("uid-a", 1, 0, ref, "known"))
+        await rig.rest()
+        assert rig.shell.events == [ItemDeleted("uid-a", 1, 0)]
+
+
+async def test_the_holder_of_a_name_is_looked_up_with_its_owner() -> None:
+    ref = workload("a", 1).items[0].ref
+
+    def handler(request: Request) -> Response:
+        if "appwrappers" in request.path:
+            return status(404, "NotFound")
+        return Response(200, _object("deleted-long-ago"))
+
+    rig = Rig(handler)
+    rig.executor.submit(InspectItem("uid-a", 1, 0, ref))
+    await rig.rest()
+
+    event = rig.shell.events[0]
+    assert isinstance(event, ItemInspected)
+    assert event.holder.owner_is_appwrapper
+    assert not event.holder.owner_exists
+
+
+async def test_remains_are_listed_live_by_label_pods_included() -> None:
+    item = workload("a", 1).items[0].ref
+    ref = type(item)("apps", "v1", "deployments", "Deployment", "default", "a")
+    left, newer = _object("uid-a", "1"), _object("uid-a", "2")
+
+    def handler(request: Request) -> Response:
+        if request.path.endswith("/pods"):
+            return Response(200, {"metadata": {"resourceVersion": "9"}, "items": [left, newer]})
+        return status(404, "NotFound")
+
+    rig = Rig(handler)
+    rig.executor.submit(LookForRemains("uid-a", "default", 1, (ref,)))
+    await rig.rest()
+
+    selectors = {r.params["labelSelector"] for r in rig.api.requests}
+    assert selectors == {"workload.codeflare.dev/appwrapper-uid=uid-a"}
+    assert isinstance(rig.shell.events[0], Remaining)
+    assert [str(one) for one in rig.shell.events[0].objects] == ["Pod default/a-0"]

@@ -1,0 +1,213 @@
+"""The small parts of the controller: versions, lanes, the alarm, streams, owner chains."""
+
+import asyncio
+
+import pytest
+
+from mcad.controller.alarm import Alarm
+from mcad.controller.lanes import Lane
+from mcad.controller.mirror import is_older, spec_mark, status_mark
+from mcad.controller.owners import CHAIN_MAX, Missing, Owner, Owners, controller_of
+from mcad.controller.streams import SILENCE_S, Stream
+from mcad.core.model import Pod, PodPhase
+from mcad.kube.errors import ApiError
+
+
+@pytest.mark.parametrize(
+    ("version", "known", "older"),
+    [
+        pytest.param("9", "10", True, id="numbers, not texts"),
+        pytest.param("10", "9", False, id="newer"),
+        pytest.param("10", "10", False, id="our echo is not older"),
+        pytest.param("abc", "10", False, id="what is no number is never older"),
+        pytest.param("٩", "10", True, id="any decimal digits"),
+    ],
+)
+def test_versions_are_compared_as_numbers(version: str, known: str, older: bool) -> None:
+    assert is_older(version, known) is older
+
+
+def test_a_status_mark_ignores_nulls_and_the_order_of_keys() -> None:
+    assert status_mark({"a": 1, "b": None}) == status_mark({"a": 1})
+    assert status_mark({"a": [{"x": None}]}) == status_mark({"a": [{}]})
+    assert status_mark({"a": 1, "b": 2}) == status_mark({"b": 2, "a": 1})
+    assert status_mark(None) == status_mark({})
+    assert status_mark({"a": 1}) != status_mark({"a": 2})
+
+
+def test_a_spec_mark_follows_generation_deletion_and_labels_only() -> None:
+    base = {"metadata": {"generation": 1, "labels": {"a": "b"}}, "status": {"x": 1}}
+
+    assert spec_mark(base) == spec_mark({**base, "status": {"x": 2}})
+    for change in ({"generation": 2}, {"deletionTimestamp": "now"}, {"labels": {}}):
+        changed = {"metadata": {**base["metadata"], **change}}
+        assert spec_mark(base) != spec_mark(changed)
+
+
+async def test_a_lane_runs_so_many_at_once_and_starts_in_order() -> None:
+    lane, started, gates = Lane(2), [], [asyncio.Event() for _ in range(4)]
+
+    async def job(number: int) -> None:
+        started.append(number)
+        await gates[number].wait()
+
+    for number in range(4):
+        lane.submit(lambda number=number: job(number))
+    await asyncio.sleep(0)
+    assert (started, lane.running, lane.waiting) == ([0, 1], 2, 2)
+    gates[1].set()
+    for _ in range(4):
+        await asyncio.sleep(0)
+    assert started == [0, 1, 2]
+    for gate in gates:
+        gate.set()
+    await lane.drain()
+    assert lane.running == 0
+    assert started == [0, 1, 2]  # a draining lane starts nothing more
+
+
+async def test_a_lane_remembers_what_a_job_died_of() -> None:
+    lane = Lane(1)
+
+    async def job() -> None:
+        raise ValueError("a bug")
+
+    lane.submit(job)
+    await lane.drain()
+    await asyncio.sleep(0)
+    with pytest.raises(ValueError, match="a bug"):
+        lane.raise_failure()
+
+
+class StepClock:
+    """Virtual time: sleepers wake when it is moved on."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._sleepers: list[tuple[int, asyncio.Event]] = []
+
+    def monotonic(self) -> float:
+        return self.now / 1e6
+
+    def now_us(self) -> int:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        event = asyncio.Event()
+        self._sleepers.append((self.now + int(seconds * 1e6), event))
+        await event.wait()
+
+    async def advance(self, seconds: float) -> None:
+        self.now += int(seconds * 1e6)
+        for at, event in self._sleepers:
+            if at <= self.now:
+                event.set()
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+async def test_the_alarm_rings_at_the_earliest_wish_and_at_every_later_one() -> None:
+    clock, rings = StepClock(), []
+    alarm = Alarm(clock, lambda: rings.append(clock.now))
+    alarm.wish(5_000_000)
+    alarm.wish(2_000_000)
+    alarm.wish(0)
+    await clock.advance(0)
+    assert rings == [0]
+    await clock.advance(2)
+    assert rings == [0, 2_000_000]
+    await clock.advance(3)
+    assert rings == [0, 2_000_000, 5_000_000]
+    alarm.wish(9_000_000)
+    alarm.close()
+    await clock.advance(10)
+    assert len(rings) == 3
+
+
+def test_a_stream_in_parts_is_synced_when_all_parts_are() -> None:
+    batches, seen, changes = [], [], []
+    stream: Stream[str] = Stream(
+        "x", seen.append, lambda uid: None, lambda s: changes.append(s.is_synced), batches.append
+    )
+    one, two = stream.part(), stream.part()
+    one.upserted("a")
+    one.synced(relist=False)
+    two.upserted("b")
+    assert (batches, seen, changes) == ([], [], [])
+    two.synced(relist=False)
+    assert (batches, seen, changes) == ([["a", "b"]], [], [True])
+    one.upserted("c")
+    one.synced(relist=True)
+    assert (seen, changes) == (["c"], [True])
+
+
+def test_a_stream_that_cannot_be_listed_says_why_until_it_can() -> None:
+    errors = []
+    stream: Stream[str] = Stream("x", id, id, lambda s: errors.append(s.error))
+    part = stream.part()
+    part.failing(ApiError(403, "Forbidden", "no right to list"))
+    part.failing(ApiError(403, "Forbidden", "no right to list"))
+    part.synced(relist=False)
+
+    assert errors == ["403 Forbidden: no right to list", ""]
+
+
+def test_a_stream_is_silent_when_one_part_is() -> None:
+    stream: Stream[str] = Stream("x", id, id, id)
+    one, two = stream.part(), stream.part()
+    one.alive(100.0)
+    assert stream.is_silent(100.0)
+    two.alive(100.0)
+    assert not stream.is_silent(100.0 + SILENCE_S)
+    assert stream.is_silent(101.0 + SILENCE_S)
+
+
+def _pod(uid: str = "p") -> Pod:
+    return Pod(uid, "ns", "name", "", PodPhase.PENDING, (), attempt=1)
+
+
+REPLICA_SET = Owner("rs", "apps", "v1", "ReplicaSet", "rs")
+DEPLOYMENT = Owner("deploy", "apps", "v1", "Deployment", "d")
+APPWRAPPER = Owner("aw", "workload.codeflare.dev", "v1beta1", "AppWrapper", "aw")
+
+
+def test_the_chain_of_controllers_ends_at_the_appwrapper() -> None:
+    owners = Owners()
+    assert owners.appwrapper(REPLICA_SET) == Missing(REPLICA_SET)
+    owners.learn("rs", DEPLOYMENT)
+    assert owners.appwrapper(REPLICA_SET) == Missing(DEPLOYMENT)
+    owners.learn("deploy", APPWRAPPER)
+    assert owners.appwrapper(REPLICA_SET) == "aw"
+    assert owners.appwrapper(APPWRAPPER) == "aw"
+    assert owners.appwrapper(None) == ""
+
+
+def test_a_chain_that_ends_elsewhere_or_nowhere_belongs_to_nobody() -> None:
+    owners = Owners()
+    owners.learn("rs", None)
+    assert owners.appwrapper(REPLICA_SET) == ""
+    owners.learn("rs", REPLICA_SET)  # a loop
+    assert owners.appwrapper(REPLICA_SET) == ""
+    assert CHAIN_MAX > 3
+
+
+def test_pods_wait_for_a_missing_link_and_are_told_once() -> None:
+    owners = Owners()
+    assert owners.wait(REPLICA_SET, _pod("p1"), REPLICA_SET)
+    assert not owners.wait(REPLICA_SET, _pod("p2"), REPLICA_SET)
+    owners.stop_waiting("p1")
+    assert [pod.uid for pod, _ in owners.learn("rs", DEPLOYMENT)] == ["p2"]
+    assert owners.learn("rs", DEPLOYMENT) == []
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        pytest.param({}, id="no metadata"),
+        pytest.param({"metadata": {"ownerReferences": None}}, id="null"),
+        pytest.param({"metadata": {"ownerReferences": ["x"]}}, id="garbage"),
+        pytest.param({"metadata": {"ownerReferences": [{"uid": "u"}]}}, id="not a controller"),
+    ],
+)
+def test_objects_without_a_controller(obj: dict) -> None:
+    assert controller_of(obj) is None

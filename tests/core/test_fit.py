@@ -1,0 +1,514 @@
+"""Verdicts: what fits, why something does not, and that brute force agrees."""
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from mcad.core import fit, packing
+from mcad.core.capacity import Capacity
+from mcad.core.model import Node, PodSet, Refusal, RefusalKind, Resources, Settings, Shortage
+from tests.core import worlds
+from tests.core.builders import (
+    AGGREGATE,
+    GPU,
+    cluster,
+    fits_by_brute_force,
+    needs,
+    node,
+    on,
+    pod,
+    pods,
+    taint,
+    tolerates,
+    wants,
+)
+
+KIND = RefusalKind
+
+
+def refusal(capacity: Capacity, *sets: PodSet) -> Refusal | None:
+    return capacity.refusal(capacity.shape(sets))
+
+
+def figures(found: Refusal | None) -> list[tuple[str, int, int]]:
+    assert found is not None
+    return [(s.resource, s.requested, s.available) for s in found.shortages]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "sets"),
+    [
+        pytest.param([], [], id="a gang without sets needs nothing, not even a node"),
+        pytest.param([], [pods(0)], id="a gang without replicas needs nothing either"),
+        pytest.param([node(cpu="4")], [pods(4)], id="exactly full"),
+        pytest.param([node("a", "2"), node("b", "2")], [pods(4)], id="spread over two nodes"),
+        pytest.param(
+            [node("a", "3"), node("b", "5")],
+            [pods(1, "3"), pods(1, "5", item=1)],
+            id="each set has its own node",
+        ),
+        pytest.param(
+            [node("a", "4"), node("b", "4", gpu=1)],
+            [pods(2, "2"), pods(1, "4", gpu=1, item=1)],
+            id="the small ones keep away from the GPU",
+        ),
+        pytest.param([node(pods=3)], [pods(3, "0")], id="pods that request nothing take a slot"),
+        pytest.param(
+            [node("a", cordoned=True), node("b", "1")], [pods(1)], id="one node is cordoned"
+        ),
+        pytest.param(
+            [node("a", taints=[taint("t")])],
+            [pods(1, where=on(tolerating=[tolerates("t")]))],
+            id="a taint is tolerated",
+        ),
+        pytest.param([node("a"), node("b")], [pods(2, cap=1)], id="one per node, two nodes"),
+        pytest.param(
+            [node("a"), node("b", "1", taints=[taint("t")])],
+            [pods(0, per_node=True), pods(3, item=1)],
+            id="a DaemonSet takes one of the four CPUs of the only node it may go to",
+        ),
+        pytest.param([], [pods(0, per_node=True)], id="a DaemonSet without nodes has no pods"),
+    ],
+)
+def test_what_fits(nodes: list[Node], sets: list[PodSet]) -> None:
+    assert refusal(cluster(*nodes), *sets) is None
+
+
+@pytest.mark.parametrize(
+    ("nodes", "sets", "kind", "named", "missing"),
+    [
+        pytest.param([], [pods(1)], KIND.NO_NODE, 0, 1, id="no node at all"),
+        pytest.param([node(ready=False)], [pods(1)], KIND.NO_NODE, 0, 1, id="none is ready"),
+        pytest.param(
+            [node(labels={"zone": "a"})],
+            [pods(1), pods(2, item=1, where=on(zone="b"))],
+            KIND.NO_NODE,
+            1,
+            2,
+            id="the second set has no node",
+        ),
+        pytest.param([node()], [pods(1, "5")], KIND.TOO_LARGE, 0, 1, id="larger than the node"),
+        pytest.param(
+            [node("a", "8", gpu=0), node("b", "2", gpu=4)],
+            [pods(1, "4", gpu=2)],
+            KIND.TOO_LARGE,
+            0,
+            1,
+            id="one node has the CPUs, another the GPUs",
+        ),
+        pytest.param([node()], [pods(5)], KIND.INSUFFICIENT, -1, 0, id="the sum is short"),
+        pytest.param([node(pods=2)], [pods(3, "0")], KIND.INSUFFICIENT, -1, 0, id="pods slots"),
+        pytest.param(
+            [node("a", "3"), node("b", "3")], [pods(3, "2")], KIND.FRAGMENTED, 0, 1, id="in halves"
+        ),
+        pytest.param(
+            [node("a"), node("b")], [pods(3, cap=1)], KIND.FRAGMENTED, 0, 1, id="one per node"
+        ),
+        pytest.param(
+            [node("a", labels={"z": "a"}), node("b", "8", labels={"z": "b"})],
+            [pods(5, where=on(z="a")), pods(1, item=1, where=on(z="b"))],
+            KIND.INSUFFICIENT,
+            0,
+            1,
+            id="the sum of all suffices, that of the set's own nodes does not",
+        ),
+        pytest.param(
+            [node("a", "5"), node("b", "5")],
+            [pods(2, "3"), pods(2, "2.5", item=1)],
+            KIND.INSUFFICIENT,
+            -1,
+            0,
+            id="each set fits alone, both together are too much",
+        ),
+        pytest.param(
+            [node("a", "5"), node("b", "5")],
+            [pods(2, "3"), pods(1, "4", item=1)],
+            KIND.FRAGMENTED,
+            -1,
+            1,
+            id="each set fits alone, the sum suffices, together there is no way",
+        ),
+        pytest.param(
+            [node("a", "1"), node("b", "4")],
+            [pods(0, "2", per_node=True)],
+            KIND.FRAGMENTED,
+            0,
+            1,
+            id="a DaemonSet lacks one node",
+        ),
+        pytest.param(
+            [node("a")], [pods(0, "5", per_node=True)], KIND.TOO_LARGE, 0, 1, id="DaemonSet, large"
+        ),
+    ],
+)
+def test_why_it_does_not_fit(
+    nodes: list[Node], sets: list[PodSet], kind: RefusalKind, named: int, missing: int
+) -> None:
+    found = refusal(cluster(*nodes), *sets)
+
+    assert found is not None
+    assert (found.kind, found.item, found.missing) == (kind, named, missing)
+
+
+def test_figures_are_those_of_the_whole_gang_the_binding_resource_first() -> None:
+    capacity = cluster(node("a", "4", "16Gi", gpu=2), node("b", "4", "16Gi"))
+    capacity.pod_seen(pod("x", "a", "1", gpu=1))
+
+    found = refusal(capacity, pods(2, "2", "1Gi", gpu=1), pods(10, "500m", "1Gi", item=1))
+
+    assert found is not None
+    assert found.binding == GPU
+    assert found.shortages[0] == Shortage(GPU, 2, 1)
+    assert sorted(figures(found)) == [
+        ("cpu", 9000, 7000),
+        ("memory", 12 << 30, 32 << 30),
+        (GPU, 2, 1),
+        ("pods", 12, 219),
+    ]
+    assert [s.missing for s in found.shortages] == [1, 2000, 0, 0]
+
+
+def test_an_overdrawn_node_lends_nobody_its_debt() -> None:
+    capacity = cluster(node("a", "4"), node("b", "4"))
+    capacity.pod_seen(pod("x", "a", "10"))
+
+    assert refusal(capacity, pods(4)) is None
+    assert ("cpu", 5000, 4000) in figures(refusal(capacity, pods(5)))
+
+
+def test_too_large_compares_one_pod_with_the_largest_node() -> None:
+    found = refusal(cluster(node("a", "4"), node("b", "8")), pods(3, "9"))
+
+    assert figures(found)[0] == ("cpu", 9000, 8000)
+
+
+def test_too_large_is_said_even_if_the_sum_is_short_as_well() -> None:
+    found = refusal(cluster(node("a", "4")), pods(1), pods(3, "9", item=1))
+
+    assert found is not None
+    assert (found.kind, found.item) == (KIND.TOO_LARGE, 1)
+
+
+def test_a_node_that_is_only_busy_makes_nothing_too_large() -> None:
+    capacity = cluster(node("a", "4"))
+    capacity.pod_seen(pod("x", "a", "1"))
+    found = refusal(capacity, pods(1, "4"))
+
+    assert found is not None
+    assert found.kind is KIND.INSUFFICIENT
+
+
+def test_predicates_that_are_not_looked_at_are_named_once() -> None:
+    sets = [pods(9, unmodelled=("topologySpread",)), pods(1, item=1, unmodelled=("podAffinity",))]
+    found = refusal(cluster(node()), *sets, pods(1, item=2, unmodelled=("topologySpread",)))
+
+    assert found is not None
+    assert found.unmodelled == ("topologySpread", "podAffinity")
+
+
+def test_a_refusal_by_a_set_names_its_own_place_in_the_manifest() -> None:
+    capacity = cluster(node("a", "3"), node("b", "3"))
+    one = refusal(capacity, pods(3, "2", item=0, index=1))
+    other = refusal(capacity, pods(3, "2", item=4, index=2))
+
+    assert one is not None
+    assert other is not None
+    assert (one.item, one.index, other.item, other.index) == (0, 1, 4, 2)
+
+
+def test_sets_of_equal_pods_are_one_part_of_the_gang() -> None:
+    """Sixteen bare pods as sixteen items are 2^16 states if nobody sees that they are equal."""
+    capacity = cluster(*(node(f"n{i}", "5") for i in range(8)))
+    singles = [pods(1, "2", item=i) for i in range(16)]
+    shape = capacity.shape(tuple(singles))
+
+    assert len(shape.parts) == 1
+    assert capacity.refusal(shape) is None
+    found = refusal(capacity, *singles, pods(1, "2", item=16))
+    assert found is not None
+    assert (found.kind, found.missing) == (KIND.FRAGMENTED, 1)
+
+
+# -- shapes --------------------------------------------------------------------------------------
+
+
+def test_equal_gangs_are_of_one_shape_whatever_their_paths() -> None:
+    capacity = cluster()
+    one = capacity.shape((pods(2), pods(1, item=1)))
+    again = capacity.shape((pods(2), pods(1, item=1)))
+
+    assert one is again
+    assert capacity.shape((pods(3), pods(1, item=1))) is not one
+
+
+def test_demand_is_declared_with_the_pods_slots() -> None:
+    shape = cluster().shape((pods(2, "1", "1Gi"), pods(3, "500m", gpu=1, item=1), pods(0, "9")))
+
+    assert shape.demand == wants("3500m", "2Gi", 3, pods="5")
+
+
+def test_a_daemon_set_demands_one_pod_per_admitted_node_as_they_come_and_go() -> None:
+    capacity = cluster(node("a"), node("b", cordoned=True))
+    shape = capacity.shape((pods(7, "1", per_node=True),))
+
+    assert shape.demand == wants("1", pods="1")
+    capacity.node_seen(node("b"))
+    assert shape.demand == wants("2", pods="2")
+
+
+def test_shapes_compete_if_their_pods_may_go_to_one_node() -> None:
+    capacity = cluster(node("a", labels={"zone": "a"}), node("b", labels={"zone": "b"}))
+    a, b, both = (
+        capacity.shape((pods(1, where=where),)) for where in (on(zone="a"), on(zone="b"), on())
+    )
+
+    assert capacity.compete(a, both)
+    assert capacity.compete(both, b)
+    assert not capacity.compete(a, b)
+    capacity.node_seen(node("c", labels={"zone": "a"}))
+    assert not capacity.compete(a, b)
+
+
+def test_a_shape_rises_with_its_own_nodes_only_and_never_on_a_fall() -> None:
+    capacity = cluster(node("a", labels={"zone": "a"}), node("b", labels={"zone": "b"}))
+    a = capacity.shape((pods(1, where=on(zone="a")),))
+    b = capacity.shape((pods(1, where=on(zone="b")),))
+    before = (a.rises(), b.rises())
+
+    capacity.pod_seen(pod("x", "a"))
+    assert (a.rises(), b.rises()) == before
+    capacity.pod_gone("x")
+    assert a.rises() > before[0]
+    assert b.rises() == before[1]
+
+
+def test_room_that_an_overdrawn_node_still_does_not_have_is_no_rise() -> None:
+    capacity = cluster(node("a"))
+    capacity.pod_seen(pod("x", "a", "9"))
+    capacity.pod_seen(pod("y", "a", "3"))
+    shape = capacity.shape((pods(1, "1", "1Gi"),))
+    before = shape.rises()
+
+    capacity.pod_seen(pod("y", "a", "2"))
+    assert shape.rises() == before
+
+
+# -- memory --------------------------------------------------------------------------------------
+
+
+def test_a_failed_search_is_not_repeated_until_something_rises(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    searches = []
+    monkeypatch.setattr(fit, "pack", lambda *a: searches.append(1) or packing.pack(*a))  # type: ignore[func-returns-value]
+    capacity = cluster(node("a", "5"), node("b", "5"))
+    shape = capacity.shape((pods(2, "3"), pods(1, "4", item=1)))
+
+    assert [capacity.refusal(shape) is None for _ in range(3)] == [False] * 3
+    assert len(searches) == 1
+    capacity.pod_seen(pod("x", "a", "500m"))
+    assert capacity.refusal(shape) is not None
+    assert len(searches) == 1
+    capacity.node_seen(node("c", "4"))
+    assert capacity.refusal(shape) is None
+    assert len(searches) == 2
+
+
+def test_a_search_beyond_its_budget_is_undecided_and_said_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(packing, "EXACT_WORK_MAX", 3)
+    monkeypatch.setattr(fit, "EXACT_WORK_MAX", 3)
+    found = refusal(cluster(node("a", "5"), node("b", "5")), pods(2, "3"), pods(1, "4", item=1))
+
+    assert found is not None
+    assert (found.kind, found.item) == (KIND.UNDECIDED, -1)
+
+
+def test_what_the_budget_of_a_pass_did_not_suffice_for_is_asked_again_in_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fit, "EXACT_WORK_PER_PASS_MAX", 10)
+    capacity = cluster(node("a", "5"), node("b", "5"))
+    shapes = [capacity.shape((pods(2, "3"), pods(1, size, item=1))) for size in ("3.5", "4")]
+    capacity.rehome()
+    kinds = [capacity.refusal(shape).kind for shape in shapes]  # type: ignore[union-attr]
+    rises = [shape.rises() for shape in shapes]
+    capacity.rehome()
+
+    assert kinds == [KIND.FRAGMENTED, KIND.UNDECIDED]
+    assert [shape.rises() > before for shape, before in zip(shapes, rises, strict=True)] == [
+        False,
+        True,
+    ]
+    assert capacity.refusal(shapes[1]).kind is KIND.FRAGMENTED  # type: ignore[union-attr]
+
+
+# -- aggregate -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("nodes", "sets", "fits"),
+    [
+        pytest.param([node("a", "3"), node("b", "3")], [pods(3, "2")], True, id="in halves"),
+        pytest.param([node("a", "3"), node("b", "3")], [pods(1, "5")], True, id="in two pieces"),
+        pytest.param([node("a", taints=[taint("t")])], [pods(4)], True, id="taints do not matter"),
+        pytest.param([node("a")], [pods(1, where=on(z="z"))], True, id="nor do labels"),
+        pytest.param([node("a")], [pods(5)], False, id="the sum does"),
+        pytest.param(
+            [node("a", cordoned=True)], [pods(1)], False, id="cordoned nodes do not count"
+        ),
+        pytest.param([node("a", ready=False)], [pods(1)], False, id="nor do those not ready"),
+        pytest.param([], [pods(1)], False, id="without nodes there is no sum"),
+    ],
+)
+def test_aggregate_is_mcads_plain_sum(nodes: list[Node], sets: list[PodSet], fits: bool) -> None:
+    found = refusal(cluster(*nodes, settings=AGGREGATE), *sets)
+
+    assert (found is None) is fits
+    assert found is None or found.kind is KIND.INSUFFICIENT
+
+
+def test_potential_capacity_counts_in_aggregate_only() -> None:
+    more = wants("10", pods="100")
+    autoscaled = cluster(settings=Settings(fit=AGGREGATE.fit, potential_capacity=more))
+    on_nodes = cluster(settings=Settings(potential_capacity=more))
+
+    assert refusal(autoscaled, pods(10)) is None
+    assert ("cpu", 11000, 10000) in figures(refusal(autoscaled, pods(11)))
+    assert refusal(on_nodes, pods(1)) is not None
+
+
+def test_in_aggregate_what_has_no_node_weighs_on_the_sum() -> None:
+    capacity = cluster(node("a", "3"), node("b", "3"), settings=AGGREGATE)
+    gang = (pods(3, "2"),)
+
+    assert capacity.reserve("one", 1, capacity.shape(gang), gang) is None
+    assert capacity.totals().adrift == wants("2", pods="1")
+    assert refusal(capacity, pods(1, "1")) is not None
+    capacity.release("one")
+    assert refusal(capacity, pods(6, "1")) is None
+    capacity.check()
+
+
+def test_in_aggregate_a_release_of_what_has_no_node_is_a_rise() -> None:
+    more = wants("10", pods="100")
+    capacity = cluster(settings=Settings(fit=AGGREGATE.fit, potential_capacity=more))
+    shape = capacity.shape((gang := pods(10),))
+    assert capacity.reserve("one", 1, shape, (gang,)) is None
+    assert capacity.refusal(shape) is not None
+    before = shape.rises()
+
+    capacity.release("one")
+    assert shape.rises() > before
+    assert capacity.refusal(shape) is None
+
+
+# -- emptied -------------------------------------------------------------------------------------
+
+
+def test_emptied_nodes_keep_foreign_pods_but_neither_ours_nor_reservations() -> None:
+    capacity = cluster(node("a", "4"), node("b", "4"))
+    gang = (pods(2, "1"),)
+    capacity.pod_seen(pod("foreign", "a", "1"))
+    capacity.pod_seen(pod("ours", "b", "4", of="other"))
+    assert capacity.reserve("one", 1, capacity.shape(gang), gang) is None
+
+    assert capacity.refusal(capacity.shape((pods(7),))) is not None
+    assert capacity.would_fit_emptied(capacity.shape((pods(7),)))
+    assert not capacity.would_fit_emptied(capacity.shape((pods(8),)))
+    capacity.pod_gone("foreign")
+    assert capacity.would_fit_emptied(capacity.shape((pods(8),)))
+
+
+def test_emptied_sets_have_to_fit_together() -> None:
+    capacity = cluster(node("a", "5"), node("b", "5"))
+
+    assert not capacity.would_fit_emptied(capacity.shape((pods(2, "3"), pods(1, "4", item=1))))
+    assert capacity.would_fit_emptied(capacity.shape((pods(1, "3"), pods(1, "4", item=1))))
+
+
+def test_emptied_in_aggregate_is_a_sum_too() -> None:
+    capacity = cluster(node("a", "5"), node("b", "5"), settings=AGGREGATE)
+    capacity.pod_seen(pod("ours", "a", "5", of="other"))
+
+    assert capacity.would_fit_emptied(capacity.shape((pods(1, "10"),)))
+    assert not capacity.would_fit_emptied(capacity.shape((pods(1, "11"),)))
+
+
+# -- against brute force -------------------------------------------------------------------------
+
+
+def _filled(draw: st.DataObject, nodes: dict[str, Node]) -> tuple[Capacity, dict[str, Resources]]:
+    capacity = cluster(*nodes.values())
+    used: dict[str, dict[str, int]] = {name: dict(n.allocatable) for name, n in nodes.items()}
+    for i in range(draw.draw(st.integers(0, 4))):
+        name = draw.draw(st.sampled_from(sorted(nodes)))
+        foreign = pod(
+            f"p{i}", name, str(draw.draw(st.integers(0, 3))), gpu=draw.draw(st.integers(0, 1))
+        )
+        capacity.pod_seen(foreign)
+        for resource, n in (*foreign.request, ("pods", 1)):
+            used[name][resource] = used[name].get(resource, 0) - n
+    return capacity, {name: tuple(amounts.items()) for name, amounts in used.items()}
+
+
+@settings(max_examples=600)
+@given(worlds.clusters(), worlds.gangs(most=3), st.data())
+def test_a_gang_fits_if_and_only_if_brute_force_places_it(
+    nodes: dict[str, Node], sets: tuple[PodSet, ...], data: st.DataObject
+) -> None:
+    capacity, free = _filled(data, nodes)
+    world = {name: (nodes[name], free[name]) for name in nodes}
+    expected = fits_by_brute_force(world, sets)
+
+    found = refusal(capacity, *sets)
+    event("fits" if expected else f"refused: {found.kind if found else None}")
+    assert (found is None) is expected
+    assert found is None or found.kind is not KIND.UNDECIDED
+    assert capacity.would_fit_emptied(capacity.shape(sets)) is expected
+    assert (capacity.reserve("w", 1, capacity.shape(sets), sets) is None) is expected
+    capacity.check()
+
+
+@settings(max_examples=600)
+@given(worlds.tight())
+def test_a_mixed_gang_at_the_edge_fits_if_and_only_if_brute_force_places_it(
+    world: tuple[dict[str, Node], tuple[PodSet, ...]],
+) -> None:
+    nodes, sets = world
+    capacity = cluster(*nodes.values())
+    shape = capacity.shape(sets)
+    expected = fits_by_brute_force({n: (nodes[n], nodes[n].allocatable) for n in nodes}, sets)
+    greedy = packing.pack(shape, packing.Nodes(), 0, {"cpu": 1}).plan is not None
+
+    found = capacity.refusal(shape)
+    event(f"brute force {expected}, greed {greedy}, {found.kind if found else 'fits'}")
+    assert (found is None) is expected
+    assert (capacity.reserve("w", 1, shape, sets) is None) is expected
+    capacity.check()
+
+
+@settings(max_examples=300)
+@given(worlds.clusters(least=2), worlds.gangs(most=6))
+def test_a_refusal_of_the_sum_is_a_matter_of_arithmetic(
+    nodes: dict[str, Node], sets: tuple[PodSet, ...]
+) -> None:
+    """Where the sum is short there is a shortage, elsewhere there is none."""
+    found = refusal(cluster(*nodes.values()), *sets)
+
+    if found is not None and found.kind in (KIND.INSUFFICIENT, KIND.TOO_LARGE):
+        assert found.kind is KIND.TOO_LARGE or found.shortages[0].missing
+    if found is not None and found.kind is KIND.FRAGMENTED:
+        assert found.missing
+    if found is not None:
+        ratios = [s.missing * 10**6 // s.requested for s in found.shortages]
+        assert ratios == sorted(ratios, reverse=True)
+        assert all(s.available >= 0 for s in found.shortages)
+
+
+def test_an_unusable_term_is_no_reason_to_fail() -> None:
+    found = refusal(cluster(node()), pods(1, where=on((needs("x", "Gt", "y"),))))
+
+    assert found is not None
+    assert found.kind is KIND.NO_NODE

@@ -1,0 +1,192 @@
+"""The dispatcher against brute force on small worlds: order is kept, gangs are whole, nobody waits
+for room that is there.
+
+After every rest of a random history (arrivals, priorities, bindings, ends, deletions, node changes,
+crashes) an independent walk over what exists judges what the dispatcher left waiting.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from hypothesis import given
+from hypothesis import settings as profile
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from mcad.core.events import NodeGone, NodeSeen
+from mcad.core.lifecycle import Phase
+from mcad.core.model import PodPhase
+from tests.core.bench import Bench, node, workload
+
+NODES = ("n1", "n2", "n3")
+
+
+def free_on_nodes(bench: Bench) -> dict[str, int]:
+    """Milli-CPU left on each node by what is bound, computed from the cluster alone."""
+    free = {one.name: dict(one.allocatable)["cpu"] for one in bench.nodes}
+    for thing in bench.things.values():
+        if thing.node in free and thing.phase not in (PodPhase.SUCCEEDED, PodPhase.FAILED):
+            free[thing.node] -= dict(thing.request)["cpu"]
+    return free
+
+
+def unbound(bench: Bench) -> list[int]:
+    """Requests of dispatched pods that hold no node yet."""
+    nodes = {one.name for one in bench.nodes}
+    ended = (PodPhase.SUCCEEDED, PodPhase.FAILED)
+    return [
+        dict(thing.request)["cpu"]
+        for thing in bench.things.values()
+        if thing.node not in nodes and thing.phase not in ended
+    ]
+
+
+def can_place(free: list[int], pods: list[int]) -> bool:
+    """Whether there is any assignment of pods to nodes; tries them all."""
+    for choice in product(range(len(free)), repeat=len(pods)):
+        left = list(free)
+        for where, amount in zip(choice, pods, strict=True):
+            left[where] -= amount
+        if all(amount >= 0 for amount in left):
+            return True
+    return not pods
+
+
+class Histories(RuleBasedStateMachine):
+    """Random histories of a small cluster."""
+
+    @initialize(sizes=st.lists(st.integers(2, 6), min_size=1, max_size=3))
+    def start(self, sizes: list[int]) -> None:
+        nodes = [node(name, 100 * size) for name, size in zip(NODES, sizes, strict=False)]
+        self.bench = Bench(nodes=nodes)
+        self.serial = 0
+
+    @rule(pods=st.lists(st.integers(1, 4), min_size=1, max_size=2), priority=st.integers(0, 1))
+    def submit(self, pods: list[int], priority: int) -> None:
+        if len(self.bench.works) >= 6:
+            return
+        self.serial += 1
+        amounts = [100 * p for p in pods]
+        created = self.bench.now
+        name = f"w{self.serial}"
+        self.bench.submit(workload(name, *amounts, priority=priority, created=created))
+
+    @rule()
+    def settle(self) -> None:
+        self.bench.settle()
+        self.judge()
+
+    @rule(pick=st.randoms(use_true_random=False))
+    def bind_one(self, pick) -> None:
+        free = free_on_nodes(self.bench)
+        waiting = sorted(r.name for r, t in self.bench.things.items() if not t.node)
+        if not waiting or not free:
+            return
+        name = pick.choice(waiting)
+        need = next(dict(t.request)["cpu"] for r, t in self.bench.things.items() if r.name == name)
+        fitting = sorted(n for n, amount in free.items() if amount >= need)
+        if fitting:
+            self.bench.bind(name, pick.choice(fitting))
+
+    @rule(pick=st.randoms(use_true_random=False))
+    def end_one(self, pick) -> None:
+        running = sorted(
+            r.name for r, t in self.bench.things.items() if t.phase is PodPhase.RUNNING
+        )
+        if running:
+            self.bench.change(pick.choice(running), phase=PodPhase.SUCCEEDED)
+
+    @rule(pick=st.randoms(use_true_random=False))
+    def delete_one(self, pick) -> None:
+        if self.bench.works:
+            self.bench.delete(pick.choice(sorted(self.bench.works)))
+
+    @rule(which=st.sampled_from(NODES), size=st.integers(1, 6))
+    def change_node(self, which: str, size: int) -> None:
+        changed = node(which, 100 * size)
+        others = [one for one in self.bench.nodes if one.name != which]
+        self.bench.nodes = [*others, changed]
+        self.bench.feed(NodeSeen(changed))
+
+    @rule(which=st.sampled_from(NODES))
+    def lose_node(self, which: str) -> None:
+        self.bench.nodes = [one for one in self.bench.nodes if one.name != which]
+        self.bench.feed(NodeGone(which))
+
+    @rule()
+    def crash(self) -> None:
+        self.bench.crash()
+
+    @invariant()
+    def books_balance(self) -> None:
+        if hasattr(self, "bench"):
+            self.bench.dispatcher.world.capacity.check()
+
+    def judge(self) -> None:
+        """What the dispatcher left waiting, judged by hand."""
+        self.all_or_nothing()
+        self.nobody_waits_for_room_that_is_there()
+        self.equal_shapes_keep_their_order()
+
+    def all_or_nothing(self) -> None:
+        for uid, work in self.bench.works.items():
+            made = [t for t in self.bench.things.values() if t.child.workload == uid]
+            view = self.bench.status[uid]
+            assert len(made) == (len(work.items) if view.state == "Running" else 0)
+        assert max(self.bench.created.values(), default=1) == 1
+
+    def nobody_waits_for_room_that_is_there(self) -> None:
+        """With no reservation outstanding the verdict must be brute force's; with some, a gang
+        that cannot even be placed beside nothing must not run (reservations only take room)."""
+        free = [max(0, amount) for amount in free_on_nodes(self.bench).values()]
+        promised = unbound(self.bench)
+        for entry in self.bench.dispatcher.world.entries.values():
+            if entry.phase is not Phase.WAITING:
+                continue
+            pods = [dict(s.request)["cpu"] for s in entry.workload.sets]
+            if not promised:
+                assert not can_place(free, pods), f"{entry.title} fits and waits"
+
+    def equal_shapes_keep_their_order(self) -> None:
+        entries = self.bench.dispatcher.world.entries.values()
+        waiting = [e for e in entries if e.phase is Phase.WAITING]
+        running = [e for e in entries if e.phase is Phase.RUNNING and e.dispatch]
+        for one in waiting:
+            for other in running:
+                same = [s.request for s in one.workload.sets] == [
+                    s.request for s in other.workload.sets
+                ]
+                older = one.first_seen < other.first_seen
+                equal = one.workload.priority == other.workload.priority
+                arrived = other.dispatch is not None and one.first_seen < other.dispatch.since
+                assert not (same and older and equal and arrived), (one.title, other.title)
+
+
+TestHistories = Histories.TestCase
+TestHistories.settings = profile(max_examples=150, stateful_step_count=30, deadline=None)
+
+
+@given(
+    sizes=st.lists(st.integers(1, 5), min_size=1, max_size=3),
+    gangs=st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=3), min_size=1, max_size=6),
+)
+def test_one_pass_is_an_ordered_walk_in_which_everybody_in_turn_takes_what_fits(
+    sizes: list[int], gangs: list[list[int]]
+) -> None:
+    bench = Bench(nodes=[node(f"n{i}", 100 * size) for i, size in enumerate(sizes)])
+    bench.submit(*(workload(f"w{i}", *(100 * p for p in g)) for i, g in enumerate(gangs)))
+    bench.decide()
+    begun = [int(command.uid.removeprefix("uid-w")) for command in bench.pending]
+    begun = [n for n in begun if bench.entry(f"w{n}").phase is Phase.INTENDING]
+
+    assert begun == sorted(begun)
+    taken: list[int] = []
+    for number, gang in enumerate(gangs):
+        pods = [100 * p for p in gang]
+        if number in begun:
+            taken += pods
+            # All that was promised so far can stand on the nodes at the same time.
+            assert can_place([100 * s for s in sizes], taken) or len(taken) > 7
+        elif not taken:
+            assert not can_place([100 * s for s in sizes], pods)

@@ -1,0 +1,151 @@
+"""Two hundred AppWrappers that fit: three writes each, in order, and not one read for any of them.
+
+Counted by the API server, whose audit log knows the dispatcher by its ServiceAccount.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.audit import AuditEntry
+from tests.controlplane.controlplane import ControlPlane
+from tests.e2e.process import Dispatcher
+from tests.e2e.support import (
+    LONG,
+    appwrappers,
+    create,
+    events,
+    generic,
+    in_state,
+    pod,
+    reads,
+    wait_until_quiet,
+    writes,
+)
+
+pytestmark = pytest.mark.controlplane
+
+Json = dict[str, Any]
+
+COUNT = 200
+SLOT = "example.com/slot"
+REST_SECONDS = 10.0
+
+START = {("list", "nodes"): 2, ("list", "pods"): 2, ("list", "appwrappers"): 2}
+"""``mcad run`` looks once whether it may read these, and lists them once."""
+
+
+@pytest.fixture(scope="module")
+def roomy(control_plane: ControlPlane) -> ControlPlane:
+    """Room for twice as many pods, and for ten that want a slot."""
+    for number in range(5):
+        control_plane.add_node(f"node-{number}", cpu="32", memory="64Gi", wait=False)
+    control_plane.add_node("slots", cpu="8", memory="64Gi", extended={SLOT: "10"}, wait=False)
+    control_plane.wait_for_nodes([*(f"node-{number}" for number in range(5)), "slots"])
+    return control_plane
+
+
+def names(prefix: str, count: int = COUNT) -> list[str]:
+    return [f"{prefix}-{number:03d}" for number in range(count)]
+
+
+def wait_until_running(plane: ControlPlane, wanted: list[str]) -> None:
+    plane.wait_for(
+        lambda: set(wanted) <= in_state(plane, "Running"), LONG, f"{len(wanted)} AppWrappers run"
+    )
+
+
+def check_writes(entries: list[AuditEntry], wanted: list[str], tell: str) -> None:
+    """Intent, pod, confirmation; nothing else, nothing for anybody else, nothing refused."""
+    made = writes(entries)
+    found = Counter((one.verb, one.resource, one.subresource, one.name, one.code) for one in made)
+    expected: Counter[tuple[str, str, str, str, int]] = Counter()
+    for name in wanted:
+        expected["patch", "appwrappers", "status", name, 200] = 2
+        expected["create", "pods", "", name, 201] = 1
+    told = len(events(entries))
+    print(f"{tell}: {len(made)} writes, {told} Events, reads {dict(reads(entries))}")
+    assert found == expected
+    assert told <= len(wanted)
+
+
+def check_order(plane: ControlPlane, wanted: list[str]) -> None:
+    """First seen strictly in the order of creation, and decided on in no other."""
+    found = appwrappers(plane)
+    seen = [found[name]["status"]["controllerfirsttimestamp"] for name in wanted]
+    assert seen == sorted(set(seen))
+    intents = [found[name]["status"]["dispatch"]["intentTime"] for name in wanted]
+    assert intents == sorted(intents)
+    assert {found[name]["status"]["dispatch"]["attempt"] for name in wanted} == {1}
+
+
+def test_created_before_the_dispatcher_starts(roomy: ControlPlane, account: Path) -> None:
+    """What a start reads does not depend on how much there is to do."""
+    plane, wanted = roomy, names("early")
+    mark = plane.audit_mark()
+    with Dispatcher(plane, account):
+        wait_until_quiet(plane)
+        idle = plane.audit(mark)
+    assert writes(idle) == events(idle) == []
+
+    create(plane, *(generic(name, pod(name)) for name in wanted))
+    mark = plane.audit_mark()
+    with Dispatcher(plane, account):
+        wait_until_running(plane, wanted)
+        wait_until_quiet(plane)
+        busy = plane.audit(mark)
+
+    check_writes(busy, wanted, "created before the start")
+    check_order(plane, wanted)
+    assert reads(busy) == reads(idle)
+    lists = {what: count for what, count in reads(idle).items() if what[0] != "watch"}
+    assert {what: lists.pop(what) for what in START} == START
+    assert set(lists.values()) == {1}
+    assert {what[0] for what in reads(idle)} == {"list", "watch"}
+
+
+def test_created_while_it_runs(roomy: ControlPlane, dispatcher: Dispatcher) -> None:
+    plane, wanted = roomy, names("late")
+    wait_until_quiet(plane)
+    mark = plane.audit_mark()
+    create(plane, *(generic(name, pod(name)) for name in wanted))
+    wait_until_running(plane, wanted)
+    wait_until_quiet(plane)
+    entries = plane.audit(mark)
+
+    check_writes(entries, wanted, "created while it runs")
+    check_order(plane, wanted)
+    assert reads(entries) == Counter()
+
+
+def test_at_rest_nothing_is_written(roomy: ControlPlane, dispatcher: Dispatcher) -> None:
+    """Ten fit, the others wait in silence; room goes to the oldest of them."""
+    plane, wanted = roomy, names("slot", 40)
+    wait_until_quiet(plane)
+    mark = plane.audit_mark()
+    create(plane, *(generic(name, pod(name, extended={SLOT: "1"})) for name in wanted))
+    wait_until_running(plane, wanted[:10])
+    wait_until_quiet(plane)
+    entries = plane.audit(mark)
+    assert in_state(plane, "Running") & set(wanted) == set(wanted[:10])
+    told = Counter(one.name for one in writes(entries) if one.subresource == "status")
+    assert told == {name: 2 if name in wanted[:10] else 1 for name in wanted}
+    assert len(events(entries)) <= len(wanted)
+
+    mark = plane.audit_mark()
+    time.sleep(REST_SECONDS)
+    entries = plane.audit(mark)
+    assert writes(entries) == events(entries) == []
+    assert reads(entries) == Counter()
+
+    for name in wanted[:5]:
+        plane.kubectl("delete", "appwrapper", name)
+    wait_until_running(plane, wanted[5:15])
+    wait_until_quiet(plane)
+    assert in_state(plane, "Running") & set(wanted) == set(wanted[5:15])
+    check_order(plane, wanted[5:15])
