@@ -1,0 +1,265 @@
+"""The loop around the core: barrier, coalescing, wakes, silence. On a server that is a table."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from random import Random
+from typing import Any
+
+from mcad.api.config import Config
+from mcad.controller.runtime import Controller
+from mcad.core.events import Decide, Event
+from mcad.core.pacing import DISPATCHES_PER_PASS
+from mcad.kube.client import Client
+from mcad.kube.port import Request, Response
+from tests.controller.clock import LoopClock
+
+Json = dict[str, Any]
+GROUP = "workload.codeflare.dev"
+KINDS = [
+    ("", "v1", "pods", "Pod"),
+    ("", "v1", "nodes", "Node"),
+    ("", "v1", "configmaps", "ConfigMap"),
+    (GROUP, "v1beta2", "appwrappers", "AppWrapper"),
+]
+
+
+class TableServer:
+    """Lists, watches, creates and status patches on a dict of objects; one version counter."""
+
+    def __init__(self) -> None:
+        self.version = 100
+        self.objects: dict[str, dict[str, Json]] = {kind[2]: {} for kind in KINDS}
+        self.watchers: list[tuple[str, asyncio.Queue[bytes]]] = []
+        self.forbidden: set[str] = set()
+        self.writes: list[tuple[str, str]] = []
+
+    def put(self, plural: str, obj: Json, kind: str = "ADDED") -> Json:
+        """An object as it is now; watchers are told."""
+        self.version += 1
+        obj["metadata"] |= {"resourceVersion": str(self.version)}
+        obj["metadata"].setdefault("uid", f"uid-{obj['metadata']['name']}")
+        obj["metadata"].setdefault("creationTimestamp", "2026-01-01T00:00:00Z")
+        self.objects[plural][obj["metadata"]["name"]] = obj
+        line = json.dumps({"type": kind, "object": obj}).encode()
+        for watched, queue in self.watchers:
+            if watched == plural:
+                queue.put_nowait(line)
+        return obj
+
+    async def request(self, request: Request, timeout: float | None = None) -> Response:
+        await asyncio.sleep(0)
+        parts = request.path.strip("/").split("/")
+        if request.path in ("/api", "/apis"):
+            return Response(200, self._discovery(request.path))
+        if request.method == "GET":
+            return self._list(parts[-1])
+        body = json.loads(request.body) if isinstance(request.body, bytes) else request.body
+        if request.method == "POST":
+            self.writes.append(("create", parts[-1]))
+            if parts[-1] == "events":
+                return Response(201, {"metadata": {}})
+            return Response(201, self.put(parts[-1], body | {"status": {}}))
+        name = parts[-2]
+        self.writes.append(("status", name))
+        obj = self.objects["appwrappers"][name]
+        if obj["metadata"]["resourceVersion"] != body["metadata"]["resourceVersion"]:
+            return Response(409, {"kind": "Status", "reason": "Conflict"})
+        changed = obj | {"status": obj.get("status", {}) | body["status"]}
+        return Response(200, self.put("appwrappers", json.loads(json.dumps(changed)), "MODIFIED"))
+
+    async def stream(self, request: Request, idle_timeout: float) -> AsyncGenerator[bytes, None]:
+        plural = request.path.split("/")[-1]
+        since = int(request.params["resourceVersion"])
+        queue: asyncio.Queue[bytes] = asyncio.Queue()
+        for obj in self.objects[plural].values():
+            if int(obj["metadata"]["resourceVersion"]) > since:
+                queue.put_nowait(json.dumps({"type": "ADDED", "object": obj}).encode())
+        self.watchers.append((plural, queue))
+        while True:
+            yield await queue.get()
+
+    def _list(self, plural: str) -> Response:
+        if plural in self.forbidden:
+            return Response(403, {"kind": "Status", "reason": "Forbidden", "message": "no right"})
+        items = json.loads(json.dumps(list(self.objects[plural].values())))
+        return Response(200, {"metadata": {"resourceVersion": str(self.version)}, "items": items})
+
+    def _discovery(self, root: str) -> Json:
+        groups: dict[str, Json] = {}
+        for group, version, plural, kind in KINDS:
+            if (root == "/api") is (group == ""):
+                served = groups.setdefault(
+                    group,
+                    {
+                        "metadata": {"name": group},
+                        "versions": [{"version": version, "resources": []}],
+                    },
+                )
+                scope = "Cluster" if plural == "nodes" else "Namespaced"
+                served["versions"][0]["resources"].append(
+                    {"resource": plural, "responseKind": {"kind": kind}, "scope": scope}
+                )
+        return {"kind": "APIGroupDiscoveryList", "items": list(groups.values())}
+
+
+def add_node(server: TableServer, cpu: str = "1") -> None:
+    status = {
+        "allocatable": {"cpu": cpu, "pods": "1000"},
+        "conditions": [{"type": "Ready", "status": "True"}],
+    }
+    server.put("nodes", {"metadata": {"name": "n1"}, "spec": {}, "status": status})
+
+
+def add_appwrapper(server: TableServer, name: str, cpu: str) -> None:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"containers": [container]},
+    }
+    server.put(
+        "appwrappers",
+        {
+            "metadata": {"name": name, "namespace": "default", "generation": 1},
+            "spec": {"resources": {"GenericItems": [{"generictemplate": pod}]}},
+        },
+    )
+
+
+class Rig:
+    """A controller on a table; a context manager."""
+
+    def __init__(self, **settings: object) -> None:
+        self.server = TableServer()
+        self.clock = LoopClock()
+        wrapped = [{"apiGroup": "", "resources": ["pods", "configmaps"]}]
+        config = Config(wrappedResources=wrapped, **settings)
+        self.controller = Controller(
+            Client(self.server, self.clock, Random(1)), config, identity="test"
+        )
+        self.events: list[Event] = []
+        step = self.controller.dispatcher.step
+
+        def record(event: Event, now: int) -> tuple:
+            self.events.append(event)
+            return step(event, now)
+
+        self.controller.dispatcher.step = record  # type: ignore[method-assign]
+        self.stop = asyncio.Event()
+
+    async def __aenter__(self) -> Rig:
+        self.task = asyncio.ensure_future(self.controller.run(self.stop))
+        await self.clock.advance(0.2)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.stop.set()
+        await self.clock.advance(1.0)
+        await asyncio.wait_for(self.task, 5)
+
+    def status(self, name: str) -> Json:
+        return self.server.objects["appwrappers"][name].get("status", {})
+
+
+async def test_an_appwrapper_goes_all_the_way_with_three_writes_and_an_event() -> None:
+    async with Rig() as rig:
+        add_node(rig.server)
+        add_appwrapper(rig.server, "a", "500m")
+        await rig.clock.advance(1)
+
+        assert rig.status("a")["state"] == "Running"
+        assert sorted(rig.server.writes) == [
+            ("create", "events"),
+            ("create", "pods"),
+            ("status", "a"),
+            ("status", "a"),
+        ]
+
+
+async def test_nothing_is_decided_before_every_kind_is_listed() -> None:
+    rig = Rig()
+    add_node(rig.server)
+    add_appwrapper(rig.server, "a", "500m")
+    rig.server.forbidden.add("nodes")
+    async with rig:
+        await rig.clock.advance(5)
+        assert not [e for e in rig.events if isinstance(e, Decide)]
+        assert rig.server.writes == []
+        rig.server.forbidden.clear()
+        await rig.clock.advance(60)
+        assert rig.status("a")["state"] == "Running"
+
+
+async def test_a_wrapped_kind_that_cannot_be_listed_blocks_nobody_else() -> None:
+    rig = Rig()
+    add_node(rig.server)
+    add_appwrapper(rig.server, "a", "500m")
+    rig.server.forbidden.add("configmaps")
+    async with rig:
+        await rig.clock.advance(1)
+        assert rig.status("a")["state"] == "Running"
+
+
+async def test_observations_are_coalesced_into_few_decisions() -> None:
+    async with Rig() as rig:
+        add_node(rig.server)
+        rig.events.clear()
+        for number in range(50):
+            add_appwrapper(rig.server, f"a{number}", "2")
+        await rig.clock.advance(0.05)
+        assert len([e for e in rig.events if isinstance(e, Decide)]) < 10
+
+
+async def test_a_pass_that_ended_at_its_limit_is_followed_by_another_at_once() -> None:
+    rig = Rig()
+    add_node(rig.server)
+    count = DISPATCHES_PER_PASS + 50
+    for number in range(count):
+        add_appwrapper(rig.server, f"a{number}", "1m")
+    async with rig:
+        await rig.clock.advance(2)
+        states = [rig.status(f"a{n}").get("state") for n in range(count)]
+        assert states == ["Running"] * count
+
+
+async def test_nothing_is_dispatched_while_a_stream_is_silent() -> None:
+    async with Rig() as rig:
+        add_node(rig.server)
+        await rig.clock.advance(80)  # not even a bookmark
+        add_appwrapper(rig.server, "a", "500m")
+        await rig.clock.advance(1)
+        assert rig.status("a").get("dispatch") is None
+        add_node(rig.server, "2")
+        rig.server.put(
+            "pods",
+            {"metadata": {"name": "x", "namespace": "default"}, "spec": {}, "status": {}},
+        )
+        await rig.clock.advance(2)
+        assert rig.status("a")["state"] == "Running"
+
+
+async def test_its_own_echo_is_not_told_to_the_core() -> None:
+    async with Rig() as rig:
+        add_node(rig.server)
+        rig.events.clear()
+        add_appwrapper(rig.server, "a", "500m")
+        await rig.clock.advance(1)
+        seen = [e for e in rig.events if type(e).__name__ == "AppWrapperSeen"]
+        assert len(seen) == 1
+
+
+async def test_the_first_list_is_taken_in_the_order_of_creation() -> None:
+    rig = Rig()
+    for name, created in (("z", "01"), ("a", "03"), ("m", "02")):
+        add_appwrapper(rig.server, name, "2")
+        rig.server.objects["appwrappers"][name]["metadata"]["creationTimestamp"] = (
+            f"2026-01-01T00:00:{created}Z"
+        )
+    async with rig:
+        await rig.clock.advance(0.1)
+        seen = [e.workload.name for e in rig.events if type(e).__name__ == "AppWrapperSeen"]
+        assert seen == ["z", "m", "a"]
