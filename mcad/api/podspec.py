@@ -59,16 +59,22 @@ def _quantity(resource: str, text: str) -> int | None:
 
 def amounts(quantities: Json) -> Amounts:
     """A map of quantities as amounts, without the malformed ones."""
-    read = ((name, quantity(name, value)) for name, value in as_map(quantities).items())
-    return {name: value for name, value in read if value is not None}
+    read: Amounts = {}
+    for name, value in as_map(quantities).items():
+        number = quantity(name, value)
+        if number is not None:
+            read[name] = number
+    return read
 
 
 def container_requests(container: Json) -> Amounts:
     """The requests of one container; a limit stands in where there is no request."""
     resources = as_map(as_map(container).get("resources"))
     requests = amounts(resources.get("requests"))
-    limits = resources.get("limits")
-    return amounts(limits) | requests if limits else requests
+    for name, value in as_map(resources.get("limits")).items():
+        if name not in requests and (number := quantity(name, value)) is not None:
+            requests[name] = number
+    return requests
 
 
 def effective_request(spec: Map, status: Map | None = None) -> Resources:

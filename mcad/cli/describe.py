@@ -11,7 +11,7 @@ import click
 
 from mcad.api.wire import as_list, as_map, as_text
 from mcad.cli.complete import complete_appwrappers
-from mcad.cli.errors import NotFoundError, warn
+from mcad.cli.errors import CliError, NotFoundError, warn
 from mcad.cli.figures import Source, figures_of, source_options
 from mcad.cli.options import namespace_option
 from mcad.cli.session import Session, environment
@@ -80,7 +80,7 @@ async def _read(session: Session, namespace: str, name: str) -> Json:
         if not error.not_found:
             raise
         if not error.details.get("name"):
-            raise NotFoundError(NOT_INSTALLED) from error
+            raise CliError(NOT_INSTALLED) from error
         raise NotFoundError(
             f'no AppWrapper "{name}" in namespace {namespace}; see `mcad get -A`'
         ) from error

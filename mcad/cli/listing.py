@@ -46,9 +46,9 @@ def queue(source: Source, scope: Scope, output: Output) -> None:
 @scope_options
 @output_options("json", "yaml", "wide", "name")
 def get(names: tuple[str, ...], source: Source, scope: Scope, output: Output) -> None:
-    """All AppWrappers, or those named, with their state and place in line.
+    """All AppWrappers with their state and place in line.
 
-    The rows are the dispatcher's figures; `kubectl get appwrapper NAME -o yaml` has the manifest.
+    With names, only those. The rows are the dispatcher's figures; `kubectl get appwrapper NAME -o yaml` has the manifest.
     """
     if names and scope.all_namespaces:
         raise click.UsageError("a name belongs to one namespace: use -n instead of -A")

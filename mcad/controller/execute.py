@@ -87,8 +87,9 @@ class Executor:
         self._shell = shell
         self._writing: dict[str, asyncio.Event] = {}
         self._latest: dict[str, int] = {}
-        self.dispatches = Lane(DISPATCH_WIDTH)
-        self.reports = Lane(REPORT_WIDTH)
+        self._dispatches = Lane(DISPATCH_WIDTH)
+        self._reports = Lane(REPORT_WIDTH)
+        self.lanes = {"dispatch": self._dispatches, "report": self._reports}
 
     def submit(self, command: Command) -> None:
         """Start to carry out a command; never blocks."""
@@ -102,15 +103,15 @@ class Executor:
             case RecordEvent():
                 self._record(command)
             case InspectItem():
-                self.dispatches.submit(lambda: self._inspect(command))
+                self._dispatches.submit(lambda: self._inspect(command))
             case ReviewAccess():
-                self.dispatches.submit(lambda: self._review(command))
+                self._dispatches.submit(lambda: self._review(command))
             case DeleteItem():
-                self.dispatches.submit(lambda: self._delete(command))
+                self._dispatches.submit(lambda: self._delete(command))
             case LookForRemains():
-                self.dispatches.submit(lambda: self._look(command))
+                self._dispatches.submit(lambda: self._look(command))
             case DeleteStray():
-                self.dispatches.submit(lambda: self._delete_stray(command))
+                self._dispatches.submit(lambda: self._delete_stray(command))
 
     # -- status ------------------------------------------------------------------------------
 
@@ -124,7 +125,7 @@ class Executor:
             self._shell.feed(StatusWritten(command.uid, command.serial))
             return
         self._latest[command.uid] = command.serial
-        lane = self.dispatches if command.urgency is Urgency.DISPATCH else self.reports
+        lane = self._dispatches if command.urgency is Urgency.DISPATCH else self._reports
         lane.submit(lambda: self._write_in_turn(command, wire, mark))
 
     async def _write_in_turn(self, command: WriteStatus, wire: Json, mark: bytes) -> None:
@@ -186,7 +187,7 @@ class Executor:
         work, number = seat.workload, command.item
         body = render(seat.manifests[number], work, number, command.attempt)
         ref = work.items[number].ref
-        self.dispatches.submit(lambda: self._create(command, ref, body))
+        self._dispatches.submit(lambda: self._create(command, ref, body))
 
     async def _create(self, command: CreateItem, ref: ObjectRef, body: bytes) -> None:
         uid, attempt, item = command.uid, command.attempt, command.item

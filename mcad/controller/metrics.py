@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 import mcad
+from mcad.controller.lanes import Lane
+from mcad.controller.streams import Stream
 from mcad.core.commands import Command, RecordEvent, WriteStatus
 from mcad.core.lifecycle import Phase
 from mcad.core.model import DispatchPhase
 from mcad.core.status import state
-
-if TYPE_CHECKING:
-    from mcad.controller.runtime import Controller
+from mcad.core.world import World
+from mcad.kube.clock import Clock
 
 WAIT_BUCKETS = tuple(0.01 * 2**n for n in range(24))  # 10 ms to a day
 _BASE_UNITS = {"cpu": ("cores", 1_000)}
 
 
 class Metrics:
-    """The registry of one controller."""
+    """The registry of one controller: its core, the streams it watches, the lanes it writes in."""
 
-    def __init__(self, controller: Controller) -> None:
-        self._controller = controller
+    def __init__(
+        self,
+        world: World,
+        streams: Mapping[tuple[str, str], Stream[Any]],
+        lanes: Mapping[str, Lane],
+        clock: Clock,
+    ) -> None:
+        self._world = world
+        self._streams = streams
+        self._lanes = lanes
+        self._clock = clock
         self.registry = CollectorRegistry()
         self._commands = Counter(
             "mcad_commands_total",
@@ -57,7 +67,7 @@ class Metrics:
 
     def _observe_wait(self, command: WriteStatus) -> None:
         record = command.status.dispatch
-        entry = self._controller.dispatcher.world.entries.get(command.uid)
+        entry = self._world.entries.get(command.uid)
         if record is not None and entry is not None and entry.phase is Phase.CONFIRMING:
             self._wait.observe((record.confirmed - command.status.first_seen) / 1e6)
 
@@ -73,7 +83,7 @@ class Metrics:
         yield self._gauge("mcad_build_info", "The version", [({"version": mcad.__version__}, 1)])
 
     def _queue_gauges(self) -> Iterator[Metric]:
-        world = self._controller.dispatcher.world
+        world = self._world
         entries = [e for e in world.entries.values() if e.phase is not Phase.GONE]
         states = Tally(state(entry).value for entry in entries)
         yield self._gauge(
@@ -93,7 +103,7 @@ class Metrics:
         )
 
     def _capacity_gauges(self) -> Iterator[Metric]:
-        totals = self._controller.dispatcher.world.capacity.totals().totals
+        totals = self._world.capacity.totals().totals
         for name in ("allocatable", "used", "reserved", "free"):
             samples = [
                 ({"resource": resource}, amount / _BASE_UNITS.get(resource, ("", 1))[1])
@@ -103,8 +113,8 @@ class Metrics:
             yield self._gauge(f"mcad_cluster_{name}", text, samples)
 
     def _stream_gauges(self) -> Iterator[Metric]:
-        streams = self._controller.streams.values()
-        now = self._controller.clock.monotonic()
+        streams = self._streams.values()
+        now = self._clock.monotonic()
         yield self._gauge(
             "mcad_stream_synced",
             "Whether a watched kind is listed",
@@ -120,14 +130,10 @@ class Metrics:
             "Events of a watched kind since the start",
             [({"kind": s.name, "event": e}, n) for s in streams for e, n in s.counts.items()],
         )
-        lanes = self._controller.executor
         yield self._gauge(
             "mcad_requests_in_flight",
             "Requests under way, by lane",
-            [
-                ({"lane": "dispatch"}, lanes.dispatches.running),
-                ({"lane": "report"}, lanes.reports.running),
-            ],
+            [({"lane": name}, lane.running) for name, lane in self._lanes.items()],
         )
 
     @staticmethod

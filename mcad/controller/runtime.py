@@ -61,7 +61,6 @@ class Controller:
         self.config = config
         self.clock = client.clock
         self.dispatcher = Dispatcher(to_settings(config))
-        self.metrics = Metrics(self)
         self._client = client
         self._mirror = Mirror()
         self._kinds = Kinds(Discovery(client), config)
@@ -78,6 +77,7 @@ class Controller:
         self._tasks: set[asyncio.Task[Any]] = set()
         self.streams: dict[tuple[str, str], Stream[Any]] = {}
         self._namespaces = config.watch_namespaces or EVERYWHERE
+        self.metrics = Metrics(self.dispatcher.world, self.streams, self.executor.lanes, self.clock)
         self.is_synced = False
         self.stepped_at = self.clock.monotonic()
 
@@ -134,7 +134,7 @@ class Controller:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        lanes = (self.executor.dispatches, self.executor.reports)
+        lanes = self.executor.lanes.values()
         with suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_S):
                 await asyncio.gather(*(lane.drain() for lane in lanes))
@@ -158,8 +158,8 @@ class Controller:
         """Raise what a background task died of: it is a bug, and going on would hide it."""
         if self._failure is not None:
             raise self._failure
-        self.executor.dispatches.raise_failure()
-        self.executor.reports.raise_failure()
+        for lane in self.executor.lanes.values():
+            lane.raise_failure()
 
     # -- the loop around the core --------------------------------------------------------------
 

@@ -42,7 +42,7 @@ def detail_view(world: World, now: Instant, namespace: str, name: str) -> Json |
         "dialect": entry.workload.dialect.value,
         "inLine": in_line,
         "ahead": [_row(one) for one in ahead[:AHEAD_SHOWN]],
-        "figures": _figures(entry),
+        "figures": _figures(world, entry),
         "items": _items(world, entry),
         "podSets": _pod_sets(world, entry),
         "pods": {
@@ -69,8 +69,8 @@ def quantities(amounts: Resources) -> dict[str, str]:
     return {name: format_amount(name, amount) for name, amount in amounts}
 
 
-def _figures(entry: Entry) -> list[Json]:
-    refusal = entry.bucket.refusal if entry.bucket is not None else None
+def _figures(world: World, entry: Entry) -> list[Json]:
+    refusal = world.queue.refusal_of(entry)
     return [
         {
             "resource": one.resource,

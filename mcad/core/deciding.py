@@ -266,24 +266,27 @@ def _signature(refusal: Refusal) -> tuple[RefusalKind, str]:
 def _tell(world: World) -> None:
     for uid in list(islice(world.to_tell, REPORTS_PER_PASS)):
         entry = world.entries.get(uid)
-        if entry is None or entry.phase is not Phase.WAITING:
-            del world.to_tell[uid]
-        elif entry.hold is not None:
-            del world.to_tell[uid]
-            _tell_hold(world, entry, entry.hold)
-        elif entry.bucket is None or entry.bucket.refusal is not None:
-            del world.to_tell[uid]
-            if entry.bucket is not None and entry.bucket.refusal is not None:
-                _tell_refusal(world, entry, entry.bucket.refusal)
-    if len(world.to_tell) and _somebody_can_be_told(world):
+        if entry is not None and _is_untested(world, entry):
+            continue
+        del world.to_tell[uid]
+        if entry is not None and entry.phase is Phase.WAITING:
+            _tell_one(world, entry)
+    first = world.entries.get(next(iter(world.to_tell), ""))
+    if first is not None and not _is_untested(world, first):
         world.emit(WakeAt(world.now))
 
 
-def _somebody_can_be_told(world: World) -> bool:
-    first = world.entries.get(next(iter(world.to_tell)))
-    if first is None or first.hold is not None or first.bucket is None:
-        return True
-    return first.bucket.refusal is not None
+def _is_untested(world: World, entry: Entry) -> bool:
+    """In line, but the pass ended before its shape had a verdict."""
+    return entry in world.queue and world.queue.refusal_of(entry) is None
+
+
+def _tell_one(world: World, entry: Entry) -> None:
+    refusal = world.queue.refusal_of(entry)
+    if entry.hold is not None:
+        _tell_hold(world, entry, entry.hold)
+    elif refusal is not None:
+        _tell_refusal(world, entry, refusal)
 
 
 def _tell_hold(world: World, entry: Entry, hold: Hold) -> None:
@@ -324,7 +327,7 @@ def _shows_refusal(entry: Entry) -> bool:
 
 
 def _restate_if_changed(world: World, entry: Entry) -> None:
-    current = entry.bucket.refusal if entry.bucket is not None else None
+    current = world.queue.refusal_of(entry)
     if current is None or entry.told is None:
         return
     if _signature(current) != _signature(entry.told):

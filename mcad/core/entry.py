@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from mcad.core.commands import StatusView, Urgency
 from mcad.core.lifecycle import Phase, Signal, transition
@@ -15,9 +14,6 @@ from mcad.core.model import (
     Workload,
 )
 from mcad.core.reasons import ConditionType
-
-if TYPE_CHECKING:
-    from mcad.core.queue import Bucket
 
 STORY_MAX = 16
 
@@ -61,7 +57,6 @@ class Entry:
     first_dispatch: Instant = 0
     requeueings: int = 0
     conditions: dict[str, Condition] = field(default_factory=dict)
-    bucket: Bucket | None = None
     hold: Hold | None = None
     told: Refusal | None = None
     told_at: Instant = 0

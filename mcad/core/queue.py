@@ -67,10 +67,13 @@ class Queue:
 
     def __init__(self) -> None:
         self._buckets: dict[tuple[Shape, int], Bucket] = {}
-        self._size = 0
+        self._places: dict[str, Bucket] = {}
 
     def __len__(self) -> int:
-        return self._size
+        return len(self._places)
+
+    def __contains__(self, entry: Entry) -> bool:
+        return entry.uid in self._places
 
     def add(self, entry: Entry, shape: Shape) -> Bucket:
         """Put an AppWrapper in line; in a refused bucket this is an insertion and no more."""
@@ -79,20 +82,22 @@ class Queue:
         if bucket is None:
             bucket = self._buckets[place] = Bucket(shape, entry.workload.slope)
         bucket.members[standing(entry)] = entry
-        entry.bucket = bucket
-        self._size += 1
+        self._places[entry.uid] = bucket
         return bucket
 
     def remove(self, entry: Entry) -> None:
         """Take an AppWrapper out of the line; its record must be the one it was added with."""
-        bucket = entry.bucket
+        bucket = self._places.pop(entry.uid, None)
         if bucket is None:
             return
         del bucket.members[standing(entry)]
-        entry.bucket = None
-        self._size -= 1
         if not bucket.members:
             del self._buckets[bucket.shape, bucket.slope]
+
+    def refusal_of(self, entry: Entry) -> Refusal | None:
+        """The verdict that stands for an AppWrapper, None if it has none or is not in line."""
+        bucket = self._places.get(entry.uid)
+        return bucket.refusal if bucket is not None else None
 
     def buckets(self) -> Iterator[Bucket]:
         """The buckets in the order of their making."""

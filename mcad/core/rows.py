@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from mcad.core import deciding
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Instant, Refusal, Resources
-from mcad.core.queue import Bucket
+from mcad.core.model import Instant, Resources
 from mcad.core.reasons import HoldReason, explain_refusal
 from mcad.core.status import queue_job_state, state
 from mcad.core.world import World
@@ -43,7 +42,7 @@ def queue_rows(world: World, now: Instant) -> tuple[Row, ...]:
     head = deciding.head_of_line(world, now)
     line = world.queue.in_order(now)
     rows = [_row(world, entry, place, head=entry is head) for place, entry in enumerate(line, 1)]
-    held = [e for e in world.entries.values() if e.phase is Phase.WAITING and e.bucket is None]
+    held = [e for e in world.entries.values() if e.phase is Phase.WAITING and e not in world.queue]
     held.sort(key=lambda e: (e.first_seen, e.uid))
     return (*rows, *(_row(world, entry) for entry in held))
 
@@ -66,7 +65,7 @@ def survey(world: World) -> None:
 
 def _row(world: World, entry: Entry, position: int = 0, *, head: bool = False) -> Row:
     work = entry.workload
-    waits_for, why = _waits(entry)
+    waits_for, why = _waits(world, entry)
     return Row(
         uid=work.uid,
         namespace=work.namespace,
@@ -84,13 +83,12 @@ def _row(world: World, entry: Entry, position: int = 0, *, head: bool = False) -
     )
 
 
-def _waits(entry: Entry) -> tuple[str, str]:
+def _waits(world: World, entry: Entry) -> tuple[str, str]:
     if entry.phase is not Phase.WAITING:
         return "", ""
     if entry.hold is not None:
         return HoldReason(entry.hold.reason).value, entry.hold.message
-    bucket: Bucket | None = entry.bucket
-    refusal: Refusal | None = bucket.refusal if bucket is not None else None
+    refusal = world.queue.refusal_of(entry)
     if refusal is None:
         return "", "It fits and is dispatched next."
     return refusal.binding or refusal.kind.value, explain_refusal(refusal)

@@ -27,26 +27,28 @@ def crowd() -> FakeApi:
     """Two nodes, two namespaces, and every reason to wait."""
     api = FakeApi()
     api.put("", "namespaces", *(_named("Namespace", name) for name in ("default", "team-a")))
-    small = {"cpu": "2", "memory": "4Gi"}
-    api.put("", "nodes", node("node-a", **small), node("node-b", **small), node("full", **small))
+    names = ("node-a", "node-b", "full")
+    api.put("", "nodes", *(node(name, cpu="2", memory="4Gi") for name in names))
     api.put("", "pods", pod("huge", "kube-system", cpu="3", memory="1Gi", on="full"))
     api.put("", "pods", pod("one", "kube-system", cpu="1", memory="1Gi", on="node-a"))
 
     def queued(name: str, at: str, item: Json, namespace: str = "default", **spec: Any) -> None:
-        obj = appwrapper(name, f"uid-{name}", at, item, None, namespace)
+        obj = appwrapper(name, f"uid-{name}", at, item, namespace=namespace)
         obj["spec"] |= spec
         api.put(GROUP, "appwrappers", obj)
 
-    two = {"replicas": 2, "memory": "1Gi"}
-    queued("fragmented", "07:00:00", deployment("fragmented", cpu="1500m", **two))
-    queued("too-large", "07:10:00", deployment("too-large", cpu="3", **two), "team-a")
-    queued("urgent", "07:20:00", deployment("urgent", cpu="2", **two), "team-a", priority=10)
-    queued("fits", "07:30:00", deployment("fits", cpu="250m", **two))
+    def pair(name: str, cpu: str) -> Json:
+        return deployment(name, replicas=2, cpu=cpu, memory="1Gi")
+
+    queued("fragmented", "07:00:00", pair("fragmented", "1500m"))
+    queued("too-large", "07:10:00", pair("too-large", "3"), "team-a")
+    queued("urgent", "07:20:00", pair("urgent", "2"), "team-a", priority=10)
+    queued("fits", "07:30:00", pair("fits", "250m"))
     queued("no-memory", "07:40:00", deployment("no-memory", replicas=3, cpu="0", memory="4Gi"))
-    queued("suspended", "07:50:00", deployment("suspended", cpu="1", **two), suspend=True)
+    queued("suspended", "07:50:00", pair("suspended", "1"), suspend=True)
     queued("unknown-kind", "07:51:00", {"apiVersion": "example.com/v1", "kind": "Widget"})
     queued("invalid", "07:52:00", deployment("invalid", replicas=-1, cpu="1", memory="1"))
-    queued("other", "07:53:00", deployment("other", cpu="1", **two), managedBy="example.com/x")
+    queued("other", "07:53:00", pair("other", "1"), managedBy="example.com/x")
     queued("guessed", "07:54:00", _widget())
     return api
 
@@ -70,7 +72,7 @@ def adrift() -> FakeApi:
         "controllerfirsttimestamp": "2027-01-12T07:00:00Z",
         "dispatch": record,
     }
-    api.put(GROUP, "appwrappers", appwrapper("adrift", "u-adrift", "07:00:00", spec, status))
+    api.put(GROUP, "appwrappers", appwrapper("adrift", "u-adrift", "07:00:00", spec, status=status))
     return api
 
 
@@ -110,7 +112,7 @@ def put_running(api: FakeApi) -> None:
         "dispatch": record,
     }
     spec = deployment(name, replicas=2, cpu="100m", memory="256Mi")
-    api.put(GROUP, "appwrappers", appwrapper(name, RUNNING_UID, "07:58:29", spec, status))
+    api.put(GROUP, "appwrappers", appwrapper(name, RUNNING_UID, "07:58:29", spec, status=status))
     labels = {
         f"{GROUP}/appwrapper": name,
         f"{GROUP}/appwrapper-uid": RUNNING_UID,
@@ -143,7 +145,7 @@ def waiting(**status: Any) -> Json:
         WAITING_UID,
         "07:59:00",
         spec,
-        {
+        status={
             "state": "Pending",
             "queuejobstate": "Backoff",
             "controllerfirsttimestamp": "2027-01-15T07:59:00.000000Z",
@@ -163,6 +165,7 @@ def appwrapper(
     uid: str,
     created: str,
     item: Json,
+    *,
     status: Json | None = None,
     namespace: str = "default",
 ) -> Json:

@@ -41,11 +41,12 @@ class Place:
 
 @dataclass
 class FakeApi:
-    """Objects by (group, plural); ``denied`` and ``missing`` are sets of plurals."""
+    """Objects by (group, plural); ``denied`` are the plurals that may not even be listed."""
 
     served: tuple[Resource, ...] = SERVED
     objects: dict[tuple[str, str], list[Json]] = field(default_factory=dict)
     denied: set[str] = field(default_factory=set)
+    failing: dict[str, Response] = field(default_factory=dict)  # plural -> every answer
     refusal: Response | None = None  # the answer to every create
     broken: bool = False
     unauthorized: bool = False
@@ -64,7 +65,7 @@ class FakeApi:
         if self.broken:
             raise ConnectionLost(f"{request.method} {request.path}: Connection refused")
         if self.unauthorized:
-            return _status(401, "Unauthorized", "Unauthorized")
+            return status(401, "Unauthorized", "Unauthorized")
         if request.path == "/version":
             return Response(200, {"gitVersion": "v1.36.0"})
         if request.path in ("/api", "/apis"):
@@ -76,16 +77,19 @@ class FakeApi:
 
     def _answer(self, request: Request, place: Place) -> Response:
         if not any((one.group, one.plural) == (place.group, place.plural) for one in self.served):
-            return _status(404, "NotFound", "the server could not find the requested resource")
+            return status(404, "NotFound", "the server could not find the requested resource")
+        if place.plural in self.failing:
+            return self.failing[place.plural]
         if place.plural in self.denied:
             verb = "create" if request.method == "POST" else "list"
             words = f'{place.plural} is forbidden: User "ann" cannot {verb} resource'
-            return _status(403, "Forbidden", f'{words} "{place.plural}" in API group ""')
+            return status(403, "Forbidden", f'{words} "{place.plural}" in API group ""')
         if request.method == "POST":
             return self._create(request, place)
         found = self.objects.get((place.group, place.plural), [])
         if place.name:
-            return _one(found, place)
+            one = _one(found, place)
+            return self._patch(request, one) if request.method == "PATCH" else one
         return self._list(found, place, request)
 
     def _list(self, found: list[Json], place: Place, request: Request) -> Response:
@@ -108,10 +112,20 @@ class FakeApi:
         found = self.objects.get((place.group, place.plural), [])
         names = [(one["metadata"]["namespace"], one["metadata"]["name"]) for one in found]
         if (place.namespace, obj["metadata"]["name"]) in names:
-            return _status(409, "AlreadyExists", "already exists")
+            return status(409, "AlreadyExists", "already exists")
         if "dryRun" not in request.params:
             self.put(place.group, place.plural, obj)
         return Response(201, obj)
+
+    def _patch(self, request: Request, one: Response) -> Response:
+        """A merge patch of the status, which is the only one that is ever sent."""
+        if one.status == 200:
+            assert isinstance(request.body, dict)
+            obj, self.version = one.json(), self.version + 1
+            obj["metadata"]["resourceVersion"] = str(self.version)
+            status = obj.get("status", {}) | request.body["status"]
+            obj["status"] = {key: value for key, value in status.items() if value is not None}
+        return one
 
     def _discovery(self, *, core: bool) -> Json:
         groups: dict[str, dict[str, list[Json]]] = {}
@@ -157,9 +171,9 @@ def _one(found: list[Json], place: Place) -> Response:
         ):
             return Response(200, obj)
     details = {"name": place.name, "kind": place.plural}
-    return _status(404, "NotFound", f'{place.plural} "{place.name}" not found', details)
+    return status(404, "NotFound", f'{place.plural} "{place.name}" not found', details)
 
 
-def _status(code: int, reason: str, message: str, details: Json | None = None) -> Response:
+def status(code: int, reason: str, message: str, details: Json | None = None) -> Response:
     body = {"kind": "Status", "code": code, "reason": reason, "message": message}
     return Response(code, body | {"details": details or {}})

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -34,7 +35,7 @@ def install(plane: ControlPlane) -> Path:
     """CRD and RBAC as the CLI prints them; returns the kubeconfig of the ServiceAccount."""
     plane.apply(mcad("crd"))
     plane.kubectl("wait", "--for=condition=Established", "crd/appwrappers.workload.codeflare.dev")
-    # The garbage collector looks for new kinds every 30 s only; a fresh one knows this kind at once.
+    # The garbage collector looks for new kinds every 30 s only; a fresh one knows it at once.
     plane.restart("kube-controller-manager")
     token = plane.service_account(NAMESPACE, ACCOUNT)
     plane.apply(mcad("rbac", "--namespace", NAMESPACE, "--service-account", ACCOUNT))
@@ -44,8 +45,15 @@ def install(plane: ControlPlane) -> Path:
 class Dispatcher:
     """One ``mcad run``; a context manager that ends it with SIGTERM and expects a clean end."""
 
-    def __init__(self, plane: ControlPlane, kubeconfig: Path, *args: str) -> None:
+    def __init__(
+        self,
+        plane: ControlPlane,
+        kubeconfig: Path,
+        *args: str,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         self._plane = plane
+        self._env = dict(env or {})
         self._args = [
             *MCAD,
             "run",
@@ -62,7 +70,7 @@ class Dispatcher:
     def start(self, *, ready: bool = True) -> Dispatcher:
         """Start it and wait until it is synced."""
         before = self.log()
-        self._plane.spawn("mcad", self._args)
+        self._plane.spawn("mcad", self._args, self._env)
         self._process = self._plane.process("mcad")
         if ready:
             found = self._plane.wait_for(

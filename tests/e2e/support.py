@@ -1,252 +1,188 @@
-"""What the end-to-end tests share: manifests, AppWrappers by name, and a bystander that notes all.
-
-Counts come from the API server: its audit log for requests, a watch of somebody else for objects.
-"""
+"""What the end-to-end tests share: objects to create, the CLI with its exit code, what is there."""
 
 from __future__ import annotations
 
-import json
-import time
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from mcad.api.labels import APPWRAPPER_UID, ATTEMPT, GROUP, ITEM, KIND
-from tests.controlplane.audit import AuditEntry
 from tests.controlplane.controlplane import ControlPlane
-from tests.e2e.process import USER
+from tests.e2e.process import MCAD
 
 Json = dict[str, Any]
 
-NAMESPACE = "default"
-LONG = 120  # seconds; the machine is shared, and no test asserts how long something takes
-QUIET_SECONDS = 2.0
+SAMPLES = Path(__file__).parents[2] / "samples"
+GROUP = "workload.codeflare.dev"
 
 
-# -- manifests -----------------------------------------------------------------------------------
+# -- what is there ---------------------------------------------------------------------------
 
 
-def pod(
-    name: str, cpu: str = "100m", seconds: float | None = None, extended: Json | None = None
-) -> Json:
-    """A bare pod; with ``seconds`` it succeeds after so long."""
-    requests = {"cpu": cpu, "memory": "16Mi", **(extended or {})}
-    resources = {"requests": requests} | ({"limits": extended} if extended else {})
-    container: Json = {"name": "main", "image": "busybox", "resources": resources}
-    spec: Json = {"containers": [container], "terminationGracePeriodSeconds": 0}
-    if seconds is not None:
-        container["command"] = ["sleep", str(seconds)]
-        spec["restartPolicy"] = "Never"
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+def appwrappers_path(namespace: str = "default") -> str:
+    """The collection of AppWrappers in a namespace."""
+    return f"/apis/{GROUP}/v1beta2/namespaces/{namespace}/appwrappers"
 
 
-def config_map(name: str, data: Json | None = None) -> Json:
-    """An object without pods."""
-    meta = {"name": name}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data or {"k": "v"}}
-
-
-def deployment(name: str, replicas: int = 2, cpu: str = "100m") -> Json:
-    """A Deployment that runs for ever."""
-    tags = {"app": name}
-    template = {"metadata": {"labels": tags}, "spec": pod(name, cpu)["spec"]}
-    spec = {"replicas": replicas, "selector": {"matchLabels": tags}, "template": template}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
-
-
-def job(name: str, pods: int, cpu: str, seconds: float) -> Json:
-    """A Job all of whose pods run at once."""
-    template = {"spec": pod(name, cpu, seconds)["spec"]}
-    spec = {"parallelism": pods, "completions": pods, "backoffLimit": 0, "template": template}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
-
-
-def wrapper(name: str, spec: Any, version: str = "v1beta1") -> Json:
-    """An AppWrapper with this spec."""
-    meta = {"name": name}
-    return {"apiVersion": f"{GROUP}/{version}", "kind": KIND, "metadata": meta, "spec": spec}
-
-
-def generic(name: str, *templates: Json, completion: str = "", **spec: Any) -> Json:
-    """In the v1beta1 dialect; ``completion`` is the completionstatus of the first item."""
-    items: list[Json] = [{"generictemplate": template} for template in templates]
-    if completion:
-        items[0]["completionstatus"] = completion
-    return wrapper(name, {"resources": {"GenericItems": items}, **spec})
-
-
-def components(name: str, *templates: Json, **spec: Any) -> Json:
-    """In the v1beta2 dialect."""
-    made = [{"template": template} for template in templates]
-    return wrapper(name, {"components": made, **spec}, "v1beta2")
-
-
-# -- AppWrappers ---------------------------------------------------------------------------------
-
-
-def collection(version: str = "v1beta2", namespace: str = NAMESPACE) -> str:
-    """The path of the AppWrappers."""
-    return f"/apis/{GROUP}/{version}/namespaces/{namespace}/appwrappers"
-
-
-def post(plane: ControlPlane, manifest: Json) -> tuple[int, Json]:
-    """Create an AppWrapper in the version that it says; the answer, whatever it is."""
-    version = manifest["apiVersion"].rpartition("/")[2]
-    return plane.request("POST", collection(version), manifest)
-
-
-def create(plane: ControlPlane, *manifests: Json) -> list[Json]:
-    """Create AppWrappers one after the other."""
-    made = []
-    for manifest in manifests:
-        code, answer = post(plane, manifest)
-        assert code == 201, answer
-        made.append(answer)
-    return made
-
-
-def appwrappers(plane: ControlPlane) -> dict[str, Json]:
-    """All of them, by name."""
-    items = plane.request("GET", collection())[1]["items"]
-    return {one["metadata"]["name"]: one for one in items}
-
-
-def state(appwrapper: Json) -> str:
-    """``status.state``, "" before the first sight."""
-    found: str = appwrapper.get("status", {}).get("state", "")
+def items(plane: ControlPlane, path: str) -> list[Json]:
+    """The objects of a collection."""
+    status, answer = plane.request("GET", path)
+    assert status == 200, f"GET {path}: {status}: {answer}"
+    found: list[Json] = answer["items"]
     return found
 
 
-def in_state(plane: ControlPlane, wanted: str) -> set[str]:
-    """The names of those whose state this is."""
-    return {name for name, one in appwrappers(plane).items() if state(one) == wanted}
+def pods(plane: ControlPlane, namespace: str = "default") -> list[Json]:
+    """The pods of a namespace that are not being deleted."""
+    found = items(plane, f"/api/v1/namespaces/{namespace}/pods")
+    return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
 
 
-def condition(appwrapper: Json, kind: str) -> Json:
-    """One condition, {} if it is absent."""
-    found = appwrapper.get("status", {}).get("conditions", [])
-    return next((one for one in found if one["type"] == kind), {})
+def phases(plane: ControlPlane, namespace: str = "default") -> dict[str, str]:
+    """Name -> phase of the pods of a namespace."""
+    return {pod["metadata"]["name"]: pod["status"]["phase"] for pod in pods(plane, namespace)}
 
 
-def patch(plane: ControlPlane, name: str, body: Json) -> Json:
-    """A merge patch of one AppWrapper."""
-    path = f"{collection()}/{name}"
-    code, answer = plane.request("PATCH", path, body, content_type="application/merge-patch+json")
-    assert code == 200, answer
+def states(plane: ControlPlane, namespace: str = "default") -> dict[str, str]:
+    """Name -> ``status.state`` of the AppWrappers of a namespace, "" before the first verdict."""
+    return {
+        one["metadata"]["name"]: one.get("status", {}).get("state", "")
+        for one in items(plane, appwrappers_path(namespace))
+    }
+
+
+def status_of(plane: ControlPlane, name: str, namespace: str = "default") -> Json:
+    """The status of an AppWrapper."""
+    answer = plane.request("GET", f"{appwrappers_path(namespace)}/{name}")[1]
+    status: Json = answer.get("status", {})
+    return status
+
+
+def conditions_of(plane: ControlPlane, name: str, namespace: str = "default") -> dict[str, Json]:
+    """Type -> condition, in the order in which they are listed."""
+    status = status_of(plane, name, namespace)
+    return {one["type"]: one for one in status.get("conditions", [])}
+
+
+# -- objects to create -----------------------------------------------------------------------
+
+
+def pod(name: str, cpu: str = "100m", command: tuple[str, ...] = (), **spec: Any) -> Json:
+    """A bare pod; without a command it runs for ever."""
+    container = {"name": "main", "image": "busybox:1.36", "resources": {"requests": {"cpu": cpu}}}
+    if command:
+        container["command"] = list(command)
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"restartPolicy": "Never", "containers": [container], **spec},
+    }
+
+
+def deployment(name: str, replicas: int, cpu: str = "100m", **spec: Any) -> Json:
+    """A Deployment; ``spec`` is for its pods."""
+    labels = {"app": name}
+    inner = pod(name, cpu, **spec)["spec"] | {"restartPolicy": "Always"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": inner},
+        },
+    }
+
+
+def configmap(name: str) -> Json:
+    """A ConfigMap."""
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}}
+
+
+def appwrapper(name: str, *templates: Json, namespace: str = "default", **spec: Any) -> Json:
+    """An AppWrapper in the later dialect; ``spec`` is for further fields."""
+    return {
+        "apiVersion": f"{GROUP}/v1beta2",
+        "kind": "AppWrapper",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"components": [{"template": one} for one in templates], **spec},
+    }
+
+
+def create(plane: ControlPlane, obj: Json) -> Json:
+    """Create an AppWrapper as the admin; returns it."""
+    path = appwrappers_path(obj["metadata"]["namespace"])
+    status, answer = plane.request("POST", path, obj)
+    assert status == 201, answer
     return answer
 
 
-# -- requests ------------------------------------------------------------------------------------
+def delete(plane: ControlPlane, *names: str, namespace: str = "default") -> None:
+    """Delete AppWrappers (all of the namespace if none is named) and wait for their pods' end."""
+    path = appwrappers_path(namespace)
+    for name in names or states(plane, namespace):
+        plane.request("DELETE", f"{path}/{name}")
+    gone = set(names)
+    plane.wait_for(
+        lambda: not _remains(plane, namespace, gone), 60, f"{names or 'all'} are gone, pods and all"
+    )
 
 
-def ours(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
-    """The requests of the dispatcher."""
-    return [entry for entry in entries if entry.user == USER]
+def _remains(plane: ControlPlane, namespace: str, names: set[str]) -> list[str]:
+    owned = [
+        *items(plane, appwrappers_path(namespace)),
+        *(
+            one
+            for one in items(plane, f"/api/v1/namespaces/{namespace}/pods")
+            if f"{GROUP}/appwrapper" in one["metadata"].get("labels", {})
+        ),
+    ]
+    return [name for name in map(_appwrapper_name, owned) if not names or name in names]
 
 
-def writes(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
-    """The dispatcher's writes, Events and reviews of access aside."""
-    aside = ("events", "selfsubjectaccessreviews")
-    return [one for one in ours(entries) if one.is_write and one.resource not in aside]
+def _appwrapper_name(obj: Json) -> str:
+    metadata = obj["metadata"]
+    name: str = metadata.get("labels", {}).get(f"{GROUP}/appwrapper", metadata["name"])
+    return name
 
 
-def events(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
-    """The Events that the dispatcher wrote."""
-    return [one for one in ours(entries) if one.is_write and one.resource == "events"]
+# -- the CLI ---------------------------------------------------------------------------------
 
 
-def reads(entries: Iterable[AuditEntry]) -> Counter[tuple[str, str]]:
-    """The dispatcher's reads as (verb, resource); discovery, which reads no object, aside."""
-    found = [one for one in ours(entries) if not one.is_write and one.resource]
-    return Counter((one.verb, one.resource) for one in found)
+def cli(
+    *args: str,
+    kubeconfig: Path | None = None,
+    stdin: str | None = None,
+    env: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """What a person types: exit code, output and errors."""
+    flags = ["--kubeconfig", str(kubeconfig)] if kubeconfig else []
+    return subprocess.run(
+        [*MCAD, *args, *flags],
+        input=stdin,
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
-def wait_until_quiet(plane: ControlPlane, seconds: float = QUIET_SECONDS) -> None:
-    """Until the dispatcher has asked the API server for nothing for a while."""
-    mark, since = plane.audit_mark(), time.monotonic()
-
-    def quiet() -> bool:
-        nonlocal mark, since
-        now = plane.audit_mark()
-        if ours(plane.audit(mark)):
-            since = time.monotonic()
-        mark = now
-        return time.monotonic() - since >= seconds
-
-    plane.wait_for(quiet, LONG, "no request of the dispatcher")
+# -- texts -----------------------------------------------------------------------------------
 
 
-# -- somebody else's watch -----------------------------------------------------------------------
+def normalized(text: str) -> list[str]:
+    """Lines with folded blanks; times in place of which the form is checked."""
+    times = re.sub(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", "<time>", text)
+    return [" ".join(line.split()) for line in times.splitlines()]
 
 
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """One event of a watch. ``version`` orders the events of all kinds: it is etcd's revision."""
-
-    type: str
-    kind: str
-    version: int
-    object: Json
-
-    @property
-    def uid(self) -> str:
-        uid: str = self.object["metadata"]["uid"]
-        return uid
-
-    @property
-    def name(self) -> str:
-        name: str = self.object["metadata"]["name"]
-        return name
-
-    @property
-    def made_for(self) -> tuple[str, str, str]:
-        """(uid of the AppWrapper, attempt, item) by its labels; empty if it has none."""
-        labels = self.object["metadata"].get("labels", {})
-        return labels.get(APPWRAPPER_UID, ""), labels.get(ATTEMPT, ""), labels.get(ITEM, "")
-
-    @property
-    def is_item(self) -> bool:
-        """Whether an AppWrapper controls it directly."""
-        owners = self.object["metadata"].get("ownerReferences", [])
-        return any(one["kind"] == KIND and one.get("controller") for one in owners)
-
-
-class Bystander:
-    """Watches kinds from the beginning, as the admin, and forgets nothing.
-
-    A process per kind writes what the API server sends into a log, so no event can be missed by
-    somebody who is busy.
-    """
-
-    def __init__(self, plane: ControlPlane, *paths: str) -> None:
-        self._plane = plane
-        self._names = []
-        for number, path in enumerate(paths):
-            name = f"bystander-{number}"
-            self._names.append(name)
-            kubectl = [
-                str(plane.layout.bin / "kubectl"),
-                f"--kubeconfig={plane.admin_kubeconfig}",
-                f"--cache-dir={plane.folder / 'kubectl-cache'}",
-            ]
-            plane.spawn(name, [*kubectl, "get", "--raw", f"{path}?watch=1&timeoutSeconds=3600"])
-
-    def sights(self) -> list[Sight]:
-        """Everything so far, in the order in which it happened."""
-        found = [sight for name in self._names for sight in self._read(name)]
-        return sorted(found, key=lambda one: one.version)
-
-    def _read(self, name: str) -> Iterator[Sight]:
-        whole, _, _ = self._plane.log(name).read_text().rpartition("\n")
-        for line in whole.splitlines():
-            event = json.loads(line)
-            thing = event["object"]
-            assert event["type"] in ("ADDED", "MODIFIED", "DELETED"), event
-            version = int(thing["metadata"]["resourceVersion"])
-            yield Sight(event["type"], thing["kind"], version, thing)
-
-    def close(self) -> None:
-        """End the watches; what they saw stays."""
-        for name in self._names:
-            self._plane.end(name)
+def assert_in_order(expected: str, actual: str) -> None:
+    """Every expected line begins a line of the actual text, in this order."""
+    lines = iter(normalized(actual))
+    for wanted in expected.splitlines():
+        assert any(line.startswith(wanted) for line in lines), f"{wanted!r} missing in\n{actual}"

@@ -1,18 +1,16 @@
 """MCAD's tutorial, line by line, with its own manifests on a node loaded as its document shows."""
 
 import json
-import re
-from pathlib import Path
 
 import pytest
 
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.tutorial import load_tutorial_node
 from tests.e2e.process import Dispatcher
+from tests.e2e.support import SAMPLES, assert_in_order
 
 pytestmark = pytest.mark.controlplane
 
-SAMPLES = Path(__file__).parents[2] / "samples"
 FIRST, SECOND = "0001-aw-generic-deployment-1", "0002-aw-generic-deployment-2"
 
 RUNNING_LINES = """\
@@ -50,19 +48,6 @@ Sender: before [backoff] - Rejoining
 State: Pending
 """
 """What the document prints of ``kubectl describe``; blanks folded, times aside."""
-
-
-def normalized(text: str) -> list[str]:
-    """Lines with folded blanks; times in place of which the form is checked."""
-    times = re.sub(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", "<time>", text)
-    return [" ".join(line.split()) for line in times.splitlines()]
-
-
-def assert_in_order(expected: str, actual: str) -> None:
-    """Every expected line begins a line of the actual text, in this order."""
-    lines = iter(normalized(actual))
-    for wanted in expected.splitlines():
-        assert any(line.startswith(wanted) for line in lines), f"{wanted!r} missing in\n{actual}"
 
 
 def pods(plane: ControlPlane) -> list[tuple[str, str]]:

@@ -1,0 +1,164 @@
+"""Everything that can go wrong is told in one line, with what to do, and has its exit code."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mcad.cli.main import COMMANDS, main
+from mcad.cli.session import Environment, Target
+from mcad.kube.errors import ConfigError
+from tests.cli.conftest import FakeEnvironment, Type
+from tests.cli.fakeapi import GROUP, FakeApi, status
+from tests.cli.serve import kubeconfig
+from tests.kube.fakeserver import free_port
+
+NOBODY = f"http://127.0.0.1:{free_port()}"
+
+
+def _unchanged(api: FakeApi) -> None:
+    pass
+
+
+def _broken(api: FakeApi) -> None:
+    api.broken = True
+
+
+def _unauthorized(api: FakeApi) -> None:
+    api.unauthorized = True
+
+
+def _without_crd(api: FakeApi) -> None:
+    api.served = tuple(one for one in api.served if one.group != GROUP)
+
+
+def _denied(*plurals: str) -> Callable[[FakeApi], None]:
+    return lambda api: api.denied.update(plurals)
+
+
+def _busy(api: FakeApi) -> None:
+    api.failing["nodes"] = status(503, "ServiceUnavailable", "etcd is down")
+
+
+Case = tuple[tuple[str, ...], Callable[[FakeApi], None], int, str]
+
+CASES: list[Case] = [
+    (("queue",), _broken, 1, "cannot be reached: GET /version: Connection refused; see whether it"),
+    (("capacity",), _broken, 1, "or choose another one with --kubeconfig or --context"),
+    (("get",), _unauthorized, 1, "does not accept your credentials (401 Unauthorized); log in"),
+    (
+        ("queue",),
+        _without_crd,
+        1,
+        "install them with `mcad crd | kubectl apply --server-side -f -`",
+    ),
+    (("describe", "x"), _without_crd, 1, "AppWrappers are not installed in this cluster"),
+    (("queue",), _denied("nodes"), 1, "may not list nodes in the whole cluster, which the figures"),
+    (("queue",), _denied("nodes"), 1, "ask the running dispatcher instead, with --server URL"),
+    (("capacity",), _denied("pods"), 1, "you may not list pods in the whole cluster"),
+    (("queue",), _denied("appwrappers"), 1, f"you may not list appwrappers.{GROUP}"),
+    (("describe", "x"), _denied("appwrappers"), 1, 'User "ann" cannot list resource'),
+    (("queue",), _busy, 1, "the API server is busy or broken (503 ServiceUnavailable: etcd is"),
+    (("describe", "x"), _unchanged, 4, 'no AppWrapper "x" in namespace default; see `mcad get -A`'),
+    (("get", "x", "-n", "y"), _unchanged, 4, 'no AppWrapper "x" in namespace y that this'),
+    (("describe", "a/b"), _unchanged, 1, "'a/b' cannot be the name of an object"),
+    (("queue", "--server", NOBODY), _unchanged, 1, f"the dispatcher at {NOBODY} cannot be reached"),
+    (("queue", "--server", "ftp://x"), _unchanged, 1, "give a URL such as http://127.0.0.1:8080"),
+    (("queue", "--config", "/nowhere/mcad.yaml"), _unchanged, 1, "cannot be read: No such file"),
+    (("queue", "--set", "fitt=nodes"), _unchanged, 1, "there is no setting 'fitt'"),
+    (("queue", "--set", "fit=guess"), _unchanged, 1, "--set fit=guess: fit:"),
+    (("rbac", "--set", "fit"), _unchanged, 1, "must be KEY=VALUE"),
+    (("queue", "-o", "xml"), _unchanged, 2, "'xml' is not one of"),
+    (("quue",), _unchanged, 2, "No such command 'quue'"),
+    (("describe",), _unchanged, 2, "Missing argument 'NAME' (see `mcad describe --help`)"),
+    (("run", "--http", "here"), _unchanged, 2, "'here' is not HOST:PORT"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(case[0]))
+def test_one_line(case: Case, api: FakeApi, mcad: Type) -> None:
+    args, change, code, words = case
+    change(api)
+    result = mcad(*args)
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert words in result.stderr
+    assert result.stderr.startswith("error: ")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_kind_that_may_not_be_listed_is_a_warning(api: FakeApi, mcad: Type) -> None:
+    api.denied.add("deployments")
+    result = mcad("queue", "--no-headers")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("0002-aw-generic-deployment-2")
+    assert result.stderr == (
+        "warning: you may not list deployments.apps; what they still want is not known\n"
+    )
+
+
+def test_events_that_may_not_be_listed_are_a_warning(api: FakeApi, mcad: Type) -> None:
+    api.denied.add("events")
+    result = mcad("describe", "0002-aw-generic-deployment-2")
+    assert result.exit_code == 0
+    assert result.stderr == "warning: you may not list events in namespace default\n"
+
+
+def test_no_kubeconfig(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    result = CliRunner().invoke(main, ["queue"])
+    assert result.exit_code == 1
+    assert "name a file with --kubeconfig or in KUBECONFIG" in result.stderr
+
+
+def test_a_wrong_address_is_told_at_once(tmp_path: Path) -> None:
+    config = kubeconfig(tmp_path, NOBODY)
+    result = CliRunner().invoke(main, ["capacity", "--kubeconfig", config])
+    assert result.exit_code == 1
+    assert "the API server cannot be reached: GET /version: " in result.stderr
+    result = CliRunner().invoke(main, ["get", "--kubeconfig", config, "--context", "x"])
+    assert result.exit_code == 1
+    assert "look at it with `kubectl config get-contexts`" in result.stderr
+
+
+def test_a_bug_is_one_line_too(api: FakeApi) -> None:
+    class Faulty(FakeEnvironment):
+        def open(self, target: Target):  # type: ignore[no-untyped-def]
+            raise KeyError("oops\nand more")
+
+    result = CliRunner().invoke(main, ["queue"], obj=Faulty(api))
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: internal error: KeyError: 'oops\\nand more' at test_")
+    assert result.stderr.endswith("; please report it\n")
+
+
+def test_a_failure_of_the_configuration_is_told_as_it_is(api: FakeApi) -> None:
+    class Faulty(Environment):
+        def open(self, target: Target):  # type: ignore[no-untyped-def]
+            raise ConfigError("kubeconfig x: torn")
+
+    result = CliRunner().invoke(main, ["queue"], obj=Faulty())
+    assert (result.exit_code, result.stderr) == (1, "error: kubeconfig x: torn\n")
+
+
+def test_help_lists_every_command_and_the_exit_codes(mcad: Type) -> None:
+    said = mcad("--help").output
+    assert "Exit codes: 0 success, 1 error, 2 wrong usage, 4 not found." in said
+    for name, (_, line) in COMMANDS.items():
+        assert f"  {name}" in said
+        assert line in said
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_begins_its_help_with_its_line(name: str, mcad: Type) -> None:
+    result = mcad(name, "--help")
+    assert result.exit_code == 0
+    assert COMMANDS[name][1] in result.output
+
+
+def test_no_command_is_wrong_usage(mcad: Type) -> None:
+    result = mcad()
+    assert result.exit_code == 2
+    assert "Commands:" in result.stderr
