@@ -76,7 +76,11 @@ class Shape:
 
     def rises(self) -> int:
         """A number that changes whenever something rose that concerns the shape (R4)."""
-        return max(self.again, max((pool.risen for pool in self.pools), default=0))
+        latest = max((pool.risen for pool in self.pools), default=0)
+        if self.per_node:
+            # A node less is a pod less: what is a fall for others may let a DaemonSet in.
+            latest = max(latest, *(pool.shifted for pool in self.pools))
+        return max(self.again, latest)
 
 
 class Shapes:

@@ -21,9 +21,9 @@ GROUP = "workload.codeflare.dev"
 # -- what is there ---------------------------------------------------------------------------
 
 
-def appwrappers_path(namespace: str = "default") -> str:
+def appwrappers_path(namespace: str = "default", version: str = "v1beta2") -> str:
     """The collection of AppWrappers in a namespace."""
-    return f"/apis/{GROUP}/v1beta2/namespaces/{namespace}/appwrappers"
+    return f"/apis/{GROUP}/{version}/namespaces/{namespace}/appwrappers"
 
 
 def items(plane: ControlPlane, path: str) -> list[Json]:
@@ -115,7 +115,8 @@ def appwrapper(name: str, *templates: Json, namespace: str = "default", **spec: 
 
 def create(plane: ControlPlane, obj: Json) -> Json:
     """Create an AppWrapper as the admin; returns it."""
-    path = appwrappers_path(obj["metadata"]["namespace"])
+    version = obj["apiVersion"].rpartition("/")[2]
+    path = appwrappers_path(obj["metadata"]["namespace"], version)
     status, answer = plane.request("POST", path, obj)
     assert status == 201, answer
     return answer

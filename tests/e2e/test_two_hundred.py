@@ -15,7 +15,7 @@ import pytest
 from tests.controlplane.audit import AuditEntry
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.process import Dispatcher
-from tests.e2e.support import (
+from tests.e2e.fleet import (
     LONG,
     appwrappers,
     create,
@@ -25,6 +25,7 @@ from tests.e2e.support import (
     pod,
     reads,
     wait_until_quiet,
+    watches,
     writes,
 )
 
@@ -68,8 +69,8 @@ def check_writes(entries: list[AuditEntry], wanted: list[str], tell: str) -> Non
     for name in wanted:
         expected["patch", "appwrappers", "status", name, 200] = 2
         expected["create", "pods", "", name, 201] = 1
-    told = len(events(entries))
-    print(f"{tell}: {len(made)} writes, {told} Events, reads {dict(reads(entries))}")
+    told, read = len(events(entries)), reads(entries).total()
+    print(f"{tell}: {len(made)} writes, {told} Events, {read} reads, {watches(entries)}")
     assert found == expected
     assert told <= len(wanted)
 
@@ -103,10 +104,11 @@ def test_created_before_the_dispatcher_starts(roomy: ControlPlane, account: Path
     check_writes(busy, wanted, "created before the start")
     check_order(plane, wanted)
     assert reads(busy) == reads(idle)
-    lists = {what: count for what, count in reads(idle).items() if what[0] != "watch"}
-    assert {what: lists.pop(what) for what in START} == START
-    assert set(lists.values()) == {1}
-    assert {what[0] for what in reads(idle)} == {"list", "watch"}
+    assert {what: reads(idle)[what] for what in START} == START
+    assert {count for what, count in reads(idle).items() if what not in START} == {1}
+    assert {verb for verb, _ in reads(idle)} == {"list"}
+    assert watches(busy).keys() == watches(idle).keys() == {what for _, what in reads(idle)}
+    assert watches(busy).total() - len(watches(busy)) < COUNT / 4
 
 
 def test_created_while_it_runs(roomy: ControlPlane, dispatcher: Dispatcher) -> None:
@@ -121,6 +123,7 @@ def test_created_while_it_runs(roomy: ControlPlane, dispatcher: Dispatcher) -> N
     check_writes(entries, wanted, "created while it runs")
     check_order(plane, wanted)
     assert reads(entries) == Counter()
+    assert watches(entries).total() < COUNT / 4
 
 
 def test_at_rest_nothing_is_written(roomy: ControlPlane, dispatcher: Dispatcher) -> None:

@@ -1,0 +1,264 @@
+"""Many AppWrappers at once: manifests, who is in which state, and everything that was asked or made.
+
+Counts come from the API server: its audit log for requests, a watch of somebody else for objects.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mcad.api.labels import APPWRAPPER_UID, ATTEMPT, GROUP, ITEM, KIND
+from tests.controlplane.audit import AuditEntry
+from tests.controlplane.controlplane import ControlPlane
+from tests.e2e.process import USER
+
+Json = dict[str, Any]
+
+NAMESPACE = "default"
+LONG = 120  # seconds; the machine is shared, and no test asserts how long something takes
+QUIET_SECONDS = 2.0
+
+
+# -- manifests -----------------------------------------------------------------------------------
+
+
+def pod(
+    name: str, cpu: str = "100m", seconds: float | None = None, extended: Json | None = None
+) -> Json:
+    """A bare pod; with ``seconds`` it succeeds after so long."""
+    requests = {"cpu": cpu, "memory": "16Mi", **(extended or {})}
+    resources = {"requests": requests} | ({"limits": extended} if extended else {})
+    container: Json = {"name": "main", "image": "busybox", "resources": resources}
+    spec: Json = {"containers": [container], "terminationGracePeriodSeconds": 0}
+    if seconds is not None:
+        container["command"] = ["sleep", str(seconds)]
+        spec["restartPolicy"] = "Never"
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+
+def config_map(name: str, data: Json | None = None) -> Json:
+    """An object without pods."""
+    meta = {"name": name}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data or {"k": "v"}}
+
+
+def deployment(name: str, replicas: int = 2, cpu: str = "100m") -> Json:
+    """A Deployment that runs for ever."""
+    tags = {"app": name}
+    template = {"metadata": {"labels": tags}, "spec": pod(name, cpu)["spec"]}
+    spec = {"replicas": replicas, "selector": {"matchLabels": tags}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+
+
+def job(name: str, pods: int, cpu: str, seconds: float) -> Json:
+    """A Job all of whose pods run at once."""
+    template = {"spec": pod(name, cpu, seconds)["spec"]}
+    spec = {"parallelism": pods, "completions": pods, "backoffLimit": 0, "template": template}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
+
+
+def wrapper(name: str, spec: Any, version: str = "v1beta1") -> Json:
+    """An AppWrapper with this spec."""
+    meta = {"name": name}
+    return {"apiVersion": f"{GROUP}/{version}", "kind": KIND, "metadata": meta, "spec": spec}
+
+
+def generic(name: str, *templates: Any, completion: str = "", **spec: Any) -> Json:
+    """In the v1beta1 dialect; ``completion`` is the completionstatus of the first item."""
+    items: list[Json] = [{"generictemplate": template} for template in templates]
+    if completion:
+        items[0]["completionstatus"] = completion
+    return wrapper(name, {"resources": {"GenericItems": items}, **spec})
+
+
+def components(name: str, *templates: Any, **spec: Any) -> Json:
+    """In the v1beta2 dialect."""
+    made = [{"template": template} for template in templates]
+    return wrapper(name, {"components": made, **spec}, "v1beta2")
+
+
+# -- AppWrappers ---------------------------------------------------------------------------------
+
+
+def collection(version: str = "v1beta2") -> str:
+    """The path of the AppWrappers."""
+    return f"/apis/{GROUP}/{version}/namespaces/{NAMESPACE}/appwrappers"
+
+
+def post(plane: ControlPlane, manifest: Json) -> tuple[int, Json]:
+    """Create an AppWrapper in the version that it says; the answer, whatever it is."""
+    version = manifest["apiVersion"].rpartition("/")[2]
+    return plane.request("POST", collection(version), manifest)
+
+
+def create(plane: ControlPlane, *manifests: Json) -> list[Json]:
+    """Create AppWrappers one after the other."""
+    made = []
+    for manifest in manifests:
+        code, answer = post(plane, manifest)
+        assert code == 201, answer
+        made.append(answer)
+    return made
+
+
+def get(plane: ControlPlane, name: str) -> Json:
+    """One AppWrapper."""
+    code, answer = plane.request("GET", f"{collection()}/{name}")
+    assert code == 200, answer
+    return answer
+
+
+def appwrappers(plane: ControlPlane) -> dict[str, Json]:
+    """All of them, by name."""
+    items = plane.request("GET", collection())[1]["items"]
+    return {one["metadata"]["name"]: one for one in items}
+
+
+def state(appwrapper: Json) -> str:
+    """``status.state``, "" before the first sight."""
+    found: str = appwrapper.get("status", {}).get("state", "")
+    return found
+
+
+def in_state(plane: ControlPlane, wanted: str) -> set[str]:
+    """The names of those whose state this is."""
+    return {name for name, one in appwrappers(plane).items() if state(one) == wanted}
+
+
+def condition(appwrapper: Json, kind: str) -> Json:
+    """One condition, {} if it is absent."""
+    found = appwrapper.get("status", {}).get("conditions", [])
+    return next((one for one in found if one["type"] == kind), {})
+
+
+def patch(plane: ControlPlane, name: str, body: Json) -> Json:
+    """A merge patch of one AppWrapper."""
+    path = f"{collection()}/{name}"
+    code, answer = plane.request("PATCH", path, body, content_type="application/merge-patch+json")
+    assert code == 200, answer
+    return answer
+
+
+# -- requests ------------------------------------------------------------------------------------
+
+
+def ours(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
+    """The requests of the dispatcher."""
+    return [entry for entry in entries if entry.user == USER]
+
+
+def writes(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
+    """The dispatcher's writes, Events and reviews of access aside."""
+    aside = ("events", "selfsubjectaccessreviews")
+    return [one for one in ours(entries) if one.is_write and one.resource not in aside]
+
+
+def events(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
+    """The Events that the dispatcher wrote."""
+    return [one for one in ours(entries) if one.is_write and one.resource == "events"]
+
+
+def reads(entries: Iterable[AuditEntry]) -> Counter[tuple[str, str]]:
+    """Its lists and gets as (verb, resource); discovery, which reads no object, aside."""
+    found = [one for one in ours(entries) if one.verb in ("get", "list") and one.resource]
+    return Counter((one.verb, one.resource) for one in found)
+
+
+def watches(entries: Iterable[AuditEntry]) -> Counter[str]:
+    """How often it began to watch each resource.
+
+    The API server ends a watch whose reader, or whose own side, gets too little of the processor;
+    the watch then goes on from where it ended. So only the first of each kind can be foretold.
+    """
+    return Counter(one.resource for one in ours(entries) if one.verb == "watch")
+
+
+def wait_until_quiet(plane: ControlPlane, seconds: float = QUIET_SECONDS) -> None:
+    """Until the dispatcher has asked the API server for nothing for a while."""
+    mark, since = plane.audit_mark(), time.monotonic()
+
+    def quiet() -> bool:
+        nonlocal mark, since
+        now = plane.audit_mark()
+        if ours(plane.audit(mark)):
+            since = time.monotonic()
+        mark = now
+        return time.monotonic() - since >= seconds
+
+    plane.wait_for(quiet, LONG, "no request of the dispatcher")
+
+
+# -- somebody else's watch -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """One event of a watch. ``version`` orders the events of all kinds: it is etcd's revision."""
+
+    type: str
+    kind: str
+    version: int
+    object: Json
+
+    @property
+    def uid(self) -> str:
+        uid: str = self.object["metadata"]["uid"]
+        return uid
+
+    @property
+    def name(self) -> str:
+        name: str = self.object["metadata"]["name"]
+        return name
+
+    @property
+    def made_for(self) -> tuple[str, str, str]:
+        """(uid of the AppWrapper, attempt, item) by its labels; empty if it has none."""
+        labels = self.object["metadata"].get("labels", {})
+        return labels.get(APPWRAPPER_UID, ""), labels.get(ATTEMPT, ""), labels.get(ITEM, "")
+
+    @property
+    def is_item(self) -> bool:
+        """Whether an AppWrapper controls it directly."""
+        owners = self.object["metadata"].get("ownerReferences", [])
+        return any(one["kind"] == KIND and one.get("controller") for one in owners)
+
+
+class Bystander:
+    """Watches kinds from the beginning, as the admin, and forgets nothing.
+
+    A process per kind writes what the API server sends into a log, so no event can be missed by
+    somebody who is busy.
+    """
+
+    def __init__(self, plane: ControlPlane, *paths: str) -> None:
+        self._plane = plane
+        self._names = []
+        for number, path in enumerate(paths):
+            name = f"bystander-{number}"
+            self._names.append(name)
+            kubectl = [
+                str(plane.layout.bin / "kubectl"),
+                f"--kubeconfig={plane.admin_kubeconfig}",
+                f"--cache-dir={plane.folder / 'kubectl-cache'}",
+            ]
+            plane.spawn(name, [*kubectl, "get", "--raw", f"{path}?watch=1&timeoutSeconds=3600"])
+
+    def sights(self) -> list[Sight]:
+        """Everything so far, in the order in which it happened."""
+        assert not [name for name in self._names if self._plane.process(name).poll() is not None]
+        found = [sight for name in self._names for sight in self._read(name)]
+        return sorted(found, key=lambda one: one.version)
+
+    def _read(self, name: str) -> Iterator[Sight]:
+        whole, _, _ = self._plane.log(name).read_text().rpartition("\n")
+        for line in whole.splitlines():
+            event = json.loads(line)
+            thing = event["object"]
+            assert event["type"] in ("ADDED", "MODIFIED", "DELETED"), event
+            version = int(thing["metadata"]["resourceVersion"])
+            yield Sight(event["type"], thing["kind"], version, thing)
