@@ -4,7 +4,7 @@ Wrapped kinds are created, watched and deleted, never updated or patched; nothin
 pattern. With ``watchNamespaces`` everything that lives in a namespace is granted there only.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import yaml
 
@@ -18,18 +18,39 @@ RBAC_GROUP = "rbac.authorization.k8s.io"
 READ = ("get", "list", "watch")
 WRAPPED_VERBS = ("create", "delete", *READ)
 
+Pair = tuple[str, str]
+
+_JOBS: Pair = ("batch", "jobs")
+_REPLICA_SETS: Pair = ("apps", "replicasets")
+_STATEFUL_SETS: Pair = ("apps", "statefulsets")
+_RAY_CLUSTERS: Pair = ("ray.io", "rayclusters")
+_JOB_SETS: Pair = ("jobset.x-k8s.io", "jobsets")
+
+OWNED_THROUGH: dict[Pair, tuple[Pair, ...]] = {
+    ("apps", "deployments"): (_REPLICA_SETS,),
+    ("batch", "cronjobs"): (_JOBS,),
+    _JOB_SETS: (_JOBS,),
+    ("kubeflow.org", "mpijobs"): (_JOBS,),
+    ("kubeflow.org", "notebooks"): (_STATEFUL_SETS,),
+    ("leaderworkerset.x-k8s.io", "leaderworkersets"): (_STATEFUL_SETS,),
+    ("ray.io", "rayjobs"): (_RAY_CLUSTERS, _JOBS),
+    ("ray.io", "rayservices"): (_RAY_CLUSTERS,),
+    ("serving.kserve.io", "inferenceservices"): (("apps", "deployments"), _REPLICA_SETS),
+    ("trainer.kubeflow.org", "trainjobs"): (_JOB_SETS, _JOBS),
+}
+"""What stands between a wrapped object and its pods: read to find whose a pod is (C3)."""
+
 
 def namespaced_rules(config: Config) -> list[Map]:
     """What is needed in every namespace with AppWrappers."""
-    wrapped: dict[str, set[str]] = {}
-    for group, resource in config.allowed:
-        wrapped.setdefault(group, set()).add(resource)
+    between = {pair for one in config.allowed for pair in OWNED_THROUGH.get(one, ())}
     return [
         _rule(GROUP, ["appwrappers"], READ),
         _rule(GROUP, ["appwrappers/status"], ("patch", "update")),
         # OwnerReferencesPermissionEnforcement asks for it wherever blockOwnerDeletion is set.
         _rule(GROUP, ["appwrappers/finalizers"], ("update",)),
-        *(_rule(group, sorted(names), WRAPPED_VERBS) for group, names in sorted(wrapped.items())),
+        *_by_group(config.allowed, WRAPPED_VERBS),
+        *_by_group(between - config.allowed, ("get",)),
         _rule("events.k8s.io", ["events"], ("create", "patch")),
     ]
 
@@ -74,6 +95,14 @@ def rbac_yaml(config: Config, namespace: str, service_account: str) -> str:
         rules(config, namespace, service_account), sort_keys=False, explicit_start=True
     )
     return documents
+
+
+def _by_group(pairs: Iterable[Pair], verbs: tuple[str, ...]) -> Iterator[Map]:
+    """One rule per API group, in order."""
+    groups: dict[str, list[str]] = {}
+    for group, resource in sorted(pairs):
+        groups.setdefault(group, []).append(resource)
+    return (_rule(group, names, verbs) for group, names in groups.items())
 
 
 def _rule(group: str, resources: list[str], verbs: tuple[str, ...]) -> Map:

@@ -86,7 +86,7 @@ def _parse(text: str, origin: str) -> list[Any]:
     """The values of all documents that are not empty, as JSON has them."""
     if text.lstrip().startswith("{"):  # JSON may contain tabs, where YAML may not
         with suppress(json.JSONDecodeError):
-            return [json.loads(text, object_pairs_hook=_unique)]
+            return [json.loads(text, object_pairs_hook=lambda pairs: _unique(pairs, origin))]
     try:
         values = list(yaml.load_all(text, _Loader))
         return [
@@ -101,11 +101,11 @@ def _parse(text: str, origin: str) -> list[Any]:
         raise CliError(f"{origin}: is not YAML that can be sent as JSON: {what}") from None
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> Json:
+def _unique(pairs: list[tuple[str, Any]], origin: str) -> Json:
     found: Json = {}
     for key, value in pairs:
         if key in found:
-            raise CliError(f"the key {key!r} is given twice in one map; keep the one that you mean")
+            raise CliError(f"{origin}: the key {key!r} is given twice in one map; keep one")
         found[key] = value
     return found
 

@@ -48,7 +48,8 @@ def queue(source: Source, scope: Scope, output: Output) -> None:
 def get(names: tuple[str, ...], source: Source, scope: Scope, output: Output) -> None:
     """All AppWrappers with their state and place in line.
 
-    With names, only those. The rows are the dispatcher's figures; `kubectl get appwrapper NAME -o yaml` has the manifest.
+    With names, only those. The rows are the dispatcher's figures; `kubectl get appwrapper NAME -o
+    yaml` has the manifest.
     """
     if names and scope.all_namespaces:
         raise click.UsageError("a name belongs to one namespace: use -n instead of -A")

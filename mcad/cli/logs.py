@@ -1,7 +1,8 @@
 """Logging of the running dispatcher: one line per record, key=value, on stderr.
 
-Messages are written as ``what happened key=value key=value``; the keys become keys of the line and
-values with blanks are quoted, so that every line can be taken apart again.
+Messages are written as ``what happened key=%s key=%s``; the keys of the template become keys of the
+line and values with blanks are quoted, so that every line can be taken apart again whatever the
+values contain.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from datetime import UTC, datetime
 LEVELS = ("debug", "info", "warning", "error")
 
 _PAIR = re.compile(r"\s(?=[a-z_]+=)")
+_PLACEHOLDER = re.compile(r"%[-#0 +\d.]*[a-z]")
 _PLAIN = re.compile(r"[^\s\"=]+")
 
 
@@ -25,7 +27,7 @@ class KeyValue(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """``ts=... level=info logger=controller.runtime msg="synced" appwrappers=3``."""
         moment = datetime.fromtimestamp(record.created, UTC)
-        what, *pairs = _PAIR.split(record.getMessage())
+        what, *pairs = _pieces(record)
         fields = [
             ("ts", f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"),
             ("level", record.levelname.lower()),
@@ -36,6 +38,18 @@ class KeyValue(logging.Formatter):
         if record.exc_info:
             fields.append(("trace", " | ".join(_frames(record.exc_info[1]))))
         return " ".join(f"{key}={_quoted(value)}" for key, value in fields)
+
+
+def _pieces(record: logging.LogRecord) -> list[str]:
+    """What happened, and the pairs; only the template is split, never what is filled in."""
+    if not isinstance(record.msg, str) or not isinstance(record.args, tuple):
+        return [record.getMessage()]
+    pieces, args = [], list(record.args)
+    for piece in _PAIR.split(record.msg):
+        count = len(_PLACEHOLDER.findall(piece.replace("%%", "")))
+        pieces.append(piece % tuple(args[:count]) if args[:count] else piece)
+        del args[:count]
+    return pieces
 
 
 def _quoted(value: str) -> str:

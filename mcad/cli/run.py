@@ -19,6 +19,7 @@ from typing import Any
 
 import click
 
+import mcad
 from mcad.api.config import Config
 from mcad.cli.config import load_config
 from mcad.cli.errors import FAILED, CliError, explain
@@ -98,34 +99,40 @@ def run(http: Address, log_level: str, target: Target, settings: Settings) -> No
 
 async def _run_until_signal(http: Address, target: Target, settings: Settings) -> None:
     """Work until a signal comes, then give what is under way a moment to end."""
-    stop = asyncio.Event()
+    stop, begun = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    work = asyncio.ensure_future(_work(http, target, load_config(settings), stop))
+    config = load_config(settings)
+    _log.info("starting version=%s", mcad.__version__)
+    work = asyncio.ensure_future(_work(http, target, config, stop, begun))
     stopping = asyncio.ensure_future(stop.wait())
     await asyncio.wait((work, stopping), return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
     if not work.done():
         _log.info("stopping")
-        await asyncio.wait((work,), timeout=END_S)
+        if begun.is_set():
+            await asyncio.wait((work,), timeout=END_S)
         work.cancel()
     try:
         await work
     except asyncio.CancelledError:
-        _log.warning("stopped while something was under way")
+        _log.warning("stopped before all was done")
     else:
         _log.info("stopped")
 
 
-async def _work(http: Address, target: Target, config: Config, stop: asyncio.Event) -> None:
-    clock = RealClock()
-    async with _connected(clock, target) as client:
+async def _work(
+    http: Address, target: Target, config: Config, stop: asyncio.Event, begun: asyncio.Event
+) -> None:
+    """``begun`` is set once there may be something under way that deserves a moment to end."""
+    async with _connected(RealClock(), target) as client:
         await _look_around(client, config)
         identity = f"{socket.gethostname()}-{secrets.token_hex(4)}"
         controller = Controller(client, config, identity=identity)
         async with _serving(controller, http):
             _log.info("started identity=%s", identity)
+            begun.set()
             await controller.run(stop)
 
 

@@ -63,12 +63,13 @@ class Claim:
         return (self.reservation.order, self.position)
 
     def crowd(self, node: str) -> int:
-        """Own pods of the class, bound or assumed, on the node: a cap per node counts them."""
-        return sum(
-            claim.at.get(node, 0) + claim.bound.get(node, 0)
-            for claim in self.reservation.claims
-            if claim.pods is self.pods
-        )
+        """Own pods of the class, bound or assumed, on the node: a cap per node counts them.
+
+        Each DaemonSet has its own pod on a node, so it counts for itself alone.
+        """
+        alike = [c for c in self.reservation.claims if c.pods is self.pods]
+        counted = [self] if self.pod_set.per_node else alike
+        return sum(claim.at.get(node, 0) + claim.bound.get(node, 0) for claim in counted)
 
     def give_up_unseen(self) -> int:
         """End the claim to pods of which no live one exists; returns how many (C4)."""

@@ -93,8 +93,8 @@ class PodSet:
     ``replicas`` is the declared number; for ``per_node`` sets (DaemonSet) it is ignored and the
     demand is one pod per admitted node. ``cap`` bounds the pods per node (host ports, anti-affinity
     to itself), 0 is no bound. ``unmodelled`` names the predicates of kube-scheduler that the fit
-    test does not look at. ``counts_pods`` is set for kinds whose live wish cannot be read from the
-    child: there, want = declared - succeeded pods (protocol C2).
+    test does not look at. ``counts_pods`` is set where the live wish cannot be read from the child
+    (unknown kinds, ``custompodresources``): there, want = declared - succeeded pods (C2).
     """
 
     item: int
@@ -167,7 +167,7 @@ class DispatchRecord:
     """``status.dispatch``: one attempt as every observer and every successor sees it.
 
     ``since`` is the instant of the intent, ``confirmed`` that of the confirmation (0: not yet).
-    ``reason``, ``message`` and ``next`` are set while undeploying.
+    ``reason``, ``message`` and ``next`` are set from the teardown on.
     """
 
     attempt: int
@@ -208,8 +208,9 @@ class PodCounts:
 class Persisted:
     """What the core reads back from ``status`` after a restart.
 
-    ``foreign`` is set when the status was written by an upstream controller (it has a state or
-    phase but neither our first-seen time nor ``status.dispatch``).
+    ``foreign`` is set when an upstream controller left it running: there is a state that is neither
+    Pending nor terminal, and no ``status.dispatch``. What upstream left queued is ours to dispatch,
+    in its old order, because MCAD wrote the same first-seen time.
     """
 
     state: str

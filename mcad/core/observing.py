@@ -59,10 +59,12 @@ def appwrapper_seen(world: World, event: AppWrapperSeen) -> None:
 
 def _first_sight(world: World, work: Workload, *, listed: bool) -> None:
     saved = work.persisted
-    first_seen = saved.first_seen if saved and saved.first_seen else 0
-    entry = Entry(
-        replace(work, persisted=None), first_seen or _stamp(world, work.created, listed=listed)
-    )
+    if saved is not None and saved.first_seen:
+        first_seen = saved.first_seen
+        world.last_seen = max(world.last_seen, first_seen)
+    else:
+        first_seen = _stamp(world, work.created, listed=listed)
+    entry = Entry(replace(work, persisted=None), first_seen)
     world.entries[work.uid] = entry
     for warning in work.warnings if saved is None else ():
         world.announce(entry, EventReason.MANIFEST, warning, action="Parse", warning=True)

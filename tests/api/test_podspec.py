@@ -74,8 +74,8 @@ FORMULA = {
         {},
     ),
     "pod-level requests replace the sum": (
-        pod_spec(container("4", "1Gi"), resources={"requests": {"cpu": "2"}}),
-        {"cpu": 2000, "memory": Gi},
+        pod_spec(container("4", "1Gi"), resources={"requests": {"cpu": "6"}}),
+        {"cpu": 6000, "memory": Gi},
     ),
     "a pod-level limit counts where no container requests": (
         pod_spec(container("1"), resources={"limits": {"cpu": "8", "memory": "2Gi"}}),
@@ -86,7 +86,7 @@ FORMULA = {
         {"cpu": 1000},
     ),
     "overhead also comes on top of pod-level requests": (
-        pod_spec(container("4"), resources={"requests": {"cpu": "2"}}, overhead={"cpu": "1"}),
+        pod_spec(container("1"), resources={"requests": {"cpu": "2"}}, overhead={"cpu": "1"}),
         {"cpu": 3000},
     ),
     "every resource name counts": (

@@ -48,6 +48,13 @@ def test_nothing_is_granted_by_a_pattern_and_nothing_wrapped_is_changed() -> Non
     assert not changing & config.allowed
 
 
+def test_what_stands_between_a_wrapped_object_and_its_pods_is_read() -> None:
+    only = load(sets=["wrappedResources=[{apiGroup: ray.io, resources: [rayjobs]}]"])
+    rights = granted(rules(only), "ClusterRole")
+    between = (("ray.io", "rayclusters"), ("batch", "jobs"))
+    assert {one for one in rights if one[:2] in between} == {(*pair, "get") for pair in between}
+
+
 def test_only_our_own_crd_is_read() -> None:
     (role,) = [one for one in rules(Config()) if one["kind"] == "ClusterRole"]
     (rule,) = [one for one in role["rules"] if "customresourcedefinitions" in one["resources"]]

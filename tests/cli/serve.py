@@ -9,6 +9,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -22,7 +23,7 @@ from tests.cli.fakeapi import FakeApi
 def served(api: FakeApi) -> Iterator[str]:
     """The URL under which the API answers."""
     app = web.Application()
-    app.router.add_route("*", "/{path:.*}", lambda request: _answer(api, request))
+    app.router.add_route("*", "/{path:.*}", partial(_answer, api))
     with in_thread(app) as url:
         yield url
 

@@ -263,3 +263,15 @@ async def test_the_first_list_is_taken_in_the_order_of_creation() -> None:
         await rig.clock.advance(0.1)
         seen = [e.workload.name for e in rig.events if type(e).__name__ == "AppWrapperSeen"]
         assert seen == ["z", "m", "a"]
+
+
+async def test_what_was_seen_before_a_restart_is_taken_before_what_never_was() -> None:
+    rig = Rig()
+    for name in ("new", "seen"):  # of the same second; a status write made "seen" the newer version
+        add_appwrapper(rig.server, name, "2")
+    status = {"state": "Pending", "controllerfirsttimestamp": "2026-01-01T00:00:00.200000Z"}
+    rig.server.objects["appwrappers"]["seen"]["status"] = status
+    async with rig:
+        await rig.clock.advance(0.1)
+        seen = [e.workload.name for e in rig.events if type(e).__name__ == "AppWrapperSeen"]
+        assert seen == ["seen", "new"]

@@ -385,3 +385,13 @@ def test_a_clock_that_goes_back_is_refused() -> None:
     dispatcher.step(Decide(), START)
     with pytest.raises(ClockWentBackError):
         dispatcher.step(Decide(), START - 1)
+
+
+def test_what_was_never_seen_comes_after_what_was_seen_in_the_same_second() -> None:
+    bench = Bench(nodes=[node(milli=0)])
+    seen = Persisted("Pending", START + 200_000)
+    bench.works["uid-seen"] = workload("seen", 100, persisted=seen)
+    for name, saved in (("seen", seen), ("new", None)):
+        bench.feed(AppWrapperSeen(workload(name, 100, persisted=saved), listed=True))
+
+    assert bench.entry("new").first_seen > bench.entry("seen").first_seen == START + 200_000

@@ -715,6 +715,28 @@ def test_a_node_that_joins_later_is_not_reserved_for_a_daemon_set() -> None:
     capacity.check()
 
 
+def test_two_equal_daemon_sets_of_one_gang_come_to_every_node_both() -> None:
+    capacity = cluster(node("a"), node("b"))
+    hold(capacity, "one", pods(0, per_node=True), pods(0, per_node=True, item=1))
+    assert reserved(capacity) == {"a": wants("2", pods="2"), "b": wants("2", pods="2")}
+
+    capacity.node_gone("b")
+    capacity.node_seen(node("c"))
+    capacity.rehome()
+    assert reserved(capacity) == {"a": wants("2", pods="2"), "c": wants("2", pods="2")}
+
+
+def test_a_refused_daemon_set_may_fit_when_a_node_leaves() -> None:
+    capacity = cluster(node("a"), node("b", "500m"))
+    shape = capacity.shape((pods(0, per_node=True),))
+    assert capacity.refusal(shape) is not None
+    before = shape.rises()
+
+    capacity.node_gone("b")
+    assert shape.rises() > before
+    assert capacity.refusal(shape) is None
+
+
 def test_a_daemon_set_whose_pods_are_there_already_needs_no_second_one() -> None:
     capacity = cluster(node("a"), node("b"))
     capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))

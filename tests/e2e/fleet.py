@@ -1,4 +1,4 @@
-"""Many AppWrappers at once: manifests, who is in which state, and everything that was asked or made.
+"""Many AppWrappers at once: manifests, states, and everything that was asked for or made.
 
 Counts come from the API server: its audit log for requests, a watch of somebody else for objects.
 """
@@ -231,27 +231,34 @@ class Sight:
 class Bystander:
     """Watches kinds from the beginning, as the admin, and forgets nothing.
 
-    A process per kind writes what the API server sends into a log, so no event can be missed by
-    somebody who is busy.
+    A process per kind writes what the API server sends into a log, so somebody who is busy misses
+    nothing. A watch that the server ended goes on from where it was at the next look.
     """
 
     def __init__(self, plane: ControlPlane, *paths: str) -> None:
         self._plane = plane
-        self._names = []
-        for number, path in enumerate(paths):
-            name = f"bystander-{number}"
-            self._names.append(name)
-            kubectl = [
-                str(plane.layout.bin / "kubectl"),
-                f"--kubeconfig={plane.admin_kubeconfig}",
-                f"--cache-dir={plane.folder / 'kubectl-cache'}",
-            ]
-            plane.spawn(name, [*kubectl, "get", "--raw", f"{path}?watch=1&timeoutSeconds=3600"])
+        self._paths = {f"bystander-{number}": path for number, path in enumerate(paths)}
+        for name in self._paths:
+            self._watch(name, "")
+
+    def _watch(self, name: str, version: str) -> None:
+        kubectl = [
+            str(self._plane.layout.bin / "kubectl"),
+            f"--kubeconfig={self._plane.admin_kubeconfig}",
+            f"--cache-dir={self._plane.folder / 'kubectl-cache'}",
+        ]
+        query = f"watch=1&timeoutSeconds=3600&resourceVersion={version}"
+        self._plane.spawn(name, [*kubectl, "get", "--raw", f"{self._paths[name]}?{query}"])
 
     def sights(self) -> list[Sight]:
         """Everything so far, in the order in which it happened."""
-        assert not [name for name in self._names if self._plane.process(name).poll() is not None]
-        found = [sight for name in self._names for sight in self._read(name)]
+        found = []
+        for name in self._paths:
+            ended = self._plane.process(name).poll() is not None
+            seen = list(self._read(name))
+            found += seen
+            if ended:
+                self._watch(name, str(seen[-1].version) if seen else "")
         return sorted(found, key=lambda one: one.version)
 
     def _read(self, name: str) -> Iterator[Sight]:

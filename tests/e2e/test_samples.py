@@ -1,4 +1,4 @@
-"""Every file in samples/ does what its comment says, unmodified, on a cluster that is big enough."""
+"""Every file in samples/ does what its comment says, unmodified, on a cluster big enough."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def samples(control_plane: ControlPlane, account: Any) -> Iterator[ControlPlane]
 
 
 def test_every_sample_is_covered() -> None:
-    assert sorted(EXPECTED) == sorted(path.name for path in SAMPLES.iterdir())
+    found = {path.name for path in SAMPLES.iterdir() if path.suffix != ".md"}
+    assert found == set(EXPECTED)
 
 
 @pytest.mark.parametrize("file", EXPECTED)

@@ -14,7 +14,6 @@ import pytest
 
 from tests.controlplane.audit import AuditEntry
 from tests.controlplane.controlplane import ControlPlane
-from tests.e2e.process import Dispatcher
 from tests.e2e.fleet import (
     LONG,
     appwrappers,
@@ -28,6 +27,7 @@ from tests.e2e.fleet import (
     watches,
     writes,
 )
+from tests.e2e.process import Dispatcher
 
 pytestmark = pytest.mark.controlplane
 

@@ -1,0 +1,261 @@
+"""Process CPU time of the capacity half on synthetic clusters; the goals are those of the design.
+
+``python benchmarks/bench_core_capacity.py [quick]`` prints a table. Times are the least of several
+runs, in milliseconds. Before any figure, the books are checked. The clusters: five types of nodes,
+random pods, about 20 placement constraints, gangs of one to three pod sets.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+from time import process_time_ns
+
+from mcad.core.capacity import Capacity, Shape
+from mcad.core.model import (
+    Constraint,
+    Node,
+    Pod,
+    PodPhase,
+    PodSet,
+    Resources,
+    Settings,
+    Taint,
+    Toleration,
+)
+from mcad.core.resources import resources
+
+GI = 1 << 30
+GPU = "nvidia.com/gpu"
+DISPATCHES = 200
+
+TYPES = [  # cpu, memory, gpu, label, taint, weight
+    (64_000, 256 * GI, 0, "cpu", "", 50),
+    (96_000, 384 * GI, 0, "big", "", 20),
+    (96_000, 768 * GI, 8, "gpu8", "gpu", 20),
+    (48_000, 192 * GI, 4, "gpu4", "gpu", 7),
+    (32_000, 128 * GI, 0, "ctl", "control", 3),
+]
+SELECTORS = [(), (), (), (), ("zone", "z0"), ("zone", "z1"), ("pool", "big"), ("pool", "gpu8")]
+
+
+class World:
+    """A cluster and its foreign pods, with a seed of its own."""
+
+    def __init__(self, size: int, load: float, seed: int = 1) -> None:
+        self.rnd = Random(seed)
+        self.capacity = Capacity(Settings())
+        self.nodes: list[Node] = []
+        self.pods: list[Pod] = []
+        for number in range(size):
+            self.add_node(number, load)
+
+    def add_node(self, number: int, load: float, kind: int | None = None) -> None:
+        rnd = self.rnd
+        weights = [t[-1] for t in TYPES]
+        which = TYPES[kind] if kind is not None else rnd.choices(TYPES, weights)[0]
+        cpu, memory, gpu, pool, taint, _ = which
+        taints = [taint] if taint else []
+        if rnd.random() < 0.1:
+            taints.append(f"team{rnd.randrange(3)}")
+        amounts = {"cpu": cpu, "memory": memory, GPU: gpu, "pods": 110}
+        node = Node(
+            f"n{number:05d}",
+            resources(amounts),
+            taints=tuple(Taint(t, "", "NoSchedule") for t in taints),
+            labels=(("pool", pool), ("zone", f"z{number % 3}")),
+        )
+        self.nodes.append(node)
+        self.capacity.node_seen(node)
+        self._fill(node, cpu, memory, gpu, min(1.0, max(0.0, rnd.gauss(load, 0.12))))
+
+    def _fill(self, node: Node, cpu: int, memory: int, gpu: int, share: float) -> None:
+        left, target = cpu, int(cpu * (1 - share))
+        for _ in range(40):
+            size = self.rnd.choice((500, 1000, 2000, 4000, 8000))
+            uses = size // 1000 * GI * self.rnd.choice((1, 2, 4)) // 2
+            some = min(gpu, self.rnd.choice((0, 1, 1, 2)))
+            if left - size < target or memory < uses:
+                continue
+            left, memory, gpu = left - size, memory - uses, gpu - some
+            self.bind(node.name, resources({"cpu": size, "memory": uses, GPU: some}))
+
+    def bind(self, node: str, request: Resources, workload: str = "") -> Pod:
+        uid = f"p{len(self.pods)}"
+        pod = Pod(uid, "ns", uid, node, PodPhase.RUNNING, request, workload=workload)
+        self.pods.append(pod)
+        self.capacity.pod_seen(pod)
+        return pod
+
+    def pod_ends(self) -> None:
+        at = self.rnd.randrange(len(self.pods))
+        self.pods[at], self.pods[-1] = self.pods[-1], self.pods[at]
+        self.capacity.pod_gone(self.pods.pop().uid)
+
+
+def pod_set(rnd: Random, item: int, scale: int, *, diverse: bool) -> PodSet:
+    if diverse:
+        cpu, memory = rnd.randrange(250, 32_000, 50), rnd.randrange(GI // 2, 128 * GI, 1 << 20)
+    else:
+        cpu = rnd.choice((1000, 2000, 4000, 8000, 16_000, 32_000))
+        memory = cpu // 1000 * rnd.choice((2, 4, 8)) * GI
+    gpu = rnd.choice((1, 1, 2, 4, 8)) if rnd.random() < 0.4 else 0
+    selector = rnd.choice(SELECTORS[:6] if gpu else SELECTORS)
+    tolerated = ["gpu"] if gpu else []
+    if rnd.random() < 0.1:
+        tolerated.append(f"team{rnd.randrange(3)}")
+    where = Constraint(
+        selector=(selector,) if selector else (),  # type: ignore[arg-type]
+        tolerations=tuple(Toleration(t, "Exists", "", "") for t in tolerated),
+    )
+    replicas = max(1, int(rnd.paretovariate(0.9)) * scale % 2048)
+    request = resources({"cpu": cpu, "memory": memory, GPU: gpu})
+    return PodSet(item, 0, "", replicas, request, where)
+
+
+def gangs(count: int, *, diverse: bool, scale: int = 1, seed: int = 2) -> list[tuple[PodSet, ...]]:
+    rnd = Random(seed)
+    found: dict[tuple[PodSet, ...], None] = {}
+    while len(found) < count:
+        sets = rnd.choice((1, 1, 2, 2, 3))
+        found[tuple(pod_set(rnd, i, scale, diverse=diverse) for i in range(sets))] = None
+    return list(found)
+
+
+class Line:
+    """The part of a dispatcher that matters here: refused shapes are asked when they have risen."""
+
+    def __init__(self, world: World, sets: list[tuple[PodSet, ...]]) -> None:
+        self.capacity = world.capacity
+        self.waiting = [(self.capacity.shape(each), each) for each in sets]
+        self.refused_at: dict[Shape, int] = {}
+        self.serial = 0
+
+    def run(self, limit: int = DISPATCHES) -> int:
+        """One pass over all shapes, one dispatch after the other; returns how many."""
+        self.capacity.rehome()
+        done = 0
+        for shape, sets in self.waiting:
+            while done < limit and not self._refused(shape):
+                self.serial += 1
+                refused = self.capacity.reserve(f"w{self.serial}", 1, shape, sets)
+                assert refused is None
+                done += 1
+        return done
+
+    def _refused(self, shape: Shape) -> bool:
+        if self.refused_at.get(shape) == shape.rises():
+            return True
+        if self.capacity.refusal(shape) is None:
+            return False
+        self.refused_at[shape] = shape.rises()
+        return True
+
+    def drain(self) -> int:
+        total = 0
+        while done := self.run():
+            total += done
+        return total
+
+
+def measure(work: Callable[[], object], before: Callable[[], object], runs: int) -> list[float]:
+    times = []
+    for _ in range(runs):
+        before()
+        gc.collect()
+        start = process_time_ns()
+        work()
+        times.append((process_time_ns() - start) / 1e6)
+    return sorted(times)
+
+
+def show(what: str, times: list[float], goal: str = "") -> None:
+    middle = times[len(times) // 2]
+    print(f"{what:66s} {times[0]:9.2f} {middle:9.2f} {times[-1]:9.2f}   {goal}")
+
+
+def all_change(world: World, by: int) -> None:
+    """Every node's allocatable changes a little, as after an upgrade of the kubelets."""
+    for at, node in enumerate(world.nodes):
+        cpu = dict(node.allocatable)["cpu"] + by
+        world.nodes[at] = replace(node, allocatable=resources({**dict(node.allocatable), "cpu": cpu}))
+        world.capacity.node_seen(world.nodes[at])
+
+
+def fragment(world: World) -> None:
+    """Half the nodes have CPUs and no memory, the other half the reverse."""
+    for at, node in enumerate(world.nodes):
+        have = dict(node.allocatable)
+        spoilt = {"cpu": 200} if at % 2 else {"memory": GI // 4}
+        world.nodes[at] = replace(node, allocatable=resources({**have, **spoilt}))
+        world.capacity.node_seen(world.nodes[at])
+
+
+def few_shapes(size: int, runs: int) -> None:
+    world = World(size, 0.9)
+    line = Line(world, gangs(100, diverse=False, scale=4))
+    start = process_time_ns()
+    count = line.drain()
+    per = (process_time_ns() - start) / 1e6 / max(1, count)
+    world.capacity.check()
+    print(f"\n100 shapes, {size} nodes, {len(world.pods)} pods; {count} gangs dispatched")
+    show("per dispatch, until nothing fits", [per], "1 ms")
+    show("nothing changes", measure(line.run, lambda: None, runs))
+    show("a pod ends", measure(line.run, world.pod_ends, runs), "2 ms")
+
+    def gpu_node() -> None:
+        world.add_node(len(world.nodes), 0.3, kind=2)
+
+    show("a GPU node joins", measure(line.run, gpu_node, runs))
+
+    def burst() -> None:
+        for _ in range(500):
+            world.pod_ends()
+
+    show("500 pods end", measure(line.run, burst, max(3, runs // 4)))
+    line.drain()
+    show("all nodes rise", measure(line.run, lambda: all_change(world, 1), 5), "20 ms")
+    show("all nodes fall", measure(line.run, lambda: all_change(world, -1), 5), "20 ms")
+    show("observing all nodes", measure(lambda: all_change(world, 1), lambda: None, 5))
+    line.drain()
+    world.capacity.check()
+
+
+def fragmented(size: int) -> None:
+    world = World(size, 0.1)
+    line = Line(world, gangs(100, diverse=False, scale=4))
+    fragment(world)
+    print(f"\nfragmented: half of {size} nodes without memory, half without CPU")
+    show("first look", measure(line.run, lambda: None, 1), "50 ms")
+    show("all nodes rise", measure(line.run, lambda: all_change(world, 1), 5), "50 ms")
+
+
+def many_shapes(size: int, runs: int, *, load: float = 0.9, count: int = 10_000) -> None:
+    world = World(size, load)
+    start = process_time_ns()
+    line = Line(world, gangs(count, diverse=True))
+    interned = (process_time_ns() - start) / 1e6
+    print(f"\n{count} distinct shapes, {size} nodes, load {load}")
+    show("making and interning the shapes", [interned])
+    start = process_time_ns()
+    done = line.run(limit=10**9)
+    show(f"first full pass, {done} dispatches", [(process_time_ns() - start) / 1e6], "500 ms")
+    show("a pod ends", measure(line.run, world.pod_ends, runs), "10 ms at 5,000 nodes")
+    show("all nodes rise", measure(line.run, lambda: all_change(world, 1), 2))
+
+
+def main() -> None:
+    quick = "quick" in sys.argv
+    print(f"{'ms of CPU':66s} {'least':>9s} {'middle':>9s} {'most':>9s}   goal")
+    few_shapes(500 if quick else 5000, 8 if quick else 30)
+    fragmented(500 if quick else 5000)
+    many_shapes(200 if quick else 1000, 8 if quick else 30, count=1000 if quick else 10_000)
+    if not quick:
+        many_shapes(5000, 30)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+"""``mcad run`` as a process of its own at an API server behind a real port."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mcad.cli.main import main
+from tests.cli.cluster import tutorial
+from tests.cli.fakeapi import GROUP, FakeApi
+from tests.cli.serve import kubeconfig, served
+from tests.kube.fakeserver import free_port
+
+PATIENCE_S = 20.0  # for a process on a busy machine to start
+
+
+class Running:
+    """The process and what it has said so far."""
+
+    def __init__(self, *options: str, log: Path) -> None:
+        command = [sys.executable, "-c", "from mcad.cli.main import main; main()", "run"]
+        self._log = log
+        with log.open("w") as stderr:
+            self.process = subprocess.Popen(
+                [*command, "--http", "127.0.0.1:0", *options], stderr=stderr
+            )
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def wait_for(self, pattern: str) -> str:
+        """The first group of a pattern, once it is in the log."""
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            if found := re.search(pattern, self.log):
+                return found[1] if found.groups() else found[0]
+            assert self.process.poll() is None, self.log
+            time.sleep(0.02)
+        raise AssertionError(f"no {pattern} in {self.log}")
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, float]:
+        """Exit code, and the seconds that it took."""
+        began = time.monotonic()
+        self.process.send_signal(number)
+        return self.process.wait(PATIENCE_S), time.monotonic() - began
+
+
+@contextmanager
+def running(folder: Path, url: str, *options: str) -> Iterator[Running]:
+    process = Running("--kubeconfig", kubeconfig(folder, url), *options, log=folder / "log")
+    try:
+        yield process
+    finally:
+        if process.process.poll() is None:
+            process.process.kill()
+            process.process.wait()
+
+
+def get(url: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_it_serves_and_ends_when_told(tmp_path: Path) -> None:
+    with served(tutorial()) as url, running(tmp_path, url) as mcad:
+        address = mcad.wait_for(r"msg=listening http=(127\.0\.0\.1:\d+)")
+        mcad.wait_for("msg=synced")
+        assert get(f"http://{address}/healthz") == (200, "ok\n")
+        assert get(f"http://{address}/readyz") == (200, "ok\n")
+        assert "mcad_" in get(f"http://{address}/metrics")[1]
+        _compare_figures(kubeconfig(tmp_path, url), address)
+        code, seconds = mcad.end()
+        assert (code, seconds < 5) == (0, True)
+        assert all(
+            re.match(r"ts=\S+ level=\w+ logger=\S+ msg=", li) for li in mcad.log.splitlines()
+        )
+        assert "msg=stopped" in mcad.log.splitlines()[-1]
+
+
+def _compare_figures(config: str, address: str) -> None:
+    """What the process answers is what is counted anew from the cluster."""
+    name = "0002-aw-generic-deployment-2"
+    for command in (["queue"], ["get"], ["capacity"], ["describe", name], ["get", name]):
+        options = [*command, "-o", "json", "--kubeconfig", config]
+        asked = CliRunner().invoke(main, [*options, "--server", address])
+        counted = CliRunner().invoke(main, options)
+        assert (asked.exit_code, counted.exit_code) == (0, 0), asked.output + counted.output
+        assert json.loads(asked.stdout) == json.loads(counted.stdout)
+    unknown = ["describe", "x", "--kubeconfig", config, "--server", address]
+    assert CliRunner().invoke(main, unknown).exit_code == 4
+
+
+def test_a_second_instance_at_the_same_port_is_told_so(tmp_path: Path) -> None:
+    with served(tutorial()) as url, running(tmp_path, url) as mcad:
+        address = mcad.wait_for(r"msg=listening http=(127\.0\.0\.1:\d+)")
+        folder = tmp_path / "other"
+        folder.mkdir()
+        with running(folder, url, "--http", address) as second:
+            assert second.process.wait(PATIENCE_S) == 1
+        assert f"cannot listen on {address}" in second.log
+        assert "choose another --http" in second.log
+        assert mcad.end(signal.SIGINT)[0] == 0
+
+
+def test_a_missing_crd_is_told_and_waited_for(tmp_path: Path) -> None:
+    api = tutorial()
+    api.served = tuple(one for one in api.served if one.group != GROUP)
+    with served(api) as url, running(tmp_path, url) as mcad:
+        line = mcad.wait_for("(.*AppWrappers are not installed.*)")
+        assert 'remedy="mcad crd | kubectl apply --server-side -f -"' in line
+        mcad.wait_for("msg=listening")
+        code, seconds = mcad.end()
+        assert (code, seconds < 5) == (0, True)
+
+
+def _forbidden(api: FakeApi) -> None:
+    api.denied.add("nodes")
+
+
+def _unauthorized(api: FakeApi) -> None:
+    api.unauthorized = True
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ((), _forbidden, "grant the dispatcher's rights with `mcad rbac | kubectl apply -f -`"),
+        ((), _unauthorized, "does not accept your credentials"),
+        (("--set", "fit=none"), None, "--set fit=none: fit:"),
+        (("--context", "nope"), None, "look at it with `kubectl config get-contexts`"),
+    ],
+    ids=["forbidden", "unauthorized", "setting", "context"],
+)
+def test_a_start_that_fails_is_told_in_one_line(
+    case: tuple[tuple[str, ...], Callable[[FakeApi], None] | None, str],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    options, change, words = case
+    monkeypatch.setattr("mcad.cli.run.start_logging", lambda level: None)
+    api = tutorial()
+    if change is not None:
+        change(api)
+    with served(api) as url:
+        config = kubeconfig(tmp_path, url)
+        result = CliRunner().invoke(main, ["run", "--kubeconfig", config, *options])
+    assert (result.exit_code, result.output) == (1, "")
+    (failure,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert failure.getMessage().startswith("cannot run error=")
+    assert words in failure.getMessage()
+    assert failure.exc_info is None
+
+
+def test_a_signal_ends_the_search_for_a_server(tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    with running(tmp_path, url, "--log-level", "debug") as mcad:
+        mcad.wait_for("msg=starting")
+        code, seconds = mcad.end()
+        assert (code, seconds < 3) == (0, True)

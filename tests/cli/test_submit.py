@@ -1,0 +1,228 @@
+"""``mcad submit``: what is sent, what is refused before, and what the server says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mcad.kube.errors import ConnectionLost
+from mcad.kube.port import Request, Response
+from tests.cli.cluster import appwrapper, deployment
+from tests.cli.conftest import Type
+from tests.cli.fakeapi import GROUP, FakeApi, status
+
+Json = dict[str, Any]
+
+PATH = f"/apis/{GROUP}/v1beta1/namespaces/default/appwrappers"
+
+
+def wrapper(name: str = "new", **metadata: str) -> Json:
+    obj = appwrapper(name, "", "", deployment(name, replicas=1, cpu="1", memory="1Gi"))
+    del obj["status"]
+    obj["metadata"] = {"name": name, **metadata}
+    return obj
+
+
+def write(folder: Path, *objects: Any, name: str = "aw.yaml") -> str:
+    path = folder / name
+    path.write_text(yaml.safe_dump_all(objects))
+    return str(path)
+
+
+def posts(api: FakeApi) -> list[Request]:
+    return [request for request in api.requests if request.method == "POST"]
+
+
+def test_it_creates_and_says_so_as_kubectl_does(api: FakeApi, mcad: Type, tmp_path: Path) -> None:
+    result = mcad("submit", "-f", write(tmp_path, wrapper()))
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == f"appwrapper.{GROUP}/new created\n"
+    (post,) = posts(api)
+    assert post.path == PATH
+    assert post.params == {"fieldValidation": "Strict"}
+    assert post.body == wrapper(namespace="default")
+
+
+def test_standard_input_several_files_and_several_documents(
+    api: FakeApi, mcad: Type, tmp_path: Path
+) -> None:
+    both = write(tmp_path, wrapper("a"), None, {"kind": "List", "items": [wrapper("b")]})
+    later = json.dumps(wrapper("c", namespace="team-a"), indent="\t")
+    result = mcad("submit", "-f", both, "-f", "-", "-o", "name", stdin=later)
+    assert result.exit_code == 0
+    assert result.stdout == "".join(f"appwrapper.{GROUP}/{name}\n" for name in "abc")
+    assert [post.path.split("/")[5] for post in posts(api)] == ["default", "default", "team-a"]
+
+
+def test_a_namespace_can_be_named(api: FakeApi, mcad: Type, tmp_path: Path) -> None:
+    assert mcad("submit", "-n", "team-a", "-f", write(tmp_path, wrapper())).exit_code == 0
+    assert posts(api)[0].path.split("/")[5] == "team-a"
+    elsewhere = write(tmp_path, wrapper(namespace="other"))
+    result = mcad("submit", "-n", "team-a", "-f", elsewhere)
+    assert result.exit_code == 1
+    assert result.stderr.endswith("is for namespace other, not team-a; leave one of them out\n")
+
+
+@pytest.mark.parametrize(
+    "case", [("client", "created (dry run)", 0), ("server", "created (server dry run)", 1)]
+)
+def test_dry_runs(case: tuple[str, str, int], api: FakeApi, mcad: Type, tmp_path: Path) -> None:
+    kind, said, sent = case
+    result = mcad("submit", "--dry-run", kind, "-f", write(tmp_path, wrapper()))
+    assert result.exit_code == 0
+    assert said in result.stdout
+    assert len(posts(api)) == sent
+    assert all(post.params["dryRun"] == "All" for post in posts(api))
+    assert "new" not in [obj["metadata"]["name"] for obj in api.objects[GROUP, "appwrappers"]]
+
+
+def test_a_client_dry_run_prints_what_would_be_sent(mcad: Type, tmp_path: Path) -> None:
+    path = write(tmp_path, wrapper())
+    result = mcad("submit", "--dry-run", "client", "-f", path, "-o", "yaml")
+    assert yaml.safe_load(result.stdout) == wrapper(namespace="default")
+
+
+def test_faults_are_told_all_at_once_and_nothing_is_sent(
+    api: FakeApi, mcad: Type, tmp_path: Path
+) -> None:
+    bad = wrapper("bad")
+    template = bad["spec"]["resources"]["GenericItems"][0]["generictemplate"]
+    template["spec"]["replicas"] = -1
+    template["metadata"]["name"] = "Not_A_Name"
+    path = write(tmp_path, wrapper("good"), bad)
+    result = mcad("submit", "-f", path)
+    assert result.exit_code == 1
+    assert posts(api) == []
+    where = f"error: {path}, document 2: spec.resources.GenericItems[0].generictemplate"
+    assert result.stderr.splitlines() == [
+        f"{where}.metadata.name: 'Not_A_Name' is not a DNS name: use lower case letters, digits, "
+        "'-' and '.'.",
+        f"{where}.spec.replicas: must not be negative, but is -1.",
+        "error: nothing was sent: 2 faults to mend first",
+    ]
+
+
+def test_kinds_that_the_cluster_may_learn_are_warnings(
+    api: FakeApi, mcad: Type, tmp_path: Path
+) -> None:
+    unknown = wrapper()
+    items = unknown["spec"]["resources"]["GenericItems"]
+    items[0]["generictemplate"] = {
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "metadata": {"name": "w"},
+    }
+    result = mcad("submit", "-f", write(tmp_path, unknown))
+    assert result.exit_code == 0
+    assert result.stderr.startswith("warning: ")
+    assert "example.com/v1 Widget is not installed in the cluster" in result.stderr
+    assert len(posts(api)) == 1
+
+
+def test_ignored_fields_are_warnings(mcad: Type, tmp_path: Path) -> None:
+    old = wrapper()
+    old["spec"]["resources"]["Items"] = []
+    old["spec"]["resourcs"] = {}
+    result = mcad("submit", "-f", write(tmp_path, old))
+    assert result.exit_code == 0
+    assert "spec.resources.Items: ignored; wrap these objects as GenericItems." in result.stderr
+    assert "spec.resourcs: unknown field, ignored." in result.stderr
+
+
+CONTENTS = [
+    ("", "holds no object; write the AppWrapper into it"),
+    ("a: [1\nb: 2\n", "line 2: is not YAML: expected ',' or ']'"),
+    ("kind: AppWrapper\nkind: Job\n", "line 2: is not YAML: the key 'kind' is given twice"),
+    ('{"kind": "AppWrapper", "kind": "Job"}', "the key 'kind' is given twice"),
+    ("- a\n- b\n", "is not an object; it begins with apiVersion, kind and metadata"),
+    ("just words", "is not an object"),
+    ("a: &a\n  b: *a\n", "is not YAML that can be sent as JSON"),
+    ("a: .nan\n", "is not YAML that can be sent as JSON"),
+    ("apiVersion: batch/v1\nkind: Job\n", "is a Job, not an AppWrapper; wrap it in spec.compone"),
+    ("metadata: {}\n", "is a nameless kind, not an AppWrapper"),
+    ("apiVersion: mcad.ibm.com/v1beta1\nkind: AppWrapper\n", "is that of MCAD before v1.33; write"),
+    ("kind: AppWrapper\n", f"apiVersion is missing: write {GROUP}/v1beta1 or {GROUP}/v1beta2"),
+    (f"apiVersion: {GROUP}/v1beta2\nkind: AppWrapper\n", "metadata.name: is required: give"),
+]
+
+
+@pytest.mark.parametrize(("content", "words"), CONTENTS, ids=range(len(CONTENTS)))
+def test_contents_that_are_refused(
+    content: str, words: str, api: FakeApi, mcad: Type, tmp_path: Path
+) -> None:
+    path = tmp_path / "aw.yaml"
+    path.write_text(content)
+    result = mcad("submit", "-f", str(path))
+    assert result.exit_code == 1
+    assert str(path) in result.stderr.splitlines()[0]
+    assert words in result.stderr
+    assert posts(api) == []
+
+
+def test_files_that_cannot_be_read(mcad: Type, tmp_path: Path) -> None:
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\xff\xfe\x00")
+    for path, words in (
+        (tmp_path / "none.yaml", "there is no such file; look at the path given with -f"),
+        (tmp_path, "is a directory; give its files with -f each"),
+        (binary, "is not text; write YAML or JSON in UTF-8"),
+    ):
+        result = mcad("submit", "-f", str(path))
+        assert (result.exit_code, result.stderr) == (1, f"error: {path}: {words}\n")
+
+
+REFUSALS = [
+    (status(403, "Forbidden", "ann may not"), "default/new cannot be created: ann may not; ask an"),
+    (status(404, "NotFound", 'namespaces "default" not found'), "see that the namespace exists"),
+    (status(409, "AlreadyExists", "it exists"), "default/new exists already; delete it first, or"),
+    (status(422, "Invalid", "spec: no"), "default/new cannot be created: 422 Invalid: spec: no"),
+    (status(503, "ServiceUnavailable", "no"), "the API server is busy or broken (503 Service"),
+]
+
+
+@pytest.mark.parametrize(("answer", "words"), REFUSALS, ids=lambda value: str(value)[:40])
+def test_refusals_of_the_server(
+    answer: Response, words: str, api: FakeApi, mcad: Type, tmp_path: Path
+) -> None:
+    api.refusal = answer
+    result = mcad("submit", "-f", write(tmp_path, wrapper()))
+    assert result.exit_code == 1
+    assert words in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stdout == ""
+
+
+def test_a_lost_answer_is_not_called_a_failure(
+    api: FakeApi, mcad: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lose(*_: Any) -> Response:
+        raise ConnectionLost("cut off")
+
+    monkeypatch.setattr(api, "_create", lose)
+    result = mcad("submit", "-f", write(tmp_path, wrapper()))
+    assert result.exit_code == 1
+    assert "default/new may or may not be created (cut off); look with `mcad get`" in result.stderr
+
+
+def test_one_refusal_does_not_stop_the_others(api: FakeApi, mcad: Type, tmp_path: Path) -> None:
+    first = wrapper("0001-aw-generic-deployment-1")
+    result = mcad("submit", "-f", write(tmp_path, first, wrapper("new")))
+    assert result.exit_code == 1
+    assert "exists already" in result.stderr
+    assert result.stdout == f"appwrapper.{GROUP}/new created\n"
+
+
+def test_times_and_keys_stay_texts(api: FakeApi, mcad: Type, tmp_path: Path) -> None:
+    path = tmp_path / "aw.yaml"
+    obj = wrapper(namespace="default")
+    template = obj["spec"]["resources"]["GenericItems"][0]["generictemplate"]
+    text = yaml.safe_dump(obj).replace("image: echo", "image: 2027-01-15")
+    path.write_text(text + "  1: x\n")
+    assert mcad("submit", "-f", str(path)).exit_code == 0
+    body = posts(api)[0].body
+    assert isinstance(body, dict)
+    template = body["spec"]["resources"]["GenericItems"][0]["generictemplate"]
+    assert template["spec"]["template"]["spec"]["containers"][0]["image"] == "2027-01-15"
+    assert body["spec"]["1"] == "x"

@@ -1,0 +1,131 @@
+"""Small parts: tables, ages, log lines, the printed manifests."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from mcad.cli.logs import KeyValue
+from mcad.cli.tables import age, duration, table
+from tests.cli.conftest import Type
+
+DAY = 86_400
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0s"),
+        (119, "119s"),
+        (120, "2m"),
+        (599, "9m59s"),
+        (600, "10m"),
+        (3 * 3600 - 1, "179m"),
+        (3 * 3600, "3h"),
+        (8 * 3600 - 1, "7h59m"),
+        (2 * DAY - 1, "47h"),
+        (2 * DAY, "2d"),
+        (8 * DAY - 1, "7d23h"),
+        (8 * DAY, "8d"),
+        (2 * 365 * DAY, "2y"),
+        (3 * 365 * DAY + DAY, "3y1d"),
+        (9 * 365 * DAY, "9y"),
+    ],
+)
+def test_durations_are_those_of_kubectl(seconds: int, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_ages() -> None:
+    now = 1_800_000_000_000_000
+    assert age("2027-01-15T07:59:00.000000Z", now) == "60s"
+    assert age("2027-01-15T08:00:01Z", now) == "0s"
+    assert age(None, now) == age("yesterday", now) == "<unknown>"
+
+
+def test_tables() -> None:
+    assert table(("A", "LONG"), [("xyz", "")]) == ["A     LONG", "xyz"]
+    assert table(("A",), [], headers=False) == []
+
+
+def _formatted(message: str, *args: object, **more: object) -> str:
+    record = logging.LogRecord("mcad.controller.x", logging.INFO, "", 0, message, args, None)
+    record.created = 1_800_000_000.25
+    record.__dict__ |= more
+    return KeyValue().format(record)
+
+
+def test_a_log_line_is_keys_and_values() -> None:
+    assert _formatted("synced appwrappers=%d", 3) == (
+        "ts=2027-01-15T08:00:00.250000Z level=info logger=controller.x msg=synced appwrappers=3"
+    )
+
+
+def test_values_with_blanks_are_quoted_and_stay_on_one_line() -> None:
+    line = _formatted("cannot list kind=%s error=%s: %s", "pods", "E", 'a "b"\nlevel=info')
+    assert line.endswith(r'msg="cannot list" kind=pods error="E: a \"b\"\nlevel=info"')
+
+
+def test_an_exception_is_told_with_its_places() -> None:
+    try:
+        raise ValueError("no")
+    except ValueError:
+        line = _formatted("broken", exc_info=sys.exc_info())
+    assert "trace=" in line
+    assert "test_an_exception_is_told_with_its_places" in line
+    assert "\n" not in line
+
+
+def test_crd_is_yaml_with_both_versions(mcad: Type) -> None:
+    result = mcad("crd")
+    (crd,) = [one for one in yaml.safe_load_all(result.stdout) if one]
+    assert crd["kind"] == "CustomResourceDefinition"
+    assert [one["name"] for one in crd["spec"]["versions"]] == ["v1beta1", "v1beta2"]
+
+
+def test_rbac_names_the_account_and_follows_the_configuration(mcad: Type) -> None:
+    only = "wrappedResources=[{apiGroup: batch, resources: [jobs]}]"
+    result = mcad("rbac", "-n", "batch", "--service-account", "me", "--set", only)
+    objects = list(yaml.safe_load_all(result.stdout))
+    account = {"name": "me", "namespace": "batch"}
+    assert objects[0]["metadata"] == account
+    creating = [
+        (rule["apiGroups"], rule["resources"])
+        for obj in objects
+        for rule in obj.get("rules", [])
+        if "delete" in rule["verbs"]
+    ]
+    assert creating == [(["batch"], ["jobs"])]
+
+
+def test_version(mcad: Type) -> None:
+    assert mcad("version").stdout.startswith("mcad 0.")
+    facts = json.loads(mcad("version", "-o", "json").stdout)
+    assert facts["appWrapperVersions"] == [
+        "workload.codeflare.dev/v1beta1",
+        "workload.codeflare.dev/v1beta2",
+    ]
+
+
+def test_help_does_not_load_the_client_library() -> None:
+    code = (
+        "import sys; from mcad.cli.main import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print([m for m in ('kubernetes', 'aiohttp', 'pydantic', 'yaml') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_output_into_a_closed_pipe_is_no_traceback() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-c", "from mcad.cli.main import main; main(['crd'])"]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")
