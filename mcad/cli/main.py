@@ -36,6 +36,11 @@ Errors and warnings go to stderr, one line each; output goes to stdout.
 Try `mcad COMMAND --help` for the options of a command."""
 
 
+# The API server admits JSON of 10,000 levels. One object that deep must not keep a whole list from
+# being read, which is what Python's limit of 1,000 would do; parsing refuses it by name.
+RECURSION_LIMIT = 25_000
+
+
 class Program(click.Group):
     """A group whose commands are imported on use, because the API client alone costs 0.25 s."""
 
@@ -68,6 +73,7 @@ class Program(click.Group):
 
 
 def _exit_with_code(call: Callable[[], Any]) -> NoReturn:
+    sys.setrecursionlimit(RECURSION_LIMIT)
     try:
         code = call()
         sys.stdout.flush()

@@ -13,7 +13,7 @@ from mcad.core import attempts, observing, teardown
 from mcad.core.commands import Urgency, WakeAt
 from mcad.core.entry import Entry, Hold
 from mcad.core.lifecycle import Phase
-from mcad.core.model import SECOND, Instant, Policy, Refusal, RefusalKind
+from mcad.core.model import SECOND, Instant, ObjectRef, Policy, Refusal, RefusalKind
 from mcad.core.pacing import (
     DISPATCHES_PER_PASS,
     REPORTS_PER_PASS,
@@ -243,12 +243,18 @@ def _obstacle(world: World, entry: Entry) -> Hold | None:
             return Hold(HoldReason.KIND_NOT_WATCHED, text)
     for item in entry.workload.items:
         key = name_key(item.ref)
-        holder = world.by_name.get(key)
-        if holder is not None:
+        if key in world.by_name:
             world.waiting_for_name.setdefault(key, {})[entry.uid] = None
-            text = f"{item.ref} of an earlier dispatch is still there; it is waited for."
-            return Hold(HoldReason.WAITING_FOR_NAME, text)
+            return Hold(HoldReason.WAITING_FOR_NAME, _who_holds(world, item.ref))
     return None
+
+
+def _who_holds(world: World, ref: ObjectRef) -> str:
+    child = world.children[world.by_name[name_key(ref)]]
+    owner = world.entries.get(child.workload)
+    if owner is None or owner.phase is Phase.GONE or child.terminating:
+        return f"{ref} is being deleted; this AppWrapper waits until it is gone."
+    return f"{ref} belongs to AppWrapper {owner.title}; this one waits until it is gone."
 
 
 def _stand_in_front(world: World, entry: Entry) -> None:

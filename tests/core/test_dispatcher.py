@@ -327,7 +327,10 @@ def test_a_name_that_is_still_taken_is_waited_for_before_the_intent() -> None:
     bench.submit(twin)
     bench.settle()
     assert bench.status["uid-twin"].dispatch is None
-    assert bench.condition("twin", "Backoff")[1] == "WaitingForName"
+    assert bench.condition("twin", "Backoff")[1:] == (
+        "WaitingForName",
+        "Pod default/a-0 belongs to AppWrapper default/a; this one waits until it is gone.",
+    )
     bench.delete("uid-a")
     bench.settle()
     assert bench.state("twin") == "Running"

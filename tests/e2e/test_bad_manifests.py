@@ -7,8 +7,9 @@ its items; then it has failed, with the server's words, and nothing of it is lef
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -90,12 +91,73 @@ def thing(api_version: str, kind: str, name: str = "x", **more: Any) -> Json:
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **more}
 
 
-def deep(levels: int) -> Json:
-    """Maps within maps."""
-    found: Json = {}
-    for _ in range(levels):
-        found = {"a": found}
-    return found
+# -- the bench -----------------------------------------------------------------------------------
+
+
+class Bench:
+    """A cluster with room, a dispatcher that outlives every bad manifest, and what to look at."""
+
+    def __init__(self, plane: ControlPlane, dispatcher: Dispatcher) -> None:
+        self.plane = plane
+        self.dispatcher = dispatcher
+        self._good = 0
+
+    def named(self, name: str) -> str:
+        """The name of a case as that of an object."""
+        return "bad-" + "-".join(name.lower().split())
+
+    def check_held(self, name: str, field: str, advice: str, reason: str) -> None:
+        """It waits; condition and Warning Event name the field and give the advice."""
+        self.plane.wait_for(
+            lambda: condition(get(self.plane, name), "Backoff"), LONG, f"the condition of {name}"
+        )
+        found = get(self.plane, name)
+        told = condition(found, "Backoff")
+        assert state(found) == "Pending"
+        assert (told["status"], told["reason"]) == ("True", reason)
+        assert told["message"].startswith(f"{field}: ")
+        assert advice in told["message"]
+        assert "dispatch" not in found["status"]
+        self.check_warning(found, "Refused", f"{field}: ")
+        self.check_that_nothing_is_left(found)
+
+    def check_warning(self, appwrapper: Json, reason: str, words: str) -> None:
+        """A Warning Event says so, too."""
+        uid = appwrapper["metadata"]["uid"]
+
+        def warned() -> bool:
+            path = f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"
+            found = self.plane.request("GET", path)[1]["items"]
+            mine = [one for one in found if one["regarding"].get("uid") == uid]
+            return any(
+                (one["type"], one["reason"]) == ("Warning", reason) and words in one["note"]
+                for one in mine
+            )
+
+        self.plane.wait_for(warned, LONG, f"a Warning {reason} with {words!r}")
+
+    def check_that_nothing_is_left(self, appwrapper: Json) -> None:
+        """No object was made for it, or none is there any more."""
+        uid = appwrapper["metadata"]["uid"]
+        for path in KINDS:
+            found = self.plane.request("GET", f"{path}?labelSelector={APPWRAPPER_UID}%3D{uid}")[1]
+            assert found["items"] == []
+
+    def check_that_the_queue_goes_on(self) -> None:
+        """A good AppWrapper behind the bad one is dispatched, and nobody has died."""
+        self._good += 1
+        name = f"good-{self._good}"
+        create(self.plane, generic(name, pod(name, "1m")))
+        self.plane.wait_for(lambda: state(get(self.plane, name)) == "Running", LONG, f"{name} runs")
+        assert self.dispatcher.get("/readyz")[0] == 200
+        assert "trace" not in self.dispatcher.log().lower()
+
+
+@pytest.fixture(scope="module")
+def bench(control_plane: ControlPlane, account: Path) -> Iterator[Bench]:
+    control_plane.add_node("node", cpu="32", memory="64Gi", pods=500)
+    with Dispatcher(control_plane, account) as running:
+        yield Bench(control_plane, running)
 
 
 # -- refused by the schema -----------------------------------------------------------------------
@@ -182,3 +244,325 @@ def test_refused_by_the_schema(bench: Bench, name: str) -> None:
     assert code == bad.code, answer
     for words in bad.words:
         assert words in answer["message"]
+
+
+# -- held by the dispatcher ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the dispatcher does not dispatch: the field that its message names, and its advice."""
+
+    spec: Json
+    field: str
+    advice: str
+    reason: str = "InvalidAppWrapper"
+    version: str = "v1beta1"
+
+
+CPU = "spec.containers.0.resources.requests.cpu"
+WHERE = "spec.containers[0].resources.requests.cpu"
+V2 = "v1beta2"
+
+HELD = {
+    "no items": Held({"resources": {"GenericItems": []}}, ITEM[:-3], "list the objects to wrap"),
+    "no components": Held(
+        {"components": []}, COMPONENT[:-3], "list the objects to wrap", version=V2
+    ),
+    "unknown kind": Held(
+        item_with(thing("example.com/v1", "Widget")),
+        f"{TEMPLATE}.kind",
+        "install its CRD",
+        "KindNotInstalled",
+    ),
+    "unknown version": Held(
+        item_with(thing("apps/v9", "Deployment")),
+        f"{TEMPLATE}.kind",
+        "correct apiVersion",
+        "KindNotInstalled",
+    ),
+    "a ServiceAccount": Held(
+        item_with(thing("v1", "ServiceAccount")),
+        f"{TEMPLATE}.kind",
+        "an administrator can add it to wrappedResources",
+        "KindNotWrapped",
+    ),
+    "a RoleBinding": Held(
+        component_with(thing("rbac.authorization.k8s.io/v1", "RoleBinding")),
+        f"{COMPONENT}.template.kind",
+        "rolebindings.rbac.authorization.k8s.io may not be wrapped",
+        "KindNotWrapped",
+        V2,
+    ),
+    "a ClusterRole": Held(
+        item_with(thing("rbac.authorization.k8s.io/v1", "ClusterRole")),
+        f"{TEMPLATE}.kind",
+        "only namespaced kinds are wrapped",
+    ),
+    "a Namespace": Held(
+        component_with(thing("v1", "Namespace")),
+        f"{COMPONENT}.template.kind",
+        "only namespaced kinds are wrapped",
+        version=V2,
+    ),
+    "an AppWrapper": Held(
+        item_with(generic("inner", pod("x"))), f"{TEMPLATE}.kind", "wrap its items"
+    ),
+    "no template": Held(
+        {"resources": {"GenericItems": [{"replicas": 1}]}},
+        TEMPLATE,
+        "put the object to create here",
+    ),
+    "no name": Held(
+        item_with(bad_pod("metadata.name", None)),
+        f"{TEMPLATE}.metadata.name",
+        "give the object a name",
+    ),
+    "an invalid name": Held(
+        item_with(pod("Not_A_Name")), f"{TEMPLATE}.metadata.name", "use lower case letters"
+    ),
+    "the same name twice": Held(
+        components("", pod("x"), config_map("x"), pod("x"))["spec"],
+        "spec.components[2].template",
+        "is wrapped twice, first in spec.components[0].template",
+        version=V2,
+    ),
+    "another namespace": Held(
+        item_with(bad_pod("metadata.namespace", "kube-system")),
+        f"{TEMPLATE}.metadata.namespace",
+        "items live beside their AppWrapper",
+    ),
+    "owner references": Held(
+        item_with(
+            bad_pod(
+                "metadata.ownerReferences",
+                [{"apiVersion": "v1", "kind": "Pod", "name": "y", "uid": "z"}],
+            )
+        ),
+        f"{TEMPLATE}.metadata.ownerReferences",
+        "must be absent",
+    ),
+    "finalizers": Held(
+        component_with(bad_pod("metadata.finalizers", ["example.com/stay"])),
+        f"{COMPONENT}.template.metadata.finalizers",
+        "must be absent",
+        version=V2,
+    ),
+    "a label of ours": Held(
+        item_with(bad_pod("metadata.labels", {APPWRAPPER_UID: "mine"})),
+        f"{TEMPLATE}.metadata.labels.{APPWRAPPER_UID}",
+        "remove it",
+    ),
+    "a malformed quantity": Held(
+        item_with(bad_pod(CPU, "1 core")), f"{TEMPLATE}.{WHERE}", "write a number such as"
+    ),
+    "a quantity without a number": Held(
+        component_with(bad_pod(CPU, "Gi")),
+        f"{COMPONENT}.template.{WHERE}",
+        "write a number such as",
+        version=V2,
+    ),
+    "a negative quantity": Held(
+        item_with(bad_pod(CPU, "-1")), f"{TEMPLATE}.{WHERE}", "is negative"
+    ),
+    "a declared negative quantity": Held(
+        item_with(pod("x"), custompodresources=[{"replicas": 1, "requests": {"cpu": "-1"}}]),
+        REQUESTS,
+        "is negative",
+    ),
+    "negative replicas": Held(
+        item_with(deployment("x", -1)), f"{TEMPLATE}.spec.replicas", "must not be negative"
+    ),
+    "declared negative replicas": Held(
+        item_with(pod("x"), custompodresources=[{"replicas": -1, "requests": {}}]),
+        f"{ITEM}.custompodresources[0].replicas",
+        "must not be negative",
+    ),
+    "a million millions of replicas": Held(
+        component_with(deployment("x", 10**12)),
+        f"{COMPONENT}.template.spec.replicas",
+        "surely not meant",
+        version=V2,
+    ),
+    "a text as parallelism": Held(
+        item_with(changed(job("x", 2, "100m", 1), "spec.parallelism", "2")),
+        f"{TEMPLATE}.spec.parallelism",
+        "must be a whole number",
+    ),
+    "a path into nothing": Held(
+        component_with(deployment("x"), podSets=[{"path": "template.spec.temple", "replicas": 1}]),
+        f"{COMPONENT}.podSets[0].path",
+        "there is nothing at 'template.spec.temple' in the template",
+        version=V2,
+    ),
+    "a path to no pod template": Held(
+        component_with(deployment("x"), podSets=[{"path": "template.metadata"}]),
+        f"{COMPONENT}.podSets[0].path",
+        "does not lead to a pod template",
+        version=V2,
+    ),
+    "containers as a map": Held(
+        item_with(bad_pod("spec.containers", {"name": "main"})),
+        f"{TEMPLATE}.spec.containers",
+        "must be a list",
+    ),
+    "a number in a node selector": Held(
+        item_with(bad_pod("spec.nodeSelector", {"zone": 7})),
+        f"{TEMPLATE}.spec.nodeSelector.zone",
+        "quote it",
+    ),
+    "a huge priority": Held(
+        item_with(pod("x")) | {"priority": 2**40}, "spec.priority", "must be within"
+    ),
+    "a huge slope": Held(
+        item_with(pod("x")) | {"priorityslope": 1e30},
+        "spec.priorityslope",
+        "must be a number within",
+    ),
+    "more than a mebibyte": Held(
+        {
+            "components": [
+                {"template": config_map(f"x-{i}", {"k": "x" * (MEBIBYTE // 3)})} for i in range(4)
+            ]
+        },
+        "spec",
+        "Split the AppWrapper",
+        version=V2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_held_by_the_dispatcher(bench: Bench, name: str) -> None:
+    bad = HELD[name]
+    aw = bench.named(name)
+    create(bench.plane, wrapper(aw, bad.spec, bad.version))
+    bench.check_held(aw, bad.field, bad.advice, bad.reason)
+    bench.check_that_the_queue_goes_on()
+
+
+def test_nested_without_end(bench: Bench) -> None:
+    """Deeper than a JSON decoder likes to go, and yet the API server takes it."""
+    for levels in (300, 980, 5000):
+        aw = bench.named(f"nested {levels}")
+        inner = '{"a":' * levels + "{}" + "}" * levels
+        text = json.dumps(wrapper(aw, item_with(config_map("x") | {"data": "@"})))
+        text = text.replace('"@"', inner)
+        bench.plane.kubectl("create", "--validate=false", "-f", "-", stdin=text)
+        read = ("get", "appwrapper", aw, "-o", "jsonpath={.status}")
+        bench.plane.wait_for(lambda read=read: bench.plane.kubectl(*read), LONG, f"status of {aw}")
+        status = json.loads(bench.plane.kubectl(*read))
+        told = condition({"status": status}, "Backoff")
+        assert told["reason"] == "InvalidAppWrapper"
+        assert "spec: is nested too deeply" in told["message"]
+        assert "flatten it" in told["message"]
+        bench.plane.kubectl("delete", "appwrapper", aw)
+        bench.check_that_the_queue_goes_on()
+
+
+def test_a_held_one_is_dispatched_once_it_is_mended(bench: Bench) -> None:
+    aw = bench.named("mended")
+    create(bench.plane, generic(aw, bad_pod(CPU, "a lot", aw)))
+    bench.check_held(aw, f"{TEMPLATE}.{WHERE}", "write a number such as", "InvalidAppWrapper")
+    patch(bench.plane, aw, generic(aw, pod(aw)))
+    bench.plane.wait_for(lambda: state(get(bench.plane, aw)) == "Running", LONG, f"{aw} runs")
+    assert condition(get(bench.plane, aw), "Backoff")["status"] == "False"
+
+
+# -- an item that the API server refuses ---------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """What the API server says to the item at ``place``, of which the condition has every word."""
+
+    spec: Json
+    words: tuple[str, ...]
+    version: str = "v1beta1"
+
+
+FAILED = {
+    "no containers": Failed(
+        item_with(bad_pod("spec.containers", [])), ("spec.containers: Required value",)
+    ),
+    "an unknown pull policy": Failed(
+        component_with(bad_pod("spec.containers.0.imagePullPolicy", "Sometimes")),
+        ("spec.containers[0].imagePullPolicy: Unsupported value", '"Always"'),
+        V2,
+    ),
+    "a container without a name": Failed(
+        item_with(bad_pod("spec.containers.0.name", None)),
+        ("spec.containers[0].name: Required value",),
+    ),
+    "a selector that does not match": Failed(
+        component_with(changed(deployment("x"), "spec.selector.matchLabels", {"app": "y"})),
+        ("spec.template.metadata.labels: Invalid value", "does not match template"),
+        V2,
+    ),
+    "a restart policy that Jobs do not know": Failed(
+        item_with(changed(job("x", 1, "100m", 1), "spec.template.spec.restartPolicy", "Always")),
+        ("spec.template.spec.restartPolicy: Required value",),
+    ),
+    "a number for a text in a pod": Failed(
+        item_with(bad_pod("spec.containers.0.image", 7)), ("image of type string",)
+    ),
+    "a name that pods may not have": Failed(
+        item_with(changed(thing("v1", "Service", "1.2"), "spec", {"ports": [{"port": 80}]})),
+        ("metadata.name: Invalid value",),
+    ),
+    "a limit below the request": Failed(
+        component_with(bad_pod("spec.containers.0.resources.limits", {"cpu": "1m"})),
+        ("spec.containers[0].resources.requests", "must be less than or equal to cpu limit"),
+        V2,
+    ),
+    "the last of three items": Failed(
+        generic("", config_map("x"), pod("x"), bad_pod("spec.containers", [], "y"))["spec"],
+        ("default/y creation failure", "spec.containers: Required value"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAILED)
+def test_failed_by_the_words_of_the_api_server(bench: Bench, name: str) -> None:
+    bad = FAILED[name]
+    aw = bench.named(name)
+    create(bench.plane, wrapper(aw, bad.spec, bad.version))
+    bench.plane.wait_for(lambda: state(get(bench.plane, aw)) == "Failed", LONG, f"{aw} has failed")
+    found = get(bench.plane, aw)
+    told = condition(found, "Failed")
+    assert (told["status"], told["reason"]) == ("True", "ItemCreationFailure.")
+    assert f"{NAMESPACE}/" in told["message"]
+    for words in bad.words:
+        assert words in told["message"]
+    assert condition(found, "Dispatched").get("status", "False") == "False"
+    bench.check_warning(found, "Failed", bad.words[0])
+    bench.check_that_nothing_is_left(found)
+    bench.check_that_the_queue_goes_on()
+
+
+def test_a_manifest_of_almost_a_mebibyte_is_fine(bench: Bench) -> None:
+    aw = bench.named("almost a mebibyte")
+    create(bench.plane, generic(aw, config_map(aw, {"k": "x" * (MEBIBYTE - 1024)})))
+    bench.plane.wait_for(lambda: state(get(bench.plane, aw)) == "Running", LONG, f"{aw} runs")
+
+
+# -- after all of them ---------------------------------------------------------------------------
+
+
+def test_nothing_is_left_and_nothing_is_repeated(bench: Bench) -> None:
+    """At rest it is silent, and a restart among all these writes nothing about them."""
+    plane = bench.plane
+    assert bench.dispatcher.get("/healthz")[0] == 200
+    for name in in_state(plane, "Pending") | in_state(plane, "Failed"):
+        bench.check_that_nothing_is_left(get(plane, name))
+    wait_until_quiet(plane)
+
+    mark = plane.audit_mark()
+    bench.dispatcher.kill()
+    bench.dispatcher.start()
+    wait_until_quiet(plane)
+    restarted = plane.audit(mark)
+    assert writes(restarted) == []
+    assert events(restarted) == []
+    bench.check_that_the_queue_goes_on()
+    assert "trace" not in bench.dispatcher.log().lower()
