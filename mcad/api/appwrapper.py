@@ -34,6 +34,10 @@ MAX_PAYLOAD = 1 << 20
 MAX_POD_SETS_ALL = 512
 """Pod sets of one AppWrapper. The fit test looks at each of them."""
 
+MAX_NESTING = 200
+"""Levels of maps and lists in a spec. Real manifests have some 30; the API server takes 10,000, and
+what is far too deep is not even read in full (mcad/kube/decode.py)."""
+
 MAX_PRIORITY = 2**31 - 1
 MAX_SLOPE = 1_000_000
 _SLOPE_UNIT = 1_000_000
@@ -138,6 +142,11 @@ def _read_spec(value: Json, owner: Owner, catalog: Catalog) -> _Spec:
     if not isinstance(value, dict):
         spec.refuse("spec", f"must be a map, not {describe(value)}.")
         return spec
+    if _is_deep(value):
+        message = f"is nested too deeply; {MAX_NESTING} levels are allowed, flatten it."
+        spec.refuse("spec", message)
+        spec.model = AppWrapperSpec(managedBy=as_text(value.get("managedBy")) or None)
+        return spec
     try:
         spec.model = AppWrapperSpec.model_validate(value)
     except ValidationError as error:
@@ -151,6 +160,15 @@ def _read_spec(value: Json, owner: Owner, catalog: Catalog) -> _Spec:
     entries = list(_entries(spec.model, spec))
     _read_items(entries, owner, catalog, spec)
     return spec
+
+
+def _is_deep(value: Json) -> bool:
+    """Whether there are more levels than allowed; without recursion."""
+    level = [value]
+    for _ in range(MAX_NESTING):
+        inner = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [one for holder in inner for one in holder if isinstance(one, dict | list)]
+    return bool(level)
 
 
 def _check_rules(model: AppWrapperSpec, spec: _Spec) -> None:

@@ -15,7 +15,8 @@ from mcad.api.wire import Map
 NAME = "mcad"
 RBAC_GROUP = "rbac.authorization.k8s.io"
 
-READ = ("get", "list", "watch")
+WATCH = ("list", "watch")
+READ = ("get", *WATCH)
 WRAPPED_VERBS = ("create", "delete", *READ)
 
 Pair = tuple[str, str]
@@ -46,12 +47,12 @@ def namespaced_rules(config: Config) -> list[Map]:
     between = {pair for one in config.allowed for pair in OWNED_THROUGH.get(one, ())}
     return [
         _rule(GROUP, ["appwrappers"], READ),
-        _rule(GROUP, ["appwrappers/status"], ("patch", "update")),
+        _rule(GROUP, ["appwrappers/status"], ("patch",)),
         # OwnerReferencesPermissionEnforcement asks for it wherever blockOwnerDeletion is set.
         _rule(GROUP, ["appwrappers/finalizers"], ("update",)),
         *_by_group(config.allowed, WRAPPED_VERBS),
         *_by_group(between - config.allowed, ("get",)),
-        _rule("events.k8s.io", ["events"], ("create", "patch")),
+        _rule("events.k8s.io", ["events"], ("create",)),
     ]
 
 
@@ -62,7 +63,7 @@ def cluster_rules() -> list[Map]:
     """
     crd = _rule("apiextensions.k8s.io", ["customresourcedefinitions"], ("get",))
     return [
-        _rule("", ["nodes", "pods"], READ),
+        _rule("", ["nodes", "pods"], WATCH),
         crd | {"resourceNames": [f"appwrappers.{GROUP}"]},
         _rule("authorization.k8s.io", ["selfsubjectaccessreviews"], ("create",)),
     ]

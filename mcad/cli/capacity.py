@@ -10,7 +10,7 @@ import click
 
 from mcad.cli.errors import NotFoundError
 from mcad.cli.figures import Source, look, source_options
-from mcad.cli.options import Output, output_options
+from mcad.cli.options import Output, Scope, output_options
 from mcad.cli.session import environment
 from mcad.cli.tables import echo, echo_structured, table
 
@@ -24,7 +24,7 @@ BOOKS = ("allocatable", "used", "reserved", "free")
 @click.argument("nodes", metavar="[NODE]...", nargs=-1)
 @click.option("--total", "total_only", is_flag=True, help="Only the sums.")
 @source_options
-@output_options("json", "yaml", "wide", "name")
+@output_options("json", "yaml", "name")
 def capacity(nodes: tuple[str, ...], total_only: bool, source: Source, output: Output) -> None:  # noqa: FBT001 - click passes it by name
     """What the nodes have, what is used, reserved and free.
 
@@ -50,7 +50,7 @@ def capacity(nodes: tuple[str, ...], total_only: bool, source: Source, output: O
 
 
 async def _capacity(source: Source) -> Json:
-    async with look(environment(), source) as (figures, _):
+    async with look(environment(), source, Scope(all_namespaces=True)) as (figures, _):
         return await figures.capacity()
 
 

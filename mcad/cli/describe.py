@@ -198,14 +198,19 @@ def _reason(detail: Json) -> Iterator[str]:
 
 def _items(detail: Json) -> Iterator[tuple[str, ...]]:
     for item in detail["items"]:
-        exists = "deleting" if item["terminating"] else "yes" if item["exists"] else "no"
         yield (
             str(item["item"]),
             item["kind"],
             item["name"],
-            exists,
+            _exists(item),
             ",".join(item["conditions"]) or NONE,
         )
+
+
+def _exists(item: Json) -> str:
+    if item["exists"] is None:
+        return "<unknown>"
+    return "deleting" if item["terminating"] else "yes" if item["exists"] else "no"
 
 
 def _sets(detail: Json) -> Iterator[tuple[str, ...]]:

@@ -31,11 +31,14 @@ class Document:
     content: Json
 
 
+_NOT_IN_JSON = {"tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"}
+
+
 class _Loader(yaml.SafeLoader):
-    """PyYAML without its times, which JSON does not have."""
+    """PyYAML without what JSON does not have: a time or a lone ``=`` is a text."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - a class attribute of PyYAML's
-        first: [(tag, pattern) for tag, pattern in rules if tag != "tag:yaml.org,2002:timestamp"]
+        first: [(tag, pattern) for tag, pattern in rules if tag not in _NOT_IN_JSON]
         for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
@@ -84,14 +87,9 @@ def _read(path: str, origin: str) -> str:
 
 def _parse(text: str, origin: str) -> list[Any]:
     """The values of all documents that are not empty, as JSON has them."""
-    if text.lstrip().startswith("{"):  # JSON may contain tabs, where YAML may not
-        with suppress(json.JSONDecodeError):
-            return [json.loads(text, object_pairs_hook=lambda pairs: _unique(pairs, origin))]
     try:
-        values = list(yaml.load_all(text, _Loader))
-        return [
-            json.loads(json.dumps(value, allow_nan=False)) for value in values if value is not None
-        ]
+        values = [value for value in _values(text, origin) if value is not None]
+        return [json.loads(json.dumps(value, allow_nan=False)) for value in values]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f", line {mark.line + 1}" if mark else ""
@@ -99,6 +97,13 @@ def _parse(text: str, origin: str) -> list[Any]:
     except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
         what = str(error) or type(error).__name__
         raise CliError(f"{origin}: is not YAML that can be sent as JSON: {what}") from None
+
+
+def _values(text: str, origin: str) -> list[Any]:
+    if text.lstrip().startswith("{"):  # JSON may contain tabs, where YAML may not
+        with suppress(json.JSONDecodeError):
+            return [json.loads(text, object_pairs_hook=lambda pairs: _unique(pairs, origin))]
+    return list(yaml.load_all(text, _Loader))
 
 
 def _unique(pairs: list[tuple[str, Any]], origin: str) -> Json:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import click
 
 from mcad.cli.config import load_config
-from mcad.cli.options import SETTINGS_OPTIONS, TARGET_OPTIONS, Settings, record
+from mcad.cli.options import SETTINGS_OPTIONS, TARGET_OPTIONS, Scope, Settings, record
 from mcad.cli.server import server_at
 from mcad.cli.session import Environment, Session, Target
 from mcad.cli.snapshot import take_snapshot
@@ -76,10 +76,17 @@ async def figures_of(source: Source, session: Session) -> Figures:
 
 
 @asynccontextmanager
-async def look(environment: Environment, source: Source) -> AsyncIterator[tuple[Figures, str]]:
-    """The figures and the namespace of the context; a server is asked without any session."""
+async def look(
+    environment: Environment, source: Source, scope: Scope
+) -> AsyncIterator[tuple[Figures, str | None]]:
+    """The figures, and the namespace that is meant (None: all).
+
+    With --server no session is opened; the kubeconfig is read only if the namespace is in there.
+    """
     if source.server:
-        yield server_at(source.server), await environment.namespace(source.target)
+        settled = scope.all_namespaces or scope.namespace
+        own = "" if settled else await environment.namespace(source.target)
+        yield server_at(source.server), scope.choose(own)
         return
     async with environment.connect(source.target) as session:
-        yield await figures_of(source, session), session.namespace
+        yield await figures_of(source, session), scope.choose(session.namespace)

@@ -66,8 +66,8 @@ async def _rows(
     source: Source, scope: Scope, *, waiting_only: bool
 ) -> tuple[list[Json], str | None]:
     """The rows of all namespaces, and the namespace that is meant (None: all)."""
-    async with look(environment(), source) as (figures, own):
-        return await figures.rows(waiting_only=waiting_only), scope.choose(own)
+    async with look(environment(), source, scope) as (figures, namespace):
+        return await figures.rows(waiting_only=waiting_only), namespace
 
 
 def _within(rows: list[Json], namespace: str | None) -> list[Json]:

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from mcad.cli.errors import FAILED, USAGE, CliError, one_line
 
@@ -36,11 +37,6 @@ Errors and warnings go to stderr, one line each; output goes to stdout.
 Try `mcad COMMAND --help` for the options of a command."""
 
 
-# The API server admits JSON of 10,000 levels. One object that deep must not keep a whole list from
-# being read, which is what Python's limit of 1,000 would do; parsing refuses it by name.
-RECURSION_LIMIT = 25_000
-
-
 class Program(click.Group):
     """A group whose commands are imported on use, because the API client alone costs 0.25 s."""
 
@@ -52,15 +48,19 @@ class Program(click.Group):
         """The command, imported now."""
         if cmd_name not in COMMANDS:
             return None
-        module, short_help = COMMANDS[cmd_name]
-        command: click.Command = getattr(import_module(module), cmd_name)
-        command.short_help = short_help
+        command: click.Command = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The list of commands, without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands and options that begin so, without importing any command."""
+        names = [name for name in COMMANDS if name.startswith(incomplete)]
+        items = [CompletionItem(name, help=COMMANDS[name][1]) for name in names]
+        return items + click.Command.shell_complete(self, ctx, incomplete)
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """click's ``main``, with one name however it was started, and our way of telling errors."""
@@ -73,7 +73,6 @@ class Program(click.Group):
 
 
 def _exit_with_code(call: Callable[[], Any]) -> NoReturn:
-    sys.setrecursionlimit(RECURSION_LIMIT)
     try:
         code = call()
         sys.stdout.flush()

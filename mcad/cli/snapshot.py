@@ -42,10 +42,14 @@ NOT_INSTALLED = (
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Figures of one instant; see ``mcad.cli.figures.Figures``."""
+    """Figures of one instant; see ``mcad.cli.figures.Figures``.
+
+    ``unseen`` holds (group, kind) of the wrapped kinds that the caller may not list.
+    """
 
     world: World
     now: Instant
+    unseen: frozenset[tuple[str, str]]
 
     async def rows(self, *, waiting_only: bool) -> list[Json]:
         """One row per AppWrapper, those in line first and in order."""
@@ -58,7 +62,11 @@ class Snapshot:
 
     async def detail(self, namespace: str, name: str) -> Json | None:
         """One AppWrapper in full, None if the dispatcher does not know it."""
-        return detail_view(self.world, self.now, namespace, name)
+        view = detail_view(self.world, self.now, namespace, name)
+        for item in view["items"] if view is not None else ():
+            if (item["apiVersion"].rpartition("/")[0], item["kind"]) in self.unseen:
+                item["exists"] = None  # nobody can tell
+        return view
 
 
 async def take_snapshot(client: Client, config: Config) -> Snapshot:
@@ -76,6 +84,7 @@ class _Photographer:
         self._kinds = Kinds(Discovery(client), config)
         self._dispatcher = Dispatcher(to_settings(config))
         self._unlinked: list[tuple[Pod, Owner]] = []
+        self._unseen: set[tuple[str, str]] = set()
         self._sightings = Sightings(
             Mirror(),
             lambda: self._kinds.catalog,
@@ -100,7 +109,7 @@ class _Photographer:
         self._see_pods(pods)
         await asyncio.gather(*(self._link(pod, owner) for pod, owner in self._unlinked))
         self._feed(Decide(may_dispatch=False))
-        return Snapshot(self._dispatcher.world, self._now)
+        return Snapshot(self._dispatcher.world, self._now, frozenset(self._unseen))
 
     def _feed(self, event: Event) -> None:
         self._dispatcher.step(event, self._now)
@@ -130,8 +139,8 @@ class _Photographer:
             found += map(read, page.items)
         return found
 
-    async def _list_children(self, resource: Resource) -> list[Json] | None:
-        """Wrapped objects of one kind; None, after a warning, if the caller may not see them."""
+    async def _list_children(self, resource: Resource) -> list[Json]:
+        """Wrapped objects of one kind; none, after a warning, if the caller may not see them."""
         selection = Selection(label_selector=labels.APPWRAPPER_UID)
         found: list[Json] = []
         try:
@@ -143,15 +152,16 @@ class _Photographer:
                 raise
             if error.forbidden:
                 warn(f"you may not list {_title(resource)}; what they still want is not known")
-            return None
+                self._unseen.add((resource.group, resource.kind))
+            return []
         return found
 
     # -- what was found ----------------------------------------------------------------------
 
-    def _see_children(self, resource: Resource, objects: list[Json] | None) -> None:
+    def _see_children(self, resource: Resource, objects: list[Json]) -> None:
         # The caller's rights say nothing of the dispatcher's, so a kind never holds anybody here.
         self._feed(KindWatched(resource.group, resource.plural, watched=True))
-        for obj in objects or ():
+        for obj in objects:
             self._sightings.object_seen(catalog_entry(resource), obj)
 
     def _see_pods(self, pods: list[PodSighting]) -> None:

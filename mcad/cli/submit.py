@@ -24,6 +24,7 @@ from mcad.cli.errors import CliError, explain, warn
 from mcad.cli.options import (
     Settings,
     namespace_option,
+    record,
     settings_options,
     target_options,
 )
@@ -43,10 +44,24 @@ OLD_GROUP = "mcad.ibm.com"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How to create: ``dry_run`` is "", ``client`` or ``server``."""
+    """How to create and what to print: --dry-run and -o."""
 
-    dry_run: str
+    dry_run: str | None
     form: str | None
+
+
+plan_options = record(
+    "plan",
+    Plan,
+    click.option(
+        "--dry-run",
+        type=click.Choice(["client", "server"]),
+        help="client: only read the files; server: let the API server check, but keep nothing.",
+    ),
+    click.option(
+        "-o", "--output", "form", type=click.Choice(["json", "yaml", "name"]), help="Another form."
+    ),
+)
 
 
 @click.command()
@@ -61,15 +76,7 @@ class Plan:
     help="A file of YAML or JSON, - for standard input; may be repeated.",
 )
 @namespace_option
-@click.option(
-    "--dry-run",
-    type=click.Choice(["client", "server"]),
-    default=None,
-    help="client: only read the files; server: let the API server check, but keep nothing.",
-)
-@click.option(
-    "-o", "--output", "form", type=click.Choice(["json", "yaml", "name"]), help="Another form."
-)
+@plan_options
 @target_options
 @settings_options
 def submit(
@@ -77,7 +84,7 @@ def submit(
     namespace: str | None,
     target: Target,
     settings: Settings,
-    **how: str | None,
+    plan: Plan,
 ) -> None:
     """Create AppWrappers from files, checked before they are sent.
 
@@ -87,7 +94,6 @@ def submit(
     documents = [document for path in paths for document in read_documents(path)]
     for document in documents:
         _check_kind(document)
-    plan = Plan(how["dry_run"] or "", how["form"])
     config = load_config(settings)
     asyncio.run(_submit(documents, namespace, target, config, plan))
 
@@ -223,5 +229,5 @@ def _report(obj: Json, plan: Plan) -> None:
     elif plan.form == "name":
         click.echo(title)
     else:
-        dry = {"client": " (dry run)", "server": " (server dry run)"}.get(plan.dry_run, "")
+        dry = {"client": " (dry run)", "server": " (server dry run)"}.get(plan.dry_run or "", "")
         click.echo(f"{title} created{dry}")

@@ -12,7 +12,7 @@ from heapq import nsmallest
 from mcad.core.ledger import Ledger
 from mcad.core.limits import EARMARKED_CLASSES_MAX
 from mcad.core.model import Resources
-from mcad.core.podclass import PodClass
+from mcad.core.podclass import PodClass, slots
 from mcad.core.pools import Pool, Row
 from mcad.core.resources import total
 
@@ -68,7 +68,7 @@ class Arrears:
             free = (
                 row
                 for row in pods.pool.rows.values()
-                if row.rank not in self.barred and pods.could_hold(row)
+                if row.rank not in self.barred and slots(dict(row.node.allocatable), pods.request)
             )
             for row in nsmallest(n, free, key=lambda row: (_shortfall(row, pods), row.rank)):
                 self.barred[row.rank] = row

@@ -299,8 +299,12 @@ def _tell_hold(world: World, entry: Entry, hold: Hold) -> None:
     if hold.reason == HoldReason.DELETED:
         return
     entry.told = None
+    before = entry.conditions.get(ConditionType.BACKOFF)
     entry.set_condition(ConditionType.BACKOFF, world.now, reason=hold.reason, message=hold.message)
     world.settle(entry)
+    if entry.restored and entry.conditions[ConditionType.BACKOFF] == before:
+        entry.announced = True  # a restart does not repeat what is on record
+    entry.restored = False
     if not entry.announced and entry.workload.problem is not None:
         entry.announced = True
         world.announce(entry, EventReason.REFUSED, hold.message, action="Parse", warning=True)

@@ -116,25 +116,26 @@ class Ledger:
         self._leave(old)
         row.node = node
         self._join(row)
-        self.idle_rises = self.idle_falls = self.log.now
-        self._resize(row, old.node.allocatable, node.allocatable)
+        self._rebook(node.name, old.node.allocatable, node.allocatable)
+        self.idle_rises = self.idle_falls = self.log.tick()
         return row
 
     def resize(self, node: Node) -> None:
         """Only allocatable changed; the node keeps its rank."""
         row = self.rows[node.name]
         old, row.node = row.node, node
-        self._resize(row, old.allocatable, node.allocatable)
+        change = self.log.tick()
+        for pool in row.pools:
+            pool.resized(old.allocatable, node.allocatable, change)
+        self._rebook(node.name, old.allocatable, node.allocatable)
 
-    def _resize(self, row: Row, old: Resources, new: Resources) -> None:
+    def _rebook(self, name: str, old: Resources, new: Resources) -> None:
         book(self.allocatable, old, -1)
         book(self.allocatable, new)
-        self.note(row.node.name, old, 1)
-        self.note(row.node.name, new, -1)
-        self.note_idle(row.node.name, old, 1)
-        self.note_idle(row.node.name, new, -1)
-        for pool in row.pools:
-            pool.shifted = self.log.tick()
+        self.note(name, old, 1)
+        self.note(name, new, -1)
+        self.note_idle(name, old, 1)
+        self.note_idle(name, new, -1)
 
     def _next_rank(self) -> int:
         self._rank += 1

@@ -27,6 +27,12 @@ ROOM_MAX = 64
 """Nodes with room that a pod class remembers; beyond, it keeps their sum only. 10,000 classes on
 5,000 nodes would otherwise remember 50 million pairs."""
 
+TAIL_SHORT = 64
+"""Candidates that are few enough not to sort a pool by another resource for fewer."""
+
+SCAN_STEP = 16
+"""Nodes that a scan looks at before it asks whether it has found enough; it doubles each time."""
+
 EXACT_STATES_MAX = 4096
 """Combinations of placed counts that the exact search may have to tell apart. A head, a dozen
 helpers and a thousand workers need 26; three sets of 64 equal to one another need 4,225."""

@@ -301,11 +301,17 @@ def pod_seen(world: World, event: PodSeen) -> None:
 
 
 def judge(world: World) -> None:
-    """Complete what is finished."""
+    """Complete what is finished, and take back what runs although it is suspended.
+
+    The spec counts, not its change: that may have come during the creation, or before a restart.
+    """
     for uid in world.to_judge:
         entry = world.entries.get(uid)
-        if entry is not None and entry.phase is Phase.RUNNING and not entry.workload.deleting:
-            _judge_one(world, entry)
+        if entry is None or entry.phase is not Phase.RUNNING or entry.workload.deleting:
+            continue
+        _judge_one(world, entry)
+        if entry.phase is Phase.RUNNING and entry.workload.suspended:
+            teardown.take_back(world, entry, TeardownReason.SUSPENDED, "spec.suspend is true.")
     world.to_judge.clear()
 
 

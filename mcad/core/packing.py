@@ -6,7 +6,7 @@ have to be placed together; sets whose pools share no node are placed independen
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mcad.core.limits import EXACT_WORK_MAX
@@ -22,7 +22,7 @@ class Nodes:
     """The nodes that a gang may be placed on: all but the ``barred``, as they are now, or
     (``emptied``) as they would be if every AppWrapper left."""
 
-    def __init__(self, barred: Container[int] = (), *, emptied: bool = False) -> None:
+    def __init__(self, barred: Collection[int] = (), *, emptied: bool = False) -> None:
         self._barred = barred
         self._emptied = emptied
 
@@ -34,12 +34,14 @@ class Nodes:
         """Whether the node is set aside for somebody else."""
         return row.rank in self._barred
 
+    def places(self, pods: PodClass) -> Iterator[Row]:
+        """Every node that may have room for the class, the likeliest first; some come twice."""
+        rows = iter(pods.pool.rows.values()) if self._emptied else pods.places()
+        return (row for row in rows if row.rank not in self._barred) if self._barred else rows
+
     def candidates(self, pods: PodClass) -> list[Row]:
-        """Every node that may have room for the class, once, those with the least room first."""
-        rows: Iterable[Row]
-        rows = pods.pool.rows.values() if self._emptied else pods.candidates()
-        found = {row.rank: row for row in rows if row.rank not in self._barred}
-        return list(found.values())
+        """Every node that may have room for the class, once."""
+        return list({row.rank: row for row in self.places(pods)}.values())
 
 
 class Overlay:
@@ -118,7 +120,7 @@ def as_many_as_fit(shape: Shape, nodes: Nodes) -> Plan:
     plan: Plan = []
     for number, part in enumerate(shape.parts):
         left = part.replicas
-        for row in nodes.candidates(part.pods):
+        for row in nodes.places(part.pods):
             fit = min(left, slots(overlay.free(row), part.pods.request, part.pods.cap))
             if fit:
                 overlay.take(row, part.pods.request, fit)
@@ -160,12 +162,10 @@ def _sharing_nodes(needs: Sequence[Need]) -> list[list[Need]]:
 
 
 def _together(group: list[Need], nodes: Nodes, overlay: Overlay, budget: int) -> Outcome:
-    candidates = {need.part: nodes.candidates(need.pods) for need in group}
-    first = _greedy(group, candidates, overlay)
-    if first.plan is not None:
-        return first
-    if len(group) == 1:
+    first = _greedy(group, {need.part: nodes.places(need.pods) for need in group}, overlay)
+    if first.plan is not None or len(group) == 1:
         return first  # for identical pods greed is exact
+    candidates = {need.part: nodes.candidates(need.pods) for need in group}
     second = _greedy(group, _fewest_slots_first(group, candidates, overlay.free), overlay)
     if second.plan is not None:
         return second
@@ -178,13 +178,13 @@ def _together(group: list[Need], nodes: Nodes, overlay: Overlay, budget: int) ->
     return Outcome(verdict.plan, -1, 1, verdict.decided, verdict.work)
 
 
-def _greedy(group: list[Need], candidates: dict[int, list[Row]], overlay: Overlay) -> Outcome:
+def _greedy(group: list[Need], places: Mapping[int, Iterable[Row]], overlay: Overlay) -> Outcome:
     """Set after set, each on the nodes in their order, as many as fit."""
     trial = overlay.fork()
     plan: Plan = []
     for part, pods, replicas in group:
         left = replicas
-        for row in candidates[part]:
+        for row in places[part]:
             fit = min(left, slots(trial.free(row), pods.request, pods.cap))
             if fit:
                 trial.take(row, pods.request, fit)

@@ -7,12 +7,13 @@ scanning again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from mcad.core.ledger import ChangeLog
-from mcad.core.limits import ROOM_MAX
+from mcad.core.limits import ROOM_MAX, SCAN_STEP
 from mcad.core.model import Resources
-from mcad.core.pools import Pool, Row
+from mcad.core.pools import Cut, Pool, Row
 from mcad.core.quantity import CPU, EPHEMERAL_STORAGE, MEMORY
 from mcad.core.resources import PODS, Books, with_pod_slot
 
@@ -46,6 +47,7 @@ class PodClass:
     __slots__ = (
         "__weakref__",
         "_complete",
+        "_cut",
         "_log",
         "_room",
         "_seen",
@@ -67,7 +69,8 @@ class PodClass:
         self._total = 0
         self._complete = False
         self._seen = -1
-        self._witness: Row | None = None
+        self._cut: Cut | None = None
+        self._witness: Resources | None = None
         self._unheld_at = -1
 
     def slots(self, row: Row) -> int:
@@ -75,8 +78,29 @@ class PodClass:
         return slots(row.free, self.request, self.cap)
 
     def candidates(self) -> Iterator[Row]:
-        """The nodes that may have room, tightest first; some may not, some may come twice."""
-        return self.pool.candidates(self.request)
+        """The nodes that may have room, those with the least room first.
+
+        Some may have none, some come twice, and one that has left may still come: its books are
+        empty then.
+        """
+        cut = self.pool.cut(self.request)
+        yield from self.pool.risen_rows()
+        yield from self._worth_a_look(islice(self.pool.tail(cut), max(0, cut.at), None), cut)
+
+    def places(self) -> Iterator[Row]:
+        """The same, after the nodes that are known to have had room at the last look."""
+        rows = self.pool.rows
+        for rank in list(self._room or ()):
+            if rank in rows:
+                yield rows[rank]
+        yield from self.candidates()
+
+    def _worth_a_look(self, rows: Iterable[Row], cut: Cut) -> Iterable[Row]:
+        """Without the nodes that lack the next scarcest resource: cheaper than counting slots."""
+        for name, n in self.request:
+            if name != cut.resource:
+                return [row for row in rows if row.free.get(name, 0) >= n]
+        return rows
 
     def missing(self, replicas: int) -> int:
         """0 if so many pods fit, which is exact; otherwise at least how many do not."""
@@ -118,20 +142,34 @@ class PodClass:
         return self._seen >= 0
 
     def _scan(self, replicas: int) -> None:
-        room: dict[int, int] = {}
-        total, complete = 0, True
-        request, cap = self.request, self.cap
-        for row in self.candidates():
+        """Look for room until there is enough; go on where the last scan ended, if that is known
+        and all that changed since has been visited."""
+        cut = self._cut
+        resumed = self._seen == self._log.now and not self._complete
+        if not resumed or cut is None or cut.epoch != self.pool.epoch:
+            self._room, self._total = {}, 0
+            cut = self.pool.cut(self.request)
+            self._add(self.pool.risen_rows())
+        rows, at, step = self.pool.tail(cut), max(0, cut.at), SCAN_STEP
+        while self._total < replicas and at < len(rows):
+            self._add(self._worth_a_look(rows[at : at + step], cut))
+            at += step
+            step *= 2
+        self._complete = at >= len(rows)
+        self._cut = Cut(cut.epoch, cut.resource, at)
+        self._seen = self._log.now
+        if self._room is not None and len(self._room) > ROOM_MAX:
+            self._forget_nodes()
+
+    def _add(self, rows: Iterable[Row]) -> None:
+        room, total, request, cap = self._room, self._total, self.request, self.cap
+        if room is None:
+            return
+        for row in rows:
             if (fit := slots(row.free, request, cap)) and row.rank not in room:
                 room[row.rank] = fit
                 total += fit
-                if total >= replicas:
-                    complete = False  # there may be more
-                    break
-        self._total, self._complete, self._room = total, complete, room
-        self._seen = self._log.now
-        if len(room) > ROOM_MAX:
-            self._forget_nodes()
+        self._total = total
 
     def _forget_nodes(self) -> None:
         """Keep the sum only; a lower bound without its nodes cannot even be kept up to date."""
@@ -141,23 +179,11 @@ class PodClass:
 
     def too_large(self) -> bool:
         """Whether no admitted node could take one such pod even if it were empty."""
-        if self._witness is not None and self.could_hold(self._witness):
+        profiles = self.pool.profiles
+        if self._witness in profiles:
             return False
         if self._unheld_at == self.pool.shifted:
             return True
-        self._witness = self._seek_witness()
-        if self._witness is None:
-            self._unheld_at = self.pool.shifted
+        self._witness = next((p for p in profiles if slots(dict(p), self.request)), None)
+        self._unheld_at = self.pool.shifted if self._witness is None else -1
         return self._witness is None
-
-    def _seek_witness(self) -> Row | None:
-        largest = self.pool.largest()
-        if any(largest.get(name, 0) < n for name, n in self.request):
-            return None
-        return next((row for row in self.pool.rows.values() if self.could_hold(row)), None)
-
-    def could_hold(self, row: Row) -> bool:
-        """Whether the node is admitted and its allocatable takes one such pod."""
-        if row.rank not in self.pool.rows:
-            return False
-        return slots(dict(row.node.allocatable), self.request) > 0

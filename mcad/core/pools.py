@@ -8,12 +8,13 @@ its nodes sorted by what is free, and with how many nodes it shares another pool
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, combinations, islice
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
 
-from mcad.core.limits import RISEN_MAX
+from mcad.core.limits import RISEN_MAX, TAIL_SHORT
 from mcad.core.model import Node, Resources
-from mcad.core.resources import Books, book
+from mcad.core.resources import PODS, Books, book
 
 
 class Row:
@@ -39,16 +40,27 @@ class _Tail:
 
     __slots__ = ("amounts", "rows")
 
-    def __init__(self, resource: str, rows: dict[int, Row]) -> None:
-        self.rows = sorted(rows.values(), key=lambda row: row.free.get(resource, 0))
-        self.amounts = [row.free.get(resource, 0) for row in self.rows]
+    def __init__(self, resource: str, rows: list[Row]) -> None:
+        free = [row.free.get(resource, 0) for row in rows]
+        self.rows = [rows[i] for i in sorted(range(len(rows)), key=free.__getitem__)]
+        self.amounts = sorted(free)
+
+
+class Cut(NamedTuple):
+    """Where the nodes that may have room for a request begin: in the tail of ``resource`` at
+    ``at``, as long as the tails are of this ``epoch``; nodes that rose since come besides."""
+
+    epoch: int
+    resource: str
+    at: int
 
 
 class Pool:
     """The nodes that ``admits`` selects.
 
     ``risen`` is the change at which one of them last gained room, ``shifted`` the one at which a
-    node joined or left or its allocatable changed.
+    node joined or left or its allocatable changed. ``profiles`` counts the different allocatables;
+    ``epoch`` numbers the sortings of the tails.
     """
 
     def __init__(self, admits: Callable[[Node], bool]) -> None:
@@ -57,7 +69,8 @@ class Pool:
         self.total: Books = {}
         self.risen = 0
         self.shifted = 0
-        self._largest: tuple[int, Books] = (-1, {})
+        self.epoch = 0
+        self.profiles: dict[Resources, int] = {}
         self._tails: dict[str, _Tail] = {}
         self._risen_rows: dict[int, Row] = {}
         self._neighbours: dict[Pool, int] = {}
@@ -74,6 +87,7 @@ class Pool:
         self.rows[row.rank] = row
         row.pools[self] = None
         book(self.total, ((name, max(0, n)) for name, n in row.free.items()))
+        self._count_profile(row.node.allocatable, 1)
         self.shifted = change
         self.rise(row, change)
 
@@ -86,6 +100,7 @@ class Pool:
                 self._share(other, -1)
         book(self.total, ((name, max(0, n)) for name, n in row.free.items()), -1)
         self._risen_rows.pop(row.rank, None)
+        self._count_profile(row.node.allocatable, -1)
         self.shifted = change
 
     def disband(self) -> None:
@@ -114,16 +129,26 @@ class Pool:
         self._neighbours[other] += more
         other._neighbours[self] += more
 
+    def resized(self, old: Resources, new: Resources, change: int) -> None:
+        """The allocatable of one of the nodes changed."""
+        self._count_profile(old, -1)
+        self._count_profile(new, 1)
+        self.shifted = change
+
     def largest(self) -> Books:
         """The most that any of the nodes offers of each resource."""
-        at, found = self._largest
-        if at != self.shifted:
-            found = {}
-            for row in self.rows.values():
-                for name, n in row.node.allocatable:
-                    found[name] = max(n, found.get(name, 0))
-            self._largest = (self.shifted, found)
+        found: Books = {}
+        for profile in self.profiles:
+            for name, n in profile:
+                found[name] = max(n, found.get(name, 0))
         return found
+
+    def _count_profile(self, allocatable: Resources, more: int) -> None:
+        left = self.profiles.get(allocatable, 0) + more
+        if left:
+            self.profiles[allocatable] = left
+        else:
+            del self.profiles[allocatable]
 
     # -- room ----------------------------------------------------------------------------------
 
@@ -136,28 +161,36 @@ class Pool:
         if len(self._risen_rows) > RISEN_MAX:
             self._tails.clear()
             self._risen_rows.clear()
+            self.epoch += 1
 
-    def candidates(self, request: Resources) -> Iterator[Row]:
-        """A superset of the nodes with room for such a pod, those with the least room first.
-
-        It is the shortest of the tails that the request cuts off, after the few nodes that rose
-        since it was sorted; so a node may come twice, and one that has left may still come (its
-        books are empty then).
-        """
-        cut, best = -1, None
+    def cut(self, request: Resources) -> Cut:
+        """The shortest of the tails that the request cuts off, or the first short one: sorting
+        is dear, so resources that only some nodes have come first, and ``pods`` never if there is
+        anything else."""
+        best = Cut(self.epoch, "", -1)
         for name, n in request:
-            tail = self._tails.get(name)
-            if tail is None:
-                tail = self._sort(name)
+            if name == PODS and best.resource:
+                continue
+            tail = self._tail(name)
             at = bisect_left(tail.amounts, n)
-            if at > cut:
-                cut, best = at, tail
-        if best is None:
-            return iter(list(self.rows.values()))
-        return chain(list(self._risen_rows.values()), islice(best.rows, cut, None))
+            if at > best.at:
+                best = Cut(self.epoch, name, at)
+            if len(tail.rows) - at <= TAIL_SHORT:
+                break
+        return best
 
-    def _sort(self, name: str) -> _Tail:
-        tail = self._tails[name] = _Tail(name, self.rows)
+    def tail(self, cut: Cut) -> list[Row]:
+        """The nodes of the cut's tail, all of them; to be read from ``cut.at`` on."""
+        return self._tail(cut.resource).rows
+
+    def risen_rows(self) -> list[Row]:
+        """The nodes that rose since the tails were sorted."""
+        return list(self._risen_rows.values())
+
+    def _tail(self, name: str) -> _Tail:
+        tail = self._tails.get(name)
+        if tail is None:
+            tail = self._tails[name] = _Tail(name, list(self.rows.values()))
         return tail
 
 
@@ -167,7 +200,7 @@ class Pool:
 def sum_of_pools(pools: Sequence[Pool]) -> Mapping[str, int] | None:
     """What is free on all nodes of the pools; None if they overlap in such a way that only adding
     up nodes would tell."""
-    widest = _widest(pools)
+    widest = _widest(pools) if len(pools) > 1 else pools
     if len(widest) == 1:
         return widest[0].total
     if any(a.shared(b) for a, b in combinations(widest, 2)):

@@ -45,7 +45,8 @@ class Part:
 class Shape:
     """The demand of a gang. Compared by identity: ``Shapes`` interns.
 
-    ``pools`` are those whose rises concern it. The rest is what its last tests found out:
+    ``pools`` are those whose rises concern it, ``fixed`` is the demand that does not depend on the
+    number of nodes, ``per_node`` tells whether there is another. The rest is what its last tests found out:
     ``watched`` is the part that refused it, to be asked first (R4); ``searched`` and ``found`` are
     ``rises()`` at its last search on nodes and the verdict, which stands until something rises;
     ``emptied`` is the change at which it was tried on emptied nodes, and whether it fitted.
@@ -56,16 +57,12 @@ class Shape:
     pools: tuple[Pool, ...]
     unmodelled: tuple[str, ...]
     fixed: Resources
+    per_node: bool
     watched: int = 0
     searched: int = -1
     found: Refusal | None = None
     again: int = 0
     emptied: tuple[int, bool] = (-1, False)
-
-    @property
-    def per_node(self) -> bool:
-        """Whether some of its demand depends on the number of nodes."""
-        return any(part.per_node for part in self.parts)
 
     @property
     def demand(self) -> Resources:
@@ -125,9 +122,9 @@ class Shapes:
         pools = dict.fromkeys(part.pods.pool for part in parts)
         names = dict.fromkeys(name for s in sets for name in s.unmodelled)
         fixed = total((p.pods.request, p.declared) for p in parts if not p.per_node)
-        return Shape(
-            sets, parts, tuple(pools) if self._on_nodes else (self.everywhere,), tuple(names), fixed
-        )
+        watched = tuple(pools) if self._on_nodes else (self.everywhere,)
+        per_node = any(part.per_node for part in parts)
+        return Shape(sets, parts, watched, tuple(names), fixed, per_node)
 
     def _parts(self, sets: tuple[PodSet, ...]) -> tuple[Part, ...]:
         parts: list[Part] = []

@@ -4,12 +4,12 @@ Status codes are answers here, not exceptions, so that a simulator can be served
 compared with a real server answer by answer. Turning them into errors is the client's job.
 """
 
-import json
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
+from mcad.kube.decode import decode
 from mcad.kube.errors import BadAnswer
 from mcad.kube.types import Json
 
@@ -43,8 +43,8 @@ class Response:
         if isinstance(self.body, dict):
             return self.body
         try:
-            decoded = json.loads(self.body)
-        except (ValueError, RecursionError) as error:
+            decoded = decode(self.body)
+        except ValueError as error:
             raise BadAnswer(f"the body of a {self.status} answer is not JSON: {error}") from error
         if not isinstance(decoded, dict):
             raise BadAnswer(f"the body of a {self.status} answer is not a JSON object")

@@ -6,13 +6,13 @@ whatever the server or the network does, it neither crashes, nor loops hot, nor 
 in silence: when in doubt it lists again.
 """
 
-import json
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Generic, NoReturn, Protocol, TypeVar
 
 from mcad.kube.client import EVERYTHING, Client, Selection
+from mcad.kube.decode import decode
 from mcad.kube.errors import ApiError, BadAnswer, KubeError, status_error
 from mcad.kube.resource import Resource
 from mcad.kube.retry import WATCH_PACE, Backoff, Pace
@@ -218,8 +218,8 @@ class Reflector(Generic[T]):
 def _event(line: bytes) -> tuple[str, Json]:
     """The type and object of a watch line. Raises ``BadAnswer``, or the in-band ``ApiError``."""
     try:
-        event = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        event = decode(line)
+    except ValueError as error:
         raise BadAnswer(f"a watch line that is no JSON: {error}") from error
     if not isinstance(event, dict):
         raise BadAnswer("a watch line that is no JSON object")

@@ -30,11 +30,11 @@ def test_all_rights_of_a_dispatcher_of_jobs() -> None:
     appwrapper = "workload.codeflare.dev"
     assert granted(rules(load(sets=ONLY_JOBS)), "ClusterRole") == {
         *((appwrapper, "appwrappers", verb) for verb in read),
-        *((appwrapper, "appwrappers/status", verb) for verb in ("patch", "update")),
+        (appwrapper, "appwrappers/status", "patch"),
         (appwrapper, "appwrappers/finalizers", "update"),
         *(("batch", "jobs", verb) for verb in (*read, "create", "delete")),
-        *(("", resource, verb) for verb in read for resource in ("nodes", "pods")),
-        *(("events.k8s.io", "events", verb) for verb in ("create", "patch")),
+        *(("", resource, verb) for verb in ("list", "watch") for resource in ("nodes", "pods")),
+        ("events.k8s.io", "events", "create"),
         ("apiextensions.k8s.io", "customresourcedefinitions", "get"),
         ("authorization.k8s.io", "selfsubjectaccessreviews", "create"),
     }

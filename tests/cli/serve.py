@@ -47,7 +47,7 @@ def in_thread(app: web.Application) -> Iterator[str]:
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
-    assert started.wait(5)
+    assert started.wait(20)
     url, loop, stop = ready[0]
     try:
         yield url

@@ -1,5 +1,6 @@
 """Everything that can go wrong is told in one line, with what to do, and has its exit code."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -96,6 +97,22 @@ def test_a_kind_that_may_not_be_listed_is_a_warning(api: FakeApi, mcad: Type) ->
     assert result.stderr == (
         "warning: you may not list deployments.apps; what they still want is not known\n"
     )
+
+
+def test_an_item_that_may_not_be_seen_is_not_called_absent(api: FakeApi, mcad: Type) -> None:
+    api.denied.add("deployments")
+    said = mcad("describe", "0001-aw-generic-deployment-1", "-o", "json").stdout
+    assert json.loads(said)["appwrapper"]["items"][0]["exists"] is None
+    said = mcad("describe", "0001-aw-generic-deployment-1").stdout
+    assert "0001-aw-generic-deployment-1   <unknown>" in said
+
+
+def test_a_link_that_no_list_shows_is_read(api: FakeApi, mcad: Type) -> None:
+    """A namespace's pods belong to their AppWrapper even if ReplicaSets are not wrapped."""
+    rule = "wrappedResources=[{apiGroup: apps, resources: [deployments]}]"
+    said = mcad("describe", "0001-aw-generic-deployment-1", "-o", "json", "--set", rule).stdout
+    assert json.loads(said)["appwrapper"]["pods"]["running"] == 2
+    assert [r.path for r in api.requests if "/replicasets/" in r.path]
 
 
 def test_events_that_may_not_be_listed_are_a_warning(api: FakeApi, mcad: Type) -> None:

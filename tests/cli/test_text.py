@@ -111,14 +111,18 @@ def test_version(mcad: Type) -> None:
     ]
 
 
-def test_help_does_not_load_the_client_library() -> None:
+@pytest.mark.parametrize("instruction", ["", "bash_complete"], ids=["help", "completion"])
+def test_commands_are_listed_without_loading_any(instruction: str) -> None:
     code = (
         "import sys; from mcad.cli.main import main\n"
         "try: main(['--help'])\n"
         "except SystemExit: pass\n"
         "print([m for m in ('kubernetes', 'aiohttp', 'pydantic', 'yaml') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    env = {"_MCAD_COMPLETE": instruction, "COMP_WORDS": "mcad ", "COMP_CWORD": "1"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
+    assert "describe" in done.stdout
     assert done.stdout.splitlines()[-1] == "[]"
 
 

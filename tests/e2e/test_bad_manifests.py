@@ -228,6 +228,15 @@ REFUSED = {
         (f"{COMPONENT}.podSets[0].path: Required value",),
         "v1beta2",
     ),
+    "a huge priority": Refused(
+        item_with(pod("x")) | {"priority": 2**40}, ("spec.priority", "format int32")
+    ),
+    "labels as a list": Refused(
+        item_with(bad_pod("metadata.labels", ["a"])), (f"{TEMPLATE}.metadata",)
+    ),
+    "a number for a name": Refused(
+        item_with(bad_pod("metadata.name", 7)), (f"{TEMPLATE}.metadata",)
+    ),
     "more than etcd takes": Refused(
         item_with(config_map("x", {"k": "x" * (4 * MEBIBYTE)})), ("too large",), code=413
     ),
@@ -362,6 +371,12 @@ HELD = {
         "write a number such as",
         version=V2,
     ),
+    "a quantity without end": Held(
+        item_with(bad_pod(CPU, "1e99999999999")), f"{TEMPLATE}.{WHERE}", "no amount needs it"
+    ),
+    "a truth for a quantity": Held(
+        item_with(bad_pod(CPU, True)), f"{TEMPLATE}.{WHERE}", 'write it like "500m"'
+    ),
     "a negative quantity": Held(
         item_with(bad_pod(CPU, "-1")), f"{TEMPLATE}.{WHERE}", "is negative"
     ),
@@ -401,6 +416,23 @@ HELD = {
         "does not lead to a pod template",
         version=V2,
     ),
+    "two pod sets at one path": Held(
+        component_with(deployment("x"), podSets=[{"path": "template.spec.template"}] * 2),
+        f"{COMPONENT}.podSets[1].path",
+        "each pod set needs a path of its own",
+        version=V2,
+    ),
+    "more infos than pod sets": Held(
+        component_with(pod("x"), podSetInfos=[{}, {}]),
+        f"{COMPONENT}.podSetInfos",
+        "has 2 entries, but there are 1 pod sets",
+        version=V2,
+    ),
+    "an invalid generated name": Held(
+        item_with(changed(bad_pod("metadata.generateName", "No_"), "metadata.name", None)),
+        f"{TEMPLATE}.metadata.generateName",
+        "use lower case letters",
+    ),
     "containers as a map": Held(
         item_with(bad_pod("spec.containers", {"name": "main"})),
         f"{TEMPLATE}.spec.containers",
@@ -410,9 +442,6 @@ HELD = {
         item_with(bad_pod("spec.nodeSelector", {"zone": 7})),
         f"{TEMPLATE}.spec.nodeSelector.zone",
         "quote it",
-    ),
-    "a huge priority": Held(
-        item_with(pod("x")) | {"priority": 2**40}, "spec.priority", "must be within"
     ),
     "a huge slope": Held(
         item_with(pod("x")) | {"priorityslope": 1e30},
@@ -464,7 +493,7 @@ def test_a_held_one_is_dispatched_once_it_is_mended(bench: Bench) -> None:
     aw = bench.named("mended")
     create(bench.plane, generic(aw, bad_pod(CPU, "a lot", aw)))
     bench.check_held(aw, f"{TEMPLATE}.{WHERE}", "write a number such as", "InvalidAppWrapper")
-    patch(bench.plane, aw, generic(aw, pod(aw)))
+    patch(bench.plane, aw, {"spec": item_with(pod(aw))})
     bench.plane.wait_for(lambda: state(get(bench.plane, aw)) == "Running", LONG, f"{aw} runs")
     assert condition(get(bench.plane, aw), "Backoff")["status"] == "False"
 
@@ -510,6 +539,14 @@ FAILED = {
         item_with(changed(thing("v1", "Service", "1.2"), "spec", {"ports": [{"port": 80}]})),
         ("metadata.name: Invalid value",),
     ),
+    "a label with blanks": Failed(
+        item_with(bad_pod("metadata.labels", {"team": "a b"})), ("metadata.labels: Invalid value",)
+    ),
+    "a pod that tolerates nonsense": Failed(
+        component_with(bad_pod("spec.tolerations", [{"key": "k", "operator": "Perhaps"}])),
+        ("spec.tolerations[0].operator: Unsupported value",),
+        V2,
+    ),
     "a limit below the request": Failed(
         component_with(bad_pod("spec.containers.0.resources.limits", {"cpu": "1m"})),
         ("spec.containers[0].resources.requests", "must be less than or equal to cpu limit"),
@@ -544,6 +581,13 @@ def test_a_manifest_of_almost_a_mebibyte_is_fine(bench: Bench) -> None:
     aw = bench.named("almost a mebibyte")
     create(bench.plane, generic(aw, config_map(aw, {"k": "x" * (MEBIBYTE - 1024)})))
     bench.plane.wait_for(lambda: state(get(bench.plane, aw)) == "Running", LONG, f"{aw} runs")
+
+
+def test_the_longest_name_is_fine(bench: Bench) -> None:
+    """It does not fit into a label, and Events have to leave room for more."""
+    aw = "long-" + "o" * 240 + ".example"
+    create(bench.plane, generic(aw, config_map("of-a-long-one")))
+    bench.plane.wait_for(lambda: state(get(bench.plane, aw)) == "Running", LONG, "it runs")
 
 
 # -- after all of them ---------------------------------------------------------------------------

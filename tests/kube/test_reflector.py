@@ -393,10 +393,11 @@ class TestNonsense:
             await eventually(lambda: sink.syncs == 2)
 
     async def test_nonsense_that_stays_leads_to_a_list(self, server, client, sink, pods):
-        server.fail("WATCH", ALL, *[stream(b"nonsense\n")] * FRUITLESS_MAX)
+        server.fail("WATCH", ALL, *[stream(b"nonsense\n")] * (2 * FRUITLESS_MAX - 1))
         async with reflecting(client, sink):
-            await eventually(lambda: sink.syncs == 2)
-        assert len(server.seen("WATCH")) >= FRUITLESS_MAX
+            await eventually(lambda: server.streams)
+        assert sink.syncs == 2
+        assert len(server.seen("WATCH")) == 2 * FRUITLESS_MAX
 
     @pytest.mark.parametrize(
         "body", [b"<html>", b"{}", b'{"metadata":{},"items":[]}', b'{"items":[{}],"metadata":{}}']
@@ -413,6 +414,20 @@ class TestNonsense:
             await eventually(lambda: server.streams)
             server.put(ALL, pod("a", blob="x" * 8_000_000))
             await eventually(lambda: sink.names("upserted"))
+
+    async def test_an_object_nested_without_end_does_not_hide_the_others(
+        self, server, client, sink, pods
+    ):
+        metadata = '{"name":"deep","uid":"u","resourceVersion":"1"}'
+        deep = f'{{"metadata":{metadata},"x":{"[" * 9000}{"]" * 9000}}}'
+        other = json.dumps(server.put(ALL, pod("other")))
+        page = f'{{"metadata":{{"resourceVersion":"2"}},"items":[{deep},{other}]}}'
+        event = deep.replace('"deep","uid":"u"', '"later","uid":"v"')
+        server.fail("LIST", ALL, say(page.encode()))
+        server.fail("WATCH", ALL, stream(f'{{"type":"ADDED","object":{event}}}\n'.encode()))
+        async with reflecting(client, sink):
+            await eventually(lambda: sink.names("upserted") == ["deep", "other", "later"])
+        assert sink.errors == []
 
     async def test_a4_a_burst_of_events(self, server, client, sink, pods):
         async with reflecting(client, sink):

@@ -1,0 +1,62 @@
+"""What a restart must neither repeat nor overlook. Found on the real control plane."""
+
+from mcad.core.model import Problem, ProblemKind
+from tests.core.bench import Bench, node, workload
+
+WRONG = Problem(ProblemKind.INVALID, "spec.x", "is wrong; mend it.")
+
+
+def test_a_restart_does_not_repeat_the_warning_about_a_faulty_manifest() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, problem=WRONG))
+    bench.settle()
+    told = bench.condition("a", "Backoff")
+    bench.events.clear()
+    bench.crash()
+    bench.settle()
+
+    assert bench.events == []
+    assert bench.condition("a", "Backoff") == told
+
+
+def test_another_fault_after_a_restart_is_told() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, problem=WRONG))
+    bench.settle()
+    bench.events.clear()
+    bench.edit("uid-a", problem=Problem(ProblemKind.INVALID, "spec.y", "is worse."))
+    bench.crash()
+    bench.settle()
+
+    assert [event.note for event in bench.events] == ["spec.y: is worse."]
+    assert bench.condition("a", "Backoff") == (True, "InvalidAppWrapper", "spec.y: is worse.")
+
+
+def test_what_was_suspended_while_nobody_looked_is_taken_back_after_the_restart() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    bench.settle()
+    assert bench.state("a") == "Running"
+    bench.pending.clear()
+    old = bench.works["uid-a"]
+    bench.works["uid-a"] = workload("a", 1, suspended=True, generation=old.generation + 1)
+    bench.crash()
+    bench.settle()
+    bench.advance(10)
+
+    assert bench.state("a") == "Pending"
+    assert bench.names() == []
+
+
+def test_what_is_suspended_during_its_creation_is_taken_back() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, 1))
+    bench.decide()
+    for _ in range(2):  # intent, item 0
+        bench.execute(bench.pending.pop(0))
+    bench.edit("uid-a", suspended=True)
+    bench.settle()
+    bench.advance(10)
+
+    assert bench.state("a") == "Pending"
+    assert bench.names() == []
