@@ -84,7 +84,7 @@ class _Photographer:
         self._kinds = Kinds(Discovery(client), config)
         self._dispatcher = Dispatcher(to_settings(config))
         self._unlinked: list[tuple[Pod, Owner]] = []
-        self._unseen: set[tuple[str, str]] = set()
+        self._unseen: list[Resource] = []
         self._sightings = Sightings(
             Mirror(),
             lambda: self._kinds.catalog,
@@ -95,12 +95,13 @@ class _Photographer:
     async def take(self) -> Snapshot:
         await self._kinds.refresh()
         wrapped = [kind for kind in self._kinds.wrapped() if kind != PODS]
-        appwrappers, nodes, pods, children = await asyncio.gather(
+        appwrappers, nodes, pods = await asyncio.gather(
             self._list(APPWRAPPERS, _as_it_is),
             self._list(NODES, _as_it_is),
             self._list(PODS, slim_pod),
-            asyncio.gather(*(self._list_children(kind) for kind in wrapped)),
         )
+        children = await asyncio.gather(*(self._list_children(kind) for kind in wrapped))
+        self._warn_of_unseen()
         self._sightings.appwrappers_listed(appwrappers)
         for node in nodes:
             self._sightings.node_seen(node)
@@ -109,7 +110,8 @@ class _Photographer:
         self._see_pods(pods)
         await asyncio.gather(*(self._link(pod, owner) for pod, owner in self._unlinked))
         self._feed(Decide(may_dispatch=False))
-        return Snapshot(self._dispatcher.world, self._now, frozenset(self._unseen))
+        unseen = frozenset((kind.group, kind.kind) for kind in self._unseen)
+        return Snapshot(self._dispatcher.world, self._now, unseen)
 
     def _feed(self, event: Event) -> None:
         self._dispatcher.step(event, self._now)
@@ -140,7 +142,7 @@ class _Photographer:
         return found
 
     async def _list_children(self, resource: Resource) -> list[Json]:
-        """Wrapped objects of one kind; none, after a warning, if the caller may not see them."""
+        """Wrapped objects of one kind; none if the caller may not see them."""
         selection = Selection(label_selector=labels.APPWRAPPER_UID)
         found: list[Json] = []
         try:
@@ -151,10 +153,17 @@ class _Photographer:
             if not (error.forbidden or error.not_found):
                 raise
             if error.forbidden:
-                warn(f"you may not list {_title(resource)}; what they still want is not known")
-                self._unseen.add((resource.group, resource.kind))
+                self._unseen.append(resource)
             return []
         return found
+
+    def _warn_of_unseen(self) -> None:
+        if self._unseen:
+            titles = ", ".join(sorted(map(_title, self._unseen)))
+            warn(
+                f"you may not list {titles}; whether such items exist, and how many pods they "
+                "still want, is not known"
+            )
 
     # -- what was found ----------------------------------------------------------------------
 

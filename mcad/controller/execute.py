@@ -122,6 +122,7 @@ class Executor:
         wire = render_status(command.status)
         mark = status_mark(wire)
         if mark == seat.status_mark and command.uid not in self._writing:
+            self._latest.pop(command.uid, None)  # one that waits would say something else
             self._shell.feed(StatusWritten(command.uid, command.serial))
             return
         self._latest[command.uid] = command.serial

@@ -56,7 +56,12 @@ CASES: list[Case] = [
     ),
     (("describe", "x"), _without_crd, 1, "AppWrappers are not installed in this cluster"),
     (("queue",), _denied("nodes"), 1, "may not list nodes in the whole cluster, which the figures"),
-    (("queue",), _denied("nodes"), 1, "ask the running dispatcher instead, with --server URL"),
+    (
+        ("queue",),
+        _denied("nodes", "deployments", "jobs"),
+        1,
+        "ask the running dispatcher instead, with --server URL",
+    ),
     (("capacity",), _denied("pods"), 1, "you may not list pods in the whole cluster"),
     (("queue",), _denied("appwrappers"), 1, f"you may not list appwrappers.{GROUP}"),
     (("describe", "x"), _denied("appwrappers"), 1, 'User "ann" cannot list resource'),
@@ -90,12 +95,13 @@ def test_one_line(case: Case, api: FakeApi, mcad: Type) -> None:
 
 
 def test_a_kind_that_may_not_be_listed_is_a_warning(api: FakeApi, mcad: Type) -> None:
-    api.denied.add("deployments")
+    api.denied |= {"deployments", "configmaps"}
     result = mcad("queue", "--no-headers")
     assert result.exit_code == 0
     assert result.stdout.startswith("0002-aw-generic-deployment-2")
     assert result.stderr == (
-        "warning: you may not list deployments.apps; what they still want is not known\n"
+        "warning: you may not list configmaps, deployments.apps; whether such items exist, and how "
+        "many pods they still want, is not known\n"
     )
 
 

@@ -170,6 +170,17 @@ async def test_a_report_that_was_superseded_before_it_was_sent_is_not_sent() -> 
     assert rig.shell.events == [StatusWritten("uid-a", 2)]
 
 
+async def test_a_write_back_to_what_is_persisted_unsends_the_one_that_waits() -> None:
+    rig = Rig(lambda request: patched("11"))
+    rig.mirror.get("uid-a").status_mark = status_mark(render_status(view("Running")))
+    rig.executor.submit(write(1, "Pending", Urgency.REPORT))
+    rig.executor.submit(write(2, "Running"))
+    await rig.rest()
+
+    assert rig.api.requests == []
+    assert rig.shell.events == [StatusWritten("uid-a", 2)]
+
+
 async def test_a_write_does_not_overtake_one_that_was_sent() -> None:
     rig = Rig(lambda request: patched(str(10 + len(rig.api.requests))))
     rig.api.gate.clear()
