@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from mcad.cli.session import Environment, Target
-from mcad.controller.execute import APPWRAPPERS
+from mcad.controller.kinds import APPWRAPPERS
 from mcad.kube.client import Selection
 from mcad.kube.resource import Resource
 

@@ -17,7 +17,7 @@ from mcad.cli.options import namespace_option
 from mcad.cli.session import Session, environment
 from mcad.cli.snapshot import NOT_INSTALLED
 from mcad.cli.tables import NONE, Row, age, amounts, echo, echo_structured, table
-from mcad.controller.execute import APPWRAPPERS
+from mcad.controller.kinds import APPWRAPPERS
 from mcad.kube.client import Client, Selection
 from mcad.kube.errors import ApiError
 from mcad.kube.resource import Resource

@@ -26,9 +26,9 @@ from mcad.cli.errors import FAILED, CliError, explain
 from mcad.cli.logs import LEVELS, start_logging
 from mcad.cli.options import Settings, settings_options, target_options
 from mcad.cli.session import Target
-from mcad.controller.execute import APPWRAPPERS, PODS
 from mcad.controller.http import Server, application
-from mcad.controller.runtime import NODES, Controller
+from mcad.controller.kinds import APPWRAPPERS, NODES, PODS
+from mcad.controller.runtime import Controller
 from mcad.kube.client import Client, Selection
 from mcad.kube.clock import Clock, RealClock
 from mcad.kube.connection import load

@@ -14,11 +14,9 @@ from typing import Any, TypeVar
 from mcad.api import labels
 from mcad.api.config import Config, to_settings
 from mcad.cli.errors import CliError, warn
-from mcad.controller.execute import APPWRAPPERS, PODS
-from mcad.controller.kinds import Kinds, catalog_entry
+from mcad.controller.kinds import APPWRAPPERS, NODES, PODS, Kinds, catalog_entry
 from mcad.controller.mirror import Mirror
-from mcad.controller.owners import Owner, controller_of
-from mcad.controller.runtime import NODES
+from mcad.controller.owners import CHAIN_MAX, Owner, controller_of
 from mcad.controller.sightings import PodSighting, Sightings, slim_pod
 from mcad.controller.views import capacity_view, detail_view, rows_view
 from mcad.core.dispatcher import Dispatcher
@@ -108,7 +106,7 @@ class _Photographer:
         for kind, objects in zip(wrapped, children, strict=True):
             self._see_children(kind, objects)
         self._see_pods(pods)
-        await asyncio.gather(*(self._link(pod, owner) for pod, owner in self._unlinked))
+        await self._find_links()
         self._feed(Decide(may_dispatch=False))
         unseen = frozenset((kind.group, kind.kind) for kind in self._unseen)
         return Snapshot(self._dispatcher.world, self._now, unseen)
@@ -176,6 +174,12 @@ class _Photographer:
     def _see_pods(self, pods: list[PodSighting]) -> None:
         for pod in pods:
             self._sightings.pod_seen(pod)
+
+    async def _find_links(self) -> None:
+        """Read what is missing of owner chains; a link that was found may miss the next one."""
+        for _ in range(CHAIN_MAX):
+            missing, self._unlinked = self._unlinked, []
+            await asyncio.gather(*(self._link(pod, owner) for pod, owner in missing))
 
     async def _link(self, pod: Pod, owner: Owner) -> None:
         """Read an owner between an item and its pods that no list has shown."""

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from mcad.api import labels
 from mcad.api.manifest import render
 from mcad.api.status import render_status
+from mcad.controller.kinds import APPWRAPPERS, PODS
 from mcad.controller.lanes import Lane
 from mcad.controller.mirror import Mirror, Reflection, status_mark
 from mcad.controller.owners import controller_of
@@ -50,9 +51,6 @@ from mcad.kube.recorder import Recorder, Regarding
 from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
-
-APPWRAPPERS = Resource(labels.GROUP, "v1beta2", "appwrappers", labels.KIND)
-PODS = Resource("", "v1", "pods", "Pod")
 
 DISPATCH_WIDTH = 24  # requests in flight that somebody waits for; more only queue in the server
 REPORT_WIDTH = 4  # requests in flight about refusals

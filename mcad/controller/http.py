@@ -14,6 +14,7 @@ from mcad.controller.views import capacity_view, detail_view, rows_view
 
 if TYPE_CHECKING:
     from mcad.controller.runtime import Controller
+    from mcad.core.world import World
 
 STALL_S = 60.0  # the alarm of backoffTime turns the loop at least every 20 s
 
@@ -77,19 +78,25 @@ class _Port:
             headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"},
         )
 
+    def _world(self) -> World:
+        """The core's memory; half a picture would be a wrong answer."""
+        if not self._controller.is_synced:
+            raise web.HTTPServiceUnavailable(text="not synced yet; see /readyz\n")
+        return self._controller.dispatcher.world
+
     async def queue(self, _: web.Request) -> web.Response:
-        world, now = self._controller.dispatcher.world, self._controller.clock.now_us()
+        world, now = self._world(), self._controller.clock.now_us()
         return web.json_response(rows_view(world, now, waiting_only=True))
 
     async def appwrappers(self, _: web.Request) -> web.Response:
-        world, now = self._controller.dispatcher.world, self._controller.clock.now_us()
+        world, now = self._world(), self._controller.clock.now_us()
         return web.json_response(rows_view(world, now, waiting_only=False))
 
     async def appwrapper(self, request: web.Request) -> web.Response:
-        world, now = self._controller.dispatcher.world, self._controller.clock.now_us()
+        world, now = self._world(), self._controller.clock.now_us()
         where = request.match_info
         view = detail_view(world, now, where["namespace"], where["name"])
         return web.json_response(view, status=200 if view is not None else 404)
 
     async def capacity(self, _: web.Request) -> web.Response:
-        return web.json_response(capacity_view(self._controller.dispatcher.world))
+        return web.json_response(capacity_view(self._world()))

@@ -6,10 +6,14 @@ itself allows, when an AppWrapper names a kind that is not served yet.
 
 from collections.abc import Iterable
 
-from mcad.api import catalog
+from mcad.api import catalog, labels
 from mcad.api.config import Config
 from mcad.kube.discovery import Discovery
 from mcad.kube.resource import Resource
+
+APPWRAPPERS = Resource(labels.GROUP, "v1beta2", "appwrappers", labels.KIND)
+NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+PODS = Resource("", "v1", "pods", "Pod")
 
 
 class Kinds:

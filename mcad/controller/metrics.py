@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 import mcad
 from mcad.controller.lanes import Lane
@@ -125,11 +125,13 @@ class Metrics:
             "Time since anything came from the watch of a kind",
             [({"kind": s.name}, now - s.alive_at) for s in streams if s.is_synced],
         )
-        yield self._gauge(
-            "mcad_stream_events",
-            "Events of a watched kind since the start",
-            [({"kind": s.name, "event": e}, n) for s in streams for e, n in s.counts.items()],
+        events = CounterMetricFamily(
+            "mcad_stream_events", "Events of a watched kind", labels=["kind", "event"]
         )
+        for stream in streams:
+            for event, count in stream.counts.items():
+                events.add_metric([stream.name, event], count)
+        yield events
         yield self._gauge(
             "mcad_requests_in_flight",
             "Requests under way, by lane",

@@ -17,8 +17,15 @@ from typing import TYPE_CHECKING, Any
 from mcad.api import labels
 from mcad.api.config import Config, to_settings
 from mcad.controller.alarm import Alarm
-from mcad.controller.execute import APPWRAPPERS, PODS, Executor
-from mcad.controller.kinds import Kinds, catalog_entry, wrapped_pairs
+from mcad.controller.execute import Executor
+from mcad.controller.kinds import (
+    APPWRAPPERS,
+    NODES,
+    PODS,
+    Kinds,
+    catalog_entry,
+    wrapped_pairs,
+)
 from mcad.controller.metrics import Metrics
 from mcad.controller.mirror import Mirror, Reflection
 from mcad.controller.owners import Owner, controller_of
@@ -39,8 +46,6 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 _log = logging.getLogger(__name__)
-
-NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 
 EVERYWHERE: tuple[str | None, ...] = (None,)
 
@@ -86,14 +91,17 @@ class Controller:
     async def run(self, stop: asyncio.Event) -> None:
         """Run until ``stop`` is set; raises what killed it."""
         try:
-            await self._find_kinds()
-            self._watch_all()
-            for _ in range(EVENT_WRITERS):
-                self._spawn(self._recorder.run())
-            self._spawn(self._look_for_kinds())
+            self._spawn(self._start())
             await self._decide_until(stop)
         finally:
             await self._shut_down()
+
+    async def _start(self) -> None:
+        await self._find_kinds()
+        self._watch_all()
+        for _ in range(EVENT_WRITERS):
+            self._spawn(self._recorder.run())
+        self._spawn(self._look_for_kinds())
 
     async def _find_kinds(self) -> None:
         """The first discovery; without it no AppWrapper can be read."""

@@ -6,6 +6,7 @@ Amounts are Kubernetes quantities as strings, times RFC 3339, so that scripts ca
 from typing import Any
 
 from mcad.api.wire import format_instant
+from mcad.core import deciding
 from mcad.core.capacity import NodeReport
 from mcad.core.entry import Entry
 from mcad.core.model import Instant, Resources
@@ -70,7 +71,8 @@ def quantities(amounts: Resources) -> dict[str, str]:
 
 
 def _figures(world: World, entry: Entry) -> list[Json]:
-    refusal = world.queue.refusal_of(entry)
+    bucket = world.queue.bucket_of(entry)
+    refusal = deciding.verdict(world, bucket) if bucket is not None else None
     return [
         {
             "resource": one.resource,

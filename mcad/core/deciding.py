@@ -160,9 +160,9 @@ def _dispatch(world: World) -> None:
             heappop(line)
             continue
         entry = bucket.first()
-        obstacle = _obstacle(world, entry)
-        if obstacle is not None:
-            world.hold(entry, obstacle)
+        hindrance = obstacle(world, entry)
+        if hindrance is not None:
+            world.hold(entry, hindrance)
         elif _reserved(world, bucket, entry):
             begun += 1
             _stand_in_front(world, entry)
@@ -233,20 +233,24 @@ def _reserved(world: World, bucket: Bucket, entry: Entry) -> bool:
     return refusal is None
 
 
-def _obstacle(world: World, entry: Entry) -> Hold | None:
+def obstacle(world: World, entry: Entry) -> Hold | None:
     """A kind that cannot be watched, or a name that is still taken (P6 ii, before intent)."""
     for item in entry.workload.items:
         message = world.unwatched.get(kind_key(item.ref))
         if message is not None:
-            world.waiting_for_kind[entry.uid] = None
             text = f"{item.ref.kind} objects cannot be watched: {message}"
             return Hold(HoldReason.KIND_NOT_WATCHED, text)
     for item in entry.workload.items:
-        key = name_key(item.ref)
-        if key in world.by_name:
-            world.waiting_for_name.setdefault(key, {})[entry.uid] = None
+        if name_key(item.ref) in world.by_name:
             return Hold(HoldReason.WAITING_FOR_NAME, _who_holds(world, item.ref))
     return None
+
+
+def verdict(world: World, bucket: Bucket) -> Refusal | None:
+    """The present verdict on a bucket, for people: with live figures, and nothing is changed."""
+    if bucket.refusal is not None and bucket.refusal.kind is RefusalKind.BLOCKED:
+        return bucket.refusal
+    return world.capacity.refusal(bucket.shape)
 
 
 def _who_holds(world: World, ref: ObjectRef) -> str:
@@ -346,13 +350,10 @@ def _restate_if_changed(world: World, entry: Entry) -> None:
 
 def head_of_line(world: World, now: Instant) -> Entry | None:
     """First in order among those refused by capacity that would fit if AppWrappers left (R6)."""
-    refused = [
-        b
-        for b in world.queue.buckets()
-        if b.refusal is not None and b.refusal.kind not in _IMPOSSIBLE
-    ]
-    refused.sort(key=lambda bucket: bucket.key(now))
-    for bucket in refused:
+    for bucket in sorted(world.queue.buckets(), key=lambda one: one.key(now)):
+        refusal = world.capacity.refusal(bucket.shape)
+        if refusal is None or refusal.kind in _IMPOSSIBLE:
+            continue
         if world.capacity.would_fit_emptied(bucket.shape):
             return bucket.first()
     return None

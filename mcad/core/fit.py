@@ -16,7 +16,7 @@ from mcad.core.mixed import Plan
 from mcad.core.model import Fit, Refusal, RefusalKind, Settings, Shortage
 from mcad.core.packing import Nodes, Outcome, as_many_as_fit, pack
 from mcad.core.podclass import slots
-from mcad.core.pools import joint_total, rough_total, sum_of_pools
+from mcad.core.pools import joint_total, rough_total, sum_of, widest
 from mcad.core.resources import book
 from mcad.core.shapes import Part, Shape
 
@@ -50,7 +50,7 @@ class Judge:
         """Why the gang does not fit now; None if it does."""
         if not shape.parts:
             return None
-        sums = sum_of_pools(shape.pools)
+        sums = self._sums(shape)
         if not self._on_nodes:
             return self._sum_refuses(shape, sums or {})
         for part in shape.parts:
@@ -76,16 +76,25 @@ class Judge:
 
     # -- sums ----------------------------------------------------------------------------------
 
+    def _sums(self, shape: Shape) -> Sums | None:
+        """What is free on all its nodes; None if that takes a look at every node."""
+        at, pools = shape.widest
+        if at != self._ledger.membership:
+            pools = widest(shape.pools)
+            shape.widest = (self._ledger.membership, pools)
+        return None if pools is None else sum_of(pools)
+
     def _sum_refuses(self, shape: Shape, sums: Sums) -> Refusal | None:
         demand, available = shape.demand, self._less_arrears(shape, sums)
-        if all(available.get(name, 0) >= n for name, n in demand):
-            return None
-        shortages = _shortages(demand, available)
-        return Refusal(RefusalKind.INSUFFICIENT, shortages, unmodelled=shape.unmodelled)
+        for name, n in demand:
+            if available.get(name, 0) < n:
+                shortages = _shortages(demand, available)
+                return Refusal(RefusalKind.INSUFFICIENT, shortages, unmodelled=shape.unmodelled)
+        return None
 
     def _less_arrears(self, shape: Shape, sums: Sums) -> Sums:
         """What is left of the sums after those whose reservations have no node (C6)."""
-        owed = self._arrears.weighing_on(shape.pools)
+        owed = self._arrears.weighing_on(shape.pools) if self._arrears.adrift else []
         if self._on_nodes and not owed:
             return sums
         left = dict(sums)
@@ -136,7 +145,7 @@ class Judge:
         return refused
 
     def _search(self, shape: Shape) -> Refusal | None:
-        sums = sum_of_pools(shape.pools)
+        sums = self._sums(shape)
         if sums is None and not self._plainly_suffices(shape):
             sums = joint_total(shape.pools)
             refused = self._sum_refuses(shape, sums)
@@ -227,12 +236,12 @@ def _named(
 
 
 def _shortages(demand: Iterable[tuple[str, int]], available: Sums) -> tuple[Shortage, ...]:
-    """Every resource of the demand, the binding one first: what misses most of what it asks for."""
-    found = [Shortage(name, n, max(0, available.get(name, 0))) for name, n in demand if n]
-    return tuple(sorted(found, key=_bindingness))
-
-
-def _bindingness(shortage: Shortage) -> tuple[int, int, str]:
-    missing = shortage.missing * _MILLION // shortage.requested
-    share = shortage.requested * _MILLION // max(1, shortage.available)
-    return (-missing, -share, shortage.resource)
+    """Every resource of the demand, the binding one first: what misses most of what it asks for,
+    and where nothing is missing, what is asked for most of what there is."""
+    found = []
+    for name, n in demand:
+        there = max(0, available.get(name, 0))
+        missing = max(0, n - there) * _MILLION // n
+        found.append((-missing, -(n * _MILLION // (there or 1)), name, Shortage(name, n, there)))
+    found.sort()
+    return tuple([shortage for _, _, _, shortage in found])

@@ -54,8 +54,9 @@ class ChangeLog:
 class Ledger:
     """Every node's row, the pools that hold them, and the entries not yet posted.
 
-    ``overdrawn`` are the names of nodes with a resource below zero. ``idle_rises`` and
-    ``idle_falls`` number the last changes of what would be free if every AppWrapper left.
+    ``overdrawn`` are the names of nodes with a resource below zero. ``membership`` numbers the
+    comings and goings in pools. ``idle_rises`` and ``idle_falls`` number the last changes of what
+    would be free if every AppWrapper left.
     """
 
     def __init__(self) -> None:
@@ -63,6 +64,7 @@ class Ledger:
         self.rows: dict[str, Row] = {}
         self.allocatable: Books = {}
         self.overdrawn: dict[str, None] = {}
+        self.membership = 0
         self.idle_rises = 0
         self.idle_falls = 0
         self._pools: dict[Pool, None] = {}
@@ -143,11 +145,13 @@ class Ledger:
 
     def _join(self, row: Row) -> None:
         self.rows[row.node.name] = row
+        self.membership += 1
         change = self.log.touch(row.rank)
         for pool in self._pools:
             pool.offer(row, change)
 
     def _leave(self, row: Row) -> None:
+        self.membership += 1
         change = self.log.touch(row.rank)
         for pool in list(row.pools):
             pool.withdraw(row, change)
@@ -186,13 +190,15 @@ class Ledger:
             if not taken:
                 continue
             changed = True
-            before = free.get(name, 0)
+            if name not in free:
+                row.introduce(name)
+            before = free[name]
             after = free[name] = before - taken
             rose = rose or after > max(before, 0)
             # Clamped per node: an overdrawn node lends nobody its debt.
             if delta := max(after, 0) - max(before, 0):
                 for pool in row.pools:
-                    pool.total[name] = pool.total.get(name, 0) + delta
+                    pool.total[name] += delta
         if changed:
             self._changed(row, rose=rose)
 

@@ -8,12 +8,11 @@ scanning again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 
 from mcad.core.ledger import ChangeLog
 from mcad.core.limits import ROOM_MAX, SCAN_STEP
 from mcad.core.model import Resources
-from mcad.core.pools import Cut, Pool, Row
+from mcad.core.pools import Cut, Pool, Row, with_at_least
 from mcad.core.quantity import CPU, EPHEMERAL_STORAGE, MEMORY
 from mcad.core.resources import PODS, Books, with_pod_slot
 
@@ -51,8 +50,8 @@ class PodClass:
         "_log",
         "_room",
         "_seen",
+        "_sized_at",
         "_total",
-        "_unheld_at",
         "_witness",
         "cap",
         "pool",
@@ -71,7 +70,7 @@ class PodClass:
         self._seen = -1
         self._cut: Cut | None = None
         self._witness: Resources | None = None
-        self._unheld_at = -1
+        self._sized_at = -1
 
     def slots(self, row: Row) -> int:
         """How many pods fit on the node now."""
@@ -85,7 +84,7 @@ class PodClass:
         """
         cut = self.pool.cut(self.request)
         yield from self.pool.risen_rows()
-        yield from self._worth_a_look(islice(self.pool.tail(cut), max(0, cut.at), None), cut)
+        yield from self._worth_a_look(self.pool.tail(cut)[cut.at :], cut)
 
     def places(self) -> Iterator[Row]:
         """The same, after the nodes that are known to have had room at the last look."""
@@ -95,11 +94,11 @@ class PodClass:
                 yield rows[rank]
         yield from self.candidates()
 
-    def _worth_a_look(self, rows: Iterable[Row], cut: Cut) -> Iterable[Row]:
+    def _worth_a_look(self, rows: list[Row], cut: Cut) -> list[Row]:
         """Without the nodes that lack the next scarcest resource: cheaper than counting slots."""
         for name, n in self.request:
             if name != cut.resource:
-                return [row for row in rows if row.free.get(name, 0) >= n]
+                return with_at_least(rows, name, n)
         return rows
 
     def missing(self, replicas: int) -> int:
@@ -150,7 +149,7 @@ class PodClass:
             self._room, self._total = {}, 0
             cut = self.pool.cut(self.request)
             self._add(self.pool.risen_rows())
-        rows, at, step = self.pool.tail(cut), max(0, cut.at), SCAN_STEP
+        rows, at, step = self.pool.tail(cut), cut.at, SCAN_STEP
         while self._total < replicas and at < len(rows):
             self._add(self._worth_a_look(rows[at : at + step], cut))
             at += step
@@ -179,11 +178,10 @@ class PodClass:
 
     def too_large(self) -> bool:
         """Whether no admitted node could take one such pod even if it were empty."""
-        profiles = self.pool.profiles
-        if self._witness in profiles:
-            return False
-        if self._unheld_at == self.pool.shifted:
-            return True
-        self._witness = next((p for p in profiles if slots(dict(p), self.request)), None)
-        self._unheld_at = self.pool.shifted if self._witness is None else -1
+        pool = self.pool
+        if self._sized_at != pool.shifted:
+            self._sized_at = pool.shifted
+            if self._witness not in pool.profiles:
+                fitting = (p for p in pool.profiles if slots(dict(p), self.request))
+                self._witness = next(fitting, None)
         return self._witness is None

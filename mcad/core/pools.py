@@ -34,6 +34,28 @@ class Row:
         self.idle = idle
         self.pools: dict[Pool, None] = {}
 
+    def introduce(self, resource: str) -> None:
+        """The node has none of a resource that a pod on it uses: it gets an entry of 0, here and
+        in the sums, so that the many changes to come need not ask for it."""
+        self.free[resource] = 0
+        for pool in self.pools:
+            pool.total.setdefault(resource, 0)
+
+
+def with_at_least(rows: list[Row], resource: str, n: int) -> list[Row]:
+    """The rows with so much of the resource free."""
+    try:
+        return [row for row in rows if row.free[resource] >= n]
+    except KeyError:  # some node knows nothing of it: twice as slow, so only then
+        return [row for row in rows if row.free.get(resource, 0) >= n]
+
+
+def _free_of(rows: list[Row], resource: str) -> list[int]:
+    try:
+        return [row.free[resource] for row in rows]
+    except KeyError:
+        return [row.free.get(resource, 0) for row in rows]
+
 
 class _Tail:
     """A pool's nodes by what was free of one resource when they were sorted."""
@@ -41,7 +63,7 @@ class _Tail:
     __slots__ = ("amounts", "rows")
 
     def __init__(self, resource: str, rows: list[Row]) -> None:
-        free = [row.free.get(resource, 0) for row in rows]
+        free = _free_of(rows, resource)
         self.rows = [rows[i] for i in sorted(range(len(rows)), key=free.__getitem__)]
         self.amounts = sorted(free)
 
@@ -197,16 +219,12 @@ class Pool:
 # -- several pools -------------------------------------------------------------------------------
 
 
-def sum_of_pools(pools: Sequence[Pool]) -> Mapping[str, int] | None:
-    """What is free on all nodes of the pools; None if they overlap in such a way that only adding
-    up nodes would tell."""
-    widest = _widest(pools) if len(pools) > 1 else pools
-    if len(widest) == 1:
-        return widest[0].total
-    if any(a.shared(b) for a, b in combinations(widest, 2)):
-        return None
+def sum_of(pools: Sequence[Pool]) -> Mapping[str, int]:
+    """What is free on all nodes of pools that share none."""
+    if len(pools) == 1:
+        return pools[0].total
     sums: Books = {}
-    for pool in widest:
+    for pool in pools:
         book(sums, pool.total.items())
     return sums
 
@@ -229,12 +247,15 @@ def joint_total(pools: Sequence[Pool]) -> Books:
     return sums
 
 
-def _widest(pools: Sequence[Pool]) -> list[Pool]:
-    """The pools without those whose nodes are all in another of them."""
-    widest: list[Pool] = []
+def widest(pools: Sequence[Pool]) -> Sequence[Pool] | None:
+    """Those of the pools that hold all their nodes and share none; None if there are none such,
+    because pools overlap in part: then only adding up nodes tells what they have together."""
+    if len(pools) == 1:
+        return pools
+    found: list[Pool] = []
     for pool in pools:
-        if any(pool.shared(other) == len(pool.rows) for other in widest):
+        if any(pool.shared(other) == len(pool.rows) for other in found):
             continue
-        widest = [other for other in widest if pool.shared(other) < len(other.rows)]
-        widest.append(pool)
-    return widest
+        found = [other for other in found if pool.shared(other) < len(other.rows)]
+        found.append(pool)
+    return None if any(a.shared(b) for a, b in combinations(found, 2)) else found

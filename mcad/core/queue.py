@@ -94,6 +94,10 @@ class Queue:
         if not bucket.members:
             del self._buckets[bucket.shape, bucket.slope]
 
+    def bucket_of(self, entry: Entry) -> Bucket | None:
+        """Where an AppWrapper stands, None if it is not in line."""
+        return self._places.get(entry.uid)
+
     def refusal_of(self, entry: Entry) -> Refusal | None:
         """The verdict that stands for an AppWrapper, None if it has none or is not in line."""
         bucket = self._places.get(entry.uid)

@@ -6,7 +6,7 @@ The strings of MCAD are part of the contract and are kept with their odd full st
 
 from enum import StrEnum
 
-from mcad.core.model import ObjectRef, Refusal, RefusalKind
+from mcad.core.model import ObjectRef, Refusal, RefusalKind, Shortage
 from mcad.core.quantity import format_amount
 
 
@@ -116,18 +116,22 @@ def _what_is_missing(refusal: Refusal) -> str:
 
 def _figures(refusal: Refusal) -> str:
     short = [s for s in refusal.shortages if s.missing] or list(refusal.shortages[:1])
-    return " ".join(
-        f"{s.resource}: {format_amount(s.resource, s.requested)} requested, "
-        f"{format_amount(s.resource, s.available)} available, "
-        f"{format_amount(s.resource, s.missing)} missing."
-        for s in short
+    return " ".join(_figure(one) for one in short)
+
+
+def _figure(one: Shortage) -> str:
+    missing = f", {format_amount(one.resource, one.missing)} missing" if one.missing else ""
+    return (
+        f"{one.resource}: {format_amount(one.resource, one.requested)} requested, "
+        f"{format_amount(one.resource, one.available)} available{missing}."
     )
 
 
 def _which_set(refusal: Refusal) -> str:
     if refusal.item < 0 or not refusal.missing:
         return ""
-    return f"{refusal.missing} pods of item {refusal.item} have no place."
+    pods = "1 pod" if refusal.missing == 1 else f"{refusal.missing} pods"
+    return f"No place for {pods} of item {refusal.item}."
 
 
 def held_by(ref: ObjectRef, owner: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mcad.core import deciding
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Instant, Resources
+from mcad.core.model import Instant, Refusal, Resources
 from mcad.core.reasons import HoldReason, explain_refusal
 from mcad.core.status import queue_job_state, state
 from mcad.core.world import World
@@ -38,13 +38,17 @@ class Row:
 
 def queue_rows(world: World, now: Instant) -> tuple[Row, ...]:
     """Everybody in line, first to last, and then those on hold, by first-seen time."""
-    survey(world)
     head = deciding.head_of_line(world, now)
-    line = world.queue.in_order(now)
-    rows = [_row(world, entry, place, head=entry is head) for place, entry in enumerate(line, 1)]
-    held = [e for e in world.entries.values() if e.phase is Phase.WAITING and e not in world.queue]
+    verdicts = {bucket: deciding.verdict(world, bucket) for bucket in world.queue.buckets()}
+    rows = []
+    for position, entry in enumerate(world.queue.in_order(now), 1):
+        bucket = world.queue.bucket_of(entry)
+        refusal = verdicts[bucket] if bucket is not None else None
+        waits = _waits_in_line(world, entry, refusal)
+        rows.append(_row(world, entry, waits, position, head=entry is head))
+    held = [e for e in world.entries.values() if e.phase is Phase.WAITING and e.hold is not None]
     held.sort(key=lambda e: (e.first_seen, e.uid))
-    return (*rows, *(_row(world, entry) for entry in held))
+    return (*rows, *(_row(world, entry, _waits_on_hold(entry)) for entry in held))
 
 
 def all_rows(world: World, now: Instant) -> tuple[Row, ...]:
@@ -52,20 +56,14 @@ def all_rows(world: World, now: Instant) -> tuple[Row, ...]:
     waiting = queue_rows(world, now)
     others = [e for e in world.entries.values() if e.phase not in (Phase.WAITING, Phase.GONE)]
     others.sort(key=lambda e: (e.first_seen, e.uid))
-    return waiting + tuple(_row(world, entry) for entry in others)
+    return waiting + tuple(_row(world, entry, ("", "")) for entry in others)
 
 
-def survey(world: World) -> None:
-    """Let every shape in line have a verdict, without dispatching anybody."""
-    for bucket in world.queue.buckets():
-        if bucket.refusal is None:
-            bucket.refusal = world.capacity.refusal(bucket.shape)
-            bucket.refused_at = bucket.shape.rises()
-
-
-def _row(world: World, entry: Entry, position: int = 0, *, head: bool = False) -> Row:
+def _row(
+    world: World, entry: Entry, waits: tuple[str, str], position: int = 0, *, head: bool = False
+) -> Row:
     work = entry.workload
-    waits_for, why = _waits(world, entry)
+    waits_for, why = waits
     return Row(
         uid=work.uid,
         namespace=work.namespace,
@@ -83,12 +81,15 @@ def _row(world: World, entry: Entry, position: int = 0, *, head: bool = False) -
     )
 
 
-def _waits(world: World, entry: Entry) -> tuple[str, str]:
-    if entry.phase is not Phase.WAITING:
-        return "", ""
-    if entry.hold is not None:
-        return HoldReason(entry.hold.reason).value, entry.hold.message
-    refusal = world.queue.refusal_of(entry)
-    if refusal is None:
-        return "", "It fits and is dispatched next."
-    return refusal.binding or refusal.kind.value, explain_refusal(refusal)
+def _waits_in_line(world: World, entry: Entry, refusal: Refusal | None) -> tuple[str, str]:
+    if refusal is not None:
+        return refusal.binding or refusal.kind.value, explain_refusal(refusal)
+    hindrance = deciding.obstacle(world, entry)
+    if hindrance is not None:
+        return HoldReason(hindrance.reason).value, hindrance.message
+    return "", "It fits and is dispatched next."
+
+
+def _waits_on_hold(entry: Entry) -> tuple[str, str]:
+    hold = entry.hold
+    return (HoldReason(hold.reason).value, hold.message) if hold is not None else ("", "")

@@ -7,6 +7,7 @@ constraints for ever, and every pool costs something at every change of a node.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from weakref import WeakValueDictionary
@@ -46,10 +47,14 @@ class Shape:
     """The demand of a gang. Compared by identity: ``Shapes`` interns.
 
     ``pools`` are those whose rises concern it, ``fixed`` is the demand that does not depend on the
-    number of nodes, ``per_node`` tells whether there is another. The rest is what its last tests found out:
-    ``watched`` is the part that refused it, to be asked first (R4); ``searched`` and ``found`` are
-    ``rises()`` at its last search on nodes and the verdict, which stands until something rises;
-    ``emptied`` is the change at which it was tried on emptied nodes, and whether it fitted.
+    number of nodes, ``per_node`` tells whether there is another.
+
+    The rest is what its last tests found out: ``watched`` is the part that refused it, to be asked
+    first (R4); ``searched`` and ``found`` are ``rises()`` at its last search on nodes and the
+    verdict, which stands until something rises; ``again`` counts as a rise, too; ``widest`` are the
+    pools whose sums are that of all its nodes, None if there are none such, and the membership of
+    pools that this holds for; ``emptied`` is the change at which it was tried on emptied nodes, and
+    whether it fitted.
     """
 
     sets: tuple[PodSet, ...]
@@ -62,6 +67,7 @@ class Shape:
     searched: int = -1
     found: Refusal | None = None
     again: int = 0
+    widest: tuple[int, Sequence[Pool] | None] = (-1, None)
     emptied: tuple[int, bool] = (-1, False)
 
     @property
@@ -73,11 +79,13 @@ class Shape:
 
     def rises(self) -> int:
         """A number that changes whenever something rose that concerns the shape (R4)."""
-        latest = max((pool.risen for pool in self.pools), default=0)
-        if self.per_node:
+        latest = self.again
+        for pool in self.pools:
+            latest = max(latest, pool.risen)
             # A node less is a pod less: what is a fall for others may let a DaemonSet in.
-            latest = max(latest, *(pool.shifted for pool in self.pools))
-        return max(self.again, latest)
+            if self.per_node and pool.shifted > latest:
+                latest = pool.shifted
+        return latest
 
 
 class Shapes:

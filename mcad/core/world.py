@@ -142,6 +142,11 @@ class World:
         self.to_tell[entry.uid] = None
         if hold.until:
             self.wake_in(entry, hold.until - self.now)
+        if hold.reason == HoldReason.KIND_NOT_WATCHED:
+            self.waiting_for_kind[entry.uid] = None
+        if hold.reason == HoldReason.WAITING_FOR_NAME:
+            for item in entry.workload.items:
+                self.waiting_for_name.setdefault(name_key(item.ref), {})[entry.uid] = None
 
     def forget(self, entry: Entry) -> None:
         """Drop every trace of an AppWrapper that no longer exists and holds nothing."""

@@ -51,7 +51,7 @@ def deployment(name: str, replicas: int = 2, cpu: str = "100m") -> Json:
     """A Deployment that runs for ever."""
     tags = {"app": name}
     template = {"metadata": {"labels": tags}, "spec": pod(name, cpu)["spec"]}
-    spec = {"replicas": replicas, "selector": {"matchLabels": tags}, "template": template}
+    spec = {"replicas": replicas, "selector": {"matchLabels": dict(tags)}, "template": template}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
 
 

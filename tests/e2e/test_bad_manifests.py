@@ -232,10 +232,14 @@ REFUSED = {
         item_with(pod("x")) | {"priority": 2**40}, ("spec.priority", "format int32")
     ),
     "labels as a list": Refused(
-        item_with(bad_pod("metadata.labels", ["a"])), (f"{TEMPLATE}.metadata",)
+        item_with(bad_pod("metadata.labels", ["a"])), (f"{TEMPLATE}.metadata",), code=400
     ),
     "a number for a name": Refused(
-        item_with(bad_pod("metadata.name", 7)), (f"{TEMPLATE}.metadata",)
+        item_with(bad_pod("metadata.name", 7)), (f"{TEMPLATE}.metadata",), code=400
+    ),
+    "a label with blanks": Refused(
+        item_with(bad_pod("metadata.labels", {"team": "a b"})),
+        (f"{TEMPLATE}.metadata.labels", "a valid label must be"),
     ),
     "more than etcd takes": Refused(
         item_with(config_map("x", {"k": "x" * (4 * MEBIBYTE)})), ("too large",), code=413
@@ -539,8 +543,9 @@ FAILED = {
         item_with(changed(thing("v1", "Service", "1.2"), "spec", {"ports": [{"port": 80}]})),
         ("metadata.name: Invalid value",),
     ),
-    "a label with blanks": Failed(
-        item_with(bad_pod("metadata.labels", {"team": "a b"})), ("metadata.labels: Invalid value",)
+    "a label with blanks in a pod template": Failed(
+        item_with(changed(deployment("x"), "spec.template.metadata.labels.team", "a b")),
+        ("spec.template.labels: Invalid value",),
     ),
     "a pod that tolerates nonsense": Failed(
         component_with(bad_pod("spec.tolerations", [{"key": "k", "operator": "Perhaps"}])),
