@@ -70,8 +70,8 @@ class Sightings:
     def appwrappers_listed(self, objs: list[Json]) -> None:
         """The first list: in the order in which they were created (design section 4).
 
-        What has a first-seen time goes first: whatever was never seen was created after it, even
-        if the second is the same and a status write has raised the other's version.
+        Within a second, what has a first-seen time goes first: a status write has raised its
+        version. An older second stays older: the first status of what was seen may be lost.
         """
         for obj in sorted(objs, key=_creation_order):
             self.appwrapper_seen(obj, listed=True)
@@ -182,12 +182,12 @@ def _child(resource: Resource, obj: Json, seat: Reflection | None) -> Child:
     return read_child(obj, resource, sets)
 
 
-def _creation_order(obj: Json) -> tuple[bool, str, int, str]:
+def _creation_order(obj: Json) -> tuple[str, bool, int, str]:
     metadata, status = obj["metadata"], obj.get("status")
     unseen = not (isinstance(status, dict) and status.get("controllerfirsttimestamp"))
     version = metadata["resourceVersion"]
     number = int(version) if version.isdecimal() else 0
-    return (unseen, metadata.get("creationTimestamp", ""), number, metadata["uid"])
+    return (metadata.get("creationTimestamp", ""), unseen, number, metadata["uid"])
 
 
 def _not_installed(seat: Reflection) -> bool:

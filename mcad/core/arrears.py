@@ -68,7 +68,7 @@ class Arrears:
             free = (
                 row
                 for row in pods.pool.rows.values()
-                if row.rank not in self.barred and slots(dict(row.node.allocatable), pods.request)
+                if row.rank not in self.barred and slots(row.profile.amounts, pods.request)
             )
             for row in nsmallest(n, free, key=lambda row: (_shortfall(row, pods), row.rank)):
                 self.barred[row.rank] = row

@@ -32,7 +32,13 @@ from mcad.core.events import (
 )
 from mcad.core.lifecycle import Phase
 from mcad.core.model import Instant, Settings
-from mcad.core.pacing import REFUSED_WRITE_RETRY, RETRY_BASE, RETRY_MAX, backoff
+from mcad.core.pacing import (
+    REFUSALS_UNTOLD,
+    REFUSED_WRITE_RETRY,
+    RETRY_BASE,
+    RETRY_MAX,
+    backoff,
+)
 from mcad.core.reasons import EventReason
 from mcad.core.world import AWAITED, World
 
@@ -120,7 +126,7 @@ class Dispatcher:
 def _status_written(world: World, entry: Entry, event: StatusWritten) -> None:
     if event.serial != entry.serial or entry.flying is None:
         return
-    entry.written, entry.flying = entry.flying, None
+    entry.written, entry.flying, entry.failures = entry.flying, None, 0
     proceed = _ON_WRITTEN.get(entry.phase) if entry.flying_in is entry.phase else None
     if proceed is not None:
         proceed(world, entry)
@@ -153,10 +159,11 @@ def _status_refused(world: World, entry: Entry, event: StatusRefused) -> None:
     entry.dirty = True
     entry.failures += 1
     outright = answer.status in (400, 403, 413, 422)
-    if outright and entry.failures == 1:
+    if outright and entry.failures == REFUSALS_UNTOLD + 1:
         note = f"The status cannot be written: {answer.message}"
         world.announce(entry, EventReason.STATUS_REFUSED, note, action="Report", warning=True)
-    pause = REFUSED_WRITE_RETRY if outright else backoff(entry.failures, RETRY_BASE, RETRY_MAX)
+    ceiling = REFUSED_WRITE_RETRY if outright else RETRY_MAX
+    pause = backoff(entry.failures, RETRY_BASE, ceiling)
     if answer.status == 409 and entry.failures == 1:
         pause = 0  # the controller has already read the object again
     world.wake_in(entry, max(pause, answer.retry_after))

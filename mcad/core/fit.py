@@ -7,7 +7,7 @@ the sum counts, as in MCAD.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from mcad.core.arrears import Arrears
 from mcad.core.ledger import Ledger
@@ -16,9 +16,9 @@ from mcad.core.mixed import Plan
 from mcad.core.model import Fit, Refusal, RefusalKind, Settings, Shortage
 from mcad.core.packing import Nodes, Outcome, as_many_as_fit, pack
 from mcad.core.podclass import slots
-from mcad.core.pools import joint_total, rough_total, sum_of, widest
+from mcad.core.pools import Pool, joint_total, rough_total, sum_of, widest
 from mcad.core.resources import book
-from mcad.core.shapes import Part, Shape
+from mcad.core.shapes import Part, Shape, Short
 
 _MILLION = 1_000_000
 
@@ -48,6 +48,7 @@ class Judge:
 
     def refusal(self, shape: Shape) -> Refusal | None:
         """Why the gang does not fit now; None if it does."""
+        shape.short = None
         if not shape.parts:
             return None
         sums = self._sums(shape)
@@ -89,6 +90,8 @@ class Judge:
         for name, n in demand:
             if available.get(name, 0) < n:
                 shortages = _shortages(demand, available)
+                if not shape.per_node:
+                    self._remember_short(shape, shape.widest[1], name, n)
                 return Refusal(RefusalKind.INSUFFICIENT, shortages, unmodelled=shape.unmodelled)
         return None
 
@@ -103,6 +106,17 @@ class Judge:
         for request, n in owed:
             book(left, request, -n)
         return left
+
+    def _remember_short(
+        self, shape: Shape, pools: Sequence[Pool] | None, resource: str, needed: int
+    ) -> None:
+        if pools is None:
+            return
+        needed -= 0 if self._on_nodes else dict(self._potential).get(resource, 0)
+        standing_in = len(shape.pools) > 1 and pools is shape.widest[1]
+        membership = self._ledger.membership if standing_in else -1
+        risen = shape.latest_rise()
+        shape.short = Short(pools, self._ledger, membership, resource, needed, risen)
 
     # -- each part alone -----------------------------------------------------------------------
 
@@ -128,20 +142,23 @@ class Judge:
         if not missing:
             return None
         shortages = _shortages([(r, n * replicas) for r, n in pods.request], pods.pool.total)
-        short = any(shortage.missing for shortage in shortages)
-        kind = RefusalKind.INSUFFICIENT if short else RefusalKind.FRAGMENTED
-        return _named(kind, shape, part, shortages, min(missing, replicas))
+        missing = min(missing, replicas)
+        if not shortages[0].missing:
+            return _named(RefusalKind.FRAGMENTED, shape, part, shortages, missing)
+        binding = shortages[0]
+        self._remember_short(shape, [pods.pool], binding.resource, binding.requested)
+        return _named(RefusalKind.INSUFFICIENT, shape, part, shortages, missing)
 
     # -- all parts together --------------------------------------------------------------------
 
     def _refused_together(self, shape: Shape) -> Refusal | None:
         if len(shape.parts) == 1 and not shape.per_node:
             return None  # alone is all there is
-        if shape.searched == shape.rises():
+        if shape.searched == shape.latest_rise():
             return shape.found  # only falls since the search failed
         refused = self._search(shape)
         if refused is not None:
-            shape.searched, shape.found = shape.rises(), refused
+            shape.searched, shape.found = shape.latest_rise(), refused
         return refused
 
     def _search(self, shape: Shape) -> Refusal | None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from weakref import WeakValueDictionary
 
 from mcad.core.limits import CATCH_UP_MAX
 from mcad.core.model import Node, Resources
-from mcad.core.pools import Pool, Row
+from mcad.core.pools import Pool, Profile, Row
 from mcad.core.resources import Books, book
 
 
@@ -68,6 +69,7 @@ class Ledger:
         self.idle_rises = 0
         self.idle_falls = 0
         self._pools: dict[Pool, None] = {}
+        self._profiles: WeakValueDictionary[Resources, Profile] = WeakValueDictionary()
         self._rank = 0
         self._noted: dict[str, Books] = {}
 
@@ -95,7 +97,8 @@ class Ledger:
 
     def add(self, node: Node) -> Row:
         """A node appears, empty; what is bound to it is noted by the caller."""
-        row = Row(self._next_rank(), node, dict(node.allocatable), dict(node.allocatable))
+        profile = self._profile(node)
+        row = Row(self._next_rank(), node, profile, dict(profile.amounts), dict(profile.amounts))
         self._join(row)
         book(self.allocatable, node.allocatable)
         self.idle_rises = self.log.now
@@ -114,9 +117,8 @@ class Ledger:
     def replace(self, node: Node) -> Row:
         """Placement sees another node than before: a new rank, the same books (R4)."""
         old = self.rows[node.name]
-        row = Row(self._next_rank(), old.node, old.free, old.idle)
+        row = Row(self._next_rank(), node, self._profile(node), old.free, old.idle)
         self._leave(old)
-        row.node = node
         self._join(row)
         self._rebook(node.name, old.node.allocatable, node.allocatable)
         self.idle_rises = self.idle_falls = self.log.tick()
@@ -126,9 +128,10 @@ class Ledger:
         """Only allocatable changed; the node keeps its rank."""
         row = self.rows[node.name]
         old, row.node = row.node, node
+        before, row.profile = row.profile, self._profile(node)
         change = self.log.tick()
         for pool in row.pools:
-            pool.resized(old.allocatable, node.allocatable, change)
+            pool.resized(before, row.profile, change)
         self._rebook(node.name, old.allocatable, node.allocatable)
 
     def _rebook(self, name: str, old: Resources, new: Resources) -> None:
@@ -138,6 +141,12 @@ class Ledger:
         self.note(name, new, -1)
         self.note_idle(name, old, 1)
         self.note_idle(name, new, -1)
+
+    def _profile(self, node: Node) -> Profile:
+        profile = self._profiles.get(node.allocatable)
+        if profile is None:
+            profile = self._profiles[node.allocatable] = Profile(node.allocatable)
+        return profile
 
     def _next_rank(self) -> int:
         self._rank += 1

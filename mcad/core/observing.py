@@ -61,7 +61,8 @@ def _first_sight(world: World, work: Workload, *, listed: bool) -> None:
     saved = work.persisted
     if saved is not None and saved.first_seen:
         first_seen = saved.first_seen
-        world.last_seen = max(world.last_seen, first_seen)
+        if first_seen // SECOND == work.created // SECOND:
+            world.last_seen = max(world.last_seen, first_seen)
     else:
         first_seen = _stamp(world, work.created, listed=listed)
     entry = Entry(replace(work, persisted=None), first_seen)
@@ -79,12 +80,13 @@ def _first_sight(world: World, work: Workload, *, listed: bool) -> None:
 def _stamp(world: World, created: Instant, *, listed: bool) -> Instant:
     """First-seen time: creationTimestamp, which has seconds only, refined by arrival.
 
-    The controller sorts an initial list by (creationTimestamp, resourceVersion), so there a strict
-    succession is all that is needed (design section 4, *Order*).
+    The controller sorts an initial list by creationTimestamp and, within a second, puts those first
+    that are on record: there a strict succession within the second is all that is needed. What is
+    not on record is not new: its first status may have been lost (design section 4, *Order*).
     """
     offset = 0 if listed else min(max(world.now - created, 0), SECOND - 1)
     stamp = created + offset
-    if stamp <= world.last_seen and (listed or stamp // SECOND == world.last_seen // SECOND):
+    if stamp <= world.last_seen and stamp // SECOND == world.last_seen // SECOND:
         stamp = world.last_seen + 1
     world.last_seen = max(world.last_seen, stamp)
     return stamp

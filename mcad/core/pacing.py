@@ -32,8 +32,12 @@ CREATION_ATTEMPTS_MAX = 6
 Six attempts span about ten minutes, in which a quota is usually raised or freed."""
 
 REFUSED_WRITE_RETRY: Duration = 60 * SECOND
-"""A status write that the server refuses outright (403, 422) is a fault of the installation: it is
-repeated slowly, so that mending the installation is enough."""
+"""A write that the server refuses outright (403, 422) is a fault of the installation: it is
+repeated ever more slowly, up to this, so that mending the installation is enough."""
+
+REFUSALS_UNTOLD = 3
+"""An API server that has just started refuses everything with 403 until it has read the roles: that
+passes within seconds, and nobody has to mend anything."""
 
 LOOK_INTERVAL: Duration = 5 * SECOND
 """Live lists of a teardown when no watch event told that something is gone."""

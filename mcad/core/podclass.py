@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from mcad.core.ledger import ChangeLog
 from mcad.core.limits import ROOM_MAX, SCAN_STEP
 from mcad.core.model import Resources
-from mcad.core.pools import Cut, Pool, Row, with_at_least
+from mcad.core.pools import Cut, Pool, Profile, Row, with_at_least
 from mcad.core.quantity import CPU, EPHEMERAL_STORAGE, MEMORY
 from mcad.core.resources import PODS, Books, with_pod_slot
 
@@ -69,7 +69,7 @@ class PodClass:
         self._complete = False
         self._seen = -1
         self._cut: Cut | None = None
-        self._witness: Resources | None = None
+        self._witness: Profile | None = None
         self._sized_at = -1
 
     def slots(self, row: Row) -> int:
@@ -182,6 +182,6 @@ class PodClass:
         if self._sized_at != pool.shifted:
             self._sized_at = pool.shifted
             if self._witness not in pool.profiles:
-                fitting = (p for p in pool.profiles if slots(dict(p), self.request))
+                fitting = (p for p in pool.profiles if slots(p.amounts, self.request))
                 self._witness = next(fitting, None)
         return self._witness is None

@@ -17,6 +17,15 @@ from mcad.core.model import Node, Resources
 from mcad.core.resources import PODS, Books, book
 
 
+class Profile:
+    """What nodes of one kind have allocatable; interned, for there are many nodes of few kinds."""
+
+    __slots__ = ("__weakref__", "amounts")
+
+    def __init__(self, allocatable: Resources) -> None:
+        self.amounts: Books = dict(allocatable)
+
+
 class Row:
     """One node as the ledger knows it.
 
@@ -25,11 +34,12 @@ class Row:
     negative; ``idle`` is allocatable less the use of pods that belong to no AppWrapper.
     """
 
-    __slots__ = ("free", "idle", "node", "pools", "rank")
+    __slots__ = ("free", "idle", "node", "pools", "profile", "rank")
 
-    def __init__(self, rank: int, node: Node, free: Books, idle: Books) -> None:
+    def __init__(self, rank: int, node: Node, profile: Profile, free: Books, idle: Books) -> None:
         self.rank = rank
         self.node = node
+        self.profile = profile
         self.free = free
         self.idle = idle
         self.pools: dict[Pool, None] = {}
@@ -81,7 +91,7 @@ class Pool:
     """The nodes that ``admits`` selects.
 
     ``risen`` is the change at which one of them last gained room, ``shifted`` the one at which a
-    node joined or left or its allocatable changed. ``profiles`` counts the different allocatables;
+    node joined or left or its allocatable changed. ``profiles`` counts the nodes of each kind;
     ``epoch`` numbers the sortings of the tails.
     """
 
@@ -92,7 +102,7 @@ class Pool:
         self.risen = 0
         self.shifted = 0
         self.epoch = 0
-        self.profiles: dict[Resources, int] = {}
+        self.profiles: dict[Profile, int] = {}
         self._tails: dict[str, _Tail] = {}
         self._risen_rows: dict[int, Row] = {}
         self._neighbours: dict[Pool, int] = {}
@@ -109,7 +119,7 @@ class Pool:
         self.rows[row.rank] = row
         row.pools[self] = None
         book(self.total, ((name, max(0, n)) for name, n in row.free.items()))
-        self._count_profile(row.node.allocatable, 1)
+        self._count_profile(row.profile, 1)
         self.shifted = change
         self.rise(row, change)
 
@@ -122,7 +132,7 @@ class Pool:
                 self._share(other, -1)
         book(self.total, ((name, max(0, n)) for name, n in row.free.items()), -1)
         self._risen_rows.pop(row.rank, None)
-        self._count_profile(row.node.allocatable, -1)
+        self._count_profile(row.profile, -1)
         self.shifted = change
 
     def disband(self) -> None:
@@ -151,7 +161,7 @@ class Pool:
         self._neighbours[other] += more
         other._neighbours[self] += more
 
-    def resized(self, old: Resources, new: Resources, change: int) -> None:
+    def resized(self, old: Profile, new: Profile, change: int) -> None:
         """The allocatable of one of the nodes changed."""
         self._count_profile(old, -1)
         self._count_profile(new, 1)
@@ -161,16 +171,16 @@ class Pool:
         """The most that any of the nodes offers of each resource."""
         found: Books = {}
         for profile in self.profiles:
-            for name, n in profile:
+            for name, n in profile.amounts.items():
                 found[name] = max(n, found.get(name, 0))
         return found
 
-    def _count_profile(self, allocatable: Resources, more: int) -> None:
-        left = self.profiles.get(allocatable, 0) + more
+    def _count_profile(self, profile: Profile, more: int) -> None:
+        left = self.profiles.get(profile, 0) + more
         if left:
-            self.profiles[allocatable] = left
+            self.profiles[profile] = left
         else:
-            del self.profiles[allocatable]
+            del self.profiles[profile]
 
     # -- room ----------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from mcad.core.ledger import Ledger
@@ -42,6 +43,30 @@ class Part:
         return len(self.pods.pool.rows) if self.per_node else self.declared
 
 
+class Short(NamedTuple):
+    """A resource that is short in the sum of pools: as long as it is, nothing else matters.
+
+    Pools that stand for others do so only as long as ``membership`` is what it was; -1 says that
+    they stand for themselves.
+    """
+
+    pools: Sequence[Pool]
+    ledger: Ledger
+    membership: int
+    resource: str
+    needed: int
+    risen: int
+
+    def lasts(self) -> bool:
+        """Whether it is still short, and surely so."""
+        if self.membership not in (-1, self.ledger.membership):
+            return False
+        left = self.needed
+        for pool in self.pools:
+            left -= pool.total.get(self.resource, 0)
+        return left > 0
+
+
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Shape:
     """The demand of a gang. Compared by identity: ``Shapes`` interns.
@@ -49,12 +74,12 @@ class Shape:
     ``pools`` are those whose rises concern it, ``fixed`` is the demand that does not depend on the
     number of nodes, ``per_node`` tells whether there is another.
 
-    The rest is what its last tests found out: ``watched`` is the part that refused it, to be asked
-    first (R4); ``searched`` and ``found`` are ``rises()`` at its last search on nodes and the
-    verdict, which stands until something rises; ``again`` counts as a rise, too; ``widest`` are the
-    pools whose sums are that of all its nodes, None if there are none such, and the membership of
-    pools that this holds for; ``emptied`` is the change at which it was tried on emptied nodes, and
-    whether it fitted.
+    The rest is what its last tests found out. ``watched`` is the part that refused it, to be asked
+    first (R4); ``short`` the resource that was too little, if it was that; ``searched`` and
+    ``found`` are ``latest_rise()`` at its last search on nodes and the verdict, which stands until
+    something rises; ``again`` counts as a rise, too. ``widest`` are the pools whose sums are that
+    of all its nodes, None if there are none such, and the membership of pools that this holds for.
+    ``emptied`` is the change at which it was tried on emptied nodes, and whether it fitted.
     """
 
     sets: tuple[PodSet, ...]
@@ -64,6 +89,7 @@ class Shape:
     fixed: Resources
     per_node: bool
     watched: int = 0
+    short: Short | None = None
     searched: int = -1
     found: Refusal | None = None
     again: int = 0
@@ -78,7 +104,15 @@ class Shape:
         return total((part.pods.request, part.replicas) for part in self.parts)
 
     def rises(self) -> int:
-        """A number that changes whenever something rose that concerns the shape (R4)."""
+        """A number that changes whenever something rose that may let the refused shape in (R4).
+
+        Compare it with what it was right after ``refusal``: if it is the same, so is the verdict.
+        """
+        short = self.short
+        return short.risen if short is not None and short.lasts() else self.latest_rise()
+
+    def latest_rise(self) -> int:
+        """The change at which something last rose in one of its pools."""
         latest = self.again
         for pool in self.pools:
             latest = max(latest, pool.risen)

@@ -13,6 +13,7 @@ from mcad.core.pacing import (
     CREATION_BACKOFF_BASE,
     CREATION_BACKOFF_MAX,
     LOOK_INTERVAL,
+    REFUSALS_UNTOLD,
     REFUSED_WRITE_RETRY,
     RETRY_BASE,
     RETRY_MAX,
@@ -105,16 +106,16 @@ def deletion_refused(world: World, entry: Entry, event: DeletionRefused) -> None
     if event.attempt != entry.attempt or entry.phase is not Phase.DELETING:
         return
     entry.failures += 1
-    if event.answer.status == 403 and entry.failures == 1:
+    if event.answer.status == 403 and entry.failures == REFUSALS_UNTOLD + 1:
         note = f"Item {event.item} cannot be deleted: {event.answer.message}"
         world.announce(entry, EventReason.REFUSED, note, action="Delete", warning=True)
     world.wake_in(entry, _pause(entry, event.answer))
 
 
 def _pause(entry: Entry, answer: Answer) -> int:
-    if 400 <= answer.status < 500 and answer.status not in (409, 429):
-        return REFUSED_WRITE_RETRY
-    return max(answer.retry_after, backoff(entry.failures, RETRY_BASE, RETRY_MAX))
+    outright = 400 <= answer.status < 500 and answer.status not in (409, 429)
+    ceiling = REFUSED_WRITE_RETRY if outright else RETRY_MAX
+    return max(answer.retry_after, backoff(entry.failures, RETRY_BASE, ceiling))
 
 
 def _all_deleted(world: World, entry: Entry) -> None:

@@ -32,6 +32,7 @@ from mcad.core.events import (
     ChildGone,
     ChildSeen,
     Decide,
+    DeletionRefused,
     Event,
     Holder,
     ItemCreated,
@@ -336,6 +337,8 @@ class Bench:
             return StatusRefused(command.uid, command.serial, answer)
         if isinstance(command, CreateItem):
             return ItemRefused(command.uid, command.attempt, command.item, answer)
+        if isinstance(command, DeleteItem):
+            return DeletionRefused(command.uid, command.attempt, command.item, answer)
         raise AssertionError(f"{kind} cannot be refused here")
 
     def _write(self, command: WriteStatus) -> Event:

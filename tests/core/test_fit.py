@@ -282,6 +282,50 @@ def test_a_shape_rises_with_its_own_nodes_only_and_never_on_a_fall() -> None:
     assert b.rises() == before[1]
 
 
+def test_a_shape_of_two_pools_rises_even_if_only_the_narrower_one_does() -> None:
+    """Zone a was all there was, so its sum was that of everything; then zone b appears."""
+    capacity = cluster(node("a", labels={"zone": "a"}), node("a2", labels={"zone": "a"}))
+    in_b = on((needs("zone", "NotIn", "c"), needs("zone", "NotIn", "a")))
+    shape = capacity.shape((pods(5, where=on(zone="a")), pods(4, item=1, where=in_b)))
+    capacity.node_seen(node("b", "3", labels={"zone": "b"}))
+    capacity.node_gone("b")
+    assert capacity.refusal(shape) is not None
+    before = shape.rises()
+
+    capacity.node_seen(node("b", "4", labels={"zone": "b"}))
+    assert shape.rises() != before
+    assert capacity.refusal(shape) is None
+
+
+def test_a_sum_that_covered_all_nodes_covers_them_no_more_when_others_join() -> None:
+    capacity = cluster(node("a", labels={"zone": "a"}))
+    not_c = on((needs("zone", "NotIn", "c"),))
+    shape = capacity.shape((pods(4, where=on(zone="a")), pods(4, item=1, where=not_c)))
+    narrow = capacity.shape((pods(4, where=not_c), pods(4, item=1, where=on(zone="a"))))
+    assert capacity.refusal(shape) is not None
+    assert capacity.refusal(narrow) is not None
+    before = (shape.rises(), narrow.rises())
+
+    capacity.node_seen(node("b", labels={"zone": "b"}))
+    assert (shape.rises() != before[0], narrow.rises() != before[1]) == (True, True)
+    assert capacity.refusal(shape) is None
+    assert capacity.refusal(narrow) is None
+
+
+def test_a_shape_does_not_rise_while_what_it_lacks_is_still_too_little() -> None:
+    capacity = cluster(node("a"))
+    capacity.pod_seen(pod("x", "a", "2"))
+    capacity.pod_seen(pod("y", "a", "2"))
+    shape = capacity.shape((pods(3),))
+    assert capacity.refusal(shape) is not None
+    before = shape.rises()
+
+    capacity.pod_gone("x")
+    assert shape.rises() == before
+    capacity.pod_gone("y")
+    assert shape.rises() > before
+
+
 def test_room_that_an_overdrawn_node_still_does_not_have_is_no_rise() -> None:
     capacity = cluster(node("a"))
     capacity.pod_seen(pod("x", "a", "9"))

@@ -13,6 +13,7 @@ from tests.core.bench import START, Bench, Thing, node, workload
 
 UNKNOWN = Answer(0, "RequestTimeout", "no answer")
 QUOTA = Answer(403, "Forbidden", "exceeded quota: pods=0")
+FORBIDDEN = Answer(403, "Forbidden", "RBAC: no such right")
 INVALID = Answer(422, "Invalid", "spec.containers: Required value")
 
 
@@ -337,6 +338,36 @@ def test_a_status_write_whose_outcome_is_unknown_is_repeated() -> None:
     bench.settle()
     bench.advance(10)
     assert bench.state("a") == "Running"
+
+
+@pytest.mark.parametrize("verb", ["WriteStatus", "DeleteItem"])
+def test_a_403_that_passes_costs_moments_and_is_not_told(verb: str) -> None:
+    """An API server that has just started refuses everything until it has read the roles."""
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    if verb == "DeleteItem":
+        bench.settle()
+        bench.edit("uid-a", suspended=True)
+    bench.refuse(verb, FORBIDDEN, FORBIDDEN, FORBIDDEN)
+    bench.settle()
+    bench.advance(5)
+    assert bench.refusals[verb] == []
+    assert bench.names() == (["a-0"] if verb == "WriteStatus" else [])
+    assert not [event for event in bench.events if event.warning and "cannot" in event.note]
+
+
+@pytest.mark.parametrize("verb", ["WriteStatus", "DeleteItem"])
+def test_a_403_that_stays_is_told_once_and_tried_ever_more_slowly(verb: str) -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    if verb == "DeleteItem":
+        bench.settle()
+        bench.edit("uid-a", suspended=True)
+    bench.refuse(verb, *[FORBIDDEN] * 30)
+    bench.settle()
+    bench.advance(600)
+    assert 30 - len(bench.refusals[verb]) in range(12, 20)
+    assert len([event for event in bench.events if event.warning and "cannot" in event.note]) == 1
 
 
 def test_the_live_list_is_asked_before_the_room_is_free() -> None:

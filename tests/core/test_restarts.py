@@ -1,7 +1,8 @@
 """What a restart must neither repeat nor overlook. Found on the real control plane."""
 
-from mcad.core.model import Problem, ProblemKind
-from tests.core.bench import Bench, node, workload
+from mcad.core.events import AppWrapperSeen
+from mcad.core.model import SECOND, Persisted, Problem, ProblemKind
+from tests.core.bench import START, Bench, node, workload
 
 WRONG = Problem(ProblemKind.INVALID, "spec.x", "is wrong; mend it.")
 
@@ -60,3 +61,32 @@ def test_what_is_suspended_during_its_creation_is_taken_back() -> None:
 
     assert bench.state("a") == "Pending"
     assert bench.names() == []
+
+
+def test_an_older_one_whose_first_status_was_lost_stays_before_the_younger_ones() -> None:
+    """Reports are written late, and a crash loses some: not to be on record is not to be new."""
+    bench = Bench(nodes=[node(milli=0)])
+    late = START + 5 * SECOND
+    seen = Persisted("Pending", late + 200_000)
+    listed = [
+        workload("lost", 100),
+        workload("seen", 100, created=late, persisted=seen),
+        workload("new", 100, created=late),
+    ]
+    for work in listed:
+        bench.feed(AppWrapperSeen(work, listed=True))
+
+    assert bench.entry("lost").first_seen == START
+    assert bench.entry("seen").first_seen == late + 200_000
+    assert bench.entry("new").first_seen == late + 200_001
+
+
+def test_a_first_seen_time_of_the_future_moves_nobody_else() -> None:
+    """Another controller's clock may have been wrong."""
+    bench = Bench(nodes=[node(milli=0)])
+    strange = Persisted("Pending", START + 10**6 * SECOND)
+    listed = [workload("strange", 100, persisted=strange), workload("a", 100), workload("b", 100)]
+    for work in listed:
+        bench.feed(AppWrapperSeen(work, listed=True))
+
+    assert [bench.entry(name).first_seen for name in ("a", "b")] == [START, START + 1]

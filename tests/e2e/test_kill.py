@@ -1,4 +1,4 @@
-"""``kill -9`` at twenty random moments, thirty AppWrappers: nothing lost, nothing doubled, in order.
+"""``kill -9`` at twenty random moments, thirty AppWrappers: nothing lost, nothing doubled.
 
 A moment is a number of writes after the start, which the API server's audit log counts, and a few
 milliseconds: so it falls between the writes of a dispatch, into a teardown, or into the start.
@@ -7,10 +7,12 @@ Whoever judges in the end is a bystander who watched every object come and go.
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +44,7 @@ pytestmark = pytest.mark.controlplane
 
 Json = dict[str, Any]
 
-SEED = 20260727
+SEED = int(os.environ.get("KILL_SEED", "20260727"))  # another one, for those who look for more
 KILLS = 20
 WRITES_MAX = 9  # of one life; thirty AppWrappers need some 150
 LIFE_SECONDS = 3.0  # of a life without that many writes
@@ -57,7 +59,8 @@ WATCHED = (
 
 SINGLE = [f"single-{number}" for number in range(6)]
 SLOTS = [f"slot-{number}" for number in range(6)]
-BUNDLES = [f"bundle-{number}" for number in range(8)]
+BUNDLES = [f"bundle-{number}" for number in range(4)]
+PAIRS = [f"pair-{number}" for number in range(4)]
 JOBS = [f"job-{number}" for number in range(3)]
 SERVICES = [f"service-{number}" for number in range(3)]
 SUSPENDED = [f"suspended-{number}" for number in range(4)]
@@ -69,10 +72,10 @@ def fleet(rng: random.Random) -> list[list[Json]]:
     made = [generic(name, pod(name, "900m", 1), completion="Succeeded") for name in SINGLE]
     # One slot in all, so that at most one of these can hold an intent.
     made += [components(name, pod(name, "50m", 0.5, {SLOT: "1"})) for name in SLOTS]
-    for name in BUNDLES[:4]:
+    for name in BUNDLES:
         parts = config_map(f"{name}-a"), pod(f"{name}-b", "400m", 1), pod(f"{name}-c", "400m", 1)
         made.append(components(name, *parts))
-    for name in BUNDLES[4:]:
+    for name in PAIRS:
         parts = pod(f"{name}-a", "600m", 1), config_map(f"{name}-b")
         made.append(generic(name, *parts, completion="Succeeded"))
     made += [generic(name, job(name, 2, "300m", 1), completion="Complete") for name in JOBS]
@@ -81,7 +84,7 @@ def fleet(rng: random.Random) -> list[list[Json]]:
     rng.shuffle(made)
     rounds: dict[int, list[Json]] = defaultdict(list)
     for one in made:
-        rounds[int(one["metadata"]["name"].rpartition("-")[2]) % 4].append(one)
+        rounds[int(one["metadata"]["name"].rpartition("-")[2])].append(one)
     return [rounds[number] for number in sorted(rounds)]
 
 
@@ -116,11 +119,12 @@ def test_killed_twenty_times(control_plane: ControlPlane, account: Path) -> None
     bystander = Bystander(plane, *WATCHED)
     mark = plane.audit_mark()
     killer = Killer(plane, account, rng)
-    manifests = fleet(rng)
-    create(plane, *manifests[:20])
+    rounds = fleet(rng)
     for kill in range(KILLS):
-        if kill == 5:
-            create(plane, *manifests[20:])
+        if rounds:
+            # creationTimestamp has seconds only: who is older has to show in it.
+            time.sleep(1.01 - time.time() % 1)
+            create(plane, *rounds.pop(0))
         killer.live_and_die()
         suspend_some(plane, kill)
     print(f"writes per life: {killer.moments}")
@@ -175,15 +179,20 @@ def check_that_nothing_is_doubled(found: dict[str, Json], sights: list[Sight]) -
 
 
 def check_creations(found: dict[str, Json], entries: list[Any]) -> None:
-    """The audit log agrees: no more successful creations of a name than there were attempts."""
+    """The audit log agrees: no more successful creations of a name than there were attempts.
+
+    There may be fewer: it does not say 201 if whoever asked was killed before the answer, although
+    the object exists.
+    """
     made = Counter((one.resource, one.name) for one in writes(entries) if is_creation(one))
     attempts = {
         (line["resource"], line["name"]): one["status"]["dispatch"]["attempt"]
         for one in found.values()
         for line in one["status"]["dispatch"]["inventory"]
     }
-    print(f"{made.total()} creations, attempts {Counter(attempts.values())}")
-    assert made.keys() == attempts.keys()
+    asked = Counter(one.code for one in writes(entries) if one.verb == "create")
+    print(f"answers to creations {asked}, items by attempt {Counter(attempts.values())}")
+    assert made.keys() <= attempts.keys()
     assert {what: count for what, count in made.items() if count > attempts[what]} == {}
 
 
@@ -253,13 +262,13 @@ def check_order(found: dict[str, Json], sights: list[Sight]) -> None:
     """
     first = intents(sights)
     epochs = epochs_of_intents(sights)
-    for shape in (SINGLE, BUNDLES[:4], BUNDLES[4:], JOBS, SERVICES, SUSPENDED):
+    for shape in (SINGLE, BUNDLES, PAIRS, JOBS, SERVICES, SUSPENDED):
         seen = [found[name]["status"]["controllerfirsttimestamp"] for name in shape]
         assert seen == sorted(set(seen))
         for epoch in sorted(set(epochs.values())):
             mine = [first[name] for name in shape if epochs[name] == epoch]
             assert mine == sorted(mine)
-        for older, younger in zip(shape, shape[1:], strict=False):
+        for older, younger in pairwise(shape):
             if first[younger] < first[older]:
                 assert epochs[younger] < epochs[older]
 
