@@ -181,7 +181,9 @@ def all_change(world: World, by: int) -> None:
     """Every node's allocatable changes a little, as after an upgrade of the kubelets."""
     for at, node in enumerate(world.nodes):
         cpu = dict(node.allocatable)["cpu"] + by
-        world.nodes[at] = replace(node, allocatable=resources({**dict(node.allocatable), "cpu": cpu}))
+        world.nodes[at] = replace(
+            node, allocatable=resources({**dict(node.allocatable), "cpu": cpu})
+        )
         world.capacity.node_seen(world.nodes[at])
 
 

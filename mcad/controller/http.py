@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mcad.controller.runtime import Controller
     from mcad.core.world import World
 
-STALL_S = 60.0  # the alarm of backoffTime turns the loop at least every 20 s
+STALL_S = 60.0  # the loop turns at least every 20 s (runtime.PULSE_S)
 
 
 def application(controller: Controller) -> web.Application:

@@ -54,6 +54,7 @@ COALESCE_S = 0.020  # and is decided on after this long at the latest (core rule
 SILENT_RETRY_S = 1.0  # how often a silent stream is looked at again (P14)
 LINK_GRACE_S = 2.0  # a missing owner normally comes with its own watch; after this we ask
 KINDS_RETRY_S = 60.0  # how often a kind that an AppWrapper names is looked for
+PULSE_S = 20.0  # without any event, so that a quiet cluster does not look like a stalled loop
 DRAIN_S = 3.0  # SIGTERM ends the process within 5 s
 EVENT_WRITERS = 2
 
@@ -102,6 +103,13 @@ class Controller:
         for _ in range(EVENT_WRITERS):
             self._spawn(self._recorder.run())
         self._spawn(self._look_for_kinds())
+        self._spawn(self._pulse())
+
+    async def _pulse(self) -> None:
+        """Decide now and then: what `/healthz` tells is that this still works."""
+        while True:
+            await self.clock.sleep(PULSE_S)
+            self._wake()
 
     async def _find_kinds(self) -> None:
         """The first discovery; without it no AppWrapper can be read."""

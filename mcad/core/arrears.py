@@ -10,7 +10,7 @@ from __future__ import annotations
 from heapq import nsmallest
 
 from mcad.core.ledger import Ledger
-from mcad.core.limits import EARMARKED_CLASSES_MAX
+from mcad.core.limits import EARMARKED_CLASSES_MAX, EARMARKED_NODES_MAX
 from mcad.core.model import Resources
 from mcad.core.podclass import PodClass, slots
 from mcad.core.pools import Pool, Row
@@ -61,21 +61,29 @@ class Arrears:
 
     def earmark(self) -> None:
         """Set aside, for each adrift pod, the node of its pool that is nearest to having room."""
-        if not self._on_nodes or self._earmarked_at == self._ledger.log.now:
+        if not self._on_nodes or not self._nearest_may_differ():
             return
         before, self.barred = self.barred, {}
         for pods, n in list(self.adrift.items())[:EARMARKED_CLASSES_MAX]:
-            free = (
-                row
-                for row in pods.pool.rows.values()
-                if row.rank not in self.barred and slots(row.profile.amounts, pods.request)
-            )
-            for row in nsmallest(n, free, key=lambda row: (_shortfall(row, pods), row.rank)):
+            for row in self._nearest(pods, min(n, EARMARKED_NODES_MAX - len(self.barred))):
                 self.barred[row.rank] = row
         for rank, row in before.items():
             if rank not in self.barred:
                 self._give_back(row)
         self._earmarked_at = self._ledger.log.now
+
+    def _nearest_may_differ(self) -> bool:
+        at = self._earmarked_at
+        return at < 0 or any(max(p.pool.risen, p.pool.shifted) > at for p in self.adrift)
+
+    def _nearest(self, pods: PodClass, n: int) -> list[Row]:
+        """The ``n`` nodes that lack least for one pod, among those that could ever hold it."""
+        found = (
+            (_shortfall(row, pods), rank, row)
+            for rank, row in pods.pool.rows.items()
+            if rank not in self.barred and slots(row.profile.amounts, pods.request)
+        )
+        return [row for _, _, row in nsmallest(n, found)]
 
     def _ease(self, pool: Pool) -> None:
         """Everybody whose sum this weighed on may try again."""
@@ -92,5 +100,10 @@ class Arrears:
 
 def _shortfall(row: Row, pods: PodClass) -> tuple[int, int]:
     """What the node lacks for one pod, in millionths of the request: the worst, and the sum."""
-    lacking = [max(0, n - row.free.get(name, 0)) * _MILLION // n for name, n in pods.request]
-    return max(lacking), sum(lacking)
+    worst = together = 0
+    for name, n in pods.request:
+        lacking = n - row.free.get(name, 0)
+        if lacking > 0:
+            share = lacking * _MILLION // n
+            worst, together = max(worst, share), together + share
+    return (worst, together)

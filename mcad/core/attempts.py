@@ -14,6 +14,7 @@ from mcad.core.model import DispatchPhase, DispatchRecord, Next
 from mcad.core.pacing import (
     ADMISSION_GRACE,
     CREATION_ATTEMPTS_MAX,
+    DENIALS_BORNE,
     NAME_GRACE,
     RETRY_BASE,
     RETRY_MAX,
@@ -136,7 +137,7 @@ def item_created(world: World, entry: Entry, event: ItemCreated) -> None:
         return  # the sweep finds it through the watch
     entry.created[event.item] = event.object_uid
     if entry.phase is Phase.CREATING and event.item == entry.cursor:
-        entry.failures = 0
+        entry.failures, entry.denials = 0, 0
         entry.step_since = world.now
         proceed(world, entry)
     elif entry.phase in TEARING_DOWN:
@@ -153,6 +154,9 @@ def item_refused(world: World, entry: Entry, event: ItemRefused) -> None:
             _retry(world, entry, event.answer)
         case Meaning.INSPECT:
             world.emit(InspectItem(entry.uid, event.attempt, event.item, ref))
+        case Meaning.REVIEW if entry.denials < DENIALS_BORNE:
+            entry.denials += 1
+            world.wake_in(entry, backoff(entry.denials, RETRY_BASE, RETRY_MAX))
         case Meaning.REVIEW:
             entry.words = event.answer.message
             world.emit(ReviewAccess(entry.uid, event.attempt, event.item, ref))

@@ -82,7 +82,15 @@ def _timer(world: World, entry: Entry) -> None:
 
 
 def _give_up_unattributed(world: World, entry: Entry) -> None:
-    """C4: nothing is reserved for ever for pods that nobody ever made."""
+    """C4: nothing is reserved for ever for pods that nobody ever made.
+
+    The timer also repeats failed writes, so it may ring before the reservation's time is over.
+    """
+    confirmed = entry.dispatch.confirmed if entry.dispatch is not None else 0
+    until = confirmed + world.settings.reservation_timeout
+    if world.now < until:
+        world.wake_in(entry, until - world.now)
+        return
     given_up = world.capacity.expire(entry.uid)
     if given_up:
         seconds = world.settings.reservation_timeout // SECOND

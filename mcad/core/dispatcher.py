@@ -9,6 +9,7 @@ from mcad.core.commands import Command, Urgency
 from mcad.core.entry import Entry
 from mcad.core.events import (
     AccessReviewed,
+    Answer,
     AppWrapperGone,
     AppWrapperSeen,
     ChildGone,
@@ -33,7 +34,7 @@ from mcad.core.events import (
 from mcad.core.lifecycle import Phase
 from mcad.core.model import Instant, Settings
 from mcad.core.pacing import (
-    REFUSALS_UNTOLD,
+    DENIALS_BORNE,
     REFUSED_WRITE_RETRY,
     RETRY_BASE,
     RETRY_MAX,
@@ -126,7 +127,8 @@ class Dispatcher:
 def _status_written(world: World, entry: Entry, event: StatusWritten) -> None:
     if event.serial != entry.serial or entry.flying is None:
         return
-    entry.written, entry.flying, entry.failures = entry.flying, None, 0
+    entry.written, entry.flying = entry.flying, None
+    entry.failures, entry.denials = 0, 0
     proceed = _ON_WRITTEN.get(entry.phase) if entry.flying_in is entry.phase else None
     if proceed is not None:
         proceed(world, entry)
@@ -157,13 +159,20 @@ def _status_refused(world: World, entry: Entry, event: StatusRefused) -> None:
             world.settle(entry, Urgency.DISPATCH)
         return
     entry.dirty = True
+    if answer.status in (400, 403, 413, 422):
+        _status_denied(world, entry, answer)
+        return
     entry.failures += 1
-    outright = answer.status in (400, 403, 413, 422)
-    if outright and entry.failures == REFUSALS_UNTOLD + 1:
-        note = f"The status cannot be written: {answer.message}"
-        world.announce(entry, EventReason.STATUS_REFUSED, note, action="Report", warning=True)
-    ceiling = REFUSED_WRITE_RETRY if outright else RETRY_MAX
-    pause = backoff(entry.failures, RETRY_BASE, ceiling)
+    pause = backoff(entry.failures, RETRY_BASE, RETRY_MAX)
     if answer.status == 409 and entry.failures == 1:
         pause = 0  # the controller has already read the object again
     world.wake_in(entry, max(pause, answer.retry_after))
+
+
+def _status_denied(world: World, entry: Entry, answer: Answer) -> None:
+    """Refused outright: it passes, or somebody has to mend the installation."""
+    entry.denials += 1
+    if entry.denials == DENIALS_BORNE + 1:
+        note = f"The status cannot be written: {answer.message}"
+        world.announce(entry, EventReason.STATUS_REFUSED, note, action="Report", warning=True)
+    world.wake_in(entry, backoff(entry.denials, RETRY_BASE, REFUSED_WRITE_RETRY))

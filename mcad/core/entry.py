@@ -41,8 +41,9 @@ class Entry:
     ``cursor`` is the next item to create, ``created`` the uids of those that exist (item number ->
     uid), ``undeleted`` those whose deletion is not accepted yet. ``superseded`` is the record that
     an unwritten intent replaces, ``words`` what the server said to a 403. ``failures`` counts
-    failed requests of the present step, which began at ``step_since``; ``rollbacks`` refused
-    attempts since the last dispatch; ``due`` is when a timer ends, 0 if none runs.
+    failed requests of the present step, which began at ``step_since``, and ``denials`` those that
+    the server refused outright; ``rollbacks`` refused attempts since the last dispatch; ``due`` is
+    when a timer ends, 0 if none runs.
 
     ``serial`` numbers status writes; ``flying`` is the one whose outcome is open, ``flying_in`` and
     ``flying_urgency`` tell what asked for it; ``written`` is the last one that is persisted, None
@@ -68,6 +69,7 @@ class Entry:
     undeleted: set[int] = field(default_factory=set)
     finished: set[int] = field(default_factory=set)
     failures: int = 0
+    denials: int = 0
     rollbacks: int = 0
     words: str = ""
     step_since: Instant = 0
@@ -100,7 +102,7 @@ class Entry:
         self.phase = transition(self.title, self.phase, signal, self.story)
         self.story.append(signal)
         del self.story[:-STORY_MAX]
-        self.failures, self.due, self.step_since = 0, 0, now
+        self.failures, self.denials, self.due, self.step_since = 0, 0, 0, now
 
     def set_condition(
         self, kind: ConditionType, now: Instant, *, reason: str = "", message: str = ""

@@ -37,15 +37,19 @@ EXACT_STATES_MAX = 4096
 """Combinations of placed counts that the exact search may have to tell apart. A head, a dozen
 helpers and a thousand workers need 26; three sets of 64 equal to one another need 4,225."""
 
-EXACT_WORK_MAX = 200_000
-"""Steps of one exact search, at 0.3 to 0.6 microseconds each. Head and workers on 5,000 nodes need
-about 20,000; beyond the bound the verdict is "undecided" (R1)."""
+EXACT_WORK_MAX = 100_000
+"""Steps of one exact search, about a microsecond each. A head and its workers at the edge of 5,000
+nodes take 6,000, three sets of dozens easily too many: then the verdict is "undecided" (R1)."""
 
-EXACT_WORK_PER_PASS_MAX = 1_000_000
-"""Steps of all exact searches of one pass: half a second, far below the lease's renewal deadline.
-What is left over is looked at in the next pass."""
+EXACT_WORK_PER_PASS_MAX = 300_000
+"""Steps of all exact searches of one pass, so that no pass keeps the process from renewing its
+lease or anybody waiting for a second. What is left over is looked at in the next pass."""
 
-EARMARKED_CLASSES_MAX = 16
+EARMARKED_NODES_MAX = 256
+"""Nodes set aside for adrift reservations; beyond, only the sums protect them. Every verdict looks
+at each of these nodes."""
+
+EARMARKED_CLASSES_MAX = 8
 """Pod classes of adrift reservations, oldest first, that nodes are set aside for in a pass. Each
 costs a look at its whole pool; the others are still subtracted from every sum."""
 

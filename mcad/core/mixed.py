@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
+from operator import add, lt
 from typing import NamedTuple
 
 from mcad.core.limits import EXACT_STATES_MAX
@@ -58,6 +59,15 @@ class _Choice(NamedTuple):
     loss: int
 
 
+class _Stage(NamedTuple):
+    """One node: what it could take of each other set, and what has to be placed by its end because
+    the nodes after it cannot take more."""
+
+    row: Row
+    caps: tuple[int, ...]
+    due: tuple[int, ...]
+
+
 _States = dict[tuple[int, ...], tuple[int, _Step | None]]
 
 
@@ -70,6 +80,10 @@ def exact(needs: Sequence[Need], rows: Sequence[Row], free_of: FreeOf, budget: i
     return _Search(main, others, free_of, budget).run(rows)
 
 
+class _BudgetSpentError(Exception):
+    """Control flow of one search: it ends where the work is counted."""
+
+
 class _Search:
     def __init__(self, main: Need, others: list[Need], free_of: FreeOf, budget: int) -> None:
         self._main = main
@@ -80,55 +94,70 @@ class _Search:
         self._goal = tuple(need.replicas for need in others)
 
     def run(self, rows: Sequence[Row]) -> Verdict:
+        try:
+            plan = self._search(rows)
+        except _BudgetSpentError:
+            return Verdict(None, decided=False, work=self._work)
+        return Verdict(plan, decided=True, work=self._work)
+
+    def _search(self, rows: Sequence[Row]) -> Plan | None:
+        self._spend(len(rows))
         bearable = sum(self._main_slots(row, self._free_of(row)) for row in rows)
         bearable -= self._main.replicas
-        self._work += len(rows)
-        if bearable < 0:
-            return Verdict(None, decided=True, work=self._work)
+        stages = self._stages(rows)
+        if bearable < 0 or stages is None:
+            return None
         states: _States = {(0,) * len(self._others): (0, None)}
-        for row in rows:
-            caps = self._caps(row)
-            self._work += prod(cap + 1 for cap in caps)
-            if self._work > self._budget:
-                return Verdict(None, decided=False, work=self._work)
-            choices = self._choices(row, caps, bearable)
-            self._work += len(choices) * len(states)
-            if self._work > self._budget:
-                return Verdict(None, decided=False, work=self._work)
-            states = self._advance(states, row, choices, bearable)
+        for stage in stages:
+            choices = self._choices(stage, bearable)
+            self._spend(len(choices) * len(states))
+            states = self._advance(states, stage, choices, bearable)
             if self._goal in states:
-                plan = self._plan(states[self._goal][1], rows)
-                return Verdict(plan, decided=True, work=self._work)
-        return Verdict(None, decided=True, work=self._work)
+                return self._plan(states[self._goal][1], rows)
+        return None
+
+    def _spend(self, steps: int) -> None:
+        self._work += steps
+        if self._work > self._budget:
+            raise _BudgetSpentError
 
     def _main_slots(self, row: Row, free: Books) -> int:
         pods = self._main.pods
         return slots(free, pods.request, pods.cap) if row.rank in pods.pool.rows else 0
 
-    def _caps(self, row: Row) -> list[int]:
+    def _stages(self, rows: Sequence[Row]) -> list[_Stage] | None:
+        """The nodes that can take any of the others; None if they cannot take all of them."""
+        found: list[_Stage] = []
+        due = self._goal
+        for row in reversed(rows):
+            caps = self._caps(row)
+            if any(caps):
+                found.append(_Stage(row, caps, due))
+                due = tuple([max(0, left - cap) for left, cap in zip(due, caps, strict=True)])
+        return None if any(due) else found[::-1]
+
+    def _caps(self, row: Row) -> tuple[int, ...]:
         free = self._free_of(row)
-        return [
+        return tuple(
             min(need.replicas, slots(free, need.pods.request, need.pods.cap))
             if row.rank in need.pods.pool.rows
             else 0
             for need in self._others
-        ]
+        )
 
-    def _choices(self, row: Row, caps: list[int], bearable: int) -> list[_Choice]:
-        """What the node could take of the others, without what takes less for the same loss."""
-        if not any(caps):
-            return []
-        free = self._free_of(row)
-        before = self._main_slots(row, free)
+    def _choices(self, stage: _Stage, bearable: int) -> list[_Choice]:
+        """What the node could take of the others, nothing included, without what takes no more
+        for the same loss."""
+        self._spend(prod(cap + 1 for cap in stage.caps))
+        free = self._free_of(stage.row)
+        before = self._main_slots(stage.row, free)
         found: list[_Choice] = []
-        for counts in product(*(range(cap, -1, -1) for cap in caps)):
-            if not any(counts):
-                continue
+        for counts in product(*(range(cap, -1, -1) for cap in stage.caps)):
             left = self._less(free, counts)
             if left is None:
                 continue
-            loss = before - self._main_slots(row, left)
-            self._work += len(found)
+            loss = before - self._main_slots(stage.row, left)
+            self._spend(len(found))
             if loss <= bearable and not any(_covers(known, counts, loss) for known in found):
                 found.append(_Choice(counts, loss))
         return found
@@ -143,21 +172,25 @@ class _Search:
                         return None
         return left
 
-    def _advance(self, states: _States, row: Row, choices: list[_Choice], bearable: int) -> _States:
-        if not choices:
-            return states
-        after = dict(states)
+    def _advance(
+        self, states: _States, stage: _Stage, choices: list[_Choice], bearable: int
+    ) -> _States:
+        """Every state with every choice, as long as the goal can still be reached."""
+        after: _States = {}
+        row, due, goal = stage.row, stage.due, self._goal
         for state, (loss, step) in states.items():
             for counts, more in choices:
-                if loss + more > bearable:
+                total = loss + more
+                if total > bearable:
                     continue
-                reached = tuple(
-                    min(a + b, c) for a, b, c in zip(state, counts, self._goal, strict=True)
-                )
+                placed = map(add, state, counts)
+                reached = tuple(map(min, placed, goal))
+                if any(map(lt, reached, due)):
+                    continue
                 known = after.get(reached)
-                if known is None or loss + more < known[0]:
-                    after[reached] = (loss + more, _Step(step, row, counts))
-        return after
+                if known is None or total < known[0]:
+                    after[reached] = (total, _Step(step, row, counts) if any(counts) else step)
+        return _undominated(after) if len(goal) == 1 else after
 
     def _plan(self, last: _Step | None, rows: Sequence[Row]) -> Plan:
         """Read the steps backwards; then the main set takes what they left."""
@@ -185,3 +218,14 @@ class _Search:
 
 def _covers(known: _Choice, counts: tuple[int, ...], loss: int) -> bool:
     return known.loss <= loss and all(a >= b for a, b in zip(known.counts, counts, strict=True))
+
+
+def _undominated(states: _States) -> _States:
+    """With one other set: no state that has placed less without having lost less."""
+    kept: _States = {}
+    least = -1
+    for state in sorted(states, reverse=True):
+        if least < 0 or states[state][0] < least:
+            kept[state] = states[state]
+            least = states[state][0]
+    return kept

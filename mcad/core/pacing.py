@@ -35,9 +35,9 @@ REFUSED_WRITE_RETRY: Duration = 60 * SECOND
 """A write that the server refuses outright (403, 422) is a fault of the installation: it is
 repeated ever more slowly, up to this, so that mending the installation is enough."""
 
-REFUSALS_UNTOLD = 3
+DENIALS_BORNE = 3
 """An API server that has just started refuses everything with 403 until it has read the roles: that
-passes within seconds, and nobody has to mend anything."""
+passes within seconds. So many refusals in a row are met with nothing but another try."""
 
 LOOK_INTERVAL: Duration = 5 * SECOND
 """Live lists of a teardown when no watch event told that something is gone."""

@@ -7,7 +7,7 @@ scanning again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from mcad.core.ledger import ChangeLog
 from mcad.core.limits import ROOM_MAX, SCAN_STEP
@@ -143,27 +143,26 @@ class PodClass:
     def _scan(self, replicas: int) -> None:
         """Look for room until there is enough; go on where the last scan ended, if that is known
         and all that changed since has been visited."""
-        cut = self._cut
+        cut, room = self._cut, self._room
         resumed = self._seen == self._log.now and not self._complete
-        if not resumed or cut is None or cut.epoch != self.pool.epoch:
-            self._room, self._total = {}, 0
+        if not resumed or room is None or cut is None or cut.epoch != self.pool.epoch:
+            room = self._room = {}
+            self._total = 0
             cut = self.pool.cut(self.request)
-            self._add(self.pool.risen_rows())
+            self._add(room, self.pool.risen_rows())
         rows, at, step = self.pool.tail(cut), cut.at, SCAN_STEP
         while self._total < replicas and at < len(rows):
-            self._add(self._worth_a_look(rows[at : at + step], cut))
+            self._add(room, self._worth_a_look(rows[at : at + step], cut))
             at += step
             step *= 2
         self._complete = at >= len(rows)
         self._cut = Cut(cut.epoch, cut.resource, at)
         self._seen = self._log.now
-        if self._room is not None and len(self._room) > ROOM_MAX:
+        if len(room) > ROOM_MAX:
             self._forget_nodes()
 
-    def _add(self, rows: Iterable[Row]) -> None:
-        room, total, request, cap = self._room, self._total, self.request, self.cap
-        if room is None:
-            return
+    def _add(self, room: dict[int, int], rows: list[Row]) -> None:
+        total, request, cap = self._total, self.request, self.cap
         for row in rows:
             if (fit := slots(row.free, request, cap)) and row.rank not in room:
                 room[row.rank] = fit

@@ -140,8 +140,7 @@ class Pool:
         for row in self.rows.values():
             del row.pools[self]
         for other in self._neighbours:
-            if other is not self:
-                del other._neighbours[self]
+            del other._neighbours[self]
 
     def shared(self, other: Pool) -> int:
         """How many nodes both pools hold."""

@@ -12,8 +12,8 @@ from mcad.core.model import Child, DispatchPhase, Next
 from mcad.core.pacing import (
     CREATION_BACKOFF_BASE,
     CREATION_BACKOFF_MAX,
+    DENIALS_BORNE,
     LOOK_INTERVAL,
-    REFUSALS_UNTOLD,
     REFUSED_WRITE_RETRY,
     RETRY_BASE,
     RETRY_MAX,
@@ -105,17 +105,20 @@ def deletion_refused(world: World, entry: Entry, event: DeletionRefused) -> None
     """A deletion failed: repeat it; without the right to delete, say so and repeat it slowly."""
     if event.attempt != entry.attempt or entry.phase is not Phase.DELETING:
         return
-    entry.failures += 1
-    if event.answer.status == 403 and entry.failures == REFUSALS_UNTOLD + 1:
+    first = not entry.due  # of those that were asked for at once
+    pause = _pause(entry, event.answer, count=first)
+    if event.answer.status == 403 and first and entry.denials == DENIALS_BORNE + 1:
         note = f"Item {event.item} cannot be deleted: {event.answer.message}"
         world.announce(entry, EventReason.REFUSED, note, action="Delete", warning=True)
-    world.wake_in(entry, _pause(entry, event.answer))
+    world.wake_in(entry, pause)
 
 
-def _pause(entry: Entry, answer: Answer) -> int:
-    outright = 400 <= answer.status < 500 and answer.status not in (409, 429)
-    ceiling = REFUSED_WRITE_RETRY if outright else RETRY_MAX
-    return max(answer.retry_after, backoff(entry.failures, RETRY_BASE, ceiling))
+def _pause(entry: Entry, answer: Answer, *, count: bool = True) -> int:
+    if 400 <= answer.status < 500 and answer.status not in (409, 429):
+        entry.denials += count
+        return backoff(entry.denials, RETRY_BASE, REFUSED_WRITE_RETRY)
+    entry.failures += count
+    return max(answer.retry_after, backoff(entry.failures, RETRY_BASE, RETRY_MAX))
 
 
 def _all_deleted(world: World, entry: Entry) -> None:
@@ -145,7 +148,6 @@ def remaining(world: World, entry: Entry, event: Remaining) -> None:
 def look_failed(world: World, entry: Entry, event: LookFailed) -> None:
     """The list could not be made: absence is not proven."""
     if entry.phase is Phase.VERIFYING and event.attempt == entry.attempt:
-        entry.failures += 1
         world.wake_in(entry, _pause(entry, event.answer))
 
 

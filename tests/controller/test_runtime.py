@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 from mcad.api.config import Config
+from mcad.controller.http import STALL_S
 from mcad.controller.runtime import Controller
 from mcad.core.events import Decide, Event
 from mcad.core.pacing import DISPATCHES_PER_PASS
@@ -240,6 +241,17 @@ async def test_nothing_is_dispatched_while_a_stream_is_silent() -> None:
         )
         await rig.clock.advance(2)
         assert rig.status("a")["state"] == "Running"
+
+
+async def test_a_cluster_in_which_nothing_happens_does_not_look_like_a_stall() -> None:
+    async with Rig() as rig:
+        add_node(rig.server)
+        await rig.clock.advance(1)
+        rig.server.writes.clear()
+        for _ in range(14):  # after 75 s without a bookmark it is looked at every second anyway
+            await rig.clock.advance(5)
+            assert rig.clock.monotonic() - rig.controller.stepped_at < STALL_S / 2
+        assert rig.server.writes == []
 
 
 async def test_its_own_echo_is_not_told_to_the_core() -> None:

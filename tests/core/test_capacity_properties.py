@@ -308,7 +308,7 @@ class AggregateMachine(Machine):
 def test_books_agree_with_naive_ones_after_every_step_of_any_history(
     machine: type[Machine],
 ) -> None:
-    run_state_machine_as_test(machine, settings=settings(max_examples=60, stateful_step_count=30))
+    run_state_machine_as_test(machine, settings=settings(max_examples=30, stateful_step_count=30))
 
 
 # -- incremental verdicts ------------------------------------------------------------------------
@@ -330,7 +330,7 @@ def _rebuilt(capacity: Capacity, books: Books) -> Capacity:
 
 
 @pytest.mark.usefixtures("bounds")
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(worlds.clusters(), st.lists(worlds.gangs(), min_size=2, max_size=5), st.data())
 def test_verdicts_after_a_history_are_those_of_a_capacity_that_never_had_one(
     nodes: dict[str, Node], gangs: list[tuple[PodSet, ...]], data: st.DataObject
@@ -357,8 +357,11 @@ def test_verdicts_after_a_history_are_those_of_a_capacity_that_never_had_one(
     for sets, shape in zip(gangs, shapes, strict=True):
         found, expected = capacity.refusal(shape), fresh.refusal(fresh.shape(sets))
         assert (found is None) == (expected is None)
-        if len(shape.parts) == 1 and not shape.per_node:
-            assert found == expected, "no search, so no figures of an earlier one"
+        if found is None or expected is None or len(shape.parts) > 1 or shape.per_node:
+            continue  # after a search the figures are those of the search
+        assert replace(found, missing=0) == replace(expected, missing=0)
+        assert found.missing <= expected.missing, "missing is at least so many"
+        assert (found.missing > 0) == (expected.missing > 0)
 
 
 def _one_change(capacity: Capacity, books: Books, step: int, data: st.DataObject) -> None:
@@ -384,7 +387,7 @@ def _one_change(capacity: Capacity, books: Books, step: int, data: st.DataObject
 
 
 @pytest.mark.usefixtures("bounds")
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(worlds.clusters(), worlds.gangs(), st.data())
 def test_a_refusal_stands_until_the_shape_rises(
     nodes: dict[str, Node], sets: tuple[PodSet, ...], data: st.DataObject

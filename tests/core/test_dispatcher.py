@@ -6,7 +6,7 @@ import pytest
 
 from mcad.core.commands import CreateItem, Urgency, WriteStatus
 from mcad.core.dispatcher import ClockWentBackError, Dispatcher
-from mcad.core.events import AppWrapperSeen, Decide, KindWatched, NodeSeen
+from mcad.core.events import Answer, AppWrapperSeen, Decide, KindWatched, NodeSeen
 from mcad.core.model import (
     SECOND,
     Dialect,
@@ -209,6 +209,26 @@ def test_reservations_of_pods_that_nobody_makes_end_with_a_warning() -> None:
 
     assert bench.order == ["a", "b"]
     assert "PodsNotAttributed" in [e.reason for e in bench.events]
+
+
+def test_a_failed_status_write_does_not_end_a_reservation_early() -> None:
+    """The timer of the reservation and the one of the write are the same one."""
+    bench = Bench(nodes=[node(milli=1000)])
+    work = workload("a", 600)
+    operated = Item(ObjectRef("ray.io", "v1", "rayclusters", "RayCluster", "default", "a"))
+    sets = (replace(work.sets[0], counts_pods=True),)
+    bench.submit(replace(work, items=(operated,), sets=sets))
+    bench.settle()
+    bench.dispatcher.world.capacity.pod_gone(bench.things[operated.ref].child.uid)
+    bench.refuse("WriteStatus", Answer(503, "ServiceUnavailable", "later"))
+    bench.edit("uid-a", priority=1)
+    bench.settle()
+    bench.submit(workload("b", 600))
+    bench.advance(250)
+    assert bench.refusals["WriteStatus"] == []
+    assert bench.order == ["a"]
+    bench.advance(51)
+    assert bench.order == ["a", "b"]
 
 
 def test_completion_waits_for_flagged_items_and_their_pods() -> None:

@@ -50,6 +50,7 @@ ZONED = node(labels={"zone": "a", "cores": "16", "empty": ""})
         (needs("metadata.name", "NotIn", "n1", field=True), False),
         (needs("metadata.name", "In", "n1", "n2", field=True), False),
         (needs("metadata.name", "Exists", field=True), False),
+        (needs("metadata.name", "Gt", "n0", field=True), False),
         (needs("metadata.uid", "In", "n1", field=True), False),
     ],
     ids=str,

@@ -162,6 +162,27 @@ def test_c1_a_pod_that_is_resized_counts_with_its_new_size() -> None:
     capacity.check()
 
 
+def test_c1_a_pod_takes_nothing_before_it_is_bound() -> None:
+    capacity = cluster(node("a", "4"), node("b", "4"))
+    capacity.pod_seen(pod("x", cpu="3"))
+    assert fits(capacity, pods(2, "4"))
+    capacity.pod_seen(pod("x", "a", cpu="3"))
+    assert not fits(capacity, pods(2, "4"))
+    capacity.pod_seen(pod("x", "b", cpu="3"))
+    assert free(capacity, "a")[0] == ("cpu", 4000)
+    capacity.check()
+
+
+def test_a_covering_pod_that_appears_on_another_node_still_covers() -> None:
+    """Kubernetes never binds a pod twice, but a lost event may make it look as if."""
+    capacity = cluster(node("a", "4"), node("b", "4"))
+    hold(capacity, "one", pods(2))
+    for name in "ab":
+        capacity.pod_seen(pod("x", name, of="one", item=0, index=0))
+        assert capacity.outstanding("one") == (1,)
+        capacity.check()
+
+
 def test_c1_use_may_exceed_what_there_is_and_then_nothing_new_goes_there() -> None:
     capacity = cluster(node("a", "2"), node("b", "2"))
     capacity.pod_seen(pod("x", "a", "5"))

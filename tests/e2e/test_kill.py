@@ -30,6 +30,7 @@ from tests.e2e.fleet import (
     create,
     deployment,
     generic,
+    get,
     job,
     ours,
     patch,
@@ -133,6 +134,8 @@ def test_killed_twenty_times(control_plane: ControlPlane, account: Path) -> None
         patch(plane, name, {"spec": {"suspend": False}})
     with killer.dispatcher:
         plane.wait_for(lambda: all_are_through(plane), LONG, "the end of the queue")
+        turn_over(plane)
+        plane.wait_for(lambda: all_are_through(plane), LONG, "the end of the queue, once more")
         wait_until_quiet(plane)
         found, sights, entries = appwrappers(plane), bystander.sights(), plane.audit(mark)
     assert "trace" not in killer.dispatcher.log().lower()
@@ -146,12 +149,26 @@ def test_killed_twenty_times(control_plane: ControlPlane, account: Path) -> None
 
 
 def suspend_some(plane: ControlPlane, kill: int) -> None:
-    """Each of them is suspended once while nobody looks, and let go four kills later."""
+    """Each of them is suspended twice while nobody looks, and let go a kill or two later."""
     for number, name in enumerate(SUSPENDED):
-        if kill == 7 + 2 * number:
+        since = kill - 6 - number
+        if since in (0, 4):
             patch(plane, name, {"spec": {"suspend": True}})
-        elif kill == 11 + 2 * number:
+        elif since in (1, 6):
             patch(plane, name, {"spec": {"suspend": False}})
+
+
+def turn_over(plane: ControlPlane) -> None:
+    """Suspend what runs and let it go as soon as it is being taken back."""
+    for name in SUSPENDED:
+        patch(plane, name, {"spec": {"suspend": True}})
+    for name in SUSPENDED:
+        plane.wait_for(lambda name=name: is_taken_back(get(plane, name)), LONG, f"{name} goes")
+        patch(plane, name, {"spec": {"suspend": False}})
+
+
+def is_taken_back(appwrapper: Json) -> bool:
+    return appwrapper["status"]["dispatch"]["phase"] in ("undeploying", "released")
 
 
 def all_are_through(plane: ControlPlane) -> bool:
@@ -192,6 +209,7 @@ def check_creations(found: dict[str, Json], entries: list[Any]) -> None:
     }
     asked = Counter(one.code for one in writes(entries) if one.verb == "create")
     print(f"answers to creations {asked}, items by attempt {Counter(attempts.values())}")
+    assert all(found[name]["status"]["dispatch"]["attempt"] > 1 for name in SUSPENDED)
     assert made.keys() <= attempts.keys()
     assert {what: count for what, count in made.items() if count > attempts[what]} == {}
 

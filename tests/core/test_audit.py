@@ -1,0 +1,65 @@
+"""The audit notices every kind of wrong entry: an invariant nobody can violate checks nothing."""
+
+from collections.abc import Callable
+
+import pytest
+
+from mcad.core.capacity import Capacity
+from mcad.core.invariants import InvariantViolated
+from tests.core.builders import cluster, node, on, pod, pods
+
+
+def lived_in() -> Capacity:
+    """Two nodes, a gang that is half bound, one adrift, a foreign pod."""
+    capacity = cluster(node("a", "4", labels={"zone": "a"}), node("b", "4"))
+    sets = (pods(3, where=on()), pods(1, item=1, where=on(zone="a")))
+    capacity.pod_seen(pod("foreign", "b"))
+    assert capacity.reserve("one", 1, capacity.shape(sets), sets) is None
+    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
+    lost = (pods(2, "9"),)
+    capacity.adopt("two", 1, capacity.shape(lost), lost)
+    capacity.rehome()
+    capacity.check()
+    return capacity
+
+
+def _claim(capacity: Capacity, position: int = 0) -> object:
+    return capacity._reservations.by_uid["one"].claims[position]
+
+
+SPOILT: dict[str, Callable[[Capacity], object]] = {
+    "free-is-what-is-left": lambda c: c._ledger.rows["a"].free.update(cpu=1),
+    "idle-is-what-foreign-pods-leave": lambda c: c._ledger.rows["b"].idle.update(cpu=1),
+    "overdrawn-is-known": lambda c: c._ledger.overdrawn.update(a=None),
+    "pool-holds-whom-it-admits": lambda c: c._ledger.pools()[0].rows.popitem(),
+    "pool-total-is-clamped-sum": lambda c: c._ledger.pools()[0].total.update(cpu=1),
+    "shared-nodes-are-counted": lambda c: [
+        pool.neighbours().update(dict.fromkeys(pool.neighbours(), 9)) for pool in c._ledger.pools()
+    ],
+    "class-room-is-exact": lambda c: setattr(
+        c._shapes.classes()[0], "_total", c._shapes.classes()[0]._total + 50
+    ),
+    "slots-are-known-by-node": lambda c: c._reservations.slots_on.update(gone={}),
+    "assumed-is-the-sum-of-slots": lambda c: setattr(_claim(c), "assumed", 7),
+    "assumed-and-adrift-is-the-reservation": lambda c: setattr(_claim(c), "want", 1),
+    "have-is-counted": lambda c: (setattr(_claim(c), "have", 0), setattr(_claim(c), "declared", 2)),
+    "live-is-counted": lambda c: setattr(_claim(c), "live", 0),
+    "bound-is-counted-by-node": lambda c: setattr(_claim(c), "bound", {}),
+    "claims-of-the-living": lambda c: setattr(c._roster.uses["foreign"], "claim", cluster_claim()),
+    "arrears-are-what-is-adrift": lambda c: c._arrears.adrift.popitem(),
+}
+
+
+def cluster_claim() -> object:
+    """A claim of a reservation that this Capacity never heard of."""
+    return _claim(lived_in())
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_the_audit_notices(name: str) -> None:
+    capacity = lived_in()
+    SPOILT[name](capacity)
+    with pytest.raises(InvariantViolated) as caught:
+        capacity.check()
+
+    assert caught.value.name == name
