@@ -15,6 +15,7 @@ from random import Random
 from time import process_time_ns
 
 from mcad.core.capacity import Capacity, Shape
+from mcad.core.capacity.resources import resources
 from mcad.core.model import (
     Constraint,
     Node,
@@ -26,7 +27,6 @@ from mcad.core.model import (
     Taint,
     Toleration,
 )
-from mcad.core.resources import resources
 
 GI = 1 << 30
 GPU = "nvidia.com/gpu"

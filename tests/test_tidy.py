@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-CORE = sorted((ROOT / "mcad" / "core").glob("*.py"))
+CORE = sorted((ROOT / "mcad" / "core").rglob("*.py"))
 SOURCES = sorted((ROOT / "mcad").rglob("*.py"))
 
 BANNED_CALLS = {

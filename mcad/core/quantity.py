@@ -9,12 +9,18 @@ is larger than 2^63-1 is that.
 import re
 from functools import lru_cache
 
-from mcad.core.limits import (
-    QUANTITY_CACHE_SIZE,
-    QUANTITY_EXPONENT_MAX,
-    QUANTITY_LENGTH_MAX,
-    QUANTITY_VALUE_MAX,
-)
+QUANTITY_LENGTH_MAX = 64
+"""Characters of a quantity; the longest that anybody needs has 20 digits and a suffix."""
+
+QUANTITY_EXPONENT_MAX = 40
+"""Beyond 10^40 every amount is capped at 2^63-1 and below 10^-40 it rounds up to one unit; the
+bound keeps ``1e400000`` from building a number of 400,000 digits first."""
+
+QUANTITY_VALUE_MAX = 2**63 - 1
+"""Kubernetes caps larger values at this one, silently; so do we."""
+
+QUANTITY_CACHE_SIZE = 4096
+"""Clusters write a few hundred different quantities, over and over."""
 
 UNITS = 1
 MILLIS = 1000

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from itertools import product
 
 from mcad.core.capacity import Capacity
+from mcad.core.capacity.placement import admits
+from mcad.core.capacity.resources import resources, with_pod_slot
 from mcad.core.model import (
     Constraint,
     Fit,
@@ -19,9 +21,7 @@ from mcad.core.model import (
     Taint,
     Toleration,
 )
-from mcad.core.placement import admits
 from mcad.core.quantity import amount
-from mcad.core.resources import resources, with_pod_slot
 
 GPU = "nvidia.com/gpu"
 AGGREGATE = Settings(fit=Fit.AGGREGATE)

@@ -1,4 +1,4 @@
-"""The same history gives the same answers under any hash seed: byte for byte, in other processes."""
+"""The same history gives the same answers, byte for byte, under any hash seed."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_answers_do_not_depend_on_the_hash_seed() -> None:
         outputs.append(done.stdout)
 
     assert outputs[0] == outputs[1]
-    kinds = [kind for kind in ("INSUFFICIENT", "FRAGMENTED", "NO_NODE", "TOO_LARGE", "None")]
+    kinds = ["INSUFFICIENT", "FRAGMENTED", "NO_NODE", "TOO_LARGE", "None"]
     assert [kind for kind in kinds if kind.encode() not in outputs[0]] == []
 
 

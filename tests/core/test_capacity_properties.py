@@ -22,11 +22,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from mcad.core import ledger, podclass, pools
-from mcad.core.capacity import Capacity
+from mcad.core.capacity import Capacity, ledger, podclass, pools
+from mcad.core.capacity.placement import admits
+from mcad.core.capacity.resources import with_pod_slot
 from mcad.core.model import TERMINAL_PHASES, Fit, Node, Pod, PodPhase, PodSet, Settings
-from mcad.core.placement import admits
-from mcad.core.resources import with_pod_slot
 from tests.core import worlds
 from tests.core.builders import pods
 
@@ -277,7 +276,7 @@ class Machine(RuleBasedStateMachine):
             assert self.capacity.outstanding(uid) == self.books.outstanding(uid)
         report = {n.name: n for n in self.capacity.totals().nodes}
         assert sorted(report) == sorted(self.books.nodes)
-        for name in report:
+        for name, told in report.items():
             used = [
                 with_pod_slot(p.request)
                 for p in self.books.pods.values()
@@ -286,7 +285,7 @@ class Machine(RuleBasedStateMachine):
             sums: dict[str, int] = {}
             for resource, n in (pair for request in used for pair in request):
                 sums[resource] = sums.get(resource, 0) + n
-            assert dict(report[name].used) == {r: n for r, n in sums.items() if n}
+            assert dict(told.used) == {r: n for r, n in sums.items() if n}
 
     @invariant()
     def after_a_pass_slots_are_where_there_is_room(self) -> None:

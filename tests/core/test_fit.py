@@ -4,8 +4,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from mcad.core import fit, packing
-from mcad.core.capacity import Capacity
+from mcad.core.capacity import Capacity, fit, packing
 from mcad.core.model import Node, PodSet, Refusal, RefusalKind, Resources, Settings, Shortage
 from tests.core import worlds
 from tests.core.builders import (

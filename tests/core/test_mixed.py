@@ -5,13 +5,13 @@ from collections import Counter
 import pytest
 from hypothesis import event, given, settings
 
-from mcad.core import mixed
-from mcad.core.limits import EXACT_WORK_MAX
-from mcad.core.mixed import Need, Plan, Verdict, exact
+from mcad.core.capacity import mixed
+from mcad.core.capacity.limits import EXACT_WORK_MAX
+from mcad.core.capacity.mixed import Need, Plan, Verdict, exact
+from mcad.core.capacity.podclass import slots
+from mcad.core.capacity.pools import Row
+from mcad.core.capacity.resources import Books
 from mcad.core.model import Node, PodSet
-from mcad.core.podclass import slots
-from mcad.core.pools import Row
-from mcad.core.resources import Books
 from tests.core import worlds
 from tests.core.builders import cluster, fits_by_brute_force, node, on, pods
 

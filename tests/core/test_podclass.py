@@ -6,15 +6,15 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from mcad.core import ledger as ledgers
-from mcad.core import podclass as classes
-from mcad.core import pools as pools_module
-from mcad.core.ledger import ChangeLog, Ledger
+from mcad.core.capacity import ledger as ledgers
+from mcad.core.capacity import podclass as classes
+from mcad.core.capacity import pools as pools_module
+from mcad.core.capacity.ledger import ChangeLog, Ledger
+from mcad.core.capacity.placement import admits
+from mcad.core.capacity.podclass import PodClass, slots
+from mcad.core.capacity.pools import Pool, joint_total, rough_total, sum_of, widest
+from mcad.core.capacity.resources import resources
 from mcad.core.model import Node
-from mcad.core.placement import admits
-from mcad.core.podclass import PodClass, slots
-from mcad.core.pools import Pool, joint_total, rough_total, sum_of, widest
-from mcad.core.resources import resources
 from tests.core import worlds
 from tests.core.builders import GPU, node, on, wants
 

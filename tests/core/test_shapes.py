@@ -4,11 +4,11 @@ import gc
 
 import pytest
 
-from mcad.core import shapes as shapes_module
 from mcad.core.capacity import Capacity, Shape
+from mcad.core.capacity import shapes as shapes_module
+from mcad.core.capacity.resources import resources, total, with_pod_slot
 from mcad.core.invariants import InvariantViolated, check
 from mcad.core.model import Settings
-from mcad.core.resources import resources, total, with_pod_slot
 from tests.core.builders import cluster, node, on, pods, wants
 
 

@@ -5,18 +5,18 @@ For tests after every event, for ``mcad debug``, and never on the way to a decis
 
 from __future__ import annotations
 
-from mcad.core.arrears import Arrears
-from mcad.core.claims import Claim
+from mcad.core.capacity.arrears import Arrears
+from mcad.core.capacity.claims import Claim
+from mcad.core.capacity.ledger import Ledger
+from mcad.core.capacity.podclass import PodClass
+from mcad.core.capacity.pools import Pool, Row, joint_total
+from mcad.core.capacity.report import reserved_on, used_on
+from mcad.core.capacity.reservations import Reservations
+from mcad.core.capacity.resources import Books, book, resources, total
+from mcad.core.capacity.roster import Roster, Use
+from mcad.core.capacity.shapes import Shapes
 from mcad.core.invariants import check
-from mcad.core.ledger import Ledger
 from mcad.core.model import TERMINAL_PHASES
-from mcad.core.podclass import PodClass
-from mcad.core.pools import Pool, Row, joint_total
-from mcad.core.report import reserved_on, used_on
-from mcad.core.reservations import Reservations
-from mcad.core.resources import Books, book, resources, total
-from mcad.core.roster import Roster, Use
-from mcad.core.shapes import Shapes
 
 
 def audit(

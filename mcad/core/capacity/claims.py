@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from mcad.core.capacity.podclass import PodClass
+from mcad.core.capacity.resources import with_pod_slot
 from mcad.core.model import Pod, PodSet
-from mcad.core.podclass import PodClass
-from mcad.core.resources import with_pod_slot
 
 
 @dataclass(slots=True, eq=False)

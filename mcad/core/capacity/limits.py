@@ -4,19 +4,6 @@ Replay needs the same verdict for the same events, so nothing here may depend on
 machine is.
 """
 
-QUANTITY_LENGTH_MAX = 64
-"""Characters of a quantity; the longest that anybody needs has 20 digits and a suffix."""
-
-QUANTITY_EXPONENT_MAX = 40
-"""Beyond 10^40 every amount is capped at 2^63-1 and below 10^-40 it rounds up to one unit; the
-bound keeps ``1e400000`` from building a number of 400,000 digits first."""
-
-QUANTITY_VALUE_MAX = 2**63 - 1
-"""Kubernetes caps larger values at this one, silently; so do we."""
-
-QUANTITY_CACHE_SIZE = 4096
-"""Clusters write a few hundred different quantities, over and over."""
-
 CATCH_UP_MAX = 64
 """Changed nodes that a pod class visits one by one; beyond, scanning its sorted tail is cheaper."""
 

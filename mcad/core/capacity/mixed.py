@@ -16,10 +16,10 @@ from math import prod
 from operator import add, lt
 from typing import NamedTuple
 
-from mcad.core.limits import EXACT_STATES_MAX
-from mcad.core.podclass import PodClass, slots
-from mcad.core.pools import Row
-from mcad.core.resources import Books
+from mcad.core.capacity.limits import EXACT_STATES_MAX
+from mcad.core.capacity.podclass import PodClass, slots
+from mcad.core.capacity.pools import Row
+from mcad.core.capacity.resources import Books
 
 Plan = list[tuple[int, Row, int]]
 """(part, node, pods): where the pods of each part of a gang go."""

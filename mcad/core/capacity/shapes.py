@@ -13,13 +13,13 @@ from functools import partial
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
-from mcad.core.ledger import Ledger
-from mcad.core.limits import POOLS_KEPT_MIN
+from mcad.core.capacity.ledger import Ledger
+from mcad.core.capacity.limits import POOLS_KEPT_MIN
+from mcad.core.capacity.placement import admits, in_service
+from mcad.core.capacity.podclass import PodClass
+from mcad.core.capacity.pools import Pool
+from mcad.core.capacity.resources import total
 from mcad.core.model import Constraint, Node, PodSet, Refusal, Resources
-from mcad.core.placement import admits, in_service
-from mcad.core.podclass import PodClass
-from mcad.core.pools import Pool
-from mcad.core.resources import total
 
 ClassKey = tuple[Resources, Constraint, int]
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mcad.core.claims import Claim, Reservation
-from mcad.core.ledger import Ledger
+from mcad.core.capacity.claims import Claim, Reservation
+from mcad.core.capacity.ledger import Ledger
+from mcad.core.capacity.reservations import Reservations
+from mcad.core.capacity.resources import with_pod_slot
 from mcad.core.model import TERMINAL_PHASES, Pod, PodCounts, PodPhase, Resources
-from mcad.core.reservations import Reservations
-from mcad.core.resources import with_pod_slot
 
 _Weight = tuple[str, Resources, bool] | None
 """(node, request, whether it belongs to no AppWrapper) of what a pod takes; None is nothing."""

@@ -10,10 +10,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from weakref import WeakValueDictionary
 
-from mcad.core.limits import CATCH_UP_MAX
+from mcad.core.capacity.limits import CATCH_UP_MAX
+from mcad.core.capacity.pools import Pool, Profile, Row
+from mcad.core.capacity.resources import Books, book
 from mcad.core.model import Node, Resources
-from mcad.core.pools import Pool, Profile, Row
-from mcad.core.resources import Books, book
 
 
 class ChangeLog:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mcad.core.ledger import ChangeLog
-from mcad.core.limits import ROOM_MAX, SCAN_STEP
+from mcad.core.capacity.ledger import ChangeLog
+from mcad.core.capacity.limits import ROOM_MAX, SCAN_STEP
+from mcad.core.capacity.pools import Cut, Pool, Profile, Row, with_at_least
+from mcad.core.capacity.resources import PODS, Books, with_pod_slot
 from mcad.core.model import Resources
-from mcad.core.pools import Cut, Pool, Profile, Row, with_at_least
 from mcad.core.quantity import CPU, EPHEMERAL_STORAGE, MEMORY
-from mcad.core.resources import PODS, Books, with_pod_slot
 
 UNBOUNDED = 1 << 62
 """Slots of a pod that takes nothing; no request is without ``pods``, so nobody has them."""

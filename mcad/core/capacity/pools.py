@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from mcad.core.limits import RISEN_MAX, TAIL_SHORT
+from mcad.core.capacity.limits import RISEN_MAX, TAIL_SHORT
+from mcad.core.capacity.resources import PODS, Books, book
 from mcad.core.model import Node, Resources
-from mcad.core.resources import PODS, Books, book
 
 
 class Profile:

@@ -6,17 +6,17 @@ whether they fit, and gangs that do are reserved, all of it or nothing (protocol
 
 from __future__ import annotations
 
-from mcad.core.arrears import Arrears
-from mcad.core.audit import audit
-from mcad.core.claims import Claim, Reservation
-from mcad.core.fit import Judge
+from mcad.core.capacity.arrears import Arrears
+from mcad.core.capacity.audit import audit
+from mcad.core.capacity.claims import Claim, Reservation
+from mcad.core.capacity.fit import Judge
+from mcad.core.capacity.ledger import Ledger
+from mcad.core.capacity.report import CapacityReport, NodeReport, report
+from mcad.core.capacity.reservations import Reservations, shrunk_to
+from mcad.core.capacity.roster import Roster
+from mcad.core.capacity.shapes import Shape, Shapes
 from mcad.core.invariants import check
-from mcad.core.ledger import Ledger
 from mcad.core.model import Fit, Node, Pod, PodCounts, PodSet, Refusal, Settings
-from mcad.core.report import CapacityReport, NodeReport, report
-from mcad.core.reservations import Reservations, shrunk_to
-from mcad.core.roster import Roster
-from mcad.core.shapes import Shape, Shapes
 
 __all__ = ["Capacity", "CapacityReport", "NodeReport", "Shape"]
 

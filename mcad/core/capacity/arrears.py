@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from heapq import nsmallest
 
-from mcad.core.ledger import Ledger
-from mcad.core.limits import EARMARKED_CLASSES_MAX, EARMARKED_NODES_MAX
+from mcad.core.capacity.ledger import Ledger
+from mcad.core.capacity.limits import EARMARKED_CLASSES_MAX, EARMARKED_NODES_MAX
+from mcad.core.capacity.podclass import PodClass, slots
+from mcad.core.capacity.pools import Pool, Row
+from mcad.core.capacity.resources import total
 from mcad.core.model import Resources
-from mcad.core.podclass import PodClass, slots
-from mcad.core.pools import Pool, Row
-from mcad.core.resources import total
 
 _MILLION = 1_000_000
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from mcad.core.arrears import Arrears
-from mcad.core.ledger import Ledger
-from mcad.core.limits import EXACT_WORK_MAX, EXACT_WORK_PER_PASS_MAX
-from mcad.core.mixed import Plan
+from mcad.core.capacity.arrears import Arrears
+from mcad.core.capacity.ledger import Ledger
+from mcad.core.capacity.limits import EXACT_WORK_MAX, EXACT_WORK_PER_PASS_MAX
+from mcad.core.capacity.mixed import Plan
+from mcad.core.capacity.packing import Nodes, Outcome, as_many_as_fit, pack
+from mcad.core.capacity.podclass import slots
+from mcad.core.capacity.pools import Pool, joint_total, rough_total, sum_of, widest
+from mcad.core.capacity.resources import book
+from mcad.core.capacity.shapes import Part, Shape, Short
 from mcad.core.model import Fit, Refusal, RefusalKind, Settings, Shortage
-from mcad.core.packing import Nodes, Outcome, as_many_as_fit, pack
-from mcad.core.podclass import slots
-from mcad.core.pools import Pool, joint_total, rough_total, sum_of, widest
-from mcad.core.resources import book
-from mcad.core.shapes import Part, Shape, Short
 
 _MILLION = 1_000_000
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mcad.core.limits import EXACT_WORK_MAX
-from mcad.core.mixed import FreeOf, Need, Plan, exact
+from mcad.core.capacity.limits import EXACT_WORK_MAX
+from mcad.core.capacity.mixed import FreeOf, Need, Plan, exact
+from mcad.core.capacity.podclass import PodClass, slots
+from mcad.core.capacity.pools import Row
+from mcad.core.capacity.resources import Books
+from mcad.core.capacity.shapes import Shape
 from mcad.core.model import Resources
-from mcad.core.podclass import PodClass, slots
-from mcad.core.pools import Row
-from mcad.core.resources import Books
-from mcad.core.shapes import Shape
 
 
 class Nodes:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mcad.core.arrears import Arrears
-from mcad.core.ledger import Ledger
+from mcad.core.capacity.arrears import Arrears
+from mcad.core.capacity.ledger import Ledger
+from mcad.core.capacity.pools import Row
+from mcad.core.capacity.reservations import Reservations
+from mcad.core.capacity.resources import Books, book, resources, total
+from mcad.core.capacity.roster import Roster
 from mcad.core.model import TERMINAL_PHASES, Resources
-from mcad.core.pools import Row
-from mcad.core.reservations import Reservations
-from mcad.core.resources import Books, book, resources, total
-from mcad.core.roster import Roster
 
 
 @dataclass(frozen=True, slots=True)

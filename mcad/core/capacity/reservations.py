@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mcad.core.arrears import Arrears
-from mcad.core.claims import Claim, Reservation
+from mcad.core.capacity.arrears import Arrears
+from mcad.core.capacity.claims import Claim, Reservation
+from mcad.core.capacity.ledger import Ledger
+from mcad.core.capacity.mixed import Plan
+from mcad.core.capacity.podclass import UNBOUNDED
+from mcad.core.capacity.pools import Row
+from mcad.core.capacity.shapes import Shape, Shapes
 from mcad.core.invariants import check
-from mcad.core.ledger import Ledger
-from mcad.core.mixed import Plan
 from mcad.core.model import PodSet
-from mcad.core.podclass import UNBOUNDED
-from mcad.core.pools import Row
-from mcad.core.shapes import Shape, Shapes
 
 
 class Reservations:
