@@ -236,6 +236,44 @@ def fragmented(size: int) -> None:
     show("all nodes rise", measure(line.run, lambda: all_change(world, 1), 5), "50 ms")
 
 
+def head_and_workers(size: int) -> None:
+    """One large pod and as many small ones as just do not fit beside it: the exact search."""
+    world = World(size, 0.9)
+    cpu = max(dict(node.free).get("cpu", 0) for node in world.capacity.totals().nodes)
+    head = PodSet(0, 0, "", 1, resources({"cpu": cpu // 4 * 3}))
+    worker = PodSet(1, 0, "", 1, resources({"cpu": 2000, "memory": 4 * GI}))
+
+    def refused(workers: int, index: int = 0) -> bool:
+        sets = (head, replace(worker, replicas=workers, index=index))
+        return world.capacity.refusal(world.capacity.shape(sets)) is not None
+
+    least, most = 1, 1 << 20
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (least, middle) if refused(middle) else (middle, most)
+    indices = iter(range(1, 100))
+    print(f"\na head and {least} workers, {size} nodes")
+    show(
+        "it fits", measure(lambda: refused(least, next(indices)), lambda: None, 9), "3 ms at 1,000"
+    )
+    show("one worker more", measure(lambda: refused(most, next(indices)), lambda: None, 9))
+
+
+def binding(size: int) -> None:
+    """The most frequent observation: a pod of a gang binds, wherever kube-scheduler wants."""
+    world = World(size, 0.1)
+    sets = (PodSet(0, 0, "", 2000, resources({"cpu": 1000, "memory": GI})),)
+    world.capacity.reserve("gang", 1, world.capacity.shape(sets), sets)
+    names = [node.name for node in world.nodes]
+    start = process_time_ns()
+    for _ in range(2000):
+        world.bind(world.rnd.choice(names), sets[0].request, "gang")
+    print(f"\n2,000 pods of a gang bind, {size} nodes")
+    show("per pod", [(process_time_ns() - start) / 2e9])
+    show("the pass after it", measure(world.capacity.rehome, lambda: None, 1))
+    world.capacity.check()
+
+
 def many_shapes(size: int, runs: int, *, load: float = 0.9, count: int = 10_000) -> None:
     world = World(size, load)
     start = process_time_ns()
@@ -255,6 +293,9 @@ def main() -> None:
     print(f"{'ms of CPU':66s} {'least':>9s} {'middle':>9s} {'most':>9s}   goal")
     few_shapes(500 if quick else 5000, 8 if quick else 30)
     fragmented(500 if quick else 5000)
+    binding(500 if quick else 5000)
+    for size in (200,) if quick else (1000, 5000):
+        head_and_workers(size)
     many_shapes(200 if quick else 1000, 8 if quick else 30, count=1000 if quick else 10_000)
     if not quick:
         many_shapes(5000, 30)

@@ -177,6 +177,7 @@ def _intent_found(world: World, entry: Entry, record: DispatchRecord) -> None:
     if fits:
         world.to_recover[entry.uid] = None
     else:
+        entry.cursor = len(record.inventory)  # whatever was created is deleted
         note = f"Attempt {record.attempt} of epoch {record.epoch} does not fit any more."
         teardown.take_back(world, entry, TeardownReason.SUPERSEDED, note)
 
@@ -222,6 +223,7 @@ def _resume(world: World, entry: Entry) -> None:
         entry.cursor = len(entry.dispatch.inventory)
         teardown.delete_all(world, entry)
     elif entry.phase is Phase.RUNNING and entry.dispatch is not None:
+        entry.cursor = len(entry.dispatch.inventory)  # all exist, for a teardown to come
         elapsed = world.now - entry.dispatch.confirmed
         world.wake_in(entry, max(0, world.settings.reservation_timeout - elapsed))
         world.to_judge[entry.uid] = None

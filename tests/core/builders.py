@@ -15,6 +15,7 @@ from mcad.core.model import (
     Pod,
     PodPhase,
     PodSet,
+    Refusal,
     Requirement,
     Resources,
     Settings,
@@ -154,6 +155,44 @@ def cluster(*nodes: Node, settings: Settings = Settings()) -> Capacity:
     for each in nodes:
         capacity.node_seen(each)
     return capacity
+
+
+def hold(capacity: Capacity, uid: str, *sets: PodSet, attempt: int = 1) -> None:
+    """Reserve; the gang must fit."""
+    assert capacity.reserve(uid, attempt, capacity.shape(sets), sets) is None
+    capacity.check()
+
+
+def adopt(capacity: Capacity, uid: str, *sets: PodSet, attempt: int = 1) -> None:
+    """Take up what a predecessor dispatched."""
+    capacity.adopt(uid, attempt, capacity.shape(sets), sets)
+    capacity.check()
+
+
+def fits(capacity: Capacity, *sets: PodSet) -> bool:
+    """Whether the queue could go on with such a gang."""
+    return capacity.refusal(capacity.shape(sets)) is None
+
+
+def reserved(capacity: Capacity) -> dict[str, Resources]:
+    """What is reserved on each node that has something reserved."""
+    return {n.name: n.reserved for n in capacity.totals().nodes if n.reserved}
+
+
+def free_on(capacity: Capacity, name: str) -> Resources:
+    """What is free on the node."""
+    return next(n.free for n in capacity.totals().nodes if n.name == name)
+
+
+def refusal(capacity: Capacity, *sets: PodSet) -> Refusal | None:
+    """Why a gang of these sets does not fit."""
+    return capacity.refusal(capacity.shape(sets))
+
+
+def figures(found: Refusal | None) -> list[tuple[str, int, int]]:
+    """(resource, requested, available) of a refusal, the binding one first."""
+    assert found is not None
+    return [(s.resource, s.requested, s.available) for s in found.shortages]
 
 
 def fits_by_brute_force(nodes: dict[str, tuple[Node, Resources]], sets: Iterable[PodSet]) -> bool:

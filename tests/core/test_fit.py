@@ -1,37 +1,24 @@
-"""Verdicts: what fits, why something does not, and that brute force agrees."""
+"""Verdicts: what fits, why something does not, with which figures, and what is remembered."""
 
 import pytest
-from hypothesis import event, given, settings
-from hypothesis import strategies as st
 
 from mcad.core.capacity import Capacity, fit, packing
-from mcad.core.model import Node, PodSet, Refusal, RefusalKind, Resources, Settings, Shortage
-from tests.core import worlds
+from mcad.core.model import Node, PodSet, RefusalKind, Shortage
 from tests.core.builders import (
-    AGGREGATE,
     GPU,
     cluster,
-    fits_by_brute_force,
+    figures,
     needs,
     node,
     on,
     pod,
     pods,
+    refusal,
     taint,
     tolerates,
-    wants,
 )
 
 KIND = RefusalKind
-
-
-def refusal(capacity: Capacity, *sets: PodSet) -> Refusal | None:
-    return capacity.refusal(capacity.shape(sets))
-
-
-def figures(found: Refusal | None) -> list[tuple[str, int, int]]:
-    assert found is not None
-    return [(s.resource, s.requested, s.available) for s in found.shortages]
 
 
 @pytest.mark.parametrize(
@@ -118,6 +105,14 @@ def test_what_fits(nodes: list[Node], sets: list[PodSet]) -> None:
             -1,
             0,
             id="each set fits alone, both together are too much",
+        ),
+        pytest.param(
+            [node("a", "3"), node("b", "4")],
+            [pods(1, "4"), pods(2, "1", item=1, cap=1)],
+            KIND.FRAGMENTED,
+            -1,
+            1,
+            id="the large one leaves a single node for two that may not share one",
         ),
         pytest.param(
             [node("a", "5"), node("b", "5")],
@@ -278,114 +273,6 @@ def test_sets_of_equal_pods_are_one_part_of_the_gang() -> None:
     assert (found.kind, found.missing) == (KIND.FRAGMENTED, 1)
 
 
-# -- shapes --------------------------------------------------------------------------------------
-
-
-def test_equal_gangs_are_of_one_shape_whatever_their_paths() -> None:
-    capacity = cluster()
-    one = capacity.shape((pods(2), pods(1, item=1)))
-    again = capacity.shape((pods(2), pods(1, item=1)))
-
-    assert one is again
-    assert capacity.shape((pods(3), pods(1, item=1))) is not one
-
-
-def test_demand_is_declared_with_the_pods_slots() -> None:
-    shape = cluster().shape((pods(2, "1", "1Gi"), pods(3, "500m", gpu=1, item=1), pods(0, "9")))
-
-    assert shape.demand == wants("3500m", "2Gi", 3, pods="5")
-
-
-def test_a_daemon_set_demands_one_pod_per_admitted_node_as_they_come_and_go() -> None:
-    capacity = cluster(node("a"), node("b", cordoned=True))
-    shape = capacity.shape((pods(7, "1", per_node=True),))
-
-    assert shape.demand == wants("1", pods="1")
-    capacity.node_seen(node("b"))
-    assert shape.demand == wants("2", pods="2")
-
-
-def test_shapes_compete_if_their_pods_may_go_to_one_node() -> None:
-    capacity = cluster(node("a", labels={"zone": "a"}), node("b", labels={"zone": "b"}))
-    a, b, both = (
-        capacity.shape((pods(1, where=where),)) for where in (on(zone="a"), on(zone="b"), on())
-    )
-
-    assert capacity.compete(a, both)
-    assert capacity.compete(both, b)
-    assert not capacity.compete(a, b)
-    capacity.node_seen(node("c", labels={"zone": "a"}))
-    assert not capacity.compete(a, b)
-
-
-def test_a_shape_rises_with_its_own_nodes_only_and_never_on_a_fall() -> None:
-    capacity = cluster(node("a", labels={"zone": "a"}), node("b", labels={"zone": "b"}))
-    a = capacity.shape((pods(1, where=on(zone="a")),))
-    b = capacity.shape((pods(1, where=on(zone="b")),))
-    before = (a.rises(), b.rises())
-
-    capacity.pod_seen(pod("x", "a"))
-    assert (a.rises(), b.rises()) == before
-    capacity.pod_gone("x")
-    assert a.rises() > before[0]
-    assert b.rises() == before[1]
-
-
-def test_a_shape_of_two_pools_rises_even_if_only_the_narrower_one_does() -> None:
-    """Zone a was all there was, so its sum was that of everything; then zone b appears."""
-    capacity = cluster(node("a", labels={"zone": "a"}), node("a2", labels={"zone": "a"}))
-    in_b = on((needs("zone", "NotIn", "c"), needs("zone", "NotIn", "a")))
-    shape = capacity.shape((pods(5, where=on(zone="a")), pods(4, item=1, where=in_b)))
-    capacity.node_seen(node("b", "3", labels={"zone": "b"}))
-    capacity.node_gone("b")
-    assert capacity.refusal(shape) is not None
-    before = shape.rises()
-
-    capacity.node_seen(node("b", "4", labels={"zone": "b"}))
-    assert shape.rises() != before
-    assert capacity.refusal(shape) is None
-
-
-def test_a_sum_that_covered_all_nodes_covers_them_no_more_when_others_join() -> None:
-    capacity = cluster(node("a", labels={"zone": "a"}))
-    not_c = on((needs("zone", "NotIn", "c"),))
-    shape = capacity.shape((pods(4, where=on(zone="a")), pods(4, item=1, where=not_c)))
-    narrow = capacity.shape((pods(4, where=not_c), pods(4, item=1, where=on(zone="a"))))
-    assert capacity.refusal(shape) is not None
-    assert capacity.refusal(narrow) is not None
-    before = (shape.rises(), narrow.rises())
-
-    capacity.node_seen(node("b", labels={"zone": "b"}))
-    assert (shape.rises() != before[0], narrow.rises() != before[1]) == (True, True)
-    assert capacity.refusal(shape) is None
-    assert capacity.refusal(narrow) is None
-
-
-def test_a_shape_does_not_rise_while_what_it_lacks_is_still_too_little() -> None:
-    capacity = cluster(node("a"))
-    capacity.pod_seen(pod("x", "a", "2"))
-    capacity.pod_seen(pod("y", "a", "2"))
-    shape = capacity.shape((pods(3),))
-    assert capacity.refusal(shape) is not None
-    before = shape.rises()
-
-    capacity.pod_gone("x")
-    assert shape.rises() == before
-    capacity.pod_gone("y")
-    assert shape.rises() > before
-
-
-def test_room_that_an_overdrawn_node_still_does_not_have_is_no_rise() -> None:
-    capacity = cluster(node("a"))
-    capacity.pod_seen(pod("x", "a", "9"))
-    capacity.pod_seen(pod("y", "a", "3"))
-    shape = capacity.shape((pods(1, "1", "1Gi"),))
-    before = shape.rises()
-
-    capacity.pod_seen(pod("y", "a", "2"))
-    assert shape.rises() == before
-
-
 # -- memory --------------------------------------------------------------------------------------
 
 
@@ -435,169 +322,6 @@ def test_what_the_budget_of_a_pass_did_not_suffice_for_is_asked_again_in_the_nex
         True,
     ]
     assert capacity.refusal(shapes[1]).kind is KIND.FRAGMENTED  # type: ignore[union-attr]
-
-
-# -- aggregate -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("nodes", "sets", "fits"),
-    [
-        pytest.param([node("a", "3"), node("b", "3")], [pods(3, "2")], True, id="in halves"),
-        pytest.param([node("a", "3"), node("b", "3")], [pods(1, "5")], True, id="in two pieces"),
-        pytest.param([node("a", taints=[taint("t")])], [pods(4)], True, id="taints do not matter"),
-        pytest.param([node("a")], [pods(1, where=on(z="z"))], True, id="nor do labels"),
-        pytest.param([node("a")], [pods(5)], False, id="the sum does"),
-        pytest.param(
-            [node("a", cordoned=True)], [pods(1)], False, id="cordoned nodes do not count"
-        ),
-        pytest.param([node("a", ready=False)], [pods(1)], False, id="nor do those not ready"),
-        pytest.param([], [pods(1)], False, id="without nodes there is no sum"),
-    ],
-)
-def test_aggregate_is_mcads_plain_sum(nodes: list[Node], sets: list[PodSet], fits: bool) -> None:
-    found = refusal(cluster(*nodes, settings=AGGREGATE), *sets)
-
-    assert (found is None) is fits
-    assert found is None or found.kind is KIND.INSUFFICIENT
-
-
-def test_potential_capacity_counts_in_aggregate_only() -> None:
-    more = wants("10", pods="100")
-    autoscaled = cluster(settings=Settings(fit=AGGREGATE.fit, potential_capacity=more))
-    on_nodes = cluster(settings=Settings(potential_capacity=more))
-
-    assert refusal(autoscaled, pods(10)) is None
-    assert ("cpu", 11000, 10000) in figures(refusal(autoscaled, pods(11)))
-    assert refusal(on_nodes, pods(1)) is not None
-
-
-def test_in_aggregate_what_has_no_node_weighs_on_the_sum() -> None:
-    capacity = cluster(node("a", "3"), node("b", "3"), settings=AGGREGATE)
-    gang = (pods(3, "2"),)
-
-    assert capacity.reserve("one", 1, capacity.shape(gang), gang) is None
-    assert capacity.totals().adrift == wants("2", pods="1")
-    assert refusal(capacity, pods(1, "1")) is not None
-    capacity.release("one")
-    assert refusal(capacity, pods(6, "1")) is None
-    capacity.check()
-
-
-def test_in_aggregate_a_release_of_what_has_no_node_is_a_rise() -> None:
-    more = wants("10", pods="100")
-    capacity = cluster(settings=Settings(fit=AGGREGATE.fit, potential_capacity=more))
-    shape = capacity.shape((gang := pods(10),))
-    assert capacity.reserve("one", 1, shape, (gang,)) is None
-    assert capacity.refusal(shape) is not None
-    before = shape.rises()
-
-    capacity.release("one")
-    assert shape.rises() > before
-    assert capacity.refusal(shape) is None
-
-
-# -- emptied -------------------------------------------------------------------------------------
-
-
-def test_emptied_nodes_keep_foreign_pods_but_neither_ours_nor_reservations() -> None:
-    capacity = cluster(node("a", "4"), node("b", "4"))
-    gang = (pods(2, "1"),)
-    capacity.pod_seen(pod("foreign", "a", "1"))
-    capacity.pod_seen(pod("ours", "b", "4", of="other"))
-    assert capacity.reserve("one", 1, capacity.shape(gang), gang) is None
-
-    assert capacity.refusal(capacity.shape((pods(7),))) is not None
-    assert capacity.would_fit_emptied(capacity.shape((pods(7),)))
-    assert not capacity.would_fit_emptied(capacity.shape((pods(8),)))
-    capacity.pod_gone("foreign")
-    assert capacity.would_fit_emptied(capacity.shape((pods(8),)))
-
-
-def test_emptied_sets_have_to_fit_together() -> None:
-    capacity = cluster(node("a", "5"), node("b", "5"))
-
-    assert not capacity.would_fit_emptied(capacity.shape((pods(2, "3"), pods(1, "4", item=1))))
-    assert capacity.would_fit_emptied(capacity.shape((pods(1, "3"), pods(1, "4", item=1))))
-
-
-def test_emptied_in_aggregate_is_a_sum_too() -> None:
-    capacity = cluster(node("a", "5"), node("b", "5"), settings=AGGREGATE)
-    capacity.pod_seen(pod("ours", "a", "5", of="other"))
-
-    assert capacity.would_fit_emptied(capacity.shape((pods(1, "10"),)))
-    assert not capacity.would_fit_emptied(capacity.shape((pods(1, "11"),)))
-
-
-# -- against brute force -------------------------------------------------------------------------
-
-
-def _filled(draw: st.DataObject, nodes: dict[str, Node]) -> tuple[Capacity, dict[str, Resources]]:
-    capacity = cluster(*nodes.values())
-    used: dict[str, dict[str, int]] = {name: dict(n.allocatable) for name, n in nodes.items()}
-    for i in range(draw.draw(st.integers(0, 4))):
-        name = draw.draw(st.sampled_from(sorted(nodes)))
-        foreign = pod(
-            f"p{i}", name, str(draw.draw(st.integers(0, 3))), gpu=draw.draw(st.integers(0, 1))
-        )
-        capacity.pod_seen(foreign)
-        for resource, n in (*foreign.request, ("pods", 1)):
-            used[name][resource] = used[name].get(resource, 0) - n
-    return capacity, {name: tuple(amounts.items()) for name, amounts in used.items()}
-
-
-@settings(max_examples=250)
-@given(worlds.clusters(), worlds.gangs(most=3), st.data())
-def test_a_gang_fits_if_and_only_if_brute_force_places_it(
-    nodes: dict[str, Node], sets: tuple[PodSet, ...], data: st.DataObject
-) -> None:
-    capacity, free = _filled(data, nodes)
-    world = {name: (nodes[name], free[name]) for name in nodes}
-    expected = fits_by_brute_force(world, sets)
-
-    found = refusal(capacity, *sets)
-    event("fits" if expected else f"refused: {found.kind if found else None}")
-    assert (found is None) is expected
-    assert found is None or found.kind is not KIND.UNDECIDED
-    assert capacity.would_fit_emptied(capacity.shape(sets)) is expected
-    assert (capacity.reserve("w", 1, capacity.shape(sets), sets) is None) is expected
-    capacity.check()
-
-
-@settings(max_examples=250)
-@given(worlds.tight())
-def test_a_mixed_gang_at_the_edge_fits_if_and_only_if_brute_force_places_it(
-    world: tuple[dict[str, Node], tuple[PodSet, ...]],
-) -> None:
-    nodes, sets = world
-    capacity = cluster(*nodes.values())
-    shape = capacity.shape(sets)
-    expected = fits_by_brute_force({n: (nodes[n], nodes[n].allocatable) for n in nodes}, sets)
-    greedy = packing.pack(shape, packing.Nodes(), 0, {"cpu": 1}).plan is not None
-
-    found = capacity.refusal(shape)
-    event(f"brute force {expected}, greed {greedy}, {found.kind if found else 'fits'}")
-    assert (found is None) is expected
-    assert (capacity.reserve("w", 1, shape, sets) is None) is expected
-    capacity.check()
-
-
-@settings(max_examples=100)
-@given(worlds.clusters(least=2), worlds.gangs(most=6))
-def test_a_refusal_of_the_sum_is_a_matter_of_arithmetic(
-    nodes: dict[str, Node], sets: tuple[PodSet, ...]
-) -> None:
-    """Where the sum is short there is a shortage, elsewhere there is none."""
-    found = refusal(cluster(*nodes.values()), *sets)
-
-    if found is not None and found.kind in (KIND.INSUFFICIENT, KIND.TOO_LARGE):
-        assert found.kind is KIND.TOO_LARGE or found.shortages[0].missing
-    if found is not None and found.kind is KIND.FRAGMENTED:
-        assert found.missing
-    if found is not None:
-        ratios = [s.missing * 10**6 // s.requested for s in found.shortages]
-        assert ratios == sorted(ratios, reverse=True)
-        assert all(s.available >= 0 for s in found.shortages)
 
 
 def test_an_unusable_term_is_no_reason_to_fail() -> None:

@@ -1,8 +1,18 @@
 """What a restart must neither repeat nor overlook. Found on the real control plane."""
 
+from dataclasses import replace
+
 from mcad.core.events import AppWrapperSeen
-from mcad.core.model import SECOND, Persisted, Problem, ProblemKind
-from tests.core.bench import START, Bench, node, workload
+from mcad.core.model import (
+    SECOND,
+    Child,
+    DispatchPhase,
+    DispatchRecord,
+    Persisted,
+    Problem,
+    ProblemKind,
+)
+from tests.core.bench import START, Bench, Thing, cpu, node, workload
 
 WRONG = Problem(ProblemKind.INVALID, "spec.x", "is wrong; mend it.")
 
@@ -90,3 +100,34 @@ def test_a_first_seen_time_of_the_future_moves_nobody_else() -> None:
         bench.feed(AppWrapperSeen(work, listed=True))
 
     assert [bench.entry(name).first_seen for name in ("a", "b")] == [START, START + 1]
+
+
+def test_what_ran_before_the_restart_is_taken_back_in_full() -> None:
+    """All items are deleted, not only the first; or the teardown would wait for the others."""
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, 1, 1))
+    bench.settle()
+    bench.crash()
+    bench.settle()
+    bench.edit("uid-a", suspended=True)
+    bench.settle()
+
+    assert bench.names() == []
+    assert bench.status["uid-a"].dispatch.phase is DispatchPhase.RELEASED
+
+
+def test_what_another_leader_dispatched_is_taken_back_in_full_if_it_does_not_fit() -> None:
+    bench = Bench(nodes=[node(milli=0)])
+    work = workload("a", 1, 1)
+    bench.submit(work)
+    bench.settle()
+    inventory = tuple(item.ref for item in work.items)
+    record = DispatchRecord(1, 7, DispatchPhase.DISPATCHED, work.payload, inventory, START)
+    for number, ref in enumerate(inventory):
+        bench.things[ref] = Thing(Child(f"obj-{number}", ref, "uid-a", 1, number), cpu(1, 1))
+    bench.status["uid-a"] = replace(bench.status["uid-a"], dispatch=record)
+    bench.edit("uid-a")
+    bench.settle()
+
+    assert bench.names() == []
+    assert bench.status["uid-a"].dispatch.phase is DispatchPhase.RELEASED

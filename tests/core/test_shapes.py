@@ -9,7 +9,7 @@ from mcad.core.capacity import shapes as shapes_module
 from mcad.core.capacity.resources import resources, total, with_pod_slot
 from mcad.core.invariants import InvariantViolated, check
 from mcad.core.model import Settings
-from tests.core.builders import cluster, node, on, pods, wants
+from tests.core.builders import cluster, needs, node, on, pod, pods, wants
 
 
 def pools_of(capacity: Capacity) -> int:
@@ -59,6 +59,114 @@ def test_a_shape_may_be_a_key() -> None:
 
     assert {one: 1, other: 2}[capacity.shape((pods(1),))] == 1
     assert isinstance(one, Shape)
+
+
+# -- what equal gangs have in common -------------------------------------------------------------
+
+
+def test_equal_gangs_are_of_one_shape_whatever_their_paths() -> None:
+    capacity = cluster()
+    one = capacity.shape((pods(2), pods(1, item=1)))
+    again = capacity.shape((pods(2), pods(1, item=1)))
+
+    assert one is again
+    assert capacity.shape((pods(3), pods(1, item=1))) is not one
+
+
+def test_demand_is_declared_with_the_pods_slots() -> None:
+    shape = cluster().shape((pods(2, "1", "1Gi"), pods(3, "500m", gpu=1, item=1), pods(0, "9")))
+
+    assert shape.demand == wants("3500m", "2Gi", 3, pods="5")
+
+
+def test_a_daemon_set_demands_one_pod_per_admitted_node_as_they_come_and_go() -> None:
+    capacity = cluster(node("a"), node("b", cordoned=True))
+    shape = capacity.shape((pods(7, "1", per_node=True),))
+
+    assert shape.demand == wants("1", pods="1")
+    capacity.node_seen(node("b"))
+    assert shape.demand == wants("2", pods="2")
+
+
+def test_shapes_compete_if_their_pods_may_go_to_one_node() -> None:
+    capacity = cluster(node("a", labels={"zone": "a"}), node("b", labels={"zone": "b"}))
+    a, b, both = (
+        capacity.shape((pods(1, where=where),)) for where in (on(zone="a"), on(zone="b"), on())
+    )
+
+    assert capacity.compete(a, both)
+    assert capacity.compete(both, b)
+    assert not capacity.compete(a, b)
+    capacity.node_seen(node("c", labels={"zone": "a"}))
+    assert not capacity.compete(a, b)
+
+
+def test_a_shape_rises_with_its_own_nodes_only_and_never_on_a_fall() -> None:
+    capacity = cluster(node("a", labels={"zone": "a"}), node("b", labels={"zone": "b"}))
+    a = capacity.shape((pods(1, where=on(zone="a")),))
+    b = capacity.shape((pods(1, where=on(zone="b")),))
+    before = (a.rises(), b.rises())
+
+    capacity.pod_seen(pod("x", "a"))
+    assert (a.rises(), b.rises()) == before
+    capacity.pod_gone("x")
+    assert a.rises() > before[0]
+    assert b.rises() == before[1]
+
+
+def test_a_shape_of_two_pools_rises_even_if_only_the_narrower_one_does() -> None:
+    """Zone a was all there was, so its sum was that of everything; then zone b appears."""
+    capacity = cluster(node("a", labels={"zone": "a"}), node("a2", labels={"zone": "a"}))
+    in_b = on((needs("zone", "NotIn", "c"), needs("zone", "NotIn", "a")))
+    shape = capacity.shape((pods(5, where=on(zone="a")), pods(4, item=1, where=in_b)))
+    capacity.node_seen(node("b", "3", labels={"zone": "b"}))
+    capacity.node_gone("b")
+    assert capacity.refusal(shape) is not None
+    before = shape.rises()
+
+    capacity.node_seen(node("b", "4", labels={"zone": "b"}))
+    assert shape.rises() != before
+    assert capacity.refusal(shape) is None
+
+
+def test_a_sum_that_covered_all_nodes_covers_them_no_more_when_others_join() -> None:
+    capacity = cluster(node("a", labels={"zone": "a"}))
+    not_c = on((needs("zone", "NotIn", "c"),))
+    shape = capacity.shape((pods(4, where=on(zone="a")), pods(4, item=1, where=not_c)))
+    narrow = capacity.shape((pods(4, where=not_c), pods(4, item=1, where=on(zone="a"))))
+    assert capacity.refusal(shape) is not None
+    assert capacity.refusal(narrow) is not None
+    before = (shape.rises(), narrow.rises())
+
+    capacity.node_seen(node("b", labels={"zone": "b"}))
+    assert (shape.rises() != before[0], narrow.rises() != before[1]) == (True, True)
+    assert capacity.refusal(shape) is None
+    assert capacity.refusal(narrow) is None
+
+
+def test_a_shape_does_not_rise_while_what_it_lacks_is_still_too_little() -> None:
+    capacity = cluster(node("a"))
+    capacity.pod_seen(pod("x", "a", "2"))
+    capacity.pod_seen(pod("y", "a", "2"))
+    shape = capacity.shape((pods(3),))
+    assert capacity.refusal(shape) is not None
+    before = shape.rises()
+
+    capacity.pod_gone("x")
+    assert shape.rises() == before
+    capacity.pod_gone("y")
+    assert shape.rises() > before
+
+
+def test_room_that_an_overdrawn_node_still_does_not_have_is_no_rise() -> None:
+    capacity = cluster(node("a"))
+    capacity.pod_seen(pod("x", "a", "9"))
+    capacity.pod_seen(pod("y", "a", "3"))
+    shape = capacity.shape((pods(1, "1", "1Gi"),))
+    before = shape.rises()
+
+    capacity.pod_seen(pod("y", "a", "2"))
+    assert shape.rises() == before
 
 
 # -- small things --------------------------------------------------------------------------------

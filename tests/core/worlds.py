@@ -79,7 +79,15 @@ def tight(draw: st.DrawFn) -> tuple[dict[str, Node], tuple[PodSet, ...]]:
     places = st.sampled_from([EVERYWHERE, EVERYWHERE, EVERYWHERE, on(zone="a")])
     more = draw(st.lists(st.sampled_from([0, 0, 0, 1, -1]), min_size=3, max_size=3))
     sets = [
-        pods(max(1, count + extra), str(size), "0", gpu, item=item, where=draw(places))
+        pods(
+            max(1, count + extra),
+            str(size),
+            "0",
+            gpu,
+            item=item,
+            where=draw(places),
+            cap=draw(st.sampled_from([0, 0, 0, 1, 2])),
+        )
         for item, (count, extra, size, gpu) in enumerate(
             zip(counts, more, sizes, gpus, strict=False)
         )

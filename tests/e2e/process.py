@@ -74,7 +74,7 @@ class Dispatcher:
         self._process = self._plane.process("mcad")
         if ready:
             found = self._plane.wait_for(
-                lambda: re.search(r"http=(\S+)", self.log()[len(before) :]),
+                lambda: self._lives() and re.search(r"http=(\S+)", self.log()[len(before) :]),
                 what="the address of the HTTP port in the log",
             )
             self.url = f"http://{found.group(1)}"
@@ -126,6 +126,13 @@ class Dispatcher:
         code = self.stop()
         if error is None and code != 0:
             raise AssertionError(f"mcad run ended with {code}:\n{self.log()[-4000:]}")
+
+    def _lives(self) -> bool:
+        """Always true: waiting for somebody who died is an error."""
+        code = self._alive().poll()
+        if code is not None:
+            raise AssertionError(f"mcad run ended with {code}:\n{self.log()[-4000:]}")
+        return True
 
     def _alive(self) -> subprocess.Popen[bytes]:
         if self._process is None:

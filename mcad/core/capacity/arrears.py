@@ -20,13 +20,19 @@ _MILLION = 1_000_000
 
 
 class Arrears:
-    """Adrift pods by class, in the order in which classes went adrift, and the nodes set aside
-    for them by rank."""
+    """``adrift``: pods by class, in the order in which classes went adrift. ``barred``: the nodes
+    set aside for them, by rank.
+
+    Whoever was refused because of what is adrift is woken when that becomes less. What nobody was
+    judged by yet (``_weighed``) wakes nobody: every pod that ends drifts for a moment.
+    """
 
     def __init__(self, ledger: Ledger, *, on_nodes: bool) -> None:
         self._ledger = ledger
         self._on_nodes = on_nodes
         self._earmarked_at = -1
+        self._membership = 0
+        self._weighed: dict[PodClass, None] = {}
         self.adrift: dict[PodClass, int] = {}
         self.barred: dict[int, Row] = {}
 
@@ -38,8 +44,10 @@ class Arrears:
         else:
             del self.adrift[pods]
         self._earmarked_at = -1
-        if more < 0:
+        if more < 0 and pods in self._weighed:
             self._ease(pods.pool)
+            if not left:
+                del self._weighed[pods]
 
     def demand(self) -> Resources:
         """All that is adrift."""
@@ -48,6 +56,7 @@ class Arrears:
     def weighing_on(self, pools: tuple[Pool, ...]) -> list[tuple[Resources, int]]:
         """(request, pods) of what is adrift and could go to one of these pools; where nodes do not
         matter, of all that is adrift."""
+        self._weighed.update(dict.fromkeys(self.adrift))
         return [
             (pods.request, n)
             for pods, n in self.adrift.items()
@@ -59,10 +68,17 @@ class Arrears:
         rows = pods.pool.rows
         return sum(pods.slots(row) for rank, row in self.barred.items() if rank in rows)
 
-    def earmark(self) -> None:
+    def new_pass(self) -> None:
         """Set aside, for each adrift pod, the node of its pool that is nearest to having room."""
-        if not self._on_nodes or not self._nearest_may_differ():
+        if not self._on_nodes:
             return
+        if self._weighed and self._membership != self._ledger.membership:
+            self._ease(None)  # pools that shared nodes may share none any more
+        self._membership = self._ledger.membership
+        if self._nearest_may_differ():
+            self._earmark()
+
+    def _earmark(self) -> None:
         before, self.barred = self.barred, {}
         for pods, n in list(self.adrift.items())[:EARMARKED_CLASSES_MAX]:
             for row in self._nearest(pods, min(n, EARMARKED_NODES_MAX - len(self.barred))):
@@ -85,11 +101,11 @@ class Arrears:
         )
         return [row for _, _, row in nsmallest(n, found)]
 
-    def _ease(self, pool: Pool) -> None:
-        """Everybody whose sum this weighed on may try again."""
+    def _ease(self, pool: Pool | None) -> None:
+        """Everybody whose sum this weighed on may try again; None: everybody may."""
         change = self._ledger.log.tick()
         for other in self._ledger.pools():
-            if not self._on_nodes or other.shared(pool):
+            if pool is None or not self._on_nodes or other.shared(pool):
                 other.risen = change
 
     def _give_back(self, row: Row) -> None:

@@ -152,7 +152,7 @@ class Capacity:
         """First in each pass: move slots off overdrawn nodes, find homes for what is adrift, and
         set nodes aside for what finds none."""
         self._reservations.rehome()
-        self._arrears.earmark()
+        self._arrears.new_pass()
         self._judge.new_pass()
 
     # -- questions -----------------------------------------------------------------------------

@@ -199,7 +199,10 @@ class Judge:
         """
         at, fitted = shape.emptied
         ledger = self._ledger
-        if at >= (ledger.idle_falls if fitted else ledger.idle_rises):
+        changed = ledger.idle_falls if fitted else ledger.idle_rises
+        if shape.per_node:  # a node more is a pod more, a node less is a pod less
+            changed = max(ledger.idle_falls, ledger.idle_rises)
+        if at >= changed:
             return fitted
         ample = self._budget >= EXACT_WORK_MAX
         fits = self._fits_emptied(shape)

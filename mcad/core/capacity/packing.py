@@ -35,13 +35,14 @@ class Nodes:
         return row.rank in self._barred
 
     def places(self, pods: PodClass) -> Iterator[Row]:
-        """Every node that may have room for the class, the likeliest first; some come twice."""
+        """Every node that may have room for the class, the likeliest first, and each once: a cap
+        per node would not survive a second visit."""
         rows = iter(pods.pool.rows.values()) if self._emptied else pods.places()
-        return (row for row in rows if row.rank not in self._barred) if self._barred else rows
-
-    def candidates(self, pods: PodClass) -> list[Row]:
-        """Every node that may have room for the class, once."""
-        return list({row.rank: row for row in self.places(pods)}.values())
+        visited: set[int] = set()
+        for row in rows:
+            if row.rank not in visited and row.rank not in self._barred:
+                visited.add(row.rank)
+                yield row
 
 
 class Overlay:
@@ -165,7 +166,7 @@ def _together(group: list[Need], nodes: Nodes, overlay: Overlay, budget: int) ->
     first = _greedy(group, {need.part: nodes.places(need.pods) for need in group}, overlay)
     if first.plan is not None or len(group) == 1:
         return first  # for identical pods greed is exact
-    candidates = {need.part: nodes.candidates(need.pods) for need in group}
+    candidates = {need.part: list(nodes.places(need.pods)) for need in group}
     second = _greedy(group, _fewest_slots_first(group, candidates, overlay.free), overlay)
     if second.plan is not None:
         return second

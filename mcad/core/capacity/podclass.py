@@ -56,7 +56,7 @@ class PodClass:
         "cap",
         "pool",
         "request",
-    )  # fmt: skip
+    )
 
     def __init__(self, request: Resources, pool: Pool, cap: int, log: ChangeLog) -> None:
         taken = with_pod_slot(tuple((name, n) for name, n in request if n > 0))

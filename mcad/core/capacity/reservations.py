@@ -121,8 +121,8 @@ class Reservations:
         pods = claim.pods
         if pods.missing(1):
             return
-        # Nodes that rose lately come first: among them is the one that a moved slot was vacated on.
-        for row in pods.candidates():
+        # Nodes that rose lately come early: among them is the one that a moved slot was vacated on.
+        for row in pods.places():
             name = row.node.name
             part = min(pods.slots(row), claim.adrift)
             if part and pods.cap < UNBOUNDED:

@@ -1,0 +1,84 @@
+"""Verdicts against brute force in small worlds."""
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from mcad.core.capacity import Capacity, packing
+from mcad.core.model import Node, PodSet, RefusalKind, Resources
+from tests.core import worlds
+from tests.core.builders import (
+    cluster,
+    fits_by_brute_force,
+    pod,
+    refusal,
+)
+
+KIND = RefusalKind
+
+
+def _filled(draw: st.DataObject, nodes: dict[str, Node]) -> tuple[Capacity, dict[str, Resources]]:
+    capacity = cluster(*nodes.values())
+    used: dict[str, dict[str, int]] = {name: dict(n.allocatable) for name, n in nodes.items()}
+    for i in range(draw.draw(st.integers(0, 4))):
+        name = draw.draw(st.sampled_from(sorted(nodes)))
+        foreign = pod(
+            f"p{i}", name, str(draw.draw(st.integers(0, 3))), gpu=draw.draw(st.integers(0, 1))
+        )
+        capacity.pod_seen(foreign)
+        for resource, n in (*foreign.request, ("pods", 1)):
+            used[name][resource] = used[name].get(resource, 0) - n
+    return capacity, {name: tuple(amounts.items()) for name, amounts in used.items()}
+
+
+@settings(max_examples=250)
+@given(worlds.clusters(), worlds.gangs(most=3), st.data())
+def test_a_gang_fits_if_and_only_if_brute_force_places_it(
+    nodes: dict[str, Node], sets: tuple[PodSet, ...], data: st.DataObject
+) -> None:
+    capacity, free = _filled(data, nodes)
+    world = {name: (nodes[name], free[name]) for name in nodes}
+    expected = fits_by_brute_force(world, sets)
+
+    found = refusal(capacity, *sets)
+    event("fits" if expected else f"refused: {found.kind if found else None}")
+    assert (found is None) is expected
+    assert found is None or found.kind is not KIND.UNDECIDED
+    assert capacity.would_fit_emptied(capacity.shape(sets)) is expected
+    assert (capacity.reserve("w", 1, capacity.shape(sets), sets) is None) is expected
+    capacity.check()
+
+
+@settings(max_examples=250)
+@given(worlds.tight())
+def test_a_mixed_gang_at_the_edge_fits_if_and_only_if_brute_force_places_it(
+    world: tuple[dict[str, Node], tuple[PodSet, ...]],
+) -> None:
+    nodes, sets = world
+    capacity = cluster(*nodes.values())
+    shape = capacity.shape(sets)
+    expected = fits_by_brute_force({n: (nodes[n], nodes[n].allocatable) for n in nodes}, sets)
+    greedy = packing.pack(shape, packing.Nodes(), 0, {"cpu": 1}).plan is not None
+
+    found = capacity.refusal(shape)
+    event(f"brute force {expected}, greed {greedy}, {found.kind if found else 'fits'}")
+    assert (found is None) is expected
+    assert (capacity.reserve("w", 1, shape, sets) is None) is expected
+    capacity.check()
+
+
+@settings(max_examples=100)
+@given(worlds.clusters(least=2), worlds.gangs(most=6))
+def test_a_refusal_of_the_sum_is_a_matter_of_arithmetic(
+    nodes: dict[str, Node], sets: tuple[PodSet, ...]
+) -> None:
+    """Where the sum is short there is a shortage, elsewhere there is none."""
+    found = refusal(cluster(*nodes.values()), *sets)
+
+    if found is not None and found.kind in (KIND.INSUFFICIENT, KIND.TOO_LARGE):
+        assert found.kind is KIND.TOO_LARGE or found.shortages[0].missing
+    if found is not None and found.kind is KIND.FRAGMENTED:
+        assert found.missing
+    if found is not None:
+        ratios = [s.missing * 10**6 // s.requested for s in found.shortages]
+        assert ratios == sorted(ratios, reverse=True)
+        assert all(s.available >= 0 for s in found.shortages)

@@ -1,0 +1,287 @@
+"""Where slots are, and where they go when nodes change (protocol C6, core rule R3)."""
+
+import pytest
+
+from tests.core.builders import (
+    adopt,
+    cluster,
+    fits,
+    hold,
+    node,
+    on,
+    pod,
+    pods,
+    reserved,
+    taint,
+    wants,
+)
+
+
+def test_c6_own_pods_on_a_node_that_is_gone_are_reserved_again() -> None:
+    capacity = cluster(node("a", "1"), node("b", "1"))
+    hold(capacity, "one", pods(1))
+    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
+    capacity.node_gone("a")
+    assert capacity.outstanding("one") == (1,)
+    capacity.check()
+
+    capacity.rehome()
+    assert reserved(capacity) == {"b": wants("1", pods="1")}
+    capacity.node_seen(node("a", "1"))
+    assert capacity.outstanding("one") == (0,)
+    assert fits(capacity, pods(1))
+    capacity.check()
+
+
+def test_c6_own_pods_on_a_node_that_is_not_ready_are_reserved_again() -> None:
+    capacity = cluster(node("a", "1"), node("b", "1"))
+    hold(capacity, "one", pods(1))
+    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
+    capacity.node_seen(node("a", "1", ready=False))
+    assert capacity.outstanding("one") == (1,)
+    capacity.node_seen(node("a", "1"))
+    assert capacity.outstanding("one") == (0,)
+    capacity.check()
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        pytest.param(None, id="gone"),
+        pytest.param(node("a", "1", ready=False), id="not ready"),
+        pytest.param(node("a", "1", cordoned=True), id="cordoned"),
+        pytest.param(node("a", "1", taints=[taint("t")]), id="tainted"),
+        pytest.param(node("a", "1", labels={"zone": "b"}), id="relabelled"),
+        pytest.param(node("a", "500m", labels={"zone": "a"}), id="smaller"),
+    ],
+)
+def test_c6_slots_leave_a_node_that_is_not_for_them_any_more(after: object) -> None:
+    capacity = cluster(node("a", "1", labels={"zone": "a"}))
+    hold(capacity, "one", pods(1, where=on(zone="a")))
+    capacity.node_seen(node("b", "1", labels={"zone": "a"}))
+    if after is None:
+        capacity.node_gone("a")
+    else:
+        capacity.node_seen(after)  # type: ignore[arg-type]
+    capacity.check()
+
+    capacity.rehome()
+    assert reserved(capacity) == {"b": wants("1", pods="1")}
+    assert capacity.totals().adrift == ()
+    capacity.check()
+
+
+def test_c6_slots_stay_where_a_changed_node_still_admits_them() -> None:
+    capacity = cluster(node("a", "2"), node("b", "2"))
+    hold(capacity, "one", pods(2))
+    before = reserved(capacity)
+    for name in "ab":
+        capacity.node_seen(node(name, "2", labels={"new": "label"}))
+        capacity.node_seen(node(name, "3", labels={"new": "label"}))
+    capacity.check()
+
+    assert reserved(capacity) == before
+
+
+def test_c6_the_latest_dispatch_gives_way_when_a_node_is_overdrawn() -> None:
+    capacity = cluster(node("a", "4"))
+    hold(capacity, "older", pods(2))
+    hold(capacity, "newer", pods(2))
+    capacity.node_seen(node("b", "1"))
+    capacity.pod_seen(pod("foreign", "a", "1"))
+    capacity.check()
+
+    capacity.rehome()
+    assert capacity.outstanding("newer") == (2,)
+    assert reserved(capacity) == {"a": wants("3", pods="3"), "b": wants("1", pods="1")}
+    capacity.check()
+
+
+def test_c6_only_slots_that_take_what_is_overdrawn_give_way() -> None:
+    capacity = cluster(node("a", "4", gpu=2))
+    hold(capacity, "gpu", pods(1, "1", gpu=2))
+    hold(capacity, "cpu", pods(1, "1"))
+    capacity.node_seen(node("a", "4", gpu=0))
+    capacity.rehome()
+
+    assert capacity.totals().adrift == wants("1", gpu=2, pods="1")
+    assert reserved(capacity) == {"a": wants("1", pods="1")}
+    capacity.check()
+
+
+def test_c6_older_dispatches_find_a_home_first() -> None:
+    capacity = cluster()
+    adopt(capacity, "first", pods(1))
+    adopt(capacity, "second", pods(1))
+    capacity.node_seen(node("a", "1"))
+    capacity.rehome()
+
+    capacity.release("second")
+    assert reserved(capacity) == {"a": wants("1", pods="1")}
+    capacity.release("first")
+    assert reserved(capacity) == {}
+
+
+def test_c6_what_is_adrift_finds_a_home_before_the_queue_does() -> None:
+    capacity = cluster(node("a", "1"))
+    adopt(capacity, "one", pods(2))
+    capacity.rehome()
+    capacity.node_seen(node("b", "1"))
+    assert not fits(capacity, pods(1))
+    capacity.rehome()
+
+    assert not fits(capacity, pods(1))
+    assert sorted(reserved(capacity)) == ["a", "b"]
+    assert capacity.totals().adrift == ()
+
+
+def test_c6_the_queue_may_not_take_bit_by_bit_what_somebody_adrift_waits_for() -> None:
+    """The sum leaves room for one small pod, but not on the node the large one waits for."""
+    capacity = cluster(node("a", "4"), node("b", "2"), node("c", "1"))
+    capacity.pod_seen(pod("foreign", "a", "1"))
+    adopt(capacity, "large", pods(1, "4"))
+    capacity.rehome()
+    assert capacity.totals().adrift == wants("4", pods="1")
+    hold(capacity, "small", pods(1, "1"))
+    assert not fits(capacity, pods(2, "1")), "3 + 2 + 1 less 4 adrift less 1 is 1"
+
+    assert "a" not in reserved(capacity)
+    capacity.pod_gone("foreign")
+    capacity.rehome()
+    assert reserved(capacity)["a"] == wants("4", pods="1")
+    capacity.check()
+
+
+def test_c6_what_is_adrift_weighs_on_those_only_who_share_nodes_with_it() -> None:
+    capacity = cluster(node("a", "4", labels={"zone": "a"}), node("b", "4", labels={"zone": "b"}))
+    adopt(capacity, "lost", pods(2, "4", where=on(zone="a")))
+    adopt(capacity, "nowhere", pods(9, "4", where=on(zone="c")))
+    capacity.rehome()
+
+    assert fits(capacity, pods(4, where=on(zone="b")))
+    assert not fits(capacity, pods(1, where=on(zone="a")))
+    assert not fits(capacity, pods(1)), "4 free, 4 adrift that could come to zone a"
+
+
+def test_c6_nodes_that_are_set_aside_no_longer_wake_those_who_wait() -> None:
+    capacity = cluster(node("a", "4"), node("b", "4"))
+    capacity.pod_seen(pod("f", "a", "3"))
+    capacity.pod_seen(pod("g", "b", "3"))
+    adopt(capacity, "lost", pods(1, "2", "16Gi"))
+    capacity.rehome()
+    shape = capacity.shape((pods(2, "1"),))
+    assert capacity.refusal(shape) is not None
+    before = shape.rises()
+
+    capacity.release("lost")
+    capacity.rehome()
+    assert shape.rises() > before
+    assert capacity.refusal(shape) is None
+
+
+def test_c6_a_node_less_may_end_what_weighed_on_others() -> None:
+    """The only node that the lost pods could come to goes, and with it their weight on the rest."""
+    capacity = cluster(node("a", "1", labels={"zone": "a"}), node("b", "3"))
+    adopt(capacity, "lost", pods(1, "4", where=on(zone="a")))
+    capacity.rehome()
+    shape = capacity.shape((pods(2),))
+    assert capacity.refusal(shape) is not None
+    before = shape.rises()
+
+    capacity.node_gone("a")
+    capacity.rehome()
+    assert shape.rises() > before
+    assert capacity.refusal(shape) is None
+
+
+def test_c6_what_drifts_and_is_home_before_anybody_asks_wakes_nobody() -> None:
+    """A pod of a Job ends: its slot drifts, and comes home at the beginning of the pass."""
+    capacity = cluster(node("a", "2", labels={"zone": "a"}), node("b", "1"))
+    hold(capacity, "job", pods(2))
+    capacity.pod_seen(pod("x", "a", of="job", item=0, index=0))
+    everywhere, elsewhere = capacity.shape((pods(9),)), capacity.shape((pods(2, "1", "99Gi"),))
+    for shape in (everywhere, elsewhere):
+        assert capacity.refusal(shape) is not None
+    before = everywhere.rises()
+
+    capacity.adopt("one", 1, capacity.shape((pods(1),)), (pods(1),))
+    capacity.want("one", 0, 0, 0)
+    capacity.rehome()
+    assert everywhere.rises() == before
+    assert capacity.totals().adrift == ()
+
+
+def test_adoption_is_adrift_until_the_next_pass() -> None:
+    capacity = cluster(node("a", "4"))
+    adopt(capacity, "one", pods(2), pods(1, item=1))
+    assert capacity.outstanding("one") == (2, 1)
+    assert capacity.totals().adrift == wants("3", pods="3")
+
+    capacity.rehome()
+    assert capacity.totals().adrift == ()
+    assert reserved(capacity) == {"a": wants("3", pods="3")}
+
+
+def test_a_cap_counts_own_pods_and_slots_when_a_home_is_looked_for() -> None:
+    capacity = cluster(node("a", "4"), node("b", "4"))
+    hold(capacity, "one", pods(2, cap=1))
+    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
+    capacity.node_gone("b")
+    capacity.rehome()
+
+    assert capacity.totals().adrift == wants("1", pods="1")
+    capacity.node_seen(node("c", "4"))
+    capacity.rehome()
+    assert reserved(capacity) == {"c": wants("1", pods="1")}
+
+
+# -- DaemonSets ----------------------------------------------------------------------------------
+
+
+def test_a_daemon_set_reserves_one_pod_on_every_admitted_node() -> None:
+    capacity = cluster(node("a"), node("b"), node("c", cordoned=True))
+    hold(capacity, "one", pods(0, per_node=True), pods(2, "3", item=1))
+
+    assert capacity.outstanding("one") == (2, 2)
+    assert reserved(capacity) == {"a": wants("4", pods="2"), "b": wants("4", pods="2")}
+
+
+def test_a_node_that_joins_later_is_not_reserved_for_a_daemon_set() -> None:
+    capacity = cluster(node("a"))
+    hold(capacity, "one", pods(0, per_node=True))
+    capacity.node_seen(node("b"))
+    capacity.rehome()
+    capacity.pod_seen(pod("x", "b", of="one", item=0, index=0))
+
+    assert capacity.outstanding("one") == (0,), "its pods are charged when bound"
+    capacity.check()
+
+
+def test_two_equal_daemon_sets_of_one_gang_come_to_every_node_both() -> None:
+    capacity = cluster(node("a"), node("b"))
+    hold(capacity, "one", pods(0, per_node=True), pods(0, per_node=True, item=1))
+    assert reserved(capacity) == {"a": wants("2", pods="2"), "b": wants("2", pods="2")}
+
+    capacity.node_gone("b")
+    capacity.node_seen(node("c"))
+    capacity.rehome()
+    assert reserved(capacity) == {"a": wants("2", pods="2"), "c": wants("2", pods="2")}
+
+
+def test_a_refused_daemon_set_may_fit_when_a_node_leaves() -> None:
+    capacity = cluster(node("a"), node("b", "500m"))
+    shape = capacity.shape((pods(0, per_node=True),))
+    assert capacity.refusal(shape) is not None
+    before = shape.rises()
+
+    capacity.node_gone("b")
+    assert shape.rises() > before
+    assert capacity.refusal(shape) is None
+
+
+def test_a_daemon_set_whose_pods_are_there_already_needs_no_second_one() -> None:
+    capacity = cluster(node("a"), node("b"))
+    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
+    hold(capacity, "one", pods(0, per_node=True))
+
+    assert reserved(capacity) == {"b": wants("1", pods="1")}
