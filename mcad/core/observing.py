@@ -15,6 +15,7 @@ from mcad.core.model import (
     Dialect,
     DispatchPhase,
     DispatchRecord,
+    Duration,
     Instant,
     Next,
     Persisted,
@@ -30,6 +31,10 @@ from mcad.core.reasons import (
     TeardownReason,
 )
 from mcad.core.world import World, name_key
+
+LATE_ARRIVAL: Duration = SECOND * 9 // 10
+"""What arrives after this much of its second or later stands here, each a microsecond behind the
+one before: they must not run over into the next second, where their order would end."""
 
 _FINISHED = frozenset({"complete", "completed", "succeeded"})
 """Conditions and pod phases that mean success whatever the kind (v1beta2 completion)."""
@@ -84,7 +89,7 @@ def _stamp(world: World, created: Instant, *, listed: bool) -> Instant:
     that are on record: there a strict succession within the second is all that is needed. What is
     not on record is not new: its first status may have been lost (design section 4, *Order*).
     """
-    offset = 0 if listed else min(max(world.now - created, 0), SECOND - 1)
+    offset = 0 if listed else min(max(world.now - created, 0), LATE_ARRIVAL)
     stamp = created + offset
     if stamp <= world.last_seen and stamp // SECOND == world.last_seen // SECOND:
         stamp = world.last_seen + 1

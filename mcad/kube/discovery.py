@@ -70,7 +70,9 @@ class Discovery:
 
         Groups that did not answer are those that they were before.
         """
-        if self._due(known=self._fetched_at is not None and not self._catalogue.broken):
+        # A kind that was added is not missing from anything here, so only we can be told of it.
+        whole = not self._catalogue.broken and not self._invalidated
+        if self._due(known=self._fetched_at is not None and whole):
             await self._fetch_once()
         if self._error is not None and self._fetched_at is None:
             raise self._error

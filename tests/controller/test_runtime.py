@@ -8,6 +8,8 @@ from collections.abc import AsyncGenerator
 from random import Random
 from typing import Any
 
+import pytest
+
 from mcad.api.config import Config
 from mcad.controller.http import STALL_S
 from mcad.controller.runtime import Controller
@@ -56,7 +58,8 @@ class TableServer:
         if request.path in ("/api", "/apis"):
             return Response(200, self._discovery(request.path))
         if request.method == "GET":
-            return self._list(parts[-1])
+            one = self.objects.get(parts[-2], {}).get(parts[-1])
+            return Response(200, json.loads(json.dumps(one))) if one else self._list(parts[-1])
         body = json.loads(request.body) if isinstance(request.body, bytes) else request.body
         if request.method == "POST":
             self.writes.append(("create", parts[-1]))
@@ -252,6 +255,27 @@ async def test_a_cluster_in_which_nothing_happens_does_not_look_like_a_stall() -
             await rig.clock.advance(5)
             assert rig.clock.monotonic() - rig.controller.stepped_at < STALL_S / 2
         assert rig.server.writes == []
+
+
+async def test_a_kind_that_is_installed_later_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    all_kinds = list(KINDS)
+    monkeypatch.setitem(globals(), "KINDS", [one for one in KINDS if one[2] != "configmaps"])
+    rig = Rig()
+    add_node(rig.server)
+    template = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    metadata = {"name": "a", "namespace": "default", "generation": 1}
+    spec = {"components": [{"template": template}]}
+    rig.server.put("appwrappers", {"metadata": metadata, "spec": spec})
+    async with rig:
+        await rig.clock.advance(5)
+        assert rig.status("a")["conditions"][-1]["reason"] == "KindNotInstalled"
+        monkeypatch.setitem(globals(), "KINDS", all_kinds)
+        rig.server.objects["configmaps"] = {}
+        await rig.clock.advance(60)
+        add_node(rig.server, "2")  # no stream is silent for so long that nothing is dispatched
+        await rig.clock.advance(5)
+        assert rig.status("a")["state"] == "Running"
+        assert list(rig.server.objects["configmaps"]) == ["a"]
 
 
 async def test_its_own_echo_is_not_told_to_the_core() -> None:

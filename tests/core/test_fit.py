@@ -220,6 +220,24 @@ def test_sets_that_share_no_node_are_placed_independently() -> None:
     assert refusal(capacity, *sets[:2], pods(41, "2", item=2, where=on(zone="c"))) is not None
 
 
+def test_when_a_pass_has_looked_at_too_many_nodes_the_rest_waits_for_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A thousand gangs that nearly fit must not keep the process from renewing its lease."""
+    monkeypatch.setattr(fit, "GREEDY_WORK_PER_PASS_MAX", 3)
+    capacity = cluster(node("a", "5"), node("b", "5"))
+    sizes = ("3.5", "3.6", "3.7", "4")
+    shapes = [capacity.shape((pods(2, "3"), pods(1, size, item=1))) for size in sizes]
+    decided = []
+    for _ in range(4):
+        capacity.rehome()
+        found = [capacity.refusal(shape) for shape in shapes]
+        decided.append(sum(r is not None and r.kind is KIND.FRAGMENTED for r in found))
+        assert all(r is not None and figures(r)[0][0] == "cpu" for r in found)
+
+    assert decided == [1, 2, 3, 4]
+
+
 def test_too_large_compares_one_pod_with_the_largest_node() -> None:
     found = refusal(cluster(node("a", "4"), node("b", "8")), pods(3, "9"))
 

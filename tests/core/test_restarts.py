@@ -131,3 +131,15 @@ def test_what_another_leader_dispatched_is_taken_back_in_full_if_it_does_not_fit
 
     assert bench.names() == []
     assert bench.status["uid-a"].dispatch.phase is DispatchPhase.RELEASED
+
+
+def test_those_that_the_watch_tells_late_keep_their_order() -> None:
+    """A second or more after its creation, under load: the offset within the second is used up."""
+    bench = Bench(nodes=[node(milli=0)])
+    bench.now = START + 2 * SECOND
+    names = [f"late-{number}" for number in range(9, -1, -1)]
+    bench.submit(*(workload(name, 100) for name in names), workload("next", 1, created=bench.now))
+    seen = [bench.entry(name).first_seen for name in (*names, "next")]
+
+    assert seen == sorted(set(seen))
+    assert all(one < START + SECOND for one in seen[:-1])

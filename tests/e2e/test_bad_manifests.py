@@ -8,6 +8,7 @@ its items; then it has failed, with the server's words, and nothing of it is lef
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -605,6 +606,8 @@ def test_nothing_is_left_and_nothing_is_repeated(bench: Bench) -> None:
     for name in in_state(plane, "Pending") | in_state(plane, "Failed"):
         bench.check_that_nothing_is_left(get(plane, name))
     wait_until_quiet(plane)
+    told = Counter(one.name for one in writes(plane.audit()) if one.subresource == "status")
+    assert {told[name] for name in in_state(plane, "Pending")} == {1}
 
     mark = plane.audit_mark()
     bench.dispatcher.kill()

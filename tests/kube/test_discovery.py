@@ -174,6 +174,18 @@ class TestHowOften:
         await discovery.find("v1", "New")
         assert len(modern.requests) == 4
 
+    async def test_after_an_invalidation_everything_is_asked_for_again(
+        self, modern, discovery, clock
+    ):
+        await discovery.all_resources()
+        clock.now += INVALIDATED_S
+        await discovery.all_resources()
+        assert len(modern.requests) == 2
+        discovery.invalidate()
+        for _ in range(3):
+            await discovery.all_resources()
+        assert len(modern.requests) == 4
+
     async def test_one_who_gives_up_does_not_stop_the_others(self, modern, discovery):
         tasks = [asyncio.ensure_future(discovery.find("v1", "Pod")) for _ in range(2)]
         await asyncio.sleep(0)

@@ -11,13 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from mcad.core.capacity.arrears import Arrears
 from mcad.core.capacity.ledger import Ledger
-from mcad.core.capacity.limits import EXACT_WORK_MAX, EXACT_WORK_PER_PASS_MAX
+from mcad.core.capacity.limits import (
+    EXACT_WORK_MAX,
+    EXACT_WORK_PER_PASS_MAX,
+    GREEDY_WORK_PER_PASS_MAX,
+)
 from mcad.core.capacity.mixed import Plan
 from mcad.core.capacity.packing import Nodes, Outcome, as_many_as_fit, pack
 from mcad.core.capacity.podclass import slots
 from mcad.core.capacity.pools import Pool, joint_total, rough_total, sum_of, widest
 from mcad.core.capacity.resources import book
-from mcad.core.capacity.shapes import Part, Shape, Short
+from mcad.core.capacity.shapes import Few, Part, Shape, Short
 from mcad.core.model import Fit, Refusal, RefusalKind, Settings, Shortage
 
 _MILLION = 1_000_000
@@ -34,12 +38,13 @@ class Judge:
         self._on_nodes = settings.fit is Fit.NODES
         self._potential = settings.potential_capacity
         self._budget = EXACT_WORK_PER_PASS_MAX
+        self._looks = GREEDY_WORK_PER_PASS_MAX
         self._put_off: list[Shape] = []
         self._planned: tuple[Shape, int, Plan] | None = None
 
     def new_pass(self) -> None:
         """A fresh budget; what the last one did not suffice for may be asked again."""
-        self._budget = EXACT_WORK_PER_PASS_MAX
+        self._budget, self._looks = EXACT_WORK_PER_PASS_MAX, GREEDY_WORK_PER_PASS_MAX
         for shape in self._put_off:
             shape.again = self._ledger.log.tick()
         self._put_off.clear()
@@ -48,7 +53,7 @@ class Judge:
 
     def refusal(self, shape: Shape) -> Refusal | None:
         """Why the gang does not fit now; None if it does."""
-        shape.short = None
+        shape.obstacle = None
         if not shape.parts:
             return None
         sums = self._sums(shape)
@@ -116,7 +121,7 @@ class Judge:
         standing_in = len(shape.pools) > 1 and pools is shape.widest[1]
         membership = self._ledger.membership if standing_in else -1
         risen = shape.latest_rise()
-        shape.short = Short(pools, self._ledger, membership, resource, needed, risen)
+        shape.obstacle = Short(pools, self._ledger, membership, resource, needed, risen)
 
     # -- each part alone -----------------------------------------------------------------------
 
@@ -144,6 +149,7 @@ class Judge:
         shortages = _shortages([(r, n * replicas) for r, n in pods.request], pods.pool.total)
         missing = min(missing, replicas)
         if not shortages[0].missing:
+            shape.obstacle = Few(pods, replicas, shape.latest_rise())
             return _named(RefusalKind.FRAGMENTED, shape, part, shortages, missing)
         binding = shortages[0]
         self._remember_short(shape, [pods.pool], binding.resource, binding.requested)
@@ -168,15 +174,28 @@ class Judge:
             refused = self._sum_refuses(shape, sums)
             if refused is not None:
                 return refused
-        budget = min(self._budget, EXACT_WORK_MAX)
-        outcome = pack(shape, self._nodes(), budget, self._ledger.allocatable)
-        self._budget -= outcome.work
+        ample = self._ample()
+        outcome = self._pack(shape, self._nodes())
         if outcome.plan is not None:
             self._planned = (shape, self._ledger.log.now, outcome.plan)
             return None
-        if not outcome.decided and budget < EXACT_WORK_MAX:
+        if not outcome.decided and not ample:
             self._put_off.append(shape)
         return self._no_plan(shape, outcome, joint_total(shape.pools) if sums is None else sums)
+
+    def _ample(self) -> bool:
+        """Whether a search that is undecided now would be so in any other pass."""
+        return self._looks > 0 and self._budget >= EXACT_WORK_MAX
+
+    def _pack(self, shape: Shape, nodes: Nodes) -> Outcome:
+        """Search within what is left of the budgets of the pass."""
+        if self._looks <= 0:
+            return Outcome(decided=False)
+        budget = min(self._budget, EXACT_WORK_MAX)
+        outcome = pack(shape, nodes, budget, self._ledger.allocatable)
+        self._looks -= outcome.looked
+        self._budget -= outcome.work
+        return outcome
 
     def _plainly_suffices(self, shape: Shape) -> bool:
         """A lower bound of the sum, so that nodes need not be added up at every dispatch."""
@@ -204,7 +223,7 @@ class Judge:
             changed = max(ledger.idle_falls, ledger.idle_rises)
         if at >= changed:
             return fitted
-        ample = self._budget >= EXACT_WORK_MAX
+        ample = self._ample()
         fits = self._fits_emptied(shape)
         if fits or ample:
             shape.emptied = (ledger.log.now, fits)
@@ -221,10 +240,7 @@ class Judge:
                 return False
         if len(shape.parts) == 1 and not shape.per_node:
             return True
-        budget = min(self._budget, EXACT_WORK_MAX)
-        outcome = pack(shape, Nodes(emptied=True), budget, self._ledger.allocatable)
-        self._budget -= outcome.work
-        return outcome.plan is not None
+        return self._pack(shape, Nodes(emptied=True)).plan is not None
 
     def _sum_fits_emptied(self, shape: Shape) -> bool:
         left = dict(self._potential)

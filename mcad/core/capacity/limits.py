@@ -28,6 +28,11 @@ EXACT_WORK_MAX = 100_000
 """Steps of one exact search, about a microsecond each. A head and its workers at the edge of 5,000
 nodes take 6,000, three sets of dozens easily too many: then the verdict is "undecided" (R1)."""
 
+GREEDY_WORK_PER_PASS_MAX = 1_000_000
+"""Nodes that all greedy placements of one pass look at, at half a microsecond each; a gang that
+fits needs few. Larger than the bound of the exact searches, so that gangs that nearly fit, however
+many, do not hide those that simply do."""
+
 EXACT_WORK_PER_PASS_MAX = 300_000
 """Steps of all exact searches of one pass, so that no pass keeps the process from renewing its
 lease or anybody waiting for a second. What is left over is looked at in the next pass."""

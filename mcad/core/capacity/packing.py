@@ -7,7 +7,7 @@ have to be placed together; sets whose pools share no node are placed independen
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mcad.core.capacity.limits import EXACT_WORK_MAX
 from mcad.core.capacity.mixed import FreeOf, Need, Plan, exact
@@ -80,18 +80,20 @@ class Overlay:
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """A plan; or none, with the part that had no place (-1: the sets together) and how many of its
-    pods at least; or undecided. ``work`` is what the exact searches cost."""
+    pods at least; or undecided. ``looked`` counts the nodes that the first greedy placement looked
+    at, ``work`` what was done beyond it."""
 
     plan: Plan | None = None
     part: int = -1
     missing: int = 0
     decided: bool = True
+    looked: int = 0
     work: int = 0
 
 
 def pack(shape: Shape, nodes: Nodes, budget: int, weights: Mapping[str, int]) -> Outcome:
     """Place all pods of the shape, or say why not. ``weights`` are the cluster's totals: they tell
-    which pods are large. ``budget`` bounds the exact searches; 0 leaves greed alone."""
+    which pods are large. ``budget`` bounds the work; 0 leaves the first greedy placement."""
     overlay = Overlay(nodes)
     plan: Plan = []
     needs: list[Need] = []
@@ -104,15 +106,15 @@ def pack(shape: Shape, nodes: Nodes, budget: int, weights: Mapping[str, int]) ->
             return everywhere
         plan += everywhere.plan
     needs.sort(key=lambda need: -_size(need.pods.request, weights))
-    work = 0
+    looked = work = 0
     for group in _sharing_nodes(needs):
         outcome = _together(group, nodes, overlay, budget - work)
-        work += outcome.work
+        looked, work = looked + outcome.looked, work + outcome.work
         if outcome.plan is None:
-            return Outcome(None, outcome.part, outcome.missing, outcome.decided, work)
+            return replace(outcome, looked=looked, work=work)
         plan += outcome.plan
         overlay.apply(outcome.plan, group)
-    return Outcome(plan, work=work)
+    return Outcome(plan, looked=looked, work=work)
 
 
 def as_many_as_fit(shape: Shape, nodes: Nodes) -> Plan:
@@ -166,26 +168,28 @@ def _together(group: list[Need], nodes: Nodes, overlay: Overlay, budget: int) ->
     first = _greedy(group, {need.part: nodes.places(need.pods) for need in group}, overlay)
     if first.plan is not None or len(group) == 1:
         return first  # for identical pods greed is exact
+    if budget <= 0:
+        return Outcome(decided=False, looked=first.looked)
     candidates = {need.part: list(nodes.places(need.pods)) for need in group}
     second = _greedy(group, _fewest_slots_first(group, candidates, overlay.free), overlay)
+    work = sum(map(len, candidates.values())) + second.looked
     if second.plan is not None:
-        return second
-    if budget <= 0:
-        return Outcome(decided=False)
+        return replace(second, looked=first.looked, work=work)
     rows = {row.rank: row for need in group for row in candidates[need.part]}
-    verdict = exact(
-        group, [rows[rank] for rank in sorted(rows)], overlay.free, min(budget, EXACT_WORK_MAX)
-    )
-    return Outcome(verdict.plan, -1, 1, verdict.decided, verdict.work)
+    in_order = [rows[rank] for rank in sorted(rows)]
+    verdict = exact(group, in_order, overlay.free, min(budget, EXACT_WORK_MAX))
+    return Outcome(verdict.plan, -1, 1, verdict.decided, first.looked, work + verdict.work)
 
 
 def _greedy(group: list[Need], places: Mapping[int, Iterable[Row]], overlay: Overlay) -> Outcome:
     """Set after set, each on the nodes in their order, as many as fit."""
     trial = overlay.fork()
     plan: Plan = []
+    looked = 0
     for part, pods, replicas in group:
         left = replicas
         for row in places[part]:
+            looked += 1
             fit = min(left, slots(trial.free(row), pods.request, pods.cap))
             if fit:
                 trial.take(row, pods.request, fit)
@@ -194,8 +198,8 @@ def _greedy(group: list[Need], places: Mapping[int, Iterable[Row]], overlay: Ove
                 if not left:
                     break
         if left:
-            return Outcome(None, part, left)
-    return Outcome(plan)
+            return Outcome(None, part, left, looked=looked)
+    return Outcome(plan, looked=looked)
 
 
 def _fewest_slots_first(

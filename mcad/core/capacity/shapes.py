@@ -67,6 +67,18 @@ class Short(NamedTuple):
         return left > 0
 
 
+class Few(NamedTuple):
+    """Pods that do not find enough slots even by themselves: as long as that is so, likewise."""
+
+    pods: PodClass
+    replicas: int
+    risen: int
+
+    def lasts(self) -> bool:
+        """Whether there are still too few slots; a few nodes are looked at if some changed."""
+        return self.pods.missing(self.replicas) > 0
+
+
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Shape:
     """The demand of a gang. Compared by identity: ``Shapes`` interns.
@@ -75,10 +87,10 @@ class Shape:
     number of nodes, ``per_node`` tells whether there is another.
 
     The rest is what its last tests found out. ``watched`` is the part that refused it, to be asked
-    first (R4); ``short`` the resource that was too little, if it was that; ``searched`` and
-    ``found`` are ``latest_rise()`` at its last search on nodes and the verdict, which stands until
-    something rises; ``again`` counts as a rise, too. ``widest`` are the pools whose sums are that
-    of all its nodes, None if there are none such, and the membership of pools that this holds for.
+    first (R4), and ``obstacle`` what surely keeps it out. ``searched`` and ``found`` are
+    ``latest_rise()`` at its last search on nodes and the verdict, which stands until something
+    rises; ``again`` counts as a rise, too. ``widest`` are the pools whose sums are that of all its
+    nodes, None if there are none such, and the membership of pools that this holds for.
     ``emptied`` is the change at which it was tried on emptied nodes, and whether it fitted.
     """
 
@@ -89,7 +101,7 @@ class Shape:
     fixed: Resources
     per_node: bool
     watched: int = 0
-    short: Short | None = None
+    obstacle: Short | Few | None = None
     searched: int = -1
     found: Refusal | None = None
     again: int = 0
@@ -106,10 +118,13 @@ class Shape:
     def rises(self) -> int:
         """A number that changes whenever something rose that may let the refused shape in (R4).
 
-        Compare it with what it was right after ``refusal``: if it is the same, so is the verdict.
+        Compare it with what it was right after ``refusal``: while it is the same, the gang is
+        refused, although the figures of the refusal grow old.
         """
-        short = self.short
-        return short.risen if short is not None and short.lasts() else self.latest_rise()
+        latest, obstacle = self.latest_rise(), self.obstacle
+        if obstacle is None or latest == obstacle.risen or not obstacle.lasts():
+            return latest
+        return obstacle.risen
 
     def latest_rise(self) -> int:
         """The change at which something last rose in one of its pools."""
