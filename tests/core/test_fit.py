@@ -294,6 +294,33 @@ def test_sets_of_equal_pods_are_one_part_of_the_gang() -> None:
 # -- memory --------------------------------------------------------------------------------------
 
 
+def test_the_set_that_refused_last_is_asked_first_and_the_others_after_it() -> None:
+    capacity = cluster(node("a", "6"), *(node(name, "3") for name in "bcd"))
+    shape = capacity.shape((pods(2, "3"), pods(2, "4", item=1)))
+    found = capacity.refusal(shape)
+    assert found is not None
+    assert (found.kind, found.item, found.missing) == (KIND.FRAGMENTED, 1, 1)
+
+    capacity.node_seen(node("c", "5"))
+    assert capacity.refusal(shape) is None
+    for name in "ad":
+        capacity.pod_seen(pod(f"x{name}", name, "2"))
+    found = capacity.refusal(shape)
+    assert found is not None
+    assert (found.kind, found.item) == (KIND.INSUFFICIENT, -1)
+
+
+def test_what_was_found_for_one_gang_is_not_given_to_another() -> None:
+    capacity = cluster(node("a", "5"), node("b", "5"))
+    mixed = capacity.shape((pods(1, "4"), pods(1, "5", item=1)))
+    single = (pods(2, "5"),)
+    assert capacity.refusal(mixed) is None
+
+    assert capacity.reserve("one", 1, capacity.shape(single), single) is None
+    assert capacity.outstanding("one") == (2,)
+    capacity.check()
+
+
 def test_a_failed_search_is_not_repeated_until_something_rises(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

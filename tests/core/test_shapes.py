@@ -158,6 +158,19 @@ def test_a_shape_does_not_rise_while_what_it_lacks_is_still_too_little() -> None
     assert shape.rises() > before
 
 
+def test_a_shape_does_not_rise_while_its_pods_still_find_too_few_slots() -> None:
+    capacity = cluster(node("a", "3"), node("b", "3"))
+    shape = capacity.shape((pods(3, "2"),))
+    assert capacity.refusal(shape) is not None
+    before = shape.rises()
+
+    capacity.node_seen(node("b", "3500m"))
+    assert shape.rises() == before
+    capacity.node_seen(node("b", "4"))
+    assert shape.rises() > before
+    assert capacity.refusal(shape) is None
+
+
 def test_room_that_an_overdrawn_node_still_does_not_have_is_no_rise() -> None:
     capacity = cluster(node("a"))
     capacity.pod_seen(pod("x", "a", "9"))

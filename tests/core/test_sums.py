@@ -2,6 +2,7 @@
 
 import pytest
 
+from mcad.core.capacity import fit
 from mcad.core.model import Node, PodSet, RefusalKind, Settings
 from tests.core.builders import (
     AGGREGATE,
@@ -109,6 +110,20 @@ def test_emptied_a_daemon_set_has_to_fit_on_a_node_that_joins_too() -> None:
     assert capacity.would_fit_emptied(shape)
     capacity.node_seen(node("b", "1"))
     assert not capacity.would_fit_emptied(shape)
+
+
+def test_emptied_what_a_pass_had_no_time_for_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    capacity = cluster(node("a", "5"), node("b", "5"))
+    shape = capacity.shape((pods(1, "4"), pods(1, "5", item=1)))
+    with monkeypatch.context() as patch:
+        patch.setattr(fit, "GREEDY_WORK_PER_PASS_MAX", 0)
+        capacity.rehome()
+        assert not capacity.would_fit_emptied(shape)
+
+    capacity.rehome()
+    assert capacity.would_fit_emptied(shape)
 
 
 def test_emptied_in_aggregate_is_a_sum_too() -> None:

@@ -129,6 +129,8 @@ def as_many_as_fit(shape: Shape, nodes: Nodes) -> Plan:
                 overlay.take(row, part.pods.request, fit)
                 plan.append((number, row, fit))
                 left -= fit
+                if not left:
+                    break
     return plan
 
 
