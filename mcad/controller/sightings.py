@@ -11,6 +11,7 @@ from mcad.api.appwrapper import parse
 from mcad.api.catalog import Catalog, Resource
 from mcad.api.children import child_item, read_child
 from mcad.api.pods import read_node, read_pod
+from mcad.controller.kinds import PODS, catalog_entry
 from mcad.controller.mirror import Mirror, Reflection, is_older, spec_mark, status_mark
 from mcad.controller.owners import Missing, Owner, Owners, controller_of
 from mcad.core.events import (
@@ -27,8 +28,6 @@ from mcad.core.events import (
 from mcad.core.model import Child, Pod, ProblemKind
 
 Json = dict[str, Any]
-
-PODS = Resource("", "v1", "pods", "Pod")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,7 @@ class Sightings:
     def pod_seen(self, sighting: PodSighting) -> None:
         """A pod as it is; one that is itself an item is told as that first (C2)."""
         if sighting.obj is not None:
-            self.object_seen(PODS, sighting.obj)
+            self.object_seen(catalog_entry(PODS), sighting.obj)
         self._attribute(sighting.pod, sighting.controller)
 
     def pod_gone(self, uid: str) -> None:
