@@ -1,0 +1,1 @@
+"""A Kubernetes cluster in memory: an API server, a scheduler and the workload controllers."""

@@ -1,0 +1,168 @@
+"""What an API server answers instead of an object: ``Status`` objects, worded as kube-apiserver does.
+
+Source: ``k8s.io/apimachinery/pkg/api/errors`` for codes, reasons and details; the contract suite
+compares them with a real server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mcad.sim.kinds import Kind
+
+Json = dict[str, Any]
+
+MODIFIED = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One fault of an object, as ``details.causes`` of an Invalid answer lists it."""
+
+    reason: str  # FieldValueRequired, FieldValueInvalid, FieldValueTypeInvalid...
+    message: str  # "Required value", 'Invalid value: "x": must be ...'
+    field: str  # "spec.containers[0].name"
+
+
+class Failure(Exception):  # noqa: N818 - an answer like any other, not a fault of the simulator
+    """A refusal by the API server."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        details: Json | None = None,
+        retry_after_s: int = 0,
+    ) -> None:
+        """``code`` is the HTTP status; ``reason`` may be empty (Go's StatusReasonUnknown)."""
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+        self.retry_after_s = retry_after_s
+
+    def status(self) -> Json:
+        """The Status object."""
+        answer: Json = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+        }
+        if self.reason:
+            answer["reason"] = self.reason
+        if self.details is not None:
+            answer["details"] = self.details
+        answer["code"] = self.code
+        return answer
+
+
+def success(kind: Kind, name: str, uid: str) -> Json:
+    """The Status that a completed deletion answers with."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": _details(kind, name) | {"uid": uid},
+    }
+
+
+def not_found(kind: Kind, name: str) -> Failure:
+    """404 for an object."""
+    return Failure(404, "NotFound", f'{_qualified(kind)} "{name}" not found', _details(kind, name))
+
+
+def no_such_resource() -> Failure:
+    """404 for a kind, or a path that leads nowhere."""
+    message = "the server could not find the requested resource"
+    return Failure(404, "NotFound", message, {})
+
+
+def already_exists(kind: Kind, name: str) -> Failure:
+    """409 for a create under a name that is taken."""
+    message = f'{_qualified(kind)} "{name}" already exists'
+    return Failure(409, "AlreadyExists", message, _details(kind, name))
+
+
+def conflict(kind: Kind, name: str, message: str = MODIFIED) -> Failure:
+    """409 for a version or a precondition that does not hold."""
+    text = f'Operation cannot be fulfilled on {_qualified(kind)} "{name}": {message}'
+    return Failure(409, "Conflict", text, _details(kind, name))
+
+
+def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> Failure:
+    """422 for an object that violates a schema or a rule."""
+    faults = [f"{cause.field}: {cause.message}" for cause in causes]
+    listed = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
+    details = {"name": name} | ({"group": kind.group} if kind.group else {}) | {"kind": kind.kind}
+    details = {key: value for key, value in details.items() if value}
+    listing = [{"reason": c.reason, "message": c.message, "field": c.field} for c in causes]
+    title = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+    message = f'{title} "{name}" is invalid: {listed}'
+    return Failure(422, "Invalid", message, details | {"causes": listing})
+
+
+def bad_request(message: str) -> Failure:
+    """400."""
+    return Failure(400, "BadRequest", message)
+
+
+def forbidden(kind: Kind, name: str, message: str, causes: Sequence[Cause] = ()) -> Failure:
+    """403 by admission."""
+    details = _details(kind, name)
+    if causes:
+        details["causes"] = [
+            {"reason": c.reason, "message": c.message, "field": c.field} for c in causes
+        ]
+    text = f'{_qualified(kind)} "{name}" is forbidden: {message}'
+    return Failure(403, "Forbidden", text, details)
+
+
+def expired(message: str) -> Failure:
+    """410 for a version or a continue token that is not kept any more."""
+    return Failure(410, "Expired", message)
+
+
+def method_not_allowed() -> Failure:
+    """405 for a verb that a kind does not have."""
+    message = "the server does not allow this method on the requested resource"
+    return Failure(405, "MethodNotAllowed", message, {})
+
+
+def unsupported_media_type(given: str, accepted: Sequence[str]) -> Failure:
+    """415 for a body in a format that is not spoken."""
+    message = (
+        "the body of the request was in an unknown format - accepted media types include: "
+        + ", ".join(accepted)
+    )
+    return Failure(415, "UnsupportedMediaType", message if given else message, {})
+
+
+def too_many_requests(message: str, retry_after_s: int, causes: Sequence[Cause] = ()) -> Failure:
+    """429; an eviction that a disruption budget does not allow answers so as well."""
+    details: Json = {}
+    if causes:
+        details["causes"] = [{"reason": cause.reason, "message": cause.message} for cause in causes]
+    if retry_after_s:
+        details["retryAfterSeconds"] = retry_after_s
+    return Failure(429, "TooManyRequests", message, details, retry_after_s)
+
+
+def _qualified(kind: Kind) -> str:
+    return f"{kind.plural}.{kind.group}" if kind.group else kind.plural
+
+
+def _details(kind: Kind, name: str) -> Json:
+    details: Json = {"name": name} if name else {}
+    if kind.group:
+        details["group"] = kind.group
+    return details | {"kind": kind.plural}
