@@ -1,0 +1,45 @@
+"""How far a long list is, on one line of stderr; nothing where stderr is not a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TextIO
+
+PATIENCE_S = 1.0  # what takes less needs no explanation
+REDRAW_S = 0.1
+CLEAR = "\r\x1b[K"
+
+
+class Progress:
+    """Counts per kind. The line appears after ``PATIENCE_S`` and is wiped by ``done``."""
+
+    def __init__(self, monotonic: Callable[[], float], stream: TextIO | None = None) -> None:
+        """``stream`` is stderr unless given; ``monotonic`` is in seconds."""
+        self._stream = sys.stderr if stream is None else stream
+        self._monotonic = monotonic
+        self._due = monotonic() + PATIENCE_S
+        self._counts: dict[str, int] = {}
+        self._off = not self._stream.isatty()
+        self._shown = False
+
+    def add(self, kind: str, count: int = 1) -> None:
+        """So many more objects of a kind have come."""
+        if self._off:
+            return
+        self._counts[kind] = self._counts.get(kind, 0) + count
+        now = self._monotonic()
+        if now >= self._due:
+            self._due = now + REDRAW_S
+            self._shown = True
+            told = ", ".join(f"{count} {kind}" for kind, count in sorted(self._counts.items()))
+            self._stream.write(f"{CLEAR}reading: {told}"[:200])
+            self._stream.flush()
+
+    def done(self) -> None:
+        """Wipe the line and say no more."""
+        self._off = True
+        if self._shown:
+            self._shown = False
+            self._stream.write(CLEAR)
+            self._stream.flush()
