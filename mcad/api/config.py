@@ -8,10 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from mcad.api.parts import describe
 from mcad.api.podspec import quantity, quantity_fault
@@ -25,6 +32,8 @@ MAX_SECONDS = 7 * 24 * 3600
 
 _SIMILAR = 0.8
 _PLURAL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_ACCOUNT = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_ACCOUNT_MAX = 253
 _GROUP = re.compile(r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?")
 
 
@@ -58,6 +67,25 @@ class WrappedGroup(_Strict):
             if name == "appwrappers":
                 raise ValueError("an AppWrapper cannot wrap another one; take appwrappers out")
         return value
+
+
+class Impersonate(_Strict):
+    """As whom items are created: a service account in the namespace of each AppWrapper."""
+
+    service_account: str = Field(alias="serviceAccount")
+
+    @field_validator("service_account")
+    @classmethod
+    def _account(cls, value: str) -> str:
+        if not _ACCOUNT.fullmatch(value) or len(value) > _ACCOUNT_MAX:
+            raise ValueError(
+                f"{value!r} is not the name of a service account; name one without its namespace"
+            )
+        return value
+
+    def user(self, namespace: str) -> str:
+        """The user that the account is to the API server (Kubernetes docs, Authenticating)."""
+        return f"system:serviceaccount:{namespace}:{self.service_account}"
 
 
 def _group(api_group: str, *resources: str) -> WrappedGroup:
@@ -105,6 +133,7 @@ class Config(_Strict):
         default=DEFAULT_WRAPPED, alias="wrappedResources"
     )
     watch_namespaces: tuple[str, ...] = Field(default=(), alias="watchNamespaces")
+    impersonate: Impersonate | None = None
 
     @field_validator("quota_enabled", "preemption")
     @classmethod
@@ -128,6 +157,17 @@ class Config(_Strict):
             if not _PLURAL.fullmatch(name) or len(name) > 63:
                 raise ValueError(f"{name!r} is not the name of a namespace; [] means all")
         return tuple(sorted(set(value)))
+
+    @model_validator(mode="after")
+    def _impersonates_only_where_it_watches(self) -> Self:
+        """The right to impersonate is granted namespace by namespace, never for the cluster: that
+        would be the right to be any account of this name, in kube-system for example."""
+        if self.impersonate is not None and not self.watch_namespaces:
+            raise ValueError(
+                "impersonate needs watchNamespaces: the right to impersonate is granted in each "
+                "of them, never cluster-wide; list the namespaces, or take impersonate out"
+            )
+        return self
 
     @property
     def allowed(self) -> frozenset[tuple[str, str]]:
@@ -261,6 +301,9 @@ def _from_yaml(text: str, source: str) -> Json:
 def _explain(error: ValidationError, layers: _Layers) -> str:
     """The first fault, in one line."""
     place, message = next(explain(error))
+    told = " ".join(message.split())
+    if not place:
+        return f"configuration: {told}"  # several settings together, each may be right by itself
     where = ".".join(str(part) for part in place)
     source = layers.sources.get(str(place[0]), "defaults")
-    return f"{source}: {where}: {' '.join(message.split())}"
+    return f"{source}: {where}: {told}"

@@ -1,7 +1,8 @@
 """The rights of the dispatcher, as they follow from its configuration.
 
 Wrapped kinds are created, watched and deleted, never updated or patched; nothing is granted by a
-pattern. With ``watchNamespaces`` everything that lives in a namespace is granted there only.
+pattern. With ``watchNamespaces`` everything that lives in a namespace is granted there only. With
+``impersonate`` nothing may be created but as the one account named, in the watched namespaces.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,6 +19,7 @@ RBAC_GROUP = "rbac.authorization.k8s.io"
 WATCH = ("list", "watch")
 READ = ("get", *WATCH)
 WRAPPED_VERBS = ("create", "delete", *READ)
+WRAPPED_BY_OTHERS = ("delete", *READ)
 
 Pair = tuple[str, str]
 
@@ -48,12 +50,25 @@ def namespaced_rules(config: Config) -> list[Map]:
     return [
         _rule(GROUP, ["appwrappers"], READ),
         _rule(GROUP, ["appwrappers/status"], ("patch",)),
-        # OwnerReferencesPermissionEnforcement asks for it wherever blockOwnerDeletion is set.
-        _rule(GROUP, ["appwrappers/finalizers"], ("update",)),
-        *_by_group(config.allowed, WRAPPED_VERBS),
+        *_creation_rules(config),
         *_by_group(between - config.allowed, ("get",)),
         _rule("events.k8s.io", ["events"], ("create",)),
     ]
+
+
+def _creation_rules(config: Config) -> Iterator[Map]:
+    """Who creates what is wrapped: the dispatcher, or a service account through it.
+
+    OwnerReferencesPermissionEnforcement asks whoever creates with blockOwnerDeletion for ``update``
+    of the owner's finalizers; an impersonated account has to be given that by whoever made it.
+    """
+    if config.impersonate is None:
+        yield _rule(GROUP, ["appwrappers/finalizers"], ("update",))
+        yield from _by_group(config.allowed, WRAPPED_VERBS)
+        return
+    one = _rule("", ["serviceaccounts"], ("impersonate",))
+    yield one | {"resourceNames": [config.impersonate.service_account]}
+    yield from _by_group(config.allowed, WRAPPED_BY_OTHERS)
 
 
 def cluster_rules() -> list[Map]:

@@ -5,8 +5,8 @@ into a write that was decided before it.
 """
 
 import asyncio
-import contextlib
 import json
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from mcad.api import labels
@@ -56,8 +56,6 @@ DISPATCH_WIDTH = 24  # requests in flight that somebody waits for; more only que
 REPORT_WIDTH = 4  # requests in flight about refusals
 STRAY_TRIES = 5
 
-_METADATA_ONLY = CreateOptions(metadata_only=True)
-
 
 class Shell(Protocol):
     """What the executor needs of the controller around it."""
@@ -78,8 +76,18 @@ class Shell(Protocol):
 class Executor:
     """Carries out commands."""
 
-    def __init__(self, client: Client, mirror: Mirror, recorder: Recorder, shell: Shell) -> None:
+    def __init__(
+        self,
+        client: Client,
+        mirror: Mirror,
+        recorder: Recorder,
+        shell: Shell,
+        *,
+        creator: Callable[[str], str] = lambda _: "",
+    ) -> None:
+        """``creator`` names the user as whom items are created in a namespace, "" for our own."""
         self._client = client
+        self._creator = creator
         self._mirror = mirror
         self._recorder = recorder
         self._shell = shell
@@ -190,8 +198,9 @@ class Executor:
 
     async def _create(self, command: CreateItem, ref: ObjectRef, body: bytes) -> None:
         uid, attempt, item = command.uid, command.attempt, command.item
+        options = CreateOptions(as_user=self._creator(ref.namespace), metadata_only=True)
         try:
-            made = await self._client.create(resource_of(ref), ref.namespace, body, _METADATA_ONLY)
+            made = await self._client.create(resource_of(ref), ref.namespace, body, options)
         except KubeError as error:
             self._shell.feed(ItemRefused(uid, attempt, item, answer_of(error)))
             return
@@ -236,10 +245,16 @@ class Executor:
 
     async def _review(self, command: ReviewAccess) -> None:
         ref, allowed = command.ref, None  # None says that we could not ask
-        with contextlib.suppress(KubeError):
+        user = self._creator(ref.namespace)
+        try:
             allowed = await self._client.self_subject_access_review(
-                resource_of(ref), ref.namespace, "create"
+                resource_of(ref), ref.namespace, "create", as_user=user
             )
+        except ApiError as error:
+            if user and error.forbidden:
+                allowed = False  # we may not speak for the account at all
+        except KubeError:
+            pass
         self._shell.feed(AccessReviewed(command.uid, command.attempt, command.item, allowed))
 
     # -- deletion ----------------------------------------------------------------------------

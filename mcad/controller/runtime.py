@@ -71,7 +71,9 @@ class Controller:
         self._mirror = Mirror()
         self._kinds = Kinds(Discovery(client), config)
         self._recorder = Recorder(client, Reporter(f"{labels.GROUP}/mcad", identity))
-        self.executor = Executor(client, self._mirror, self._recorder, self)
+        own = config.impersonate
+        creator = own.user if own is not None else (lambda _: "")
+        self.executor = Executor(client, self._mirror, self._recorder, self, creator=creator)
         self._sightings = Sightings(
             self._mirror, lambda: self._kinds.catalog, self.feed, self._ask_owner
         )

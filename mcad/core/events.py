@@ -174,7 +174,7 @@ class ItemInspected:
 
 @dataclass(frozen=True, slots=True)
 class AccessReviewed:
-    """Whether the dispatcher's own rights allow to create the item; None if we could not ask."""
+    """Whether whoever creates the items has the right to; None if we could not ask."""
 
     uid: str
     attempt: int

@@ -81,6 +81,22 @@ def test_one_entry_of_a_map() -> None:
     assert config.potential_capacity == {"cpu": 4, "nvidia.com/gpu": 8}
 
 
+@pytest.mark.parametrize(
+    ("environ", "sets"),
+    [
+        ({}, ["impersonate.serviceAccount=runner", "watchNamespaces=[a]"]),
+        ({"MCAD_IMPERSONATE": "{serviceAccount: runner}"}, ["watchNamespaces=[a]"]),
+    ],
+)
+def test_items_are_created_as_an_account_of_the_appwrappers_namespace(
+    environ: dict[str, str], sets: list[str]
+) -> None:
+    config = load(environ=environ, sets=sets)
+    assert config.impersonate is not None
+    assert config.impersonate.user("a") == "system:serviceaccount:a:runner"
+    assert Config().impersonate is None
+
+
 def test_variables_that_kubernetes_adds_for_a_service_called_mcad() -> None:
     environ = {"MCAD_SERVICE_HOST": "10.0.0.1", "MCAD_PORT": "tcp://10.0.0.1:80"}
     assert load(environ=environ) == Config()
@@ -166,6 +182,27 @@ WRONG = {
     ),
     "an entry of what is no map": ({}, ["fit=nodes", "fit.x=1"], "fit is the text 'nodes'; set it"),
     "a namespace that is none": ({}, ["watchNamespaces=[A]"], "'A' is not the name of a namespace"),
+    "impersonation everywhere": (
+        {},
+        ["impersonate.serviceAccount=runner"],
+        "configuration: impersonate needs watchNamespaces: the right to impersonate is granted in "
+        "each of them, never cluster-wide; list the namespaces, or take impersonate out.",
+    ),
+    "impersonation of nobody": (
+        {"MCAD_IMPERSONATE": "{}"},
+        ["watchNamespaces=[a]"],
+        "MCAD_IMPERSONATE: impersonate.serviceAccount: is required.",
+    ),
+    "impersonation of a user": (
+        {},
+        ["impersonate.serviceAccount=system:serviceaccount:a:b", "watchNamespaces=[a]"],
+        "impersonate.serviceAccount: 'system:serviceaccount:a:b' is not the name of a service",
+    ),
+    "impersonation as a text": (
+        {"MCAD_IMPERSONATE": "runner"},
+        ["watchNamespaces=[a]"],
+        "MCAD_IMPERSONATE: impersonate: must be a map, not the text 'runner'.",
+    ),
     "a text for a list": ({}, ["watchNamespaces=a"], "must be a list, not the text 'a'."),
     "broken YAML": ({}, ["fit=[a"], "--set fit=[a: is not YAML in line 1; quote the value"),
 }

@@ -79,6 +79,26 @@ def test_watched_namespaces_get_roles_of_their_own() -> None:
     assert all(one == [robot] for one in subjects)
 
 
+def test_with_impersonation_nothing_is_created_but_as_that_account() -> None:
+    sets = [*ONLY_JOBS, "watchNamespaces=[a, b]", "impersonate.serviceAccount=runner"]
+    objects = rules(load(sets=sets))
+    here = granted(objects, "Role")
+    assert ("batch", "jobs", "delete") in here
+    assert not [one for one in here if one[2] == "create" and one[1] != "events"]
+    assert ("workload.codeflare.dev", "appwrappers/finalizers", "update") not in here
+    assert "impersonate" not in {one[2] for one in granted(objects, "ClusterRole")}
+    roles = [one for one in objects if one["kind"] == "Role"]
+    assert [one["metadata"]["namespace"] for one in roles] == ["a", "b"]
+    for role in roles:
+        (rule,) = [one for one in role["rules"] if "impersonate" in one["verbs"]]
+        assert rule == {
+            "apiGroups": [""],
+            "resources": ["serviceaccounts"],
+            "verbs": ["impersonate"],
+            "resourceNames": ["runner"],
+        }
+
+
 def test_the_text_holds_the_same_objects() -> None:
     text = rbac_yaml(Config(), "ops", "robot")
     assert list(yaml.safe_load_all(text)) == rules(Config(), "ops", "robot")

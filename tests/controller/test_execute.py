@@ -18,11 +18,13 @@ from mcad.core.commands import (
     DeleteItem,
     InspectItem,
     LookForRemains,
+    ReviewAccess,
     StatusView,
     Urgency,
     WriteStatus,
 )
 from mcad.core.events import (
+    AccessReviewed,
     Answer,
     Event,
     ItemCreated,
@@ -106,7 +108,7 @@ def view(state: str = "Pending") -> StatusView:
 class Rig:
     """An executor with one AppWrapper of one bare pod, at version 10."""
 
-    def __init__(self, handler: Handler) -> None:
+    def __init__(self, handler: Handler, **options: Any) -> None:
         self.api = ScriptedApi(handler)
         clock = RealClock()
         client = Client(self.api, clock, Random(1))
@@ -117,7 +119,7 @@ class Rig:
         self.mirror.put("uid-a", Reflection(workload("a", 1), (manifest,), "10", b"", b""))
         self.shell = Shell()
         recorder = Recorder(client, Reporter("x/y", "z"))
-        self.executor = Executor(client, self.mirror, recorder, self.shell)
+        self.executor = Executor(client, self.mirror, recorder, self.shell, **options)
 
     async def rest(self) -> None:
         for _ in range(200):
@@ -268,6 +270,57 @@ async def test_a_refused_item_is_told_with_the_servers_words() -> None:
     await rig.rest()
 
     assert rig.shell.events == [ItemRefused("uid-a", 1, 0, Answer(422, "Invalid", "words"))]
+
+
+def as_runner(namespace: str) -> str:
+    return f"system:serviceaccount:{namespace}:runner"
+
+
+async def test_only_items_and_questions_about_them_go_out_as_somebody_else() -> None:
+    def handler(request: Request) -> Response:
+        if request.path.endswith("selfsubjectaccessreviews"):
+            return Response(201, {"status": {"allowed": True}})
+        return Response(200, {"metadata": {"uid": "made", "resourceVersion": "11"}})
+
+    rig = Rig(handler, creator=as_runner)
+    ref = workload("a", 1).items[0].ref
+    for command in (
+        CreateItem("uid-a", 1, 0),
+        ReviewAccess("uid-a", 1, 0, ref),
+        write(1),
+        DeleteItem("uid-a", 1, 0, ref, "known"),
+        InspectItem("uid-a", 1, 0, ref),
+    ):
+        rig.executor.submit(command)
+    await rig.rest()
+
+    users = [(r.method, r.headers.get("Impersonate-User")) for r in rig.api.requests]
+    runner = "system:serviceaccount:default:runner"
+    assert sorted(users, key=str) == [
+        ("DELETE", None),
+        ("GET", None),
+        ("PATCH", None),
+        ("POST", runner),
+        ("POST", runner),
+    ]
+    assert AccessReviewed("uid-a", 1, 0, allowed=True) in rig.shell.events
+
+
+@pytest.mark.parametrize(
+    ("code", "creator", "allowed"),
+    [(403, as_runner, False), (503, as_runner, None), (403, lambda _: "", None)],
+    ids=["must not impersonate", "no answer", "ourselves"],
+)
+async def test_who_must_not_speak_for_the_account_is_denied(
+    code: int, creator: Callable[[str], str], allowed: bool | None
+) -> None:
+    rig = Rig(lambda request: status(code, "x"), creator=creator)
+    rig.executor._client._timeout_s = 0.05  # a 503 is repeated for that long
+    rig.executor.submit(ReviewAccess("uid-a", 1, 0, workload("a", 1).items[0].ref))
+    await rig.rest()
+    await asyncio.sleep(0.1)
+
+    assert rig.shell.events == [AccessReviewed("uid-a", 1, 0, allowed)]
 
 
 @pytest.mark.parametrize(

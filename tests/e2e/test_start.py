@@ -1,0 +1,141 @@
+"""What the dispatcher checks before it serves anybody, and as whom it creates what is wrapped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.controlplane import ControlPlane
+from tests.e2e.process import ACCOUNT, NAMESPACE, USER, Dispatcher, mcad
+from tests.e2e.support import (
+    appwrapper,
+    conditions_of,
+    configmap,
+    create,
+    delete,
+    phases,
+    pod,
+    states,
+)
+
+pytestmark = pytest.mark.controlplane
+
+Json = dict[str, Any]
+
+TEAM = "team"
+IMPERSONATE = ("--set", f"watchNamespaces=[{TEAM}]", "--set", "impersonate.serviceAccount=runner")
+RUNNER = f"system:serviceaccount:{TEAM}:runner"
+
+
+@pytest.fixture(scope="module")
+def plane(control_plane: ControlPlane) -> ControlPlane:
+    """A control plane with one node of 4 cpu."""
+    control_plane.add_node("node-1", cpu="4", memory="16Gi")
+    return control_plane
+
+
+def grant(plane: ControlPlane, account: str, *settings: str) -> Path:
+    """A fresh account with the rights that these settings ask for, and no others."""
+    token = plane.service_account(NAMESPACE, account)
+    plane.apply(mcad("rbac", "--namespace", NAMESPACE, "--service-account", account, *settings))
+    return plane.kubeconfig_for_token(token, account)
+
+
+# -- impersonation ---------------------------------------------------------------------------
+
+
+def make_runner(plane: ControlPlane, *resources: str) -> None:
+    """The account of the team, which may create these kinds of the core group."""
+    plane.service_account(TEAM, "runner")
+    name = {"name": "runner", "namespace": TEAM}
+    group = "rbac.authorization.k8s.io"
+    rule = {"apiGroups": [""], "resources": list(resources), "verbs": ["create"]}
+    subject = {"kind": "ServiceAccount", **name}
+    reference = {"apiGroup": group, "kind": "Role", "name": "runner"}
+    common = {"apiVersion": f"{group}/v1", "metadata": name}
+    plane.apply(
+        [
+            {**common, "kind": "Role", "rules": [rule]},
+            {**common, "kind": "RoleBinding", "roleRef": reference, "subjects": [subject]},
+        ]
+    )
+
+
+def created_as(plane: ControlPlane, since: int) -> set[tuple[str, str, str]]:
+    """(resource, who asked, as whom) of every object created in the team's namespace."""
+    with plane.audit_log.open("rb") as log:
+        log.seek(since)
+        events = [json.loads(line) for line in log.read().splitlines()]
+    return {
+        (one["objectRef"]["resource"], one["user"]["username"], _impersonated(one))
+        for one in events
+        if one["verb"] == "create"
+        and one["objectRef"].get("namespace") == TEAM
+        and one["user"]["username"] == USER
+    }
+
+
+def _impersonated(event: Json) -> str:
+    name: str = event.get("impersonatedUser", {}).get("username", "")
+    return name
+
+
+def can(plane: ControlPlane, kubeconfig: Path, verb: str, what: str, namespace: str) -> bool:
+    asked = ("auth", "can-i", verb, what, "--namespace", namespace)
+    said = plane.kubectl(*asked, kubeconfig=kubeconfig, check=False).splitlines()
+    return said[-1] == "yes"
+
+
+def test_items_are_created_with_the_rights_of_the_teams_account(
+    plane: ControlPlane, account: Path
+) -> None:
+    # The account of this module holds the rights of the defaults, which are not wanted here.
+    plane.kubectl("delete", "clusterrole,clusterrolebinding", "mcad")
+    make_runner(plane, "pods", "configmaps")
+    grant(plane, ACCOUNT, *IMPERSONATE)
+    assert not can(plane, account, "create", "pods", TEAM)
+    assert can(plane, account, "delete", "pods", TEAM)
+    assert can(plane, account, "impersonate", "serviceaccounts/runner", TEAM)
+    assert not can(plane, account, "impersonate", "serviceaccounts/default", TEAM)
+    assert not can(plane, account, "impersonate", "serviceaccounts/runner", "default")
+
+    since = plane.audit_mark()
+    with Dispatcher(plane, account, *IMPERSONATE):
+        both = (pod("allowed"), configmap("allowed"))
+        create(plane, appwrapper("allowed", *both, namespace=TEAM))
+        plane.wait_for(lambda: states(plane, TEAM)["allowed"] == "Running", what="it runs")
+        plane.wait_for(lambda: phases(plane, TEAM) == {"allowed": "Running"}, what="its pod runs")
+
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "denied"}}
+        create(plane, appwrapper("denied", configmap("denied"), secret, namespace=TEAM))
+        failed = plane.wait_for(
+            lambda: conditions_of(plane, "denied", TEAM).get("Failed"), 60, "it fails"
+        )
+        assert f'User "{RUNNER}" cannot create resource "secrets"' in failed["message"]
+        assert "configmap/denied" not in plane.kubectl("get", "cm", "-n", TEAM, "-o", "name")
+        delete(plane, namespace=TEAM)
+    assert created_as(plane, since) == {
+        ("pods", USER, RUNNER),
+        ("configmaps", USER, RUNNER),
+        ("secrets", USER, RUNNER),
+        ("events", USER, ""),
+    }
+
+
+def test_who_must_not_impersonate_is_told_so_on_the_appwrapper(
+    plane: ControlPlane, account: Path
+) -> None:
+    """The setting was changed, the rights were not."""
+    grant(plane, ACCOUNT, *IMPERSONATE)
+    other = ("--set", f"watchNamespaces=[{TEAM}]", "--set", "impersonate.serviceAccount=other")
+    with Dispatcher(plane, account, *other):
+        create(plane, appwrapper("nobody", configmap("nobody"), namespace=TEAM))
+        failed = plane.wait_for(
+            lambda: conditions_of(plane, "nobody", TEAM).get("Failed"), 60, "it fails"
+        )
+        assert '"other" is forbidden' in failed["message"]
+        assert "cannot impersonate resource" in failed["message"]
+        delete(plane, namespace=TEAM)
