@@ -1,4 +1,4 @@
-"""What an API server answers instead of an object: ``Status`` objects, worded as kube-apiserver does.
+"""What an API server answers instead of an object: ``Status``, worded as kube-apiserver does.
 
 Source: ``k8s.io/apimachinery/pkg/api/errors`` for codes, reasons and details; the contract suite
 compares them with a real server.
@@ -138,13 +138,19 @@ def method_not_allowed() -> Failure:
     return Failure(405, "MethodNotAllowed", message, {})
 
 
-def unsupported_media_type(given: str, accepted: Sequence[str]) -> Failure:
+def unsupported_media_type(accepted: Sequence[str]) -> Failure:
     """415 for a body in a format that is not spoken."""
     message = (
         "the body of the request was in an unknown format - accepted media types include: "
         + ", ".join(accepted)
     )
-    return Failure(415, "UnsupportedMediaType", message if given else message, {})
+    return Failure(415, "UnsupportedMediaType", message, {})
+
+
+def not_acceptable(accepted: Sequence[str]) -> Failure:
+    """406 for a client that does not understand any format that is spoken."""
+    message = f"only the following media types are accepted: {', '.join(accepted)}"
+    return Failure(406, "NotAcceptable", message, {})
 
 
 def too_many_requests(message: str, retry_after_s: int, causes: Sequence[Cause] = ()) -> Failure:

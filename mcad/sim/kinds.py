@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -28,9 +28,9 @@ class Column:
     format: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kind:
-    """One kind in one served version."""
+    """One kind in one served version; two are never equal, so that a changed CRD is a new one."""
 
     group: str
     version: str
@@ -43,8 +43,8 @@ class Kind:
     subresources: tuple[str, ...] = ()  # of "status", "scale", "binding", "eviction", "finalize"
     verbs: tuple[str, ...] = ALL_VERBS
     columns: tuple[Column, ...] = ()
-    schema: Json | None = field(default=None, hash=False, compare=False)
-    scale: Json | None = field(default=None, hash=False, compare=False)  # paths of a CRD's scale
+    schema: Json | None = None
+    scale: Json | None = None  # paths of a CRD's scale
     is_custom: bool = False
 
     @cached_property

@@ -94,6 +94,37 @@ class Store:
                 return
             yield key, objects[key]
 
+    def snapshot(
+        self,
+        storage: Storage,
+        version: int,
+        namespace: str | None = None,
+        after: Key | None = None,
+    ) -> Iterator[tuple[Key, Json]]:
+        """``items`` as they were at ``version``; raises TooOld.
+
+        The later pages of a list, and reads of a stale server, are answered with it.
+        """
+        shelf = self._shelf(storage)
+        if version < shelf.forgotten:
+            raise TooOld(f"too old resource version: {version} ({shelf.forgotten})")
+        before: dict[Key, Json | None] = {}
+        for change in reversed(shelf.history):
+            if change.version <= version:
+                break
+            before[change.key] = change.previous
+        if not before:
+            yield from self.items(storage, namespace, after)
+            return
+        present = dict(self.items(storage, namespace, after))
+        for key, obj in before.items():
+            in_range = not (namespace and key[0] != namespace) and not (after and key <= after)
+            if obj is None:
+                present.pop(key, None)
+            elif in_range:
+                present[key] = obj
+        yield from sorted(present.items(), key=lambda item: item[0])
+
     def count(self, storage: Storage) -> int:
         """How many there are."""
         return len(self._shelf(storage).objects)

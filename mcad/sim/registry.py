@@ -1,0 +1,270 @@
+"""The verbs of an API server on objects: create, update, patch, delete, and what must hold.
+
+Everything is synchronous and nothing waits: one call is one transaction. Simulated controllers
+call it directly, ``server.py`` on behalf of requests. Objects that go out are those in the store
+and must not be changed; objects that come in are copied.
+"""
+
+from __future__ import annotations
+
+import copy
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Literal
+
+from mcad.kube.clock import Clock
+from mcad.sim import admission, deletion, failures, strategies
+from mcad.sim.checks import Checks
+from mcad.sim.deletion import Deletion
+from mcad.sim.failures import Cause, Failure
+from mcad.sim.kinds import CRDS, Kind, KindTable
+from mcad.sim.store import Key, Store
+from mcad.sim.times import seconds
+from mcad.sim.versions import from_stored, to_stored
+
+Json = dict[str, Any]
+
+_SUFFIX = "bcdfghjklmnpqrstvwxz2456789"  # k8s.io/apimachinery/pkg/util/rand: no vowels, no words
+_SUFFIX_LENGTH = 5
+_BASE_MAX = 63 - _SUFFIX_LENGTH
+_SERVER_OWNED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+Validation = Literal["Strict", "Warn", "Ignore"]
+
+
+@dataclass(slots=True)
+class Write:
+    """How a write is meant. ``warnings`` collects what the server says beside its answer."""
+
+    dry_run: bool = False
+    validation: Validation = "Warn"
+    subresource: str = ""  # "status", or "" for the object itself
+    trusted: bool = False  # by a simulated controller, whose objects need no schema
+    warnings: list[str] = field(default_factory=list)
+
+
+def by_controller() -> Write:
+    """A write by one of the simulator's own controllers."""
+    return Write(trusted=True)
+
+
+class Registry:
+    """The API server behind its HTTP."""
+
+    def __init__(self, clock: Clock, rng: Random, store: Store | None = None) -> None:
+        """Empty but for the namespaces that every cluster has."""
+        self.clock = clock
+        self.rng = rng
+        self.store = store or Store()
+        self.kinds = KindTable()
+        self.checks = Checks()
+        for name in (*admission.IMMORTAL, "kube-node-lease"):
+            self.create(self.kind("v1", "Namespace"), None, {"metadata": {"name": name}})
+
+    def kind(self, api_version: str, name: str) -> Kind:
+        """A kind that is known to be served; KeyError otherwise."""
+        found = self.kinds.by_kind(api_version, name)
+        if found is None:
+            raise KeyError(f"{api_version} {name}")
+        return found
+
+    # -- reads ---------------------------------------------------------------------------------
+
+    def find(self, kind: Kind, key: Key) -> Json | None:
+        """The object, or None."""
+        found = self.store.get(kind.storage, key)
+        return None if found is None else from_stored(kind, found)
+
+    def get(self, kind: Kind, key: Key) -> Json:
+        """The object; raises Failure 404."""
+        found = self.find(kind, key)
+        if found is None:
+            raise failures.not_found(kind, key[1])
+        return found
+
+    def list_all(self, kind: Kind, namespace: str | None = None) -> list[Json]:
+        """All objects, in the order of namespace and name."""
+        return [from_stored(kind, one) for _, one in self.store.items(kind.storage, namespace)]
+
+    # -- writes --------------------------------------------------------------------------------
+
+    def create(
+        self, kind: Kind, namespace: str | None, body: Json, how: Write | None = None
+    ) -> Json:
+        """The created object; raises Failure."""
+        how = how or by_controller()
+        obj = self._received(kind, namespace, body, how)
+        metadata = obj["metadata"]
+        if metadata.get("resourceVersion"):
+            raise Failure(500, "", "resourceVersion should not be set on objects to be created")
+        self._set_name(metadata)
+        if kind.namespaced:
+            admission.check_namespace(self.store, kind, metadata["namespace"], metadata["name"])
+        for name in (*_SERVER_OWNED, "selfLink", "managedFields"):
+            metadata.pop(name, None)
+        metadata["uid"] = str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
+        metadata["creationTimestamp"] = seconds(self.clock.now_us())
+        obj = strategies.prepare_create(kind, obj, self.clock.now_us())
+        if kind.storage == ("", "pods"):
+            obj = admission.admit_pod(self.store, kind, obj)
+        if not how.trusted:
+            _refuse(kind, obj, self.checks.create_faults(kind, obj))
+        key = key_of(obj)
+        if self.store.get(kind.storage, key) is not None:
+            raise failures.already_exists(kind, metadata["name"])
+        return self._put(kind, key, to_stored(kind, obj), how)
+
+    def update(self, kind: Kind, key: Key, body: Json, how: Write | None = None) -> Json:
+        """The replaced object. ``metadata.resourceVersion`` in the body, if any, is a fence."""
+        how = how or by_controller()
+        old = self.get(kind, key)
+        new = self._received(kind, key[0], body, how)
+        new["metadata"].setdefault("name", key[1])
+        _check_name(new, key[1])
+        _check_uid(kind, new, old)
+        return self._replace(kind, new, old, how)
+
+    def update_status(self, kind: Kind, obj: Json) -> Json:
+        """Write ``status`` of an object that a simulated controller has read, if it is fresh."""
+        key = key_of(obj)
+        return self.update(kind, key, obj, Write(trusted=True, subresource="status"))
+
+    def patch(
+        self, kind: Kind, key: Key, change: Callable[[Json], Json], how: Write | None = None
+    ) -> Json:
+        """The object after ``change``, which gets the present one and returns another."""
+        how = how or by_controller()
+        old = self.get(kind, key)
+        new = self._received(kind, key[0], change(old), how)
+        _check_name(new, key[1])
+        return self._replace(kind, new, old, how)
+
+    def delete(
+        self, kind: Kind, key: Key, options: Deletion | None = None, *, dry_run: bool = False
+    ) -> Json:
+        """What is left: the object if something keeps it, otherwise a Status."""
+        options = options or Deletion()
+        old = self.get(kind, key)
+        deletion.check(kind, old, options)
+        marked = deletion.mark(kind, old, options, self.clock.now_us())
+        if marked is None:
+            if not dry_run:
+                self._remove(kind, key, old)
+            whole = kind.storage in deletion.ANSWERS_WITH_OBJECT
+            return old if whole else failures.success(kind, key[1], old["metadata"]["uid"])
+        if marked == old:
+            return old
+        return self._put(kind, key, to_stored(kind, marked), Write(dry_run=dry_run))
+
+    # -- parts ---------------------------------------------------------------------------------
+
+    def _received(self, kind: Kind, namespace: str | None, body: Json, how: Write) -> Json:
+        """An own copy of what came in, checked for what concerns every kind; raises Failure."""
+        _check_type(kind, body)
+        obj = copy.deepcopy(body)
+        obj["apiVersion"], obj["kind"] = kind.api_version, kind.kind
+        metadata = obj.get("metadata") or {}
+        obj["metadata"] = metadata
+        if kind.namespaced:
+            given = metadata.setdefault("namespace", namespace) or namespace
+            if given != namespace:
+                raise failures.bad_request(
+                    "the namespace of the provided object does not match the namespace sent on"
+                    " the request"
+                )
+            metadata["namespace"] = namespace
+        else:
+            metadata.pop("namespace", None)
+        return obj if how.trusted else self.checks.complete(kind, obj, how)
+
+    def _set_name(self, metadata: Json) -> None:
+        base = metadata.get("generateName")
+        if not metadata.get("name") and base:
+            suffix = "".join(self.rng.choice(_SUFFIX) for _ in range(_SUFFIX_LENGTH))
+            metadata["name"] = base[:_BASE_MAX] + suffix
+        metadata.setdefault("name", "")
+
+    def _replace(self, kind: Kind, new: Json, old: Json, how: Write) -> Json:
+        name = old["metadata"]["name"]
+        version = new["metadata"].get("resourceVersion")
+        if version and version != old["metadata"]["resourceVersion"]:
+            raise failures.conflict(kind, name)
+        for field_name in (*_SERVER_OWNED, "generation", "generateName", "selfLink"):
+            _keep(new["metadata"], old["metadata"], field_name)
+        new["metadata"].pop("managedFields", None)
+        new = strategies.prepare_update(kind, new, old, how.subresource)
+        if not how.trusted:
+            _refuse(kind, new, self.checks.update_faults(kind, new, old, how.subresource))
+        new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+        key = key_of(old)
+        if deletion.is_due(kind, new):
+            if not how.dry_run:
+                self._remove(kind, key, new)
+            return new
+        if new == old:
+            return old  # no write, no event, no new version
+        return self._put(kind, key, to_stored(kind, new), how)
+
+    def _put(self, kind: Kind, key: Key, obj: Json, how: Write) -> Json:
+        if how.dry_run:
+            return from_stored(kind, obj)
+        written = self.store.put(kind.storage, key, obj)
+        if kind.storage == CRDS:
+            self.kinds.set_crd(written)
+        return from_stored(kind, written)
+
+    def _remove(self, kind: Kind, key: Key, last: Json) -> None:
+        self.store.remove(kind.storage, key, to_stored(kind, last))
+        if kind.storage == CRDS:
+            self.kinds.remove_crd(key[1])
+
+
+def key_of(obj: Json) -> Key:
+    """Namespace ("" if it has none) and name."""
+    metadata = obj["metadata"]
+    return metadata.get("namespace") or "", metadata["name"]
+
+
+def _keep(new: Json, old: Json, name: str) -> None:
+    if name in old:
+        new[name] = old[name]
+    else:
+        new.pop(name, None)
+
+
+def _refuse(kind: Kind, obj: Json, faults: list[Cause]) -> None:
+    if faults:
+        raise failures.invalid(kind, obj["metadata"].get("name") or "", faults)
+
+
+def _check_type(kind: Kind, body: Json) -> None:
+    """A body may leave its type out (as ours do), but must not name another one."""
+    api_version, name = body.get("apiVersion"), body.get("kind")
+    if (api_version or kind.api_version) == kind.api_version and (name or kind.kind) == kind.kind:
+        return
+    raise failures.bad_request(
+        f"the API version in the data ({api_version}) does not match the expected API version"
+        f" ({kind.api_version})"
+        if api_version != kind.api_version
+        else f"the kind in the data ({name}) does not match the expected kind ({kind.kind})"
+    )
+
+
+def _check_name(new: Json, name: str) -> None:
+    given = new["metadata"].get("name")
+    if given != name:
+        raise failures.bad_request(
+            f"the name of the object ({given or ''}) does not match the name on the URL ({name})"
+        )
+
+
+def _check_uid(kind: Kind, new: Json, old: Json) -> None:
+    given, live = new["metadata"].get("uid"), old["metadata"]["uid"]
+    if given and given != live:
+        raise failures.conflict(
+            kind,
+            old["metadata"]["name"],
+            f"Precondition failed: UID in precondition: {given}, UID in object meta: {live}",
+        )
