@@ -1,0 +1,110 @@
+"""What every simulated controller is built on: a queue of keys, looked at one after the other.
+
+As in client-go's controllers nothing is done within the write that caused it: a change enqueues a
+key, and ``reconcile`` looks at the present state of that key later. A key that waits is not
+enqueued twice. Writes go through the registry like everybody's, so a conflict is possible and is
+answered by looking again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Any
+
+from mcad.sim.failures import Failure
+from mcad.sim.kinds import Kind
+from mcad.sim.registry import Registry
+from mcad.sim.store import Change, Key
+
+Json = dict[str, Any]
+
+RETRY_S = 0.1
+RETRY_S_MAX = 60.0
+
+
+class Controller:
+    """Base class; ``start`` is called on the running loop."""
+
+    def __init__(self, registry: Registry) -> None:
+        """Nothing happens before ``start``."""
+        self.registry = registry
+        self._waiting: deque[Key] = deque()
+        self._queued: set[Key] = set()
+        self._failures: dict[Key, int] = {}
+        self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._is_scheduled = False
+        self._unsubscribe: list[Any] = []
+
+    # -- for subclasses ------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Subscribe with ``self.watch`` and enqueue what is there already."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def reconcile(self, key: Key) -> None:
+        """Bring one object closer to what its spec says; may raise Failure to be called again."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def watch(self, kind: Kind, listener: Any) -> None:
+        """``listener(change: Change)`` for what exists (as ADDED) and for every change."""
+        for key, obj in list(self.registry.store.items(kind.storage)):
+            listener(Change(self.registry.store.version, "ADDED", key, obj, None))
+        self._unsubscribe.append(self.registry.store.listen(kind.storage, listener))
+
+    def enqueue(self, key: Key) -> None:
+        """Look at this key soon."""
+        if key not in self._queued:
+            self._queued.add(key)
+            self._waiting.append(key)
+            self._schedule()
+
+    def enqueue_after(self, key: Key, seconds: float) -> None:
+        """Look at this key at a time; an earlier wish for the same key stays."""
+        loop = asyncio.get_running_loop()
+        at = loop.time() + max(seconds, 0.0)
+        known = self._timers.get(key)
+        if known is not None:
+            if known.when() <= at:
+                return
+            known.cancel()
+        self._timers[key] = loop.call_at(at, self._due, key)
+
+    def stop(self) -> None:
+        """Do nothing any more."""
+        for unsubscribe in self._unsubscribe:
+            unsubscribe()
+        self._unsubscribe.clear()
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self._waiting.clear()
+        self._queued.clear()
+
+    # -- the loop ------------------------------------------------------------------------------
+
+    def _due(self, key: Key) -> None:
+        del self._timers[key]
+        self.enqueue(key)
+
+    def _schedule(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._turn)
+
+    def _turn(self) -> None:
+        """One key, so that others get their turn in between."""
+        self._is_scheduled = False
+        if not self._waiting:
+            return
+        key = self._waiting.popleft()
+        self._queued.discard(key)
+        try:
+            self.reconcile(key)
+        except Failure:
+            count = self._failures[key] = self._failures.get(key, 0) + 1
+            self.enqueue_after(key, min(RETRY_S * 2 ** min(count, 10), RETRY_S_MAX))
+        else:
+            self._failures.pop(key, None)
+        if self._waiting:
+            self._schedule()
