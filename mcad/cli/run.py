@@ -12,7 +12,7 @@ import secrets
 import signal
 import socket
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from random import SystemRandom
 from typing import Any
@@ -27,14 +27,13 @@ from mcad.cli.logs import LEVELS, start_logging
 from mcad.cli.options import Settings, settings_options, target_options
 from mcad.cli.session import Target
 from mcad.controller.http import Server, application
-from mcad.controller.kinds import APPWRAPPERS, NODES, PODS
+from mcad.controller.preflight import Preflight, Unfit
 from mcad.controller.runtime import Controller
-from mcad.kube.client import Client, Selection
+from mcad.kube.client import Client
 from mcad.kube.clock import Clock, RealClock
 from mcad.kube.connection import load
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.port import Request
-from mcad.kube.resource import Resource
 from mcad.kube.rest import RestApi
 
 _log = logging.getLogger(__name__)
@@ -127,9 +126,10 @@ async def _work(
 ) -> None:
     """``begun`` is set once there may be something under way that deserves a moment to end."""
     async with _connected(RealClock(), target) as client:
-        await _look_around(client, config)
+        preflight = Preflight(client, config)
+        await preflight.check()
         identity = f"{socket.gethostname()}-{secrets.token_hex(4)}"
-        controller = Controller(client, config, identity=identity)
+        controller = Controller(client, config, identity=identity, installed=preflight.installed)
         async with _serving(controller, http):
             _log.info("started identity=%s", identity)
             begun.set()
@@ -141,7 +141,7 @@ async def _work(
 
 @asynccontextmanager
 async def _connected(clock: Clock, target: Target) -> AsyncIterator[Client]:
-    """A client of a server that has answered."""
+    """A client of a server that has answered; what fails inside is told in one line."""
     try:
         connection = await load(clock, target.kubeconfig, target.context, in_cluster_first=True)
         async with RestApi(connection, clock) as api:
@@ -151,6 +151,8 @@ async def _connected(clock: Clock, target: Target) -> AsyncIterator[Client]:
             yield client
     except KubeError as error:
         raise explain(error) from error
+    except Unfit as error:
+        raise CliError(str(error)) from error
 
 
 async def _reach(client: Client) -> None:
@@ -159,36 +161,6 @@ async def _reach(client: Client) -> None:
     except ApiError as error:
         if not error.forbidden:  # which is an answer, too
             raise
-
-
-async def _look_around(client: Client, config: Config) -> None:
-    """Whether the rights suffice to see anything at all; and is our kind installed?"""
-    for resource in (NODES, PODS):
-        await _look(client, resource, None)
-    for namespace in config.watch_namespaces or (None,):
-        try:
-            await _look(client, APPWRAPPERS, namespace)
-        except ApiError as error:
-            if not error.not_found:
-                raise
-            _log.warning(
-                "AppWrappers are not installed; they are waited for "
-                "remedy=mcad crd | kubectl apply --server-side -f -"
-            )
-            return
-
-
-async def _look(client: Client, resource: Resource, namespace: str | None) -> None:
-    selection = Selection(namespace=namespace, metadata_only=True)
-    try:
-        async with aclosing(client.list_pages(resource, selection, limit=1)) as pages:
-            await anext(pages)
-    except ApiError as error:
-        if not error.forbidden:
-            raise
-        raise CliError(
-            f"{error.message}; grant the dispatcher's rights with `mcad rbac | kubectl apply -f -`"
-        ) from error
 
 
 # -- the HTTP port ---------------------------------------------------------------------------

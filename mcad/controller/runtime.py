@@ -29,8 +29,9 @@ from mcad.controller.kinds import (
 from mcad.controller.metrics import Metrics
 from mcad.controller.mirror import Mirror, Reflection
 from mcad.controller.owners import Owner, controller_of
+from mcad.controller.preflight import await_installed
 from mcad.controller.sightings import PodSighting, Sightings, slim_pod
-from mcad.controller.streams import Stream
+from mcad.controller.streams import Part, Stream
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Decide, Event, KindWatched
 from mcad.core.model import Instant, Pod
@@ -42,7 +43,7 @@ from mcad.kube.reflector import Reflector
 from mcad.kube.resource import Resource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
 Json = dict[str, Any]
 _log = logging.getLogger(__name__)
@@ -62,12 +63,24 @@ EVENT_WRITERS = 2
 class Controller:
     """One process's dispatcher on one cluster."""
 
-    def __init__(self, client: Client, config: Config, *, identity: str) -> None:
-        """``identity`` names this process in Events; it should be unique."""
+    def __init__(
+        self,
+        client: Client,
+        config: Config,
+        *,
+        identity: str,
+        installed: Callable[[], Awaitable[bool]] | None = None,
+    ) -> None:
+        """``identity`` names this process in Events; it should be unique.
+
+        ``installed`` is asked before AppWrappers are looked at, again and again until it says yes;
+        what it raises, a KubeError aside, ends ``run``.
+        """
         self.config = config
         self.clock = client.clock
         self.dispatcher = Dispatcher(to_settings(config))
         self._client = client
+        self._installed = installed
         self._mirror = Mirror()
         self._kinds = Kinds(Discovery(client), config)
         self._recorder = Recorder(client, Reporter(f"{labels.GROUP}/mcad", identity))
@@ -222,17 +235,14 @@ class Controller:
 
     def _watch_all(self) -> None:
         seen = self._sightings
-        self._watch(
-            APPWRAPPERS,
-            Stream(
-                "appwrappers",
-                seen.appwrapper_seen,
-                seen.appwrapper_gone,
-                self._stream_changed,
-                batch=seen.appwrappers_listed,
-            ),
-            namespaces=self._namespaces,
+        appwrappers: Stream[Json] = Stream(
+            "appwrappers",
+            seen.appwrapper_seen,
+            seen.appwrapper_gone,
+            self._stream_changed,
+            batch=seen.appwrappers_listed,
         )
+        self._watch(APPWRAPPERS, appwrappers, namespaces=self._namespaces)
         # Nodes and pods are watched everywhere: whoever uses a node uses it up.
         nodes = Stream("nodes", seen.node_seen, seen.node_gone, self._stream_changed)
         self._watch(NODES, nodes)
@@ -273,8 +283,14 @@ class Controller:
         self.streams[resource.group, resource.plural] = stream
         for namespace in namespaces:
             selection = Selection(namespace=namespace, label_selector=label_selector)
-            reflector = Reflector(self._client, resource, stream.part(), slim, selection)
-            self._spawn(reflector.run())
+            part = stream.part()
+            reflector = Reflector(self._client, resource, part, slim, selection)
+            self._spawn(self._follow(resource, reflector, part))
+
+    async def _follow(self, resource: Resource, reflector: Reflector[Any], part: Part[Any]) -> None:
+        if resource is APPWRAPPERS and self._installed is not None:
+            await await_installed(self._installed, part, self.clock)
+        await reflector.run()
 
     def _essential(self) -> list[Stream[Any]]:
         essential = (APPWRAPPERS, NODES, PODS)

@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from mcad.api.crd import crds
 from mcad.cli.main import main
+from mcad.controller.preflight import CRDS
 from tests.cli.cluster import tutorial
 from tests.cli.fakeapi import GROUP, FakeApi
 from tests.cli.serve import kubeconfig, served
@@ -127,6 +129,66 @@ def test_a_missing_crd_is_told_and_waited_for(tmp_path: Path) -> None:
         assert (code, seconds < 5) == (0, True)
 
 
+def put_crd(api: FakeApi, *, right: bool) -> None:
+    crd = crds()[0]
+    if not right:
+        del crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    api.served += (CRDS,)
+    api.put(CRDS.group, CRDS.plural, crd)
+
+
+MISMATCH = (
+    "the installed CRD appwrappers.workload.codeflare.dev is not the one of this version: version "
+    "v1beta1: spec: is missing; install the right one with `mcad crd | kubectl apply --server-side "
+    "-f -`, or with `helm upgrade`"
+)
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_a_crd_that_comes_later_is_compared_before_anything_is_served(
+    right: bool, tmp_path: Path
+) -> None:
+    api = tutorial()
+    appwrappers = tuple(one for one in api.served if one.group == GROUP)
+    api.served = tuple(one for one in api.served if one.group != GROUP)
+    with served(api) as url, running(tmp_path, url) as mcad:
+        mcad.wait_for("msg=synced appwrappers=0")
+        put_crd(api, right=right)
+        api.served += appwrappers
+        if right:
+            address = mcad.wait_for(r"msg=listening http=(127\.0\.0\.1:\d+)")
+            queue = f"http://{address}/api/v1/queue"
+            deadline = time.monotonic() + PATIENCE_S
+            while "0002-aw" not in get(queue)[1] and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert "0002-aw" in get(queue)[1]
+            assert mcad.end()[0] == 0
+            return
+        assert mcad.process.wait(PATIENCE_S) == 1
+        last = mcad.log.splitlines()[-1]
+        assert "cannot run" in last
+        assert f'error="{MISMATCH}"' in last
+    asked = [one for one in api.requests if one.path.endswith("/appwrappers")]
+    assert {one.params.get("limit") for one in asked} == {"1"}  # looked whether there are any
+    assert not [one for one in api.requests if one.method == "PATCH"]
+
+
+def test_a_crd_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
+    api = tutorial()
+    put_crd(api, right=False)
+    api.denied.add(CRDS.plural)
+    with served(api) as url, running(tmp_path, url) as mcad:
+        line = mcad.wait_for("(.*the installed CRD cannot be compared.*)")
+        assert "level=warning" in line
+        assert "mcad rbac | kubectl apply -f -" in line
+        mcad.wait_for("msg=synced")
+        assert mcad.end()[0] == 0
+
+
+def _other_crd(api: FakeApi) -> None:
+    put_crd(api, right=False)
+
+
 def _forbidden(api: FakeApi) -> None:
     api.denied.add("nodes")
 
@@ -139,11 +201,12 @@ def _unauthorized(api: FakeApi) -> None:
     "case",
     [
         ((), _forbidden, "grant the dispatcher's rights with `mcad rbac | kubectl apply -f -`"),
+        ((), _other_crd, MISMATCH),
         ((), _unauthorized, "does not accept your credentials"),
         (("--set", "fit=none"), None, "--set fit=none: fit:"),
         (("--context", "nope"), None, "look at it with `kubectl config get-contexts`"),
     ],
-    ids=["forbidden", "unauthorized", "setting", "context"],
+    ids=["forbidden", "another CRD", "unauthorized", "setting", "context"],
 )
 def test_a_start_that_fails_is_told_in_one_line(
     case: tuple[tuple[str, ...], Callable[[FakeApi], None] | None, str],

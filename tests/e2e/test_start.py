@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mcad.api.crd import crds
 from tests.controlplane.controlplane import ControlPlane
+from tests.controlplane.fixtures import controlplane_or_skip
 from tests.e2e.process import ACCOUNT, NAMESPACE, USER, Dispatcher, mcad
 from tests.e2e.support import (
+    GROUP,
     appwrapper,
+    cli,
     conditions_of,
     configmap,
     create,
@@ -139,3 +144,64 @@ def test_who_must_not_impersonate_is_told_so_on_the_appwrapper(
         assert '"other" is forbidden' in failed["message"]
         assert "cannot impersonate resource" in failed["message"]
         delete(plane, namespace=TEAM)
+
+
+# -- the CRD ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def bare() -> Iterator[ControlPlane]:
+    """A control plane with a node, the rights, and no CRD."""
+    with controlplane_or_skip() as plane:
+        plane.add_node("node-1")
+        yield plane
+
+
+def other_crd() -> Json:
+    """Ours, but for a rule and a field that somebody left out."""
+    crd = crds()[0]
+    for version in crd["spec"]["versions"]:
+        spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        del spec["properties"]["suspend"]
+    return crd
+
+
+def test_a_crd_that_comes_later_is_compared_first(bare: ControlPlane) -> None:
+    dispatcher = Dispatcher(bare, grant(bare, ACCOUNT)).start()
+    assert "AppWrappers are not installed" in dispatcher.log()
+    since = bare.audit_mark()
+    bare.apply(other_crd())
+    process = bare.process("mcad")
+    assert process.wait(timeout=30) == 1
+    last = dispatcher.log().splitlines()[-1]
+    assert f"the installed CRD appwrappers.{GROUP} is not the one of this version: " in last
+    assert "version v1beta1: spec.suspend: is missing" in last
+    assert "mcad crd | kubectl apply --server-side -f -" in last
+    asked = {one.uri for one in bare.audit(since) if one.resource == "appwrappers"}
+    assert asked <= {f"/apis/{GROUP}/v1beta2/appwrappers?limit=1"}
+
+
+def test_another_crd_is_refused_and_the_remedy_works(bare: ControlPlane) -> None:
+    account = grant(bare, ACCOUNT)
+    bare.apply(other_crd())
+    done = cli("run", "--http", "127.0.0.1:0", kubeconfig=account)
+    assert done.returncode == 1
+    assert "version v1beta1: spec.suspend: is missing" in done.stderr.splitlines()[-1]
+    assert "msg=listening" not in done.stderr
+
+    remedy = ("apply", "--server-side", "--force-conflicts", "-f", "-")
+    bare.kubectl(*remedy, stdin=mcad("crd"))
+    with Dispatcher(bare, account) as dispatcher:
+        create(bare, appwrapper("served", pod("served")))
+        bare.wait_for(lambda: states(bare)["served"] == "Running", 60, "it is dispatched")
+        assert "warning" not in dispatcher.log().rpartition("starting")[2]
+        delete(bare)
+
+
+def test_without_the_right_to_read_the_crd_there_is_a_warning(bare: ControlPlane) -> None:
+    account = grant(bare, ACCOUNT)
+    role = json.loads(bare.kubectl("get", "clusterrole", "mcad", "-o", "json"))
+    rules = [one for one in role["rules"] if "customresourcedefinitions" not in one["resources"]]
+    bare.apply({**role, "metadata": {"name": "mcad"}, "rules": rules})
+    with Dispatcher(bare, account) as dispatcher:
+        assert "the installed CRD cannot be compared" in dispatcher.log().rpartition("starting")[2]

@@ -1,0 +1,99 @@
+"""Whether an installed CRD is the one that this version brings: the first difference that matters.
+
+What matters is what is stored, pruned, refused and defaulted. Descriptions, messages of rules,
+printer columns, labels and whatever the API server adds on its own do not.
+"""
+
+from collections.abc import Iterator
+
+from mcad.api.crd import STORAGE, VERSIONS, crds
+from mcad.api.wire import Json, Map, as_list, as_map, as_text, dig
+
+_WORDS = frozenset({"description", "title", "example", "externalDocs"})
+_RULES = "x-kubernetes-validations"
+_NESTED = {"items": "[]", "additionalProperties": ".*"}
+_UNORDERED = frozenset({"required", "enum"})
+
+
+def first_difference(live: Map) -> str:
+    """The first difference of an installed CRD from ours, in words; "" if there is none."""
+    return next(_differences(as_map(live.get("spec")), as_map(crds()[0]["spec"])), "")
+
+
+def _differences(live: Map, ours: Map) -> Iterator[str]:
+    for path in (("group",), ("scope",), ("names", "kind"), ("names", "plural")):
+        there, here = dig(live, *path), dig(ours, *path)
+        if there != here:
+            yield f"{'.'.join(path)} is {there!r}, not {here!r}"
+    strategy = dig(live, "conversion", "strategy") or "None"
+    if strategy != "None":
+        yield f"conversion.strategy is {strategy!r}, not 'None'"
+    versions = _by_name(live)
+    wanted = _by_name(ours)
+    for name in VERSIONS:
+        for difference in _version(as_map(versions.get(name)), wanted[name]):
+            yield f"version {name}: {difference}"
+    for name, version in versions.items():
+        if name not in VERSIONS and version.get("served"):
+            yield f"version {name}: is served, but this mcad does not know it"
+
+
+def _by_name(spec: Map) -> dict[str, Map]:
+    versions = (as_map(one) for one in as_list(spec.get("versions")))
+    return {as_text(one.get("name")): one for one in versions}
+
+
+def _version(live: Map, ours: Map) -> Iterator[str]:
+    if not live:
+        yield "is missing"
+        return
+    if not live.get("served"):
+        yield "is not served"
+    if bool(live.get("storage")) != bool(ours["storage"]):
+        yield f"is{'' if live.get('storage') else ' not'} the stored one; {STORAGE} must be"
+    if not isinstance(dig(live, "subresources", "status"), dict):
+        yield "has no status subresource"
+    schemas = (as_map(dig(one, "schema", "openAPIV3Schema")) for one in (live, ours))
+    yield from _schema("", *schemas)
+
+
+def _schema(path: str, live: Map, ours: Map) -> Iterator[str]:
+    """Differences of two structural schemas, those of the outermost fields first."""
+    title = path.lstrip(".") or "schema"
+    for keyword in sorted({*live, *ours} - _WORDS - {"properties", *_NESTED}):
+        there, here = (_value(keyword, one.get(keyword)) for one in (live, ours))
+        if there != here:
+            yield f"{title}: {_told(keyword, there, here)}"
+    there, here = _nested(live), _nested(ours)
+    for mark in sorted({*there, *here}):
+        if mark in there and mark in here:
+            yield from _schema(path + mark, there[mark], here[mark])
+        else:
+            words = "is missing" if mark in here else "is not known to this mcad"
+            yield f"{(path + mark).lstrip('.')}: {words}"
+
+
+def _nested(schema: Map) -> dict[str, Map]:
+    """The schemas of what is inside, by how a path goes on to there."""
+    inside = {mark: schema.get(key) for key, mark in _NESTED.items()}
+    inside |= {f".{name}": one for name, one in as_map(schema.get("properties")).items()}
+    return {mark: as_map(one) for mark, one in inside.items() if one is not None}
+
+
+def _value(keyword: str, value: Json) -> Json:
+    """A keyword's value without what does not matter."""
+    if keyword == _RULES:
+        return sorted(as_text(as_map(one).get("rule")) for one in as_list(value))
+    if keyword in _UNORDERED and value is not None:
+        return sorted(map(str, as_list(value)))
+    return value
+
+
+def _told(keyword: str, there: Json, here: Json) -> str:
+    if keyword == _RULES:
+        lacking = [rule for rule in here if rule not in there]
+        rule = (lacking or [rule for rule in there if rule not in here])[0]
+        return f"the rule {rule!r} is {'missing' if lacking else 'not known to this mcad'}"
+    if there is None:
+        return f"{keyword} is missing"
+    return f"{keyword} is {there!r}" + (f", not {here!r}" if here is not None else "")

@@ -1,0 +1,126 @@
+"""What is looked at before anything is served: our rights, the installed CRD, other controllers.
+
+The dispatcher would do harm with another schema (fields that it relies on are pruned) or beside
+another controller of the same objects (both write their status), so it refuses to start there. A
+CRD that is not installed yet is waited for and judged when it comes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from typing import Any
+
+from mcad.api import crd
+from mcad.api.config import Config
+from mcad.api.crddiff import first_difference
+from mcad.controller.kinds import APPWRAPPERS, NODES, PODS
+from mcad.controller.streams import Part
+from mcad.kube.client import Client, Selection
+from mcad.kube.clock import Clock
+from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.resource import Resource
+
+_log = logging.getLogger(__name__)
+
+CRDS = Resource(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    namespaced=False,
+)
+INSTALLED_RETRY_S = 1.0  # how often it is looked whether AppWrappers are installed by now
+INSTALL = "mcad crd | kubectl apply --server-side -f -"
+GRANT = "grant the dispatcher's rights with `mcad rbac | kubectl apply -f -`"
+
+
+class Unfit(Exception):  # noqa: N818 - a verdict on the cluster
+    """The dispatcher must not run on this cluster; the message says why and what to do."""
+
+
+class Preflight:
+    """The checks of one start; ``KubeError`` if the server cannot be asked."""
+
+    def __init__(self, client: Client, config: Config) -> None:
+        self._client = client
+        self._namespaces = config.watch_namespaces or (None,)
+        self._installed = False
+
+    async def check(self) -> None:
+        """Everything that can be told at once; raises ``Unfit``."""
+        for resource in (NODES, PODS):
+            await self._look(resource, None)
+        if not await self.installed():
+            _log.warning("AppWrappers are not installed; they are waited for remedy=%s", INSTALL)
+
+    async def installed(self) -> bool:
+        """Whether AppWrappers are served as this version needs it; ``Unfit`` if otherwise.
+
+        They are looked at before their CRD: one that appears between the two is not there yet.
+        """
+        if self._installed:
+            return True
+        for namespace in self._namespaces:
+            try:
+                await self._look(APPWRAPPERS, namespace)
+            except ApiError as error:
+                if not error.not_found:
+                    raise
+                return False
+        await self._compare()
+        self._installed = True
+        return True
+
+    async def _look(self, resource: Resource, namespace: str | None) -> None:
+        """Whether the rights suffice to see anything of a kind."""
+        selection = Selection(namespace=namespace, metadata_only=True)
+        try:
+            async with aclosing(self._client.list_pages(resource, selection, limit=1)) as pages:
+                await anext(pages)
+        except ApiError as error:
+            if error.forbidden:
+                raise Unfit(f"{error.message}; {GRANT}") from error
+            raise
+
+    async def _compare(self) -> None:
+        try:
+            live = await self._client.get(CRDS, None, crd.NAME)
+        except ApiError as error:
+            if error.forbidden:
+                _log.warning(
+                    "the installed CRD cannot be compared error=%s remedy=%s", error.message, GRANT
+                )
+            elif error.not_found:
+                _log.info("AppWrappers are served without a CRD; nothing to compare")
+            else:
+                raise
+            return
+        difference = first_difference(live)
+        if difference:
+            raise Unfit(
+                f"the installed CRD {crd.NAME} is not the one of this version: {difference}; "
+                f"install the right one with `{INSTALL}`, or with `helm upgrade`"
+            )
+
+
+async def await_installed(
+    installed: Callable[[], Awaitable[bool]], part: Part[Any], clock: Clock
+) -> None:
+    """Return once it says yes; that long there are no AppWrappers, and ``part`` knows it.
+
+    A CRD that comes later is judged by this before its first object is looked at.
+    """
+    again = False
+    while True:
+        try:
+            if await installed():
+                return
+        except KubeError as error:
+            part.failing(error)
+        else:
+            part.alive(clock.monotonic())
+            part.synced(relist=again)
+            again = True
+        await clock.sleep(INSTALLED_RETRY_S)

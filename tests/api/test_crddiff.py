@@ -1,0 +1,146 @@
+"""Which differences of an installed CRD matter, and how the first one is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from mcad.api.crd import crds
+from mcad.api.crddiff import first_difference
+
+Json = dict[str, Any]
+
+
+def version(crd: Json, number: int = 1) -> Json:
+    return crd["spec"]["versions"][number]
+
+
+def spec(crd: Json) -> Json:
+    return version(crd)["schema"]["openAPIV3Schema"]["properties"]["spec"]
+
+
+def properties(crd: Json) -> Json:
+    return spec(crd)["properties"]
+
+
+def item(crd: Json) -> Json:
+    return properties(crd)["resources"]["properties"]["GenericItems"]["items"]
+
+
+def old(crd: Json) -> None:
+    crd["spec"]["versions"] = [{**version(crd, 0), "storage": True}]
+
+
+DIFFERENT: dict[str, tuple[Callable[[Json], object], str]] = {
+    "a version less": (old, "version v1beta1: is the stored one; v1beta2 must be"),
+    "the newer version less": (
+        lambda crd: crd["spec"]["versions"].pop(1),
+        "version v1beta2: is missing",
+    ),
+    "a version unserved": (
+        lambda crd: version(crd, 0).update(served=False),
+        "version v1beta1: is not served",
+    ),
+    "a version more": (
+        lambda crd: crd["spec"]["versions"].append({"name": "v2", "served": True}),
+        "version v2: is served, but this mcad does not know it",
+    ),
+    "another storage": (
+        lambda crd: version(crd).update(storage=False),
+        "version v1beta2: is not the stored one; v1beta2 must be",
+    ),
+    "no status": (
+        lambda crd: version(crd).pop("subresources"),
+        "version v1beta2: has no status subresource",
+    ),
+    "a webhook": (
+        lambda crd: crd["spec"].update(conversion={"strategy": "Webhook"}),
+        "conversion.strategy is 'Webhook', not 'None'",
+    ),
+    "another scope": (
+        lambda crd: crd["spec"].update(scope="Cluster"),
+        "scope is 'Cluster', not 'Namespaced'",
+    ),
+    "a field less": (
+        lambda crd: properties(crd).pop("suspend"),
+        "version v1beta2: spec.suspend: is missing",
+    ),
+    "a field more": (
+        lambda crd: item(crd)["properties"].update(colour={"type": "string"}),
+        "version v1beta2: spec.resources.GenericItems[].colour: is not known to this mcad",
+    ),
+    "another type": (
+        lambda crd: properties(crd)["priority"].update(type="string"),
+        "version v1beta2: spec.priority: type is 'string', not 'integer'",
+    ),
+    "another bound": (
+        lambda crd: properties(crd)["components"].pop("maxItems"),
+        "version v1beta2: spec.components: maxItems is missing",
+    ),
+    "a bound that we have not": (
+        lambda crd: properties(crd)["priority"].update(maximum=9),
+        "version v1beta2: spec.priority: maximum is 9",
+    ),
+    "pruned templates": (
+        lambda crd: item(crd)["properties"]["generictemplate"].pop(
+            "x-kubernetes-preserve-unknown-fields"
+        ),
+        "version v1beta2: spec.resources.GenericItems[].generictemplate: "
+        "x-kubernetes-preserve-unknown-fields is missing",
+    ),
+    "a rule less": (
+        lambda crd: spec(crd)["x-kubernetes-validations"].pop(0),
+        "version v1beta2: spec: the rule 'has(self.resources) != has(self.components)' is missing",
+    ),
+    "a rule more": (
+        lambda crd: spec(crd)["x-kubernetes-validations"].append({"rule": "true"}),
+        "version v1beta2: spec: the rule 'true' is not known to this mcad",
+    ),
+    "a required field": (
+        lambda crd: spec(crd).update(required=["priority"]),
+        "version v1beta2: spec: required is ['priority']",
+    ),
+    "nothing at all": (lambda crd: crd.clear(), "group is None, not 'workload.codeflare.dev'"),
+}
+
+
+@pytest.mark.parametrize(("change", "told"), DIFFERENT.values(), ids=DIFFERENT.keys())
+def test_the_first_difference_is_told(change: Callable[[Json], object], told: str) -> None:
+    live = deepcopy(crds()[0])
+    change(live)
+    assert first_difference(live) == told
+
+
+SAME: dict[str, Callable[[Json], object]] = {
+    "nothing": lambda crd: None,
+    "labels": lambda crd: crd["metadata"].update(labels={"helm.sh/chart": "mcad-0.1.0"}),
+    "status": lambda crd: crd.update(status={"storedVersions": ["v1beta1", "v1beta2"]}),
+    "columns": lambda crd: version(crd).pop("additionalPrinterColumns"),
+    "short names": lambda crd: crd["spec"]["names"].pop("shortNames"),
+    "no conversion": lambda crd: crd["spec"].pop("conversion"),
+    "words": lambda crd: properties(crd)["priority"].update(description="other", title="P"),
+    "a message": lambda crd: spec(crd)["x-kubernetes-validations"][0].update(message="no"),
+    "order": lambda crd: (
+        crd["spec"]["versions"].reverse(),
+        spec(crd)["x-kubernetes-validations"].reverse(),
+    ),
+    "a version for the past": lambda crd: crd["spec"]["versions"].append(
+        {"name": "v1alpha1", "served": False}
+    ),
+}
+
+
+@pytest.mark.parametrize("change", SAME.values(), ids=SAME.keys())
+def test_what_does_not_matter(change: Callable[[Json], object]) -> None:
+    live = deepcopy(crds()[0])
+    change(live)
+    assert first_difference(live) == ""
+
+
+def test_a_field_may_be_called_as_a_keyword_of_no_matter() -> None:
+    live = deepcopy(crds()[0])
+    properties(live)["description"] = {"type": "string"}
+    assert first_difference(live).endswith("spec.description: is not known to this mcad")
