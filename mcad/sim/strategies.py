@@ -57,7 +57,7 @@ def prepare_update(kind: Kind, new: Json, old: Json, subresource: str) -> Json:
     """The object as it replaces ``old``; ``new`` is the caller's own copy."""
     if subresource == "status":
         new = _status_only(kind, new, old)
-    elif kind.has_status:
+    elif kind.has_status and subresource != "binding":
         new = _replace_key(new, old, "status")
     if has_generation(kind):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + (

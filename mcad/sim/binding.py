@@ -1,0 +1,45 @@
+"""The binding of a pod to a node, as schedulers ask for it (``pods/binding``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcad.sim import failures
+from mcad.sim.registry import Registry, Write
+from mcad.sim.store import Key
+from mcad.sim.times import seconds
+
+Json = dict[str, Any]
+
+
+def bind(registry: Registry, key: Key, node: str, how: Write | None = None) -> Json:
+    """The pod on its node; raises Failure 404, or 409 if it has one or is being deleted."""
+    pods = registry.kind("v1", "Pod")
+    at = seconds(registry.clock.now_us())
+
+    def change(pod: Json) -> Json:
+        present = pod["spec"].get("nodeName")
+        if present:
+            message = f'pod {key[1]} is already assigned to node "{present}"'
+            raise failures.conflict(pods, key[1], message)
+        if pod["metadata"].get("deletionTimestamp"):
+            raise failures.conflict(
+                pods, key[1], f"pod {key[1]} is being deleted, cannot be assigned to a host"
+            )
+        scheduled = {
+            "type": "PodScheduled",
+            "status": "True",
+            "lastProbeTime": None,
+            "lastTransitionTime": at,
+        }
+        status = pod.get("status") or {}
+        others = [one for one in status.get("conditions") or () if one["type"] != "PodScheduled"]
+        return pod | {
+            "spec": pod["spec"] | {"nodeName": node},
+            "status": status | {"conditions": [*others, scheduled]},
+        }
+
+    given = how or Write()
+    return registry.patch(
+        pods, key, change, Write(dry_run=given.dry_run, subresource="binding", trusted=True)
+    )
