@@ -1,0 +1,82 @@
+"""Events are thinned out as client-go thins them out, and forgotten after an hour."""
+
+import asyncio
+from random import Random
+
+from mcad.sim.clock import VirtualClock, run_virtually
+from mcad.sim.controllers.events import TTL_S, EventExpiry, Recorder
+from mcad.sim.registry import Registry
+
+
+def _world():
+    registry = Registry(VirtualClock(), Random(1))
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": []}}
+    return registry, registry.create(registry.kind("v1", "Pod"), "default", pod)
+
+
+def _events(registry):
+    return registry.list_all(registry.kind("v1", "Event"))
+
+
+def test_the_same_event_counts_up():
+    async def scenario():
+        registry, pod = _world()
+        recorder = Recorder(registry, "kubelet", "node-1")
+        recorder.normal(pod, "Pulled", "Image there", "spec.containers{main}")
+        await asyncio.sleep(5)
+        recorder.normal(pod, "Pulled", "Image there", "spec.containers{main}")
+        recorder.warning(pod, "Failed", "no")
+        first, second = sorted(_events(registry), key=lambda one: one["reason"], reverse=True)
+        assert first["count"] == 2
+        assert first["firstTimestamp"] < first["lastTimestamp"]
+        assert first["source"] == {"component": "kubelet", "host": "node-1"}
+        assert first["involvedObject"]["fieldPath"] == "spec.containers{main}"
+        assert first["involvedObject"]["uid"] == pod["metadata"]["uid"]
+        assert (second["type"], second["count"]) == ("Warning", 1)
+
+    run_virtually(scenario())
+
+
+def test_many_alike_are_combined_and_then_dropped():
+    async def scenario():
+        registry, pod = _world()
+        recorder = Recorder(registry, "x")
+        for number in range(40):
+            recorder.normal(pod, "Made", f"Made {number}")
+        events = _events(registry)
+        assert len(events) == 10
+        combined = [one for one in events if one["message"].startswith("(combined")]
+        assert len(combined) == 1
+        assert combined[0]["count"] == 25 - 9
+
+    run_virtually(scenario())
+
+
+def test_events_are_forgotten_after_an_hour_without_a_write():
+    async def scenario():
+        registry, pod = _world()
+        expiry = EventExpiry(registry)
+        expiry.start()
+        recorder = Recorder(registry, "x")
+        recorder.normal(pod, "Once", "only once")
+        recorder.normal(pod, "Twice", "again and again")
+        await asyncio.sleep(TTL_S - 1)
+        recorder.normal(pod, "Twice", "again and again")
+        assert len(_events(registry)) == 2
+        await asyncio.sleep(2)
+        assert [one["reason"] for one in _events(registry)] == ["Twice"]
+        await asyncio.sleep(TTL_S)
+        assert not _events(registry)
+        expiry.stop()
+
+    run_virtually(scenario())
+
+
+def test_nobody_minds_an_event_in_a_namespace_that_goes():
+    async def scenario():
+        registry, pod = _world()
+        gone = pod | {"metadata": pod["metadata"] | {"namespace": "gone"}}
+        Recorder(registry, "x").normal(gone, "Gone", "x")
+        assert not _events(registry)
+
+    run_virtually(scenario())
