@@ -46,7 +46,7 @@ def capacity(nodes: tuple[str, ...], total_only: bool, source: Source, output: O
         rows = [] if total_only else [row for node in shown for row in _rows(node["name"], node)]
         if not nodes:
             rows += [*_rows("<total>", view["total"]), *_adrift(view["adrift"])]
-        echo(table(TITLES, rows, headers=not output.no_headers))
+        echo(table(TITLES, rows, headers=not output.no_headers, palette=output.palette))
 
 
 async def _capacity(source: Source) -> Json:

@@ -11,7 +11,7 @@ import click
 
 from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown
 
-FAILED, USAGE, NOT_FOUND = 1, 2, 4
+FAILED, USAGE, NOT_FOUND, TIMED_OUT, INTERRUPTED = 1, 2, 4, 124, 130
 """Exit codes besides 0; ``mcad --help`` lists them."""
 
 

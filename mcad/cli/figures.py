@@ -10,8 +10,9 @@ from typing import Any, Protocol
 import click
 
 from mcad.cli.config import load_config
+from mcad.cli.live import live
 from mcad.cli.options import SETTINGS_OPTIONS, TARGET_OPTIONS, Scope, Settings, record
-from mcad.cli.server import server_at
+from mcad.cli.server import Polling, server_at
 from mcad.cli.session import Environment, Session, Target
 from mcad.cli.snapshot import take_snapshot
 
@@ -31,6 +32,19 @@ class Figures(Protocol):
 
     async def detail(self, namespace: str, name: str) -> Json | None:
         """One AppWrapper in full, None if the dispatcher does not know it."""
+        ...
+
+
+class Feed(Protocol):
+    """Figures again and again, each time that something has changed."""
+
+    async def next(self) -> Figures:
+        """The figures after the next change; the first ones at once."""
+        ...
+
+    @property
+    def trouble(self) -> str:
+        """Why the figures may be old at present, empty if they are not."""
         ...
 
 
@@ -90,3 +104,21 @@ async def look(
         return
     async with environment.connect(source.target) as session:
         yield await figures_of(source, session), scope.choose(session.namespace)
+
+
+@asynccontextmanager
+async def follow(
+    environment: Environment, source: Source, scope: Scope
+) -> AsyncIterator[tuple[Feed, str | None]]:
+    """Figures that follow the cluster, and the namespace that is meant (None: all)."""
+    if source.server:
+        settled = scope.all_namespaces or scope.namespace
+        own = "" if settled else await environment.namespace(source.target)
+        yield Polling(server_at(source.server), environment.clock), scope.choose(own)
+        return
+    config = load_config(source.settings)
+    async with (
+        environment.connect(source.target) as session,
+        live(session.client, config) as feed,
+    ):
+        yield feed, scope.choose(session.namespace)

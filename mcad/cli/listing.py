@@ -1,51 +1,96 @@
-"""``mcad queue`` and ``mcad get``: AppWrappers as rows."""
+"""``mcad queue`` and ``mcad get``: AppWrappers as rows, once or as they change."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
-from mcad.api.labels import GROUP
+from mcad.cli import rows as columns
 from mcad.cli.complete import complete_appwrappers
-from mcad.cli.errors import NotFoundError
-from mcad.cli.figures import Source, look, source_options
-from mcad.cli.options import Output, Scope, output_options, scope_options
+from mcad.cli.errors import INTERRUPTED
+from mcad.cli.figures import Source, follow, look, source_options
+from mcad.cli.options import Output, Scope, output_options, record, scope_options
+from mcad.cli.server import is_waiting
 from mcad.cli.session import environment
-from mcad.cli.tables import NONE, age, amounts, echo, echo_structured, table
+from mcad.cli.tables import echo, echo_structured, table
+from mcad.cli.watching import PLACES_TOLD, Printer, until_nobody_reads
 
 Json = dict[str, Any]
 
-TITLES = ("NAME", "POSITION", "STATE", "PRIORITY", "DEMAND", "WAITS-FOR", "AGE")
-WIDE_TITLES = ("ATTEMPT", "UID", "FIRST-SEEN", "WHY")
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """In which order, and whether to stay: --sort-by and --watch."""
+
+    sort_by: str = "position"
+    watch: bool = False
+
+
+manner_options = record(
+    "manner",
+    Manner,
+    columns.sort_option,
+    click.option(
+        "-w", "--watch", is_flag=True, help="Print rows again as they change, until Ctrl-C."
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which AppWrappers are shown: those who wait, these names, or all."""
+
+    waiting_only: bool
+    names: tuple[str, ...] = ()
+
+    def pick(self, rows: list[Json], namespace: str | None) -> list[Json]:
+        """The rows that are wanted; raises ``NotFoundError`` for a name that none has."""
+        shown = columns.within(rows, namespace)
+        if self.names:
+            return [columns.named(shown, name, namespace) for name in self.names]
+        return [row for row in shown if is_waiting(row)] if self.waiting_only else shown
+
+    def pick_present(self, rows: list[Json], namespace: str | None) -> list[Json]:
+        """The same without complaint: what is watched may vanish."""
+        shown = self.pick_all(rows, namespace)
+        return [row for row in shown if is_waiting(row)] if self.waiting_only else shown
+
+    def pick_all(self, rows: list[Json], namespace: str | None) -> list[Json]:
+        """Also those who do not wait any more."""
+        shown = columns.within(rows, namespace)
+        return [row for row in shown if row["name"] in self.names] if self.names else shown
 
 
 @click.command()
 @source_options
 @scope_options
+@manner_options
 @output_options("json", "yaml", "wide", "name")
-def queue(source: Source, scope: Scope, output: Output) -> None:
+def queue(source: Source, scope: Scope, manner: Manner, output: Output) -> None:
     """Who waits, in which order, and for what.
 
     Positions count in the whole cluster, whichever namespaces are shown. An AppWrapper without a
     position is kept out of the line by something other than capacity. AGE is the time since the
     dispatcher first saw it.
+
+    With --watch a row is printed again when it has changed, and a last time when its AppWrapper
+    leaves the queue. Of those who only move up, the first ten are told.
     """
-    rows, namespace = asyncio.run(_rows(source, scope, waiting_only=True))
-    shown = _within(rows, namespace)
-    if not shown:
-        elsewhere = f" ({len(rows)} in others: -A shows them)" if rows else ""
-        click.echo(f"Nobody waits{_where(namespace)}{elsewhere}.", err=True)
-    _print(shown, output, namespaces=scope.all_namespaces)
+    _list(Wanted(waiting_only=True), source, scope, manner, output)
 
 
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_appwrappers)
 @source_options
 @scope_options
+@manner_options
 @output_options("json", "yaml", "wide", "name")
-def get(names: tuple[str, ...], source: Source, scope: Scope, output: Output) -> None:
+def get(
+    names: tuple[str, ...], source: Source, scope: Scope, manner: Manner, output: Output
+) -> None:
     """All AppWrappers with their state and place in line.
 
     With names, only those. The rows are the dispatcher's figures; `kubectl get appwrapper NAME -o
@@ -53,38 +98,59 @@ def get(names: tuple[str, ...], source: Source, scope: Scope, output: Output) ->
     """
     if names and scope.all_namespaces:
         raise click.UsageError("a name belongs to one namespace: use -n instead of -A")
-    rows, namespace = asyncio.run(_rows(source, scope, waiting_only=False))
-    shown = _within(rows, namespace)
-    if names:
-        shown = [_named(shown, name, namespace) for name in names]
-    elif not shown:
-        click.echo(f"No AppWrappers found{_where(namespace)}.", err=True)
-    _print(shown, output, namespaces=scope.all_namespaces)
+    _list(Wanted(waiting_only=False, names=names), source, scope, manner, output)
 
 
-async def _rows(
-    source: Source, scope: Scope, *, waiting_only: bool
-) -> tuple[list[Json], str | None]:
-    """The rows of all namespaces, and the namespace that is meant (None: all)."""
+def _list(wanted: Wanted, source: Source, scope: Scope, manner: Manner, output: Output) -> None:
+    if not manner.watch:
+        asyncio.run(_print_once(wanted, source, scope, manner, output))
+        return
+    try:
+        asyncio.run(until_nobody_reads(_watch(wanted, source, scope, manner, output)))
+    except KeyboardInterrupt:  # which is how a watch ends
+        raise click.exceptions.Exit(INTERRUPTED) from None
+
+
+async def _print_once(
+    wanted: Wanted, source: Source, scope: Scope, manner: Manner, output: Output
+) -> None:
     async with look(environment(), source, scope) as (figures, namespace):
-        return await figures.rows(waiting_only=waiting_only), namespace
+        rows = await figures.rows(waiting_only=wanted.waiting_only)
+    shown = wanted.pick(rows, namespace)
+    if not shown:
+        _tell_of_nobody(wanted, rows, namespace)
+    _print(columns.in_order(shown, manner.sort_by), output, namespaces=scope.all_namespaces)
 
 
-def _within(rows: list[Json], namespace: str | None) -> list[Json]:
-    return [row for row in rows if namespace in (None, row["namespace"])]
-
-
-def _where(namespace: str | None) -> str:
-    return f" in namespace {namespace}" if namespace else ""
-
-
-def _named(rows: list[Json], name: str, namespace: str | None) -> Json:
-    for row in rows:
-        if row["name"] == name:
-            return row
-    raise NotFoundError(
-        f'no AppWrapper "{name}"{_where(namespace)} that this dispatcher manages; see `mcad get -A`'
+async def _watch(
+    wanted: Wanted, source: Source, scope: Scope, manner: Manner, output: Output
+) -> None:
+    world = environment()
+    printer = Printer(
+        output,
+        world.clock.now_us,
+        namespaces=scope.all_namespaces,
+        places_told=float("inf") if wanted.names else PLACES_TOLD,
     )
+    async with follow(world, source, scope) as (feed, namespace):
+        rows = await (await feed.next()).rows(waiting_only=False)
+        if not wanted.pick(rows, namespace):
+            _tell_of_nobody(wanted, list(filter(is_waiting, rows)), namespace)
+        while True:
+            shown = wanted.pick_present(rows, namespace)
+            others = wanted.pick_all(rows, namespace)
+            printer.show(columns.in_order(shown, manner.sort_by), others)
+            figures = await feed.next()
+            printer.mention(feed.trouble)
+            rows = await figures.rows(waiting_only=False)
+
+
+def _tell_of_nobody(wanted: Wanted, rows: list[Json], namespace: str | None) -> None:
+    if wanted.waiting_only:
+        elsewhere = f" ({len(rows)} in others: -A shows them)" if rows else ""
+        click.echo(f"Nobody waits{columns.where(namespace)}{elsewhere}.", err=True)
+    else:
+        click.echo(f"No AppWrappers found{columns.where(namespace)}.", err=True)
 
 
 def _print(rows: list[Json], output: Output, *, namespaces: bool) -> None:
@@ -92,23 +158,10 @@ def _print(rows: list[Json], output: Output, *, namespaces: bool) -> None:
         case "json" | "yaml":
             echo_structured({"items": rows}, output.form)
         case "name":
-            echo(f"appwrapper.{GROUP}/{row['name']}" for row in rows)
+            echo(map(columns.reference, rows))
         case _ if rows:
-            wide, now = output.form == "wide", environment().clock.now_us()
-            titles = ("NAMESPACE",) * namespaces + TITLES + WIDE_TITLES * wide
-            lines = [_cells(row, now, namespaces=namespaces, wide=wide) for row in rows]
-            echo(table(titles, lines, headers=not output.no_headers))
-
-
-def _cells(row: Json, now_us: int, *, namespaces: bool, wide: bool) -> tuple[str, ...]:
-    cells = (
-        row["name"],
-        str(row["position"] or NONE),
-        row["state"],
-        str(row["priority"]),
-        amounts(row["demand"]),
-        row["waitsFor"] or NONE,
-        age(row["firstSeen"], now_us),
-    )
-    more = (str(row["attempt"]), row["uid"], row["firstSeen"] or NONE, row["why"] or NONE)
-    return (row["namespace"],) * namespaces + cells + more * wide
+            now = environment().clock.now_us()
+            titles = columns.titles(output, namespaces=namespaces)
+            lines = [columns.cells(row, output, now, namespaces=namespaces) for row in rows]
+            headers = not output.no_headers
+            echo(table(titles, lines, headers=headers, palette=output.palette))

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from mcad.cli.errors import FAILED, USAGE, CliError, one_line
+from mcad.cli.errors import FAILED, INTERRUPTED, USAGE, CliError, one_line
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "submit": ("mcad.cli.submit", "Create AppWrappers from files, checked before they are sent."),
@@ -88,7 +88,7 @@ def _exit_with_code(call: Callable[[], Any]) -> NoReturn:
         code = error.exit_code
     except click.Abort:
         CliError("interrupted").show()
-        code = FAILED
+        code = INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python must not complain about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

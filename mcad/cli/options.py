@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from mcad.cli.colours import AUTO, CHOICES, Palette, palette
 from mcad.cli.complete import complete_namespaces
 from mcad.cli.session import Target
 
@@ -38,10 +39,16 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """How to print: -o and --no-headers."""
+    """How to print: -o, --no-headers and --color."""
 
     form: str | None = None
     no_headers: bool = False
+    color: str = AUTO
+
+    @property
+    def palette(self) -> Palette:
+        """The colours of tables; JSON and YAML never have any."""
+        return palette(self.color)
 
 
 def record(name: str, kind: type[Any], *options: Option) -> Option:
@@ -98,11 +105,21 @@ scope_options = record(
 )
 
 
+color_option = click.option(
+    "--color",
+    type=click.Choice(CHOICES),
+    default=AUTO,
+    show_default=True,
+    help="Colours; auto is on a terminal, unless NO_COLOR is set.",
+)
+
+
 def output_options(*forms: str) -> Option:
-    """-o with these forms besides the table, and --no-headers."""
+    """-o with these forms besides the table, --no-headers and --color."""
     return record(
         "output",
         Output,
         click.option("-o", "--output", "form", type=click.Choice(forms), help="Another form."),
         click.option("--no-headers", is_flag=True, help="No column titles."),
+        color_option,
     )

@@ -10,10 +10,12 @@ from urllib.parse import quote, urlsplit
 import aiohttp
 
 from mcad.cli.errors import CliError, one_line
+from mcad.kube.clock import Clock
 
 Json = dict[str, Any]
 
 ANSWER_S = 10.0
+POLL_S = 1.0  # the port tells figures, not changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,57 @@ class Server:
 
     def _strange(self, what: str) -> CliError:
         return CliError(f"{self.url} answers as no dispatcher does ({what}); is it the right port?")
+
+
+@dataclass(frozen=True, slots=True)
+class Polled:
+    """What one dispatcher told a moment ago; its nodes are asked for when they are wanted."""
+
+    server: Server
+    found: list[Json]
+
+    async def rows(self, *, waiting_only: bool) -> list[Json]:
+        """One row per AppWrapper, those in line first and in order."""
+        return [row for row in self.found if is_waiting(row)] if waiting_only else self.found
+
+    async def capacity(self) -> Json:
+        """Per node and in total."""
+        return await self.server.capacity()
+
+    async def detail(self, namespace: str, name: str) -> Json | None:
+        """One AppWrapper in full, None if the dispatcher does not know it."""
+        return await self.server.detail(namespace, name)
+
+
+class Polling:
+    """One dispatcher asked again and again; see ``mcad.cli.figures.Feed``."""
+
+    def __init__(self, server: Server, clock: Clock) -> None:
+        """Nothing is asked yet."""
+        self.trouble = ""
+        self._server = server
+        self._clock = clock
+        self._latest: Polled | None = None
+
+    async def next(self) -> Polled:
+        """The figures of now; once there were any, a failure is only trouble."""
+        if self._latest is not None:
+            await self._clock.sleep(POLL_S)
+        try:
+            rows = await self._server.rows(waiting_only=False)
+        except CliError as error:
+            if self._latest is None:
+                raise
+            self.trouble = error.message
+            return self._latest
+        self.trouble = ""
+        self._latest = Polled(self._server, rows)
+        return self._latest
+
+
+def is_waiting(row: Json) -> bool:
+    """Whether a row is of one who waits: in line, or on hold for a reason."""
+    return bool(row["position"] or row["waitsFor"])
 
 
 def server_at(address: str) -> Server:

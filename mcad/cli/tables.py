@@ -10,6 +10,8 @@ from typing import Any
 import click
 import yaml
 
+from mcad.cli.colours import PLAIN, Palette, printable, style
+
 NONE = "<none>"
 GAP = "   "
 
@@ -18,25 +20,51 @@ MINUTE, HOUR, DAY, YEAR = 60, 3600, 86_400, 365 * 86_400
 Row = Sequence[str]
 
 
-def table(titles: Row, rows: Iterable[Row], *, headers: bool = True) -> list[str]:
+def table(
+    titles: Row, rows: Iterable[Row], *, headers: bool = True, palette: Palette = PLAIN
+) -> list[str]:
     """Lines with aligned columns; nothing is cut, and no line ends in blanks."""
-    lines = [titles, *rows] if headers else list(rows)
-    if not lines:
-        return []
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return [_line(line, widths) for line in lines]
+    return Columns(titles, palette).lines(rows, headers=headers)
 
 
-def _line(cells: Row, widths: Sequence[int]) -> str:
-    padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-    return GAP.join(padded).rstrip()
+class Columns:
+    """Columns that stay where they are when more rows are printed below, or only get wider."""
+
+    def __init__(self, titles: Row, palette: Palette = PLAIN) -> None:
+        """No column is narrower than its title, if titles are printed at all."""
+        self._titles = titles
+        self._palette = palette
+        self._widths = [0] * len(titles)
+
+    def lines(self, rows: Iterable[Row], *, headers: bool) -> list[str]:
+        """These rows, below the titles if ``headers``."""
+        cells = [[printable(cell) for cell in row] for row in rows]
+        for row in [self._titles, *cells] if headers else cells:
+            self._widths = [
+                max(width, len(cell)) for width, cell in zip(self._widths, row, strict=True)
+            ]
+        lines = [self._line(row) for row in cells]
+        return [self._pad(self._titles, self._titles), *lines] if headers else lines
+
+    def _line(self, cells: Row) -> str:
+        row = dict(zip(self._titles, cells, strict=True))
+        painted = [self._palette.paint(row[title], style(title, row)) for title in self._titles]
+        return self._pad(cells, painted)
+
+    def _pad(self, cells: Row, painted: Row) -> str:
+        """Blanks are outside of the colours, and counted without them."""
+        padded = (
+            look + " " * (width - len(cell))
+            for cell, look, width in zip(cells, painted, self._widths, strict=True)
+        )
+        return GAP.join(padded).rstrip()
 
 
 def echo(lines: Iterable[str]) -> None:
-    """Print lines on stdout."""
+    """Print lines on stdout, as they are: whether they have colours was decided before."""
     text = "\n".join(lines)
     if text:
-        click.echo(text)
+        click.echo(text, color=True)
 
 
 def echo_structured(value: Any, form: str) -> None:

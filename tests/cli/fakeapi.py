@@ -1,7 +1,9 @@
-"""An API server in memory behind the ``Api`` port: lists, reads, creates, discovery, refusals."""
+"""An API server in memory behind the ``Api`` port: lists, watches, creates, discovery, refusals."""
 
+import asyncio
+import copy
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,6 +54,9 @@ class FakeApi:
     unauthorized: bool = False
     requests: list[Request] = field(default_factory=list)
     version: int = 1000
+    events: list[tuple[int, str, str, str, Json]] = field(default_factory=list)
+    watched: set[str] = field(default_factory=set)  # plurals that somebody has watched
+    cut: bool = False  # every watch ends at once with a lost connection
 
     def put(self, group: str, plural: str, *objects: Json) -> None:
         for obj in objects:
@@ -59,6 +64,27 @@ class FakeApi:
             meta = {"uid": f"uid-{self.version}", "resourceVersion": str(self.version)}
             obj["metadata"] = meta | obj["metadata"]
             self.objects.setdefault((group, plural), []).append(obj)
+            self._tell("ADDED", group, plural, obj)
+
+    def change(self, group: str, plural: str, name: str, change: Callable[[Json], None]) -> None:
+        obj = self._named(group, plural, name)
+        self.version += 1
+        change(obj)
+        obj["metadata"]["resourceVersion"] = str(self.version)
+        self._tell("MODIFIED", group, plural, obj)
+
+    def remove(self, group: str, plural: str, name: str) -> None:
+        obj = self._named(group, plural, name)
+        self.objects[group, plural].remove(obj)
+        self.version += 1
+        obj["metadata"]["resourceVersion"] = str(self.version)
+        self._tell("DELETED", group, plural, obj)
+
+    def _named(self, group: str, plural: str, name: str) -> Json:
+        return next(o for o in self.objects[group, plural] if o["metadata"]["name"] == name)
+
+    def _tell(self, kind: str, group: str, plural: str, obj: Json) -> None:
+        self.events.append((self.version, kind, group, plural, copy.deepcopy(obj)))
 
     async def request(self, request: Request, timeout: float | None = None) -> Response:
         self.requests.append(request)
@@ -72,8 +98,20 @@ class FakeApi:
             return Response(200, self._discovery(core=request.path == "/api"))
         return self._answer(request, _place(request.path))
 
-    def stream(self, request: Request, idle_timeout: float) -> AsyncGenerator[bytes, None]:
-        raise NotImplementedError
+    async def stream(self, request: Request, idle_timeout: float) -> AsyncGenerator[bytes, None]:
+        """A watch: a bookmark first, then what happens after the version that was asked for."""
+        place, known = _place(request.path), int(request.params["resourceVersion"])
+        self.watched.add(place.plural)
+        yield _line("BOOKMARK", {"metadata": {"resourceVersion": str(known)}})
+        while True:
+            if self.cut:
+                raise ConnectionLost("GET watch: cut off")
+            for version, kind, group, plural, obj in list(self.events):
+                if version > known and (group, plural) == (place.group, place.plural):
+                    known = version
+                    if _selects(request, place, obj):
+                        yield _line(kind, obj)
+            await asyncio.sleep(0.005)
 
     def _answer(self, request: Request, place: Place) -> Response:
         if not any((one.group, one.plural) == (place.group, place.plural) for one in self.served):
@@ -93,15 +131,7 @@ class FakeApi:
         return self._list(found, place, request)
 
     def _list(self, found: list[Json], place: Place, request: Request) -> Response:
-        label = request.params.get("labelSelector", "")
-        selector = request.params.get("fieldSelector", "")
-        items = [
-            obj
-            for obj in found
-            if place.namespace in ("", obj["metadata"].get("namespace", ""))
-            and (not label or label in obj["metadata"].get("labels", {}))
-            and (not selector or obj["involvedObject"]["uid"] == selector.partition("=")[2])
-        ]
+        items = [copy.deepcopy(obj) for obj in found if _selects(request, place, obj)]
         return Response(200, {"metadata": {"resourceVersion": str(self.version)}, "items": items})
 
     def _create(self, request: Request, place: Place) -> Response:
@@ -125,6 +155,7 @@ class FakeApi:
             obj["metadata"]["resourceVersion"] = str(self.version)
             status = obj.get("status", {}) | request.body["status"]
             obj["status"] = {key: value for key, value in status.items() if value is not None}
+            self._tell("MODIFIED", GROUP, "appwrappers", obj)
         return one
 
     def _discovery(self, *, core: bool) -> Json:
@@ -152,6 +183,22 @@ class FakeApi:
                 for group, versions in groups.items()
             ],
         }
+
+
+def _selects(request: Request, place: Place, obj: Json) -> bool:
+    label = request.params.get("labelSelector", "")
+    field_name, _, value = request.params.get("fieldSelector", "").partition("=")
+    metadata = obj["metadata"]
+    return (
+        place.namespace in ("", metadata.get("namespace", ""))
+        and (not label or label in metadata.get("labels", {}))
+        and (field_name != "involvedObject.uid" or obj["involvedObject"]["uid"] == value)
+        and (field_name != "metadata.name" or metadata["name"] == value)
+    )
+
+
+def _line(kind: str, obj: Json) -> bytes:
+    return json.dumps({"type": kind, "object": obj}).encode()
 
 
 def _place(path: str) -> Place:

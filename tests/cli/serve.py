@@ -1,20 +1,20 @@
 """The API server in memory behind a real port, in a thread of its own, for real processes.
 
-Watches are served as streams that stay open and silent but for a bookmark: nothing changes here
-except by the dispatcher's own writes.
+Watches tell what the test changes and what others write, through ``FakeApi.stream``.
 """
 
 import asyncio
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from functools import partial
 from pathlib import Path
 
 import yaml
 from aiohttp import web
 
+from mcad.kube.errors import ConnectionLost
 from mcad.kube.port import Request
 from tests.cli.fakeapi import FakeApi
 
@@ -78,6 +78,8 @@ async def _answer(api: FakeApi, request: web.Request) -> web.StreamResponse:
     if request.query.get("watch") == "true":
         return await _watch(api, request)
     body = await request.read()
+    if api.broken:
+        return _hang_up(request)
     answer = await api.request(
         Request(
             request.method,
@@ -90,10 +92,22 @@ async def _answer(api: FakeApi, request: web.Request) -> web.StreamResponse:
     return web.json_response(answer.json(), status=answer.status)
 
 
+def _hang_up(request: web.Request) -> web.Response:
+    assert request.transport is not None
+    request.transport.abort()
+    return web.Response()
+
+
 async def _watch(api: FakeApi, request: web.Request) -> web.StreamResponse:
+    if api.cut:
+        return _hang_up(request)
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     await response.prepare(request)
-    bookmark = {"metadata": {"resourceVersion": str(api.version)}}
-    await response.write(json.dumps({"type": "BOOKMARK", "object": bookmark}).encode() + b"\n")
-    await asyncio.Event().wait()
+    lines = api.stream(Request("GET", request.path, dict(request.query)), idle_timeout=60)
+    async with aclosing(lines):
+        try:
+            async for line in lines:
+                await response.write(line + b"\n")
+        except ConnectionLost:
+            return _hang_up(request)
     return response

@@ -1,0 +1,259 @@
+"""The cluster as it changes: watches keep the objects that count, and they are counted anew.
+
+The core cannot follow somebody else's dispatcher, because it expects the outcome of its own
+commands. So every change leads to a fresh count of all objects, exactly as one look would have
+it; changes that come together are counted together, and no count follows the last one at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+from itertools import chain
+from typing import Any, Generic, TypeVar
+
+from mcad.api.config import Config
+from mcad.cli.counting import Inventory, Links, Snapshot, count
+from mcad.cli.progress import Progress
+from mcad.cli.snapshot import WRAPPED, explain_list, warn_of_unseen
+from mcad.controller.kinds import APPWRAPPERS, NODES, PODS, Kinds
+from mcad.controller.sightings import PodSighting, slim_pod
+from mcad.kube.client import Client, Selection
+from mcad.kube.discovery import Discovery
+from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.reflector import Reflector
+from mcad.kube.resource import Resource
+
+Json = dict[str, Any]
+T = TypeVar("T")
+
+SETTLE_S = 0.1  # a dispatch changes several objects; they are shown together
+REST_FACTOR = 4  # at most a fifth of the time is spent on counting
+KINDS_S = 60.0  # how often a kind that was installed meanwhile is looked for
+
+
+class Store(Generic[T]):
+    """The objects of one reflector, by uid; the sink that it reports to."""
+
+    def __init__(self, uid: Callable[[T], str], told: Callable[[bool], None]) -> None:
+        """``told`` is called after every change, with whether an object came."""
+        self.objects: dict[str, T] = {}
+        self.is_synced = False
+        self.error: KubeError | None = None
+        self._uid = uid
+        self._told = told
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether the caller may not list it."""
+        return isinstance(self.error, ApiError) and self.error.forbidden
+
+    def upserted(self, obj: T) -> None:
+        """An object is new or changed."""
+        self.objects[self._uid(obj)] = obj
+        self._told(True)
+
+    def gone(self, uid: str, namespace: str, name: str, last: T | None) -> None:  # noqa: ARG002
+        """An object vanished."""
+        self.objects.pop(uid, None)
+        self._told(False)
+
+    def synced(self, *, relist: bool) -> None:  # noqa: ARG002
+        """A list is complete."""
+        self.is_synced, self.error = True, None
+        self._told(False)
+
+    def alive(self, at: float) -> None:  # noqa: ARG002
+        """Something came from the server."""
+        if self.error is not None:
+            self.error = None
+            self._told(False)
+
+    def failing(self, error: KubeError) -> None:
+        """A list or watch failed and will be tried again."""
+        self.error = error
+        self._told(False)
+
+
+class Live:
+    """Snapshots, one after each change; see ``mcad.cli.figures.Feed``."""
+
+    def __init__(self, client: Client, config: Config) -> None:
+        """Nothing is read before ``live`` has started it."""
+        self._client = client
+        self._config = config
+        self._kinds = Kinds(Discovery(client), config)
+        self._links = Links(client, self._kinds)
+        self._progress = Progress(client.clock.monotonic)
+        self._changed = asyncio.Event()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._failure: BaseException | None = None
+        self._namespaces = config.watch_namespaces or (None,)
+        self._appwrappers: list[Store[Json]] = []
+        self._nodes: list[Store[Json]] = []
+        self._pods: list[Store[PodSighting]] = []
+        self._children: dict[Resource, list[Store[Json]]] = {}
+        self._warned = False
+        self._resting_until = float("-inf")
+
+    # -- what commands use -------------------------------------------------------------------
+
+    async def next(self) -> Snapshot:
+        """The figures after the next change; the first ones as soon as everything is listed."""
+        clock = self._client.clock
+        while True:
+            await self._changed.wait()
+            await clock.sleep(max(SETTLE_S, self._resting_until - clock.monotonic()))
+            self._changed.clear()
+            if self._failure is not None:
+                raise self._failure
+            if self._is_complete():
+                break
+        return await self._count()
+
+    @property
+    def trouble(self) -> str:
+        """Why the figures may be old: a watch fails at present. Empty if none does."""
+        failing = [store.error for store in self._essential() if store.error is not None]
+        return f"no news from the API server: {failing[0]}" if failing else ""
+
+    # -- watching ------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Look whether it can work at all, and begin to watch."""
+        for resource in (APPWRAPPERS, NODES, PODS):
+            await self._probe(resource)
+        await self._kinds.refresh()
+        for namespace in self._namespaces:
+            own = Selection(namespace=namespace)
+            self._appwrappers.append(self._watch(APPWRAPPERS, _as_it_is, _uid, own))
+        self._nodes.append(self._watch(NODES, _as_it_is, _uid, Selection()))
+        self._pods.append(self._watch(PODS, slim_pod, lambda one: one.pod.uid, Selection()))
+        self._watch_wrapped()
+        self._spawn(self._look_for_kinds())
+
+    async def close(self) -> None:
+        """Stop watching."""
+        self._progress.done()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _probe(self, resource: Resource) -> None:
+        """A right that is missing is told at once; a reflector would try for ever."""
+        namespaces = self._namespaces if resource == APPWRAPPERS else (None,)
+        for namespace in namespaces:
+            selection = Selection(namespace=namespace, metadata_only=True)
+            try:
+                async with aclosing(self._client.list_pages(resource, selection, limit=1)) as pages:
+                    await anext(pages)
+            except ApiError as error:
+                raise explain_list(resource, error) from error
+
+    def _watch(
+        self,
+        resource: Resource,
+        slim: Callable[[Json], T],
+        uid: Callable[[T], str],
+        selection: Selection,
+    ) -> Store[T]:
+        def told(came: bool) -> None:  # noqa: FBT001 - the store's callback
+            self._changed.set()
+            if came:
+                self._progress.add(resource.plural)
+
+        store = Store(uid, told)
+        self._spawn(Reflector(self._client, resource, store, slim, selection).run())
+        return store
+
+    def _watch_wrapped(self) -> None:
+        for resource in self._kinds.wrapped():
+            if resource != PODS and resource not in self._children:
+                self._children[resource] = [
+                    self._watch(resource, _as_it_is, _uid, replace(WRAPPED, namespace=namespace))
+                    for namespace in self._namespaces
+                ]
+
+    async def _look_for_kinds(self) -> None:
+        while True:
+            await self._client.clock.sleep(KINDS_S)
+            try:
+                news = await self._kinds.refresh()
+            except KubeError:
+                continue  # the watches tell of it
+            if news:
+                self._watch_wrapped()
+                self._changed.set()
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            self._failure = task.exception()
+            self._changed.set()
+
+    # -- counting ------------------------------------------------------------------------------
+
+    def _essential(self) -> Iterator[Store[Any]]:
+        return chain(self._appwrappers, self._nodes, self._pods)
+
+    def _is_complete(self) -> bool:
+        """Whether everything was listed; a kind that the caller may not list is done without."""
+        children = chain.from_iterable(self._children.values())
+        return all(store.is_synced for store in self._essential()) and all(
+            store.is_synced or store.is_denied for store in children
+        )
+
+    async def _count(self) -> Snapshot:
+        self._progress.done()
+        unseen = [kind for kind, stores in self._children.items() if _denied(stores)]
+        if not self._warned:
+            self._warned = True
+            warn_of_unseen(unseen)
+        inventory = Inventory(
+            list(_all(self._appwrappers)),
+            list(_all(self._nodes)),
+            list(_all(self._pods)),
+            {kind: list(_all(stores)) for kind, stores in self._children.items()},
+            unseen,
+        )
+        clock = self._client.clock
+        began = clock.monotonic()
+        snapshot = await count(
+            inventory, self._config, self._kinds, self._links, self._client.clock.now_us()
+        )
+        ended = clock.monotonic()
+        self._resting_until = ended + REST_FACTOR * (ended - began)
+        return snapshot
+
+
+@asynccontextmanager
+async def live(client: Client, config: Config) -> AsyncIterator[Live]:
+    """Snapshots until the end of the block."""
+    watching = Live(client, config)
+    try:
+        await watching.start()
+        yield watching
+    finally:
+        await watching.close()
+
+
+def _denied(stores: list[Store[Json]]) -> bool:
+    return any(store.is_denied for store in stores)
+
+
+def _all(stores: list[Store[T]]) -> Iterator[T]:
+    return chain.from_iterable(store.objects.values() for store in stores)
+
+
+def _as_it_is(obj: Json) -> Json:
+    return obj
+
+
+def _uid(obj: Json) -> str:
+    return str(obj["metadata"]["uid"])

@@ -1,0 +1,216 @@
+"""``mcad describe`` for people: the page about one AppWrapper, line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mcad.api.wire import as_list, as_map, as_text
+from mcad.cli.colours import Palette, printable
+from mcad.cli.tables import NONE, Row, age, amounts, table
+
+Json = dict[str, Any]
+
+NAME_WIDTH = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What is told: the live object, the dispatcher's figures (None if it knows none), Events."""
+
+    obj: Json
+    detail: Json | None
+    events: list[Json]
+
+    @property
+    def status(self) -> Json:
+        """What the dispatcher has written."""
+        return as_map(self.obj.get("status"))
+
+
+def event_time(event: Json) -> str | None:
+    """When an Event happened last, whichever API wrote it."""
+    metadata = as_map(event.get("metadata"))
+    for value in (event.get("lastTimestamp"), event.get("eventTime")):
+        if value:
+            return str(value)
+    return as_text(metadata.get("creationTimestamp")) or None
+
+
+class Page:
+    """Writes stories: ages are those of this moment."""
+
+    def __init__(self, now_us: int, palette: Palette) -> None:
+        """``now_us`` is wall-clock microseconds."""
+        self._now_us = now_us
+        self._palette = palette
+
+    def lines(self, story: Story) -> Iterator[str]:
+        """All lines, without line breaks."""
+        metadata, spec = as_map(story.obj["metadata"]), as_map(story.obj.get("spec"))
+        yield _pair("Name", metadata["name"])
+        yield _pair("Namespace", metadata["namespace"])
+        yield _pair("UID", metadata["uid"])
+        if story.detail is not None:
+            yield from self._figures(story.detail)
+        else:
+            yield from _unknown(spec)
+        yield from self._dispatch(as_map(story.status.get("dispatch")))
+        yield from self._conditions(story)
+        yield from self._told(story.events)
+
+    def _figures(self, detail: Json) -> Iterator[str]:
+        yield _pair("Dialect", detail["dialect"])
+        yield _pair("Priority", detail["priority"])
+        yield _pair(
+            "First seen", f"{detail['firstSeen']} ({age(detail['firstSeen'], self._now_us)} ago)"
+        )
+        yield self._state(f"{detail['state']} ({detail['queuejobstate']})")
+        yield from _place(detail)
+        yield from self._reason(detail)
+        yield _pair("Demand", amounts(detail["demand"]))
+        yield _pair(
+            "Pods", ", ".join(f"{count} {phase}" for phase, count in detail["pods"].items())
+        )
+        yield from self._section(
+            "Items", ("ITEM", "KIND", "NAME", "EXISTS", "CONDITIONS"), _items(detail)
+        )
+        yield from self._section(
+            "Pod sets", ("ITEM", "PATH", "PODS", "REQUEST", "RESERVED"), _sets(detail)
+        )
+
+    def _state(self, told: str) -> str:
+        title = _pair("State", "").ljust(NAME_WIDTH)
+        return title + self._palette.state(printable(told))
+
+    def _reason(self, detail: Json) -> Iterator[str]:
+        if not detail["why"]:
+            return
+        yield _pair("Waits for", detail["waitsFor"] or NONE)
+        yield _pair("Why", detail["why"])
+        titles = ("RESOURCE", "REQUESTED", "AVAILABLE", "MISSING")
+        rows = [tuple(one[title.lower()] for title in titles) for one in detail["figures"]]
+        if rows:
+            yield from _indented(table(titles, rows, palette=self._palette))
+
+    def _dispatch(self, record: Json) -> Iterator[str]:
+        if not record:
+            yield _pair("Dispatch", NONE)
+            return
+        yield "Dispatch:"
+        facts = [
+            ("Attempt", record.get("attempt")),
+            ("Phase", record.get("phase")),
+            ("Begun", self._ago(record.get("intentTime"))),
+            ("Confirmed", self._ago(record.get("confirmTime"))),
+            ("Reason", record.get("reason")),
+            ("Message", record.get("message")),
+        ]
+        yield from _indented(_pair(title, value) for title, value in facts if value)
+
+    def _ago(self, instant: Any) -> str:
+        return f"{instant} ({age(instant, self._now_us)} ago)" if instant else ""
+
+    def _conditions(self, story: Story) -> Iterator[str]:
+        conditions = [as_map(one) for one in as_list(story.status.get("conditions"))]
+        if not conditions and story.detail is not None:
+            yield _pair("Conditions", f"{NONE}: no dispatcher has written any yet; is one running?")
+            return
+        rows = [
+            (
+                as_text(one.get("type")),
+                as_text(one.get("status")),
+                as_text(one.get("reason")) or NONE,
+                age(
+                    one.get("lastTransitionMicroTime") or one.get("lastTransitionTime"),
+                    self._now_us,
+                ),
+                as_text(one.get("message")) or NONE,
+            )
+            for one in conditions
+        ]
+        yield from self._section("Conditions", ("TYPE", "STATUS", "REASON", "AGE", "MESSAGE"), rows)
+
+    def _told(self, events: list[Json]) -> Iterator[str]:
+        rows = [
+            (
+                as_text(event.get("type")),
+                as_text(event.get("reason")),
+                age(event_time(event), self._now_us),
+                as_text(event.get("message")),
+            )
+            for event in events
+        ]
+        yield from self._section("Events", ("TYPE", "REASON", "AGE", "MESSAGE"), rows)
+
+    def _section(self, title: str, columns: Row, rows: Iterable[Row]) -> Iterator[str]:
+        lines = list(rows)
+        if not lines:
+            yield _pair(title, NONE)
+            return
+        yield f"{title}:"
+        yield from _indented(table(columns, lines, palette=self._palette))
+
+
+def _pair(title: str, value: object) -> str:
+    return f"{title + ':':<{NAME_WIDTH}}{printable(str(value))}"
+
+
+def _unknown(spec: Json) -> Iterator[str]:
+    """Why the dispatcher has no figures for it."""
+    manager = as_text(spec.get("managedBy"))
+    if manager:
+        yield _pair("Managed by", f"{manager}; this dispatcher leaves it alone")
+    else:
+        yield _pair(
+            "State", "<unknown>: the dispatcher has not seen it, or it is just being deleted"
+        )
+
+
+def _place(detail: Json) -> Iterator[str]:
+    if not detail["position"]:
+        yield _pair("Position", NONE)
+        return
+    head = ", head of line" if detail["headOfLine"] else ""
+    yield _pair("Position", f"{detail['position']} of {detail['inLine']}{head}")
+    ahead = [f"{one['namespace']}/{one['name']}" for one in detail["ahead"]]
+    more = detail["position"] - 1 - len(ahead)
+    told = ", ".join(ahead) + (f" and {more} more" if more > 0 else "")
+    yield _pair("Ahead", told or NONE)
+
+
+def _items(detail: Json) -> Iterator[tuple[str, ...]]:
+    for item in detail["items"]:
+        yield (
+            str(item["item"]),
+            item["kind"],
+            item["name"],
+            _exists(item),
+            ",".join(item["conditions"]) or NONE,
+        )
+
+
+def _exists(item: Json) -> str:
+    if item["exists"] is None:
+        return "<unknown>"
+    return "deleting" if item["terminating"] else "yes" if item["exists"] else "no"
+
+
+def _sets(detail: Json) -> Iterator[tuple[str, ...]]:
+    """A guessed number of pods is marked, because it may be wrong."""
+    guessed = {item["item"] for item in detail["items"] if item["guessed"]}
+    for one in detail["podSets"]:
+        pods = "1/node" if one["perNode"] else str(one["replicas"])
+        yield (
+            str(one["item"]),
+            one["path"] or "<declared>",
+            pods + " (guessed)" * (one["item"] in guessed),
+            amounts(one["request"]),
+            str(one["reserved"]),
+        )
+
+
+def _indented(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        yield f"  {line}"

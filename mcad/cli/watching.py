@@ -1,0 +1,139 @@
+"""``-w``: a row is printed again whenever it has changed, below the others, as kubectl does it.
+
+The output only grows, so that it can be piped and kept. A row is printed a last time when its
+AppWrapper leaves what is watched: with its new state, or with ``Deleted`` when it is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import sys
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+from mcad.cli import rows as columns
+from mcad.cli.errors import warn
+from mcad.cli.options import Output
+from mcad.cli.tables import Columns, echo, echo_structured
+
+Json = dict[str, Any]
+
+PLACES_TOLD = 10  # when one leaves, everybody moves up; further back that is no news
+DELETED = "Deleted"
+
+
+class Printer:
+    """Prints the differences between successive sets of rows."""
+
+    def __init__(
+        self,
+        output: Output,
+        now_us: Callable[[], int],
+        *,
+        namespaces: bool,
+        places_told: float = PLACES_TOLD,
+    ) -> None:
+        """A new place in line is told to the first ``places_told``."""
+        self._output = output
+        self._now_us = now_us
+        self._namespaces = namespaces
+        self._places_told = places_told
+        self._told: dict[str, Json] = {}  # uid -> the row that was printed last
+        titles = columns.titles(output, namespaces=namespaces)
+        self._columns = Columns(titles, output.palette)
+        self._headers = not output.no_headers
+        self._trouble = ""
+
+    def show(self, shown: list[Json], others: Iterable[Json] = ()) -> None:
+        """Print what is new in ``shown``; who has gone over to ``others`` is told from there."""
+        news = [row for row in shown if self._is_news(row)]
+        present = {row["uid"] for row in shown}
+        left = {uid: row for uid, row in self._told.items() if uid not in present}
+        moved = {row["uid"]: row for row in others if row["uid"] in left}
+        news += [moved.get(uid, _deleted(row)) for uid, row in left.items()]
+        for uid in left:
+            del self._told[uid]
+        self._told |= {row["uid"]: row for row in news if row["uid"] in present}
+        if news:
+            self._print(news)
+
+    def mention(self, trouble: str) -> None:
+        """Warn once that the rows may be old, whenever that begins."""
+        if trouble and not self._trouble:
+            warn(f"{trouble}; what is shown may be old until this works again")
+        self._trouble = trouble
+
+    def _is_news(self, row: Json) -> bool:
+        told = self._told.get(row["uid"])
+        if told is None:
+            return True
+        near = row["position"] <= self._places_told
+        return _facts(told, place=near) != _facts(row, place=near)
+
+    def _print(self, news: list[Json]) -> None:
+        match self._output.form:
+            case "json":
+                for row in news:
+                    echo_structured(row, "json")
+            case "yaml":
+                for row in news:
+                    echo(["---"])
+                    echo_structured(row, "yaml")
+            case "name":
+                echo(map(columns.reference, news))
+            case _:
+                now = self._now_us()
+                cells = [
+                    columns.cells(row, self._output, now, namespaces=self._namespaces)
+                    for row in news
+                ]
+                echo(self._columns.lines(cells, headers=self._headers))
+                self._headers = False
+
+
+def _facts(row: Json, *, place: bool) -> Json:
+    """What makes a row another one. Figures that only follow the free room are not news."""
+    kept = row | {"position": row["position"] if place else bool(row["position"])}
+    return {key: value for key, value in kept.items() if key not in ("headOfLine", "why")}
+
+
+def _deleted(row: Json) -> Json:
+    return row | {"state": DELETED, "position": 0, "waitsFor": "", "why": ""}
+
+
+async def until_nobody_reads(work: Coroutine[Any, Any, None]) -> None:
+    """Do this work; raises BrokenPipeError when stdout is a pipe whose reader has gone.
+
+    A write would tell as well, but in a quiet cluster there may be none for hours.
+    """
+    task = asyncio.ensure_future(work)
+    pipe, loop = _stdout_pipe(), asyncio.get_running_loop()
+    left = False
+
+    def leave() -> None:
+        nonlocal left
+        left = True
+        loop.remove_reader(sys.stdout.fileno())  # it would tell again while we clean up
+        task.cancel()
+
+    if pipe is not None:
+        loop.add_reader(pipe, leave)  # the writing end becomes readable only by an error
+    try:
+        await task
+    except asyncio.CancelledError:
+        if left:
+            raise BrokenPipeError from None
+        raise
+    finally:
+        if pipe is not None:
+            loop.remove_reader(pipe)
+
+
+def _stdout_pipe() -> int | None:
+    try:
+        number = sys.stdout.fileno()
+        return number if stat.S_ISFIFO(os.fstat(number).st_mode) else None
+    except (OSError, ValueError):  # there is no stdout, or it is no file
+        return None
