@@ -19,6 +19,7 @@ cluster: .venv/ready
 
 crd: .venv/ready
 	$(BIN)/mcad crd > deploy/crds/workload.codeflare.dev_appwrappers.yaml
+	cp deploy/crds/workload.codeflare.dev_appwrappers.yaml deploy/helm/mcad/files/crds/
 
 .venv/ready: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv

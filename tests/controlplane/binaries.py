@@ -22,6 +22,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 KUBERAY = HERE / "kuberay"
+HELM = HERE / "helm"
 
 CACHE_ENV = "MCAD_CONTROLPLANE_CACHE"
 GO_NEEDED = (1, 26)
@@ -50,10 +51,22 @@ def ensure_kuberay() -> tuple[Path, Path]:
     return folder / "bin" / "ray-operator", folder / "crds"
 
 
+def ensure_helm() -> Path:
+    """Helm's binary."""
+    folder = cache_root() / f"helm-{_key(HELM, _helm_ldflags())}"
+    return _ensure(folder, _build_helm) / "bin" / "helm"
+
+
 def kubernetes_version() -> str:
     """As go.mod has it: v1.36.3."""
-    found = re.search(r"^\s*k8s\.io/kubernetes (v\S+)", (HERE / "go.mod").read_text(), re.MULTILINE)
-    assert found is not None, "go.mod requires k8s.io/kubernetes"
+    return _required(HERE, "k8s.io/kubernetes")
+
+
+def _required(module: Path, dependency: str) -> str:
+    """The version of a dependency in a module's go.mod."""
+    pattern = rf"^(?:require)?\s*{re.escape(dependency)} (v\S+)"
+    found = re.search(pattern, (module / "go.mod").read_text(), re.MULTILINE)
+    assert found is not None, f"{module / 'go.mod'} requires {dependency}"
     return found[1]
 
 
@@ -72,6 +85,13 @@ def _kubernetes_ldflags() -> str:
     stamps = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
     package = "k8s.io/component-base/version"
     return " ".join([STRIP, *(f"-X {package}.{key}={value}" for key, value in stamps.items())])
+
+
+def _helm_ldflags() -> str:
+    """Stamped as Helm's own releases are, so that `helm version` tells the truth."""
+    return (
+        f"{STRIP} -X helm.sh/helm/v4/internal/version.version={_required(HELM, 'helm.sh/helm/v4')}"
+    )
 
 
 def _key(module: Path, ldflags: str) -> str:
@@ -122,6 +142,10 @@ def _build_kuberay(out: Path) -> None:
         (out / "crds" / crd.name).write_bytes(crd.read_bytes())
 
 
+def _build_helm(out: Path) -> None:
+    _go_build(HELM, _helm_ldflags(), out / "bin", about="several minutes on a cold machine")
+
+
 def _go_build(module: Path, ldflags: str, out: Path, *, about: str) -> None:
     out.mkdir(parents=True)
     started = time.monotonic()
@@ -168,3 +192,4 @@ def _say(line: str) -> None:
 if __name__ == "__main__":
     _say(f"binaries are in {ensure()}")
     _say(f"KubeRay's operator is {ensure_kuberay()[0]}")
+    _say(f"Helm is {ensure_helm()}")

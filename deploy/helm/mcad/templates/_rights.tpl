@@ -1,0 +1,87 @@
+{{/*
+What stands between a wrapped object and its pods, read to find whose a pod is. As
+mcad/api/rbac.py has it; a test compares.
+*/}}
+{{- define "mcad.ownedThrough" -}}
+apps/deployments: [apps/replicasets]
+batch/cronjobs: [batch/jobs]
+jobset.x-k8s.io/jobsets: [batch/jobs]
+kubeflow.org/mpijobs: [batch/jobs]
+kubeflow.org/notebooks: [apps/statefulsets]
+leaderworkerset.x-k8s.io/leaderworkersets: [apps/statefulsets]
+ray.io/rayjobs: [ray.io/rayclusters, batch/jobs]
+ray.io/rayservices: [ray.io/rayclusters]
+serving.kserve.io/inferenceservices: [apps/deployments, apps/replicasets]
+trainer.kubeflow.org/trainjobs: [jobset.x-k8s.io/jobsets, batch/jobs]
+{{- end -}}
+
+{{/* What is needed in every namespace with AppWrappers. */}}
+{{- define "mcad.namespacedRules" -}}
+{{- $impersonate := eq .Values.authorization "impersonate" -}}
+- apiGroups: [workload.codeflare.dev]
+  resources: [appwrappers]
+  verbs: [get, list, watch]
+- apiGroups: [workload.codeflare.dev]
+  resources: [appwrappers/status]
+  verbs: [patch]
+{{- if $impersonate }}
+# Items are created as this account, and only as this one.
+- apiGroups: [""]
+  resources: [serviceaccounts]
+  resourceNames: [{{ .Values.impersonate.serviceAccount }}]
+  verbs: [impersonate]
+{{- else }}
+# OwnerReferencesPermissionEnforcement asks for it wherever blockOwnerDeletion is set.
+- apiGroups: [workload.codeflare.dev]
+  resources: [appwrappers/finalizers]
+  verbs: [update]
+{{- end }}
+{{- $table := include "mcad.ownedThrough" . | fromYaml }}
+{{- $listed := dict }}
+{{- $between := dict }}
+{{- range $group := .Values.wrappedResources }}
+{{- range $plural, $kind := .resources }}
+{{- $pair := printf "%s/%s" $group.apiGroup $plural }}
+{{- $_ := set $listed $pair true }}
+{{- range index $table $pair }}
+{{- $_ := set $between . true }}
+{{- end }}
+{{- end }}
+- apiGroups: [{{ .apiGroup | quote }}]
+  resources:
+    {{- range keys .resources | sortAlpha }}
+    - {{ . }}
+    {{- end }}
+  verbs: [{{ if not $impersonate }}create, {{ end }}delete, get, list, watch]
+{{- end }}
+{{- range keys $between | sortAlpha }}
+{{- if not (hasKey $listed .) }}
+- apiGroups: [{{ regexReplaceAll "/.*" . "" | quote }}]
+  resources: [{{ regexReplaceAll ".*/" . "" }}]
+  verbs: [get]
+{{- end }}
+{{- end }}
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create]
+{{- end -}}
+
+{{/* What concerns the cluster as a whole: its capacity, and whether our CRD is the right one. */}}
+{{- define "mcad.clusterRules" -}}
+- apiGroups: [""]
+  resources: [nodes, pods]
+  verbs: [list, watch]
+- apiGroups: [apiextensions.k8s.io]
+  resources: [customresourcedefinitions]
+  resourceNames: [appwrappers.workload.codeflare.dev]
+  verbs: [get]
+- apiGroups: [authorization.k8s.io]
+  resources: [selfsubjectaccessreviews]
+  verbs: [create]
+{{- end -}}
+
+{{- define "mcad.subjects" -}}
+- kind: ServiceAccount
+  name: {{ include "mcad.serviceAccount" . }}
+  namespace: {{ .Release.Namespace }}
+{{- end -}}

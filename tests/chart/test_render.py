@@ -1,0 +1,421 @@
+"""What the chart renders, without a cluster: for many values, and never for wrong ones."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+import mcad
+from mcad.api.catalog import WELL_KNOWN
+from mcad.api.config import DEFAULT_WRAPPED, Config
+from mcad.api.crd import crd_yaml, crds
+from tests.chart.helm import CHART, NAMESPACE, ROOT, Helm, HelmError, Object, of_kind, only
+
+JOBS = [{"apiGroup": "batch", "resources": {"jobs": "Job"}}]
+IMPERSONATE = {
+    "authorization": "impersonate",
+    "impersonate": {"serviceAccount": "runner"},
+    "watchNamespaces": ["team-a", "team-b"],
+}
+
+MATRIX: dict[str, dict[str, Any]] = {
+    "default": {},
+    "watch": {"watchNamespaces": ["team-a", "team-b"]},
+    "impersonate": IMPERSONATE,
+    "none": {"authorization": "none"},
+    "jobs": {"wrappedResources": JOBS},
+    "no crds": {"crds": {"enabled": False}},
+    "crds deleted": {"crds": {"keep": False}},
+    "monitors": {
+        "podMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+        "serviceMonitor": {"enabled": True, "interval": "1m"},
+    },
+    "no network policy": {"networkPolicy": {"enabled": False}},
+    "closed": {
+        "networkPolicy": {
+            "from": [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}],
+            "egress": [{"ports": [{"port": 6443}, {"port": 53, "protocol": "UDP"}]}],
+        }
+    },
+    "own account": {
+        "serviceAccount": {"create": False, "name": "robot"},
+        "rbac": {"create": False, "aggregateToUserRoles": False},
+    },
+    "placed": {
+        "nodeSelector": {"kubernetes.io/os": "linux"},
+        "tolerations": [{"key": "control", "operator": "Exists"}],
+        "affinity": {"nodeAffinity": {}},
+        "priorityClassName": "system-cluster-critical",
+        "podLabels": {"team": "platform"},
+        "podAnnotations": {"note": "yes"},
+    },
+    "image": {
+        "image": {
+            "repository": "registry.example.com/mcad",
+            "digest": "sha256:" + "0" * 64,
+            "pullPolicy": "Always",
+            "pullSecrets": [{"name": "registry"}],
+        }
+    },
+    "settings": {
+        "config": {
+            "backoffTime": 5,
+            "fit": "aggregate",
+            "policy": "StrictFIFO",
+            "potentialCapacity": {"cpu": "100", "nvidia.com/gpu": 8},
+        },
+        "logLevel": "debug",
+    },
+    "names": {"fullnameOverride": "dispatcher", "nameOverride": "queue"},
+}
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "unknown value": ({"replicas": 2}, "additional properties 'replicas' not allowed"),
+    "unknown setting": ({"config": {"fitt": 1}}, "additional properties 'fitt' not allowed"),
+    "setting of the chart": (
+        {"config": {"watchNamespaces": ["a"]}},
+        "additional properties 'watchNamespaces' not allowed",
+    ),
+    "everything": (
+        {"wrappedResources": [{"apiGroup": "*", "resources": {"pods": "Pod"}}]},
+        "'*' does not match pattern",
+    ),
+    "every kind": (
+        {"wrappedResources": [{"apiGroup": "", "resources": {"*": "Pod"}}]},
+        "additional properties '*' not allowed",
+    ),
+    "list of plurals": (
+        {"wrappedResources": [{"apiGroup": "", "resources": ["pods"]}]},
+        "got array, want object",
+    ),
+    "nothing to wrap": ({"wrappedResources": []}, "minItems: got 0, want 1"),
+    "appwrappers": (
+        {
+            "wrappedResources": [
+                {
+                    "apiGroup": "workload.codeflare.dev",
+                    "resources": {"appwrappers": "AppWrapper"},
+                }
+            ]
+        },
+        "an AppWrapper cannot wrap another one",
+    ),
+    "quote in a kind": (
+        {"wrappedResources": [{"apiGroup": "", "resources": {"pods": "Pod' || 'a"}}]},
+        "does not match pattern",
+    ),
+    "two plurals of a kind": (
+        {"wrappedResources": [{"apiGroup": "", "resources": {"pods": "Pod", "podz": "Pod"}}]},
+        'pods and podz of the API group "" are both called Pod',
+    ),
+    "unknown authorization": ({"authorization": "webhook"}, "/authorization"),
+    "no account": (
+        {"authorization": "impersonate", "watchNamespaces": ["a"]},
+        "impersonate needs impersonate.serviceAccount",
+    ),
+    "impersonation everywhere": (
+        {"authorization": "impersonate", "impersonate": {"serviceAccount": "runner"}},
+        "impersonate needs watchNamespaces",
+    ),
+    "account without effect": (
+        {"impersonate": {"serviceAccount": "runner"}},
+        "impersonate.serviceAccount has no effect with authorization: policy",
+    ),
+    "nameless account": (
+        {"serviceAccount": {"create": False}},
+        "name an existing account in serviceAccount.name",
+    ),
+    "namespace": ({"watchNamespaces": ["Team A"]}, "does not match pattern"),
+    "port": ({"service": {"port": 0}}, "/service/port"),
+    "digest": ({"image": {"digest": "latest"}}, "/image/digest"),
+    "quota": ({"config": {"quotaEnabled": True}}, "/config/quotaEnabled"),
+}
+
+
+@pytest.fixture(scope="module", params=MATRIX, ids=lambda name: name.replace(" ", "-"))
+def objects(request: pytest.FixtureRequest, helm: Helm) -> list[Object]:
+    return helm.template(**MATRIX[request.param])
+
+
+def pod_template(objects: list[Object]) -> Object:
+    template: Object = only(objects, "Deployment")["spec"]["template"]
+    return template
+
+
+def config_of(objects: list[Object]) -> Config:
+    text = only(objects, "ConfigMap")["data"]["config.yaml"]
+    return Config.model_validate(yaml.safe_load(text))
+
+
+# -- everything that is rendered --------------------------------------------------------------
+
+
+def test_lint(helm: Helm) -> None:
+    assert "0 chart(s) failed" in helm.run("lint", "--strict", str(CHART))
+
+
+def test_pods_are_restricted(objects: list[Object]) -> None:
+    """Pod Security Standards, level restricted, and the root file system is not written."""
+    found = [one for one in objects if "template" in one.get("spec", {})]
+    assert [one["kind"] for one in found] == ["Deployment"]
+    spec = found[0]["spec"]["template"]["spec"]
+    context = spec["securityContext"]
+    assert context["runAsNonRoot"] is True
+    assert context["runAsUser"] > 0
+    assert context["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys()
+    assert {next(iter(set(one) - {"name"})) for one in spec["volumes"]} == {"configMap", "emptyDir"}
+    for container in spec["containers"] + spec.get("initContainers", []):
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+
+
+def test_every_object_is_labelled_and_in_its_place(objects: list[Object]) -> None:
+    for one in objects:
+        labels = one["metadata"]["labels"]
+        assert {key for key in labels if key.startswith("app.kubernetes.io/")} == {
+            f"app.kubernetes.io/{key}"
+            for key in ("name", "instance", "version", "component", "managed-by")
+        }
+        namespaced = not one["kind"].startswith(("Cluster", "Custom", "ValidatingAdmission"))
+        assert ("namespace" in one["metadata"]) == namespaced
+
+
+def test_no_right_is_granted_by_a_pattern(objects: list[Object]) -> None:
+    rules = [
+        rule for one in objects if one["kind"] in ("Role", "ClusterRole") for rule in one["rules"]
+    ]
+    granted = [
+        value
+        for rule in rules
+        for key in ("apiGroups", "resources", "verbs")
+        for value in rule[key]
+    ]
+    assert not [value for value in granted if "*" in value]
+
+
+def test_nobody_but_the_dispatcher_writes_the_status(objects: list[Object]) -> None:
+    for role in of_kind(objects, "ClusterRole"):
+        labels = role["metadata"]["labels"]
+        resources = {one for rule in role["rules"] for one in rule["resources"]}
+        if any("aggregate-to" in key for key in labels):
+            assert resources == {"appwrappers"}
+
+
+def test_selectors_find_the_pod(objects: list[Object]) -> None:
+    labels = pod_template(objects)["metadata"]["labels"].items()
+    selectors = [only(objects, "Deployment")["spec"]["selector"]["matchLabels"]]
+    selectors += [only(objects, "Service")["spec"]["selector"]]
+    selectors += [
+        one["spec"]["podSelector"]["matchLabels"] for one in of_kind(objects, "NetworkPolicy")
+    ]
+    selectors += [one["spec"]["selector"]["matchLabels"] for one in of_kind(objects, "PodMonitor")]
+    assert all(selector.items() <= labels for selector in selectors)
+    service = only(objects, "Service")["metadata"]["labels"].items()
+    monitors = of_kind(objects, "ServiceMonitor")
+    assert all(one["spec"]["selector"]["matchLabels"].items() <= service for one in monitors)
+
+
+def test_one_dispatcher_at_a_time(objects: list[Object]) -> None:
+    spec = only(objects, "Deployment")["spec"]
+    assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+
+
+def test_the_configuration_is_valid(objects: list[Object]) -> None:
+    config_of(objects)
+
+
+# -- what the values do -----------------------------------------------------------------------
+
+
+def test_defaults_are_those_of_the_dispatcher(helm: Helm) -> None:
+    config = config_of(helm.template())
+    assert config.allowed == Config().allowed
+    assert config.model_copy(update={"wrapped_resources": DEFAULT_WRAPPED}) == Config()
+
+
+def test_plurals_have_their_kinds() -> None:
+    """A wrong kind would make the policy ask for the wrong right."""
+    kinds = {(one.group, one.resource): one.kind for one in WELL_KNOWN}
+    for group in yaml.safe_load((CHART / "values.yaml").read_text())["wrappedResources"]:
+        for plural, kind in group["resources"].items():
+            assert kinds[group["apiGroup"], plural] == kind
+
+
+def test_settings_reach_the_dispatcher(helm: Helm) -> None:
+    config = config_of(helm.template(**MATRIX["settings"]))
+    assert (config.backoff_time, config.fit, config.policy) == (5, "aggregate", "StrictFIFO")
+    assert config.potential_capacity == {"cpu": "100", "nvidia.com/gpu": 8}
+
+
+def test_impersonation_reaches_the_dispatcher(helm: Helm) -> None:
+    config = config_of(helm.template(**IMPERSONATE))
+    assert config.impersonate is not None
+    assert config.impersonate.service_account == "runner"
+    assert config.watch_namespaces == ("team-a", "team-b")
+
+
+def test_the_pod_runs_the_dispatcher(helm: Helm) -> None:
+    template = pod_template(helm.template(logLevel="debug"))
+    (container,) = template["spec"]["containers"]
+    assert container["args"] == [
+        "run",
+        "--config=/etc/mcad/config.yaml",
+        "--http=0.0.0.0:8080",
+        "--log-level=debug",
+    ]
+    assert container["image"] == f"mcad:{mcad.__version__}"
+    assert container["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "http"}
+    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}
+    assert {one["mountPath"] for one in container["volumeMounts"]} == {"/etc/mcad", "/tmp"}
+    # A Service called mcad becomes variables MCAD_..., which is where settings come from.
+    assert template["spec"]["enableServiceLinks"] is False
+
+
+def test_another_configuration_is_another_pod(helm: Helm) -> None:
+    sums = {
+        pod_template(helm.template(config={"backoffTime": seconds}))["metadata"]["annotations"][
+            "checksum/config"
+        ]
+        for seconds in (1, 2)
+    }
+    assert len(sums) == 2
+
+
+def test_where_the_pod_goes(helm: Helm) -> None:
+    spec = pod_template(helm.template(**MATRIX["placed"]))["spec"]
+    wished = MATRIX["placed"]
+    assert spec["nodeSelector"] == wished["nodeSelector"]
+    assert spec["tolerations"] == wished["tolerations"]
+    assert spec["affinity"] == wished["affinity"]
+    assert spec["priorityClassName"] == wished["priorityClassName"]
+
+
+def test_a_digest_wins_over_a_tag(helm: Helm) -> None:
+    (container,) = pod_template(helm.template(**MATRIX["image"]))["spec"]["containers"]
+    assert container["image"] == "registry.example.com/mcad@sha256:" + "0" * 64
+
+
+def test_crds_are_kept_or_not(helm: Helm) -> None:
+    annotations = only(helm.template(), "CustomResourceDefinition")["metadata"]["annotations"]
+    assert annotations == {"helm.sh/resource-policy": "keep"}
+    deleted = only(helm.template(crds={"keep": False}), "CustomResourceDefinition")
+    assert "annotations" not in deleted["metadata"]
+    assert not of_kind(helm.template(crds={"enabled": False}), "CustomResourceDefinition")
+
+
+def test_monitors_only_when_asked_for(helm: Helm) -> None:
+    assert not of_kind(helm.template(), "PodMonitor") + of_kind(helm.template(), "ServiceMonitor")
+    objects = helm.template(**MATRIX["monitors"])
+    assert only(objects, "PodMonitor")["metadata"]["labels"]["release"] == "prometheus"
+    assert only(objects, "ServiceMonitor")["spec"]["endpoints"][0]["interval"] == "1m"
+
+
+def test_the_network_policy(helm: Helm) -> None:
+    spec = only(helm.template(), "NetworkPolicy")["spec"]
+    assert spec["policyTypes"] == ["Ingress"]
+    assert spec["ingress"] == [{"ports": [{"port": "http"}]}]
+    closed = only(helm.template(**MATRIX["closed"]), "NetworkPolicy")["spec"]
+    assert closed["policyTypes"] == ["Ingress", "Egress"]
+    assert closed["egress"] == MATRIX["closed"]["networkPolicy"]["egress"]
+    assert closed["ingress"][0]["from"] == MATRIX["closed"]["networkPolicy"]["from"]
+
+
+def test_only_the_policy_mode_has_a_policy(helm: Helm) -> None:
+    for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"):
+        assert of_kind(helm.template(), kind)
+        assert not of_kind(helm.template(authorization="none"), kind)
+        assert not of_kind(helm.template(**IMPERSONATE), kind)
+
+
+# -- refusals ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("values", "said"), REFUSED.values(), ids=list(REFUSED))
+def test_wrong_values_are_refused(helm: Helm, values: dict[str, Any], said: str) -> None:
+    with pytest.raises(HelmError) as error:
+        helm.template(**values)
+    assert said in str(error.value)
+
+
+def test_before_kubernetes_1_30_there_is_no_policy(helm: Helm) -> None:
+    with pytest.raises(
+        HelmError, match=r"policy needs Kubernetes 1\.30 or later, and this is v1\.29"
+    ):
+        helm.template("--kube-version", "1.29.3")
+    assert helm.template("--kube-version", "1.30.0")
+    assert helm.template("--kube-version", "1.29.3", authorization="none")
+    assert helm.template("--kube-version", "1.29.3", **IMPERSONATE)
+
+
+# -- notes ------------------------------------------------------------------------------------
+
+
+def test_notes_say_what_to_do_next(helm: Helm) -> None:
+    notes = helm.notes()
+    assert f"kubectl --namespace {NAMESPACE} rollout status deployment/mcad" in notes
+    assert "WARNING" not in notes
+    manifest = re.search(r"<<EOF\n(.*?)\n +EOF", notes, re.DOTALL)
+    assert manifest is not None
+    assert yaml.safe_load(manifest[1])["kind"] == "AppWrapper"
+
+
+def test_notes_warn_of_no_authorization(helm: Helm) -> None:
+    assert "WARNING: authorization is none." in helm.notes(authorization="none")
+
+
+def test_notes_tell_which_account_is_needed(helm: Helm) -> None:
+    notes = " ".join(helm.notes(**IMPERSONATE).split())
+    assert "service account runner" in notes
+    assert "It has to exist in team-a, team-b" in notes
+    assert "kubectl create --namespace team-a" in notes
+
+
+# -- nothing is stale -------------------------------------------------------------------------
+
+
+def test_the_crd_is_the_generated_one(helm: Helm) -> None:
+    (file,) = (CHART / "files" / "crds").iterdir()
+    assert file.read_text() == crd_yaml(), "run `make crd`"
+    assert file.read_text() == (ROOT / "deploy" / "crds" / file.name).read_text()
+    assert [only(helm.template(), "CustomResourceDefinition")["spec"]] == [
+        one["spec"] for one in crds()
+    ]
+
+
+def test_the_chart_has_the_version_of_the_dispatcher() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert (chart["version"], chart["appVersion"]) == (mcad.__version__, mcad.__version__)
+
+
+def test_the_schema_knows_every_setting() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    ours = {"wrappedResources", "watchNamespaces", "impersonate"}
+    settings = {info.alias or name for name, info in Config.model_fields.items()}
+    assert set(schema["properties"]["config"]["properties"]) == settings - ours
+
+
+def test_every_value_is_in_the_schema_and_in_the_readme() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    readme = (CHART / "README.md").read_text()
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    assert set(values) == set(schema["properties"]) - {"global"}
+    free = ("wrappedResources", "config", "resources")
+    for name, value in values.items():
+        keys = [f"{name}.{key}" for key in value] if _has_keys(value, name, free) else [name]
+        assert [key for key in keys if f"`{key}`" not in readme] == []
+
+
+def _has_keys(value: object, name: str, free: tuple[str, ...]) -> bool:
+    return isinstance(value, dict) and bool(value) and name not in free
+
+
+def test_the_licence_is_the_projects() -> None:
+    assert (CHART / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
