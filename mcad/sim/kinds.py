@@ -183,6 +183,7 @@ BUILTIN: tuple[Kind, ...] = tuple(
             False,
             short_names=("ns",),
             subresources=("status", "finalize"),
+            verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"),
         ),
         _core("nodes", "Node", False, short_names=("no",), subresources=_STATUS),
         _core(
