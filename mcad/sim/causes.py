@@ -13,8 +13,8 @@ def quoted(text: str) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as it stands in a message: compact JSON, with the order of keys that it has."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """A value as it stands in a message: compact JSON with sorted keys."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 def invalid(field: str, value: Any, detail: str) -> Cause:

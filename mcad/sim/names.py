@@ -36,11 +36,12 @@ _KEY_EXAMPLES = ("MyName", "my.name", "123-abc")
 _KEY_TEXT = f"must consist of {_ALNUM}, '-', '_' or '.', {_ENDS}"
 
 EMPTY = "must be non-empty"
+_BYTES = (f"{SUBDOMAIN_MAX} characters", f"{SUBDOMAIN_MAX} bytes")
 
 
-def too_long(limit: int) -> str:
-    """A text has more bytes than it may."""
-    return f"must be no more than {limit} bytes"
+def too_long(limit: int, unit: str = "characters") -> str:
+    """A text is longer than it may be. Which unit the real one names depends on the check."""
+    return f"must be no more than {limit} {unit}"
 
 
 def expected(text: str, pattern: str, *examples: str) -> str:
@@ -106,11 +107,11 @@ def label_key(value: str) -> tuple[str, ...]:
     wrong = []
     if slash:
         faults = dns_subdomain(prefix) if prefix else (EMPTY,)
-        wrong = [f"prefix part {fault}" for fault in faults]
+        wrong = [f"prefix part {fault.replace(*_BYTES)}" for fault in faults]
     if not name:
         wrong.append(f"name part {EMPTY}")
     elif _size(name) > LABEL_MAX:
-        wrong.append(f"name part {too_long(LABEL_MAX)}")
+        wrong.append(f"name part {too_long(LABEL_MAX, 'bytes')}")
     if not _KEY_NAME_RE.fullmatch(name):
         wrong.append("name part " + expected(_KEY_TEXT, _KEY_NAME, *_KEY_EXAMPLES))
     return tuple(wrong)
@@ -119,7 +120,7 @@ def label_key(value: str) -> tuple[str, ...]:
 @lru_cache(_CACHED)
 def label_value(value: str) -> tuple[str, ...]:
     """The value of a label; it may be empty."""
-    wrong = [too_long(LABEL_MAX)] if _size(value) > LABEL_MAX else []
+    wrong = [too_long(LABEL_MAX, "bytes")] if _size(value) > LABEL_MAX else []
     if not _VALUE_RE.fullmatch(value):
         text = f"a valid label must be an empty string or consist of {_ALNUM}, '-', '_' or '.', "
         wrong.append(expected(text + _ENDS, _VALUE, "MyValue", "my_value", "12345"))
@@ -130,7 +131,7 @@ def port_name(value: str) -> tuple[str, ...]:
     """The name of a container's port (IANA service name, RFC 6335)."""
     wrong = []
     if len(value) > PORT_NAME_MAX:
-        wrong.append(f"must be no more than {PORT_NAME_MAX} characters")
+        wrong.append(too_long(PORT_NAME_MAX))
     if not _PORT_RE.fullmatch(value):
         wrong.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
     if not re.search("[a-z]", value):
@@ -156,7 +157,7 @@ def config_key(value: str) -> tuple[str, ...]:
     """A key of a ConfigMap or a Secret, which can be the name of a file."""
     wrong = []
     if len(value) > SUBDOMAIN_MAX:
-        wrong.append(f"must be no more than {SUBDOMAIN_MAX} characters")
+        wrong.append(too_long(SUBDOMAIN_MAX))
     if not _CONFIG_KEY_RE.fullmatch(value):
         text = f"a valid config key must consist of {_ALNUM}, '-', '_' or '.'"
         wrong.append(expected(text, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
