@@ -21,6 +21,9 @@ READ = ("get", *WATCH)
 WRAPPED_VERBS = ("create", "delete", *READ)
 WRAPPED_BY_OTHERS = ("delete", *READ)
 
+WEBHOOKS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
+"""Listed to find another controller of AppWrappers, whatever the name that it is installed by."""
+
 Pair = tuple[str, str]
 
 _JOBS: Pair = ("batch", "jobs")
@@ -72,7 +75,7 @@ def _creation_rules(config: Config) -> Iterator[Map]:
 
 
 def cluster_rules() -> list[Map]:
-    """What concerns the cluster as a whole: its capacity, and whether our CRD is the right one.
+    """What concerns the cluster as a whole: its capacity, and what is looked at before the start.
 
     Pods count wherever they are, so they are read everywhere even with ``watchNamespaces``.
     """
@@ -80,6 +83,7 @@ def cluster_rules() -> list[Map]:
     return [
         _rule("", ["nodes", "pods"], WATCH),
         crd | {"resourceNames": [f"appwrappers.{GROUP}"]},
+        _rule("admissionregistration.k8s.io", list(WEBHOOKS), ("list",)),
         _rule("authorization.k8s.io", ["selfsubjectaccessreviews"], ("create",)),
     ]
 

@@ -50,6 +50,16 @@ class Address:
     port: int
 
 
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What was asked for on the command line."""
+
+    http: Address
+    target: Target
+    config: Config
+    coexist: bool
+
+
 class AddressType(click.ParamType[Address]):
     """``HOST:PORT``, ``[IPV6]:PORT`` or ``:PORT`` for all interfaces."""
 
@@ -76,9 +86,16 @@ class AddressType(click.ParamType[Address]):
 @click.option(
     "--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="How much."
 )
+@click.option(
+    "--force-coexist",
+    is_flag=True,
+    help="Run even if Kueue's AppWrapper integration or another AppWrapper controller is found.",
+)
 @target_options
 @settings_options
-def run(http: Address, log_level: str, target: Target, settings: Settings) -> None:
+def run(
+    http: Address, log_level: str, target: Target, settings: Settings, *, force_coexist: bool
+) -> None:
     """Run the dispatcher.
 
     In a pod it uses the pod's service account unless a kubeconfig is named. Every setting can also
@@ -87,7 +104,8 @@ def run(http: Address, log_level: str, target: Target, settings: Settings) -> No
     """
     start_logging(log_level)
     try:
-        asyncio.run(_run_until_signal(http, target, settings))
+        launch = Launch(http, target, load_config(settings), coexist=force_coexist)
+        asyncio.run(_run_until_signal(launch))
     except CliError as error:
         _log.error("cannot run error=%s", error.message)
         raise click.exceptions.Exit(FAILED) from error
@@ -96,15 +114,14 @@ def run(http: Address, log_level: str, target: Target, settings: Settings) -> No
         raise click.exceptions.Exit(FAILED) from error
 
 
-async def _run_until_signal(http: Address, target: Target, settings: Settings) -> None:
+async def _run_until_signal(launch: Launch) -> None:
     """Work until a signal comes, then give what is under way a moment to end."""
     stop, begun = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    config = load_config(settings)
     _log.info("starting version=%s", mcad.__version__)
-    work = asyncio.ensure_future(_work(http, target, config, stop, begun))
+    work = asyncio.ensure_future(_work(launch, stop, begun))
     stopping = asyncio.ensure_future(stop.wait())
     await asyncio.wait((work, stopping), return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
@@ -121,16 +138,14 @@ async def _run_until_signal(http: Address, target: Target, settings: Settings) -
         _log.info("stopped")
 
 
-async def _work(
-    http: Address, target: Target, config: Config, stop: asyncio.Event, begun: asyncio.Event
-) -> None:
+async def _work(launch: Launch, stop: asyncio.Event, begun: asyncio.Event) -> None:
     """``begun`` is set once there may be something under way that deserves a moment to end."""
-    async with _connected(RealClock(), target) as client:
-        preflight = Preflight(client, config)
+    async with _connected(RealClock(), launch.target) as client:
+        preflight = Preflight(client, launch.config, coexist=launch.coexist)
         await preflight.check()
         identity = f"{socket.gethostname()}-{secrets.token_hex(4)}"
-        controller = Controller(client, config, identity=identity, installed=preflight.installed)
-        async with _serving(controller, http):
+        controller = Controller(client, launch.config, identity=identity, preflight=preflight)
+        async with _serving(controller, launch.http):
             _log.info("started identity=%s", identity)
             begun.set()
             await controller.run(stop)

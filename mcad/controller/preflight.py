@@ -15,12 +15,14 @@ from typing import Any
 from mcad.api import crd
 from mcad.api.config import Config
 from mcad.api.crddiff import first_difference
+from mcad.controller import rivals
 from mcad.controller.kinds import APPWRAPPERS, NODES, PODS
 from mcad.controller.streams import Part
 from mcad.kube.client import Client, Selection
 from mcad.kube.clock import Clock
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.resource import Resource
+from mcad.kube.types import Json
 
 _log = logging.getLogger(__name__)
 
@@ -31,9 +33,20 @@ CRDS = Resource(
     "CustomResourceDefinition",
     namespaced=False,
 )
+WEBHOOKS = tuple(
+    Resource("admissionregistration.k8s.io", "v1", f"{kind.lower()}s", kind, namespaced=False)
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+)
+CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap")
 INSTALLED_RETRY_S = 1.0  # how often it is looked whether AppWrappers are installed by now
 INSTALL = "mcad crd | kubectl apply --server-side -f -"
 GRANT = "grant the dispatcher's rights with `mcad rbac | kubectl apply -f -`"
+
+
+REMOVE = (
+    "both would manage the same AppWrappers: remove the other one (if that was just done, start "
+    "again in a minute), or run with --force-coexist if you know that it leaves them alone"
+)
 
 
 class Unfit(Exception):  # noqa: N818 - a verdict on the cluster
@@ -41,10 +54,14 @@ class Unfit(Exception):  # noqa: N818 - a verdict on the cluster
 
 
 class Preflight:
-    """The checks of one start; ``KubeError`` if the server cannot be asked."""
+    """The checks of one start; ``KubeError`` if the server cannot be asked.
 
-    def __init__(self, client: Client, config: Config) -> None:
+    With ``coexist`` the signs of another controller are a warning.
+    """
+
+    def __init__(self, client: Client, config: Config, *, coexist: bool = False) -> None:
         self._client = client
+        self._coexist = coexist
         self._namespaces = config.watch_namespaces or (None,)
         self._installed = False
 
@@ -54,6 +71,14 @@ class Preflight:
             await self._look(resource, None)
         if not await self.installed():
             _log.warning("AppWrappers are not installed; they are waited for remedy=%s", INSTALL)
+
+        await self._look_for_webhooks()
+
+    def listed(self, appwrappers: list[Json]) -> None:
+        """All AppWrappers as they are before anything is done; raises ``Unfit``."""
+        write = rivals.latest_write(appwrappers, self._client.clock.now_us())
+        if write:
+            self._met(f"another controller is at work: {write}")
 
     async def installed(self) -> bool:
         """Whether AppWrappers are served as this version needs it; ``Unfit`` if otherwise.
@@ -103,6 +128,38 @@ class Preflight:
                 f"the installed CRD {crd.NAME} is not the one of this version: {difference}; "
                 f"install the right one with `{INSTALL}`, or with `helm upgrade`"
             )
+
+    async def _look_for_webhooks(self) -> None:
+        found: list[Json] = []
+        try:
+            for resource in WEBHOOKS:
+                found += (await self._client.list_all(resource))[0]
+        except ApiError as error:
+            if error.forbidden:
+                _log.warning(
+                    "no other controller can be looked for error=%s remedy=%s", error.message, GRANT
+                )
+            elif not error.not_found:  # a server that has no webhooks
+                raise
+        for one in rivals.webhooks(found):
+            if await self._is_active(one):
+                self._met(f"another controller is installed: webhook configuration {one}")
+                return
+
+    async def _is_active(self, webhook: rivals.Webhook) -> bool:
+        """Kueue registers its webhook even if its AppWrapper integration is switched off."""
+        try:
+            settings = await self._client.get(CONFIGMAPS, webhook.namespace, webhook.settings)
+        except ApiError as error:
+            if error.not_found or error.forbidden:
+                return True
+            raise
+        return rivals.integrates(settings)
+
+    def _met(self, sign: str) -> None:
+        if not self._coexist:
+            raise Unfit(f"{sign}; {REMOVE}")
+        _log.warning("%s; going on as told", sign)
 
 
 async def await_installed(

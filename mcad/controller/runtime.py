@@ -29,7 +29,7 @@ from mcad.controller.kinds import (
 from mcad.controller.metrics import Metrics
 from mcad.controller.mirror import Mirror, Reflection
 from mcad.controller.owners import Owner, controller_of
-from mcad.controller.preflight import await_installed
+from mcad.controller.preflight import Preflight, await_installed
 from mcad.controller.sightings import PodSighting, Sightings, slim_pod
 from mcad.controller.streams import Part, Stream
 from mcad.core.dispatcher import Dispatcher
@@ -43,7 +43,7 @@ from mcad.kube.reflector import Reflector
 from mcad.kube.resource import Resource
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
 Json = dict[str, Any]
 _log = logging.getLogger(__name__)
@@ -69,18 +69,18 @@ class Controller:
         config: Config,
         *,
         identity: str,
-        installed: Callable[[], Awaitable[bool]] | None = None,
+        preflight: Preflight | None = None,
     ) -> None:
         """``identity`` names this process in Events; it should be unique.
 
-        ``installed`` is asked before AppWrappers are looked at, again and again until it says yes;
-        what it raises, a KubeError aside, ends ``run``.
+        ``preflight`` judges the CRD before AppWrappers are looked at, and their first list before
+        anything is done; its ``Unfit`` ends ``run``. Without one the cluster is taken as it is.
         """
         self.config = config
         self.clock = client.clock
         self.dispatcher = Dispatcher(to_settings(config))
         self._client = client
-        self._installed = installed
+        self._preflight = preflight
         self._mirror = Mirror()
         self._kinds = Kinds(Discovery(client), config)
         self._recorder = Recorder(client, Reporter(f"{labels.GROUP}/mcad", identity))
@@ -240,7 +240,7 @@ class Controller:
             seen.appwrapper_seen,
             seen.appwrapper_gone,
             self._stream_changed,
-            batch=seen.appwrappers_listed,
+            batch=self._appwrappers_listed,
         )
         self._watch(APPWRAPPERS, appwrappers, namespaces=self._namespaces)
         # Nodes and pods are watched everywhere: whoever uses a node uses it up.
@@ -251,6 +251,11 @@ class Controller:
         )
         self._watch(PODS, pods, slim=slim_pod)
         self._watch_wrapped()
+
+    def _appwrappers_listed(self, objs: list[Json]) -> None:
+        if self._preflight is not None:
+            self._preflight.listed(objs)
+        self._sightings.appwrappers_listed(objs)
 
     def _watch_wrapped(self) -> None:
         """One label-selected watch for every kind that may be wrapped (P7), pods aside."""
@@ -288,8 +293,8 @@ class Controller:
             self._spawn(self._follow(resource, reflector, part))
 
     async def _follow(self, resource: Resource, reflector: Reflector[Any], part: Part[Any]) -> None:
-        if resource is APPWRAPPERS and self._installed is not None:
-            await await_installed(self._installed, part, self.clock)
+        if resource is APPWRAPPERS and self._preflight is not None:
+            await await_installed(self._preflight.installed, part, self.clock)
         await reflector.run()
 
     def _essential(self) -> list[Stream[Any]]:

@@ -37,6 +37,8 @@ def test_all_rights_of_a_dispatcher_of_jobs() -> None:
         ("events.k8s.io", "events", "create"),
         ("apiextensions.k8s.io", "customresourcedefinitions", "get"),
         ("authorization.k8s.io", "selfsubjectaccessreviews", "create"),
+        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "list"),
+        ("admissionregistration.k8s.io", "validatingwebhookconfigurations", "list"),
     }
 
 

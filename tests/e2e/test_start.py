@@ -16,6 +16,7 @@ from tests.e2e.process import ACCOUNT, NAMESPACE, USER, Dispatcher, mcad
 from tests.e2e.support import (
     GROUP,
     appwrapper,
+    appwrappers_path,
     cli,
     conditions_of,
     configmap,
@@ -205,3 +206,101 @@ def test_without_the_right_to_read_the_crd_there_is_a_warning(bare: ControlPlane
     bare.apply({**role, "metadata": {"name": "mcad"}, "rules": rules})
     with Dispatcher(bare, account) as dispatcher:
         assert "the installed CRD cannot be compared" in dispatcher.log().rpartition("starting")[2]
+
+
+# -- other controllers -----------------------------------------------------------------------
+
+MERGE = "application/merge-patch+json"
+
+
+def kueues_webhook(kind: str) -> Json:
+    """What an installed Kueue has for AppWrappers, one way or the other."""
+    verb = "mutate" if kind.startswith("Mutating") else "validate"
+    service = {
+        "namespace": "kueue-system",
+        "name": "kueue-webhook-service",
+        "path": f"/{verb}-workload-codeflare-dev-v1beta2-appwrapper",
+    }
+    rule = {
+        "apiGroups": [GROUP],
+        "apiVersions": ["v1beta2"],
+        "operations": ["CREATE"],
+        "resources": ["appwrappers"],
+    }
+    hook = {
+        "name": "appwrapper.kb.io",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": {"service": service},
+        "failurePolicy": "Ignore",
+        "sideEffects": "None",
+        "rules": [rule],
+    }
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": f"kueue-{verb}"},
+        "webhooks": [hook],
+    }
+
+
+def kueues_settings(*frameworks: str) -> Json:
+    text = json.dumps({"integrations": {"frameworks": list(frameworks)}})
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "kueue-manager-config", "namespace": "kueue-system"},
+        "data": {"controller_manager_config.yaml": text},
+    }
+
+
+def refused(kubeconfig: Path) -> str:
+    """The last line of a dispatcher that does not start."""
+    done = cli("run", "--http", "127.0.0.1:0", kubeconfig=kubeconfig)
+    assert done.returncode == 1, done.stderr
+    return done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("kind", ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"])
+def test_an_active_kueue_is_told_and_not_joined(
+    plane: ControlPlane, account: Path, kind: str
+) -> None:
+    grant(plane, ACCOUNT)
+    webhook = kueues_webhook(kind)
+    name = webhook["metadata"]["name"]
+    plane.create_namespace("kueue-system")
+    plane.apply(webhook)
+    try:
+        told = refused(account)
+        assert f"webhook configuration {name} (service kueue-system/kueue-webhook-service)" in told
+        assert "--force-coexist" in told
+        plane.apply(kueues_settings("batch/job", f"{GROUP}/appwrapper"))
+        assert name in refused(account)
+        with Dispatcher(plane, account, "--force-coexist") as dispatcher:
+            line = dispatcher.log().rpartition("msg=starting")[2]
+            assert name in line
+            assert "going on as told" in line
+
+        plane.apply(kueues_settings("batch/job"))  # its integration is switched off
+        Dispatcher(plane, account).start().stop()
+    finally:
+        plane.kubectl("delete", kind, name)
+        plane.kubectl("delete", "configmap", "kueue-manager-config", "-n", "kueue-system")
+    Dispatcher(plane, account).start().stop()  # what is gone does not block
+
+
+def test_a_controller_that_writes_status_is_told_and_nothing_is_done(
+    plane: ControlPlane, account: Path
+) -> None:
+    grant(plane, ACCOUNT)
+    create(plane, appwrapper("theirs", pod("theirs")))
+    path = f"{appwrappers_path()}/theirs/status?fieldManager=manager"
+    status = {"status": {"phase": "Running"}}
+    assert plane.request("PATCH", path, status, content_type=MERGE)[0] == 200
+    since = plane.audit_mark()
+    told = refused(account)
+    assert "another controller is at work: 'manager' has written to AppWrapper default/theirs" in (
+        told
+    )
+    writes = [one for one in plane.audit(since) if one.user == USER and one.is_write]
+    assert writes == []
+    delete(plane, "theirs")

@@ -1,0 +1,91 @@
+"""Signs of another controller of AppWrappers in the cluster: its webhooks, and its recent writes.
+
+Both are evidence of something that acts, whatever it is called and wherever it is installed; what a
+controller that is gone has left behind (objects, conditions, finalizers) is none. See ADR 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from mcad.api.labels import GROUP
+from mcad.api.wire import as_list, as_map, as_text, dig, parse_instant
+from mcad.core.model import SECOND, Duration, Instant
+
+Json = dict[str, Any]
+
+RECENT: Duration = 60 * SECOND
+"""A write that is older says nothing about who is there now."""
+
+_DASHED = GROUP.replace(".", "-")
+_PATHS = (f"/mutate-{_DASHED}-", f"/validate-{_DASHED}-")
+"""How kubebuilder names the endpoint of a webhook; Kueue's and upstream's are equal in that."""
+
+_ANYTHING = frozenset({"kueue", "mcad-controller"})
+"""Field managers that write nothing of an AppWrapper unless they manage it: Kueue names itself so,
+MCAD is named after its program."""
+
+_STATUS = frozenset({"manager", "codeflare-operator"})
+"""Names that other programs have as well: only who writes the status manages an AppWrapper."""
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """A webhook that is made for AppWrappers, and the service that answers it."""
+
+    configuration: str
+    namespace: str
+    service: str
+
+    @property
+    def settings(self) -> str:
+        """The ConfigMap of Kueue beside that service, by the names of its manifests and chart."""
+        return f"{self.service.removesuffix('webhook-service')}manager-config"
+
+    def __str__(self) -> str:
+        return f"{self.configuration} (service {self.namespace}/{self.service})"
+
+
+def webhooks(configurations: Iterable[Json]) -> Iterator[Webhook]:
+    """The webhooks for AppWrappers in mutating or validating configurations."""
+    for one in configurations:
+        for hook in as_list(one.get("webhooks")):
+            service = as_map(dig(hook, "clientConfig", "service"))
+            if as_text(service.get("path")).startswith(_PATHS):
+                yield Webhook(
+                    as_text(dig(one, "metadata", "name")),
+                    as_text(service.get("namespace")),
+                    as_text(service.get("name")),
+                )
+
+
+def integrates(configmap: Json) -> bool:
+    """Whether Kueue's settings switch AppWrappers on; unreadable ones are taken to."""
+    text = as_text(dig(configmap, "data", "controller_manager_config.yaml"))
+    try:
+        frameworks = dig(yaml.safe_load(text), "integrations", "frameworks")
+    except yaml.YAMLError:
+        return True
+    return not isinstance(frameworks, list) or f"{GROUP}/appwrapper" in frameworks
+
+
+def latest_write(appwrappers: Iterable[Json], now: Instant) -> str:
+    """The latest write of another controller, in words; "" if there is no recent one."""
+    writes = [write for one in appwrappers for write in _writes(one)]
+    at, manager, title = max(writes, default=(0, "", ""))
+    if now - at > RECENT:
+        return ""
+    return f"{manager!r} has written to AppWrapper {title} {max(0, now - at) // SECOND} s ago"
+
+
+def _writes(obj: Json) -> Iterator[tuple[Instant, str, str]]:
+    metadata = as_map(obj.get("metadata"))
+    for field in map(as_map, as_list(metadata.get("managedFields"))):
+        manager = as_text(field.get("manager"))
+        if manager in _ANYTHING or (manager in _STATUS and field.get("subresource") == "status"):
+            title = f"{metadata.get('namespace')}/{metadata.get('name')}"
+            yield parse_instant(field.get("time")), manager, title
