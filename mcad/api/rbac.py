@@ -51,7 +51,7 @@ def namespaced_rules(config: Config) -> list[Map]:
     """What is needed in every namespace with AppWrappers."""
     between = {pair for one in config.allowed for pair in OWNED_THROUGH.get(one, ())}
     return [
-        _rule(GROUP, ["appwrappers"], READ),
+        _rule(GROUP, ["appwrappers"], (*READ, "patch")),  # to take upstream's finalizer away
         _rule(GROUP, ["appwrappers/status"], ("patch",)),
         *_creation_rules(config),
         *_by_group(between - config.allowed, ("get",)),

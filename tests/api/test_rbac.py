@@ -30,6 +30,7 @@ def test_all_rights_of_a_dispatcher_of_jobs() -> None:
     appwrapper = "workload.codeflare.dev"
     assert granted(rules(load(sets=ONLY_JOBS)), "ClusterRole") == {
         *((appwrapper, "appwrappers", verb) for verb in read),
+        (appwrapper, "appwrappers", "patch"),
         (appwrapper, "appwrappers/status", "patch"),
         (appwrapper, "appwrappers/finalizers", "update"),
         *(("batch", "jobs", verb) for verb in (*read, "create", "delete")),

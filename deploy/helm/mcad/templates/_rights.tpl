@@ -20,7 +20,7 @@ trainer.kubeflow.org/trainjobs: [jobset.x-k8s.io/jobsets, batch/jobs]
 {{- $impersonate := eq .Values.authorization "impersonate" -}}
 - apiGroups: [workload.codeflare.dev]
   resources: [appwrappers]
-  verbs: [get, list, watch]
+  verbs: [get, list, watch, patch]
 - apiGroups: [workload.codeflare.dev]
   resources: [appwrappers/status]
   verbs: [patch]
@@ -66,7 +66,7 @@ trainer.kubeflow.org/trainjobs: [jobset.x-k8s.io/jobsets, batch/jobs]
   verbs: [create]
 {{- end -}}
 
-{{/* What concerns the cluster as a whole: its capacity, and whether our CRD is the right one. */}}
+{{/* What concerns the cluster as a whole: its capacity, and what is looked at before the start. */}}
 {{- define "mcad.clusterRules" -}}
 - apiGroups: [""]
   resources: [nodes, pods]
@@ -75,6 +75,9 @@ trainer.kubeflow.org/trainjobs: [jobset.x-k8s.io/jobsets, batch/jobs]
   resources: [customresourcedefinitions]
   resourceNames: [appwrappers.workload.codeflare.dev]
   verbs: [get]
+- apiGroups: [admissionregistration.k8s.io]
+  resources: [mutatingwebhookconfigurations, validatingwebhookconfigurations]
+  verbs: [list]
 - apiGroups: [authorization.k8s.io]
   resources: [selfsubjectaccessreviews]
   verbs: [create]
