@@ -18,6 +18,11 @@ from mcad.kube.types import Json
 _CACHED = 256
 _META = frozenset({"apiVersion", "kind", "metadata"})
 _ABSENT = object()
+_COMBINED = frozenset({"anyOf", "oneOf", "allOf", "not"})
+_SAYS_NOTHING = frozenset(
+    {"type", "properties", "items", "additionalProperties", "required", "description", "default"}
+)
+"""Keywords of which nothing follows but what the other slots say."""
 
 
 class Node:
@@ -25,11 +30,14 @@ class Node:
 
     __slots__ = (
         "additional",
+        "bounded",
+        "combined",
         "default",
         "embedded",
         "has_default",
         "int_or_string",
         "items",
+        "keyed",
         "list_type",
         "map_keys",
         "nullable",
@@ -57,7 +65,12 @@ class Node:
         self.has_default = raw.get("default") is not None
         self.default = raw.get("default")
         self.list_type: str = raw.get("x-kubernetes-list-type", "")
+        self.combined = not _COMBINED.isdisjoint(raw)
+        self.bounded = any(key not in _SAYS_NOTHING and not key.startswith("x-") for key in raw)
         self.map_keys = tuple(raw.get("x-kubernetes-list-map-keys") or ())
+
+        below = [*self.properties.values(), self.additional, self.items]
+        self.keyed = self.list_type in {"set", "map"} or any(one.keyed for one in below if one)
 
     def child(self, name: str) -> Node | None:
         """The schema of a field, None if it has none."""

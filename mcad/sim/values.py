@@ -22,6 +22,7 @@ from mcad.sim.schema import Node, compiled
 _MISSING = object()
 _BITS = {"int32": 31, "int64": 63}
 _INT64 = 1 << 63
+_PYTHON = {"string": str, "object": dict, "array": list, "boolean": bool}
 _NO_PATH = "<nil>"  # what a field path that is not given prints as
 
 
@@ -37,29 +38,36 @@ def validate(obj: Json, schema: Json | Node, old: Json | None = None) -> list[Ca
 
 
 def _check(value: Any, node: Node, path: str, old: Any) -> list[Cause]:
-    causes: list[Cause] = []
     if value is None and node.nullable:
-        return causes
-    raw = node.raw
-    fault = _type_fault(value, node, path)
-    if fault is not None:
-        causes.append(fault)
-    if _COMBINED & raw.keys():
+        return []
+    causes: list[Cause] = []
+    if type(value) is not _PYTHON.get(node.type) or node.int_or_string:
+        fault = _type_fault(value, node, path)
+        if fault is not None:
+            causes.append(fault)
+    if node.combined:
         causes += _combined(value, node, path)
-    if isinstance(value, str):
-        causes += _text(value, raw, path)
-    elif isinstance(value, dict):
+    if isinstance(value, dict):
         causes += _object(value, node, path, old)
     elif isinstance(value, list):
         causes += _list(value, node, path, old)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        causes += _number(value, raw, path)
-    if "enum" in raw and not any(_equal(value, one) for one in raw["enum"]):
-        supported = [one if isinstance(one, str) else json.dumps(one) for one in raw["enum"]]
-        causes.append(not_supported(path, value, supported))
+    if node.bounded:
+        causes += _bounds(value, node.raw, path)
+    elif node.type == "integer" and type(value) is float:
+        causes += _number(value, node.raw, path)
     if causes and old is not _MISSING and _equal(old, value):
         return []
     return causes
+
+
+def _bounds(value: Any, raw: Json, path: str) -> Iterator[Cause]:
+    if isinstance(value, str):
+        yield from _text(value, raw, path)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield from _number(value, raw, path)
+    if "enum" in raw and not any(_equal(value, one) for one in raw["enum"]):
+        supported = [one if isinstance(one, str) else json.dumps(one) for one in raw["enum"]]
+        yield not_supported(path, value, supported)
 
 
 # Types ------------------------------------------------------------------------------------------
@@ -179,14 +187,7 @@ def _multiple(value: float, factor: float, path: str) -> Iterator[Cause]:
 
 
 def _object(value: Json, node: Node, path: str, old: Any) -> list[Cause]:
-    raw = node.raw
-    causes: list[Cause] = []
-    size = len(value)
-    if (limit := raw.get("minProperties")) is not None and size < limit:
-        detail = f"{_in_body(path)} should have at least {limit} properties"
-        causes.append(invalid(path, size, detail))
-    if (limit := raw.get("maxProperties")) is not None and size > limit:
-        causes.append(too_many(path, size, limit))
+    causes = list(_size_of_object(len(value), node.raw, path)) if node.bounded else []
     causes += [
         required(f"{path}.{name}" if path else name) for name in node.required if name not in value
     ]
@@ -199,22 +200,33 @@ def _object(value: Json, node: Node, path: str, old: Any) -> list[Cause]:
     return causes
 
 
+def _size_of_object(size: int, raw: Json, path: str) -> Iterator[Cause]:
+    if (limit := raw.get("minProperties")) is not None and size < limit:
+        yield invalid(path, size, f"{_in_body(path)} should have at least {limit} properties")
+    if (limit := raw.get("maxProperties")) is not None and size > limit:
+        yield too_many(path, size, limit)
+
+
 def _list(value: list[Any], node: Node, path: str, old: Any) -> list[Cause]:
-    raw = node.raw
     causes: list[Cause] = []
     if node.items is not None:
         before = _by_key(old, node) if isinstance(old, list) and value else {}
         for index, one in enumerate(value):
             previous = before.get(_map_key(one, node), _MISSING) if before else _MISSING
             causes += _check(one, node.items, f"{path}[{index}]", previous)
-    if (limit := raw.get("minItems")) is not None and len(value) < limit:
-        detail = f"{_in_body(path)} should have at least {limit} items"
-        causes.append(invalid(path, len(value), detail))
-    if (limit := raw.get("maxItems")) is not None and len(value) > limit:
-        causes.append(too_many(path, len(value), limit))
-    if raw.get("uniqueItems") and _repeated(value):
-        causes.append(invalid(path, value, f"{_in_body(path)} shouldn't contain duplicates"))
+    if node.bounded:
+        causes += _size_of_list(value, node.raw, path)
     return causes
+
+
+def _size_of_list(value: list[Any], raw: Json, path: str) -> Iterator[Cause]:
+    size = len(value)
+    if (limit := raw.get("minItems")) is not None and size < limit:
+        yield invalid(path, size, f"{_in_body(path)} should have at least {limit} items")
+    if (limit := raw.get("maxItems")) is not None and size > limit:
+        yield too_many(path, size, limit)
+    if raw.get("uniqueItems") and _repeated(value):
+        yield invalid(path, value, f"{_in_body(path)} shouldn't contain duplicates")
 
 
 def _map_key(item: Any, node: Node) -> str:
@@ -230,6 +242,8 @@ def _by_key(items: list[Any], node: Node) -> dict[str, Any]:
 def _lists(value: Any, node: Node, path: str) -> list[Cause]:
     """Duplicates in sets and maps, which are looked for after everything else."""
     causes: list[Cause] = []
+    if not node.keyed:
+        return causes
     if isinstance(value, dict):
         for key, one in value.items():
             known = node.properties.get(key)
@@ -272,8 +286,6 @@ def _repeated(values: Sequence[Any]) -> list[int]:
 
 
 # anyOf, oneOf, allOf, not -----------------------------------------------------------------------
-
-_COMBINED = frozenset({"anyOf", "oneOf", "allOf", "not"})
 
 
 def _combined(value: Any, node: Node, path: str) -> Iterator[Cause]:
