@@ -60,6 +60,13 @@ class Columns:
         return GAP.join(padded).rstrip()
 
 
+def shortened(text: str, width: int) -> str:
+    """At most ``width`` characters; three dots where something was cut off."""
+    if len(text) <= width:
+        return text
+    return text[: width - 3] + "..." if width > 6 else text[:width]
+
+
 def echo(lines: Iterable[str]) -> None:
     """Print lines on stdout, as they are: whether they have colours was decided before."""
     text = "\n".join(lines)

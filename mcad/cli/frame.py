@@ -1,0 +1,238 @@
+"""What ``mcad top`` shows: a pure function from figures and a size to lines.
+
+No line is wider than the terminal and there are never more lines than it has rows; what does not
+fit is cut, the queue and the running ones share the room that is left.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from mcad.cli.bars import capacity_lines
+from mcad.cli.colours import (
+    BOLD,
+    DIM,
+    GREEN,
+    PLAIN,
+    RED,
+    REVERSE,
+    YELLOW,
+    Palette,
+    printable,
+)
+from mcad.cli.server import is_waiting
+from mcad.cli.tables import GAP, NONE, age, amounts, shortened
+
+Json = dict[str, Any]
+Block = list[str]  # lines that are shown together or not at all
+
+WHY_MIN = 60  # characters of a column of reasons, most of which fit then
+WHYS_SHOWN = 3
+
+_QUEUE = ("POS", "NAME", "PRIORITY", "DEMAND", "AGE", "WAITS-FOR", "WHY")
+_RUNNING = ("NAME", "STATE", "PRIORITY", "DEMAND", "AGE")
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What is shown: rows and capacity as ``mcad.controller.views`` has them.
+
+    ``rows`` is None as long as nothing is known; ``trouble`` tells why they may be old. ``place``
+    names the cluster or the server, ``namespace`` the only one whose rows are shown.
+    """
+
+    now_us: int
+    place: str
+    rows: list[Json] | None = None
+    capacity: Json | None = None
+    namespace: str | None = None
+    trouble: str = ""
+
+
+def frame(moment: Moment, width: int, height: int, palette: Palette = PLAIN) -> list[str]:
+    """The lines of one screen, ``height`` at most."""
+    page = _Frame(moment, max(width, 1), palette)
+    return page.lines(max(height, 1))
+
+
+class _Frame:
+    def __init__(self, moment: Moment, width: int, palette: Palette) -> None:
+        self._moment = moment
+        self._width = width
+        self._palette = palette
+        shown = moment.rows or []
+        if moment.namespace is not None:
+            shown = [row for row in shown if row["namespace"] == moment.namespace]
+        self._rows = shown
+        self._waiting = [row for row in shown if is_waiting(row)]
+        self._active = [row for row in shown if not is_waiting(row) and row["state"] not in _ENDED]
+
+    def lines(self, height: int) -> list[str]:
+        top = list(self._head())
+        if self._moment.rows is None:
+            return [*top, "", self._cut("reading the cluster...")][:height]
+        top += ["", *capacity_lines(self._moment.capacity, self._width, self._palette)]
+        room = max(height - len(top), 0)
+        queue, dispatched = self._queue(room), self._dispatched(room)
+        first, second = _shares(_height(queue), _height(dispatched), room)
+        lower = self._clipped(queue, len(self._waiting), first)
+        lower += self._clipped(dispatched, len(self._active), second)
+        return [*top, *lower][:height]
+
+    # -- the head ------------------------------------------------------------------------------
+
+    def _head(self) -> Iterator[str]:
+        moment = self._moment
+        where = f"namespace {moment.namespace}" if moment.namespace else "all namespaces"
+        clock = datetime.fromtimestamp(moment.now_us / 1e6, UTC).strftime("%H:%M:%S")
+        left = f"mcad top   {moment.place}   {where}"
+        right = f"{clock} UTC"
+        blanks = max(self._width - len(printable(left)) - len(right), 3)
+        yield self._cut(left + " " * blanks + right, BOLD)
+        if moment.trouble:
+            yield self._cut(moment.trouble, RED)
+        if moment.rows is not None:
+            yield self._counts()
+
+    def _counts(self) -> str:
+        in_line = sum(1 for row in self._waiting if row["position"])
+        held = len(self._waiting) - in_line
+        states = Counter(row["state"] for row in self._rows if not is_waiting(row))
+        told = [("in line", in_line, YELLOW), ("on hold", held, YELLOW)]
+        told += [(_STATE_WORDS.get(s, s), states[s], c) for s, c in _STATE_COLOURS if states[s]]
+        told += [(s, n, "") for s, n in sorted(states.items()) if s not in dict(_STATE_COLOURS)]
+        plain = ", ".join(f"{count} {word}" for word, count, _ in told)
+        if len(plain) + len("AppWrappers: ") > self._width:
+            return self._cut(f"AppWrappers: {plain}")
+        painted = (
+            self._palette.paint(f"{count} {word}", color if count else DIM)
+            for word, count, color in told
+        )
+        return "AppWrappers: " + ", ".join(painted)
+
+    # -- tables --------------------------------------------------------------------------------
+
+    def _queue(self, most: int) -> list[Block]:
+        """Those who wait; where reasons have no room in a column, the first get lines for them."""
+        in_line = sum(1 for row in self._waiting if row["position"])
+        told = f"{in_line} in line, {len(self._waiting) - in_line} on hold"
+        rows = [self._queue_row(row) for row in self._waiting[:most]]
+        short = [row[:-1] for row in rows]
+        widths = _widths([_QUEUE[:-1], *short])
+        if self._width - sum(widths) - len(GAP) * len(widths) >= WHY_MIN:
+            return self._section("Queue", told, rows, _QUEUE)
+        plain = self._section("Queue", told, short, _QUEUE[:-1])
+        for block, row in zip(plain[1 : WHYS_SHOWN + 1], self._waiting, strict=False):
+            block.append(self._cut(f"      {row['why']}", DIM))
+        return plain
+
+    def _queue_row(self, row: Json) -> tuple[str, ...]:
+        return (
+            str(row["position"] or NONE),
+            self._name(row),
+            str(row["priority"]),
+            amounts(row["demand"]),
+            age(row["firstSeen"], self._moment.now_us),
+            row["waitsFor"] or NONE,
+            row["why"] or NONE,
+        )
+
+    def _dispatched(self, most: int) -> list[Block]:
+        """Those who have been given their room, the latest first."""
+        latest = sorted(self._active, key=lambda row: row["firstSeen"] or "", reverse=True)
+        rows = [
+            (
+                self._name(row),
+                row["state"],
+                str(row["priority"]),
+                amounts(row["demand"]),
+                age(row["firstSeen"], self._moment.now_us),
+            )
+            for row in latest[:most]
+        ]
+        return self._section("Dispatched", str(len(self._active)), rows, _RUNNING)
+
+    def _name(self, row: Json) -> str:
+        return row["name"] if self._moment.namespace else f"{row['namespace']}/{row['name']}"
+
+    def _section(
+        self, title: str, told: str, rows: Sequence[tuple[str, ...]], titles: tuple[str, ...]
+    ) -> list[Block]:
+        """The head of a section, and a block for each row."""
+        head = ["", self._cut(f"{title}: {told}", BOLD)]
+        if not rows:
+            return [head]
+        cells = [tuple(map(printable, row)) for row in rows]
+        widths = _widths([titles, *cells])
+        head.append(self._cut(_aligned(titles, widths), REVERSE))
+        return [head, *([self._row(titles, row, widths)] for row in cells)]
+
+    def _row(self, titles: tuple[str, ...], cells: tuple[str, ...], widths: list[int]) -> str:
+        text = _aligned(cells, widths)
+        row = dict(zip(titles, cells, strict=True))
+        if "STATE" not in row or len(text) > self._width:
+            return shortened(text, self._width)
+        # Names are lower case, so the first word that looks like the state is the state.
+        return text.replace(row["STATE"], self._palette.state(row["STATE"]), 1)
+
+    def _clipped(self, blocks: list[Block], total: int, room: int) -> list[str]:
+        """As many blocks as there is room for; a last line tells how many rows are left out."""
+        head, *rows = blocks
+        lines = list(head)
+        for shown, block in enumerate(rows):
+            is_last = shown + 1 == total
+            if len(lines) + len(block) + (not is_last) > room:
+                lines.append(self._cut(f"... {total - shown} more", DIM))
+                break
+            lines += block
+        return lines[: max(room, 0)]
+
+    # -- width ---------------------------------------------------------------------------------
+
+    def _cut(self, text: str, *codes: str) -> str:
+        return self._palette.paint(shortened(printable(text).rstrip(), self._width), *codes)
+
+
+_ENDED = ("Completed", "Failed")
+_STATE_COLOURS = (
+    ("Running", GREEN),
+    ("RunningHoldCompletion", GREEN),
+    ("Completed", ""),
+    ("Failed", RED),
+)
+_STATE_WORDS = {
+    "Running": "running",
+    "RunningHoldCompletion": "half completed",
+    "Completed": "completed",
+    "Failed": "failed",
+    "Pending": "being taken back or created",
+}
+
+
+def _widths(rows: Sequence[tuple[str, ...]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+
+def _aligned(cells: tuple[str, ...], widths: list[int]) -> str:
+    return GAP.join(c.ljust(w) for c, w in zip(cells, widths, strict=True)).rstrip()
+
+
+def _height(blocks: list[Block]) -> int:
+    return sum(map(len, blocks))
+
+
+def _shares(first: int, second: int, room: int) -> tuple[int, int]:
+    """How many lines each of two lists gets: what it needs, half if that is too much."""
+    room = max(room, 0)
+    if first + second <= room:
+        return first, second
+    half = room // 2
+    if second <= half:
+        return room - second, second
+    if first <= room - half:
+        return first, room - first
+    return room - half, half

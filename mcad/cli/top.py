@@ -1,0 +1,134 @@
+"""``mcad top``: queue and capacity on the whole terminal, as they change."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from contextlib import redirect_stderr, suppress
+from io import StringIO
+from urllib.parse import urlsplit
+
+import click
+
+from mcad.cli.colours import Palette, palette
+from mcad.cli.errors import CliError
+from mcad.cli.figures import Feed, Figures, Source, follow, look, source_options
+from mcad.cli.frame import Moment, frame
+from mcad.cli.options import Scope, color_option, scope_options
+from mcad.cli.screen import full_screen, size
+from mcad.cli.session import Environment, environment
+from mcad.cli.tables import echo
+
+TICK_S = 1.0  # ages grow although nothing changes
+PAGE_LINES = 10_000  # without a terminal nothing is cut below
+
+
+@click.command()
+@click.option("--once", is_flag=True, help="Print what there is now, and end.")
+@source_options
+@scope_options
+@color_option
+def top(once: bool, source: Source, scope: Scope, color: str) -> None:  # noqa: FBT001 - click passes it by name
+    """Queue and capacity, live: who waits for what, who runs, what is free.
+
+    All namespaces are shown unless one is named with -n. q or Ctrl-C leaves. Without a terminal
+    it is printed once. Bars are # used by bound pods, + reserved for dispatched AppWrappers,
+    . free.
+    """
+    if scope.namespace and scope.all_namespaces:
+        raise click.UsageError("-n names one namespace and -A means all: give one of them")
+    scope = Scope(scope.namespace, all_namespaces=not scope.namespace)
+    if once or not sys.stdout.isatty():
+        asyncio.run(_print_once(source, scope, palette(color)))
+    else:
+        with suppress(KeyboardInterrupt):  # before the screen takes the signal
+            asyncio.run(_Top(environment(), source, scope, palette(color)).run())
+
+
+async def _print_once(source: Source, scope: Scope, colours: Palette) -> None:
+    world = environment()
+    async with look(world, source, scope) as (figures, namespace):
+        moment = await _moment(world, source, namespace, figures)
+    # A pipe has no width; COLUMNS, or else a wide line, so that reasons can be read and searched.
+    columns = size()[0] if sys.stdout.isatty() else shutil.get_terminal_size((200, 0)).columns
+    echo(frame(moment, columns, PAGE_LINES, colours))
+
+
+async def _moment(
+    world: Environment,
+    source: Source,
+    namespace: str | None,
+    figures: Figures | None,
+    trouble: str = "",
+) -> Moment:
+    place = _place(source)
+    if figures is None:
+        return Moment(world.clock.now_us(), place, namespace=namespace, trouble=trouble)
+    rows = await figures.rows(waiting_only=False)
+    capacity = await figures.capacity()
+    return Moment(world.clock.now_us(), place, rows, capacity, namespace, trouble)
+
+
+def _place(source: Source) -> str:
+    """Whose figures these are, as far as the command line says it."""
+    if source.server:
+        return f"dispatcher {urlsplit(source.server).netloc or source.server}"
+    return f"context {source.context}" if source.context else "current context"
+
+
+class _Top:
+    """One task follows the figures, the other one draws; an event joins them."""
+
+    def __init__(self, world: Environment, source: Source, scope: Scope, colours: Palette) -> None:
+        self._world = world
+        self._source = source
+        self._scope = scope
+        self._colours = colours
+        self._dirty = asyncio.Event()
+        self._leaving = False
+        self._namespace = scope.namespace
+        self._figures: Figures | None = None
+        self._feed: Feed | None = None
+
+    async def run(self) -> None:
+        """Until somebody leaves, or the figures cannot be had; warnings are told after that."""
+        told = StringIO()
+        try:
+            with redirect_stderr(told):  # it is the same terminal
+                await self._run()
+        finally:
+            click.echo(told.getvalue(), err=True, nl=False)
+
+    async def _run(self) -> None:
+        following = asyncio.ensure_future(self._follow())
+        following.add_done_callback(lambda _: self._dirty.set())
+        try:
+            with full_screen(self._dirty.set, self._leave) as screen:
+                while not self._leaving and not following.done():
+                    self._dirty.clear()
+                    screen.draw(frame(await self._now(), *size(), self._colours))
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(self._dirty.wait(), TICK_S)
+        finally:
+            following.cancel()
+            with suppress(asyncio.CancelledError):
+                await following  # tells, on the restored terminal, what went wrong
+
+    def _leave(self) -> None:
+        self._leaving = True
+        self._dirty.set()
+
+    async def _follow(self) -> None:
+        async with follow(self._world, self._source, self._scope) as (feed, namespace):
+            self._feed, self._namespace = feed, namespace
+            while True:
+                self._figures = await feed.next()
+                self._dirty.set()
+
+    async def _now(self) -> Moment:
+        trouble = self._feed.trouble if self._feed is not None else ""
+        try:
+            return await _moment(self._world, self._source, self._namespace, self._figures, trouble)
+        except CliError as error:  # the dispatcher went away between its rows and its nodes
+            return await _moment(self._world, self._source, self._namespace, None, error.message)

@@ -1,0 +1,180 @@
+"""The screen of ``mcad top`` as a function of figures and a size."""
+
+import re
+from typing import Any
+
+import pytest
+
+from mcad.cli.colours import Palette
+from mcad.cli.frame import Moment, frame
+from tests.cli.test_server import ROW
+
+Json = dict[str, Any]
+
+NOW_US = 1_800_000_000_000_000
+SIZES = [(1, 1), (5, 3), (20, 4), (40, 10), (80, 24), (100, 30), (132, 50), (250, 100)]
+
+
+def waiting(name: str, position: int, **more: Any) -> Json:
+    return ROW | {"name": name, "uid": name, "position": position} | more
+
+
+def running(name: str, **more: Any) -> Json:
+    quiet = {"position": 0, "state": "Running", "waitsFor": "", "why": ""}
+    return ROW | {"name": name, "uid": name} | quiet | more
+
+
+def books(**resources: tuple[str, str, str, str]) -> Json:
+    names = ("allocatable", "used", "reserved", "free")
+    return {
+        book: {name.replace("_", "/"): amounts[i] for name, amounts in resources.items()}
+        for i, book in enumerate(names)
+    }
+
+
+def capacity(**resources: tuple[str, str, str, str]) -> Json:
+    return {"nodes": [{}, {}], "total": books(**resources), "adrift": {}}
+
+
+CPU = capacity(cpu=("10", "5", "2500m", "2500m"))
+
+
+def moment(rows: list[Json] | None, **more: Any) -> Moment:
+    return Moment(NOW_US, "context here", rows, **({"capacity": CPU} | more))
+
+
+def stripped(line: str) -> str:
+    return re.sub(r"\x1b\[[\d;]*m", "", line)
+
+
+def crowd() -> list[Json]:
+    line = [waiting(f"waiting-{n}", n) for n in range(1, 41)]
+    held = [waiting("held", 0, waitsFor="Suspended", why="spec.suspend is true; set it to false.")]
+    done = [running("done", state="Completed"), running("broken", state="Failed")]
+    return line + held + [running(f"running-{n}") for n in range(30)] + done
+
+
+def test_it_tells_who_waits_for_what_and_who_runs() -> None:
+    lines = frame(moment([waiting("a", 1), running("b")]), 130, 40)
+    assert lines[0] == "mcad top   context here   all namespaces".ljust(118) + "08:00:00 UTC"
+    assert lines[1] == "AppWrappers: 1 in line, 0 on hold, 1 running"
+    text = "\n".join(lines)
+    assert "Queue: 1 in line, 0 on hold\nPOS   NAME        PRIORITY   DEMAND" in text
+    assert re.search(r"1 +default/a +0 +cpu=1 +60s +cpu +cpu: 1 requested, 0 available", text)
+    assert "Dispatched: 1\nNAME        STATE" in text
+    assert re.search(r"default/b +Running +0 +cpu=1 +60s", text)
+
+
+def test_bars_show_what_is_used_reserved_and_free() -> None:
+    lines = frame(moment([]), 100, 20)
+    bar = next(line for line in lines if line.startswith("  cpu"))
+    assert (
+        bar == f"  cpu  [{'#' * 20}{'+' * 10}{'.' * 10}]  used 5  reserved 2500m  free 2500m  of 10"
+    )
+
+
+@pytest.mark.parametrize(
+    ("amounts", "bar"),
+    [
+        (("10", "0", "0", "10"), "." * 40),
+        (("10", "10", "0", "0"), "#" * 40),
+        (("10", "1m", "0", "9999m"), "#" + "." * 39),
+        (("10", "9900m", "100m", "0"), "#" * 39 + "+"),
+        (("10", "12", "0", "-2"), "#" * 40),
+        (("10", "6", "8", "-4"), "#" * 24 + "+" * 16),
+    ],
+)
+def test_little_is_visible_and_too_much_fits(amounts: tuple[str, ...], bar: str) -> None:
+    lines = frame(moment([], capacity=capacity(cpu=amounts)), 120, 20)  # type: ignore[arg-type]
+    assert any(f"[{bar}]" in line for line in lines)
+
+
+def test_usual_resources_come_first_and_what_no_node_has_is_left_out() -> None:
+    amounts = ("4", "0", "0", "4")
+    none = ("0", "0", "0", "0")
+    view = capacity(
+        **{"hugepages-2Mi": none, "nvidia.com_gpu": amounts},
+        **{"pods": amounts, "memory": amounts, "cpu": amounts, "ephemeral-storage": amounts},
+    )
+    lines = frame(moment([], capacity=view), 120, 20)
+    first = [line.split()[0] for line in lines if "[" in line]
+    assert first == ["cpu", "memory", "pods", "nvidia.com/gpu", "ephemeral-storage"]
+
+
+def test_reservations_without_a_node_are_told() -> None:
+    view = CPU | {"adrift": {"cpu": "2", "pods": "1"}}
+    assert "  reserved, but on no node at present: cpu=2,pods=1" in frame(
+        moment([], capacity=view), 100, 20
+    )
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("colours", [False, True])
+def test_it_never_leaves_the_screen(size: tuple[int, int], colours: bool) -> None:
+    width, height = size
+    rows = [*crowd(), waiting("x" * 200, 41, why="y" * 300)]
+    for one in (moment(rows), moment([]), moment(None), moment(rows, trouble="no news " * 30)):
+        lines = frame(one, width, height, Palette(colours))
+        assert 1 <= len(lines) <= height
+        assert max(len(stripped(line)) for line in lines) <= width
+        if not colours:
+            assert all("\x1b" not in line for line in lines)
+
+
+def test_colours_change_nothing_but_the_colour() -> None:
+    for width, height in SIZES:
+        plain = frame(moment(crowd()), width, height)
+        assert list(map(stripped, frame(moment(crowd()), width, height, Palette(True)))) == plain
+
+
+def test_what_is_left_out_is_counted() -> None:
+    lines = frame(moment(crowd()), 130, 40)
+    assert len(lines) == 40
+    shown = sum("default/waiting-" in line or "default/held" in line for line in lines)
+    active = sum("default/running-" in line for line in lines)
+    assert f"... {41 - shown} more" in lines
+    assert lines[-1] == f"... {30 - active} more"
+    assert shown > 5
+    assert active > 5
+
+
+def test_a_short_list_leaves_its_room_to_the_other() -> None:
+    rows = [waiting("only", 1), *(running(f"running-{n}") for n in range(60))]
+    lines = frame(moment(rows), 130, 30)
+    assert sum("default/running-" in line for line in lines) >= 15
+    assert any("default/only" in line for line in lines)
+
+
+def test_on_a_narrow_screen_the_first_reasons_have_lines_of_their_own() -> None:
+    lines = frame(moment([waiting(f"w-{n}", n) for n in range(1, 6)]), 80, 40)
+    reasons = [n for n, line in enumerate(lines) if line.startswith("      cpu: 1 requested")]
+    assert len(reasons) == 3
+    assert [lines[n - 1].split()[1] for n in reasons] == [
+        "default/w-1",
+        "default/w-2",
+        "default/w-3",
+    ]
+
+
+def test_one_namespace_only() -> None:
+    rows = [waiting("a", 1), waiting("b", 2, namespace="team-a")]
+    lines = frame(moment(rows, namespace="team-a"), 100, 30)
+    assert "namespace team-a" in lines[0]
+    assert any(re.match(r"2 +b ", line) for line in lines)
+    assert not any(re.match(r"1 +a ", line) for line in lines)
+
+
+def test_trouble_is_told_on_top() -> None:
+    lines = frame(moment([], trouble="no news from the API server: refused"), 100, 30)
+    assert lines[1] == "no news from the API server: refused"
+
+
+def test_before_anything_is_known() -> None:
+    lines = frame(moment(None, capacity=None), 80, 24)
+    assert lines[-1] == "reading the cluster..."
+
+
+def test_what_stands_in_a_cluster_cannot_steer_the_terminal() -> None:
+    evil = waiting("a", 1, why="\x1b[2J\x07gone\nnext")
+    lines = frame(moment([evil], trouble="\x1b]0;title\x07"), 200, 30)
+    assert all("\x1b" not in line and "\x07" not in line and "\n" not in line for line in lines)

@@ -1,0 +1,217 @@
+"""``mcad top`` on a terminal of its own: it draws, follows, resizes, and gives everything back."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcad.cli.screen import ENTER, LEAVE
+from tests.cli.cluster import appwrapper, deployment
+from tests.cli.conftest import Type
+from tests.cli.fakeapi import GROUP, FakeApi
+from tests.cli.serve import kubeconfig, served
+
+PATIENCE_S = 20.0
+CODE = """\
+import fcntl, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that keys become signals
+from mcad.cli.main import main; main()"""
+
+
+class Terminal:
+    """A process on a pseudo terminal; what it has written and the modes it was given."""
+
+    def __init__(self, *args: str, columns: int = 100, rows: int = 30, **env: str) -> None:
+        self.master, self.slave = pty.openpty()
+        self.resize(columns, rows)
+        self.modes = termios.tcgetattr(self.slave)
+        self.said = ""
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", CODE, *args],
+            stdin=self.slave,
+            stdout=self.slave,
+            stderr=self.slave,
+            start_new_session=True,
+            env=os.environ | {"TERM": "xterm-256color"} | env,
+        )
+
+    def resize(self, columns: int, rows: int) -> None:
+        size = struct.pack("HHHH", rows, columns, 0, 0)
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, size)
+
+    def type(self, keys: bytes) -> None:
+        os.write(self.master, keys)
+
+    def read(self) -> None:
+        while select.select([self.master], [], [], 0.05)[0]:
+            try:
+                data = os.read(self.master, 65536)
+            except OSError:  # the other end is closed
+                return
+            self.said += data.decode(errors="replace")
+
+    def wait_for(self, what: Callable[[str], Any]) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not what(self.said):
+            assert self.process.poll() is None, self.said
+            assert time.monotonic() < deadline, self.said
+            self.read()
+
+    def end(self) -> int:
+        deadline = time.monotonic() + PATIENCE_S
+        while self.process.poll() is None:
+            assert time.monotonic() < deadline, self.said
+            self.read()
+        self.read()
+        return self.process.returncode
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.master)
+        os.close(self.slave)
+
+
+@contextmanager
+def terminal(*args: str, **options: Any) -> Iterator[Terminal]:
+    opened = Terminal(*args, **options)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+@pytest.fixture
+def config(api: FakeApi, tmp_path: Path) -> Iterator[str]:
+    with served(api) as url:
+        yield kubeconfig(tmp_path, url)
+
+
+def is_drawn(said: str) -> bool:
+    return "Queue: 1 in line" in said
+
+
+def assert_restored(term: Terminal) -> None:
+    assert term.said.count(ENTER) == term.said.count(LEAVE) == 1
+    assert term.said.index(ENTER) < term.said.index(LEAVE)
+    assert termios.tcgetattr(term.slave) == term.modes
+
+
+@pytest.mark.parametrize("key", [b"q", b"\x03"], ids=["q", "Ctrl-C"])
+def test_a_key_leaves_and_the_terminal_is_as_before(key: bytes, config: str) -> None:
+    with terminal("top", "--kubeconfig", config) as term:
+        term.wait_for(is_drawn)
+        assert termios.tcgetattr(term.slave) != term.modes
+        term.type(key)
+        assert term.end() == 0
+        assert_restored(term)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=str)
+def test_a_signal_leaves_and_the_terminal_is_as_before(number: signal.Signals, config: str) -> None:
+    with terminal("top", "--kubeconfig", config) as term:
+        term.wait_for(is_drawn)
+        term.process.send_signal(number)
+        assert term.end() == 0
+        assert_restored(term)
+
+
+def test_it_follows_the_cluster_and_the_size(api: FakeApi, config: str) -> None:
+    with terminal("top", "--kubeconfig", config, columns=100) as term:
+        term.wait_for(is_drawn)
+        wrapped = deployment("late", replicas=1, cpu="1500m", memory="1Gi")
+        api.put(GROUP, "appwrappers", appwrapper("late", "uid-late", "07:59:30", wrapped))
+        term.wait_for(lambda said: "Queue: 2 in line" in said and "default/late" in said)
+
+        term.said = ""
+        term.resize(50, 30)
+        term.wait_for(lambda said: "Queue: 2 in line" in said)
+        lines = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", term.said).split("\n")
+        lines = [line.rstrip("\r") for line in lines]
+        assert max(map(len, lines)) <= 50
+        term.type(b"q")
+        assert term.end() == 0
+
+
+def test_suspending_gives_the_terminal_back_for_the_time(config: str) -> None:
+    with terminal("top", "--kubeconfig", config) as term:
+        term.wait_for(is_drawn)
+        term.type(b"\x1a")  # Ctrl-Z
+        term.wait_for(lambda said: LEAVE in said)
+        assert termios.tcgetattr(term.slave) == term.modes
+        term.said = ""
+        term.process.send_signal(signal.SIGCONT)
+        term.wait_for(lambda said: ENTER in said and is_drawn(said))
+        term.type(b"q")
+        assert term.end() == 0
+        assert termios.tcgetattr(term.slave) == term.modes
+
+
+def test_a_server_that_goes_away_is_told_on_the_screen(api: FakeApi, config: str) -> None:
+    with terminal("top", "--kubeconfig", config) as term:
+        term.wait_for(is_drawn)
+        api.broken = api.cut = True
+        term.wait_for(lambda said: "no news from the API server" in said)
+        term.type(b"q")
+        assert term.end() == 0
+        assert_restored(term)
+
+
+def test_a_failure_is_told_on_the_restored_terminal(api: FakeApi, config: str) -> None:
+    api.denied.add("nodes")
+    with terminal("top", "--kubeconfig", config) as term:
+        assert term.end() == 1
+        assert_restored(term)
+        told = term.said.partition(LEAVE)[2]
+        assert told.startswith("error: you may not list nodes in the whole cluster")
+        assert len(told.splitlines()) == 1
+
+
+def test_warnings_do_not_disturb_the_screen(api: FakeApi, config: str) -> None:
+    api.denied.add("deployments")
+    with terminal("top", "--kubeconfig", config) as term:
+        term.wait_for(is_drawn)
+        term.type(b"q")
+        assert term.end() == 0
+        on_screen, _, after = term.said.partition(LEAVE)
+        assert "warning" not in on_screen
+        assert after.startswith("warning: you may not list deployments.apps")
+
+
+def test_colours_are_for_terminals_and_not_for_everybody(config: str) -> None:
+    with terminal("top", "--once", "--kubeconfig", config) as term:
+        assert term.end() == 0
+        assert "\x1b[33m1 in line\x1b[0m" in term.said
+    with terminal("top", "--once", "--kubeconfig", config, NO_COLOR="1") as term:
+        assert term.end() == 0
+        assert "1 in line" in term.said
+        assert "\x1b" not in term.said
+
+
+def test_without_a_terminal_it_is_printed_once(mcad: Type) -> None:
+    for args in (["top"], ["top", "--once"]):
+        result = mcad(*args)
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert "\x1b" not in result.stdout
+        assert "Queue: 1 in line, 0 on hold" in result.stdout
+        assert "cpu: 150m requested, 50m available, 100m missing." in result.stdout
+        assert "Dispatched: 1" in result.stdout
+
+
+def test_one_namespace(mcad: Type) -> None:
+    assert "Queue: 0 in line" in mcad("top", "-n", "team-a").stdout
+    assert mcad("top", "-n", "team-a", "-A").exit_code == 2
