@@ -61,7 +61,7 @@ class Preflight:
 
     def __init__(self, client: Client, config: Config, *, coexist: bool = False) -> None:
         self._client = client
-        self._coexist = coexist
+        self.coexist = coexist
         self._namespaces = config.watch_namespaces or (None,)
         self._installed = False
 
@@ -157,7 +157,7 @@ class Preflight:
         return rivals.integrates(settings)
 
     def _met(self, sign: str) -> None:
-        if not self._coexist:
+        if not self.coexist:
             raise Unfit(f"{sign}; {REMOVE}")
         _log.warning("%s; going on as told", sign)
 

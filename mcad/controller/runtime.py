@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcad.api import labels
 from mcad.api.config import Config, to_settings
+from mcad.controller.adoption import Adoption
 from mcad.controller.alarm import Alarm
 from mcad.controller.execute import Executor
 from mcad.controller.kinds import (
@@ -90,6 +91,9 @@ class Controller:
         self._sightings = Sightings(
             self._mirror, lambda: self._kinds.catalog, self.feed, self._ask_owner
         )
+        # Beside another controller, told to coexist, its finalizers are its own.
+        alone = preflight is None or not preflight.coexist
+        self._adoption = Adoption(client, self._recorder, self._spawn) if alone else None
         self._alarm = Alarm(self.clock, self._wake)
         self._inbox: deque[Event] = deque()
         self._stepping = False
@@ -237,7 +241,7 @@ class Controller:
         seen = self._sightings
         appwrappers: Stream[Json] = Stream(
             "appwrappers",
-            seen.appwrapper_seen,
+            self._appwrapper_seen,
             seen.appwrapper_gone,
             self._stream_changed,
             batch=self._appwrappers_listed,
@@ -256,6 +260,16 @@ class Controller:
         if self._preflight is not None:
             self._preflight.listed(objs)
         self._sightings.appwrappers_listed(objs)
+        for obj in objs:
+            self._adopt(obj)
+
+    def _appwrapper_seen(self, obj: Json) -> None:
+        self._sightings.appwrapper_seen(obj)
+        self._adopt(obj)
+
+    def _adopt(self, obj: Json) -> None:
+        if self._adoption is not None:
+            self._adoption.seen(obj)
 
     def _watch_wrapped(self) -> None:
         """One label-selected watch for every kind that may be wrapped (P7), pods aside."""

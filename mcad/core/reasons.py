@@ -87,6 +87,7 @@ class EventReason(StrEnum):
     MANIFEST = "ManifestWarning"
     PODS_NOT_ATTRIBUTED = "PodsNotAttributed"
     LEFT_ALONE = "LeftAlone"
+    ADOPTED = "Adopted"
     STATUS_REFUSED = "StatusRefused"
 
 

@@ -39,7 +39,7 @@ Start = Callable[..., Dispatcher]
 UNUSED: dict[tuple[str, str, str], str] = {
     (GROUP, "appwrappers", "get"): "after a conflict, which no test here can force",
     (GROUP, "appwrappers/finalizers", "update"): "admission asks for it, no request does",
-    ("apiextensions.k8s.io", "customresourcedefinitions", "get"): "to compare the live schema",
+    (GROUP, "appwrappers", "patch"): "upstream's finalizer, which nothing here has",
 }
 """Rights that are granted although no request of this module needs them, and why."""
 

@@ -304,3 +304,42 @@ def test_a_controller_that_writes_status_is_told_and_nothing_is_done(
     writes = [one for one in plane.audit(since) if one.user == USER and one.is_write]
     assert writes == []
     delete(plane, "theirs")
+
+
+# -- what upstream left behind ---------------------------------------------------------------
+
+FINALIZER = f"{GROUP}/finalizer"
+
+
+def left_behind(name: str, *finalizers: str, **spec: Any) -> Json:
+    obj = appwrapper(name, pod(name), **spec)
+    obj["metadata"]["finalizers"] = list(finalizers)
+    return obj
+
+
+def finalizers_of(plane: ControlPlane, name: str) -> list[str] | None:
+    """None once it is gone."""
+    status, found = plane.request("GET", f"{appwrappers_path()}/{name}")
+    return found["metadata"].get("finalizers", []) if status == 200 else None
+
+
+def test_what_upstream_left_behind_can_be_deleted(plane: ControlPlane, account: Path) -> None:
+    grant(plane, ACCOUNT)
+    create(plane, left_behind("dying", FINALIZER))
+    create(plane, left_behind("living", "example.com/other", FINALIZER))
+    create(plane, left_behind("theirs", FINALIZER, managedBy="kueue.x-k8s.io/multikueue"))
+    plane.request("DELETE", f"{appwrappers_path()}/dying")
+    assert finalizers_of(plane, "dying") == [FINALIZER]
+    with Dispatcher(plane, account) as dispatcher:
+        plane.wait_for(lambda: finalizers_of(plane, "dying") is None, what="it is gone")
+        plane.wait_for(lambda: states(plane)["living"] == "Running", what="it is dispatched")
+        assert finalizers_of(plane, "living") == ["example.com/other"]
+        assert finalizers_of(plane, "theirs") == [FINALIZER]
+        told = [one for one in dispatcher.log().splitlines() if "finalizer removed" in one]
+        assert sorted(one.rpartition("/")[2] for one in told[-2:]) == ["dying", "living"]
+        events = plane.kubectl("get", "events", "-o", "jsonpath={.items[*].reason}")
+        assert "Adopted" in events.split()
+    for name in ("living", "theirs"):
+        patch = {"metadata": {"finalizers": None}}
+        plane.request("PATCH", f"{appwrappers_path()}/{name}", patch, content_type=MERGE)
+    delete(plane)

@@ -1,0 +1,170 @@
+"""Upstream's finalizer goes, nothing else does, and nobody's write is overwritten."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from collections.abc import Coroutine
+from random import Random
+from typing import Any
+
+import pytest
+
+from mcad.controller.adoption import FINALIZER, Adoption
+from mcad.kube.client import Client
+from mcad.kube.port import Request, Response
+from mcad.kube.recorder import Recorder, Reporter
+from tests.controller.clock import LoopClock
+
+Json = dict[str, Any]
+PATH = "/apis/workload.codeflare.dev/v1beta2/namespaces/default/appwrappers/a"
+
+
+def appwrapper(*finalizers: str, version: str = "10", **spec: Any) -> Json:
+    return {
+        "apiVersion": "workload.codeflare.dev/v1beta2",
+        "kind": "AppWrapper",
+        "metadata": {
+            "namespace": "default",
+            "name": "a",
+            "uid": "uid-a",
+            "resourceVersion": version,
+            "finalizers": list(finalizers),
+        },
+        "spec": spec,
+    }
+
+
+class Rig:
+    """An adoption at a server with one AppWrapper; ``refusals`` come before the first success."""
+
+    def __init__(self, live: Json, *refusals: int) -> None:
+        self.live: Json | None = copy.deepcopy(live)
+        self.refusals = list(refusals)
+        self.requests: list[Request] = []
+        self.clock = LoopClock()
+        client = Client(self, self.clock, Random(1))
+        self.recorder = Recorder(client, Reporter("x/y", "z"))
+        self.tasks: list[asyncio.Task[None]] = []
+        self.adoption = Adoption(client, self.recorder, self.spawn)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        self.tasks.append(asyncio.ensure_future(work))
+
+    async def request(self, request: Request, timeout: float | None = None) -> Response:
+        self.requests.append(request)
+        await asyncio.sleep(0)
+        if request.method == "PATCH" and self.refusals:
+            return Response(self.refusals.pop(0), {"kind": "Status", "message": "no"})
+        if self.live is None:
+            return Response(404, {"kind": "Status", "reason": "NotFound"})
+        if request.method == "PATCH":
+            assert isinstance(request.body, dict)
+            wish = request.body["metadata"]
+            if wish["resourceVersion"] != self.live["metadata"]["resourceVersion"]:
+                return Response(409, {"kind": "Status", "reason": "Conflict"})
+            self.live["metadata"] |= wish | {"resourceVersion": "99"}
+        return Response(200, copy.deepcopy(self.live))
+
+    def stream(self, request: Request, idle_timeout: float) -> Any:
+        raise NotImplementedError
+
+    @property
+    def patches(self) -> list[Json]:
+        return [one.body for one in self.requests if one.method == "PATCH"]
+
+    async def rest(self, seconds: float = 0.1) -> None:
+        await self.clock.advance(seconds)
+
+
+async def test_only_that_finalizer_goes_and_the_patch_is_fenced() -> None:
+    seen = appwrapper("other/one", FINALIZER, "other/two")
+    rig = Rig(seen)
+    rig.adoption.seen(seen)
+    rig.adoption.seen(seen)  # while it is under way
+    await rig.rest()
+    others = ["other/one", "other/two"]
+    assert [one.path for one in rig.requests] == [PATH]
+    assert rig.patches == [{"metadata": {"resourceVersion": "10", "finalizers": others}}]
+    assert rig.live["metadata"]["finalizers"] == others
+    assert all(task.done() for task in rig.tasks)
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        appwrapper(),
+        appwrapper("other/one", "foregroundDeletion"),
+        appwrapper(FINALIZER, managedBy="kueue.x-k8s.io/multikueue"),
+    ],
+)
+async def test_what_is_not_left_behind_is_left_alone(obj: Json) -> None:
+    rig = Rig(obj)
+    rig.adoption.seen(obj)
+    await rig.rest()
+    assert rig.requests == []
+
+
+async def test_managed_by_the_upstream_controller_means_us() -> None:
+    obj = appwrapper(FINALIZER, managedBy="workload.codeflare.dev/appwrapper-controller")
+    rig = Rig(obj)
+    rig.adoption.seen(obj)
+    await rig.rest()
+    assert rig.live["metadata"]["finalizers"] == []
+
+
+async def test_after_somebody_elses_write_it_looks_again() -> None:
+    rig = Rig(appwrapper(FINALIZER, "new/one", version="12"))
+    rig.adoption.seen(appwrapper(FINALIZER))
+    await rig.rest()
+    assert [one["metadata"]["resourceVersion"] for one in rig.patches] == ["10", "12"]
+    assert rig.live["metadata"]["finalizers"] == ["new/one"]
+
+
+async def test_after_somebody_else_did_it_nothing_is_left_to_do() -> None:
+    rig = Rig(appwrapper(version="12"))
+    rig.adoption.seen(appwrapper(FINALIZER))
+    await rig.rest()
+    assert len(rig.patches) == 1
+    assert all(task.done() for task in rig.tasks)
+
+
+async def test_an_appwrapper_that_is_gone_or_another_one_is_nobodys_business() -> None:
+    rig = Rig(appwrapper(FINALIZER))
+    rig.live = None
+    rig.adoption.seen(appwrapper(FINALIZER))
+    await rig.rest()
+    rig.live = appwrapper(FINALIZER, version="12")
+    rig.live["metadata"]["uid"] = "another"
+    rig.adoption.seen(appwrapper(FINALIZER))
+    await rig.rest()
+    assert len(rig.patches) == 2
+    assert all(task.done() for task in rig.tasks)
+
+
+async def test_a_refusal_is_said_once_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    obj = appwrapper(FINALIZER)
+    rig = Rig(obj, 403, 403, 403)
+    rig.adoption.seen(obj)
+    await rig.rest(0.5)
+    assert len(rig.patches) == 1
+    await rig.rest(120)
+    assert len(rig.patches) == 4
+    assert rig.live["metadata"]["finalizers"] == []
+    said = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+    assert said == ["finalizer stays appwrapper=default/a error=403 Forbidden: no"]
+
+
+async def test_it_is_told_in_an_event() -> None:
+    obj = appwrapper(FINALIZER)
+    rig = Rig(obj)
+    rig.adoption.seen(obj)
+    await rig.rest()
+    writing = asyncio.ensure_future(rig.recorder.run())
+    await rig.rest()
+    writing.cancel()
+    body = rig.requests[-1].body
+    event = json.loads(body) if isinstance(body, bytes) else body
+    assert (event["reason"], event["type"]) == ("Adopted", "Normal")
+    assert FINALIZER in event["note"]
