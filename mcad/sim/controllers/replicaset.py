@@ -1,0 +1,164 @@
+"""ReplicaSets, and ReplicationControllers, which are the same thing with another selector.
+
+After ``pkg/controller/replicaset/replica_set.go``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcad.sim.controllers.index import OwnedIndex
+from mcad.sim.controllers.pods import (
+    controller_of,
+    from_template,
+    is_active,
+    is_deleting,
+    is_ready,
+    is_terminating,
+    labels_of,
+    next_available_s,
+)
+from mcad.sim.controllers.pods import is_available as is_pod_available
+from mcad.sim.controllers.ranking import surplus_of_replicaset
+from mcad.sim.controllers.workload import Workload, compact
+from mcad.sim.failures import Failure
+from mcad.sim.registry import Registry
+from mcad.sim.store import Change, Key
+from mcad.sim.times import seconds
+
+Json = dict[str, Any]
+
+BURST = 500  # pods created or deleted in one go
+
+
+class ReplicaSetController(Workload):
+    """Keeps as many pods as ``spec.replicas`` says."""
+
+    counts_terminating = True  # KEP-3973, on since 1.35; not for ReplicationControllers
+
+    def __init__(
+        self,
+        registry: Registry,
+        pods: OwnedIndex,
+        replicasets: OwnedIndex | None = None,
+        *,
+        kind: tuple[str, str] = ("apps/v1", "ReplicaSet"),
+        component: str = "replicaset-controller",
+    ) -> None:
+        """The indexes are those that all controllers share."""
+        super().__init__(registry, registry.kind(*kind), pods, component)
+        self._replicasets = replicasets
+
+    def start(self) -> None:
+        """Follow the owners, their pods, and their siblings."""
+        if self._replicasets is not None:
+            self._replicasets.start()
+        super().start()
+
+    def on_owner(self, change: Change) -> None:
+        """Its own status is no news to it."""
+        before = change.previous
+        if change.type != "MODIFIED" or before is None or _is_news(before, change.obj):
+            super().on_owner(change)
+
+    def reconcile(self, key: Key) -> None:
+        """Create or delete pods, then count them."""
+        owner = self.registry.find(self.kind, key)
+        if owner is None:
+            return
+        pods = self.claim(owner, only=is_active)
+        trouble: Failure | None = None
+        if not is_deleting(owner):
+            try:
+                self._manage(owner, pods)
+            except Failure as failure:
+                trouble = failure
+        everything = self.owned.owned(owner["metadata"]["uid"])
+        pods = [pod for pod in everything if is_active(pod)]
+        terminating = sum(is_terminating(pod) for pod in everything)
+        self.write_status(owner, self._status(owner, pods, terminating, trouble))
+        if trouble is not None:
+            raise trouble
+        now_us = self.registry.clock.now_us()
+        wait_s = next_available_s(pods, owner["spec"].get("minReadySeconds", 0), now_us)
+        if wait_s is not None:
+            self.enqueue_after(key, wait_s)
+
+    def _manage(self, owner: Json, pods: list[Json]) -> None:
+        missing = owner["spec"].get("replicas", 1) - len(pods)
+        if missing > 0:
+            pod = from_template(owner["spec"].get("template") or {}, owner)
+            for _ in range(min(missing, BURST)):
+                self.create_pod(owner, pod)
+        elif missing < 0:
+            count, now_us = min(-missing, BURST), self.registry.clock.now_us()
+            related = self._related(owner)
+            for pod in surplus_of_replicaset(pods, related, count, now_us):
+                self.delete_pod(owner, pod)
+        if abs(missing) > BURST:
+            self.enqueue((owner["metadata"]["namespace"], owner["metadata"]["name"]))
+
+    def _related(self, owner: Json) -> list[Json]:
+        """The pods of all siblings: those whose ReplicaSets the same Deployment controls."""
+        above, siblings = controller_of(owner), [owner]
+        if above is not None and self._replicasets is not None:
+            siblings = self._replicasets.owned(above["uid"])
+        return [pod for one in siblings for pod in self.owned.owned(one["metadata"]["uid"])]
+
+    def _status(
+        self, owner: Json, pods: list[Json], terminating: int, trouble: Failure | None
+    ) -> Json:
+        spec, now_us = owner["spec"], self.registry.clock.now_us()
+        of_template = labels_of(spec.get("template") or {}).items()
+        min_ready_s = spec.get("minReadySeconds", 0)
+        status = {
+            "replicas": len(pods),
+            "fullyLabeledReplicas": sum(of_template <= labels_of(pod).items() for pod in pods),
+            "readyReplicas": sum(is_ready(pod) for pod in pods),
+            "availableReplicas": sum(is_pod_available(pod, min_ready_s, now_us) for pod in pods),
+            "observedGeneration": owner["metadata"].get("generation", 0),
+            "conditions": self._conditions(owner, len(pods), trouble),
+        }
+        if self.counts_terminating:
+            status["terminatingReplicas"] = terminating
+        return compact(status, "replicas", "terminatingReplicas")
+
+    def _conditions(self, owner: Json, count: int, trouble: Failure | None) -> list[Json]:
+        present = (owner.get("status") or {}).get("conditions") or []
+        others = [one for one in present if one["type"] != "ReplicaFailure"]
+        if trouble is None:
+            return others
+        if len(others) < len(present):
+            return present
+        too_few = count < owner["spec"].get("replicas", 1)
+        condition = {
+            "type": "ReplicaFailure",
+            "status": "True",
+            "lastTransitionTime": seconds(self.registry.clock.now_us()),
+            "reason": "FailedCreate" if too_few else "FailedDelete",
+            "message": trouble.message,
+        }
+        return [*others, condition]
+
+
+class ReplicationController(ReplicaSetController):
+    """The kind that came before ReplicaSets."""
+
+    counts_terminating = False
+
+    def __init__(self, registry: Registry, pods: OwnedIndex) -> None:
+        """``pods`` is the index that all controllers share."""
+        kind = ("v1", "ReplicationController")
+        super().__init__(registry, pods, kind=kind, component="replication-controller")
+
+    def selector_of(self, owner: Json) -> Json | None:
+        """A plain map of labels, by default those of the template."""
+        spec = owner.get("spec") or {}
+        pairs = spec.get("selector") or labels_of(spec.get("template") or {})
+        return {"matchLabels": pairs} if pairs else None
+
+
+def _is_news(before: Json, now: Json) -> bool:
+    return before["metadata"].get("generation") != now["metadata"].get("generation") or (
+        before.get("spec") != now.get("spec")
+    )

@@ -1,0 +1,173 @@
+"""What all controllers share that own pods or other objects: watching, claiming, making, removing.
+
+Claiming follows ``pkg/controller/controller_ref_manager.go``: an object that a selector matches
+and that nobody controls is adopted, one that it matches no longer is released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mcad.sim.controllers.base import Controller
+from mcad.sim.controllers.events import Recorder
+from mcad.sim.controllers.index import OwnedIndex, SelectorIndex, matcher
+from mcad.sim.controllers.pods import controller_of, is_deleting, labels_of, reference_to
+from mcad.sim.deletion import Deletion
+from mcad.sim.failures import Failure
+from mcad.sim.kinds import Kind
+from mcad.sim.registry import Registry, Write, key_of
+from mcad.sim.store import Change, Key
+
+Json = dict[str, Any]
+
+
+class Workload(Controller):
+    """A controller of one kind of owners, with the index of what they own."""
+
+    def __init__(self, registry: Registry, kind: Kind, owned: OwnedIndex, component: str) -> None:
+        """``component`` is the source of its Events."""
+        super().__init__(registry)
+        self.kind = kind
+        self.owned = owned
+        self.recorder = Recorder(registry, component)
+        self.selectors = SelectorIndex()
+
+    def start(self) -> None:
+        """Follow the owners and what they own."""
+        self.owned.start()
+        self.watch(self.kind, self.on_owner)
+        self.owned.listen(self.kind.kind, self.on_owned)
+        self.owned.listen_all(self.on_any)
+
+    def selector_of(self, owner: Json) -> Json | None:
+        """Its LabelSelector; ReplicationControllers have another form."""
+        selector: Json | None = (owner.get("spec") or {}).get("selector")
+        return selector
+
+    def on_owner(self, change: Change) -> None:
+        """An owner was written."""
+        if change.type == "DELETED":
+            self.selectors.drop(change.key)
+        elif change.previous is None or change.previous.get("spec") != change.obj.get("spec"):
+            self.selectors.put(change.key, self.selector_of(change.obj))
+        self.enqueue(change.key)
+
+    def on_owned(self, _change: Change, owner: Key) -> None:
+        """Something was written that says it belongs to this owner."""
+        self.enqueue(owner)
+
+    def on_any(self, change: Change) -> None:
+        """Something was written: if it has no owner, somebody may want to adopt it."""
+        if change.type == "DELETED" or controller_of(change.obj) is not None:
+            return
+        before = change.previous
+        was_orphan = before is not None and controller_of(before) is None
+        if before is not None and was_orphan and labels_of(before) == labels_of(change.obj):
+            return  # whoever wants it has been asked
+        for key in self.selectors.matching(change.key[0], labels_of(change.obj)):
+            self.enqueue(key)
+
+    # -- claiming ------------------------------------------------------------------------------
+
+    def claim(
+        self, owner: Json, *, only: Callable[[Json], bool] | None = None, finalizer: str = ""
+    ) -> list[Json]:
+        """What belongs to ``owner`` (of those that ``only`` lets through); may raise Failure."""
+        namespace = owner["metadata"]["namespace"]
+        selector = self.selector_of(owner)
+        matches, claimed = matcher(selector), []
+        for obj in self.owned.owned(owner["metadata"]["uid"]):
+            if only is not None and not only(obj):
+                continue
+            if matches(labels_of(obj)):
+                claimed.append(obj)
+            elif not is_deleting(owner):
+                self._release(obj, owner, finalizer)
+        if is_deleting(owner):
+            return claimed
+        return claimed + [
+            self._adopt(obj, owner, finalizer)
+            for obj in self.owned.orphans(namespace, selector)
+            if not is_deleting(obj) and (only is None or only(obj))
+        ]
+
+    def _adopt(self, obj: Json, owner: Json, finalizer: str) -> Json:
+        def adopted(live: Json) -> Json:
+            references = [*(live["metadata"].get("ownerReferences") or ()), reference_to(owner)]
+            finalizers = live["metadata"].get("finalizers") or []
+            more: Json = {"ownerReferences": references}
+            if finalizer and finalizer not in finalizers:
+                more["finalizers"] = [*finalizers, finalizer]
+            return live | {"metadata": live["metadata"] | more}
+
+        return self.registry.patch(self.owned.kind, key_of(obj), adopted)
+
+    def _release(self, obj: Json, owner: Json, finalizer: str) -> None:
+        uid = owner["metadata"]["uid"]
+
+        def released(live: Json) -> Json:
+            references = live["metadata"].get("ownerReferences") or ()
+            more = {"ownerReferences": [one for one in references if one["uid"] != uid]}
+            metadata = live["metadata"] | more
+            return without_finalizer(live | {"metadata": metadata}, finalizer)
+
+        self.registry.patch(self.owned.kind, key_of(obj), released)
+
+    # -- pods ----------------------------------------------------------------------------------
+
+    def create_pod(self, owner: Json, pod: Json) -> Json | None:
+        """The pod, or None in a namespace that is going; raises Failure after saying why."""
+        try:
+            created = self.registry.create(self.owned.kind, owner["metadata"]["namespace"], pod)
+        except Failure as failure:
+            if is_namespace_going(failure):
+                return None
+            self.recorder.warning(owner, "FailedCreate", f"Error creating: {failure.message}")
+            raise
+        name = created["metadata"]["name"]
+        self.recorder.normal(owner, "SuccessfulCreate", f"Created pod: {name}")
+        return created
+
+    def delete_pod(self, owner: Json, pod: Json) -> None:
+        """Begin its deletion, and say so."""
+        name = pod["metadata"]["name"]
+        self.registry.delete(self.owned.kind, key_of(pod), Deletion(uid=pod["metadata"]["uid"]))
+        self.recorder.normal(owner, "SuccessfulDelete", f"Deleted pod: {name}")
+
+    # -- status --------------------------------------------------------------------------------
+
+    def write_status(self, owner: Json, status: Json) -> Json:
+        """The owner with that status; an equal one is not written again."""
+        return write_status(self.registry, self.kind, owner, status)
+
+
+def write_status(registry: Registry, kind: Kind, obj: Json, status: Json) -> Json:
+    """The object with that status; an equal one is not written again. Raises Failure."""
+    if obj.get("status") == status:
+        return obj
+    how = Write(trusted=True, subresource="status")
+    return registry.patch(kind, key_of(obj), lambda live: live | {"status": status}, how)
+
+
+def without_finalizer(obj: Json, finalizer: str) -> Json:
+    """A copy without that finalizer, or the object itself if it has none."""
+    present = obj["metadata"].get("finalizers") or []
+    if not finalizer or finalizer not in present:
+        return obj
+    metadata = dict(obj["metadata"])
+    metadata["finalizers"] = [one for one in present if one != finalizer]
+    if not metadata["finalizers"]:
+        del metadata["finalizers"]
+    return obj | {"metadata": metadata}
+
+
+def is_namespace_going(failure: Failure) -> bool:
+    """Whether a creation was refused because its namespace is being deleted."""
+    causes = (failure.details or {}).get("causes") or ()
+    return any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
+
+
+def compact(status: Json, *always: str) -> Json:
+    """Without the zeros and empty lists that Go leaves out (omitempty), but for ``always``."""
+    return {name: value for name, value in status.items() if value or name in always}

@@ -1,0 +1,273 @@
+"""Deployments: rollouts step by step, as the real controller takes them."""
+
+import asyncio
+
+import pytest
+
+from mcad.sim.controllers.deployment import DeploymentController
+from mcad.sim.controllers.index import OwnedIndex
+from mcad.sim.controllers.numbers import hash_of, scaled
+from mcad.sim.controllers.replicaset import ReplicaSetController
+from tests.sim.workloads import condition, in_a_world, selecting, template
+
+
+def _start(world):
+    sets = OwnedIndex(world.registry, world.kind("ReplicaSet"))
+    world.add(
+        DeploymentController(world.registry, world.pods, sets),
+        ReplicaSetController(world.registry, world.pods, sets),
+    )
+
+
+def _deploy(world, replicas=4, **spec):
+    _start(world)
+    spec = {"replicas": replicas, "selector": selecting(), "template": template()} | spec
+    return world.create("Deployment", "web", spec, annotations={"team": "a"})
+
+
+def _images(world):
+    """How many pods that are not being deleted have which image."""
+    counted = {}
+    for pod in world.all("Pod"):
+        if not pod["metadata"].get("deletionTimestamp"):
+            image = pod["spec"]["containers"][0]["image"]
+            counted[image] = counted.get(image, 0) + 1
+    return counted
+
+
+def _revisions(world):
+    noted = [one["metadata"]["annotations"] for one in world.all("ReplicaSet")]
+    return sorted(one["deployment.kubernetes.io/revision"] for one in noted)
+
+
+def test_it_makes_a_replicaset_and_tells_how_far_it_is():
+    async def scenario(world):
+        _deploy(world)
+        await world.settle()
+        (replicaset,) = world.all("ReplicaSet")
+        name, labels = replicaset["metadata"]["name"], replicaset["metadata"]["labels"]
+        assert name == f"web-{labels['pod-template-hash']}"
+        assert replicaset["spec"]["selector"]["matchLabels"] == labels
+        assert replicaset["metadata"]["annotations"] == {
+            "team": "a",
+            "deployment.kubernetes.io/revision": "1",
+            "deployment.kubernetes.io/desired-replicas": "4",
+            "deployment.kubernetes.io/max-replicas": "5",
+        }
+        deployment = world.get("Deployment", "web")
+        assert deployment["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "1"
+        assert deployment["metadata"]["generation"] == 1
+        assert condition(deployment, "Progressing") == ("True", "ReplicaSetUpdated")
+        assert condition(deployment, "Available") == ("False", "MinimumReplicasUnavailable")
+        assert deployment["status"]["unavailableReplicas"] == 4
+        world.run_all()
+        await world.settle()
+        deployment = world.get("Deployment", "web")
+        assert condition(deployment, "Progressing") == ("True", "NewReplicaSetAvailable")
+        assert condition(deployment, "Available") == ("True", "MinimumReplicasAvailable")
+        status = {key: value for key, value in deployment["status"].items() if key != "conditions"}
+        assert status == {
+            "observedGeneration": 1,
+            "replicas": 4,
+            "updatedReplicas": 4,
+            "readyReplicas": 4,
+            "availableReplicas": 4,
+            "terminatingReplicas": 0,
+        }
+        assert world.messages("ScalingReplicaSet") == [f"Scaled up replica set {name} from 0 to 4"]
+
+    in_a_world(scenario)
+
+
+def test_a_rolling_update_stays_within_its_fences():
+    async def scenario(world):
+        rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}}
+        _deploy(world, 6, strategy=rolling)
+        await world.settle(world.kubelets)
+        world.change("Deployment", "web", template=template(image="img:2"))
+        seen = []
+
+        def step():
+            available = world.get("Deployment", "web")["status"].get("availableReplicas", 0)
+            seen.append((available, sum(_images(world).values())))
+            world.kubelets()
+
+        await world.settle(step)
+        assert min(available for available, _ in seen) == 5
+        assert max(total for _, total in seen) == 7
+        assert _images(world) == {"img:2": 6}
+        assert sorted(one["spec"]["replicas"] for one in world.all("ReplicaSet")) == [0, 6]
+        assert _revisions(world) == ["1", "2"]
+        assert condition(world.get("Deployment", "web"), "Progressing") == (
+            "True",
+            "NewReplicaSetAvailable",
+        )
+
+    in_a_world(scenario)
+
+
+def test_rolling_back_finds_the_old_replicaset_again():
+    async def scenario(world):
+        _deploy(world)
+        for image in ("img:2", "img:3", "img:1"):
+            await world.settle(world.kubelets)
+            world.change("Deployment", "web", template=template(image=image))
+        await world.settle(world.kubelets)
+        assert _images(world) == {"img:1": 4}
+        assert _revisions(world) == ["2", "3", "4"]
+        noted = [one["metadata"]["annotations"] for one in world.all("ReplicaSet")]
+        history = "deployment.kubernetes.io/revision-history"
+        assert [one[history] for one in noted if history in one] == ["1"]
+
+    in_a_world(scenario)
+
+
+def test_history_is_limited():
+    async def scenario(world):
+        _deploy(world, 1, revisionHistoryLimit=1)
+        for image in ("img:2", "img:3", "img:4"):
+            await world.settle(world.kubelets)
+            world.change("Deployment", "web", template=template(image=image))
+        await world.settle(world.kubelets)
+        assert _revisions(world) == ["3", "4"]
+
+    in_a_world(scenario)
+
+
+def test_recreate_waits_for_the_old_pods_to_go():
+    async def scenario(world):
+        _deploy(world, 2, strategy={"type": "Recreate"})
+        await world.settle(world.kubelets)
+        world.change("Deployment", "web", template=template(image="img:2"))
+        await world.settle()
+        assert _images(world) == {}
+        assert len(world.all("Pod")) == 2  # they are still terminating
+        world.reap()
+        await world.settle()
+        assert _images(world) == {"img:2": 2}
+        await world.settle(world.kubelets)
+        assert world.get("Deployment", "web")["status"]["availableReplicas"] == 2
+
+    in_a_world(scenario)
+
+
+def test_scaling_in_mid_rollout_is_proportional():
+    async def scenario(world):
+        rolling = {"rollingUpdate": {"maxSurge": 3, "maxUnavailable": 2}}
+        _deploy(world, 10, strategy=rolling)
+        await world.settle(world.kubelets)
+        world.change("Deployment", "web", template=template(image="broken"))
+        await world.settle()
+        assert _images(world) == {"img:1": 8, "broken": 5}
+        world.change("Deployment", "web", replicas=15)
+        await world.settle()
+        # The example of the Kubernetes docs ("Proportional scaling"): 8 of 13 grow to 11 of 18.
+        assert _images(world) == {"img:1": 11, "broken": 7}
+        world.change("Deployment", "web", replicas=0)
+        await world.settle()
+        assert _images(world) == {}
+
+    in_a_world(scenario)
+
+
+def test_a_paused_deployment_scales_but_does_not_roll():
+    async def scenario(world):
+        _deploy(world, 2)
+        await world.settle(world.kubelets)
+        world.change("Deployment", "web", paused=True, template=template(image="img:2"))
+        await world.settle(world.kubelets)
+        assert _images(world) == {"img:1": 2}
+        deployment = world.get("Deployment", "web")
+        assert condition(deployment, "Progressing") == ("Unknown", "DeploymentPaused")
+        world.change("Deployment", "web", replicas=3)
+        await world.settle(world.kubelets)
+        assert _images(world) == {"img:1": 3}
+        world.change("Deployment", "web", paused=False)
+        await world.settle(world.kubelets)
+        assert _images(world) == {"img:2": 3}
+        deployment = world.get("Deployment", "web")
+        assert condition(deployment, "Progressing") == ("True", "NewReplicaSetAvailable")
+
+    in_a_world(scenario)
+
+
+def test_no_progress_within_the_deadline_is_told():
+    async def scenario(world):
+        _deploy(world, 1, progressDeadlineSeconds=60)
+        await asyncio.sleep(58)
+        deployment = world.get("Deployment", "web")
+        assert condition(deployment, "Progressing") == ("True", "ReplicaSetUpdated")
+        await asyncio.sleep(10)
+        deployment = world.get("Deployment", "web")
+        assert condition(deployment, "Progressing") == ("False", "ProgressDeadlineExceeded")
+        world.run_all()
+        await world.settle()
+        deployment = world.get("Deployment", "web")
+        assert condition(deployment, "Progressing") == ("True", "NewReplicaSetAvailable")
+
+    in_a_world(scenario)
+
+
+def test_a_taken_name_leads_to_another_hash():
+    async def scenario(world):
+        taken = f"web-{hash_of(template())}"
+        spec = {"replicas": 0, "selector": selecting("other"), "template": template("other")}
+        world.create("ReplicaSet", taken, spec)
+        _deploy(world, 1)
+        await world.settle()
+        assert world.get("Deployment", "web")["status"]["collisionCount"] == 1
+        assert len(world.all("Pod")) == 1
+
+    in_a_world(scenario)
+
+
+def test_a_replicaset_that_matches_is_adopted():
+    async def scenario(world):
+        spec = {"replicas": 2, "selector": selecting(), "template": template()}
+        world.create("ReplicaSet", "mine", spec, labels={"app": "web"})
+        _deploy(world, 2)
+        await world.settle(world.kubelets)
+        (replicaset,) = world.all("ReplicaSet")
+        uid = world.get("Deployment", "web")["metadata"]["uid"]
+        assert replicaset["metadata"]["ownerReferences"][0]["uid"] == uid
+        assert world.get("Deployment", "web")["status"]["availableReplicas"] == 2
+
+    in_a_world(scenario)
+
+
+def test_a_failure_of_its_replicaset_is_passed_on():
+    async def scenario(world):
+        _deploy(world, 1, template=template(priorityClassName="gold"))
+        await world.settle()
+        deployment = world.get("Deployment", "web")
+        assert condition(deployment, "ReplicaFailure") == ("True", "FailedCreate")
+
+    in_a_world(scenario)
+
+
+def test_a_selector_of_everything_is_refused():
+    async def scenario(world):
+        _start(world)
+        spec = {"replicas": 1, "selector": {}, "template": template()}
+        world.create("Deployment", "all", spec)
+        await world.settle()
+        assert world.reasons("all") == ["SelectingAll"]
+        assert world.get("Deployment", "all")["status"] == {"observedGeneration": 1}
+        assert not world.all("ReplicaSet")
+
+    in_a_world(scenario)
+
+
+@pytest.mark.parametrize(
+    ("value", "total", "up", "expected"),
+    [
+        ("25%", 10, True, 3),
+        ("25%", 10, False, 2),
+        (7, 3, True, 7),
+        ("0%", 5, True, 0),
+        (None, 5, True, 1),
+        ("much", 5, True, 0),
+    ],
+)
+def test_numbers_and_percentages(value, total, up, expected):
+    assert scaled(value, total, up=up, default=1) == expected
