@@ -2,8 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: test lint cluster lock crd
+.PHONY: demo test lint cluster lock crd
 .DEFAULT_GOAL := test
+
+demo: .venv/runtime
+	$(BIN)/python -m mcad demo
 
 test: lint
 	$(BIN)/python -m pytest
@@ -21,15 +24,22 @@ crd: .venv/ready
 	$(BIN)/mcad crd > deploy/crds/workload.codeflare.dev_appwrappers.yaml
 	cp deploy/crds/workload.codeflare.dev_appwrappers.yaml deploy/helm/mcad/files/crds/
 
-.venv/ready: requirements.lock pyproject.toml
+# What runs, without what develops: `make demo` should not wait for compilers and linters.
+.venv/runtime: requirements.lock
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --require-hashes --requirement requirements.lock
+	$(BIN)/pip install --quiet --no-compile --require-hashes --requirement requirements.lock
+	touch $@
+
+.venv/ready: .venv/runtime requirements-dev.lock pyproject.toml
+	$(BIN)/pip install --quiet --require-hashes --requirement requirements-dev.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
 # Versions and hashes of everything that is installed, without the address of an index.
+COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras \
+  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header
 lock: .venv/ready
 	$(BIN)/pip install --quiet pip-tools
-	$(BIN)/pip-compile --quiet --extra dev --generate-hashes --allow-unsafe --strip-extras \
-	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header \
-	  --output-file requirements.lock pyproject.toml
+	$(COMPILE) --output-file requirements.lock pyproject.toml
+	$(COMPILE) --extra dev --constraint requirements.lock --output-file requirements-dev.lock \
+	  pyproject.toml
