@@ -47,16 +47,16 @@ def _bar(
     name, of, used, reserved, free = (
         text.ljust(size) for text, size in zip(cell, widths, strict=True)
     )
-    figures = f"  used {used}  reserved {reserved}  free {free}  of {of}".rstrip()
+    figures = f"  used {used}  reserved {reserved}  free {free}  of {of}"
     label = f"  {name}  "
     room = min(width - len(label) - len(figures) - 2, BAR_MAX)
     if room < BAR_MIN:
-        return shortened(label + figures.lstrip(), width)
+        return shortened((label + figures.lstrip()).rstrip(), width)
     bar = "".join(
         palette.paint(mark * count, color)
         for (mark, color), count in zip(_MARKS, _marks(total, cell[0], room), strict=True)
     )
-    return f"{label}[{bar}]{figures}"
+    return f"{label}[{bar}]{figures.rstrip()}"
 
 
 def _marks(total: Json, name: str, room: int) -> tuple[int, int, int]:

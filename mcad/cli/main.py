@@ -36,7 +36,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """Name -> (module that defines a click command of that name, its line in ``mcad --help``)."""
 
 EPILOG = """\b
-Exit codes: 0 success, 1 error, 2 wrong usage, 4 not found.
+Exit codes: 0 success, 1 error, 2 wrong usage, 4 not found, 124 timed out,
+130 interrupted (which is how a --watch ends).
 Errors and warnings go to stderr, one line each; output goes to stdout.
 Try `mcad COMMAND --help` for the options of a command."""
 
@@ -67,13 +68,18 @@ class Program(click.Group):
         return items + click.Command.shell_complete(self, ctx, incomplete)
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
-        """click's ``main``, with one name however it was started, and our way of telling errors."""
-        extra |= {"prog_name": "mcad", "complete_var": "_MCAD_COMPLETE", "standalone_mode": False}
+        """click's ``main``, with the name that people type, and our way of telling errors."""
+        extra |= {"prog_name": _typed(), "complete_var": "_MCAD_COMPLETE", "standalone_mode": False}
 
         def call() -> Any:
             return super(Program, self).main(*args, **extra)
 
         return _exit_with_code(call) if standalone_mode else call()
+
+
+def _typed() -> str:
+    """``kubectl mcad`` as a plugin, else ``mcad``, however it was started."""
+    return "kubectl mcad" if os.path.basename(sys.argv[0]) == "kubectl-mcad" else "mcad"
 
 
 def _exit_with_code(call: Callable[[], Any]) -> NoReturn:

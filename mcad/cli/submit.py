@@ -20,7 +20,7 @@ from mcad.api.labels import GROUP, KIND
 from mcad.api.wire import as_map, as_text
 from mcad.cli.config import load_config
 from mcad.cli.documents import Document, read_documents
-from mcad.cli.errors import CliError, explain, warn
+from mcad.cli.errors import FAILED, CliError, explain, warn
 from mcad.cli.options import (
     Settings,
     namespace_option,
@@ -30,6 +30,7 @@ from mcad.cli.options import (
 )
 from mcad.cli.session import Session, Target, environment
 from mcad.cli.tables import echo_structured
+from mcad.cli.waiting import SecondsType, wait_until_dispatched
 from mcad.controller.kinds import Kinds
 from mcad.core.model import Problem, ProblemKind
 from mcad.kube.client import CreateOptions
@@ -44,10 +45,12 @@ OLD_GROUP = "mcad.ibm.com"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How to create and what to print: --dry-run and -o."""
+    """How to create, what to print, how long to stay: --dry-run, -o, --wait and --timeout."""
 
     dry_run: str | None
     form: str | None
+    wait: bool = False
+    timeout_s: float | None = None
 
 
 plan_options = record(
@@ -60,6 +63,15 @@ plan_options = record(
     ),
     click.option(
         "-o", "--output", "form", type=click.Choice(["json", "yaml", "name"]), help="Another form."
+    ),
+    click.option(
+        "--wait", is_flag=True, help="Stay until all of them are dispatched; tell why they wait."
+    ),
+    click.option(
+        "--timeout",
+        "timeout_s",
+        type=SecondsType(),
+        help="With --wait: give up after this time (90s, 5m, 1h), with exit code 124.",
     ),
 )
 
@@ -91,6 +103,10 @@ def submit(
     Faults are told with the field and what to do. A kind that the cluster does not know, or that
     may not be wrapped, is only a warning: the dispatcher keeps such an AppWrapper waiting.
     """
+    if plan.wait and plan.dry_run:
+        raise click.UsageError("--wait needs something to wait for: leave --dry-run out")
+    if plan.timeout_s is not None and not plan.wait:
+        raise click.UsageError("--timeout is for --wait: give both")
     documents = [document for path in paths for document in read_documents(path)]
     for document in documents:
         _check_kind(document)
@@ -115,9 +131,14 @@ async def _submit(
         kinds = Kinds(Discovery(session.client), config)
         await kinds.refresh()
         objects = _prepare(documents, namespace, session.namespace, kinds.catalog)
-        failures = [await _create(session, obj, plan) for obj in objects]
-    if any(failures):
-        raise click.exceptions.Exit(1)
+        made = [one for obj in objects if (one := await _create(session, obj, plan)) is not None]
+        well = len(made) == len(objects)
+        if plan.wait:
+            well &= await wait_until_dispatched(
+                session.client, made, plan.timeout_s, lambda obj: _report(obj, plan, "dispatched")
+            )
+    if not well:
+        raise click.exceptions.Exit(FAILED)
 
 
 # -- checking --------------------------------------------------------------------------------
@@ -190,8 +211,8 @@ def _tell(document: Document, problem: Problem) -> None:
 # -- sending ---------------------------------------------------------------------------------
 
 
-async def _create(session: Session, obj: Json, plan: Plan) -> bool:
-    """Create one; whether it failed, which has been told by then."""
+async def _create(session: Session, obj: Json, plan: Plan) -> Json | None:
+    """Create one; None if that failed, which has been told by then."""
     version = obj["apiVersion"].rpartition("/")[2]
     resource = Resource(GROUP, version, PLURAL, KIND)
     options = CreateOptions(dry_run=plan.dry_run == "server", field_validation="Strict")
@@ -201,9 +222,9 @@ async def _create(session: Session, obj: Json, plan: Plan) -> bool:
     except KubeError as error:
         title = metadata.get("name") or metadata.get("generateName")
         _refused(f"{metadata['namespace']}/{title}", error).show()
-        return True
+        return None
     _report(made, plan)
-    return False
+    return made
 
 
 def _refused(title: str, error: KubeError) -> CliError:
@@ -220,8 +241,10 @@ def _refused(title: str, error: KubeError) -> CliError:
     return CliError(f"{title} cannot be created: {explain(error).message}")
 
 
-def _report(obj: Json, plan: Plan) -> None:
-    """One line as kubectl prints it, or the object."""
+def _report(obj: Json, plan: Plan, what: str = "created") -> None:
+    """One line as kubectl prints it, or the object, of which one is enough for scripts."""
+    if plan.form and what != "created":
+        return
     metadata = obj["metadata"]
     title = f"appwrapper.{GROUP}/{metadata.get('name') or metadata.get('generateName')}"
     if plan.form in ("json", "yaml"):
@@ -230,4 +253,4 @@ def _report(obj: Json, plan: Plan) -> None:
         click.echo(title)
     else:
         dry = {"client": " (dry run)", "server": " (server dry run)"}.get(plan.dry_run or "", "")
-        click.echo(f"{title} created{dry}")
+        click.echo(f"{title} {what}{dry}")

@@ -17,6 +17,7 @@ from mcad.cli import rows as columns
 from mcad.cli.errors import warn
 from mcad.cli.options import Output
 from mcad.cli.tables import Columns, echo, echo_structured
+from mcad.core.reasons import State
 
 Json = dict[str, Any]
 
@@ -52,9 +53,11 @@ class Printer:
         present = {row["uid"] for row in shown}
         left = {uid: row for uid, row in self._told.items() if uid not in present}
         moved = {row["uid"]: row for row in others if row["uid"] in left}
-        news += [moved.get(uid, _deleted(row)) for uid, row in left.items()]
-        for uid in left:
-            del self._told[uid]
+        for uid, row in left.items():
+            last = moved.get(uid, _deleted(row))
+            if last["state"] != State.PENDING:  # which is just being created: wait for the outcome
+                news.append(last)
+                del self._told[uid]
         self._told |= {row["uid"]: row for row in news if row["uid"] in present}
         if news:
             self._print(news)

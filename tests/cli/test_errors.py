@@ -168,7 +168,7 @@ def test_a_failure_of_the_configuration_is_told_as_it_is(api: FakeApi) -> None:
 
 def test_help_lists_every_command_and_the_exit_codes(mcad: Type) -> None:
     said = mcad("--help").output
-    assert "Exit codes: 0 success, 1 error, 2 wrong usage, 4 not found." in said
+    assert "Exit codes: 0 success, 1 error, 2 wrong usage, 4 not found, 124 timed out," in said
     for name, (_, line) in COMMANDS.items():
         assert f"  {name}" in said
         assert line in said

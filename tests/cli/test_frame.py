@@ -73,6 +73,12 @@ def test_bars_show_what_is_used_reserved_and_free() -> None:
     )
 
 
+def test_bars_have_one_length() -> None:
+    view = capacity(cpu=("2", "1", "0", "1"), memory=("8129036Ki", "1706Mi", "0", "6382092Ki"))
+    lines = [line for line in frame(moment([], capacity=view), 90, 20) if "[" in line]
+    assert len({line.index("]") for line in lines}) == 1
+
+
 @pytest.mark.parametrize(
     ("amounts", "bar"),
     [

@@ -226,6 +226,18 @@ def test_moving_up_is_news_in_front_only(capsys: pytest.CaptureFixture[str]) -> 
     assert [line[0] for line in printed(capsys)] == ["d"]
 
 
+def test_who_leaves_the_queue_is_told_with_the_outcome(capsys: pytest.CaptureFixture[str]) -> None:
+    one = printer()
+    one.show([row("a", 1)])
+    printed(capsys)
+    one.show([], [row("a", 0, waitsFor="", why="")])  # its items are being created
+    assert printed(capsys) == []
+    one.show([], [row("a", 0, waitsFor="", why="", state="Running")])
+    assert [line[:3] for line in printed(capsys)] == [["a", "<none>", "Running"]]
+    one.show([], [row("a", 0, waitsFor="", why="", state="Completed")])
+    assert printed(capsys) == []
+
+
 def test_ages_and_figures_alone_are_no_news(capsys: pytest.CaptureFixture[str]) -> None:
     one = printer("wide")
     one.show([row("a", 1, why="cpu: 1 requested, 0 available, 1 missing.")])
