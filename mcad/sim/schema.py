@@ -70,7 +70,9 @@ class Node:
         self.map_keys = tuple(raw.get("x-kubernetes-list-map-keys") or ())
 
         below = [*self.properties.values(), self.additional, self.items]
-        self.keyed = self.list_type in {"set", "map"} or any(one.keyed for one in below if one)
+        self.keyed: bool = self.list_type in {"set", "map"} or any(
+            one.keyed for one in below if one
+        )
 
     def child(self, name: str) -> Node | None:
         """The schema of a field, None if it has none."""

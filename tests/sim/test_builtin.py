@@ -1,0 +1,244 @@
+"""Built-in types: what a real server decodes, in its words, and its OpenAPI names."""
+
+from typing import Any
+
+import pytest
+
+from mcad.sim import builtin
+from mcad.sim.decoding import DecodeError, decode
+from mcad.sim.kinds import BUILTIN, Kind
+from mcad.sim.quantities import canonical
+
+KINDS = {(kind.api_version, kind.kind): kind for kind in BUILTIN}
+
+
+def kind_of(api_version: str, kind: str) -> Kind:
+    return KINDS[api_version, kind]
+
+
+def decoded(obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    struct = builtin.type_of(kind_of(obj["apiVersion"], obj["kind"]))
+    assert struct is not None
+    return decode(obj, struct)
+
+
+def pod(**spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "c", "image": "x"}], **spec},
+    }
+
+
+def container(**more: Any) -> dict[str, Any]:
+    return pod(containers=[{"name": "c", "image": "x", **more}])
+
+
+@pytest.mark.parametrize("kind", BUILTIN, ids=lambda kind: kind.plural)
+def test_every_kind_has_a_type(kind: Kind) -> None:
+    struct = builtin.type_of(kind)
+    assert struct is not None
+    assert struct.name == kind.kind
+    assert {"apiVersion", "kind", "metadata"} <= struct.fields.keys()
+
+
+def test_unknown_fields_fall_away_and_are_named_in_order() -> None:
+    obj = container(foo=1, Image="y") | {"foo": 1}
+    obj["spec"]["bar"] = {"baz": 1}
+    result, unknown = decoded(obj)
+    assert result == container()
+    assert unknown == ["spec.containers[0].foo", "spec.containers[0].Image", "spec.bar", "foo"]
+
+
+def test_nulls_and_empty_lists_and_maps_fall_away() -> None:
+    obj = container(command=None, args=[], env=[], resources={"requests": {}})
+    obj["metadata"] |= {"labels": {}, "annotations": None, "creationTimestamp": None}
+    assert decoded(obj)[0] == container(resources={})
+
+
+def test_a_null_in_a_list_or_a_map_is_the_zero_value() -> None:
+    obj = container(command=[None], resources={"requests": {"cpu": None}})
+    obj["spec"]["nodeSelector"] = {"a": None}
+    spec = decoded(obj)[0]["spec"]
+    assert spec["nodeSelector"] == {"a": ""}
+    assert spec["containers"][0]["command"] == [""]
+    assert spec["containers"][0]["resources"] == {"requests": {"cpu": "0"}}
+
+
+def test_times_are_written_in_utc() -> None:
+    obj = pod()
+    obj["metadata"]["creationTimestamp"] = "2026-01-02T03:04:05.678+01:00"
+    assert decoded(obj)[0]["metadata"]["creationTimestamp"] == "2026-01-02T02:04:05Z"
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+    spec = decoded(lease | {"spec": {"renewTime": "2026-01-02T03:04:05Z"}})[0]["spec"]
+    assert spec == {"renewTime": "2026-01-02T03:04:05.000000Z"}
+
+
+@pytest.mark.parametrize(
+    ("obj", "message"),
+    [
+        (
+            pod(containers="x"),
+            "json: cannot unmarshal string into Go struct field PodSpec.spec.containers of type "
+            "[]v1.Container",
+        ),
+        (
+            pod(activeDeadlineSeconds=1.5),
+            "json: cannot unmarshal number 1.5 into Go struct field "
+            "PodSpec.spec.activeDeadlineSeconds of type int64",
+        ),
+        (
+            pod(priority=2**31),
+            "json: cannot unmarshal number 2147483648 into Go struct field PodSpec.spec.priority "
+            "of type int32",
+        ),
+        (
+            pod(hostNetwork="true"),
+            "json: cannot unmarshal string into Go struct field PodSpec.spec.hostNetwork of type "
+            "bool",
+        ),
+        (
+            pod(nodeSelector={"a": 1}),
+            "json: cannot unmarshal number into Go struct field PodSpec.spec.nodeSelector of type "
+            "string",
+        ),
+        (
+            container(ports=[{"containerPort": "80"}]),
+            "json: cannot unmarshal string into Go struct field "
+            "ContainerPort.spec.containers.ports.containerPort of type int32",
+        ),
+        (
+            container(livenessProbe={"httpGet": {"port": True}}),
+            "json: cannot unmarshal bool into Go struct field "
+            "HTTPGetAction.spec.containers.livenessProbe.ProbeHandler.httpGet.port of type int32",
+        ),
+        (
+            container(resources={"requests": "x"}),
+            "json: cannot unmarshal string into Go struct field "
+            "ResourceRequirements.spec.containers.resources.requests of type v1.ResourceList",
+        ),
+        (
+            container(resources={"requests": {"cpu": "x"}}),
+            "quantities must match the regular expression "
+            "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+        ),
+        (
+            pod() | {"metadata": {"creationTimestamp": "x"}},
+            'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"',
+        ),
+        (
+            pod() | {"spec": []},
+            "json: cannot unmarshal array into Go struct field Pod.spec of type v1.PodSpec",
+        ),
+        (
+            {"apiVersion": "v1", "kind": "Secret", "data": {"a": "&&"}},
+            "illegal base64 data at input byte 0",
+        ),
+    ],
+)
+def test_a_wrong_type_is_refused_in_the_server_s_words(obj: dict[str, Any], message: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        decoded(obj)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        ("2", "2"),
+        ("0.5", "500m"),
+        ("1000m", "1"),
+        ("1500m", "1500m"),
+        ("1000", "1k"),
+        ("1024Ki", "1Mi"),
+        ("1025Ki", "1025Ki"),
+        ("1.5Gi", "1536Mi"),
+        ("0.5Ki", "512"),
+        ("1e3", "1e3"),
+        ("1e20", "100e18"),
+        ("100e1", "1e3"),
+        ("5.", "5."),
+        ("+1", "+1"),
+        ("0.1n", "1m"),
+        ("0.123456", "124m"),
+        ("0Ki", "0"),
+        ("-0.5", "-500m"),
+        ("16Ei", "9223372036854775807"),
+    ],
+)
+def test_a_quantity_is_stored_in_canonical_form(given: str, stored: str) -> None:
+    assert canonical(given) == stored
+
+
+@pytest.mark.parametrize("text", ["", "x", "1.2.3", "1_0", " 1", "1K", "1i", "1e"])
+def test_what_is_not_a_quantity_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="quantit"):
+        canonical(text)
+
+
+def test_numbers_are_quantities_too() -> None:
+    obj = container(resources={"limits": {"cpu": 2, "memory": 0.5}})
+    limits = decoded(obj)[0]["spec"]["containers"][0]["resources"]["limits"]
+    assert limits == {"cpu": "2", "memory": "500m"}
+
+
+def test_a_custom_resource_definition_keeps_its_schema() -> None:
+    schema = {"type": "object", "properties": {"a": {"items": {"type": "string"}, "default": None}}}
+    version = {"name": "v1", "schema": {"openAPIV3Schema": schema}}
+    obj = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "spec": {"versions": [version]},
+    }
+    kept = decoded(obj)[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert kept["properties"] == {"a": {"items": {"type": "string"}}}
+
+
+def test_components_are_named_and_refer_to_each_other() -> None:
+    components = builtin.components(BUILTIN)
+    port = components["io.k8s.api.core.v1.ContainerPort"]
+    assert port["required"] == ["containerPort"]
+    assert port["properties"]["containerPort"]["format"] == "int32"
+    assert port["description"] == "ContainerPort represents a network port in a single container."
+    containers = components["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"]
+    assert containers["x-kubernetes-patch-merge-key"] == "name"
+    reference = {"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"}
+    assert containers["items"] == {"allOf": [reference]}
+    assert components["io.k8s.api.apps.v1.Deployment"]["x-kubernetes-group-version-kind"] == [
+        {"group": "apps", "kind": "Deployment", "version": "v1"}
+    ]
+
+
+def test_every_reference_leads_somewhere() -> None:
+    components = builtin.components(BUILTIN)
+
+    def references(value: Any) -> list[str]:
+        if isinstance(value, list):
+            return [one for item in value for one in references(item)]
+        if not isinstance(value, dict):
+            return []
+        own = [value["$ref"]] if isinstance(value.get("$ref"), str) else []
+        return own + [one for item in value.values() for one in references(item)]
+
+    names = {name.removeprefix("#/components/schemas/") for name in references(components)}
+    assert names <= components.keys()
+    assert "io.k8s.apimachinery.pkg.api.resource.Quantity" in names
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "name"),
+    [
+        ("v1", "Pod", "io.k8s.api.core.v1.Pod"),
+        ("v1", "Event", "io.k8s.api.core.v1.Event"),
+        ("events.k8s.io/v1", "Event", "io.k8s.api.events.v1.Event"),
+        ("policy/v1", "PodDisruptionBudget", "io.k8s.api.policy.v1.PodDisruptionBudget"),
+        (
+            "apiextensions.k8s.io/v1",
+            "CustomResourceDefinition",
+            "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
+        ),
+    ],
+)
+def test_kinds_have_the_names_of_openapi(api_version: str, kind: str, name: str) -> None:
+    assert builtin.component_name(kind_of(api_version, kind)) == name
