@@ -6,7 +6,6 @@ import http.client
 import json
 import ssl
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,11 +21,6 @@ class Answer:
 
     def json(self) -> Any:
         return json.loads(self.body)
-
-    @property
-    def now_us(self) -> int:
-        """The server's clock, in whole seconds."""
-        return int(parsedate_to_datetime(self.headers["Date"]).timestamp()) * 1_000_000
 
 
 def get(plane: ControlPlane, path: str, accept: str = "application/json") -> Answer:

@@ -84,7 +84,7 @@ def _bracketed(ip: str) -> str:
 
 
 def _endpoint_slice(obj: Json, now_us: int) -> list[Any]:
-    ports = [str(one.get("port") or one.get("name") or "*") for one in obj.get("ports") or ()]
+    ports = [str(one.get("port", one.get("name", "*"))) for one in obj.get("ports") or ()]
     addresses = [
         address for one in obj.get("endpoints") or () for address in one.get("addresses") or ()
     ]

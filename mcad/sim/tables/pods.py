@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from mcad.sim.tables.printer import NONE, Json, age, condition, name, printer, since, status
@@ -44,13 +43,14 @@ class _Tally:
 def _cells(pod: Json, now_us: int) -> list[Any]:
     spec = pod["spec"]
     sidecars = {one["name"] for one in spec.get("initContainers") or () if _restarts(one)}
-    tally, total = _Tally(), len(spec.get("containers") or ()) + len(sidecars)
-    word = _initial_word(pod)
-    initializing = _initializing(pod, sidecars, tally)
-    if initializing:
-        word = initializing
+    total = len(spec.get("containers") or ()) + len(sidecars)
+    tally, of_sidecars = _Tally(), _Tally()
+    initializing = _initializing(pod, sidecars, tally, of_sidecars)
+    word = initializing or _initial_word(pod)
     if not initializing or condition(pod, "Initialized").get("status") == "True":
-        word = _main_word(pod, sidecars, tally, word)
+        # Restarts of init containers that are done are of no interest any more.
+        of_sidecars.ready, tally = tally.ready, of_sidecars
+        word = _main_word(pod, tally, word)
     return [
         name(pod),
         f"{tally.ready}/{total}",
@@ -81,11 +81,13 @@ def _restarts(init_container: Json) -> bool:
     return init_container.get("restartPolicy") == "Always"
 
 
-def _initializing(pod: Json, sidecars: set[str], tally: _Tally) -> str:
+def _initializing(pod: Json, sidecars: set[str], tally: _Tally, of_sidecars: _Tally) -> str:
     """``Init:...`` while an init container keeps the pod from starting."""
     total = len(pod["spec"].get("initContainers") or ())
     for position, one in enumerate(status(pod).get("initContainerStatuses") or ()):
         tally.restarted(one)
+        if one["name"] in sidecars:
+            of_sidecars.restarted(one)
         state = one.get("state") or {}
         ended, waiting = state.get("terminated"), state.get("waiting") or {}
         if ended is not None and ended.get("exitCode", 0) == 0:
@@ -109,9 +111,8 @@ def _ended(terminated: Json) -> str:
     return f"ExitCode:{terminated.get('exitCode', 0)}"
 
 
-def _main_word(pod: Json, sidecars: set[str], tally: _Tally, word: str) -> str:
+def _main_word(pod: Json, tally: _Tally, word: str) -> str:
     """Once it is initialized: the trouble of the first container that has one."""
-    _count_sidecars_only(pod, sidecars, tally)
     is_running, failure = False, ""
     for one in reversed(status(pod).get("containerStatuses") or ()):
         tally.restarted(one)
@@ -130,15 +131,6 @@ def _main_word(pod: Json, sidecars: set[str], tally: _Tally, word: str) -> str:
     if is_running and condition(pod, "Ready").get("status") == "True":
         return "Running"
     return failure or ("NotReady" if is_running else word)
-
-
-def _count_sidecars_only(pod: Json, sidecars: set[str], tally: _Tally) -> None:
-    """Restarts of init containers that are done are of no interest any more."""
-    tally.restarts, tally.last_restart = 0, ""
-    walked: Iterable[Json] = status(pod).get("initContainerStatuses") or ()
-    for one in walked:
-        if one["name"] in sidecars:
-            tally.restarted(one)
 
 
 def _wide(pod: Json) -> list[str]:

@@ -1,0 +1,400 @@
+"""Tables of kubectl get: against expectations, and cell by cell against a real API server."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mcad.api.crd import crds
+from mcad.sim.kinds import CRDS, Column, Kind, KindTable
+from mcad.sim.tables import table
+from mcad.sim.tables.printer import human
+from tests.controlplane.controlplane import ControlPlane
+from tests.controlplane.fixtures import controlplane_or_skip
+from tests.sim import real
+
+Json = dict[str, Any]
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+NOW_US = 1_700_000_000_000_000
+CREATED = "2023-11-14T22:12:20Z"  # a minute before
+KINDS = KindTable()
+
+
+def _cells(kind: Kind, obj: Json) -> list[Any]:
+    return table(kind, [obj], now_us=NOW_US)["rows"][0]["cells"]
+
+
+def _pod(status: Json, **spec: Any) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "creationTimestamp": CREATED},
+        "spec": {"containers": [{"name": "a"}, {"name": "b"}]} | spec,
+        "status": status,
+    }
+
+
+def _container(name: str, ready: bool = False, restarts: int = 0, **state: Any) -> Json:
+    return {"name": name, "ready": ready, "restartCount": restarts, "state": state}
+
+
+def test_a_table_has_columns_rows_and_the_metadata_of_its_list() -> None:
+    kind = KINDS.find("", "v1", "configmaps")
+    assert kind is not None
+    obj = {"metadata": {"name": "a", "resourceVersion": "7", "creationTimestamp": CREATED}}
+    shown = table(kind, [obj], now_us=NOW_US, list_metadata={"resourceVersion": "9"})
+    assert shown["kind"] == "Table"
+    assert shown["metadata"] == {"resourceVersion": "9"}
+    assert [one["name"] for one in shown["columnDefinitions"]] == ["Name", "Data", "Age"]
+    assert shown["rows"] == [
+        {
+            "cells": ["a", 0, "60s"],
+            "object": {
+                "kind": "PartialObjectMetadata",
+                "apiVersion": "meta.k8s.io/v1",
+                "metadata": obj["metadata"],
+            },
+        }
+    ]
+    single = table(kind, [obj], now_us=NOW_US, include="None", with_columns=False)
+    assert single["metadata"] == {"resourceVersion": "7"}
+    assert single["columnDefinitions"] is None
+    assert single["rows"][0]["object"] is None
+    assert table(kind, [obj], now_us=NOW_US, include="Object")["rows"][0]["object"] is obj
+
+
+def test_a_pod_that_runs_shows_how_many_containers_are_ready() -> None:
+    kind = KINDS.find("", "v1", "pods")
+    assert kind is not None
+    running = _container("a", ready=True, restarts=2, running={})
+    waiting = _container("b", waiting={"reason": "CrashLoopBackOff"})
+    pod = _pod({"phase": "Running", "containerStatuses": [running, waiting]})
+    assert _cells(kind, pod)[:5] == ["p", "1/2", "CrashLoopBackOff", "2", "60s"]
+    running["lastState"] = {"terminated": {"finishedAt": "2023-11-14T22:10:20Z", "exitCode": 1}}
+    assert _cells(kind, pod)[3] == "2 (3m ago)"
+
+
+def test_a_pod_that_is_deleted_terminates_unless_it_is_over() -> None:
+    kind = KINDS.find("", "v1", "pods")
+    assert kind is not None
+    for phase, word in (("Running", "Terminating"), ("Succeeded", "Succeeded")):
+        pod = _pod({"phase": phase})
+        pod["metadata"]["deletionTimestamp"] = CREATED
+        row = table(kind, [pod], now_us=NOW_US)["rows"][0]
+        assert row["cells"][2] == word
+        assert [one["reason"] for one in row.get("conditions", ())] == (
+            ["Succeeded"] if phase == "Succeeded" else []
+        )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-2, "<invalid>"),
+        (-1.5, "0s"),
+        (0, "0s"),
+        (119.9, "119s"),
+        (120, "2m"),
+        (605, "10m"),
+        (599, "9m59s"),
+        (3 * 3600 - 1, "179m"),
+        (3 * 3600, "3h"),
+        (5 * 3600 + 60, "5h1m"),
+        (8 * 3600, "8h"),
+        (49 * 3600, "2d1h"),
+        (8 * 86400, "8d"),
+        (800 * 86400, "2y70d"),
+        (3000 * 86400, "8y"),
+    ],
+)
+def test_durations_have_two_units_at_most(seconds: float, text: str) -> None:
+    assert human(int(seconds * 1_000_000)) == text
+
+
+def test_columns_of_a_crd_find_nothing_where_nothing_is() -> None:
+    columns = (
+        Column("Message", "string", '.status.conditions[?(@.status=="True")].message'),
+        Column("Count", "integer", ".spec.count"),
+        Column("Since", "date", ".status.since"),
+    )
+    kind = Kind("g", "v1", "things", "Thing", columns=columns, is_custom=True)
+    conditions = [{"status": "False", "message": "no"}, {"status": "True", "message": "yes"}]
+    full = {
+        "metadata": {"name": "t"},
+        "spec": {"count": 3.0},
+        "status": {"conditions": conditions, "since": CREATED},
+    }
+    assert _cells(kind, full) == ["t", "yes", 3, "60s"]
+    assert _cells(kind, {"metadata": {"name": "t"}, "spec": {}}) == ["t", None, None, None]
+    wrong = {"metadata": {"name": "t"}, "spec": {"count": "3"}, "status": {"since": "today"}}
+    assert _cells(kind, wrong) == ["t", None, None, "<invalid>"]
+
+
+# A real API server
+
+
+@pytest.fixture(scope="module")
+def plane() -> Iterator[ControlPlane]:
+    with controlplane_or_skip() as plane:
+        plane.add_node("n1", cpu="8", memory="32Gi", pods=110)
+        _create_all(plane)
+        yield plane
+
+
+@pytest.mark.controlplane
+def test_every_table_is_that_of_a_real_api_server(plane: ControlPlane) -> None:
+    kinds = KindTable()
+    for crd in _get(plane, f"/apis/{CRDS[0]}/v1/{CRDS[1]}")["items"]:
+        kinds.set_crd(crd)
+    compared = {}
+    for kind in kinds.all():
+        if "list" in kind.verbs:
+            compared[kind.resource.path()] = _compare(plane, kind, kind.resource.path())
+    empty = [path for path, rows in compared.items() if not rows]
+    assert empty == ["/apis/test.example/v1/bares"], "these were not compared"
+    print({path: rows for path, rows in compared.items() if rows})
+
+
+@pytest.mark.controlplane
+def test_pods_in_any_state_are_shown_like_a_real_api_server_shows_them(
+    plane: ControlPlane,
+) -> None:
+    chance = random.Random(4)
+    for number in range(200):
+        _create_odd_pod(plane, f"odd-{number}", chance)
+    kind = KINDS.find("", "v1", "pods")
+    assert kind is not None
+    path = "/api/v1/namespaces/odd/pods"
+    assert _compare(plane, kind, path) >= 200
+    words = {row["cells"][2] for row in real.get(plane, path, TABLE).json()["rows"]}
+    assert len(words) > 20, words
+
+
+def _compare(plane: ControlPlane, kind: Kind, path: str) -> int:
+    """Fails unless the tables are equal but for the wording of descriptions; number of rows."""
+    before = time.time()
+    answer = real.get(plane, f"{path}?includeObject=Object", TABLE)
+    after = time.time()
+    theirs = answer.json()
+    objects = [row["object"] for row in theirs["rows"] or ()]
+    differences: list[Any] = []
+    for step in range(21):  # the server read its clock somewhere in between
+        now_us = int((before + (after - before) * step / 20) * 1_000_000)
+        ours = table(
+            kind, objects, now_us=now_us, include="Object", list_metadata=theirs["metadata"]
+        )
+        differences.append(_differences(ours, theirs))
+        if not differences[-1]:
+            return len(objects)
+    raise AssertionError((path, min(differences, key=len)))
+
+
+def _differences(ours: Json, theirs: Json) -> list[Any]:
+    head = {*ours, *theirs} - {"columnDefinitions", "rows"}
+    found: list[Any] = [
+        (key, ours.get(key), theirs.get(key)) for key in head if ours.get(key) != theirs.get(key)
+    ]
+    columns = [
+        [{**one, "description": ""} for one in table["columnDefinitions"]]
+        for table in (ours, theirs)
+    ]
+    if columns[0] != columns[1]:
+        found.append(columns)
+    if (ours["rows"] is None) != (theirs["rows"] is None):
+        found.append(("rows", ours["rows"], theirs["rows"]))
+    for mine, other in zip(ours["rows"] or (), theirs["rows"] or (), strict=True):
+        if mine != other or [type(a) for a in mine["cells"]] != [type(a) for a in other["cells"]]:
+            found.append((mine["cells"], other["cells"], mine.get("conditions")))
+    return found
+
+
+def _get(plane: ControlPlane, path: str) -> Json:
+    status, answer = plane.request("GET", path)
+    assert status == 200, answer
+    return answer
+
+
+def _create_all(plane: ControlPlane) -> None:
+    objects = list(yaml.safe_load_all((Path(__file__).parent / "tables.yaml").read_text()))
+    for obj in [*objects, *crds()]:
+        _create(plane, KINDS, obj)
+    crd = next(one for one in objects if one["metadata"]["name"] == "things.test.example")
+    kinds = KindTable()
+    for one in [crd, *crds()]:
+        kinds.set_crd(one)
+    for name in ("things.test.example", "bares.test.example", "appwrappers.workload.codeflare.dev"):
+        path = f"/apis/{CRDS[0]}/v1/{CRDS[1]}/{name}"
+        plane.wait_for(
+            lambda path=path: (
+                {"type": "Established", "status": "True"}
+                in [
+                    {"type": one["type"], "status": one["status"]}
+                    for one in _get(plane, path).get("status", {}).get("conditions", [])
+                ]
+            )
+        )
+    for number, thing in enumerate(_things()):
+        metadata = {"name": f"t-{number}", "annotations": {"a.b/c": "escaped"}}
+        body = {"apiVersion": "test.example/v1", "kind": "Thing", "metadata": metadata} | thing
+        plane.wait_for(lambda body=body: _post_once(plane, kinds, body))
+    _create(plane, kinds, _appwrapper("AppWrapper", "v1beta2"))
+    plane.wait_for(
+        lambda: any(
+            one["type"] == "Failed"
+            for one in _get(plane, "/apis/batch/v1/namespaces/default/jobs/failing")
+            .get("status", {})
+            .get("conditions", [])
+        ),
+        60,
+        "the failing job has failed",
+    )
+    finalized = {"name": "held", "finalizers": ["test.example/hold"]}
+    held = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": finalized}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    _create(plane, KINDS, held | {"spec": spec})
+    plane.request("DELETE", "/api/v1/namespaces/default/persistentvolumeclaims/held")
+
+
+def _things() -> Iterator[Json]:
+    values: list[Any] = ["text", "12", 12, 12.0, 1.5, -3, 1e21, 123456789.5, 1e-7, 10**16, True]
+    values += [False, None, [], {}, [1, "a"], {"b": 1, "a": "<&>"}, CREATED, "2023-11-14", "ü"]
+    for value in values:
+        yield {"spec": {"value": value}}
+    yield {
+        "spec": {"list": [{"n": 1}, {"n": 2, "deep": "x"}, {"n": 3}, {"n": 4}]},
+        "status": {
+            "conditions": [
+                {"type": "Other", "status": "False"},
+                {"type": "Ready", "status": "True", "message": "all is well"},
+            ]
+        },
+    }
+    yield {"spec": {"list": []}, "status": {"conditions": []}}
+    yield {"spec": {"list": [{"n": "4"}, {"n": 5}]}, "status": {"conditions": {"a": "b"}}}
+    yield {"spec": {"list": [{"n": 2.5}]}, "status": {"conditions": None}}
+    yield {"spec": {"list": "text", "value": {"value": {}}}}
+    yield {}
+
+
+def _appwrapper(kind: str, version: str) -> Json:
+    return {
+        "apiVersion": f"workload.codeflare.dev/{version}",
+        "kind": kind,
+        "metadata": {"name": "aw", "namespace": "default"},
+        "spec": {"components": []},
+    }
+
+
+def _create(plane: ControlPlane, kinds: KindTable, obj: Json) -> None:
+    kind = kinds.by_kind(obj["apiVersion"], obj["kind"])
+    assert kind is not None, obj["kind"]
+    namespace = obj["metadata"].get("namespace", "default")
+    status, answer = plane.request("POST", kind.resource.path(namespace), obj)
+    assert status in {201, 409}, (obj["kind"], answer["message"])
+    if "status" in obj and kind.has_status and status == 201:
+        path = kind.resource.path(namespace, obj["metadata"]["name"], "status")
+        patch, form = {"status": obj["status"]}, "application/merge-patch+json"
+        status, answer = plane.request("PATCH", path, patch, content_type=form)
+        assert status == 200, answer
+
+
+def _post_once(plane: ControlPlane, kinds: KindTable, obj: Json) -> bool:
+    """Whether it is there: a new kind is served a moment after it is established."""
+    kind = kinds.by_kind(obj["apiVersion"], obj["kind"])
+    assert kind is not None
+    status, answer = plane.request("POST", kind.resource.path("default"), obj)
+    assert status in {201, 404, 409}, answer
+    return status != 404
+
+
+# Pods in states that no kubelet would ever report
+
+
+def _create_odd_pod(plane: ControlPlane, name: str, chance: random.Random) -> None:
+    pods = "/api/v1/namespaces/odd/pods"
+    if name == "odd-0":
+        plane.create_namespace("odd")
+        plane.wait_for(
+            lambda: plane.request("GET", "/api/v1/namespaces/odd/serviceaccounts/default")[0] == 200
+        )
+    init = [_init(f"i{number}", chance) for number in range(chance.choice([0, 0, 1, 2, 3]))]
+    main = [{"name": f"c{number}", "image": "i"} for number in range(chance.choice([1, 1, 2, 3]))]
+    gates = [{"conditionType": one} for one in chance.sample(["a.b/c", "d.e/f"], 2)]
+    spec = {
+        "schedulerName": "nobody",
+        "containers": main,
+        "initContainers": init,
+        "readinessGates": gates[: chance.choice([0, 0, 1, 2])],
+        "schedulingGates": [{"name": "x.y/z"}] if chance.random() < 0.1 else [],
+    }
+    metadata = {"name": name, "finalizers": ["test.example/hold"]}
+    status, made = plane.request("POST", pods, {"metadata": metadata, "spec": spec})
+    assert status == 201, made
+    made["status"] |= _odd_status(init, main, chance)
+    status, answer = plane.request("PUT", f"{pods}/{name}/status", made)
+    assert status == 200, answer
+    if chance.random() < 0.15:
+        plane.request("DELETE", f"{pods}/{name}")
+
+
+def _init(name: str, chance: random.Random) -> Json:
+    sidecar = {"restartPolicy": "Always"} if chance.random() < 0.4 else {}
+    return {"name": name, "image": "i"} | sidecar
+
+
+def _odd_status(init: list[Json], main: list[Json], chance: random.Random) -> Json:
+    phase = chance.choice(["Pending", "Running", "Running", "Running", "Succeeded", "Failed"])
+    kinds = ["PodScheduled", "Initialized", "Ready", "a.b/c", "d.e/f"]
+    conditions: list[Json] = [
+        {"type": kind, "status": chance.choice(["True", "False", "Unknown"])}
+        for kind in chance.sample(kinds, chance.randrange(6))
+    ]
+    for one in conditions:
+        if one["type"] == "PodScheduled" and chance.random() < 0.3:
+            one |= {"reason": "SchedulingGated", "status": "False"}
+    status: Json = {
+        "phase": phase,
+        "conditions": conditions,
+        "initContainerStatuses": [_odd_container(one, chance) for one in init],
+        "containerStatuses": [_odd_container(one, chance) for one in main],
+    }
+    if chance.random() < 0.2:
+        status["reason"] = chance.choice(["Evicted", "NodeLost", "Preempting"])
+    if chance.random() < 0.3:
+        status["podIPs"] = [{"ip": "10.0.0.9"}, {"ip": "fd00::1"}]
+        status["podIP"] = "10.0.0.9"
+    if chance.random() < 0.2:
+        status["nominatedNodeName"] = "n1"
+    return status
+
+
+def _odd_container(container: Json, chance: random.Random) -> Json:
+    reason = chance.choice(["", "Error", "Completed", "OOMKilled"])
+    ended = {
+        "exitCode": chance.choice([0, 0, 1, 137]),
+        "signal": chance.choice([0, 0, 9]),
+        "reason": reason,
+        "finishedAt": f"2026-0{chance.randrange(1, 9)}-01T00:00:00Z",
+    }
+    waiting = {
+        "reason": chance.choice(["", "PodInitializing", "ContainerCreating", "ImagePullBackOff"])
+    }
+    state = chance.choice([{"running": {}}, {"running": {}}, {"terminated": ended}])
+    state = chance.choice([state, state, {"waiting": waiting}, {}])
+    last = {"terminated": ended} if chance.random() < 0.3 else {}
+    return {
+        "name": container["name"],
+        "image": "i",
+        "imageID": "",
+        "ready": chance.random() < 0.6,
+        "started": chance.choice([True, False, None]),
+        "restartCount": chance.choice([0, 0, 1, 4]),
+        "state": state,
+        "lastState": last,
+    }
