@@ -16,7 +16,7 @@ Change = Callable[[Json], Json]
 JSON_PATCH = "application/json-patch+json"
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
-APPLY = ("application/apply-patch+yaml", "application/apply-patch+cbor")
+APPLY = "application/apply-patch+yaml"
 
 
 def read_patch(kind: Kind, content_type: str, body: Any) -> Change:
@@ -33,7 +33,7 @@ def read_patch(kind: Kind, content_type: str, body: Any) -> Change:
             patch, keys = _object(body), merge_keys(kind.api_version, kind.kind)
             return lambda obj: _guarded(lambda: strategic(obj, patch, keys))
         case _:
-            taken = (JSON_PATCH, MERGE) if kind.is_custom else (JSON_PATCH, MERGE, STRATEGIC)
+            taken = (JSON_PATCH, MERGE, *(() if kind.is_custom else (STRATEGIC,)), APPLY)
             raise failures.unsupported_media_type(taken)
 
 

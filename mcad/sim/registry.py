@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from mcad.kube.clock import Clock
 from mcad.sim import admission, deletion, failures, strategies
+from mcad.sim.applying import Applied, Intent, rule_of
 from mcad.sim.checks import Checks
 from mcad.sim.deletion import Deletion
 from mcad.sim.failures import Cause, Failure
@@ -60,6 +61,7 @@ class Registry:
         self.store = store or Store()
         self.kinds = KindTable()
         self.checks = Checks()
+        self._applied: dict[str, Applied] = {}  # by uid of the object
         for name in (*admission.IMMORTAL, "kube-node-lease"):
             self.create(self.kind("v1", "Namespace"), None, {"metadata": {"name": name}})
 
@@ -141,6 +143,24 @@ class Registry:
         _check_name(new, key[1])
         return self._replace(kind, new, old, how)
 
+    def apply(
+        self, kind: Kind, key: Key, config: Json, intent: Intent, how: Write | None = None
+    ) -> tuple[Json, bool]:
+        """The object after a server-side apply, and whether it is new; raises Failure."""
+        how = how or by_controller()
+        live = self.find(kind, key)
+        if live is None:
+            metadata = (config.get("metadata") or {}) | {"name": key[1]}
+            written = self.create(kind, key[0], config | {"metadata": metadata}, how)
+        else:
+            known = self._applied.get(live["metadata"]["uid"], Applied())
+            wanted = known.apply(live, config, intent, rule_of(kind))
+            written = self.update(kind, key, wanted, how)
+        if not how.dry_run:
+            applied = self._applied.setdefault(written["metadata"]["uid"], Applied())
+            applied.remember(config, intent.manager)
+        return written, live is None
+
     def delete(
         self, kind: Kind, key: Key, options: Deletion | None = None, *, dry_run: bool = False
     ) -> Json:
@@ -217,6 +237,7 @@ class Registry:
 
     def _remove(self, kind: Kind, key: Key, last: Json) -> None:
         self.store.remove(kind.storage, key, to_stored(kind, last))
+        self._applied.pop(last["metadata"]["uid"], None)
         if kind.storage == CRDS:
             self.kinds.remove_crd(key[1])
 

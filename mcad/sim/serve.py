@@ -26,6 +26,7 @@ from mcad.kube.port import JSON, Api, Request, Response
 from mcad.sim import failures
 from mcad.sim.discovery import AGGREGATED, AGGREGATED_TYPE
 from mcad.sim.failures import Failure
+from mcad.sim.patches import APPLY
 
 Json = dict[str, Any]
 
@@ -35,12 +36,6 @@ BODY_MAX = 3 * 1024 * 1024
 """Bytes of a request; kube-apiserver takes as many (MaxRequestBodyBytes)."""
 
 _YAML = "application/yaml"
-_PATCHES = (
-    "application/json-patch+json",
-    "application/merge-patch+json",
-    "application/strategic-merge-patch+json",
-)
-_APPLY = "application/apply-patch+yaml"
 _PASSED_ON = ("Accept", "User-Agent")
 _HEALTH = frozenset({"healthz", "livez", "readyz"})
 _IDLE_S = 24 * 3600.0  # a watch ends when it is over, not because nothing happens
@@ -184,9 +179,7 @@ async def _body(http: web.Request) -> bytes:
 def _checked(body: bytes, method: str, content_type: str) -> Json | bytes:
     """The body as JSON; only YAML is decoded here, what JSON it is the API finds out."""
     if method == "PATCH":
-        if content_type == _APPLY:
-            raise failures.unsupported_media_type(_PATCHES)
-        return body
+        return _from_yaml(body) if content_type == APPLY else body
     if content_type not in (JSON, _YAML):
         raise failures.unsupported_media_type((JSON, _YAML))
     return _from_yaml(body) if content_type == _YAML else body

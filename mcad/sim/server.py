@@ -24,9 +24,10 @@ from mcad.sim import (
     scale,
     watching,
 )
+from mcad.sim.applying import read_intent
 from mcad.sim.binding import bind
 from mcad.sim.failures import Cause, Failure
-from mcad.sim.patches import read_patch
+from mcad.sim.patches import APPLY, read_patch
 from mcad.sim.registry import Registry, Validation, Write
 from mcad.sim.routing import Target, route
 from mcad.sim.selection import select
@@ -189,9 +190,18 @@ class _Exchange:
         return 200, self._shown(written)
 
     def _patch(self) -> tuple[int, Json]:
+        if self._request.content_type == APPLY:
+            return self._apply()
         change = read_patch(self._kind, self._request.content_type, self._patch_body())
         written = self._registry.patch(self._kind, self._target.key, change, self._how)
         return 200, self._shown(written)
+
+    def _apply(self) -> tuple[int, Json]:
+        config = self._body()
+        intent = read_intent(config, self._params)
+        key = self._target.key
+        written, is_new = self._registry.apply(self._kind, key, config, intent, self._how)
+        return 201 if is_new else 200, self._shown(written)
 
     def _delete(self) -> tuple[int, Json]:
         options = deletion.read_options(self._optional_body(), dict(self._params))
