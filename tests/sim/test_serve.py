@@ -131,7 +131,6 @@ async def test_yaml_is_read_as_json_and_its_times_stay_texts(served: Served, ech
     [
         ("POST", "application/vnd.kubernetes.protobuf"),
         ("PUT", "text/plain"),
-        ("PATCH", "application/apply-patch+yaml"),
     ],
 )
 async def test_other_formats_are_refused_with_what_is_taken(
