@@ -15,6 +15,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    StrictInt,
     ValidationError,
     field_validator,
     model_validator,
@@ -24,6 +25,7 @@ from mcad.api.parts import describe
 from mcad.api.podspec import quantity, quantity_fault
 from mcad.api.validation import explain
 from mcad.api.wire import Json, Map
+from mcad.core.ceilings import OTHERS
 from mcad.core.model import SECOND, Fit, Policy, Settings
 
 ENVIRONMENT_PREFIX = "MCAD_"
@@ -34,6 +36,7 @@ _SIMILAR = 0.8
 _PLURAL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _ACCOUNT = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _ACCOUNT_MAX = 253
+_NAMESPACE_MAX = 63
 _GROUP = re.compile(r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?")
 
 
@@ -133,6 +136,7 @@ class Config(_Strict):
         default=DEFAULT_WRAPPED, alias="wrappedResources"
     )
     watch_namespaces: tuple[str, ...] = Field(default=(), alias="watchNamespaces")
+    max_priority: dict[str, StrictInt] = Field(default_factory=dict, alias="maxPriority")
     impersonate: Impersonate | None = None
 
     @field_validator("quota_enabled", "preemption")
@@ -154,9 +158,19 @@ class Config(_Strict):
     @classmethod
     def _namespaces(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for name in value:
-            if not _PLURAL.fullmatch(name) or len(name) > 63:
+            if not _is_namespace(name):
                 raise ValueError(f"{name!r} is not the name of a namespace; [] means all")
         return tuple(sorted(set(value)))
+
+    @field_validator("max_priority")
+    @classmethod
+    def _ceilings(cls, value: dict[str, int]) -> dict[str, int]:
+        for name in value:
+            if name != OTHERS and not _is_namespace(name):
+                raise ValueError(
+                    f"{name!r} is not the name of a namespace; {OTHERS!r} means all others"
+                )
+        return value
 
     @model_validator(mode="after")
     def _impersonates_only_where_it_watches(self) -> Self:
@@ -177,6 +191,10 @@ class Config(_Strict):
         )
 
 
+def _is_namespace(name: str) -> bool:
+    return bool(_PLURAL.fullmatch(name)) and len(name) <= _NAMESPACE_MAX
+
+
 NAMES: Mapping[str, str] = {
     info.alias or name: ENVIRONMENT_PREFIX + name.upper()
     for name, info in Config.model_fields.items()
@@ -195,6 +213,7 @@ def to_settings(config: Config) -> Settings:
         backoff=round(config.backoff_time * SECOND),
         head_of_line_holding=round(config.head_of_line_holding_time * SECOND),
         reservation_timeout=round(config.dispatch_resource_reservation_timeout * MILLISECOND),
+        max_priority=tuple(sorted(config.max_priority.items())),
         potential_capacity=tuple(sorted((name, value) for name, value in capacity if value)),
     )
 

@@ -67,6 +67,8 @@ class Page:
             "First seen", f"{detail['firstSeen']} ({age(detail['firstSeen'], self._now_us)} ago)"
         )
         yield self._state(f"{detail['state']} ({detail['queuejobstate']})")
+        for text in detail.get("warnings", ()):  # an older dispatcher does not tell any
+            yield _pair("Warning", text)
         yield from _place(detail)
         yield from self._reason(detail)
         yield _pair("Demand", amounts(detail["demand"]))

@@ -41,6 +41,7 @@ def detail_view(world: World, now: Instant, namespace: str, name: str) -> Json |
     in_line = sum(1 for one in rows if one.position)
     return _row(row) | {
         "dialect": entry.workload.dialect.value,
+        "warnings": list(entry.workload.warnings),
         "inLine": in_line,
         "ahead": [_row(one) for one in ahead[:AHEAD_SHOWN]],
         "figures": _figures(world, entry),

@@ -336,7 +336,10 @@ class Policy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The part of the configuration that decisions depend on; durations in microseconds."""
+    """The part of the configuration that decisions depend on; durations in microseconds.
+
+    ``max_priority`` holds (namespace, ceiling), ``*`` for all others (see ceilings.py).
+    """
 
     fit: Fit = Fit.NODES
     policy: Policy = Policy.BEST_EFFORT_FIFO
@@ -344,6 +347,7 @@ class Settings:
     head_of_line_holding: Duration = 0
     reservation_timeout: Duration = 300 * SECOND
     potential_capacity: Resources = ()
+    max_priority: tuple[tuple[str, int], ...] = ()
 
 
 class RefusalKind(StrEnum):

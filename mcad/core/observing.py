@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from mcad.core import attempts, teardown
+from mcad.core.ceilings import cut
 from mcad.core.commands import Urgency
 from mcad.core.entry import Entry
 from mcad.core.events import AppWrapperSeen, KindWatched, PodSeen
@@ -52,9 +54,9 @@ _RESTORED = {
 
 def appwrapper_seen(world: World, event: AppWrapperSeen) -> None:
     """First sight, an edit, or somebody else's write."""
-    work = event.workload
-    if not work.managed:
+    if not event.workload.managed:
         return
+    work = cut(event.workload, world.ceilings)
     entry = world.entries.get(work.uid)
     if entry is None:
         _first_sight(world, work, listed=event.listed)
@@ -72,14 +74,18 @@ def _first_sight(world: World, work: Workload, *, listed: bool) -> None:
         first_seen = _stamp(world, work.created, listed=listed)
     entry = Entry(replace(work, persisted=None), first_seen)
     world.entries[work.uid] = entry
-    for warning in work.warnings if saved is None else ():
-        world.announce(entry, EventReason.MANIFEST, warning, action="Parse", warning=True)
+    _warn(world, entry, work.warnings if saved is None else ())
     if saved is not None:
         _restore(world, entry, saved)
     if entry.phase is Phase.WAITING:
         _enter_queue(world, entry)
     elif entry.dispatch is not None and entry.phase not in (Phase.COMPLETED, Phase.FAILED):
         world.to_recover[entry.uid] = None
+
+
+def _warn(world: World, entry: Entry, warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        world.announce(entry, EventReason.MANIFEST, warning, action="Parse", warning=True)
 
 
 def _stamp(world: World, created: Instant, *, listed: bool) -> Instant:
@@ -133,6 +139,7 @@ def _restored_phase(record: DispatchRecord, state: str) -> Phase:
 
 def _changed(world: World, entry: Entry, work: Workload) -> None:
     saved, work, old = work.persisted, replace(work, persisted=None), entry.workload
+    _warn(world, entry, (one for one in work.warnings if one not in old.warnings))
     if saved is not None and _is_news(entry, saved):
         entry.written = None
         world.to_settle[entry.uid] = None

@@ -43,6 +43,7 @@ class World:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.ceilings = dict(settings.max_priority)
         self.capacity = Capacity(settings)
         self.queue = Queue()
         self.entries: dict[str, Entry] = {}

@@ -25,6 +25,8 @@ def test_every_setting_in_the_cores_units() -> None:
             "fit=aggregate",
             "policy=StrictFIFO",
             "potentialCapacity={cpu: 1500m, memory: 1Gi, nvidia.com/gpu: 8, pods: 0}",
+            "maxPriority.team-a=100",
+            "maxPriority.*=-5",
         ]
     )
     assert to_settings(config) == Settings(
@@ -34,6 +36,7 @@ def test_every_setting_in_the_cores_units() -> None:
         head_of_line_holding=30 * SECOND,
         reservation_timeout=1_500_000,
         potential_capacity=(("cpu", 1500), ("memory", 1 << 30), ("nvidia.com/gpu", 8)),
+        max_priority=(("*", -5), ("team-a", 100)),
     )
 
 
@@ -202,6 +205,21 @@ WRONG = {
         {"MCAD_IMPERSONATE": "runner"},
         ["watchNamespaces=[a]"],
         "MCAD_IMPERSONATE: impersonate: must be a map, not the text 'runner'.",
+    ),
+    "a ceiling for nobody": (
+        {},
+        ["maxPriority.Team=1"],
+        "maxPriority: 'Team' is not the name of a namespace; '*' means all others.",
+    ),
+    "a ceiling that is none": (
+        {},
+        ["maxPriority.team=high"],
+        "maxPriority.team: must be a whole number, not the text 'high'.",
+    ),
+    "a ceiling for everybody": (
+        {"MCAD_MAX_PRIORITY": "10"},
+        [],
+        "MCAD_MAX_PRIORITY: maxPriority: must be a map, not 10.",
     ),
     "a text for a list": ({}, ["watchNamespaces=a"], "must be a list, not the text 'a'."),
     "broken YAML": ({}, ["fit=[a"], "--set fit=[a: is not YAML in line 1; quote the value"),

@@ -25,6 +25,7 @@ from tests.e2e.support import (
     phases,
     pod,
     states,
+    status_of,
 )
 
 pytestmark = pytest.mark.controlplane
@@ -343,3 +344,24 @@ def test_what_upstream_left_behind_can_be_deleted(plane: ControlPlane, account: 
         patch = {"metadata": {"finalizers": None}}
         plane.request("PATCH", f"{appwrappers_path()}/{name}", patch, content_type=MERGE)
     delete(plane)
+
+
+# -- priorities ------------------------------------------------------------------------------
+
+
+def test_a_priority_above_the_ceiling_is_cut_and_said(plane: ControlPlane, account: Path) -> None:
+    grant(plane, ACCOUNT)
+    with Dispatcher(plane, account, "--set", "maxPriority.default=5"):
+        create(plane, appwrapper("first", pod("first", cpu="100"), priority=5))
+        plane.wait_for(lambda: conditions_of(plane, "first").get("Backoff"), what="it waits")
+        create(plane, appwrapper("greedy", pod("greedy", cpu="100"), priority=1000))
+        plane.wait_for(lambda: conditions_of(plane, "greedy").get("Backoff"), what="so does it")
+        assert status_of(plane, "greedy")["systempriority"] == 5
+        setting = ("--set", "maxPriority.default=5")
+        lines = cli("queue", *setting, kubeconfig=plane.admin_kubeconfig).stdout.splitlines()
+        assert [line.split()[0] for line in lines[1:]] == ["first", "greedy"]
+        told = cli("describe", "greedy", *setting, kubeconfig=plane.admin_kubeconfig).stdout
+        cut = "spec.priority: 1000 is above the maxPriority of namespace default; it queues with 5."
+        assert f"Warning:      {cut}" in told
+        assert "ManifestWarning" in told
+        delete(plane)
