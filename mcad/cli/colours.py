@@ -40,7 +40,7 @@ class Palette:
 
     def paint(self, text: str, *codes: str) -> str:
         """The text in these SGR codes."""
-        if not self.enabled or not any(codes):
+        if not self.enabled or not text or not any(codes):
             return text
         return f"\x1b[{';'.join(filter(None, codes))}m{text}\x1b[0m"
 

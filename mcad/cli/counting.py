@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcad.api.config import Config, to_settings
+from mcad.api.wire import as_map
 from mcad.controller.kinds import Kinds, catalog_entry
 from mcad.controller.mirror import Mirror
 from mcad.controller.owners import CHAIN_MAX, Owner, controller_of
@@ -38,6 +39,11 @@ class Snapshot:
     world: World
     now: Instant
     unseen: frozenset[tuple[str, str]]
+    marks: Mapping[str, Mapping[str, str]]  # uid of an AppWrapper -> its labels
+
+    def labels(self, uid: str) -> Mapping[str, str]:
+        """The labels of an AppWrapper."""
+        return self.marks.get(uid, {})
 
     async def rows(self, *, waiting_only: bool) -> list[Json]:
         """One row per AppWrapper, those in line first and in order."""
@@ -121,7 +127,8 @@ class _Counter:
         )
 
     async def count(self, inventory: Inventory) -> Snapshot:
-        self._sightings.appwrappers_listed(list(inventory.appwrappers))
+        appwrappers = list(inventory.appwrappers)
+        self._sightings.appwrappers_listed(appwrappers)
         for node in inventory.nodes:
             self._sightings.node_seen(node)
         for kind, objects in inventory.children.items():
@@ -131,7 +138,8 @@ class _Counter:
         await self._find_links()
         self._feed(Decide(may_dispatch=False))
         unseen = frozenset((kind.group, kind.kind) for kind in inventory.unseen)
-        return Snapshot(self._dispatcher.world, self._now, unseen)
+        marks = dict(map(_labelled, appwrappers))
+        return Snapshot(self._dispatcher.world, self._now, unseen, marks)
 
     def _feed(self, event: Event) -> None:
         self._dispatcher.step(event, self._now)
@@ -152,3 +160,8 @@ class _Counter:
         controller = await self._links.controller(pod, owner)
         if controller is not None:
             self._sightings.owner_found(owner.uid, controller)
+
+
+def _labelled(obj: Json) -> tuple[str, Json]:
+    metadata = obj["metadata"]
+    return metadata["uid"], as_map(metadata.get("labels"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -21,6 +21,10 @@ Json = dict[str, Any]
 
 class Figures(Protocol):
     """The figures that commands print, as the JSON of ``mcad.controller.views``."""
+
+    def labels(self, uid: str) -> Mapping[str, str]:
+        """The labels of an AppWrapper; a server does not tell any."""
+        ...
 
     async def rows(self, *, waiting_only: bool) -> list[Json]:
         """One row per AppWrapper, those in line first and in order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -11,20 +11,22 @@ import click
 from mcad.cli import rows as columns
 from mcad.cli.complete import complete_appwrappers
 from mcad.cli.errors import INTERRUPTED
-from mcad.cli.figures import Source, follow, look, source_options
+from mcad.cli.figures import Figures, Source, follow, look, source_options
 from mcad.cli.options import Output, Scope, output_options, record, scope_options
 from mcad.cli.server import is_waiting
 from mcad.cli.session import environment
 from mcad.cli.tables import echo, echo_structured, table
 from mcad.cli.watching import PLACES_TOLD, Printer, until_nobody_reads
+from mcad.sim.selectors import LabelMatch, labels
 
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """In which order, and whether to stay: --sort-by and --watch."""
+    """Which ones, in which order, and whether to stay: --selector, --sort-by and --watch."""
 
+    selector: str | None = None
     sort_by: str = "position"
     watch: bool = False
 
@@ -32,6 +34,12 @@ class Manner:
 manner_options = record(
     "manner",
     Manner,
+    click.option(
+        "-l",
+        "--selector",
+        metavar="LABELS",
+        help="Only those with these labels: a=b,c!=d,e in (f).",
+    ),
     columns.sort_option,
     click.option(
         "-w", "--watch", is_flag=True, help="Print rows again as they change, until Ctrl-C."
@@ -41,10 +49,18 @@ manner_options = record(
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which AppWrappers are shown: those who wait, these names, or all."""
+    """Which AppWrappers are shown: those who wait, these names, these labels, or all."""
 
     waiting_only: bool
     names: tuple[str, ...] = ()
+    has_labels: LabelMatch | None = None
+
+    async def rows(self, figures: Figures, *, waiting_only: bool) -> list[Json]:
+        """The rows of all namespaces that have the labels."""
+        rows = await figures.rows(waiting_only=waiting_only)
+        if self.has_labels is None:
+            return rows
+        return [row for row in rows if self.has_labels(figures.labels(row["uid"]))]
 
     def pick(self, rows: list[Json], namespace: str | None) -> list[Json]:
         """The rows that are wanted; raises ``NotFoundError`` for a name that none has."""
@@ -96,12 +112,16 @@ def get(
     With names, only those. The rows are the dispatcher's figures; `kubectl get appwrapper NAME -o
     yaml` has the manifest.
     """
+    if names and manner.selector is not None:
+        raise click.UsageError("a name says enough: leave -l out")
     if names and scope.all_namespaces:
         raise click.UsageError("a name belongs to one namespace: use -n instead of -A")
     _list(Wanted(waiting_only=False, names=names), source, scope, manner, output)
 
 
 def _list(wanted: Wanted, source: Source, scope: Scope, manner: Manner, output: Output) -> None:
+    if manner.selector is not None:
+        wanted = replace(wanted, has_labels=_labels(manner.selector, source))
     if not manner.watch:
         asyncio.run(_print_once(wanted, source, scope, manner, output))
         return
@@ -111,11 +131,20 @@ def _list(wanted: Wanted, source: Source, scope: Scope, manner: Manner, output: 
         raise click.exceptions.Exit(INTERRUPTED) from None
 
 
+def _labels(selector: str, source: Source) -> LabelMatch:
+    if source.server:
+        raise click.UsageError("the dispatcher does not tell labels: leave out --server, or -l")
+    try:
+        return labels(selector)
+    except ValueError as error:
+        raise click.UsageError(f"-l {selector!r}: {error}") from error
+
+
 async def _print_once(
     wanted: Wanted, source: Source, scope: Scope, manner: Manner, output: Output
 ) -> None:
     async with look(environment(), source, scope) as (figures, namespace):
-        rows = await figures.rows(waiting_only=wanted.waiting_only)
+        rows = await wanted.rows(figures, waiting_only=wanted.waiting_only)
     shown = wanted.pick(rows, namespace)
     if not shown:
         _tell_of_nobody(wanted, rows, namespace)
@@ -133,7 +162,7 @@ async def _watch(
         places_told=float("inf") if wanted.names else PLACES_TOLD,
     )
     async with follow(world, source, scope) as (feed, namespace):
-        rows = await (await feed.next()).rows(waiting_only=False)
+        rows = await wanted.rows(await feed.next(), waiting_only=False)
         if not wanted.pick(rows, namespace):
             _tell_of_nobody(wanted, list(filter(is_waiting, rows)), namespace)
         while True:
@@ -142,7 +171,7 @@ async def _watch(
             printer.show(columns.in_order(shown, manner.sort_by), others)
             figures = await feed.next()
             printer.mention(feed.trouble)
-            rows = await figures.rows(waiting_only=False)
+            rows = await wanted.rows(figures, waiting_only=False)
 
 
 def _tell_of_nobody(wanted: Wanted, rows: list[Json], namespace: str | None) -> None:

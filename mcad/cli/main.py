@@ -23,10 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "get": ("mcad.cli.listing", "All AppWrappers with their state and place in line."),
     "describe": ("mcad.cli.describe", "One AppWrapper in full: demand, reasons, items, events."),
     "capacity": ("mcad.cli.capacity", "What the nodes have, what is used, reserved and free."),
-    "top": (
-        "mcad.cli.top",
-        "Queue and capacity, live: who waits for what, who runs, what is free.",
-    ),
+    "top": ("mcad.cli.top", "Queue and capacity, live, on the whole terminal."),
     "run": ("mcad.cli.run", "Run the dispatcher."),
     "crd": ("mcad.cli.install", "Print the CustomResourceDefinition to install."),
     "rbac": ("mcad.cli.install", "Print the roles and bindings that the dispatcher needs."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -23,6 +24,10 @@ class Server:
     """One dispatcher's HTTP port; see ``mcad.cli.figures.Figures``."""
 
     url: str
+
+    def labels(self, uid: str) -> Mapping[str, str]:  # noqa: ARG002
+        """None: the port tells figures, not metadata."""
+        return {}
 
     async def rows(self, *, waiting_only: bool) -> list[Json]:
         """One row per AppWrapper, those in line first and in order."""
@@ -83,6 +88,10 @@ class Polled:
 
     server: Server
     found: list[Json]
+
+    def labels(self, uid: str) -> Mapping[str, str]:  # noqa: ARG002
+        """None: the port tells figures, not metadata."""
+        return {}
 
     async def rows(self, *, waiting_only: bool) -> list[Json]:
         """One row per AppWrapper, those in line first and in order."""

@@ -30,11 +30,11 @@ PAGE_LINES = 10_000  # without a terminal nothing is cut below
 @scope_options
 @color_option
 def top(once: bool, source: Source, scope: Scope, color: str) -> None:  # noqa: FBT001 - click passes it by name
-    """Queue and capacity, live: who waits for what, who runs, what is free.
+    """Queue and capacity, live, on the whole terminal.
 
-    All namespaces are shown unless one is named with -n. q or Ctrl-C leaves. Without a terminal
-    it is printed once. Bars are # used by bound pods, + reserved for dispatched AppWrappers,
-    . free.
+    It shows who waits for what, who runs, and what is free, in all namespaces unless one is named
+    with -n. q or Ctrl-C leaves. Without a terminal it is printed once. Bars are # used by bound
+    pods, + reserved for dispatched AppWrappers, . free.
     """
     if scope.namespace and scope.all_namespaces:
         raise click.UsageError("-n names one namespace and -A means all: give one of them")

@@ -53,6 +53,19 @@ def crowd() -> FakeApi:
     return api
 
 
+def labelled() -> FakeApi:
+    """The crowd, with labels on some of them."""
+    api = crowd()
+    marks = {
+        "urgent": {"team": "a"},
+        "fits": {"team": "b"},
+        "no-memory": {"team": "a", "debug": ""},
+    }
+    for obj in api.objects[GROUP, "appwrappers"]:
+        obj["metadata"]["labels"] = marks.get(obj["metadata"]["name"], {})
+    return api
+
+
 def adrift() -> FakeApi:
     """An AppWrapper that was dispatched; one of its pods has room on a node, the other on none."""
     api = FakeApi()

@@ -1,6 +1,7 @@
 """What commands print, word by word: each file in golden/ is a session at one of the clusters.
 
-A session consists of ``$ mcad ...`` lines, each followed by its output. After an intended change,
+A session consists of ``$ mcad ...`` lines, each followed by its output; the character that begins
+a colour is written as ``<ESC>``. After an intended change,
 ``UPDATE_GOLDEN=1 pytest tests/cli/test_golden.py`` writes the files anew; read the difference.
 """
 
@@ -13,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from mcad.cli.main import main
-from tests.cli.cluster import adrift, crowd, tutorial
+from tests.cli.cluster import adrift, crowd, labelled, tutorial
 from tests.cli.conftest import FakeEnvironment
 from tests.cli.fakeapi import FakeApi
 
@@ -23,6 +24,9 @@ SESSIONS: dict[str, Callable[[], FakeApi]] = {
     "tutorial": tutorial,
     "crowd": crowd,
     "adrift": adrift,
+    "labels": labelled,
+    "sorted": crowd,
+    "colours": tutorial,
 }
 
 
@@ -42,6 +46,6 @@ def test_session(name: str) -> None:
 def _type(api: FakeApi, command: str) -> str:
     program, *args = shlex.split(command.removeprefix("$ "))
     assert program == "mcad"
-    result = CliRunner().invoke(main, args, obj=FakeEnvironment(api))
+    result = CliRunner().invoke(main, args, obj=FakeEnvironment(api), env={"COLUMNS": "120"})
     code = f"[exit {result.exit_code}]\n" if result.exit_code else ""
-    return result.output + code
+    return result.output.replace("\x1b", "<ESC>") + code

@@ -1,0 +1,75 @@
+"""``kubectl mcad``: the plugin's name in its messages, and what kubectl is given to complete it."""
+
+import os
+import stat
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+from mcad.cli.main import COMMANDS, main
+from mcad.cli.plugin import complete
+from tests.cli.cluster import tutorial
+from tests.cli.serve import kubeconfig, served
+
+
+def offered(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: str
+) -> list[str]:
+    """What kubectl is answered for the words after ``kubectl mcad``."""
+    monkeypatch.setattr(sys, "argv", ["kubectl_complete-mcad", *words])
+    complete()
+    said = capsys.readouterr()
+    assert said.err == ""
+    return said.out.splitlines()
+
+
+def test_console_scripts_lead_to_the_program() -> None:
+    scripts = {one.name: one for one in entry_points(group="console_scripts") if "mcad" in one.name}
+    assert scripts["mcad"].load() is scripts["kubectl-mcad"].load() is main
+    assert scripts["kubectl_complete-mcad"].load() is complete
+
+
+def test_candidates_come_with_their_meaning_and_a_directive(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert offered(capsys, monkeypatch, "de") == [f"describe\t{COMMANDS['describe'][1]}", ":4"]
+    assert offered(capsys, monkeypatch, "nothing-like-it") == [":4"]
+    assert len(offered(capsys, monkeypatch, "")) == len(COMMANDS) + 1
+    assert offered(capsys, monkeypatch)[-1] == ":4"
+    assert [one.partition("\t")[0] for one in offered(capsys, monkeypatch, "queue", "--sel")] == [
+        "--selector",
+        ":4",
+    ]
+
+
+def test_files_are_left_to_the_shell(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert offered(capsys, monkeypatch, "submit", "-f", "sam") == [":0"]
+
+
+def test_names_and_namespaces_are_those_of_the_cluster(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with served(tutorial()) as url:
+        monkeypatch.setenv("KUBECONFIG", kubeconfig(tmp_path, url))
+        assert offered(capsys, monkeypatch, "describe", "0002") == [
+            "0002-aw-generic-deployment-2",
+            ":4",
+        ]
+        assert offered(capsys, monkeypatch, "queue", "-n", "") == ["default", "team-a", ":4"]
+    assert offered(capsys, monkeypatch, "describe", "0002") == [":4"]  # nobody answers any more
+
+
+def test_the_plugin_calls_itself_as_people_do(tmp_path: Path) -> None:
+    script = tmp_path / "kubectl-mcad"
+    script.write_text(f"#!{sys.executable}\nfrom mcad.cli.main import main\nmain()\n")
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    done = subprocess.run(
+        [script, "quue"], capture_output=True, text=True, check=False, env=dict(os.environ)
+    )
+    assert done.returncode == 2
+    assert done.stderr.endswith("(see `kubectl mcad --help`)\n")
