@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mcad.sim.jobdefaults import job_defaults
 from mcad.sim.kinds import CRDS, Kind
 from mcad.sim.times import seconds
 
@@ -126,6 +127,11 @@ def _workload(obj: Json, _now_us: int) -> Json:
     return obj
 
 
+def _job(obj: Json, _now_us: int) -> Json:
+    obj["status"] = {}
+    return job_defaults(obj)
+
+
 def _replicas(obj: Json, _now_us: int) -> Json:
     obj["status"] = {"replicas": 0}
     return obj
@@ -172,7 +178,7 @@ _ON_CREATE: dict[tuple[str, str], Callable[[Json, int], Json]] = {
     ("", "services"): _service,
     ("apps", "deployments"): _workload,
     ("apps", "replicasets"): _replicas,
-    ("batch", "jobs"): _workload,
+    ("batch", "jobs"): _job,
     ("batch", "cronjobs"): _workload,
     CRDS: _crd,
 }

@@ -1,0 +1,455 @@
+"""Jobs: counting, retries, indexes, policies, suspension, and how they end."""
+
+import asyncio
+
+import pytest
+
+from mcad.sim.controllers.intervals import Indexes
+from mcad.sim.controllers.job import JobController
+from mcad.sim.controllers.jobpods import JobPodReleaser
+from mcad.sim.controllers.ttl import TtlAfterFinished
+from tests.sim.workloads import condition, in_a_world, template
+
+UID = "batch.kubernetes.io/controller-uid"
+INDEX = "batch.kubernetes.io/job-completion-index"
+TRACKING = "batch.kubernetes.io/job-tracking"
+
+
+def _job(world, **spec):
+    world.add(
+        JobController(world.registry, world.pods),
+        JobPodReleaser(world.registry, world.pods),
+        TtlAfterFinished(world.registry),
+    )
+    return world.create("Job", "sum", {"template": template(restartPolicy="Never")} | spec)
+
+
+def _pods(world, phase=None):
+    return [
+        pod
+        for pod in world.all("Pod")
+        if (phase is None or pod["status"]["phase"] == phase)
+        and not pod["metadata"].get("deletionTimestamp")
+    ]
+
+
+def _finish(world, pod, phase="Succeeded", code=0):
+    world.set_phase(pod["metadata"]["name"], phase, ready=False, code=code)
+
+
+def _indexes(pods):
+    return sorted(int(pod["metadata"]["annotations"][INDEX]) for pod in pods)
+
+
+def _status(world):
+    status = dict(world.get("Job", "sum")["status"])
+    for name in ("conditions", "startTime", "completionTime"):
+        status.pop(name, None)
+    return status
+
+
+def _seen_conditions(world):
+    """The types of conditions in the order in which watchers have seen them come."""
+    seen = []
+    for change in world.registry.store._shelf(("batch", "jobs")).history:
+        for one in change.obj["status"].get("conditions") or ():
+            if one["type"] not in seen:
+                seen.append(one["type"])
+    return seen
+
+
+def test_defaults_and_the_generated_selector():
+    async def scenario(world):
+        job = _job(world)
+        uid = job["metadata"]["uid"]
+        labels = {
+            "app": "web",
+            "batch.kubernetes.io/job-name": "sum",
+            "job-name": "sum",
+            UID: uid,
+            "controller-uid": uid,
+        }
+        assert job["spec"]["template"]["metadata"]["labels"] == labels
+        assert job["metadata"]["labels"] == labels
+        assert job["spec"]["selector"] == {"matchLabels": {UID: uid}}
+        defaults = {key: job["spec"][key] for key in ("parallelism", "completions", "backoffLimit")}
+        assert defaults == {"parallelism": 1, "completions": 1, "backoffLimit": 6}
+        assert job["spec"]["podReplacementPolicy"] == "TerminatingOrFailed"
+
+    in_a_world(scenario)
+
+
+def test_a_pod_that_succeeds_completes_the_job():
+    async def scenario(world):
+        _job(world)
+        await asyncio.sleep(0.1)
+        (pod,) = _pods(world)
+        assert pod["metadata"]["finalizers"] == [TRACKING]
+        assert pod["metadata"]["generateName"] == "sum-"
+        assert _status(world) == {
+            "active": 1,
+            "ready": 0,
+            "terminating": 0,
+            "uncountedTerminatedPods": {},
+        }
+        world.run_all()
+        await world.settle()
+        assert _status(world)["ready"] == 1
+        _finish(world, pod)
+        await world.settle()
+        job = world.get("Job", "sum")
+        assert _status(world) == {
+            "succeeded": 1,
+            "ready": 0,
+            "terminating": 0,
+            "uncountedTerminatedPods": {},
+        }
+        assert condition(job, "SuccessCriteriaMet") == ("True", "CompletionsReached")
+        assert condition(job, "Complete") == ("True", "CompletionsReached")
+        assert _seen_conditions(world) == ["SuccessCriteriaMet", "Complete"]
+        assert job["status"]["completionTime"] > job["status"]["startTime"]
+        assert not _pods(world)[0]["metadata"].get("finalizers")
+        assert world.reasons("sum") == ["SuccessfulCreate", "Completed"]
+
+    in_a_world(scenario)
+
+
+def test_no_more_pods_than_completions_are_left():
+    async def scenario(world):
+        _job(world, parallelism=3, completions=4)
+        most = 0
+        for _ in range(4):
+            await world.settle()
+            world.run_all()
+            await world.settle()
+            running = _pods(world, "Running")
+            most = max(most, len(running))
+            if running:
+                _finish(world, running[0])
+        await world.settle()
+        assert most == 3
+        assert len(_pods(world)) == 4
+        assert condition(world.get("Job", "sum"), "Complete") == ("True", "CompletionsReached")
+
+    in_a_world(scenario)
+
+
+def test_without_completions_one_success_ends_it():
+    async def scenario(world):
+        _job(world, parallelism=3)
+        await world.settle()
+        world.run_all()
+        first, *others = _pods(world)
+        _finish(world, first)
+        await world.settle()
+        assert condition(world.get("Job", "sum"), "Complete") is None
+        for pod in others:
+            _finish(world, pod)
+        await world.settle()
+        assert len(_pods(world)) == 3
+        assert _status(world)["succeeded"] == 3
+        assert condition(world.get("Job", "sum"), "Complete") == ("True", "CompletionsReached")
+
+    in_a_world(scenario)
+
+
+def test_failures_back_off_until_the_limit():
+    async def scenario(world):
+        _job(world, backoffLimit=2)
+        loop, waits = asyncio.get_running_loop(), []
+        for failed in range(3):
+            before = loop.time()
+            while len(world.all("Pod")) <= failed:
+                await asyncio.sleep(0.5)
+            waits.append(loop.time() - before)
+            _finish(world, _pods(world, "Pending")[0], "Failed", 1)
+            await asyncio.sleep(1.5)
+        await world.settle()
+        assert waits[1] == pytest.approx(10, abs=2.1)
+        assert waits[2] == pytest.approx(20, abs=2.1)
+        job = world.get("Job", "sum")
+        assert condition(job, "FailureTarget") == ("True", "BackoffLimitExceeded")
+        assert condition(job, "Failed") == ("True", "BackoffLimitExceeded")
+        assert _seen_conditions(world) == ["FailureTarget", "Failed"]
+        assert "completionTime" not in job["status"]
+        assert _status(world)["failed"] == 3
+        assert world.reasons("sum")[-1] == "BackoffLimitExceeded"
+
+    in_a_world(scenario)
+
+
+def test_restarts_count_with_on_failure():
+    async def scenario(world):
+        _job(world, backoffLimit=2, template=template(restartPolicy="OnFailure"))
+        await world.settle()
+        world.run_all()
+        name = _pods(world)[0]["metadata"]["name"]
+        status = [{"name": "main", "restartCount": 2, "state": {}}]
+        world.set_status("Pod", name, containerStatuses=status)
+        await world.settle(world.reap)
+        assert condition(world.get("Job", "sum"), "Failed") == ("True", "BackoffLimitExceeded")
+        assert _status(world)["failed"] == 1
+
+    in_a_world(scenario)
+
+
+def test_the_deadline_stops_what_runs_and_waits_for_it():
+    async def scenario(world):
+        _job(world, parallelism=2, completions=2, activeDeadlineSeconds=30)
+        await world.settle()
+        world.run_all()
+        await asyncio.sleep(20)
+        assert len(_pods(world)) == 2
+        await asyncio.sleep(15)
+        job = world.get("Job", "sum")
+        assert condition(job, "FailureTarget") == ("True", "DeadlineExceeded")
+        assert condition(job, "Failed") is None  # its pods are still terminating
+        assert _status(world)["terminating"] == 2
+        world.reap()
+        await world.settle()
+        job = world.get("Job", "sum")
+        assert condition(job, "Failed") == ("True", "DeadlineExceeded")
+        assert (_status(world)["failed"], _status(world)["terminating"]) == (2, 0)
+        assert world.reasons("sum")[-1] == "DeadlineExceeded"
+
+    in_a_world(scenario)
+
+
+def test_indexed_pods_know_their_index():
+    async def scenario(world):
+        _job(world, completionMode="Indexed", parallelism=2, completions=5)
+        await world.settle()
+        pods = _pods(world)
+        assert _indexes(pods) == [0, 1]
+        pod = pods[0]
+        assert pod["metadata"]["labels"][INDEX] == "0"
+        assert pod["metadata"]["generateName"] == "sum-0-"
+        assert pod["spec"]["hostname"] == "sum-0"
+        (variable,) = pod["spec"]["containers"][0]["env"]
+        assert variable["name"] == "JOB_COMPLETION_INDEX"
+        for _ in range(5):
+            world.run_all()
+            await world.settle()
+            for pod in _pods(world, "Running")[1:]:
+                _finish(world, pod)
+            await world.settle()
+        assert _status(world)["completedIndexes"] == "1-4"
+        _finish(world, _pods(world, "Running")[0], "Failed", 1)
+        await asyncio.sleep(15)
+        (again,) = _pods(world, "Pending")
+        assert _indexes([again]) == [0]
+        _finish(world, again)
+        await world.settle()
+        assert _status(world)["completedIndexes"] == "0-4"
+        assert (_status(world)["succeeded"], _status(world)["failed"]) == (5, 1)
+
+    in_a_world(scenario)
+
+
+def test_a_limit_per_index():
+    async def scenario(world):
+        spec = {"completions": 3, "parallelism": 3, "backoffLimitPerIndex": 1}
+        _job(world, completionMode="Indexed", **spec)
+        for _ in range(4):
+            await asyncio.sleep(25)
+            for pod in _pods(world, "Pending"):
+                ok = _indexes([pod]) != [1]
+                _finish(world, pod, *(("Succeeded",) if ok else ("Failed", 1)))
+        await world.settle()
+        status = _status(world)
+        assert (status["completedIndexes"], status["failedIndexes"]) == ("0,2", "1")
+        assert (status["succeeded"], status["failed"]) == (2, 2)
+        assert condition(world.get("Job", "sum"), "Failed") == ("True", "FailedIndexes")
+        counts = "batch.kubernetes.io/job-index-failure-count"
+        noted = [pod["metadata"]["annotations"][counts] for pod in _pods(world, "Failed")]
+        assert sorted(noted) == ["0", "1"]
+
+    in_a_world(scenario)
+
+
+def test_too_many_failed_indexes_stop_the_others():
+    async def scenario(world):
+        spec = {"completions": 4, "parallelism": 4, "backoffLimitPerIndex": 0}
+        _job(world, completionMode="Indexed", maxFailedIndexes=1, **spec)
+        await world.settle()
+        world.run_all()
+        for pod in _pods(world)[:2]:
+            _finish(world, pod, "Failed", 1)
+        await world.settle(world.reap)
+        job = world.get("Job", "sum")
+        assert condition(job, "Failed") == ("True", "MaxFailedIndexesExceeded")
+        assert _status(world)["failedIndexes"] == "0,1"
+
+    in_a_world(scenario)
+
+
+RULES = [
+    {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]},
+    {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}},
+]
+
+
+def test_failures_by_policy():
+    async def scenario(world):
+        _job(world, backoffLimit=0, podFailurePolicy={"rules": RULES})
+        assert world.get("Job", "sum")["spec"]["podReplacementPolicy"] == "Failed"
+        await world.settle()
+        (pod,) = _pods(world)
+        disrupted = {"type": "DisruptionTarget", "status": "True"}
+        world.set_status("Pod", pod["metadata"]["name"], phase="Failed", conditions=[disrupted])
+        await asyncio.sleep(15)
+        assert "failed" not in _status(world)
+        (pod,) = _pods(world, "Pending")
+        _finish(world, pod, "Failed", 42)
+        await world.settle()
+        job = world.get("Job", "sum")
+        assert condition(job, "Failed") == ("True", "PodFailurePolicy")
+        name = pod["metadata"]["name"]
+        assert job["status"]["conditions"][-1]["message"] == (
+            f"Container main for pod default/{name} failed with exit code 42"
+            " matching FailJob rule at index 1"
+        )
+
+    in_a_world(scenario)
+
+
+@pytest.mark.parametrize(
+    "rule", [{"succeededIndexes": "0"}, {"succeededIndexes": "0-1", "succeededCount": 1}]
+)
+def test_success_by_policy(rule):
+    async def scenario(world):
+        spec = {"completions": 3, "parallelism": 3, "successPolicy": {"rules": [rule]}}
+        _job(world, completionMode="Indexed", **spec)
+        await world.settle()
+        world.run_all()
+        _finish(world, _pods(world)[0])
+        await world.settle(world.reap)
+        job = world.get("Job", "sum")
+        assert condition(job, "SuccessCriteriaMet") == ("True", "SuccessPolicy")
+        assert condition(job, "Complete") == ("True", "SuccessPolicy")
+        assert _status(world)["succeeded"] == 1
+        assert "failed" not in _status(world)
+
+    in_a_world(scenario)
+
+
+def test_suspending_and_resuming():
+    async def scenario(world):
+        _job(world, suspend=True)
+        await world.settle()
+        job = world.get("Job", "sum")
+        assert not _pods(world)
+        assert condition(job, "Suspended") == ("True", "JobSuspended")
+        assert "startTime" not in job["status"]
+        world.change("Job", "sum", suspend=False)
+        await world.settle()
+        job = world.get("Job", "sum")
+        assert condition(job, "Suspended") == ("False", "JobResumed")
+        assert "startTime" in job["status"]
+        world.run_all()
+        world.change("Job", "sum", suspend=True)
+        await world.settle(world.reap)
+        assert not _pods(world)
+        assert "failed" not in _status(world)
+        told = ["SuccessfulCreate", "Resumed", "SuccessfulDelete", "Suspended"]
+        assert world.reasons("sum") == told
+
+    in_a_world(scenario)
+
+
+def test_a_pod_that_is_deleted_counts_as_failed():
+    async def scenario(world):
+        _job(world)
+        await world.settle()
+        world.run_all()
+        world.delete("Pod", _pods(world)[0]["metadata"]["name"])
+        await asyncio.sleep(2)
+        assert _status(world)["failed"] == 1
+        world.reap()
+        await asyncio.sleep(60)
+        assert len(_pods(world)) == 1
+
+    in_a_world(scenario)
+
+
+def test_a_smaller_parallelism_deletes_pods_that_do_not_count():
+    async def scenario(world):
+        _job(world, parallelism=3, completions=3)
+        await world.settle()
+        world.run_all()
+        world.change("Job", "sum", parallelism=1)
+        await world.settle(world.reap)
+        assert len(_pods(world)) == 1
+        assert "failed" not in _status(world)
+
+    in_a_world(scenario)
+
+
+def test_pods_of_a_job_that_is_gone_are_let_go():
+    async def scenario(world):
+        _job(world)
+        await world.settle()
+        world.delete("Job", "sum")
+        await world.settle()
+        assert not world.all("Pod")[0]["metadata"].get("finalizers")
+
+    in_a_world(scenario)
+
+
+def test_another_controller_may_manage_it():
+    async def scenario(world):
+        _job(world, managedBy="example.com/other")
+        await world.settle()
+        assert not _pods(world)
+        assert world.get("Job", "sum")["status"] == {}
+
+    in_a_world(scenario)
+
+
+def test_a_finished_job_is_deleted_after_its_time():
+    async def scenario(world):
+        _job(world, ttlSecondsAfterFinished=60)
+        await world.settle()
+        _finish(world, _pods(world)[0])
+        await asyncio.sleep(50)
+        assert not world.get("Job", "sum")["metadata"].get("deletionTimestamp")
+        await asyncio.sleep(20)
+        metadata = world.get("Job", "sum")["metadata"]
+        assert metadata["deletionTimestamp"]
+        assert metadata["finalizers"] == ["foregroundDeletion"]
+
+    in_a_world(scenario)
+
+
+def test_an_equal_status_is_not_written_again():
+    async def scenario(world):
+        _job(world)
+        await world.settle()
+        version = world.registry.store.version
+        world.controllers[0].enqueue(("default", "sum"))
+        await world.settle()
+        assert world.registry.store.version == version
+
+    in_a_world(scenario)
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [("", []), ("1,3-5,7", [1, 3, 4, 5, 7]), ("0,1", [0, 1]), ("x,4-y,2", [2]), ("8-20", [8, 9])],
+)
+def test_indexes_are_read(text, numbers):
+    assert list(Indexes.parse(text, 10)) == numbers
+
+
+def test_indexes_are_written():
+    indexes = Indexes.parse("1-2", 10).union([4, 5, 6, 9])
+    assert str(indexes) == "1,2,4-6,9"
+    assert len(indexes) == 6
+    assert [one in indexes for one in (0, 2, 3, 5, 9, 10)] == [
+        False,
+        True,
+        False,
+        True,
+        True,
+        False,
+    ]
