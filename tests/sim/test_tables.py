@@ -178,10 +178,12 @@ def test_pods_in_any_state_are_shown_like_a_real_api_server_shows_them(
 
 def _compare(plane: ControlPlane, kind: Kind, path: str) -> int:
     """Fails unless the tables are equal but for the wording of descriptions; number of rows."""
+    plane.wait_for(lambda: real.get(plane, path).status != 429, what=f"{path} is initialized")
     before = time.time()
     answer = real.get(plane, f"{path}?includeObject=Object", TABLE)
     after = time.time()
     theirs = answer.json()
+    assert answer.status == 200, (path, theirs)
     objects = [row["object"] for row in theirs["rows"] or ()]
     differences: list[Any] = []
     for step in range(21):  # the server read its clock somewhere in between
@@ -230,35 +232,24 @@ def _create_all(plane: ControlPlane) -> None:
         kinds.set_crd(one)
     for name in ("things.test.example", "bares.test.example", "appwrappers.workload.codeflare.dev"):
         path = f"/apis/{CRDS[0]}/v1/{CRDS[1]}/{name}"
-        plane.wait_for(
-            lambda path=path: (
-                {"type": "Established", "status": "True"}
-                in [
-                    {"type": one["type"], "status": one["status"]}
-                    for one in _get(plane, path).get("status", {}).get("conditions", [])
-                ]
-            )
-        )
+        plane.wait_for(lambda path=path: _has(plane, path, "Established"), what=name)
     for number, thing in enumerate(_things()):
         metadata = {"name": f"t-{number}", "annotations": {"a.b/c": "escaped"}}
         body = {"apiVersion": "test.example/v1", "kind": "Thing", "metadata": metadata} | thing
         plane.wait_for(lambda body=body: _post_once(plane, kinds, body))
     _create(plane, kinds, _appwrapper("AppWrapper", "v1beta2"))
-    plane.wait_for(
-        lambda: any(
-            one["type"] == "Failed"
-            for one in _get(plane, "/apis/batch/v1/namespaces/default/jobs/failing")
-            .get("status", {})
-            .get("conditions", [])
-        ),
-        60,
-        "the failing job has failed",
-    )
+    failing = "/apis/batch/v1/namespaces/default/jobs/failing"
+    plane.wait_for(lambda: _has(plane, failing, "Failed"), 60, "the failing job has failed")
     finalized = {"name": "held", "finalizers": ["test.example/hold"]}
     held = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": finalized}
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     _create(plane, KINDS, held | {"spec": spec})
     plane.request("DELETE", "/api/v1/namespaces/default/persistentvolumeclaims/held")
+
+
+def _has(plane: ControlPlane, path: str, condition: str) -> bool:
+    conditions = (_get(plane, path).get("status") or {}).get("conditions") or []
+    return any((one["type"], one["status"]) == (condition, "True") for one in conditions)
 
 
 def _things() -> Iterator[Json]:
