@@ -23,6 +23,7 @@ QUANTITY, INT_OR_STRING, TIME, MICRO_TIME = "quantity", "int-or-string", "time",
 BYTES, ANY, LIST, MAP, STRUCT = "bytes", "any", "list", "map", "struct"
 
 _LAYOUT = {TIME: "2006-01-02T15:04:05Z07:00", MICRO_TIME: "2006-01-02T15:04:05.000000Z07:00"}
+_MICRO_DIGITS = 6
 _BITS = {INT32: 31, INT64: 63}
 _FRACTION = re.compile(r"[.,](\d+)")
 _EMBEDDED = {
@@ -210,16 +211,21 @@ def _quantity(value: Any) -> str:
 
 def _time(text: str, kind: str) -> str:
     if not date_time(text) or text[10] not in "Tt" or not _zone(text):
-        rest = text if not text[:4].isdigit() else text[4:]
-        want = "2006" if rest == text else "-"
-        raise DecodeError(
-            f'parsing time "{text}" as "{_LAYOUT[kind]}": cannot parse "{rest}" as "{want}"'
-        )
+        known = text[:4].isdigit()
+        _bad_time(text, kind, text[4:] if known else text, "-" if known else "2006")
     fraction = _FRACTION.search(text)
-    digits = (fraction[1] if fraction else "")[:6].ljust(6, "0")
+    digits = fraction[1] if fraction else ""
+    if kind == MICRO_TIME and len(digits) > _MICRO_DIGITS:
+        _bad_time(text, kind, text[text.index(digits) + _MICRO_DIGITS :], "Z07:00")
+    digits = digits[:_MICRO_DIGITS].ljust(_MICRO_DIGITS, "0")
     moment = datetime.fromisoformat(_FRACTION.sub("", text).upper()).astimezone(UTC)
     second = moment.strftime("%Y-%m-%dT%H:%M:%S")
     return f"{second}.{digits}Z" if kind == MICRO_TIME else f"{second}Z"
+
+
+def _bad_time(text: str, kind: str, rest: str, wanted: str) -> NoReturn:
+    layout = _LAYOUT[kind]
+    raise DecodeError(f'parsing time "{text}" as "{layout}": cannot parse "{rest}" as "{wanted}"')
 
 
 def _zone(text: str) -> bool:

@@ -1,0 +1,93 @@
+"""Defaults of built-in kinds against what kube-apiserver 1.36 stored (golden/defaults.json).
+
+What the golden file leaves out is not a default: what the registry and admission set (status, uid,
+generation, finalizers, the taint of a new node), and drawn numbers (addresses, node ports).
+"""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcad.sim import builtin
+from mcad.sim.decoding import decode
+from mcad.sim.defaults import default, job_selector
+from mcad.sim.kinds import BUILTIN
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "defaults.json").read_text())
+KINDS = {(kind.api_version, kind.kind): kind for kind in BUILTIN}
+
+
+def completed(given: dict[str, Any]) -> dict[str, Any]:
+    kind = KINDS[given["apiVersion"], given["kind"]]
+    struct = builtin.type_of(kind)
+    assert struct is not None
+    decoded, unknown = decode(given, struct)
+    assert unknown == []
+    before = copy.deepcopy(decoded)
+    result = default(kind, decoded)
+    assert decoded == before
+    return result
+
+
+def without_drawn(obj: dict[str, Any]) -> dict[str, Any]:
+    if obj["kind"] in {"Node", "Namespace"}:
+        obj.pop("spec", None)
+    if obj["kind"] != "Node":
+        obj.pop("status", None)
+    if obj["kind"] == "Service" and obj["spec"].get("clusterIP", "None") != "None":
+        obj["spec"].pop("clusterIP")
+        obj["spec"].pop("clusterIPs")
+    return obj
+
+
+@pytest.mark.parametrize(
+    "case", GOLDEN, ids=lambda case: f"{case['given']['kind']}-{len(json.dumps(case['given']))}"
+)
+def test_defaults_are_those_of_kube_apiserver(case: dict[str, Any]) -> None:
+    given = case["given"]
+    namespace = case["stored"]["metadata"].get("namespace")
+    if namespace:
+        given = given | {"metadata": given["metadata"] | {"namespace": namespace}}
+    assert without_drawn(completed(given)) == case["stored"]
+
+
+def test_the_address_of_a_service_follows_from_its_name() -> None:
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": "n"}}
+    first, again = completed(service)["spec"], completed(service)["spec"]
+    other = completed(service | {"metadata": {"name": "t", "namespace": "n"}})["spec"]
+    assert first["clusterIP"] == again["clusterIP"] != other["clusterIP"]
+    assert first["clusterIPs"] == [first["clusterIP"]]
+    assert first["clusterIP"].startswith("10.96.")
+
+
+JOB = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "j", "uid": "u-1", "labels": {"own": "1"}},
+    "spec": {"template": {"metadata": {"labels": {"a": "b"}}, "spec": {}}},
+}
+GENERATED = {
+    "batch.kubernetes.io/controller-uid": "u-1",
+    "batch.kubernetes.io/job-name": "j",
+    "controller-uid": "u-1",
+    "job-name": "j",
+}
+
+
+def test_a_job_gets_a_selector_and_labels_of_its_own() -> None:
+    before = copy.deepcopy(JOB)
+    job = job_selector(JOB)
+    assert before == JOB
+    assert job["metadata"]["labels"] == {"own": "1"} | GENERATED
+    assert job["spec"]["template"]["metadata"]["labels"] == {"a": "b"} | GENERATED
+    matched = {"batch.kubernetes.io/controller-uid": "u-1"}
+    assert job["spec"]["selector"] == {"matchLabels": matched}
+
+
+def test_a_job_with_a_selector_by_hand_is_left_alone() -> None:
+    job = copy.deepcopy(JOB)
+    job["spec"]["manualSelector"] = True
+    assert job_selector(job) is job
