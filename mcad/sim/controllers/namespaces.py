@@ -1,0 +1,164 @@
+"""Namespaces: what every new one gets, and how a deleted one is emptied.
+
+Modelled after ``pkg/controller/namespace`` and the publishers of the default service account and
+of the root certificates.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from mcad.sim.controllers.base import Controller
+from mcad.sim.controllers.everything import Everything, Storage
+from mcad.sim.deletion import Deletion
+from mcad.sim.failures import Failure
+from mcad.sim.kinds import EVENTS, Kind
+from mcad.sim.registry import Registry, Write
+from mcad.sim.store import Change, Key
+from mcad.sim.strategies import NAMESPACE_FINALIZER
+from mcad.sim.times import seconds
+
+Json = dict[str, Any]
+
+ROOT_CERTIFICATES = "kube-root-ca.crt"
+_GIVEN = {("", "serviceaccounts"): "default", ("", "configmaps"): ROOT_CERTIFICATES}
+_SETTLED = (
+    (
+        "NamespaceDeletionDiscoveryFailure",
+        "ResourcesDiscovered",
+        "All resources successfully discovered",
+    ),
+    (
+        "NamespaceDeletionGroupVersionParsingFailure",
+        "ParsedGroupVersions",
+        "All legacy kube types successfully parsed",
+    ),
+    (
+        "NamespaceDeletionContentFailure",
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    ),
+)
+
+
+class Namespaces(Controller):
+    """Keys are those of namespaces."""
+
+    def __init__(self, registry: Registry, certificate: str = "") -> None:
+        """``certificate`` is what ``kube-root-ca.crt`` holds (PEM)."""
+        super().__init__(registry)
+        self._kind = registry.kind("v1", "Namespace")
+        self._certificate = certificate
+        self._everything = Everything(registry, self._on_content)
+
+    def start(self) -> None:
+        """Look at namespaces, and at what is in them."""
+        self.watch(self._kind, lambda change: self.enqueue(change.key))
+        self._everything.start()
+
+    def stop(self) -> None:
+        """Do nothing any more."""
+        self._everything.stop()
+        super().stop()
+
+    def _on_content(self, storage: Storage, change: Change) -> None:
+        """Something that has gone may have been the last, or must be made again."""
+        if change.type == "DELETED" and change.key[0]:
+            namespace = self.registry.find(self._kind, ("", change.key[0]))
+            if namespace is not None and (
+                _is_going(namespace) or _GIVEN.get(storage) == change.key[1]
+            ):
+                self.enqueue(("", change.key[0]))
+
+    def reconcile(self, key: Key) -> None:
+        """Furnish or empty one namespace."""
+        namespace = self.registry.find(self._kind, key)
+        if namespace is None:
+            return
+        if not _is_going(namespace):
+            self._furnish(key[1])
+        elif NAMESPACE_FINALIZER in (namespace["spec"].get("finalizers") or ()):
+            self._empty(key)
+
+    def _furnish(self, name: str) -> None:
+        account = self.registry.kind("v1", "ServiceAccount")
+        if self.registry.find(account, (name, "default")) is None:
+            self.registry.create(account, name, {"metadata": {"name": "default"}})
+        config = self.registry.kind("v1", "ConfigMap")
+        if self.registry.find(config, (name, ROOT_CERTIFICATES)) is None:
+            body = {"metadata": {"name": ROOT_CERTIFICATES}, "data": {"ca.crt": self._certificate}}
+            self.registry.create(config, name, body)
+
+    def _empty(self, key: Key) -> None:
+        left: Counter[str] = Counter()
+        finalizers: Counter[str] = Counter()
+        for kind in self._namespaced():
+            for name, obj in list(self.registry.store.items(kind.storage, key[1])):
+                self._delete(kind, name, obj)
+            for _, obj in self.registry.store.items(kind.storage, key[1]):
+                left[f"{kind.plural}.{kind.group}"] += 1
+                finalizers.update(obj["metadata"].get("finalizers") or ())
+        if left:
+            self._tell(key, left, finalizers)
+            return
+
+        def change(live: Json) -> Json:
+            kept = [one for one in live["spec"]["finalizers"] if one != NAMESPACE_FINALIZER]
+            spec = {name: value for name, value in live["spec"].items() if name != "finalizers"}
+            return live | {"spec": spec | ({"finalizers": kept} if kept else {})}
+
+        self.registry.patch(self._kind, key, change, Write(trusted=True, subresource="finalize"))
+
+    def _namespaced(self) -> list[Kind]:
+        """One kind for each storage; Events last, as deleting the others makes more."""
+        kinds = {kind.storage: kind for kind in reversed(self.registry.kinds.all())}
+        found = [kind for kind in kinds.values() if kind.namespaced]
+        return sorted(found, key=lambda kind: (kind.storage == EVENTS, kind.storage))
+
+    def _delete(self, kind: Kind, key: Key, obj: Json) -> None:
+        if "deletionTimestamp" in obj["metadata"]:
+            return
+        try:
+            self.registry.delete(kind, key, Deletion(uid=obj["metadata"]["uid"]))
+        except Failure as failure:
+            if failure.code != 404:
+                raise
+
+    def _tell(self, key: Key, left: Counter[str], finalizers: Counter[str]) -> None:
+        at = seconds(self.registry.clock.now_us())
+        wanted = [(name, "False", reason, text) for name, reason, text in _SETTLED]
+        wanted.append(_remaining(left))
+        wanted.append(_kept(finalizers))
+
+        def change(live: Json) -> Json:
+            before = {one["type"]: one for one in live["status"].get("conditions") or ()}
+            conditions = []
+            for name, status, reason, message in wanted:
+                old = before.get(name, {})
+                since = old.get("lastTransitionTime") if old.get("status") == status else None
+                said = {"type": name, "status": status, "lastTransitionTime": since or at}
+                conditions.append(said | {"reason": reason, "message": message})
+            return live | {"status": live["status"] | {"conditions": conditions}}
+
+        self.registry.patch(self._kind, key, change, Write(trusted=True, subresource="status"))
+
+
+def _is_going(namespace: Json) -> bool:
+    return "deletionTimestamp" in namespace["metadata"]
+
+
+def _remaining(left: Counter[str]) -> tuple[str, str, str, str]:
+    listed = ", ".join(sorted(f"{kind} has {n} resource instances" for kind, n in left.items()))
+    text = f"Some resources are remaining: {listed}"
+    return "NamespaceContentRemaining", "True", "SomeResourcesRemain", text
+
+
+def _kept(finalizers: Counter[str]) -> tuple[str, str, str, str]:
+    name = "NamespaceFinalizersRemaining"
+    if not finalizers:
+        text = "All content-preserving finalizers finished"
+        return name, "False", "ContentHasNoFinalizers", text
+    listed = ", ".join(sorted(f"{one} in {n} resource instances" for one, n in finalizers.items()))
+    text = f"Some content in the namespace has finalizers remaining: {listed}"
+    return name, "True", "SomeFinalizersRemain", text

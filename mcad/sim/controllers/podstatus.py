@@ -1,0 +1,248 @@
+"""``status`` of a pod as a kubelet writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Json = dict[str, Any]
+
+CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
+_NO_BACKOFF_S, _FIRST_BACKOFF_S, _BACKOFF_S_MAX = 0.0, 10.0, 300.0
+_FORGIVEN_AFTER_S = 600.0  # a container that ran this long starts with a clean record
+
+
+@dataclass(slots=True)
+class ContainerState:
+    """One container: since when it runs, or when it will again, or how it ended for good."""
+
+    spec: Json
+    is_running: bool = False
+    started_s: float = 0.0
+    started_at: str = ""
+    again_s: float | None = None  # when it is started again
+    restarts: int = 0
+    backoffs: int = 0
+    ended: Json | None = None  # the last termination
+
+    @property
+    def is_done(self) -> bool:
+        """Ended for good."""
+        return not self.is_running and self.again_s is None and self.ended is not None
+
+    @property
+    def code(self) -> int:
+        """Exit code of the last termination."""
+        return int((self.ended or {}).get("exitCode", 0))
+
+    def start(self, now_s: float, at: str) -> None:
+        """It runs, perhaps again."""
+        if self.ended is not None:
+            self.restarts += 1
+        self.is_running, self.started_s, self.started_at = True, now_s, at
+        self.again_s = None
+
+    def end(self, at: str, code: int) -> None:
+        """It has ended."""
+        self.is_running = False
+        self.ended = {
+            "exitCode": code,
+            "reason": "Completed" if code == 0 else "Error",
+            "startedAt": self.started_at,
+            "finishedAt": at,
+        }
+
+    def restart(self, now_s: float) -> None:
+        """Start it again: at once the first time, then after 10 s, 20 s... 5 min."""
+        if now_s - self.started_s >= _FORGIVEN_AFTER_S:
+            self.backoffs = 0
+        wait_s = _NO_BACKOFF_S
+        if self.backoffs:
+            wait_s = min(_FIRST_BACKOFF_S * 2 ** (self.backoffs - 1), _BACKOFF_S_MAX)
+        self.backoffs += 1
+        self.again_s = now_s + wait_s
+
+    def status(self, pod: Json) -> Json:
+        """Its entry in ``containerStatuses``."""
+        entry: Json = {
+            "name": self.spec["name"],
+            "image": self.spec.get("image", ""),
+            "imageID": "",
+            "restartCount": self.restarts,
+            "ready": self.is_running,
+            "started": self.is_running,
+            "lastState": {},
+        }
+        if self.is_running:
+            entry["state"] = {"running": {"startedAt": self.started_at}}
+        elif self.again_s is not None:
+            entry["state"] = {"waiting": _crash_loop(pod, self)}
+        else:
+            entry["state"] = {"terminated": self.ended}
+        if self.ended is not None and not self.is_done:
+            entry["lastState"] = {"terminated": self.ended}
+        return entry
+
+
+def _crash_loop(pod: Json, container: ContainerState) -> Json:
+    wait_s = min(_FIRST_BACKOFF_S * 2 ** max(container.backoffs - 2, 0), _BACKOFF_S_MAX)
+    metadata = pod["metadata"]
+    name = f"{metadata['name']}_{metadata['namespace']}({metadata['uid']})"
+    text = f"back-off {_shown(wait_s)} restarting failed container={container.spec['name']}"
+    return {"reason": "CrashLoopBackOff", "message": f"{text} pod={name}"}
+
+
+def _shown(wait_s: float) -> str:
+    minutes, seconds = divmod(int(wait_s), 60)
+    return f"{minutes}m{seconds}s" if minutes else f"{seconds}s"
+
+
+def creating(pod: Json, host_ip: str, at: str) -> Json:
+    """The status of a pod whose containers are being created."""
+    spec = pod["spec"]
+    names = [one["name"] for one in spec["containers"]]
+    waiting = {
+        "PodReadyToStartContainers": ("False", {}),
+        "Initialized": ("True", {}),
+        "Ready": ("False", _unready(names)),
+        "ContainersReady": ("False", _unready(names)),
+    }
+    if spec.get("initContainers"):
+        pending = [one["name"] for one in spec["initContainers"]]
+        text = f"containers with incomplete status: [{' '.join(pending)}]"
+        waiting["Initialized"] = (
+            "False",
+            {"reason": "ContainersNotInitialized", "message": text},
+        )
+    status = (pod.get("status") or {}) | {
+        "phase": "Pending",
+        "hostIP": host_ip,
+        "hostIPs": [{"ip": host_ip}],
+        "startTime": at,
+        "containerStatuses": [_waiting(one, spec) for one in spec["containers"]],
+    }
+    if spec.get("initContainers"):
+        status["initContainerStatuses"] = [_waiting(one, spec) for one in spec["initContainers"]]
+    return _with_conditions(pod, status, waiting, at)
+
+
+def running(pod: Json, containers: Sequence[ContainerState], ips: tuple[str, str], at: str) -> Json:
+    """The status of a pod whose containers have been started; ``ips`` of the host and the pod."""
+    host_ip, pod_ip = ips
+    unready = [one.spec["name"] for one in containers if not one.is_running]
+    done = [one for one in containers if one.is_done]
+    phase, reason = "Running", ""
+    if len(done) == len(containers):
+        phase = "Failed" if any(one.code for one in containers) else "Succeeded"
+        reason = "PodFailed" if phase == "Failed" else "PodCompleted"
+    ready: tuple[str, Json] = ("True", {})
+    if reason:
+        ready = ("False", {"reason": reason})
+    elif unready:
+        ready = ("False", _unready(unready))
+    initialized: Json = {"reason": "PodCompleted"} if phase == "Succeeded" else {}
+    conditions = {
+        "PodReadyToStartContainers": ("False" if reason else "True", {}),
+        "Initialized": ("True", initialized),
+        "Ready": ready,
+        "ContainersReady": ready,
+    }
+    before = pod.get("status") or {}
+    status = before | {
+        "phase": phase,
+        "hostIP": host_ip,
+        "hostIPs": [{"ip": host_ip}],
+        "podIP": pod_ip,
+        "podIPs": [{"ip": pod_ip}],
+        "startTime": before.get("startTime") or at,
+        "containerStatuses": [one.status(pod) for one in containers],
+    }
+    inits = pod["spec"].get("initContainers")
+    if inits:
+        status["initContainerStatuses"] = [
+            _initialized(one, before, at, is_over=bool(reason)) for one in inits
+        ]
+    for gate in pod["spec"].get("readinessGates") or ():
+        conditions[gate["conditionType"]] = ("True", {})
+    return _with_conditions(pod, status, conditions, at)
+
+
+def failed(pod: Json, reason: str, message: str, at: str) -> Json:
+    """The status of a pod that its kubelet has stopped."""
+    status = (pod.get("status") or {}) | {"phase": "Failed"}
+    if reason:
+        status |= {"reason": reason, "message": message}
+    done: tuple[str, Json] = ("False", {"reason": "PodFailed"})
+    return _with_conditions(pod, status, {"Ready": done, "ContainersReady": done}, at)
+
+
+def _unready(names: Sequence[str]) -> Json:
+    text = f"containers with unready status: [{' '.join(names)}]"
+    return {"reason": "ContainersNotReady", "message": text}
+
+
+def _waiting(container: Json, spec: Json) -> Json:
+    reason = "PodInitializing" if spec.get("initContainers") else "ContainerCreating"
+    return {
+        "name": container["name"],
+        "image": container.get("image", ""),
+        "imageID": "",
+        "restartCount": 0,
+        "ready": False,
+        "started": False,
+        "state": {"waiting": {"reason": reason}},
+        "lastState": {},
+    }
+
+
+def _initialized(container: Json, before: Json, at: str, *, is_over: bool) -> Json:
+    """Init containers are done at once; sidecars run for as long as the pod does."""
+    known = [
+        one
+        for one in before.get("initContainerStatuses") or ()
+        if one["name"] == container["name"] and "waiting" not in one["state"]
+    ]
+    is_sidecar = container.get("restartPolicy") == "Always"
+    since = at
+    if known:
+        state = known[0]["state"]
+        since = next(iter(state.values())).get("startedAt", at)
+    entry: Json = {
+        "name": container["name"],
+        "image": container.get("image", ""),
+        "imageID": "",
+        "restartCount": 0,
+        "ready": not (is_sidecar and is_over),
+        "started": is_sidecar and not is_over,
+        "lastState": {},
+        "state": {"running": {"startedAt": since}},
+    }
+    if not is_sidecar or is_over:
+        entry["state"] = {
+            "terminated": {
+                "exitCode": 0,
+                "reason": "Completed",
+                "startedAt": since,
+                "finishedAt": at if is_sidecar or not known else _finished(known[0], at),
+            }
+        }
+    return entry
+
+
+def _finished(entry: Json, at: str) -> str:
+    finished: str = (entry["state"].get("terminated") or {}).get("finishedAt", at)
+    return finished
+
+
+def _with_conditions(pod: Json, status: Json, wanted: dict[str, tuple[str, Json]], at: str) -> Json:
+    before = {one["type"]: one for one in (pod.get("status") or {}).get("conditions") or ()}
+    conditions = []
+    for name, (value, more) in wanted.items():
+        known = before.pop(name, None)
+        since = at
+        if known is not None and known["status"] == value:
+            since = known.get("lastTransitionTime") or at
+        times = {"lastProbeTime": None, "lastTransitionTime": since}
+        conditions.append({"type": name, "status": value} | times | more)
+    return status | {"conditions": [*conditions, *before.values()]}

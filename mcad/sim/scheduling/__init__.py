@@ -1,0 +1,1 @@
+"""Where a pod goes: the filters and scores of kube-scheduler's default profile."""

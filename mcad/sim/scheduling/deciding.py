@@ -1,0 +1,207 @@
+"""One pod against all nodes: the best of those that can take it, or why none can."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Protocol
+
+from mcad.sim.scheduling import scoring
+from mcad.sim.scheduling.affinity import RequiredAffinity, preferred_scores
+from mcad.sim.scheduling.filters import Ground, Refusal, has_room, room_refusal, with_nominated
+from mcad.sim.scheduling.fleet import Fleet, NodeInfo, PodInfo
+from mcad.sim.scheduling.shapes import Labels, Shape
+from mcad.sim.scheduling.spreading import (
+    HardSpread,
+    SoftSpread,
+    default_constraints,
+    default_select,
+)
+
+Json = dict[str, Any]
+
+NO_NODES = "no nodes available to schedule pods"
+_NOBODY: frozenset[str] = frozenset()
+_BOARDS = 4096
+
+
+class Surroundings(Protocol):
+    """What is asked of the rest of the cluster."""
+
+    def namespace_labels(self, namespace: str) -> Labels:
+        """The labels of a namespace."""
+        ...
+
+    def owner(self, kind: str, namespace: str, name: str) -> Json | None:
+        """A ReplicationController, ReplicaSet or StatefulSet."""
+        ...
+
+    def service_selectors(self, pod: PodInfo) -> Iterable[Json]:
+        """Selectors of the services that select this pod."""
+        ...
+
+
+@dataclass(slots=True)
+class Diagnosis:
+    """Why no node takes a pod."""
+
+    refusals: dict[str, Refusal]
+    nodes: int
+
+    def message(self) -> str:
+        """kube-scheduler's sentence, without what preemption says."""
+        if not self.nodes:
+            return NO_NODES
+        reasons = Counter(one for refusal in self.refusals.values() for one in refusal.reasons)
+        listed = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
+        return f"0/{self.nodes} nodes are available: {listed}."
+
+
+@dataclass(slots=True)
+class _Row:
+    """What was found out about a node and one kind of pod, valid for a version of the node."""
+
+    version: int = -1
+    fits: bool = False
+    score: int = 0
+
+
+@dataclass(slots=True)
+class _Board:
+    """The rows of one kind of pod."""
+
+    ground: Ground
+    rows: list[_Row] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rows = [_Row() for _ in self.ground.open]
+
+
+class Decider:
+    """Keeps what can be known from one decision to the next."""
+
+    def __init__(self, fleet: Fleet, around: Surroundings, rng: Random) -> None:
+        """``rng`` breaks ties, as kube-scheduler does."""
+        self.fleet = fleet
+        self._around = around
+        self._rng = rng
+        self._grounds: dict[str, Ground] = {}
+        self._boards: dict[tuple[Any, ...], _Board] = {}
+
+    def ground(self, shape: Shape) -> Ground:
+        """The nodes that admit such pods at all."""
+        ground = self._grounds.get(shape.static)
+        if ground is None or ground.version != self.fleet.static_version:
+            if len(self._grounds) >= _BOARDS:
+                self._grounds.clear()
+            ground = self._grounds[shape.static] = Ground(self.fleet, shape)
+        return ground
+
+    def choose(self, pod: PodInfo) -> NodeInfo | None:
+        """The best node, None if there is none."""
+        shape, fleet = pod.shape, self.fleet
+        feasible, scores = self._with_room(pod)
+        if feasible and shape.hard_spread:
+            spread = HardSpread(fleet, pod)
+            feasible, scores = _keep(feasible, scores, spread)
+        if feasible and (fleet.apart or shape.together or shape.apart):
+            affinity = RequiredAffinity(fleet, pod, self._around.namespace_labels)
+            feasible, scores = _keep(feasible, scores, affinity)
+        if len(feasible) < 2:
+            return feasible[0] if feasible else None
+        self._add_scores(pod, feasible, scores)
+        highest = max(scores)
+        best = [node for node, score in zip(feasible, scores, strict=True) if score == highest]
+        return best[0] if len(best) == 1 else self._rng.choice(best)
+
+    def diagnose(self, pod: PodInfo) -> Diagnosis:
+        """Why ``choose`` found nothing."""
+        ground = self.ground(pod.shape)
+        refusals = dict(ground.refused)
+        others = self.others(pod, _NOBODY)
+        for node in ground.open:
+            refusal = room_refusal(pod.shape, with_nominated(node, pod))
+            for other in others:
+                refusal = refusal or other.refusal(node)
+            if refusal is not None:
+                refusals[node.name] = refusal
+        return Diagnosis(refusals, len(self.fleet.nodes))
+
+    def others(self, pod: PodInfo, without: frozenset[str]) -> list[HardSpread | RequiredAffinity]:
+        """The filters that look at pods on other nodes, in kube-scheduler's order."""
+        found: list[HardSpread | RequiredAffinity] = []
+        if pod.shape.hard_spread:
+            found.append(HardSpread(self.fleet, pod, without))
+        if self.fleet.apart or pod.shape.together or pod.shape.apart:
+            labels_of = self._around.namespace_labels
+            found.append(RequiredAffinity(self.fleet, pod, labels_of, without))
+        return found
+
+    def might_fit(self, shape: Shape, nodes: Iterable[NodeInfo]) -> bool:
+        """Whether one of these nodes could take such a pod now; cheap, and never wrongly False."""
+        refused = self.ground(shape).refused
+        return any(node.name not in refused and has_room(shape, node) for node in nodes)
+
+    # -- parts ---------------------------------------------------------------------------------
+
+    def _board(self, shape: Shape) -> _Board:
+        key = (shape.static, shape.request, shape.scored_cpu, shape.scored_memory, shape.ports)
+        board = self._boards.get(key)
+        ground = self.ground(shape)
+        if board is None or board.ground is not ground:
+            if len(self._boards) >= _BOARDS:
+                self._boards.clear()
+            board = self._boards[key] = _Board(ground)
+        return board
+
+    def _with_room(self, pod: PodInfo) -> tuple[list[NodeInfo], list[int]]:
+        board, shape = self._board(pod.shape), pod.shape
+        feasible: list[NodeInfo] = []
+        scores: list[int] = []
+        for node, row in zip(board.ground.open, board.rows, strict=True):
+            if row.version != node.version:
+                row.version = node.version
+                row.fits = has_room(shape, node)
+                row.score = scoring.resource_score(shape, node) if row.fits else 0
+            if row.fits and (not node.nominated or has_room(shape, with_nominated(node, pod))):
+                feasible.append(node)
+                scores.append(row.score)
+        return feasible, scores
+
+    def _add_scores(self, pod: PodInfo, feasible: list[NodeInfo], scores: list[int]) -> None:
+        shape = pod.shape
+        if self.ground(shape).has_soft_taints:
+            _add(scores, scoring.taint_scores(shape, feasible), scoring.TAINTS)
+        _add(scores, scoring.node_affinity_scores(shape, feasible), scoring.NODE_AFFINITY)
+        soft = shape.soft_spread
+        if shape.spreads_by_default:
+            services = self._around.service_selectors(pod)
+            wanted = default_select(pod, services, self._around.owner)
+            soft = () if wanted is None else default_constraints(wanted)
+        if soft:
+            _add(
+                scores, SoftSpread(self.fleet, pod, feasible, soft).scores(feasible), scoring.SPREAD
+            )
+        if self.fleet.with_affinity or shape.rather_together or shape.rather_apart:
+            labels_of = self._around.namespace_labels
+            found = preferred_scores(self.fleet, pod, feasible, labels_of)
+            _add(scores, found, scoring.POD_AFFINITY)
+
+
+def _keep(
+    nodes: list[NodeInfo], scores: list[int], test: HardSpread | RequiredAffinity
+) -> tuple[list[NodeInfo], list[int]]:
+    kept = [
+        (node, score)
+        for node, score in zip(nodes, scores, strict=True)
+        if test.refusal(node) is None
+    ]
+    return [node for node, _ in kept], [score for _, score in kept]
+
+
+def _add(scores: list[int], more: Sequence[int] | None, weight: int) -> None:
+    if more is not None:
+        for index, score in enumerate(more):
+            scores[index] += weight * score

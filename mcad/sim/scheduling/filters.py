@@ -1,0 +1,159 @@
+"""Whether one node can take a pod, by what is known of the node alone; in kube-scheduler's words.
+
+NodeUnschedulable, TaintToleration, NodeAffinity (with ``nodeSelector``), NodePorts and
+NodeResourcesFit; the plugins that look at other nodes are in spreading.py and affinity.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from mcad.sim.scheduling.fleet import Fleet, NodeInfo, PodInfo
+from mcad.sim.scheduling.shapes import Shape
+from mcad.sim.selectors import node_selector_terms
+
+Json = dict[str, Any]
+
+UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+REPELLING = ("NoSchedule", "NoExecute")
+
+
+class Refusal(NamedTuple):
+    """Why a node does not take a pod."""
+
+    reasons: tuple[str, ...]
+    is_final: bool  # removing pods from the node would not help (UnschedulableAndUnresolvable)
+
+
+CORDONED = Refusal(("node(s) were unschedulable",), True)
+TAINTED = Refusal(("node(s) had untolerated taint(s)",), True)
+NOT_SELECTED = Refusal(("node(s) didn't match Pod's node affinity/selector",), True)
+PORTS_TAKEN = Refusal(("node(s) didn't have free ports for the requested pod ports",), False)
+NOT_NAMED = Refusal(("node(s) didn't satisfy plugin(s) [NodeAffinity]",), True)
+
+
+def tolerates(toleration: Json, taint: Json) -> bool:
+    """Whether a toleration is for this taint."""
+    if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
+        return False
+    if toleration.get("key") and toleration["key"] != taint.get("key"):
+        return False
+    match toleration.get("operator") or "Equal":
+        case "Exists":
+            return True
+        case "Equal":
+            return (toleration.get("value") or "") == (taint.get("value") or "")
+        case _:
+            return False
+
+
+def tolerated(tolerations: Iterable[Json], taint: Json) -> bool:
+    """Whether any toleration is for this taint."""
+    return any(tolerates(one, taint) for one in tolerations)
+
+
+def repels(taints: Iterable[Json], tolerations: Iterable[Json]) -> bool:
+    """Whether a taint keeps the pod away."""
+    return any(
+        taint.get("effect") in REPELLING and not tolerated(tolerations, taint) for taint in taints
+    )
+
+
+def is_selected(shape: Shape, node: NodeInfo) -> bool:
+    """Whether the pod's node selector and required node affinity take the node."""
+    if any(node.labels.get(key) != value for key, value in shape.selector.items()):
+        return False
+    return shape.affinity_terms is None or node_selector_terms(shape.affinity_terms, node.obj)
+
+
+def named_nodes(shape: Shape) -> set[str] | None:
+    """The only nodes that node affinity names, as that of DaemonSet pods does; None: any."""
+    names: set[str] = set()
+    for term in shape.affinity_terms or ():
+        fields = [
+            set(one.get("values") or ())
+            for one in term.get("matchFields") or ()
+            if one.get("key") == "metadata.name" and one.get("operator") == "In"
+        ]
+        if not fields:
+            return None
+        names |= set.intersection(*fields)
+    return names or None
+
+
+def static_refusal(shape: Shape, node: NodeInfo) -> Refusal | None:
+    """Why this node never takes such a pod, whatever is free there."""
+    if node.unschedulable and not tolerated(
+        shape.tolerations, {"key": UNSCHEDULABLE, "effect": "NoSchedule"}
+    ):
+        return CORDONED
+    if node.taints and repels(node.taints, shape.tolerations):
+        return TAINTED
+    if not is_selected(shape, node):
+        return NOT_SELECTED
+    return None
+
+
+def has_room(shape: Shape, node: NodeInfo) -> bool:
+    """Whether resources and host ports suffice; ``room_refusal`` says why not."""
+    allocatable, requested = node.allocatable, node.requested
+    if len(node.pods) >= allocatable.get("pods", 0):
+        return False
+    for name, amount in shape.request:
+        if amount > allocatable.get(name, 0) - requested.get(name, 0):
+            return False
+    return not (shape.ports and node.has_conflict(shape.ports))
+
+
+def room_refusal(shape: Shape, node: NodeInfo) -> Refusal | None:
+    """What is missing on this node."""
+    if shape.ports and node.has_conflict(shape.ports):
+        return PORTS_TAKEN
+    reasons: list[str] = []
+    is_final = False
+    if len(node.pods) >= node.allocatable.get("pods", 0):
+        reasons.append("Too many pods")
+    for name, amount in shape.request:
+        capacity = node.allocatable.get(name, 0)
+        if amount > capacity - node.requested.get(name, 0):
+            reasons.append(f"Insufficient {name}")
+            is_final = is_final or amount > capacity
+    return Refusal(tuple(reasons), is_final) if reasons else None
+
+
+def with_nominated(node: NodeInfo, pod: PodInfo) -> NodeInfo:
+    """The node as if the pods that others were preempted for, and that go first, were there."""
+    ahead = [
+        other
+        for other in node.nominated.values()
+        if other.uid != pod.uid and other.shape.priority >= pod.shape.priority
+    ]
+    if not ahead:
+        return node
+    node = node.copy()
+    for other in ahead:
+        node.add(other)
+    return node
+
+
+class Ground:
+    """The nodes that admit pods of one kind at all; made anew when nodes change."""
+
+    def __init__(self, fleet: Fleet, shape: Shape) -> None:
+        """``shape`` stands for all with the same ``static``."""
+        self.version = fleet.static_version
+        self.refused: dict[str, Refusal] = {}
+        self.open: list[NodeInfo] = []
+        only = named_nodes(shape)
+        for node in fleet.nodes.values():
+            refusal = static_refusal(shape, node)
+            if only is not None and node.name not in only:
+                refusal = NOT_NAMED
+            if refusal is None:
+                self.open.append(node)
+            else:
+                self.refused[node.name] = refusal
+        self.has_soft_taints = any(
+            taint.get("effect") == "PreferNoSchedule" for node in self.open for taint in node.taints
+        )

@@ -1,0 +1,237 @@
+"""Nodes, what runs on them, and the running sums that make a decision cheap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcad.api.podspec import amounts
+from mcad.sim.scheduling.shapes import ANY_IP, Labels, Port, Select, Shape
+
+Json = dict[str, Any]
+
+
+@dataclass(eq=False, slots=True)
+class PodInfo:
+    """A pod that waits, or that takes up room on a node."""
+
+    key: tuple[str, str]
+    uid: str
+    labels: Labels
+    shape: Shape
+    order: int  # of arrival
+    started: str  # status.startTime, for preemption
+    controller: Json | None  # the owner reference that is the controller
+    terminating: bool = False
+    node: str = ""
+    told: str | None = None  # why it waits, as its condition says
+
+
+@dataclass(eq=False, slots=True)
+class NodeInfo:
+    """A node with the sums over its pods."""
+
+    name: str
+    obj: Json
+    labels: Labels
+    taints: list[Json]
+    unschedulable: bool
+    allocatable: dict[str, int]
+    requested: dict[str, int] = field(default_factory=dict)
+    scored_cpu: int = 0
+    scored_memory: int = 0
+    pods: dict[str, PodInfo] = field(default_factory=dict)
+    ports: dict[Port, int] = field(default_factory=dict)
+    nominated: dict[str, PodInfo] = field(default_factory=dict)
+    version: int = 0  # grows with every change
+
+    def add(self, pod: PodInfo) -> None:
+        """Count a pod in."""
+        self.pods[pod.uid] = pod
+        self._count(pod.shape, 1)
+
+    def remove(self, pod: PodInfo) -> None:
+        """Count a pod out."""
+        del self.pods[pod.uid]
+        self._count(pod.shape, -1)
+
+    def copy(self) -> NodeInfo:
+        """One to try things with."""
+        return NodeInfo(
+            self.name,
+            self.obj,
+            self.labels,
+            self.taints,
+            self.unschedulable,
+            self.allocatable,
+            dict(self.requested),
+            self.scored_cpu,
+            self.scored_memory,
+            dict(self.pods),
+            dict(self.ports),
+            dict(self.nominated),
+            self.version,
+        )
+
+    def has_conflict(self, wanted: Iterable[Port]) -> bool:
+        """Whether one of these host ports is taken; 0.0.0.0 is every address."""
+        return any(
+            number == other and protocol == used and (ANY_IP in (ip, address) or ip == address)
+            for ip, protocol, number in wanted
+            for address, used, other in self.ports
+        )
+
+    def _count(self, shape: Shape, sign: int) -> None:
+        requested = self.requested
+        for name, amount in shape.request:
+            requested[name] = requested.get(name, 0) + sign * amount
+        self.scored_cpu += sign * shape.scored_cpu
+        self.scored_memory += sign * shape.scored_memory
+        for port in shape.ports:
+            left = self.ports.get(port, 0) + sign
+            if left:
+                self.ports[port] = left
+            else:
+                del self.ports[port]
+        self.version += 1
+
+
+class Fleet:
+    """All nodes, and all pods that are bound and not finished."""
+
+    def __init__(self) -> None:
+        """Empty."""
+        self.nodes: dict[str, NodeInfo] = {}
+        self.bound: dict[str, PodInfo] = {}
+        self.apart: dict[str, PodInfo] = {}  # those with required anti-affinity
+        self.with_affinity: dict[str, PodInfo] = {}  # those with any terms about pods
+        self.static_version = 0  # grows when a node comes, goes, or admits others than before
+        self.priorities: dict[int, int] = {}  # how many pods are bound of each
+        self._by_label: dict[tuple[str, str, str], dict[str, PodInfo]] = {}
+        self._by_namespace: dict[str, dict[str, PodInfo]] = {}
+        self._homeless: dict[str, dict[str, PodInfo]] = {}  # bound to a node that is not there
+
+    # -- nodes ---------------------------------------------------------------------------------
+
+    def set_node(self, obj: Json) -> NodeInfo | None:
+        """Take in a node as it is now; None if nothing changed that matters here."""
+        name = obj["metadata"]["name"]
+        known = self.nodes.get(name)
+        fresh = NodeInfo(
+            name,
+            obj,
+            obj["metadata"].get("labels") or {},
+            obj.get("spec", {}).get("taints") or [],
+            bool(obj.get("spec", {}).get("unschedulable")),
+            amounts((obj.get("status") or {}).get("allocatable")),
+        )
+        if known is None:
+            self.nodes[name] = known = fresh
+            for pod in self._homeless.pop(name, {}).values():
+                known.add(pod)
+            self.static_version += 1
+            return known
+        known.obj = obj
+        if _static(known) != _static(fresh):
+            known.labels, known.taints = fresh.labels, fresh.taints
+            known.unschedulable = fresh.unschedulable
+            self.static_version += 1
+        elif known.allocatable == fresh.allocatable:
+            return None
+        known.allocatable = fresh.allocatable
+        known.version += 1
+        return known
+
+    def remove_node(self, name: str) -> None:
+        """A node is gone; its pods are not, for a while."""
+        node = self.nodes.pop(name, None)
+        if node is not None:
+            self.static_version += 1
+            if node.pods:
+                self._homeless[name] = node.pods
+
+    # -- pods ----------------------------------------------------------------------------------
+
+    def bind(self, pod: PodInfo, node: str) -> None:
+        """A pod takes up room."""
+        pod.node = node
+        self.bound[pod.uid] = pod
+        if node in self.nodes:
+            self.nodes[node].add(pod)
+        else:
+            self._homeless.setdefault(node, {})[pod.uid] = pod
+        if pod.shape.apart:
+            self.apart[pod.uid] = pod
+        if pod.shape.has_affinity:
+            self.with_affinity[pod.uid] = pod
+        priority = pod.shape.priority
+        self.priorities[priority] = self.priorities.get(priority, 0) + 1
+        self._index(pod)
+
+    def release(self, uid: str) -> PodInfo | None:
+        """A pod takes up room no longer."""
+        pod = self.bound.pop(uid, None)
+        if pod is None:
+            return None
+        node = self.nodes.get(pod.node)
+        if node is not None:
+            node.remove(pod)
+        elif (lost := self._homeless.get(pod.node)) is not None:
+            lost.pop(uid, None)
+        self.apart.pop(uid, None)
+        self.with_affinity.pop(uid, None)
+        priority = pod.shape.priority
+        self.priorities[priority] -= 1
+        if not self.priorities[priority]:
+            del self.priorities[priority]
+        self._unindex(pod)
+        return pod
+
+    def relabel(self, pod: PodInfo, labels: Labels) -> None:
+        """The labels of a bound pod were changed."""
+        self._unindex(pod)
+        pod.labels = labels
+        self._index(pod)
+
+    def matching(self, namespace: str, wanted: Select) -> Iterator[PodInfo]:
+        """Bound pods of a namespace that a selector selects."""
+        pods = self._by_namespace.get(namespace)
+        if not pods:
+            return
+        for key, value in wanted.pairs:
+            some = self._by_label.get((namespace, key, value))
+            if not some:
+                return
+            if len(some) < len(pods):
+                pods = some
+        for pod in pods.values():
+            if wanted.matches(pod.labels):
+                yield pod
+
+    def namespaces(self) -> list[str]:
+        """Those that have bound pods."""
+        return list(self._by_namespace)
+
+    def _index(self, pod: PodInfo) -> None:
+        namespace = pod.key[0]
+        self._by_namespace.setdefault(namespace, {})[pod.uid] = pod
+        for key, value in pod.labels.items():
+            self._by_label.setdefault((namespace, key, value), {})[pod.uid] = pod
+
+    def _unindex(self, pod: PodInfo) -> None:
+        namespace = pod.key[0]
+        _discard(self._by_namespace, namespace, pod.uid)
+        for key, value in pod.labels.items():
+            _discard(self._by_label, (namespace, key, value), pod.uid)
+
+
+def _discard(index: dict[Any, dict[str, PodInfo]], key: Any, uid: str) -> None:
+    entries = index[key]
+    del entries[uid]
+    if not entries:
+        del index[key]
+
+
+def _static(node: NodeInfo) -> tuple[Any, ...]:
+    return node.labels, node.taints, node.unschedulable
