@@ -78,6 +78,12 @@ CASES: list[Case] = [
     (("queue", "-o", "xml"), _unchanged, 2, "'xml' is not one of"),
     (("quue",), _unchanged, 2, "No such command 'quue'"),
     (("describe",), _unchanged, 2, "Missing argument 'NAME' (see `mcad describe --help`)"),
+    (("queue", "-l", "a in ("), _unchanged, 2, "-l 'a in (': unable to parse requirement: found"),
+    (("get", "--sort-by", "size"), _unchanged, 2, "'size' is not one of 'position', 'name'"),
+    (("get", "--color", "blue"), _unchanged, 2, "'blue' is not one of 'auto', 'always', 'never'"),
+    (("top",), _broken, 1, "cannot be reached: GET /version: Connection refused; see whether it"),
+    (("queue", "-w"), _unauthorized, 1, "does not accept your credentials"),
+    (("queue", "-w", "--server", NOBODY), _unchanged, 1, "the dispatcher at http://127.0.0.1:"),
     (("run", "--http", "here"), _unchanged, 2, "'here' is not HOST:PORT"),
 ]
 
@@ -164,6 +170,16 @@ def test_a_failure_of_the_configuration_is_told_as_it_is(api: FakeApi) -> None:
 
     result = CliRunner().invoke(main, ["queue"], obj=Faulty())
     assert (result.exit_code, result.stderr) == (1, "error: kubeconfig x: torn\n")
+
+
+def test_an_interruption_is_no_success(api: FakeApi) -> None:
+    class Interrupted(FakeEnvironment):
+        def open(self, target: Target):  # type: ignore[no-untyped-def]
+            raise KeyboardInterrupt
+
+    result = CliRunner().invoke(main, ["capacity"], obj=Interrupted(api))
+    assert result.exit_code == 130
+    assert result.stderr.strip() == "error: interrupted"
 
 
 def test_help_lists_every_command_and_the_exit_codes(mcad: Type) -> None:

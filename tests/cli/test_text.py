@@ -5,12 +5,15 @@ import logging
 import os
 import subprocess
 import sys
+from io import StringIO
 
 import pytest
 import yaml
 
+from mcad.cli.colours import palette
 from mcad.cli.logs import KeyValue
-from mcad.cli.tables import age, duration, table
+from mcad.cli.progress import Progress
+from mcad.cli.tables import Columns, age, duration, table
 from tests.cli.conftest import Type
 
 DAY = 86_400
@@ -50,6 +53,86 @@ def test_ages() -> None:
 def test_tables() -> None:
     assert table(("A", "LONG"), [("xyz", "")]) == ["A     LONG", "xyz"]
     assert table(("A",), [], headers=False) == []
+
+
+def test_a_column_gets_wider_and_never_narrower() -> None:
+    columns = Columns(("A", "B"))
+    assert columns.lines([("x", "y")], headers=True) == ["A   B", "x   y"]
+    assert columns.lines([("long", "y")], headers=False) == ["long   y"]
+    assert columns.lines([("x", "y")], headers=False) == ["x      y"]
+
+
+def test_control_characters_do_not_reach_the_terminal() -> None:
+    assert table(("A",), [("\x1b[2Ja\nb\tc\x9b",)], headers=False) == ["?[2Ja b c?"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "terminal", "env", "enabled"),
+    [
+        ("auto", True, {}, True),
+        ("auto", False, {}, False),
+        ("auto", True, {"NO_COLOR": "1"}, False),
+        ("auto", True, {"NO_COLOR": ""}, True),
+        ("auto", True, {"TERM": "dumb"}, False),
+        ("always", False, {"NO_COLOR": "1"}, True),
+        ("never", True, {}, False),
+    ],
+)
+def test_colours_are_for_terminals(
+    choice: str,
+    terminal: bool,
+    env: dict[str, str],
+    enabled: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    assert palette(choice, Stream(terminal)).enabled is enabled
+
+
+class Stream(StringIO):
+    """A terminal, or none."""
+
+    def __init__(self, terminal: bool) -> None:
+        super().__init__()
+        self._terminal = terminal
+
+    def isatty(self) -> bool:
+        return self._terminal
+
+
+def test_progress_is_for_terminals_and_for_patience() -> None:
+    now = [0.0]
+    stream = Stream(True)
+    progress = Progress(lambda: now[0], stream)
+    progress.add("pods", 500)
+    assert stream.getvalue() == ""
+    now[0] = 1.5
+    progress.add("pods", 500)
+    progress.add("nodes", 3)  # not before the next tenth of a second
+    assert stream.getvalue() == "\r\x1b[Kreading: 1000 pods"
+    now[0] = 1.7
+    progress.add("pods", 1)
+    assert stream.getvalue().endswith("\r\x1b[Kreading: 3 nodes, 1001 pods")
+    progress.done()
+    progress.add("pods", 1)
+    assert stream.getvalue().endswith("1001 pods\r\x1b[K")
+
+
+def test_progress_is_silent_in_pipes_and_about_what_is_quick() -> None:
+    now = [0.0]
+    pipe, terminal = Stream(False), Stream(True)
+    for stream in (pipe, terminal):
+        progress = Progress(lambda: now[0], stream)
+        progress.add("pods", 500)
+        progress.done()
+    progress = Progress(lambda: now[0], pipe)
+    now[0] = 5.0
+    progress.add("pods", 500)
+    progress.done()
+    assert pipe.getvalue() == terminal.getvalue() == ""
 
 
 def _formatted(message: str, *args: object, **more: object) -> str:
@@ -117,13 +200,18 @@ def test_commands_are_listed_without_loading_any(instruction: str) -> None:
         "import sys; from mcad.cli.main import main\n"
         "try: main(['--help'])\n"
         "except SystemExit: pass\n"
-        "print([m for m in ('kubernetes', 'aiohttp', 'pydantic', 'yaml') if m in sys.modules])"
+        "costly = ('kubernetes', 'aiohttp', 'pydantic', 'yaml', 'asyncio')\n"
+        "own = [m for m in sys.modules if m.partition('.')[0] == 'mcad']\n"
+        "print([*(m for m in costly if m in sys.modules), *sorted(own)])"
     )
     env = {"_MCAD_COMPLETE": instruction, "COMP_WORDS": "mcad ", "COMP_CWORD": "1"}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
     assert "describe" in done.stdout
-    assert done.stdout.splitlines()[-1] == "[]"
+    errors = ["mcad.cli.errors", "mcad.kube", "mcad.kube.errors", "mcad.kube.types"]
+    assert done.stdout.splitlines()[-1] == str(
+        sorted(["mcad", "mcad.cli", "mcad.cli.main", *errors])
+    )
 
 
 def test_output_into_a_closed_pipe_is_no_traceback() -> None:

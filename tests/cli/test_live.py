@@ -1,0 +1,139 @@
+"""Watches that are counted: what a look would find, after every change, is what ``Live`` tells."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from random import Random
+from typing import Any
+
+import pytest
+
+from mcad.api.config import Config
+from mcad.cli import live as module
+from mcad.cli.live import Live, live
+from mcad.cli.snapshot import take_snapshot
+from mcad.kube.client import Client
+from mcad.kube.resource import Resource
+from tests.cli.cluster import appwrapper, crowd, deployment, node, tutorial
+from tests.cli.fakeapi import GROUP, FakeApi
+from tests.cli.test_waiting import TickingClock
+
+Json = dict[str, Any]
+
+PATIENCE_S = 10.0
+
+
+@asynccontextmanager
+async def following(api: FakeApi) -> AsyncIterator[tuple[Client, Live]]:
+    client = Client(api, TickingClock(), Random(1))
+    async with live(client, Config()) as feed:
+        yield client, feed
+
+
+async def until_the_same(api: FakeApi, client: Client, feed: Live) -> None:
+    """The next figures are, soon, those that one look gives."""
+    wanted = await take_snapshot(client, Config())
+    wanted_rows = await wanted.rows(waiting_only=False)
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            found = await feed.next()
+            if await found.rows(waiting_only=False) == wanted_rows:
+                assert await found.capacity() == await wanted.capacity()
+                return
+
+
+CHANGES: list[Callable[[FakeApi], None]] = [
+    lambda api: api.put("", "nodes", node("more", cpu="8", memory="16Gi")),
+    lambda api: api.remove("", "pods", "others"),
+    lambda api: api.remove(GROUP, "appwrappers", "0001-aw-generic-deployment-1"),
+    lambda api: api.put(
+        GROUP,
+        "appwrappers",
+        appwrapper(
+            "late", "uid-late", "07:59:40", deployment("late", replicas=1, cpu="1", memory="1Gi")
+        ),
+    ),
+    lambda api: api.change(
+        GROUP, "appwrappers", "0002-aw-generic-deployment-2", lambda o: o["spec"].update(priority=7)
+    ),
+    lambda api: api.remove("apps", "deployments", "0001-aw-generic-deployment-1"),
+]
+
+
+async def test_every_change_leads_to_what_a_look_would_find() -> None:
+    api = tutorial()
+    async with following(api) as (client, feed):
+        await until_the_same(api, client, feed)
+        for change in CHANGES:
+            change(api)
+            await until_the_same(api, client, feed)
+
+
+async def test_a_crowd() -> None:
+    api = crowd()
+    async with following(api) as (client, feed):
+        await until_the_same(api, client, feed)
+
+
+async def test_a_kind_that_may_not_be_listed_is_done_without(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    api = tutorial()
+    api.denied.add("deployments")
+    async with following(api) as (_, feed):
+        async with asyncio.timeout(PATIENCE_S):
+            found = await feed.next()
+        detail = await found.detail("default", "0001-aw-generic-deployment-1")
+        assert detail is not None
+        assert detail["items"][0]["exists"] is None
+        assert feed.trouble == ""
+    assert capsys.readouterr().err.count("warning: you may not list deployments.apps") == 1
+
+
+async def test_a_kind_that_is_installed_later_is_found() -> None:
+    api = tutorial()
+    gadgets = Resource("example.com", "v1", "gadgets", "Gadget")
+    api.served = tuple(one for one in api.served if one != gadgets)
+    api.put(GROUP, "appwrappers", appwrapper("late", "uid-late", "07:59:40", _gadget()))
+    async with following(api) as (_, feed):
+        async with asyncio.timeout(PATIENCE_S):
+            before = await _waits_for(feed, "late")
+            assert before == "KindNotInstalled"
+            api.served += (gadgets,)
+            while await _waits_for(feed, "late") == "KindNotInstalled":
+                pass
+
+
+async def test_trouble_comes_and_goes() -> None:
+    api = tutorial()
+    async with following(api) as (client, feed), asyncio.timeout(PATIENCE_S):
+        await feed.next()
+        assert feed.trouble == ""
+        api.cut = api.broken = True
+        while not feed.trouble:
+            await feed.next()
+        assert feed.trouble.startswith("no news from the API server: ")
+        api.cut = api.broken = False
+        while feed.trouble:
+            await feed.next()
+        api.put("", "nodes", node("more", cpu="8", memory="16Gi"))
+        await until_the_same(api, client, feed)
+
+
+async def test_a_fault_of_ours_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: Json) -> None:
+        raise KeyError("oops")
+
+    monkeypatch.setattr(module, "slim_pod", fail)
+    async with following(tutorial()) as (_, feed), asyncio.timeout(PATIENCE_S):
+        with pytest.raises(KeyError, match="oops"):
+            await feed.next()
+
+
+async def _waits_for(feed: Live, name: str) -> str:
+    rows = await (await feed.next()).rows(waiting_only=True)
+    return next(str(row["waitsFor"]) for row in rows if row["name"] == name)
+
+
+def _gadget() -> Json:
+    return {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}}
