@@ -9,7 +9,7 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from itertools import islice
 
-from mcad.core import attempts, observing, teardown
+from mcad.core import attempts, completion, recovery, teardown
 from mcad.core.commands import Urgency, WakeAt
 from mcad.core.entry import Entry, Hold
 from mcad.core.lifecycle import Phase
@@ -40,10 +40,10 @@ def decide(world: World, *, may_dispatch: bool) -> None:
     """One pass."""
     if not world.started:
         _start(world)
-    observing.recover(world)
+    recovery.recover(world)
     for entry in world.due():
         _timer(world, entry)
-    observing.judge(world)
+    completion.judge(world)
     teardown.sweep(world)
     _settle_changed(world)
     world.capacity.rehome()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mcad.core import attempts, deciding, observing, teardown
+from mcad.core import attempts, children, deciding, observing, teardown
 from mcad.core.commands import Command, Urgency
 from mcad.core.entry import Entry
 from mcad.core.events import (
@@ -80,15 +80,15 @@ class Dispatcher:
             case NodeGone():
                 world.capacity.node_gone(event.name)
             case PodSeen():
-                observing.pod_seen(world, event)
+                children.pod_seen(world, event)
             case PodGone():
                 world.capacity.pod_gone(event.uid)
             case ChildSeen():
-                observing.child_seen(world, event.child)
+                children.child_seen(world, event.child)
             case ChildGone():
-                observing.child_gone(world, event.uid)
+                children.child_gone(world, event.uid)
             case KindWatched():
-                observing.kind_watched(world, event)
+                children.kind_watched(world, event)
             case Decide():
                 deciding.decide(world, may_dispatch=event.may_dispatch)
             case _:

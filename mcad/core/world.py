@@ -1,7 +1,7 @@
 """All that the dispatcher knows, and the few movements that every procedure shares.
 
-The procedures (attempts, teardown, observing, deciding) are functions over a World; the Dispatcher
-routes events to them. Nothing here decides who goes first.
+The procedures (attempts, teardown, observing, children, recovery, completion, deciding) are
+functions over a World; the Dispatcher routes events to them. Nothing here decides who goes first.
 """
 
 from __future__ import annotations

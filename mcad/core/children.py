@@ -1,0 +1,80 @@
+"""What is observed of wrapped objects and of pods, and whether their kinds can be seen at all."""
+
+from __future__ import annotations
+
+from mcad.core import teardown
+from mcad.core.entry import Entry
+from mcad.core.events import KindWatched, PodSeen
+from mcad.core.lifecycle import Phase
+from mcad.core.model import Child
+from mcad.core.world import World, name_key
+
+
+def child_seen(world: World, child: Child) -> None:
+    """A wrapped object is as it is."""
+    world.put_child(child)
+    entry = world.entries.get(child.workload)
+    if entry is not None:
+        apply(world, entry, child)
+
+
+def apply(world: World, entry: Entry, child: Child) -> None:
+    """What a wrapped object tells of its attempt, if that is the present one."""
+    if child.attempt != entry.attempt:
+        return
+    entry.created[child.item] = child.uid
+    for index, want in enumerate(child.wants):
+        world.capacity.want(entry.uid, child.item, index, want)
+    if 0 <= child.item < len(entry.workload.items):
+        if child.met.intersection(entry.workload.items[child.item].completion):
+            entry.finished.add(child.item)
+        world.to_judge[entry.uid] = None
+
+
+def child_gone(world: World, uid: str) -> None:
+    """A wrapped object no longer exists: it wants no more pods, and its name is free."""
+    child = world.drop_child(uid)
+    if child is None:
+        return
+    for waiter in world.waiting_for_name.pop(name_key(child.ref), {}):
+        _look_again(world, waiter)
+    entry = world.entries.get(child.workload)
+    if entry is None:
+        return
+    if child.attempt == entry.attempt:
+        _item_gone(world, entry, child)
+    world.to_judge[entry.uid] = None
+    teardown.something_gone(world, entry)
+
+
+def _item_gone(world: World, entry: Entry, child: Child) -> None:
+    """An item is deleted by somebody, or by us: it is not created again in this attempt (P2)."""
+    passed = entry.phase is not Phase.CREATING or child.item < entry.cursor
+    if passed and entry.created.get(child.item) == child.uid:
+        del entry.created[child.item]
+    for index in range(len(child.wants)):
+        world.capacity.want(entry.uid, child.item, index, 0)
+
+
+def _look_again(world: World, uid: str) -> None:
+    entry = world.entries.get(uid)
+    if entry is not None and entry.phase is Phase.WAITING and entry.hold is not None:
+        world.line_up(entry)
+
+
+def kind_watched(world: World, event: KindWatched) -> None:
+    """A wrapped kind can be seen, or cannot: that concerns only those who contain it (P11)."""
+    key = (event.group, event.resource)
+    if not event.watched:
+        world.unwatched[key] = event.message
+        return
+    if world.unwatched.pop(key, None) is not None:
+        for uid in list(world.waiting_for_kind):
+            _look_again(world, uid)
+
+
+def pod_seen(world: World, event: PodSeen) -> None:
+    """A pod is as it is."""
+    world.capacity.pod_seen(event.pod)
+    if event.pod.workload in world.entries:
+        world.to_judge[event.pod.workload] = None

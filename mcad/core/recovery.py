@@ -1,0 +1,81 @@
+"""What a predecessor recorded and began: read from status, reserved again, taken up (P1, P11)."""
+
+from __future__ import annotations
+
+from mcad.core import attempts, children, teardown
+from mcad.core.entry import Entry
+from mcad.core.lifecycle import Phase
+from mcad.core.model import DispatchPhase, DispatchRecord, Next, Persisted
+from mcad.core.reasons import EventReason, State
+from mcad.core.world import World
+
+_RESTORED = {
+    DispatchPhase.CREATING: Phase.CREATING,
+    DispatchPhase.DISPATCHED: Phase.RUNNING,
+    DispatchPhase.UNDEPLOYING: Phase.DELETING,
+    DispatchPhase.RELEASED: Phase.WAITING,
+}
+
+
+def restore(world: World, entry: Entry, saved: Persisted) -> None:
+    """Take over what its status says; what was begun is resumed by the next ``recover``."""
+    entry.conditions = {condition.type: condition for condition in saved.conditions}
+    entry.first_dispatch, entry.requeueings = saved.first_dispatch, saved.requeueings
+    entry.dispatch = saved.dispatch
+    entry.restored = True
+    if saved.dispatch is not None:
+        entry.phase = _restored_phase(saved.dispatch, saved.state)
+        return
+    if saved.state == State.COMPLETED:
+        entry.phase = Phase.COMPLETED
+    elif saved.state == State.FAILED:
+        entry.phase = Phase.FAILED
+    elif saved.foreign or saved.state in (State.RUNNING, State.RUNNING_HOLD_COMPLETION):
+        entry.phase = Phase.FOREIGN
+        note = "Dispatched by another controller: it is left alone, its pods count."
+        world.announce(entry, EventReason.LEFT_ALONE, note, action="Adopt", warning=True)
+
+
+def _restored_phase(record: DispatchRecord, state: str) -> Phase:
+    if record.phase is DispatchPhase.DISPATCHED and state == State.COMPLETED:
+        return Phase.COMPLETED
+    if record.phase is DispatchPhase.RELEASED and record.next is Next.FAILED:
+        return Phase.FAILED
+    return _RESTORED[record.phase]
+
+
+def recover(world: World) -> None:
+    """Take up what a predecessor began: reservations first, oldest dispatch first (P1, P11)."""
+    begun = [world.entries[uid] for uid in world.to_recover if uid in world.entries]
+    world.to_recover.clear()
+    begun.sort(key=lambda e: (e.dispatch.since if e.dispatch else 0, e.uid))
+    for entry in begun:
+        _reserve_again(world, entry)
+    for entry in begun:
+        _resume(world, entry)
+
+
+def _reserve_again(world: World, entry: Entry) -> None:
+    if not world.capacity.holds(entry.uid):
+        shape = world.capacity.shape(entry.workload.sets)
+        world.capacity.adopt(entry.uid, entry.attempt, shape, entry.workload.sets)
+    for child in world.children_for(entry):
+        children.apply(world, entry, child)
+    if entry.phase is Phase.DELETING or entry.workload.deleting:
+        world.capacity.freeze(entry.uid)
+
+
+def _resume(world: World, entry: Entry) -> None:
+    entry.step_since = world.now
+    if entry.phase is Phase.CREATING:
+        # An item before the last one found was deleted by somebody: not created again (P2).
+        entry.cursor = max(entry.created, default=-1) + 1
+        attempts.proceed(world, entry)
+    elif entry.phase is Phase.DELETING and entry.dispatch is not None:
+        entry.cursor = len(entry.dispatch.inventory)
+        teardown.delete_all(world, entry)
+    elif entry.phase is Phase.RUNNING and entry.dispatch is not None:
+        entry.cursor = len(entry.dispatch.inventory)  # all exist, for a teardown to come
+        elapsed = world.now - entry.dispatch.confirmed
+        world.wake_in(entry, max(0, world.settings.reservation_timeout - elapsed))
+        world.to_judge[entry.uid] = None
