@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 SETTLE_S = 0.1  # a dispatch changes several objects; they are shown together
 REST_FACTOR = 4  # at most a fifth of the time is spent on counting
+DENIALS_BORNE = 3  # a server that is starting may refuse what it will grant
 KINDS_S = 60.0  # how often a kind that was installed meanwhile is looked for
 
 
@@ -42,6 +43,7 @@ class Store(Generic[T]):
         self.objects: dict[str, T] = {}
         self.is_synced = False
         self.error: KubeError | None = None
+        self.denials = 0
         self._uid = uid
         self._told = told
 
@@ -74,6 +76,7 @@ class Store(Generic[T]):
     def failing(self, error: KubeError) -> None:
         """A list or watch failed and will be tried again."""
         self.error = error
+        self.denials += self.is_denied
         self._told(False)
 
 
@@ -109,9 +112,16 @@ class Live:
             self._changed.clear()
             if self._failure is not None:
                 raise self._failure
+            self._give_up_if_denied()
             if self._is_complete():
                 break
         return await self._count()
+
+    def _give_up_if_denied(self) -> None:
+        """Who may list but not watch is told so, instead of lists in a loop."""
+        for store in self._essential():
+            if store.error is not None and store.is_denied and store.denials > DENIALS_BORNE:
+                raise store.error
 
     @property
     def trouble(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcad.kube.errors import ConnectionLost
+from mcad.kube.errors import ApiError, ConnectionLost
 from mcad.kube.port import Request, Response
 from mcad.kube.resource import Resource
 
@@ -56,6 +56,7 @@ class FakeApi:
     version: int = 1000
     events: list[tuple[int, str, str, str, Json]] = field(default_factory=list)
     watched: set[str] = field(default_factory=set)  # plurals that somebody has watched
+    unwatchable: set[str] = field(default_factory=set)  # plurals that may only be listed
     cut: bool = False  # every watch ends at once with a lost connection
 
     def put(self, group: str, plural: str, *objects: Json) -> None:
@@ -101,6 +102,11 @@ class FakeApi:
     async def stream(self, request: Request, idle_timeout: float) -> AsyncGenerator[bytes, None]:
         """A watch: a bookmark first, then what happens after the version that was asked for."""
         place, known = _place(request.path), int(request.params["resourceVersion"])
+        if place.plural in self.unwatchable:
+            words = (
+                f'{place.plural} is forbidden: User "ann" cannot watch resource "{place.plural}"'
+            )
+            raise ApiError(403, "Forbidden", words)
         self.watched.add(place.plural)
         yield _line("BOOKMARK", {"metadata": {"resourceVersion": str(known)}})
         while True:

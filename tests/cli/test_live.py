@@ -13,6 +13,7 @@ from mcad.cli import live as module
 from mcad.cli.live import Live, live
 from mcad.cli.snapshot import take_snapshot
 from mcad.kube.client import Client
+from mcad.kube.errors import ApiError
 from mcad.kube.resource import Resource
 from tests.cli.cluster import appwrapper, crowd, deployment, node, tutorial
 from tests.cli.fakeapi import GROUP, FakeApi
@@ -90,6 +91,31 @@ async def test_a_kind_that_may_not_be_listed_is_done_without(
     assert capsys.readouterr().err.count("warning: you may not list deployments.apps") == 1
 
 
+async def test_who_may_list_but_not_watch_is_told_so() -> None:
+    api = tutorial()
+    api.unwatchable.add("nodes")
+    async with following(api) as (_, feed), asyncio.timeout(PATIENCE_S):
+        await feed.next()
+        with pytest.raises(ApiError, match="cannot watch resource"):
+            await _exhausted(feed)
+
+
+async def test_a_server_that_is_starting_may_deny_a_moment() -> None:
+    api = tutorial()
+    api.cut = True
+    async with following(api) as (client, feed), asyncio.timeout(PATIENCE_S):
+        await feed.next()
+        api.unwatchable.add("nodes")
+        api.cut = False
+        while "cannot watch" not in feed.trouble:
+            await feed.next()
+        api.unwatchable.clear()
+        while feed.trouble:
+            await feed.next()
+        api.put("", "nodes", node("more", cpu="8", memory="16Gi"))
+        await until_the_same(api, client, feed)
+
+
 async def test_a_kind_that_is_installed_later_is_found() -> None:
     api = tutorial()
     gadgets = Resource("example.com", "v1", "gadgets", "Gadget")
@@ -137,3 +163,9 @@ async def _waits_for(feed: Live, name: str) -> str:
 
 def _gadget() -> Json:
     return {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}}
+
+
+async def _exhausted(feed: Live) -> None:
+    while True:
+        await feed.next()
+        assert feed.trouble == "" or "cannot watch resource" in feed.trouble
