@@ -5,26 +5,14 @@ from collections.abc import Sequence
 from mcad.api import labels
 from mcad.api.catalog import Resource
 from mcad.api.kinds import KINDS, Family, Kind, states_of
+from mcad.api.owner import controller_of
 from mcad.api.parts import Part, join
 from mcad.api.podsets import family_parts
 from mcad.api.templates import set_path
-from mcad.api.wire import Map, as_list, as_map, as_text
+from mcad.api.wire import Map, as_map, as_text
 from mcad.core.model import Child, ObjectRef, PodSet
 
 _UNKNOWN = Kind()
-
-
-def controller_uid(obj: Map) -> str:
-    """The uid of the AppWrapper that controls an object, "" if none does."""
-    for owner in as_list(as_map(obj.get("metadata")).get("ownerReferences")):
-        if (
-            isinstance(owner, dict)
-            and owner.get("controller") is True
-            and owner.get("kind") == labels.KIND
-            and as_text(owner.get("apiVersion")).startswith(f"{labels.GROUP}/")
-        ):
-            return as_text(owner.get("uid"))
-    return ""
 
 
 def child_item(obj: Map) -> int:
@@ -33,15 +21,15 @@ def child_item(obj: Map) -> int:
 
 
 def read_child(obj: Map, resource: Resource, sets: Sequence[PodSet] = ()) -> Child:
-    """A live object. ``sets`` are the pod sets of its item (see ``controller_uid`` and
-    ``child_item``), empty if its AppWrapper is not known.
+    """A live object. ``sets`` are the pod sets of its item (see ``child_item``), empty if its
+    AppWrapper is not known.
 
     Objects out of a list carry neither apiVersion nor kind, hence ``resource``.
     """
     meta, status = as_map(obj.get("metadata")), as_map(obj.get("status"))
     tags = as_map(meta.get("labels"))
     row = KINDS.get((resource.group, resource.kind), _UNKNOWN)
-    met = states_of(row, status)
+    met, owner = states_of(row, status), controller_of(obj)
     return Child(
         uid=as_text(meta.get("uid")),
         ref=ObjectRef(
@@ -52,7 +40,7 @@ def read_child(obj: Map, resource: Resource, sets: Sequence[PodSet] = ()) -> Chi
             namespace=as_text(meta.get("namespace")),
             name=as_text(meta.get("name")),
         ),
-        workload=controller_uid(obj),
+        workload=owner.uid if owner is not None and owner.is_appwrapper else "",
         attempt=labels.parse_number(tags.get(labels.ATTEMPT), 0),
         item=child_item(obj),
         terminating="deletionTimestamp" in meta,

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcad.api.config import Config, to_settings
+from mcad.api.owner import Owner, controller_of
 from mcad.api.wire import as_map
 from mcad.controller.kinds import Kinds, catalog_entry
 from mcad.controller.mirror import Mirror
-from mcad.controller.owners import CHAIN_MAX, Owner, controller_of
+from mcad.controller.owners import CHAIN_MAX
 from mcad.controller.sightings import PodSighting, Sightings
 from mcad.controller.views import capacity_view, detail_view, rows_view
 from mcad.core.dispatcher import Dispatcher

@@ -11,11 +11,11 @@ from typing import Any, Protocol
 
 from mcad.api import labels
 from mcad.api.manifest import render
+from mcad.api.owner import controller_of
 from mcad.api.status import render_status
 from mcad.controller.kinds import APPWRAPPERS, PODS
 from mcad.controller.lanes import Lane
 from mcad.controller.mirror import Mirror, Reflection, status_mark
-from mcad.controller.owners import controller_of
 from mcad.core.commands import (
     Command,
     CreateItem,

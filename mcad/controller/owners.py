@@ -6,30 +6,11 @@ moment the missing link is asked for. Labels alone never attribute anything.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
-from mcad.api.labels import GROUP, KIND
+from mcad.api.owner import Owner
 from mcad.core.model import Pod
 
-Json = dict[str, Any]
-
 CHAIN_MAX = 8  # a Deployment has 2 links, a RayJob 3; more is a loop
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """A controller owner reference."""
-
-    uid: str
-    group: str
-    version: str
-    kind: str
-    name: str
-
-    @property
-    def is_appwrapper(self) -> bool:
-        """Whether it is an AppWrapper of whichever version."""
-        return self.group == GROUP and self.kind == KIND
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +18,6 @@ class Missing:
     """A link of a chain that is not known yet."""
 
     owner: Owner
-
-
-def controller_of(obj: Json) -> Owner | None:
-    """The controller owner reference of an object, None if it has none."""
-    metadata = obj.get("metadata")
-    references = metadata.get("ownerReferences") if isinstance(metadata, dict) else None
-    for reference in references if isinstance(references, list) else ():
-        if isinstance(reference, dict) and reference.get("controller") is True:
-            group, _, version = str(reference.get("apiVersion", "")).rpartition("/")
-            return Owner(
-                str(reference.get("uid", "")),
-                group,
-                version,
-                str(reference.get("kind", "")),
-                str(reference.get("name", "")),
-            )
-    return None
 
 
 class Owners:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcad.api import labels
 from mcad.api.config import Config, to_settings
+from mcad.api.owner import Owner, controller_of
 from mcad.controller.adoption import Adoption
 from mcad.controller.alarm import Alarm
 from mcad.controller.execute import Executor
@@ -29,7 +30,6 @@ from mcad.controller.kinds import (
 )
 from mcad.controller.metrics import Metrics
 from mcad.controller.mirror import Mirror, Reflection
-from mcad.controller.owners import Owner, controller_of
 from mcad.controller.preflight import Preflight, await_installed
 from mcad.controller.sightings import PodSighting, Sightings, slim_pod
 from mcad.controller.streams import Part, Stream

@@ -10,10 +10,11 @@ from typing import Any
 from mcad.api.appwrapper import parse
 from mcad.api.catalog import Catalog, Resource
 from mcad.api.children import child_item, read_child
+from mcad.api.owner import Owner, controller_of
 from mcad.api.pods import read_node, read_pod
 from mcad.controller.kinds import PODS, catalog_entry
 from mcad.controller.mirror import Mirror, Reflection, is_older, spec_mark, status_mark
-from mcad.controller.owners import Missing, Owner, Owners, controller_of
+from mcad.controller.owners import Missing, Owners
 from mcad.core.events import (
     AppWrapperGone,
     AppWrapperSeen,

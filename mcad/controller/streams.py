@@ -1,5 +1,6 @@
 """What a reflector tells, split into its uses: objects to the controller, health to the barrier."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -10,6 +11,9 @@ T = TypeVar("T")
 
 _COUNTED = ("upserted", "gone", "lists", "relists", "errors")
 
+_log = logging.getLogger(__name__)
+
+FAILURES_BORNE = 1  # a connection breaks now and then, and the next one is there at once
 SILENCE_S = 75.0  # bookmarks come every 60 s; the server keeps events for 75 s (protocol P14)
 
 
@@ -81,6 +85,7 @@ class Part(Generic[T]):
         self.is_synced = False
         self.error = ""
         self.alive_at = float("-inf")
+        self._failures = 0  # in a row, without a sign of life in between
 
     def upserted(self, obj: T) -> None:
         """An object is new or changed."""
@@ -101,9 +106,18 @@ class Part(Generic[T]):
     def alive(self, at: float) -> None:
         """Something came from the server."""
         self.alive_at = at
+        if self.is_synced and self._failures > FAILURES_BORNE:
+            _log.info("watch works again kind=%s", self._stream.name)
+        self._failures = 0
 
     def failing(self, error: KubeError) -> None:
-        """A list or watch failed and will be tried again."""
+        """A list or watch failed and will be tried again; said once until it works again.
+
+        Before the first list is complete, that is for ``changed`` to tell.
+        """
         self._stream.counts["errors"] += 1
         self.error = str(error)
+        self._failures += 1
+        if self.is_synced and self._failures == FAILURES_BORNE + 1:
+            _log.warning("watch fails kind=%s error=%s", self._stream.name, error)
         self._stream.judge()

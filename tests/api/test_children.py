@@ -9,7 +9,7 @@ import pytest
 
 from mcad.api import labels
 from mcad.api.catalog import WELL_KNOWN, Resource
-from mcad.api.children import child_item, controller_uid, read_child
+from mcad.api.children import child_item, read_child
 from mcad.api.manifest import render
 from mcad.core.model import Child, ObjectRef
 from tests.api.builders import (
@@ -85,7 +85,7 @@ def owner(**changes: Any) -> Map:
     ],
 )
 def test_the_controlling_appwrapper(thing: Map, uid: str) -> None:
-    assert controller_uid(thing) == uid
+    assert read_child(thing, WIDGET).workload == uid
 
 
 def test_the_number_of_the_item() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mcad.api.appwrapper import Parsed, parse
 from mcad.api.catalog import WELL_KNOWN
-from mcad.api.children import child_item, controller_uid, read_child
+from mcad.api.children import child_item, read_child
 from mcad.api.manifest import render
 from mcad.api.status import read_status
 from tests.api.builders import CATALOG, generic, v1beta1, v1beta2
@@ -77,7 +77,6 @@ def test_mutated_manifests(obj: Any) -> None:
 @settings(max_examples=300)
 @given(mutated(OBJECTS), st.sampled_from(WELL_KNOWN))
 def test_mutated_live_objects(obj: Any, resource: Any) -> None:
-    controller_uid(obj)
     child_item(obj)
     sets = parse(v1beta1(obj), CATALOG).workload.sets
     assert len(read_child(obj, resource, sets).wants) == len(sets)

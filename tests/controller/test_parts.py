@@ -4,10 +4,11 @@ import asyncio
 
 import pytest
 
+from mcad.api.owner import Owner, controller_of
 from mcad.controller.alarm import Alarm
 from mcad.controller.lanes import Lane
 from mcad.controller.mirror import is_older, spec_mark, status_mark
-from mcad.controller.owners import CHAIN_MAX, Missing, Owner, Owners, controller_of
+from mcad.controller.owners import CHAIN_MAX, Missing, Owners
 from mcad.controller.streams import SILENCE_S, Stream
 from mcad.core.model import Pod, PodPhase
 from mcad.kube.errors import ApiError
@@ -211,3 +212,27 @@ def test_pods_wait_for_a_missing_link_and_are_told_once() -> None:
 )
 def test_objects_without_a_controller(obj: dict) -> None:
     assert controller_of(obj) is None
+
+
+def test_a_watch_that_goes_on_failing_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    stream: Stream[object] = Stream("pods", lambda _: None, lambda _: None, lambda _: None)
+    part = stream.part()
+    part.failing(ApiError(403, message="not yet"))  # told by the barrier
+    part.failing(ApiError(403, message="not yet"))
+    part.alive(1.0)
+    part.synced(relist=False)
+    part.failing(ApiError(503, message="once"))
+    part.alive(2.0)
+    for _ in range(3):
+        part.failing(ApiError(403, message="no right"))
+    part.alive(3.0)
+    part.alive(4.0)
+    for _ in range(3):
+        part.failing(ApiError(410, message="too old"))
+
+    assert [(one.levelname, one.getMessage()) for one in caplog.records] == [
+        ("WARNING", "watch fails kind=pods error=403 Forbidden: no right"),
+        ("INFO", "watch works again kind=pods"),
+        ("WARNING", "watch fails kind=pods error=410 Gone: too old"),
+    ]

@@ -1,0 +1,37 @@
+"""The controller owner reference of an object: the link that attribution follows (protocol C3)."""
+
+from dataclasses import dataclass
+
+from mcad.api.labels import GROUP, KIND
+from mcad.api.wire import Map, as_list, as_map, as_text
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A controller owner reference."""
+
+    uid: str
+    group: str
+    version: str
+    kind: str
+    name: str
+
+    @property
+    def is_appwrapper(self) -> bool:
+        """Whether it is an AppWrapper of whichever version."""
+        return self.group == GROUP and self.kind == KIND
+
+
+def controller_of(obj: Map) -> Owner | None:
+    """The controller owner reference of an object, None if it has none."""
+    for reference in map(as_map, as_list(as_map(obj.get("metadata")).get("ownerReferences"))):
+        if reference.get("controller") is True:
+            group, _, version = as_text(reference.get("apiVersion")).rpartition("/")
+            return Owner(
+                as_text(reference.get("uid")),
+                group,
+                version,
+                as_text(reference.get("kind")),
+                as_text(reference.get("name")),
+            )
+    return None
