@@ -5,13 +5,13 @@ Modelled after ``k8s.io/apiserver/pkg/registry/rest/delete.go`` and ``generic/re
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
-from mcad.sim import failures
+from mcad.sim import causes, failures
 from mcad.sim.admission import IMMORTAL
-from mcad.sim.failures import Cause
-from mcad.sim.kinds import Kind
+from mcad.sim.kinds import EVENTS, Kind
 from mcad.sim.times import parse_us, seconds
 
 Json = dict[str, Any]
@@ -20,88 +20,153 @@ Propagation = Literal["Foreground", "Background", "Orphan"]
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
 POD_GRACE_S = 30
+_PENDING = -1
 PODS = ("", "pods")
 NAMESPACES = ("", "namespaces")
 ANSWERS_WITH_OBJECT = {PODS, ("", "services"), ("", "serviceaccounts"), ("", "podtemplates")}
 """Kinds whose deletion answers with the object even when it is gone (ReturnDeletedObject)."""
+_ORPHANS_BY_DEFAULT = {("batch", "jobs"), ("", "replicationcontrollers")}
+"""For the sake of old clients (``DefaultGarbageCollectionPolicy`` of their strategies)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """``DeleteOptions``."""
+    """``DeleteOptions``; without a policy, what the object or its kind says counts."""
 
     uid: str = ""
     resource_version: str = ""
-    propagation: Propagation = "Background"
+    propagation: Propagation | None = None
     grace_s: int | None = None
+    dry_run: bool = False
 
 
-def read_options(body: Json, params: dict[str, str]) -> Deletion:
-    """Options out of a body and the query; raises Failure 400 or 422."""
-    preconditions = body.get("preconditions") or {}
-    policy = body.get("propagationPolicy") or params.get("propagationPolicy")
-    if policy is None:
-        orphan = body.get("orphanDependents", params.get("orphanDependents"))
-        policy = "Orphan" if orphan in {True, "true"} else "Background"
-    if policy not in get_args(Propagation):
-        raise _invalid_option(
-            "propagationPolicy",
-            f'Unsupported value: "{policy}": supported values: "Background", "Foreground",'
-            ' "Orphan"',
-            "FieldValueNotSupported",
-        )
-    grace = body.get("gracePeriodSeconds", params.get("gracePeriodSeconds"))
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of the object: ``obj`` is written if it is another one, then removed or not."""
+
+    obj: Json
+    removes: bool
+
+
+def read_options(body: Json, params: Mapping[str, str]) -> Deletion:
+    """Options out of a body or, without one, out of the query; raises Failure 400 or 422."""
+    given = body or {**params, "dryRun": [params["dryRun"]] if params.get("dryRun") else []}
+    _check_options(body, given)
+    policy = given.get("propagationPolicy")
+    if policy is None and given.get("orphanDependents") is not None:
+        policy = "Orphan" if given["orphanDependents"] in {True, "true"} else "Background"
+    preconditions = given.get("preconditions") or {}
     return Deletion(
         str(preconditions.get("uid") or ""),
         str(preconditions.get("resourceVersion") or ""),
-        cast("Propagation", policy),
-        None if grace is None else max(int(grace), 0),
+        cast("Propagation | None", policy or None),
+        _seconds(given.get("gracePeriodSeconds")),
+        bool(given.get("dryRun")),
     )
+
+
+def _check_options(body: Json, given: Json) -> None:
+    kind = body.get("kind", "DeleteOptions")
+    if kind != "DeleteOptions":
+        raise failures.bad_request(
+            f'no kind "{kind}" is registered for version "{body.get("apiVersion", "")}" in scheme'
+            ' "pkg/runtime/scheme.go:111"'
+        )
+    faults = []
+    policy = given.get("propagationPolicy")
+    if policy and given.get("orphanDependents") is not None:
+        detail = "orphanDependents and deletionPropagation cannot be both set"
+        faults.append(causes.invalid("propagationPolicy", policy, detail))
+    if policy and policy not in get_args(Propagation):
+        supported = (*get_args(Propagation), "nil")
+        faults.append(causes.not_supported("propagationPolicy", policy, supported))
+    dry_run = given.get("dryRun") or []
+    if set(dry_run) - {"All"}:
+        faults.append(causes.not_supported("dryRun", dry_run, ("All",)))
+    if faults:
+        raise failures.invalid_options("DeleteOptions", faults)
+
+
+def _seconds(value: Any) -> int | None:
+    if value is None or isinstance(value, int):
+        return value
+    try:
+        return int(value)
+    except ValueError:
+        text = f'strconv.ParseInt: parsing "{value}": invalid syntax'
+        raise failures.bad_request(text) from None
 
 
 def check(kind: Kind, obj: Json, options: Deletion) -> None:
     """Preconditions, and what must never go; raises Failure."""
     metadata = obj["metadata"]
-    for label, given, live in (
-        ("UID", options.uid, metadata["uid"]),
-        ("ResourceVersion", options.resource_version, metadata["resourceVersion"]),
-    ):
-        if given and given != live:
-            message = f"Precondition failed: {label} in precondition: {given}, {label} in object"
-            raise failures.conflict(kind, metadata["name"], f"{message} meta: {live}")
-    if kind.storage == NAMESPACES and metadata["name"] in IMMORTAL:
-        raise failures.forbidden(kind, metadata["name"], "this namespace may not be deleted")
+    name = metadata["name"]
+    if options.uid and options.uid != metadata["uid"]:
+        raise failures.precondition_failed(
+            kind,
+            name,
+            f"the UID in the precondition ({options.uid}) does not match the UID in record"
+            f" ({metadata['uid']}). The object might have been deleted and then recreated",
+        )
+    version = metadata["resourceVersion"]
+    if options.resource_version and options.resource_version != version:
+        raise failures.precondition_failed(
+            kind,
+            name,
+            f"the ResourceVersion in the precondition ({options.resource_version}) does not match"
+            f" the ResourceVersion in record ({version}). The object might have been modified",
+        )
+    if kind.storage == NAMESPACES and name in IMMORTAL:
+        raise failures.forbidden(kind, name, "this namespace may not be deleted")
 
 
-def mark(kind: Kind, obj: Json, options: Deletion, now_us: int) -> Json | None:
-    """The object with its deletion begun, or None if nothing keeps it and it may go at once."""
-    metadata = obj["metadata"]
-    finalizers = _finalizers(metadata.get("finalizers") or [], options.propagation)
-    grace_s = _grace_s(kind, obj, options)
-    begun = metadata.get("deletionTimestamp")
-    if begun is None and not grace_s and not finalizers and not _is_kept_by_spec(kind, obj):
-        return None
-    if begun is not None:
-        if not grace_s and not finalizers and not _is_kept_by_spec(kind, obj):
-            return None
-        if grace_s >= metadata.get("deletionGracePeriodSeconds", 0):
-            return _with_metadata(obj, {"finalizers": finalizers})
-        # A shorter grace counts from the first request on.
-        started_us = parse_us(begun) - metadata.get("deletionGracePeriodSeconds", 0) * 1_000_000
-        at = seconds(max(started_us + grace_s * 1_000_000, now_us))
-        changes: Json = {"deletionTimestamp": at, "deletionGracePeriodSeconds": grace_s}
-        return _with_metadata(obj, changes | {"finalizers": finalizers})
-    changes = {
-        "deletionTimestamp": seconds(now_us + grace_s * 1_000_000),
-        "deletionGracePeriodSeconds": grace_s,
-        "finalizers": finalizers,
-    }
-    if metadata.get("generation"):
-        changes["generation"] = metadata["generation"] + 1
-    marked = _with_metadata(obj, changes)
+def judge(kind: Kind, obj: Json, options: Deletion, now_us: int) -> Verdict:
+    """What a DELETE does (``Store.Delete`` with ``rest.BeforeDelete``)."""
     if kind.storage == NAMESPACES:
-        marked["status"] = (marked.get("status") or {}) | {"phase": "Terminating"}
-    return marked
+        return _judge_namespace(kind, obj, options, now_us)
+    metadata = obj["metadata"]
+    grace = _grace(kind, obj, options)
+    if grace == _PENDING:
+        return Verdict(obj, removes=False)
+    finalizers = _finalizers(kind, metadata.get("finalizers") or [], options.propagation)
+    if grace is None:
+        if not finalizers:
+            return Verdict(obj, removes=True)
+        return Verdict(_marked(obj, 0, finalizers, now_us), removes=False)
+    marked = _marked(obj, grace, finalizers, now_us)
+    return Verdict(marked, removes=not grace and not finalizers)
+
+
+def _judge_namespace(kind: Kind, obj: Json, options: Deletion, now_us: int) -> Verdict:
+    """Its content goes first: the first request marks it, later ones wait for its finalizer."""
+    if obj["metadata"].get("deletionTimestamp"):
+        removes = not (_is_kept_by_spec(kind, obj) or obj["metadata"].get("finalizers"))
+        return Verdict(obj, removes)
+    finalizers = _finalizers(kind, obj["metadata"].get("finalizers") or [], options.propagation)
+    marked = _marked(obj, 0, finalizers, now_us)
+    marked["status"] = (marked.get("status") or {}) | {"phase": "Terminating"}
+    return Verdict(marked, removes=False)
+
+
+def _marked(obj: Json, grace_s: int, finalizers: list[str], now_us: int) -> Json:
+    """The object with its deletion begun, or its end brought forward."""
+    metadata = dict(obj["metadata"])
+    begun, at_us = metadata.get("deletionTimestamp"), now_us + grace_s * 1_000_000
+    if begun is None:
+        metadata["deletionTimestamp"] = seconds(at_us)
+        if metadata.get("generation"):
+            metadata["generation"] += 1
+    elif grace_s:
+        # A shorter grace counts from the first request on.
+        started_us = parse_us(begun) - metadata["deletionGracePeriodSeconds"] * 1_000_000
+        metadata["deletionTimestamp"] = seconds(started_us + grace_s * 1_000_000)
+    elif parse_us(begun) > now_us:
+        metadata["deletionTimestamp"] = seconds(now_us)
+    metadata["deletionGracePeriodSeconds"] = grace_s
+    metadata["finalizers"] = finalizers
+    if not finalizers:
+        del metadata["finalizers"]
+    return obj | {"metadata": metadata}
 
 
 def is_due(kind: Kind, obj: Json) -> bool:
@@ -119,47 +184,37 @@ def _is_kept_by_spec(kind: Kind, obj: Json) -> bool:
     return kind.storage == NAMESPACES and bool((obj.get("spec") or {}).get("finalizers"))
 
 
-def _finalizers(present: list[str], propagation: Propagation) -> list[str]:
-    kept = [name for name in present if name not in {ORPHAN, FOREGROUND}]
-    match propagation:
-        case "Orphan":
-            return [*kept, ORPHAN]
-        case "Foreground":
-            return [*kept, FOREGROUND]
-        case _:
-            return kept
+def _finalizers(kind: Kind, present: list[str], propagation: Propagation | None) -> list[str]:
+    """Those that the garbage collector needs, behind the others."""
+    if kind.storage == EVENTS:
+        return present  # nothing depends on an Event
+    if propagation is None:
+        if ORPHAN in present or FOREGROUND in present:
+            return present
+        propagation = "Orphan" if kind.storage in _ORPHANS_BY_DEFAULT else "Background"
+    wanted = {"Orphan": [ORPHAN], "Foreground": [FOREGROUND], "Background": []}[propagation]
+    found = [name for name in present if name in {ORPHAN, FOREGROUND}]
+    if found == wanted:
+        return present
+    return [name for name in present if name not in {ORPHAN, FOREGROUND}] + wanted
 
 
-def _grace_s(kind: Kind, obj: Json, options: Deletion) -> int:
-    """Only pods that a node may be running end gracefully (``podStrategy.CheckGracefulDelete``)."""
+def _grace(kind: Kind, obj: Json, options: Deletion) -> int | None:
+    """Seconds for a pod to end in; None: no grace; _PENDING: a grace runs and is not shortened."""
     if kind.storage != PODS:
-        return 0
-    spec, phase = obj.get("spec") or {}, (obj.get("status") or {}).get("phase")
+        return None
+    wanted = options.grace_s
+    if wanted is not None and wanted < 0:
+        wanted = 1
+    metadata, spec = obj["metadata"], obj.get("spec") or {}
+    if metadata.get("deletionTimestamp"):
+        running: int = metadata.get("deletionGracePeriodSeconds") or 0
+        if not running:
+            return None
+        return _PENDING if wanted is None or wanted >= running else wanted
+    phase = (obj.get("status") or {}).get("phase")
     if not spec.get("nodeName") or phase in {"Succeeded", "Failed"}:
-        return 0
-    if options.grace_s is not None:
-        return options.grace_s
-    grace_s: int = spec.get("terminationGracePeriodSeconds", POD_GRACE_S)
-    return grace_s
-
-
-def _with_metadata(obj: Json, changes: Json) -> Json:
-    metadata = obj["metadata"] | changes
-    if not metadata.get("finalizers"):
-        metadata.pop("finalizers", None)
-    return obj | {"metadata": metadata}
-
-
-def _invalid_option(name: str, message: str, reason: str) -> failures.Failure:
-    details = {
-        "group": "meta.k8s.io",
-        "kind": "DeleteOptions",
-        "causes": [_listed(Cause(reason, message, name))],
-    }
-    text = f'DeleteOptions.meta.k8s.io "" is invalid: {name}: {message}'
-    return failures.Failure(422, "Invalid", text, details)
-
-
-def _listed(cause: Cause) -> Json:
-    """A cause as it stands in a Status."""
-    return {"reason": cause.reason, "message": cause.message, "field": cause.field}
+        return 0  # only what a node may be running ends gracefully
+    if wanted is None:
+        wanted = spec.get("terminationGracePeriodSeconds", POD_GRACE_S)
+    return wanted if wanted >= 0 else 1

@@ -6,6 +6,7 @@ compares them with a real server.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -87,9 +88,11 @@ def no_such_resource() -> Failure:
     return Failure(404, "NotFound", message, {})
 
 
-def already_exists(kind: Kind, name: str) -> Failure:
-    """409 for a create under a name that is taken."""
+def already_exists(kind: Kind, name: str, *, is_going: bool = False) -> Failure:
+    """409 for a create under a name that is taken, if only until its deletion is done."""
     message = f'{_qualified(kind)} "{name}" already exists'
+    if is_going:
+        message = f"object is being deleted: {message}"
     return Failure(409, "AlreadyExists", message, _details(kind, name))
 
 
@@ -99,16 +102,47 @@ def conflict(kind: Kind, name: str, message: str = MODIFIED) -> Failure:
     return Failure(409, "Conflict", text, _details(kind, name))
 
 
+def precondition_failed(kind: Kind, name: str, message: str) -> Failure:
+    """409 for a precondition of a deletion, which is worded with the kind, not the resource."""
+    title = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+    text = f'Operation cannot be fulfilled on {title} "{name}": {message}'
+    return Failure(409, "Conflict", text, _details(kind, name) | {"kind": kind.kind})
+
+
+def invalid_options(options: str, causes: Sequence[Cause]) -> Failure:
+    """422 for the parameters of a request, such as ``ListOptions``."""
+    return _invalid("meta.k8s.io", options, "", causes)
+
+
 def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> Failure:
     """422 for an object that violates a schema or a rule."""
-    faults = [f"{cause.field}: {cause.message}" for cause in causes]
+    return _invalid(kind.group, kind.kind, name, causes)
+
+
+def _invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> Failure:
+    faults = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     listed = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
-    details = {"name": name} | ({"group": kind.group} if kind.group else {}) | {"kind": kind.kind}
+    details = {"name": name, "group": group, "kind": kind}
     details = {key: value for key, value in details.items() if value}
     listing = [{"reason": c.reason, "message": c.message, "field": c.field} for c in causes]
-    title = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+    title = f"{kind}.{group}" if group else kind
     message = f'{title} "{name}" is invalid: {listed}'
     return Failure(422, "Invalid", message, details | {"causes": listing})
+
+
+def invalid_patch(obj: Any, why: str) -> Failure:
+    """422 for a patch that makes something else of an object; real servers name no kind there."""
+    text = json.dumps(json.dumps(obj, separators=(",", ":")))
+    return _invalid(
+        "", "", "", [Cause("FieldValueInvalid", f"Invalid value: {text}: {why}", "patch")]
+    )
+
+
+def unversioned(kind: Kind, name: str) -> Failure:
+    """422 for an update without a version where one is needed; worded with the resource."""
+    text = "Invalid value: 0: must be specified for an update"
+    cause = Cause("FieldValueInvalid", text, "metadata.resourceVersion")
+    return _invalid(kind.group, kind.plural, name, [cause])
 
 
 def bad_request(message: str) -> Failure:
@@ -132,6 +166,12 @@ def expired(message: str) -> Failure:
     return Failure(410, "Expired", message)
 
 
+def not_supported(kind: Kind, verb: str) -> Failure:
+    """405 for a verb that a custom kind's subresource does not have."""
+    message = f'{verb} is not supported on resources of kind "{_qualified(kind)}"'
+    return Failure(405, "MethodNotAllowed", message, _details(kind, ""))
+
+
 def method_not_allowed() -> Failure:
     """405 for a verb that a kind does not have."""
     message = "the server does not allow this method on the requested resource"
@@ -144,7 +184,12 @@ def unsupported_media_type(accepted: Sequence[str]) -> Failure:
         "the body of the request was in an unknown format - accepted media types include: "
         + ", ".join(accepted)
     )
-    return Failure(415, "UnsupportedMediaType", message, {})
+    return Failure(415, "UnsupportedMediaType", message)
+
+
+def unsupported_patch() -> Failure:
+    """415 for a patch of a built-in kind in a format that is not spoken."""
+    return Failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
 
 
 def not_acceptable(accepted: Sequence[str]) -> Failure:

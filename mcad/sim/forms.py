@@ -76,8 +76,8 @@ def many(kind: Kind, objects: Sequence[Json], metadata: Json, form: Form, now_us
             return {
                 "kind": f"{kind.kind}List",
                 "apiVersion": kind.api_version,
-                "metadata": metadata,
-                "items": shown,
+                "metadata": {"continue": "", **metadata} if kind.is_custom else metadata,
+                "items": shown if kind.is_custom else [_untyped(obj) for obj in shown],
             }
         case "Metadata":
             items = [
@@ -92,3 +92,8 @@ def many(kind: Kind, objects: Sequence[Json], metadata: Json, form: Form, now_us
             }
         case _:
             return table(kind, shown, now_us=now_us, include=form.include, list_metadata=metadata)
+
+
+def _untyped(obj: Json) -> Json:
+    """An item of a list of a built-in kind: its type is that of the list."""
+    return {key: value for key, value in obj.items() if key not in {"apiVersion", "kind"}}

@@ -90,6 +90,10 @@ class KindTable:
         """By what manifests say."""
         return self._by_kind.get((api_version, kind))
 
+    def is_builtin_group(self, group: str) -> bool:
+        """Whether a group belongs to Kubernetes and not to a CRD."""
+        return any(kind.group == group for kind in BUILTIN)
+
     def all(self) -> list[Kind]:
         """Built-in ones first; within a group the preferred version first."""
         return list(self._by_path.values())

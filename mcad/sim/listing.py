@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from mcad.sim import failures
+from mcad.sim import failures, options
 from mcad.sim.failures import Failure
 from mcad.sim.kinds import Kind
 from mcad.sim.selection import Selection
@@ -41,9 +41,9 @@ class _Place:
 def page(
     store: Store, kind: Kind, selection: Selection, params: Mapping[str, str]
 ) -> tuple[list[Json], Json]:
-    """Stored objects of one page, and the list's metadata; raises Failure 400, 410 or 504."""
-    place = _place(store, params)
-    limit = _number("limit", params.get("limit"))
+    """Stored objects of one page, and the list's metadata; raises Failure 400, 410, 422 or 504."""
+    options.check_list(params)
+    place, limit = _place(store, params), _limit(params)
     try:
         found = _matching(store, kind, selection, place)
         objects = list(islice(found, limit or None))
@@ -60,6 +60,12 @@ def page(
     return objects, metadata
 
 
+def _limit(params: Mapping[str, str]) -> int:
+    """Objects per page, 0 for all: what is asked at version 0 comes out of a cache, whole."""
+    limit = max(options.integer(params, "limit"), 0)
+    return 0 if params.get("resourceVersion") == "0" and not params.get("continue") else limit
+
+
 def _matching(store: Store, kind: Kind, selection: Selection, place: _Place) -> Iterator[Json]:
     namespace = selection.namespace
     for _, obj in store.snapshot(kind.storage, place.version, namespace, place.after):
@@ -68,16 +74,26 @@ def _matching(store: Store, kind: Kind, selection: Selection, place: _Place) -> 
 
 
 def _place(store: Store, params: Mapping[str, str]) -> _Place:
+    version = options.version(params)
     if token := params.get("continue"):
+        if version:
+            raise failures.bad_request(
+                "specifying resource version is not allowed when using continue"
+            )
         return _resume(store, token)
-    match, text = params.get("resourceVersionMatch", ""), params.get("resourceVersion", "")
-    if match and not text:
-        raise failures.bad_request(
-            "resourceVersionMatch is forbidden unless resourceVersion is provided"
-        )
-    version = _number("resourceVersion", text)
     check_not_ahead(store, version)
-    return _Place(version if match == "Exact" else store.version, None)
+    match = params.get("resourceVersionMatch")
+    # A page of a version that is named is of that version, if nothing else is said.
+    is_exact = match == "Exact" or (not match and version and _limit(params))
+    return _Place(version if is_exact else store.version, None)
+
+
+def check_readable(store: Store, params: Mapping[str, str]) -> None:
+    """The version that a GET of one object asks for; raises Failure 500 or 504."""
+    text = params.get("resourceVersion") or "0"
+    if not text.isdecimal():
+        raise Failure(500, "", options.bad_version(text))
+    check_not_ahead(store, int(text))
 
 
 def check_not_ahead(store: Store, version: int) -> None:
@@ -94,7 +110,9 @@ def _resume(store: Store, token: str) -> _Place:
         decoded = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
         place = _Place(int(decoded["rv"]), (decoded["ns"], decoded["name"]))
     except (ValueError, KeyError, TypeError) as error:
-        raise failures.bad_request("continue key is not valid: it is not one of ours") from error
+        raise failures.bad_request(
+            "invalid continue token: continue key is not valid: it is none of ours"
+        ) from error
     return place if place.version else _Place(store.version, place.after)
 
 
@@ -113,11 +131,3 @@ def expired_token(kind: Kind, store: Store, token: str) -> Json | None:
 def _token(version: int, after: Key) -> str:
     text = json.dumps({"rv": version, "ns": after[0], "name": after[1]})
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-
-
-def _number(name: str, text: str | None) -> int:
-    if not text:
-        return 0
-    if not text.isdecimal():
-        raise failures.bad_request(f'{name}: Invalid value: "{text}": must be an integer')
-    return int(text)

@@ -7,7 +7,6 @@ and must not be changed; objects that come in are copied.
 
 from __future__ import annotations
 
-import copy
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,8 +15,10 @@ from typing import Any, Literal
 
 from mcad.kube.clock import Clock
 from mcad.sim import admission, deletion, failures, strategies
+from mcad.sim import metadata as metadata_rules
 from mcad.sim.applying import Applied, Intent, rule_of
 from mcad.sim.checks import Checks
+from mcad.sim.copying import copied, with_own_metadata
 from mcad.sim.deletion import Deletion
 from mcad.sim.failures import Cause, Failure
 from mcad.sim.kinds import CRDS, Kind, KindTable
@@ -30,7 +31,6 @@ Json = dict[str, Any]
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"  # k8s.io/apimachinery/pkg/util/rand: no vowels, no words
 _SUFFIX_LENGTH = 5
 _BASE_MAX = 63 - _SUFFIX_LENGTH
-_SERVER_OWNED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 Validation = Literal["Strict", "Warn", "Ignore"]
 
@@ -97,15 +97,14 @@ class Registry:
     ) -> Json:
         """The created object; raises Failure."""
         how = how or by_controller()
-        obj = self._received(kind, namespace, body, how)
+        # Strategies and admission complete a new object in place.
+        obj = self._received(kind, namespace, copied(body) if how.trusted else body, how)
         metadata = obj["metadata"]
-        if metadata.get("resourceVersion"):
-            raise Failure(500, "", "resourceVersion should not be set on objects to be created")
         self._set_name(metadata)
         if kind.namespaced:
             admission.check_namespace(self.store, kind, metadata["namespace"], metadata["name"])
-        for name in (*_SERVER_OWNED, "selfLink", "managedFields"):
-            metadata.pop(name, None)
+        metadata_rules.disown(metadata)
+        version = metadata.pop("resourceVersion", None) or "0"
         metadata["uid"] = str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
         metadata["creationTimestamp"] = seconds(self.clock.now_us())
         obj = strategies.prepare_create(kind, obj, self.clock.now_us())
@@ -113,9 +112,13 @@ class Registry:
             obj = admission.admit_pod(self.store, kind, obj)
         if not how.trusted:
             _refuse(kind, obj, self.checks.create_faults(kind, obj))
+        if version != "0":
+            raise Failure(500, "", "resourceVersion should not be set on objects to be created")
         key = key_of(obj)
-        if self.store.get(kind.storage, key) is not None:
-            raise failures.already_exists(kind, metadata["name"])
+        present = self.store.get(kind.storage, key)
+        if present is not None:
+            is_going = "deletionTimestamp" in present["metadata"]
+            raise failures.already_exists(kind, metadata["name"], is_going=is_going)
         return self._put(kind, key, to_stored(kind, obj), how)
 
     def update(self, kind: Kind, key: Key, body: Json, how: Write | None = None) -> Json:
@@ -168,25 +171,25 @@ class Registry:
         options = options or Deletion()
         old = self.get(kind, key)
         deletion.check(kind, old, options)
-        marked = deletion.mark(kind, old, options, self.clock.now_us())
-        if marked is None:
-            if not dry_run:
-                self._remove(kind, key, old)
-            whole = kind.storage in deletion.ANSWERS_WITH_OBJECT
-            return old if whole else failures.success(kind, key[1], old["metadata"]["uid"])
-        if marked == old:
-            return old
-        return self._put(kind, key, to_stored(kind, marked), Write(dry_run=dry_run))
+        verdict = deletion.judge(kind, old, options, self.clock.now_us())
+        left, how = verdict.obj, Write(dry_run=dry_run or options.dry_run)
+        if left is not old and left != old:
+            left = self._put(kind, key, to_stored(kind, left), how)
+        if not verdict.removes:
+            return left
+        if not how.dry_run:
+            left = self._remove(kind, key)
+        whole = kind.storage in deletion.ANSWERS_WITH_OBJECT
+        return left if whole else failures.success(kind, key[1], old["metadata"]["uid"])
 
     # -- parts ---------------------------------------------------------------------------------
 
     def _received(self, kind: Kind, namespace: str | None, body: Json, how: Write) -> Json:
         """An own copy of what came in, checked for what concerns every kind; raises Failure."""
-        _check_type(kind, body)
-        obj = copy.deepcopy(body)
+        # A trusted writer leaves alone what it has written, as all do with what they have read.
+        obj: Json = with_own_metadata(body) if how.trusted else copied(body)
         obj["apiVersion"], obj["kind"] = kind.api_version, kind.kind
-        metadata = obj.get("metadata") or {}
-        obj["metadata"] = metadata
+        metadata = obj["metadata"] = obj.get("metadata") or {}
         if kind.namespaced:
             given = metadata.setdefault("namespace", namespace) or namespace
             if given != namespace:
@@ -207,21 +210,19 @@ class Registry:
         metadata.setdefault("name", "")
 
     def _replace(self, kind: Kind, new: Json, old: Json, how: Write) -> Json:
-        name = old["metadata"]["name"]
-        version = new["metadata"].get("resourceVersion")
-        if version and version != old["metadata"]["resourceVersion"]:
-            raise failures.conflict(kind, name)
-        for field_name in (*_SERVER_OWNED, "generation", "generateName", "selfLink"):
-            _keep(new["metadata"], old["metadata"], field_name)
-        new["metadata"].pop("managedFields", None)
+        metadata_rules.check_version(kind, new, old, trusted=how.trusted)
+        # Listed twice: the generic code of a real server finds them, and then the kind's own.
+        faults = [] if how.trusted else 2 * metadata_rules.update_faults(new, old)
+        metadata_rules.keep(new, old)
         new = strategies.prepare_update(kind, new, old, how.subresource)
         if not how.trusted:
-            _refuse(kind, new, self.checks.update_faults(kind, new, old, how.subresource))
+            faults += self.checks.update_faults(kind, new, old, how.subresource)
+            _refuse(kind, new, faults)
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         key = key_of(old)
         if deletion.is_due(kind, new):
             if not how.dry_run:
-                self._remove(kind, key, new)
+                self._remove(kind, key)
             return new
         if new == old:
             return old  # no write, no event, no new version
@@ -235,11 +236,12 @@ class Registry:
             self.kinds.set_crd(written)
         return from_stored(kind, written)
 
-    def _remove(self, kind: Kind, key: Key, last: Json) -> None:
-        self.store.remove(kind.storage, key, to_stored(kind, last))
-        self._applied.pop(last["metadata"]["uid"], None)
+    def _remove(self, kind: Kind, key: Key) -> Json:
+        removed = self.store.remove(kind.storage, key)
+        self._applied.pop(removed["metadata"]["uid"], None)
         if kind.storage == CRDS:
             self.kinds.remove_crd(key[1])
+        return from_stored(kind, removed)
 
 
 def key_of(obj: Json) -> Key:
@@ -248,44 +250,31 @@ def key_of(obj: Json) -> Key:
     return metadata.get("namespace") or "", metadata["name"]
 
 
-def _keep(new: Json, old: Json, name: str) -> None:
-    if name in old:
-        new[name] = old[name]
-    else:
-        new.pop(name, None)
-
-
 def _refuse(kind: Kind, obj: Json, faults: list[Cause]) -> None:
     if faults:
         raise failures.invalid(kind, obj["metadata"].get("name") or "", faults)
 
 
-def _check_type(kind: Kind, body: Json) -> None:
-    """A body may leave its type out (as ours do), but must not name another one."""
-    api_version, name = body.get("apiVersion"), body.get("kind")
-    if (api_version or kind.api_version) == kind.api_version and (name or kind.kind) == kind.kind:
-        return
-    raise failures.bad_request(
-        f"the API version in the data ({api_version}) does not match the expected API version"
-        f" ({kind.api_version})"
-        if api_version != kind.api_version
-        else f"the kind in the data ({name}) does not match the expected kind ({kind.kind})"
-    )
-
-
 def _check_name(new: Json, name: str) -> None:
     given = new["metadata"].get("name")
+    if not given:
+        raise failures.bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )
     if given != name:
         raise failures.bad_request(
-            f"the name of the object ({given or ''}) does not match the name on the URL ({name})"
+            f"the name of the object ({given}) does not match the name on the URL ({name})"
         )
 
 
 def _check_uid(kind: Kind, new: Json, old: Json) -> None:
     given, live = new["metadata"].get("uid"), old["metadata"]["uid"]
     if given and given != live:
+        place = "/".join(("/registry", *filter(None, (kind.is_custom and kind.group, kind.plural))))
         raise failures.conflict(
             kind,
             old["metadata"]["name"],
-            f"Precondition failed: UID in precondition: {given}, UID in object meta: {live}",
+            f"StorageError: invalid object, Code: 4, Key: {'/'.join((place, *filter(None, key_of(old))))},"
+            " ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition:"
+            f" {given}, UID in object meta: {live}",
         )

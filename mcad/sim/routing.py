@@ -47,3 +47,11 @@ def route(path: str, kinds: KindTable) -> Target | None:
 def _is_own_subresource(group: str, rest: list[str]) -> bool:
     """``/api/v1/namespaces/NAME/status`` is not a kind called status in a namespace."""
     return not group and len(rest) == 3 and rest[2] in {"status", "finalize"}
+
+
+def is_known_group(path: str, kinds: KindTable) -> bool:
+    """Whether a path leads into a built-in group, whose 404 is a Status and no plain page."""
+    parts = path.strip("/").split("/")
+    if parts[0] == "api":
+        return True
+    return parts[0] == "apis" and len(parts) > 3 and kinds.is_builtin_group(parts[1])

@@ -105,8 +105,17 @@ def select(target: Target, params: Mapping[str, str]) -> Selection:
         try:
             fields = selectors.fields(field_text, selectable(target.kind))
         except ValueError as error:
-            raise failures.bad_request(str(error)) from error
+            raise failures.bad_request(_unselectable(target.kind, str(error))) from error
     return Selection(target.namespace, labels, fields)
+
+
+def _unselectable(kind: Kind, error: str) -> str:
+    """Kinds that have no fields of their own leave the refusal to the generic code."""
+    start, found, name = error.partition("field label not supported: ")
+    if not found or start or kind.is_custom or kind.storage in _FIELDS:
+        return error
+    known = ", ".join(f'"{one}"' for one in ("metadata.name", "metadata.namespace"))
+    return f'"{name}" is not a known field selector: only {known}'
 
 
 def selectable(kind: Kind) -> dict[str, Reader]:

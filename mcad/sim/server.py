@@ -14,6 +14,7 @@ from typing import Any, cast
 from mcad.kube.errors import api_error
 from mcad.kube.port import Request, Response
 from mcad.sim import (
+    bodies,
     deletion,
     discovery,
     eviction,
@@ -21,6 +22,7 @@ from mcad.sim import (
     forms,
     listing,
     openapi,
+    options,
     scale,
     watching,
 )
@@ -29,7 +31,7 @@ from mcad.sim.binding import bind
 from mcad.sim.failures import Cause, Failure
 from mcad.sim.patches import APPLY, read_patch
 from mcad.sim.registry import Registry, Validation, Write
-from mcad.sim.routing import Target, route
+from mcad.sim.routing import Target, is_known_group, route
 from mcad.sim.selection import select
 from mcad.sim.watching import Watch
 
@@ -45,6 +47,8 @@ _CREATED: Json = {
     "code": 201,
 }
 _STATUS_ONLY = ("status", "finalize")
+_VERBS = {"POST": "create", "DELETE": "delete"}  # that no subresource of a custom kind has
+_OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
 
 
 class SimApi:
@@ -78,6 +82,8 @@ class SimApi:
                     return Response(200, found)
             target = route(request.path, self.registry.kinds)
             if target is None:
+                if is_known_group(request.path, self.registry.kinds):
+                    raise failures.no_such_resource()
                 return Response(404, _NO_PAGE, {"Content-Type": "text/plain; charset=utf-8"})
             return _Exchange(self.registry, request, target).answer()
         except Failure as failure:
@@ -88,7 +94,8 @@ class SimApi:
         target = route(request.path, self.registry.kinds)
         if target is None or target.subresource:
             raise failures.no_such_resource()
-        watching.check(request.params)
+        options.check_watch(request.params)
+        options.version(request.params)
         params = request.params
         form = forms.negotiate(request.headers.get("Accept", ""), params.get("includeObject", ""))
         return Watch(target.kind, select(target, params), form, params)
@@ -106,7 +113,7 @@ class _Exchange:
         self._form = forms.negotiate(
             request.headers.get("Accept", ""), request.params.get("includeObject", "")
         )
-        self._how = _how(request.params, target.subresource)
+        self._how = _how(request.params, target.subresource, request.method)
 
     def answer(self) -> Response:
         status, body = self._verb()()
@@ -147,6 +154,8 @@ class _Exchange:
         if name == "log" and self._kind.storage == ("", "pods") and method == "GET":
             return self._log
         if name not in self._kind.subresources:
+            if self._kind.is_custom:
+                raise failures.not_found(self._kind, self._target.name)
             raise failures.no_such_resource()
         special = {
             ("POST", "binding"): self._bind,
@@ -158,12 +167,16 @@ class _Exchange:
         usual = {"GET": self._get, "PUT": self._put, "PATCH": self._patch}
         found = special.get((method, name)) or (usual.get(method) if name in _STATUS_ONLY else None)
         if found is None:
+            verb = _VERBS.get(method)
+            if self._kind.is_custom and verb:
+                raise failures.not_supported(self._kind, verb)
             raise failures.method_not_allowed()
         return found
 
     # -- objects -------------------------------------------------------------------------------
 
     def _get(self) -> tuple[int, Json]:
+        listing.check_readable(self._registry.store, self._params)
         return 200, self._shown(self._registry.get(self._kind, self._target.key))
 
     def _list(self) -> tuple[int, Json]:
@@ -192,31 +205,29 @@ class _Exchange:
     def _patch(self) -> tuple[int, Json]:
         if self._request.content_type == APPLY:
             return self._apply()
-        change = read_patch(self._kind, self._request.content_type, self._patch_body())
+        change = read_patch(self._kind, self._request.content_type, bodies.read_any(self._request))
         written = self._registry.patch(self._kind, self._target.key, change, self._how)
         return 200, self._shown(written)
 
     def _apply(self) -> tuple[int, Json]:
-        config = self._body()
+        config = bodies.read_applied(self._request, self._kind)
         intent = read_intent(config, self._params)
         key = self._target.key
         written, is_new = self._registry.apply(self._kind, key, config, intent, self._how)
         return 201 if is_new else 200, self._shown(written)
 
     def _delete(self) -> tuple[int, Json]:
-        options = deletion.read_options(self._optional_body(), dict(self._params))
-        left = self._registry.delete(
-            self._kind, self._target.key, options, dry_run=self._how.dry_run
-        )
+        wish = deletion.read_options(self._options_body(), self._params)
+        left = self._registry.delete(self._kind, self._target.key, wish)
         return 200, left if left.get("kind") == "Status" else self._shown(left)
 
     def _delete_all(self) -> tuple[int, Json]:
-        options = deletion.read_options(self._optional_body(), dict(self._params))
+        wish = deletion.read_options(self._options_body(), self._params)
         selection = select(self._target, self._params)
         objects, metadata = listing.page(self._registry.store, self._kind, selection, self._params)
         for obj in objects:
             key = (obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
-            self._registry.delete(self._kind, key, options, dry_run=self._how.dry_run)
+            self._registry.delete(self._kind, key, wish)
         now_us = self._registry.clock.now_us()
         return 200, forms.many(self._kind, objects, metadata, self._form, now_us)
 
@@ -238,8 +249,8 @@ class _Exchange:
 
     def _evict(self) -> tuple[int, Json]:
         body = self._body()
-        options = deletion.read_options(body.get("deleteOptions") or {}, {})
-        eviction.evict(self._registry, self._target.key, options, dry_run=self._how.dry_run)
+        wish = deletion.read_options(body.get("deleteOptions") or {}, {})
+        eviction.evict(self._registry, self._target.key, wish, dry_run=self._how.dry_run)
         return 201, _CREATED
 
     def _log(self) -> tuple[int, Json | bytes]:
@@ -254,7 +265,7 @@ class _Exchange:
 
     def _patch_scale(self) -> tuple[int, Json]:
         present = self._get_scale()[1]
-        change = read_patch(self._kind, self._request.content_type, self._patch_body())
+        change = read_patch(self._kind, self._request.content_type, bodies.read_any(self._request))
         return self._write_scale(change(present))
 
     def _write_scale(self, wanted: Json) -> tuple[int, Json]:
@@ -271,39 +282,16 @@ class _Exchange:
         return forms.one(self._kind, obj, self._form, self._registry.clock.now_us())
 
     def _body(self) -> Json:
-        body = self._request.body
-        if isinstance(body, bytes):
-            try:
-                body = json.loads(body)
-            except ValueError as error:
-                raise failures.bad_request(
-                    f"the object provided is unrecognized (must be of type {self._kind.kind}):"
-                    f" {error}"
-                ) from error
-        if not isinstance(body, dict):
-            raise failures.bad_request(
-                f"the object provided is unrecognized (must be of type {self._kind.kind})"
-            )
-        return body
+        return bodies.read(self._request, self._kind, self._registry.kinds)
 
-    def _optional_body(self) -> Json:
-        return self._body() if self._request.body else {}
-
-    def _patch_body(self) -> Any:
-        body = self._request.body
-        if isinstance(body, bytes):
-            try:
-                return json.loads(body)
-            except ValueError as error:
-                raise failures.bad_request(f"error decoding patch: {error}") from error
-        return body
+    def _options_body(self) -> Json:
+        body = bodies.read_any(self._request) if self._request.body else {}
+        return body if isinstance(body, dict) else {}
 
 
-def _how(params: Mapping[str, str], subresource: str) -> Write:
-    dry_run, validation = params.get("dryRun", ""), params.get("fieldValidation") or "Warn"
-    if dry_run not in {"", "All"}:
-        raise Failure(422, "Invalid", f'dryRun: Unsupported value: "{dry_run}"')
-    if validation not in {"Strict", "Warn", "Ignore"}:
-        raise Failure(422, "Invalid", f'fieldValidation: Unsupported value: "{validation}"')
+def _how(params: Mapping[str, str], subresource: str, method: str) -> Write:
+    if method in _OPTIONS:
+        options.check_write(params, _OPTIONS[method])
+    validation = params.get("fieldValidation") or "Warn"
     part = subresource if subresource in _STATUS_ONLY else ""
-    return Write(dry_run == "All", cast("Validation", validation), part)
+    return Write(bool(params.get("dryRun")), cast("Validation", validation), part)

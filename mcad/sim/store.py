@@ -139,11 +139,11 @@ class Store:
         shelf.append(Change(self.version, kind, key, written, previous))
         return written
 
-    def remove(self, storage: Storage, key: Key, last: Json | None = None) -> Json:
-        """Delete; the result is what was deleted, in its ``last`` form, with the new version."""
+    def remove(self, storage: Storage, key: Key) -> Json:
+        """Delete; the result is what was there, with the new version."""
         shelf = self._shelf(storage)
         previous = shelf.objects.pop(key)
-        written = self._stamp(last or previous)
+        written = self._stamp(previous)
         shelf.append(Change(self.version, "DELETED", key, written, previous))
         return written
 

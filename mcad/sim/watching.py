@@ -14,7 +14,6 @@ from typing import Any
 
 from mcad.kube.errors import RequestTimeout
 from mcad.sim import failures, forms
-from mcad.sim.failures import Failure
 from mcad.sim.forms import Form
 from mcad.sim.kinds import Kind
 from mcad.sim.registry import Registry
@@ -178,21 +177,6 @@ class _Teller:
     def _end(self, error: TooOld) -> bytes:
         self.is_over = True
         return _encode("ERROR", failures.expired(str(error)).status())
-
-
-def check(params: Mapping[str, str]) -> None:
-    """What a watch may not ask for; raises Failure."""
-    version = params.get("resourceVersion") or ""
-    if version and not version.isdecimal():
-        raise failures.bad_request(f'resourceVersion: Invalid value: "{version}"')
-    match = params.get("resourceVersionMatch")
-    if match and params.get("sendInitialEvents") is None:
-        raise Failure(
-            422,
-            "Invalid",
-            'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden:'
-            " resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-        )
 
 
 def _encode(event: str, obj: Json) -> bytes:

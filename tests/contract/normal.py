@@ -1,0 +1,119 @@
+"""Answers as they can be compared: what each server chooses by itself gets a name of ours.
+
+uids and generated names are numbered as they appear; times become "now" or the seconds they lie
+ahead; resourceVersions become their rank among the versions of all objects that the script has
+seen, so that their order counts and their distance does not. The version of a list or a bookmark
+becomes the rank of the youngest object that it covers.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from tests.contract.runner import Answer
+
+MASKED = {
+    "clusterIP": "the allocator chooses it",
+    "clusterIPs": "the allocator chooses it",
+    "continue": "tokens are opaque",
+}
+DROPPED = {"managedFields": "who wrote which field is not kept by the embedded server"}
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_VERSION_IN_TEXT = re.compile(
+    r"((?:resource version|current): |ResourceVersion in (?:the precondition|record) \()(\d+)"
+)
+_TOO_OLD = re.compile(r"(too old resource version: )\d+ \(\d+\)")
+_AHEAD_S = 6  # a deadline that is less far ahead counts as now
+_ROUND_S = 10
+
+
+class Names:
+    """The names for one run of one script."""
+
+    def __init__(self, answers: Sequence[Answer]) -> None:
+        self._versions = sorted({one for answer in answers for one in _versions(answer.body)})
+        self._names: dict[str, str] = {}
+        for answer in answers:
+            for text in _generated(answer.body):
+                self._names.setdefault(text, f"<name-{len(self._names)}>")
+        self._uids: dict[str, str] = {}
+
+    def normal(self, answer: Answer) -> dict[str, Any]:
+        """The whole answer, to be compared with the other server's."""
+        return {
+            "status": answer.status,
+            "headers": {key: self._text(value) for key, value in answer.headers.items()},
+            "body": self._value(answer.body, answer.at_us),
+        }
+
+    def _value(self, value: Any, at_us: int) -> Any:
+        if isinstance(value, dict):
+            return {
+                key: self._entry(key, one, at_us)
+                for key, one in sorted(value.items())
+                if key not in DROPPED
+            }
+        if isinstance(value, list):
+            return [self._value(one, at_us) for one in value]
+        if isinstance(value, str):
+            return _time(value, at_us) if _TIME.fullmatch(value) else self._text(value)
+        return value
+
+    def _entry(self, key: str, value: Any, at_us: int) -> Any:
+        if key in MASKED and value:
+            return f"<{key}>"
+        if key == "resourceVersion" and isinstance(value, str) and value.isdecimal():
+            return self._version(int(value))
+        return self._value(value, at_us)
+
+    def _version(self, version: int) -> str:
+        return f"<version-{bisect_right(self._versions, version)}>"
+
+    def _text(self, text: str) -> str:
+        for name, ours in self._names.items():
+            text = text.replace(name, ours)
+        text = _TOO_OLD.sub(r"\1<old> (<oldest>)", text)
+        text = _UID.sub(lambda found: self._uid(found[0]), text)
+        return _VERSION_IN_TEXT.sub(lambda found: found[1] + self._version(int(found[2])), text)
+
+    def _uid(self, uid: str) -> str:
+        return self._uids.setdefault(uid, f"<uid-{len(self._uids)}>")
+
+
+def _versions(value: Any) -> Iterator[int]:
+    """Versions of objects, not of lists."""
+    if isinstance(value, dict):
+        if value.get("uid") and str(value.get("resourceVersion", "")).isdecimal():
+            yield int(value["resourceVersion"])
+        for one in value.values():
+            yield from _versions(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _versions(one)
+
+
+def _generated(value: Any) -> Iterator[str]:
+    """Names made of a ``generateName``."""
+    if isinstance(value, dict):
+        base, name = value.get("generateName"), value.get("name")
+        if base and name and name.startswith(base[:58]) and name != base:
+            yield name
+        for one in value.values():
+            yield from _generated(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _generated(one)
+
+
+def _time(text: str, at_us: int) -> str:
+    moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
+    ahead_s = moment.timestamp() - at_us / 1e6
+    form = "micro" if "." in text else "time"
+    if ahead_s < _AHEAD_S:
+        return f"<{form}>"
+    return f"<{form}+{max(round(ahead_s / _ROUND_S), 1) * _ROUND_S}s>"

@@ -1,0 +1,258 @@
+"""PATCH in three media types, and in those that are not spoken."""
+
+from tests.contract.objects import appwrapper, config_map, deployment, pod
+from tests.contract.script import JSON_PATCH, STRATEGIC, Script, script
+
+
+@script
+def patch_merge(s: Script) -> None:
+    made = s.post("made", "configmaps", config_map("a", {"a": "1", "b": "2"}))
+    s.patch("change and remove", "configmaps/a", {"data": {"a": None, "c": "3"}})
+    s.patch("no change", "configmaps/a", {"data": {"c": "3"}})
+    s.patch("empty", "configmaps/a", {})
+    s.patch(
+        "fresh fence",
+        "configmaps/a",
+        {"metadata": {"resourceVersion": s.get("now", "configmaps/a").version}, "data": {"d": "4"}},
+    )
+    s.patch(
+        "stale fence",
+        "configmaps/a",
+        {"metadata": {"resourceVersion": made.version}, "data": {"d": "5"}},
+    )
+    s.patch("fence 0", "configmaps/a", {"metadata": {"resourceVersion": "0"}, "data": {"e": "0"}})
+    s.patch(
+        "fence removed", "configmaps/a", {"metadata": {"resourceVersion": None}, "data": {"e": "1"}}
+    )
+    s.patch("uid that fits", "configmaps/a", {"metadata": {"uid": made.uid}, "data": {"f": "1"}})
+    s.patch("uid that does not", "configmaps/a", {"metadata": {"uid": "x"}, "data": {"f": "2"}})
+    s.patch("uid removed", "configmaps/a", {"metadata": {"uid": None}, "data": {"f": "3"}})
+    s.patch("name", "configmaps/a", {"metadata": {"name": "b"}})
+    s.patch("name removed", "configmaps/a", {"metadata": {"name": None}})
+    s.patch("namespace", "configmaps/a", {"metadata": {"namespace": "default"}})
+    s.patch("kind", "configmaps/a", {"kind": "Secret"})
+    s.patch("apiVersion", "configmaps/a", {"apiVersion": "v2"})
+    s.patch("all metadata removed", "configmaps/a", {"metadata": None})
+    s.patch(
+        "creation and deletion time",
+        "configmaps/a",
+        {
+            "metadata": {
+                "creationTimestamp": "2001-01-01T00:00:00Z",
+                "deletionTimestamp": "2001-01-01T00:00:00Z",
+            }
+        },
+    )
+    s.patch("data removed", "configmaps/a", {"data": None})
+    s.patch("data a text", "configmaps/a", {"data": "x"})
+    s.patch("a list", "configmaps/a", [])
+    s.patch("a text", "configmaps/a", b'"x"')
+    s.patch("no JSON", "configmaps/a", b"{x")
+    s.patch("no body", "configmaps/a", None)
+    s.patch("label of a number", "configmaps/a", {"metadata": {"labels": {"x": 1}}})
+    s.patch("custom", "appwrappers/nothing", {})
+    s.post("a custom one", "appwrappers", appwrapper("w"))
+    s.patch("its name", "appwrappers/w", {"metadata": {"name": "b"}})
+    s.patch("its kind", "appwrappers/w", {"kind": "Secret"})
+    s.patch("its apiVersion", "appwrappers/w", {"apiVersion": "workload.codeflare.dev/v1beta1"})
+    s.patch("its namespace", "appwrappers/w", {"metadata": {"namespace": "default"}})
+    s.patch("its uid", "appwrappers/w", {"metadata": {"uid": "x"}})
+    s.patch("its spec removed", "appwrappers/w", {"spec": None})
+    s.patch("all of its metadata removed", "appwrappers/w", {"metadata": None})
+    s.get("at the end", "configmaps/a")
+    s.watch("all of it", "configmaps", resourceVersion=made.version)
+
+
+@script
+def patch_types(s: Script) -> None:
+    s.post("made", "configmaps", config_map("a"))
+    s.post("custom", "appwrappers", appwrapper("a"))
+    for path in ("configmaps/a", "appwrappers/a"):
+        for kind in (
+            "application/json",
+            "text/plain",
+            "application/apply-patch+cbor",
+            STRATEGIC,
+            "application/merge-patch+json; charset=utf-8",
+            "application/yaml",
+        ):
+            s.patch(f"{path} {kind}", path, {"metadata": {"labels": {"x": "1"}}}, kind)
+    s.patch(
+        "apply without a manager", "configmaps/a", config_map("a"), "application/apply-patch+yaml"
+    )
+
+
+@script
+def patch_json(s: Script) -> None:
+    made = s.post("made", "configmaps", config_map("a", {"a": "1"}))
+
+    def ops(label: str, *operations: object, path: str = "configmaps/a") -> None:
+        s.patch(label, path, list(operations), JSON_PATCH)
+
+    ops("add", {"op": "add", "path": "/data/b", "value": "2"})
+    ops("replace", {"op": "replace", "path": "/data/b", "value": "3"})
+    ops(
+        "test that holds",
+        {"op": "test", "path": "/data/b", "value": "3"},
+        {"op": "remove", "path": "/data/b"},
+    )
+    ops(
+        "test that fails",
+        {"op": "test", "path": "/data/a", "value": "9"},
+        {"op": "remove", "path": "/data/a"},
+    )
+    ops("test of what is missing", {"op": "test", "path": "/data/z", "value": "9"})
+    ops("test for null", {"op": "test", "path": "/data/z", "value": None})
+    ops("remove what is missing", {"op": "remove", "path": "/data/z"})
+    ops("replace what is missing", {"op": "replace", "path": "/data/z", "value": "1"})
+    ops("add below what is missing", {"op": "add", "path": "/metadata/labels/x", "value": "1"})
+    ops("add labels", {"op": "add", "path": "/metadata/labels", "value": {"x": "1", "a/b": "2"}})
+    ops("escaped", {"op": "replace", "path": "/metadata/labels/a~1b", "value": "3"})
+    ops(
+        "move and copy",
+        {"op": "copy", "from": "/data/a", "path": "/data/c"},
+        {"op": "move", "from": "/data/a", "path": "/data/d"},
+    )
+    ops("unknown op", {"op": "nonsense", "path": "/data/a"})
+    ops("no op", {"path": "/data/a"})
+    ops("no path", {"op": "add", "value": 1})
+    ops(
+        "none",
+    )
+    ops(
+        "fence",
+        {"op": "test", "path": "/metadata/resourceVersion", "value": made.version},
+        {"op": "add", "path": "/data/x", "value": "1"},
+    )
+    ops(
+        "stale version",
+        {"op": "replace", "path": "/metadata/resourceVersion", "value": made.version},
+    )
+    ops("name", {"op": "replace", "path": "/metadata/name", "value": "b"})
+    ops("uid", {"op": "replace", "path": "/metadata/uid", "value": "b"})
+    ops("value of another type", {"op": "add", "path": "/data/e", "value": 1})
+    ops("the whole object", {"op": "replace", "path": "", "value": {}})
+    s.patch("an object", "configmaps/a", {"op": "add"}, JSON_PATCH)
+    s.patch("no JSON", "configmaps/a", b"[x", JSON_PATCH)
+    ops(
+        "finalizers end to end",
+        {"op": "add", "path": "/metadata/finalizers", "value": ["example.com/a"]},
+        {"op": "add", "path": "/metadata/finalizers/-", "value": "example.com/b"},
+        {"op": "remove", "path": "/metadata/finalizers/0"},
+    )
+    s.get("at the end", "configmaps/a")
+    s.post("custom", "appwrappers", appwrapper("a"))
+    ops("custom, add", {"op": "add", "path": "/spec/priority", "value": 5}, path="appwrappers/a")
+    ops(
+        "custom, status",
+        {"op": "add", "path": "/status", "value": {"state": "Running"}},
+        path="appwrappers/a/status",
+    )
+    ops(
+        "custom, test fails",
+        {"op": "test", "path": "/spec/priority", "value": 6},
+        path="appwrappers/a",
+    )
+
+
+@script
+def patch_strategic(s: Script) -> None:
+    s.post("deployment", "deployments", deployment("d"))
+
+    def patch(label: str, body: object, path: str = "deployments/d") -> None:
+        s.patch(label, path, body, STRATEGIC)
+
+    def template(**changes: object) -> object:
+        return {"spec": {"template": {"spec": changes}}}
+
+    patch("image", template(containers=[{"name": "main", "image": "busybox:1.37"}]))
+    patch(
+        "second container",
+        template(
+            containers=[
+                {
+                    "name": "side",
+                    "image": "x:1",
+                    "imagePullPolicy": "Always",
+                    "resources": {},
+                    "terminationMessagePath": "/x",
+                    "terminationMessagePolicy": "File",
+                }
+            ]
+        ),
+    )
+    patch("variable", template(containers=[{"name": "main", "env": [{"name": "A", "value": "1"}]}]))
+    patch(
+        "another variable",
+        template(containers=[{"name": "main", "env": [{"name": "B", "value": "2"}]}]),
+    )
+    patch("delete one", template(containers=[{"name": "side", "$patch": "delete"}]))
+    patch(
+        "order",
+        template(
+            containers=[{"name": "main", "env": [{"name": "C", "value": "3"}]}],
+            **{"$setElementOrder/containers": [{"name": "main"}]},
+        ),
+    )
+    patch(
+        "replace a list",
+        template(
+            containers=[
+                {"name": "main", "env": [{"name": "D", "value": "4"}, {"$patch": "replace"}]}
+            ]
+        ),
+    )
+    patch("null", template(containers=[{"name": "main", "env": None}]))
+    patch("no merge key", template(containers=[{"image": "y"}]))
+    patch("unknown directive", template(containers=[{"name": "main", "$patch": "nonsense"}]))
+    patch("strategy", {"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}})
+    patch("stale", {"metadata": {"resourceVersion": "1"}, "spec": {"replicas": 5}})
+    patch("name", {"metadata": {"name": "e"}})
+    patch("a list for a map", {"spec": []})
+    patch("a list", [])
+    s.get("at the end", "deployments/d")
+    s.post("config map", "configmaps", config_map("a", finalizers=["example.com/a"]))
+    patch("add a finalizer", {"metadata": {"finalizers": ["example.com/b"]}}, "configmaps/a")
+    patch(
+        "remove a finalizer",
+        {"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/a"]}},
+        "configmaps/a",
+    )
+    s.post("pod", "pods", pod("p"))
+    patch(
+        "a condition",
+        {
+            "status": {
+                "conditions": [
+                    {
+                        "type": "Ready",
+                        "status": "False",
+                        "lastTransitionTime": None,
+                        "lastProbeTime": None,
+                    }
+                ]
+            }
+        },
+        "pods/p/status",
+    )
+    patch(
+        "another condition",
+        {
+            "status": {
+                "conditions": [
+                    {
+                        "type": "Initialized",
+                        "status": "True",
+                        "lastTransitionTime": None,
+                        "lastProbeTime": None,
+                    }
+                ]
+            }
+        },
+        "pods/p/status",
+    )
+    patch(
+        "the first again",
+        {"status": {"conditions": [{"type": "Ready", "status": "True"}]}},
+        "pods/p/status",
+    )

@@ -1,0 +1,252 @@
+"""GET and LIST: what is not there, pages, selectors, versions."""
+
+from tests.contract.objects import config_map, pod
+from tests.contract.script import METADATA_LIST, TABLE, Script, script
+
+ANCIENT = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhXHUwMDAwIn0"
+
+
+def several(s: Script, number: int = 5) -> None:
+    for index in range(number):
+        labels = {"number": str(index), "parity": "odd" if index % 2 else "even"}
+        s.post(f"make m{index}", "configmaps", config_map(f"m{index}", labels=labels))
+
+
+@script
+def read_missing(s: Script) -> None:
+    s.get("no such name", "configmaps/nothing")
+    s.get("no such name, custom", "appwrappers/nothing")
+    s.get("no such name, group", "deployments/nothing")
+    s.get("no such namespace", "/api/v1/namespaces/nowhere/configmaps/a")
+    s.get("list of no such namespace", "/api/v1/namespaces/nowhere/configmaps")
+    s.get("the namespace itself", "namespaces/nowhere")
+    s.get("no such node", "nodes/nothing")
+    s.get("no such kind", f"/api/v1/namespaces/{s.namespace}/nonsenses")
+    s.get("no such kind, named", f"/api/v1/namespaces/{s.namespace}/nonsenses/a")
+    s.get("no such group", f"/apis/example.com/v1/namespaces/{s.namespace}/things")
+    s.get("no such version", f"/apis/apps/v7/namespaces/{s.namespace}/deployments")
+    s.get(
+        "no such custom kind",
+        f"/apis/workload.codeflare.dev/v1beta2/namespaces/{s.namespace}/nonsenses",
+    )
+    s.get(
+        "no such custom version",
+        f"/apis/workload.codeflare.dev/v9/namespaces/{s.namespace}/appwrappers",
+    )
+    s.get("no such subresource", "configmaps/a/status")
+    s.get("no such subresource, custom", "appwrappers/a/scale")
+    s.get("no such path", "/nonsense")
+    s.get("namespaced kind without a namespace", "/api/v1/configmaps/a")
+    s.post("create by name", "configmaps/a", config_map("a"))
+    s.put("update without a name", "configmaps", config_map("a"))
+    s.patch("patch without a name", "configmaps", {})
+    s.delete("delete of all kinds in all namespaces", "/api/v1/configmaps")
+    s.post("no such kind to create", f"/api/v1/namespaces/{s.namespace}/nonsenses", {})
+    s.delete("no such name to delete", "configmaps/nothing")
+    s.put("no such name to update", "configmaps/nothing", config_map("nothing"))
+    s.patch("no such name to patch", "configmaps/nothing", {})
+    s.put(
+        "no such name to update, custom",
+        "appwrappers/nothing",
+        {
+            "apiVersion": "workload.codeflare.dev/v1beta2",
+            "kind": "AppWrapper",
+            "metadata": {"name": "nothing", "resourceVersion": "1"},
+            "spec": {"components": []},
+        },
+    )
+    s.post("create on a node path", "/api/v1/nodes/x/status", {})
+
+
+@script
+def read_pages(s: Script) -> None:
+    several(s)
+    first = s.get("first page", "configmaps", limit=2)
+    token = first.at("metadata", "continue")
+    second = s.get("second page", "configmaps", limit=2, **{"continue": token})
+    s.delete("change in between", "configmaps/m4")
+    s.post("another in between", "configmaps", config_map("m5"))
+    s.get("third page", "configmaps", limit=2, **{"continue": second.at("metadata", "continue")})
+    s.get("second page again, larger", "configmaps", limit=10, **{"continue": token})
+    s.get("second page without a limit", "configmaps", **{"continue": token})
+    s.get("page with a selector", "configmaps", limit=1, labelSelector="parity=even")
+    s.get(
+        "token with a selector",
+        "configmaps",
+        limit=1,
+        labelSelector="parity=even",
+        **{"continue": token},
+    )
+    s.get("token with a version", "configmaps", resourceVersion="1", **{"continue": token})
+    s.get("token with version 0", "configmaps", resourceVersion="0", **{"continue": token})
+    s.get("token with a match", "configmaps", resourceVersionMatch="Exact", **{"continue": token})
+    s.get(
+        "token of another namespace", "/api/v1/namespaces/default/configmaps", **{"continue": token}
+    )
+    s.get("nonsense for a token", "configmaps", **{"continue": "nonsense"})
+    s.get("limit 0", "configmaps", limit=0)
+    s.get("limit below 0", "configmaps", limit=-1)
+    s.get("limit that is no number", "configmaps", limit="x")
+    s.get("just as many", "configmaps", limit=5)
+    s.get("one page of version 0", "configmaps", limit=2, resourceVersion="0")
+    s.get("pages of a table", "configmaps", limit=2, headers={"Accept": TABLE})
+    s.get("pages of metadata", "configmaps", limit=2, headers={"Accept": METADATA_LIST})
+    s.get("empty", "secrets")
+    s.get("empty with a limit", "secrets", limit=3)
+    s.get("unknown parameters", "secrets", nonsense="x")
+    s.get("pretty", "secrets", pretty="true")
+
+
+@script
+def read_selectors(s: Script) -> None:
+    several(s, 4)
+    for text in (
+        "number=1",
+        "number==1",
+        "number!=1",
+        "number in (1,2)",
+        "number notin (1,2)",
+        "number",
+        "!number",
+        "missing!=x",
+        "number>1",
+        "number<2",
+        "parity=even,number=0",
+        "number in ()",
+        "number in (1",
+        "=1",
+        "a b",
+        "-x=1",
+        "x=a b",
+        "number>x",
+        ",",
+        "!",
+        "x in 1",
+        "UPPER=x",
+        "a/b/c=1",
+        "x=1,,y=2",
+        "number in (1,1)",
+    ):
+        s.get(f"labels {text}", "configmaps", labelSelector=text)
+    for text in (
+        "metadata.name=m1",
+        "metadata.name!=m1",
+        "metadata.name==m1",
+        "metadata.name",
+        f"metadata.namespace={s.namespace}",
+        "metadata.namespace=default",
+        "metadata.name=m1,metadata.name=m2",
+        "spec.x=1",
+        "metadata.labels=x",
+        "data.a=1",
+        "metadata.name=",
+        "=",
+        "metadata.name=m1\\,x",
+        "metadata.name=Not A Name",
+        "metadata.namespace=a/b",
+        ",",
+        "metadata.name=m1,",
+    ):
+        s.get(f"fields {text}", "configmaps", fieldSelector=text)
+    s.post("a pod", "pods", pod("p"))
+    for text in (
+        "status.phase=Pending",
+        "status.phase!=Pending",
+        "spec.nodeName=",
+        "spec.nodeName=n",
+        "spec.restartPolicy=Always",
+        "status.podIP=",
+        "spec.schedulerName=default-scheduler",
+        "spec.serviceAccountName=default",
+        "status.nominatedNodeName=",
+        "spec.hostNetwork=false",
+        "spec.hostNetwork=true",
+        "status.qosClass=BestEffort",
+        "spec.nodeName=,status.phase=Pending",
+    ):
+        s.get(f"pods by {text}", "pods", fieldSelector=text)
+    s.get("custom by name", "appwrappers", fieldSelector="metadata.name=x")
+    s.get("custom by something", "appwrappers", fieldSelector="spec.priority=1")
+    s.get("deployments by something", "deployments", fieldSelector="spec.replicas=1")
+    s.get("jobs by status", "jobs", fieldSelector="status.successful=1")
+    s.get(
+        "events by object",
+        "events",
+        fieldSelector="involvedObject.kind=Pod,involvedObject.name=p,type!=Normal",
+    )
+    s.get("events by nothing known", "events", fieldSelector="message=x")
+    s.get(
+        "namespaces by phase",
+        "namespaces",
+        labelSelector=f"kubernetes.io/metadata.name={s.namespace}",
+        fieldSelector="status.phase=Active",
+    )
+    s.get("both", "configmaps", labelSelector="parity=even", fieldSelector="metadata.name=m2")
+    s.get("a name with a selector", "configmaps/m1", labelSelector="number=2")
+
+
+@script
+def read_versions(s: Script) -> None:
+    several(s, 2)
+    made = s.get("m1", "configmaps/m1")
+    s.post("later", "configmaps", config_map("later"))
+    s.get("version unset", "configmaps")
+    s.get("version 0", "configmaps", resourceVersion="0")
+    s.get("not older than", "configmaps", resourceVersion=made.version)
+    s.get(
+        "not older than, explicitly",
+        "configmaps",
+        resourceVersion=made.version,
+        resourceVersionMatch="NotOlderThan",
+    )
+    s.get("exactly", "configmaps", resourceVersion=made.version, resourceVersionMatch="Exact")
+    s.get("exactly 0", "configmaps", resourceVersion="0", resourceVersionMatch="Exact")
+    s.get("at least 0", "configmaps", resourceVersion="0", resourceVersionMatch="NotOlderThan")
+    s.get("match without a version", "configmaps", resourceVersionMatch="Exact")
+    s.get("unknown match", "configmaps", resourceVersion="1", resourceVersionMatch="Sometimes")
+    s.get("no number", "configmaps", resourceVersion="x")
+    s.get("below 0", "configmaps", resourceVersion="-1")
+    s.get("too large", "configmaps", resourceVersion="99999999")
+    s.get(
+        "too large, exactly", "configmaps", resourceVersion="99999999", resourceVersionMatch="Exact"
+    )
+    s.get("page from a version", "configmaps", resourceVersion=made.version, limit=1)
+    s.get(
+        "page exactly",
+        "configmaps",
+        resourceVersion=made.version,
+        limit=1,
+        resourceVersionMatch="Exact",
+    )
+    s.get("sendInitialEvents in a list", "configmaps", sendInitialEvents="true")
+    s.get("object at version 0", "configmaps/m1", resourceVersion="0")
+    s.get("object at a version", "configmaps/m1", resourceVersion=made.version)
+    s.get("object too new", "configmaps/m1", resourceVersion="99999999")
+    s.get("object at nonsense", "configmaps/m1", resourceVersion="x")
+
+
+@script
+def read_compacted(s: Script) -> None:
+    several(s, 4)
+    first = s.get("first page", "configmaps", limit=2)
+    token = {"continue": first.at("metadata", "continue")}
+    s.post("one more", "configmaps", config_map("m9"))
+    s.patch("one changed", "configmaps/m3", {"data": {"b": "2"}})
+    s.compact()
+    s.post("after the compaction", "configmaps", config_map("n"))
+    s.compact()
+    again = s.get("token too old", "configmaps", limit=2, **token)
+    rest = {"continue": again.at("metadata", "continue")}
+    s.get("go on anyway", "configmaps", limit=2, **rest)
+    s.get("go on without a limit", "configmaps", **rest)
+    s.get(
+        "exactly a forgotten one",
+        "configmaps",
+        resourceVersion=first.version,
+        resourceVersionMatch="Exact",
+    )
+    s.get("exactly an ancient one", "configmaps", resourceVersion="1", resourceVersionMatch="Exact")
+    s.watch("from an ancient one", "configmaps", resourceVersion="1")
+    s.watch(
+        "table from an ancient one", "configmaps", resourceVersion="1", headers={"Accept": TABLE}
+    )

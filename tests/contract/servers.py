@@ -1,0 +1,102 @@
+"""The two servers that are compared."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.request
+from collections.abc import Iterable
+from random import Random
+from typing import Any
+
+from mcad.api.crd import crds
+from mcad.kube.clock import RealClock
+from mcad.kube.connection import load
+from mcad.kube.port import Api, Request
+from mcad.kube.rest import RestApi
+from mcad.sim.clock import VirtualClock, run_virtually
+from mcad.sim.registry import Registry
+from mcad.sim.server import SimApi
+from tests.contract.runner import Answer, run
+from tests.contract.script import Script
+from tests.controlplane.controlplane import ControlPlane
+
+AT_ONCE = 8
+CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+Answers = dict[str, list[Answer]]
+
+
+def embedded(scripts: Iterable[Script]) -> Answers:
+    """Each script on a fresh server in virtual time."""
+    return {script.name: run_virtually(_embedded(script)) for script in scripts}
+
+
+async def _embedded(script: Script) -> list[Answer]:
+    clock = VirtualClock()
+    registry = Registry(clock, Random(1))
+    api = SimApi(registry)
+
+    async def compact() -> None:
+        registry.store.compact()
+
+    await _install(api)
+    return await run(script, api, clock, compact)
+
+
+def real(plane: ControlPlane, scripts: Iterable[Script]) -> Answers:
+    """All scripts on one control plane, several at a time; those that compact come last."""
+    return asyncio.run(_real(plane, list(scripts)))
+
+
+async def _real(plane: ControlPlane, scripts: list[Script]) -> Answers:
+    clock = RealClock()
+    turn = asyncio.Semaphore(AT_ONCE)
+    answers: Answers = {}
+
+    async def compact() -> None:
+        await asyncio.to_thread(_compact_etcd, plane)
+
+    opened = await load(clock, str(plane.admin_kubeconfig))
+    async with RestApi(opened, clock) as api:
+        await _install(api)
+
+        async def one(script: Script) -> None:
+            async with turn:
+                answers[script.name] = await run(script, api, clock, compact)
+
+        async with asyncio.TaskGroup() as group:
+            for script in scripts:
+                if not script.compacts:
+                    group.create_task(one(script))
+        for script in scripts:
+            if script.compacts:
+                await one(script)
+    return answers
+
+
+async def _install(api: Api) -> None:
+    """Our own CRD, ready to be used."""
+    for crd in crds():
+        answer = await api.request(Request("POST", CRD_PATH, body=crd))
+        assert answer.status == 201, answer.json()
+        group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
+        for version in crd["spec"]["versions"]:
+            path = f"/apis/{group}/{version['name']}/{plural}"
+            for _ in range(200):
+                if (await api.request(Request("GET", path))).status == 200:
+                    break
+                await asyncio.sleep(0.05)
+
+
+def _compact_etcd(plane: ControlPlane) -> None:
+    """By etcd's JSON gateway; kube-apiserver does the same every five minutes."""
+    revision = _etcd(plane, "kv/range", {"key": "AA=="})["header"]["revision"]
+    _etcd(plane, "kv/compaction", {"revision": revision, "physical": True})
+
+
+def _etcd(plane: ControlPlane, call: str, body: Any) -> Any:
+    url = f"http://127.0.0.1:{plane.layout.ports.etcd}/v3/{call}"
+    request = urllib.request.Request(url, json.dumps(body).encode())
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return json.load(answer)

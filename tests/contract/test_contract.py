@@ -1,0 +1,53 @@
+"""The embedded API server answers as kube-apiserver does, request by request."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.contract.all_scripts import SCRIPTS
+from tests.contract.compare import compared
+from tests.contract.known import KNOWN, Known
+from tests.contract.normal import Names
+from tests.contract.script import Script
+from tests.contract.servers import Answers
+
+pytestmark = pytest.mark.controlplane
+
+_met: set[Known] = set()
+_REPORTED = 40  # differences of one script; more help nobody
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_alike(name: str, answers: tuple[Answers, Answers]) -> None:
+    script = SCRIPTS[name]
+    found = list(_unknown(script, answers))
+    text = "\n".join(found[:_REPORTED])
+    assert not found, f"{len(found)} differences in {name} ({script.namespace}):\n{text}"
+
+
+def test_no_known_difference_is_stale(
+    request: pytest.FixtureRequest, answers: tuple[Answers, Answers]
+) -> None:
+    chosen = {item.name for item in request.session.items}
+    if not {f"test_alike[{name}]" for name in SCRIPTS} <= chosen:
+        pytest.skip("only a part of the scripts was selected")
+    assert [known for known in KNOWN if known not in _met] == []
+
+
+def _unknown(script: Script, answers: tuple[Answers, Answers]) -> list[str]:
+    lines: list[str] = []
+    real, embedded = (of[script.name] for of in answers)
+    names = Names(real), Names(embedded)
+    for step, left, right in zip(script.steps, real, embedded, strict=True):
+        fresh = []
+        for difference in compared(names[0].normal(left), names[1].normal(right)):
+            known = [one for one in KNOWN if one.covers(script.name, step.label, difference.path)]
+            _met.update(known)
+            if not known:
+                fresh.append(f"    {difference}")
+        if fresh:
+            lines.append(
+                f"  {step.number} {step.label}: {step.method} {step.path} {dict(step.params)}"
+            )
+            lines += fresh
+    return lines
