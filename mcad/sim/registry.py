@@ -259,7 +259,8 @@ def _check_name(new: Json, name: str) -> None:
     given = new["metadata"].get("name")
     if not given:
         raise failures.bad_request(
-            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+            f"the name of the object ({name} based on URL) was undeterminable:"
+            " name must be provided"
         )
     if given != name:
         raise failures.bad_request(
@@ -270,11 +271,12 @@ def _check_name(new: Json, name: str) -> None:
 def _check_uid(kind: Kind, new: Json, old: Json) -> None:
     given, live = new["metadata"].get("uid"), old["metadata"]["uid"]
     if given and given != live:
-        place = "/".join(("/registry", *filter(None, (kind.is_custom and kind.group, kind.plural))))
+        group = kind.group if kind.is_custom else ""
+        place = "/".join(one for one in ("/registry", group, kind.plural, *key_of(old)) if one)
         raise failures.conflict(
             kind,
             old["metadata"]["name"],
-            f"StorageError: invalid object, Code: 4, Key: {'/'.join((place, *filter(None, key_of(old))))},"
-            " ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition:"
-            f" {given}, UID in object meta: {live}",
+            f"StorageError: invalid object, Code: 4, Key: {place}, ResourceVersion: 0,"
+            f" AdditionalErrorMsg: Precondition failed: UID in precondition: {given},"
+            f" UID in object meta: {live}",
         )

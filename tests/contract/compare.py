@@ -19,7 +19,8 @@ class Difference:
     embedded: Any
 
     def __str__(self) -> str:
-        return f"{self.path}\n      real      {_shown(self.real)}\n      embedded  {_shown(self.embedded)}"
+        sides = (("real    ", self.real), ("embedded", self.embedded))
+        return "\n      ".join((self.path, *(f"{name}  {_shown(one)}" for name, one in sides)))
 
 
 def compared(real: Any, embedded: Any) -> Iterator[Difference]:
