@@ -43,3 +43,5 @@ lock: .venv/ready
 	$(COMPILE) --output-file requirements.lock pyproject.toml
 	$(COMPILE) --extra dev --constraint requirements.lock --output-file requirements-dev.lock \
 	  pyproject.toml
+	$(COMPILE) --build-deps-for wheel --only-build-deps --constraint requirements-dev.lock \
+	  --output-file deploy/build.lock pyproject.toml

@@ -13,6 +13,7 @@ import mcad
 from mcad.api.catalog import WELL_KNOWN
 from mcad.api.config import DEFAULT_WRAPPED, Config
 from mcad.api.crd import crd_yaml, crds
+from mcad.cli.run import run
 from tests.chart.helm import CHART, NAMESPACE, ROOT, Helm, HelmError, Object, of_kind, only
 
 JOBS = [{"apiGroup": "batch", "resources": {"jobs": "Job"}}]
@@ -277,6 +278,17 @@ def test_the_pod_runs_the_dispatcher(helm: Helm) -> None:
     assert {one["mountPath"] for one in container["volumeMounts"]} == {"/etc/mcad", "/tmp"}
     # A Service called mcad becomes variables MCAD_..., which is where settings come from.
     assert template["spec"]["enableServiceLinks"] is False
+
+
+def test_the_dispatcher_knows_the_arguments(helm: Helm) -> None:
+    objects = helm.template(logLevel="warning", forceCoexist=True)
+    (container,) = pod_template(objects)["spec"]["containers"]
+    assert container["args"][-1] == "--force-coexist"
+    command, *args = container["args"]
+    context = run.make_context(command, args)
+    assert context.params["force_coexist"] is True
+    assert context.params["log_level"] == "warning"
+    assert (context.params["http"].host, context.params["http"].port) == ("0.0.0.0", 8080)
 
 
 def test_another_configuration_is_another_pod(helm: Helm) -> None:

@@ -1,0 +1,130 @@
+"""The image recipe: its steps build a tree that runs the dispatcher without being written to.
+
+There is no container engine here, so the base image is what is not tested: Python itself is that of
+the tests, in a fresh virtual environment.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import mcad
+from mcad.api.crd import crd_yaml
+from tests.chart.dockerfile import Stage, play, stages
+from tests.chart.helm import ROOT
+
+PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
+PACKAGE = re.compile(r"^([a-z0-9-]+)==(\S+)", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def recipe() -> list[Stage]:
+    return stages((ROOT / "deploy" / "Dockerfile").read_text())
+
+
+@pytest.fixture(scope="module")
+def prefix(recipe: list[Stage], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """What the build stage makes at /opt/mcad, read-only as the pod sees it."""
+    base, folder = tmp_path_factory.mktemp("base"), tmp_path_factory.mktemp("src")
+    built = tmp_path_factory.mktemp("opt") / "mcad"
+    subprocess.run([sys.executable, "-m", "venv", str(base)], check=True)
+    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    env |= {"PATH": f"{base / 'bin'}:{os.environ['PATH']}", "PREFIX": str(built)}
+    env["PIP_NO_COMPILE"] = "1"  # half of the time; the image has bytecode, for a faster start
+    play(recipe[0], ROOT, folder, env)
+    subprocess.run(["chmod", "-R", "a-w", str(built)], check=True)
+    yield built
+    subprocess.run(["chmod", "-R", "u+w", str(built)], check=True)
+
+
+def powerless() -> None:
+    """Root is bound by permissions as everybody is."""
+    if os.geteuid() == 0:
+        ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE)
+
+
+@pytest.fixture(scope="module")
+def entrypoint(recipe: list[Stage], prefix: Path) -> Callable[..., str]:
+    """Runs the image's ENTRYPOINT, where the tree is; returns the output."""
+    (words,) = recipe[1].all("ENTRYPOINT")
+    command = [word.replace("/opt/mcad", str(prefix)) for word in json.loads(words)]
+
+    def call(*args: str) -> str:
+        done = subprocess.run(
+            [*command, *args],
+            env={"HOME": "/tmp"},
+            cwd="/",
+            preexec_fn=powerless,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return call
+
+
+def tree(folder: Path) -> set[tuple[Path, float]]:
+    return {(path, path.lstat().st_mtime) for path in folder.rglob("*")}
+
+
+def test_the_tree_is_not_writable(prefix: Path) -> None:
+    """Otherwise the test after this one would show nothing."""
+    done = subprocess.run(
+        ["touch", str(prefix / "new")], preexec_fn=powerless, capture_output=True, check=False
+    )
+    assert done.returncode != 0
+
+
+def test_it_runs_and_writes_nothing(entrypoint: Callable[..., str], prefix: Path) -> None:
+    before = tree(prefix)
+    assert mcad.__version__ in entrypoint("version")
+    assert entrypoint("crd") == crd_yaml()
+    assert "kind: ClusterRole" in entrypoint("rbac")
+    assert "--config" in entrypoint("run", "--help")
+    assert tree(prefix) == before
+
+
+def test_what_is_in_it_is_what_is_locked(prefix: Path) -> None:
+    """Neither pip nor the tools of development are in the image."""
+    code = "import importlib.metadata as m; print(*(d.metadata['Name'] for d in m.distributions()))"
+    done = subprocess.run(
+        [str(prefix / "bin" / "python"), "-I", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = {name.lower().replace("_", "-") for name in done.stdout.split()}
+    locked = dict(PACKAGE.findall((ROOT / "requirements.lock").read_text()))
+    assert found == {*locked, "mcad"}
+
+
+def test_it_is_built_as_the_tests_build_it() -> None:
+    tested = dict(PACKAGE.findall((ROOT / "requirements-dev.lock").read_text()))
+    locked = dict(PACKAGE.findall((ROOT / "deploy" / "build.lock").read_text()))
+    assert locked
+    assert locked.items() <= tested.items(), "run `make lock`"
+
+
+def test_the_last_stage(recipe: list[Stage]) -> None:
+    """Not root, no shell needed, from a base with a version."""
+    build, last = recipe
+    assert build.base == last.base
+    assert re.fullmatch(r"python:\d+\.\d+\.\d+-slim-\w+", last.base)
+    assert last.all("USER") == ["65532:65532"]
+    assert last.all("RUN") == []
+    assert "--from=build /opt/mcad /opt/mcad" in last.all("COPY")
+    assert "PREFIX=/opt/mcad" in build.all("ARG")
+    for word in ("ENTRYPOINT", "CMD"):
+        (command,) = last.all(word)
+        assert isinstance(json.loads(command), list)
