@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcad.sim.controllers import jobcounting
+from mcad.sim.controllers.claims import without_finalizer
 from mcad.sim.controllers.index import OwnedIndex
 from mcad.sim.controllers.jobends import (
     COMPLETE,
@@ -36,7 +37,7 @@ from mcad.sim.controllers.jobpolicy import (
 from mcad.sim.controllers.jobview import JobView, look_at
 from mcad.sim.controllers.pods import is_deleting, is_ready, is_terminating
 from mcad.sim.controllers.ranking import surplus_of_job
-from mcad.sim.controllers.workload import Workload, without_finalizer
+from mcad.sim.controllers.workload import Workload
 from mcad.sim.failures import Failure
 from mcad.sim.registry import Registry, key_of
 from mcad.sim.store import Change, Key

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcad.sim.controllers.base import Controller
+from mcad.sim.controllers.claims import without_finalizer
 from mcad.sim.controllers.index import OwnedIndex
 from mcad.sim.controllers.jobpolicy import (
     COMPLETION_INDEX,
@@ -17,7 +18,6 @@ from mcad.sim.controllers.jobpolicy import (
     judge,
 )
 from mcad.sim.controllers.pods import annotations_of, controller_of, from_template, labels_of
-from mcad.sim.controllers.workload import without_finalizer
 from mcad.sim.registry import Registry, key_of
 from mcad.sim.store import Change, Key
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +17,7 @@ from mcad.sim.controllers.jobpolicy import (
     valid_index,
 )
 from mcad.sim.controllers.pods import is_active, is_ready, is_terminating, phase_of
+from mcad.sim.copying import copied
 
 Json = dict[str, Any]
 
@@ -59,7 +59,7 @@ class JobView:
 
 def look_at(job: Json, pods: list[Json], known: Backoff) -> JobView:
     """The picture of a Job and the pods that it has claimed."""
-    view = JobView(job, pods, copy.deepcopy(job.get("status") or {}))
+    view = JobView(job, pods, copied(job.get("status") or {}))
     view.active = [pod for pod in pods if is_active(pod)]
     view.ready = sum(map(is_ready, view.active))
     view.terminating = sum(map(is_terminating, pods))

@@ -1,8 +1,4 @@
-"""What all controllers share that own pods or other objects: watching, claiming, making, removing.
-
-Claiming follows ``pkg/controller/controller_ref_manager.go``: an object that a selector matches
-and that nobody controls is adopted, one that it matches no longer is released.
-"""
+"""What all controllers that own pods or other objects share."""
 
 from __future__ import annotations
 
@@ -10,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from mcad.sim.controllers.base import Controller
+from mcad.sim.controllers.claims import claim
 from mcad.sim.controllers.events import Recorder
-from mcad.sim.controllers.index import OwnedIndex, SelectorIndex, matcher
-from mcad.sim.controllers.pods import controller_of, is_deleting, labels_of, reference_to
+from mcad.sim.controllers.index import OwnedIndex, SelectorIndex
+from mcad.sim.controllers.pods import controller_of, labels_of
 from mcad.sim.deletion import Deletion
 from mcad.sim.failures import Failure
 from mcad.sim.kinds import Kind
@@ -68,51 +65,12 @@ class Workload(Controller):
         for key in self.selectors.matching(change.key[0], labels_of(change.obj)):
             self.enqueue(key)
 
-    # -- claiming ------------------------------------------------------------------------------
-
     def claim(
         self, owner: Json, *, only: Callable[[Json], bool] | None = None, finalizer: str = ""
     ) -> list[Json]:
         """What belongs to ``owner`` (of those that ``only`` lets through); may raise Failure."""
-        namespace = owner["metadata"]["namespace"]
         selector = self.selector_of(owner)
-        matches, claimed = matcher(selector), []
-        for obj in self.owned.owned(owner["metadata"]["uid"]):
-            if only is not None and not only(obj):
-                continue
-            if matches(labels_of(obj)):
-                claimed.append(obj)
-            elif not is_deleting(owner):
-                self._release(obj, owner, finalizer)
-        if is_deleting(owner):
-            return claimed
-        return claimed + [
-            self._adopt(obj, owner, finalizer)
-            for obj in self.owned.orphans(namespace, selector)
-            if not is_deleting(obj) and (only is None or only(obj))
-        ]
-
-    def _adopt(self, obj: Json, owner: Json, finalizer: str) -> Json:
-        def adopted(live: Json) -> Json:
-            references = [*(live["metadata"].get("ownerReferences") or ()), reference_to(owner)]
-            finalizers = live["metadata"].get("finalizers") or []
-            more: Json = {"ownerReferences": references}
-            if finalizer and finalizer not in finalizers:
-                more["finalizers"] = [*finalizers, finalizer]
-            return live | {"metadata": live["metadata"] | more}
-
-        return self.registry.patch(self.owned.kind, key_of(obj), adopted)
-
-    def _release(self, obj: Json, owner: Json, finalizer: str) -> None:
-        uid = owner["metadata"]["uid"]
-
-        def released(live: Json) -> Json:
-            references = live["metadata"].get("ownerReferences") or ()
-            more = {"ownerReferences": [one for one in references if one["uid"] != uid]}
-            metadata = live["metadata"] | more
-            return without_finalizer(live | {"metadata": metadata}, finalizer)
-
-        self.registry.patch(self.owned.kind, key_of(obj), released)
+        return claim(self.owned, owner, selector, only=only, finalizer=finalizer)
 
     # -- pods ----------------------------------------------------------------------------------
 
@@ -148,18 +106,6 @@ def write_status(registry: Registry, kind: Kind, obj: Json, status: Json) -> Jso
         return obj
     how = Write(trusted=True, subresource="status")
     return registry.patch(kind, key_of(obj), lambda live: live | {"status": status}, how)
-
-
-def without_finalizer(obj: Json, finalizer: str) -> Json:
-    """A copy without that finalizer, or the object itself if it has none."""
-    present = obj["metadata"].get("finalizers") or []
-    if not finalizer or finalizer not in present:
-        return obj
-    metadata = dict(obj["metadata"])
-    metadata["finalizers"] = [one for one in present if one != finalizer]
-    if not metadata["finalizers"]:
-        del metadata["finalizers"]
-    return obj | {"metadata": metadata}
 
 
 def is_namespace_going(failure: Failure) -> bool:
