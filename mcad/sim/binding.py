@@ -34,9 +34,11 @@ def bind(registry: Registry, key: Key, node: str, how: Write | None = None) -> J
         }
         status = pod.get("status") or {}
         others = [one for one in status.get("conditions") or () if one["type"] != "PodScheduled"]
+        # Whom somebody was preempted for is bound now (ClearingNominatedNodeNameAfterBinding).
+        kept = {key: value for key, value in status.items() if key != "nominatedNodeName"}
         return pod | {
             "spec": pod["spec"] | {"nodeName": node},
-            "status": status | {"conditions": [*others, scheduled]},
+            "status": kept | {"conditions": [*others, scheduled]},
         }
 
     given = how or Write()

@@ -62,7 +62,7 @@ def prepare_update(kind: Kind, new: Json, old: Json, subresource: str) -> Json:
         new = _replace_key(new, old, "status")
     if has_generation(kind):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + (
-            subresource != "status" and _is_new_generation(kind, new, old)
+            subresource not in {"status", "binding"} and _is_new_generation(kind, new, old)
         )
     return new
 
@@ -108,7 +108,18 @@ def _namespace(obj: Json, _now_us: int) -> Json:
 
 
 def _pod(obj: Json, _now_us: int) -> Json:
-    obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj.get("spec") or {})}
+    spec = obj.get("spec") or {}
+    obj["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
+    if spec.get("schedulingGates"):
+        gated = {
+            "type": "PodScheduled",
+            "status": "False",
+            "lastProbeTime": None,
+            "lastTransitionTime": None,
+            "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+        }
+        obj["status"]["conditions"] = [gated]
     return obj
 
 

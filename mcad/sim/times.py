@@ -1,13 +1,19 @@
 """Instants as the API writes them."""
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def seconds(now_us: int) -> str:
     """``metav1.Time``: RFC 3339 in whole seconds."""
-    return (EPOCH + timedelta(microseconds=now_us)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _seconds(now_us // 1_000_000)
+
+
+@lru_cache(64)  # many are written within the same second
+def _seconds(since: int) -> str:
+    return (EPOCH + timedelta(seconds=since)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def micros(now_us: int) -> str:
