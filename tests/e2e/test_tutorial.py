@@ -1,11 +1,13 @@
 """MCAD's tutorial, line by line, with its own manifests on a node loaded as its document shows."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.tutorial import load_tutorial_node
+from tests.e2e.embedded import Embedded
 from tests.e2e.process import Dispatcher
 from tests.e2e.support import SAMPLES, assert_in_order
 
@@ -50,7 +52,7 @@ State: Pending
 """What the document prints of ``kubectl describe``; blanks folded, times aside."""
 
 
-def pods(plane: ControlPlane) -> list[tuple[str, str]]:
+def pods(plane: ControlPlane | Embedded) -> list[tuple[str, str]]:
     """Name and phase of the pods in the namespace ``default``."""
     answer = plane.request("GET", "/api/v1/namespaces/default/pods")[1]
     return [
@@ -61,9 +63,18 @@ def pods(plane: ControlPlane) -> list[tuple[str, str]]:
 
 
 def test_the_tutorial(control_plane: ControlPlane, dispatcher: Dispatcher) -> None:
-    plane = control_plane
-    load_tutorial_node(plane)
+    load_tutorial_node(control_plane)
+    walk(control_plane)
+    assert dispatcher.stop() == 0
 
+
+def test_the_tutorial_on_the_embedded_cluster(tmp_path: Path) -> None:
+    with Embedded(tmp_path) as plane:
+        walk(plane)
+
+
+def walk(plane: ControlPlane | Embedded) -> None:
+    """The same script against either, on the node that is loaded already."""
     plane.kubectl("create", "-f", str(SAMPLES / "aw-01.yaml"))
     plane.wait_for(
         lambda: pods(plane) == [(FIRST, "Running")] * 2, what="two pods of the first run"
@@ -92,4 +103,3 @@ def test_the_tutorial(control_plane: ControlPlane, dispatcher: Dispatcher) -> No
         lambda: pods(plane) == [(SECOND, "Running")] * 2, what="two pods of the second run"
     )
     assert_in_order(RUNNING_LINES, plane.kubectl("describe", "appwrapper", SECOND))
-    assert dispatcher.stop() == 0

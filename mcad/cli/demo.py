@@ -1,0 +1,213 @@
+"""``mcad demo``: a cluster in this process with the dispatcher on it, as a play or to be used.
+
+Nothing is installed, nothing leaves the machine, and nothing is left behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import click
+import yaml
+
+from mcad.cli import tutorial
+from mcad.cli.colours import BOLD, Palette
+from mcad.cli.config import load_config
+from mcad.cli.errors import CliError
+from mcad.cli.options import Output, Settings, record, settings_options
+from mcad.cli.play import BrokenPromiseError, Manner, Play
+from mcad.cli.stage import dispatching, embedded_cluster
+from mcad.kube.clock import RealClock
+from mcad.sim.cluster import Cluster
+from mcad.sim.serve import ApiServerHttp, kubeconfig
+from mcad.sim.server import SimApi
+
+PAUSE_S = 4.0
+SEED = 20260727
+KUBECONFIG = "mcad-demo.kubeconfig"
+NODES_MAX = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How large the cluster is; without ``nodes`` it is the tutorial's, with its load."""
+
+    nodes: int | None = None
+    cpu: str = "8"
+    memory: str = "32Gi"
+    gpu: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """Whether and how the API server is kept up."""
+
+    serve: bool = False
+    port: int = 0
+    kubeconfig: str = KUBECONFIG
+    dispatcher: bool = True
+
+
+shape_options = record(
+    "shape",
+    Shape,
+    click.option(
+        "--nodes", type=click.IntRange(0, NODES_MAX), help="With --serve: that many equal nodes."
+    ),
+    click.option("--cpu", default="8", show_default=True, help="CPUs of each of them."),
+    click.option("--memory", default="32Gi", show_default=True, help="Memory of each of them."),
+    click.option(
+        "--gpu", type=click.IntRange(0), default=0, show_default=True, help="nvidia.com/gpu each."
+    ),
+)
+serving_options = record(
+    "serving",
+    Serving,
+    click.option("--serve", is_flag=True, help="Keep an API server up for kubectl, until Ctrl-C."),
+    click.option(
+        "--port", type=click.IntRange(0, 65535), default=0, help="On loopback; 0 takes a free one."
+    ),
+    click.option(
+        "--kubeconfig",
+        metavar="FILE",
+        default=KUBECONFIG,
+        show_default=True,
+        help="With --serve: written at the start, removed at the end.",
+    ),
+    click.option(
+        "--dispatcher/--no-dispatcher",
+        default=True,
+        help="With --serve: leave the dispatcher out, to run your own with `mcad run`.",
+    ),
+)
+
+
+@click.command()
+@shape_options
+@serving_options
+@click.option(
+    "--pause",
+    "pause_s",
+    type=click.FloatRange(0, 60),
+    default=PAUSE_S,
+    show_default=True,
+    help="Seconds to read each step of the play.",
+)
+@settings_options
+def demo(shape: Shape, serving: Serving, pause_s: float, settings: Settings) -> None:
+    """See the dispatcher at work without a cluster.
+
+    It starts a small cluster inside this process, runs the dispatcher on it and plays MCAD's
+    tutorial, step by step, in about half a minute. Exit code 0 means that everything happened as
+    it was told.
+
+    With --serve the cluster stays, and kubectl works against it: with --nodes, of your own size,
+    otherwise the tutorial's node with the tutorial's load.
+    """
+    if not serving.serve and shape != Shape():
+        raise click.UsageError("--nodes, --cpu, --memory and --gpu shape the cluster of --serve")
+    palette = Output().palette
+    if serving.serve:
+        asyncio.run(_serve(shape, serving, settings, palette))
+        return
+    try:
+        asyncio.run(_play(settings, Manner(click.echo, palette, pause_s)))
+    except BrokenPromiseError as error:
+        raise CliError(f"the demo did not do what it said: {error}; please report it") from error
+
+
+async def _play(settings: Settings, manner: Manner) -> None:
+    config = load_config(settings)
+    rng = Random(SEED)  # noqa: S311 - names of simulated objects are no secrets
+    async with embedded_cluster(RealClock(), rng) as cluster:
+        load_tutorial(cluster)
+        async with dispatching(cluster, config, rng) as client:
+            await Play(client, config, manner).run()
+    for line in (
+        "That was the tutorial. Go on with",
+        "    mcad demo --serve                                a cluster like this one for kubectl",
+        "    helm install mcad deploy/helm/mcad -n mcad-system --create-namespace   a real one",
+    ):
+        manner.say(line)
+
+
+async def _serve(shape: Shape, serving: Serving, settings: Settings, palette: Palette) -> None:
+    config = load_config(settings)
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    rng = Random(SEED)  # noqa: S311 - names of simulated objects are no secrets
+    async with embedded_cluster(RealClock(), rng) as cluster:
+        _fill(cluster, shape)
+        async with _served(cluster, serving) as path:
+            click.echo(f"A cluster is up. In another terminal:\n\n    export KUBECONFIG={path}")
+            click.echo("    kubectl get nodes,pods -A\n    kubectl create -f samples/aw-01.yaml")
+            click.echo(f"    mcad queue\n\n{palette.paint('Ctrl-C ends it.', BOLD)}")
+            if not serving.dispatcher:
+                await stop.wait()
+                return
+            async with dispatching(cluster, config, rng):
+                await stop.wait()
+
+
+@asynccontextmanager
+async def _served(cluster: Cluster, serving: Serving) -> AsyncIterator[Path]:
+    """The API server on loopback; yields the path of its kubeconfig."""
+    server = ApiServerHttp(SimApi(cluster.registry))
+    try:
+        url = await server.start("127.0.0.1", serving.port)
+    except OSError as error:
+        raise CliError(
+            f"cannot listen on 127.0.0.1:{serving.port}: {error.strerror}; choose another --port"
+        ) from error
+    path = Path(serving.kubeconfig).absolute()
+    try:
+        _write_private(path, yaml.safe_dump(kubeconfig(url), sort_keys=False))
+        yield path
+    finally:
+        with suppress(FileNotFoundError):
+            path.unlink()
+        await server.close()
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Never over a file that is there: it might be somebody's real kubeconfig."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError as error:
+        raise CliError(f"--kubeconfig: {path} exists; remove it or name another file") from error
+    except OSError as error:
+        raise CliError(f"--kubeconfig: cannot write {path}: {error.strerror}") from error
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+
+
+def load_tutorial(cluster: Cluster) -> None:
+    """The tutorial's node and the pods of others on it."""
+    cluster.add_node(
+        tutorial.NODE,
+        cpu=tutorial.NODE_CPU,
+        memory=tutorial.NODE_MEMORY,
+        pods=tutorial.NODE_PODS,
+    )
+    pods = cluster.registry.kind("v1", "Pod")
+    for pod in tutorial.foreign_pods():
+        cluster.registry.create(pods, tutorial.FOREIGN_NAMESPACE, pod)
+
+
+def _fill(cluster: Cluster, shape: Shape) -> None:
+    if shape.nodes is None:
+        load_tutorial(cluster)
+        return
+    extended = {"nvidia.com/gpu": str(shape.gpu)} if shape.gpu else {}
+    for number in range(shape.nodes):
+        cluster.add_node(
+            f"node-{number + 1}", cpu=shape.cpu, memory=shape.memory, extended=extended
+        )

@@ -1,0 +1,223 @@
+"""The tutorial as a play: each step says what will happen, does it, and looks whether it did."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from mcad.api import labels
+from mcad.api.config import Config
+from mcad.cli import rows as columns
+from mcad.cli.colours import BOLD, Palette
+from mcad.cli.options import Output
+from mcad.cli.snapshot import take_snapshot
+from mcad.cli.tables import table
+from mcad.cli.tutorial import FIRST, NAMESPACE, SECOND, appwrapper
+from mcad.controller.kinds import APPWRAPPERS, PODS
+from mcad.kube.client import Client, Selection
+from mcad.kube.errors import ApiError
+from mcad.kube.resource import Resource
+
+Json = dict[str, Any]
+
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+OLD_APPWRAPPERS = Resource(labels.GROUP, "v1beta1", "appwrappers", labels.KIND)
+
+PROMISE_S = 15.0  # until what was said to happen has happened
+LOOK_S = 0.05  # between two looks
+
+
+class BrokenPromiseError(Exception):
+    """Something that the play said would happen did not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How the play is told. ``pause_s`` is the time to read a step, 0 for none at all."""
+
+    say: Callable[[str], None]
+    palette: Palette
+    pause_s: float
+
+
+class Play:
+    """The five steps; each says what will happen, does it, and looks whether it did."""
+
+    def __init__(self, client: Client, config: Config, manner: Manner) -> None:
+        self._client = client
+        self._config = config
+        self._manner = manner
+
+    async def run(self) -> None:
+        """Everything in order; raises ``BrokenPromiseError``."""
+        await self._show_cluster()
+        await self._first_runs()
+        await self._second_waits()
+        await self._why()
+        await self._second_follows()
+
+    # -- steps ---------------------------------------------------------------------------------
+
+    async def _show_cluster(self) -> None:
+        self._step(
+            "1/5  A cluster, in this very process: an API server, a scheduler, controllers, a node",
+            "The node has 2 CPUs. Pods of others use 1750m of them, so 250m are free.",
+        )
+        self._lines(await self._capacity())
+        await self._pause()
+
+    async def _first_runs(self) -> None:
+        self._step(
+            f"2/5  Submit {FIRST}",
+            "An AppWrapper around a Deployment of 2 pods with 100m each. It fits: the dispatcher",
+            "creates the Deployment at once, and the cluster runs its pods.",
+        )
+        await self._submit(FIRST, "100m")
+        await self._promise("two pods of the first AppWrapper run", self._is_running(FIRST))
+        self._lines(await self._appwrappers())
+        self._lines(await self._pods())
+        await self._pause()
+
+    async def _second_waits(self) -> None:
+        self._step(
+            f"3/5  Submit {SECOND}",
+            "2 pods with 75m each: 150m, and 50m are left. Half of it would fit. The dispatcher",
+            "creates all of it or nothing, so now it creates nothing: no Deployment, no pod.",
+        )
+        await self._submit(SECOND, "75m")
+        await self._promise("the second AppWrapper waits", self._is_refused)
+        await self._check_nothing_of_second()
+        self._lines(await self._appwrappers())
+        await self._pause()
+
+    async def _why(self) -> None:
+        self._step(
+            "4/5  Why does it wait?",
+            "`kubectl describe appwrapper` says it in its last condition, with figures:",
+        )
+        status = await self._status(SECOND)
+        for condition in status["conditions"]:
+            reason = condition.get("reason", "")
+            self._manner.say(f"    {condition['type']:<11} {condition['status']:<5} {reason}")
+            if condition.get("message"):
+                self._manner.say(f"    {'':<17} {condition['message']}")
+        self._manner.say("")
+        await self._pause()
+
+    async def _second_follows(self) -> None:
+        self._step(
+            f"5/5  Delete {FIRST}",
+            "Its Deployment and pods go with it. The room is given to who waits, at once.",
+        )
+        await self._client.delete(APPWRAPPERS, NAMESPACE, FIRST)
+        await self._promise("two pods of the second AppWrapper run", self._is_running(SECOND))
+        await self._promise("nothing of the first is left", self._is_gone(FIRST))
+        self._lines(await self._appwrappers())
+        self._lines(await self._pods())
+
+    # -- promises ------------------------------------------------------------------------------
+
+    async def _promise(self, what: str, holds: Callable[[], Awaitable[bool]]) -> None:
+        clock = self._client.clock
+        until = clock.monotonic() + PROMISE_S
+        while not await holds():
+            if clock.monotonic() >= until:
+                raise BrokenPromiseError(f"{what}: not after {PROMISE_S:.0f} s")
+            await clock.sleep(LOOK_S)
+
+    def _is_running(self, name: str) -> Callable[[], Awaitable[bool]]:
+        async def holds() -> bool:
+            phases = [pod["status"].get("phase") for pod in await self._pods_of(name)]
+            status = await self._status(name)
+            return phases == ["Running"] * 2 and status.get("state") == "Running"
+
+        return holds
+
+    async def _is_refused(self) -> bool:
+        conditions = (await self._status(SECOND)).get("conditions") or []
+        return [one["type"] for one in conditions if one["status"] == "True"] == [
+            "Init",
+            "Queueing",
+            "HeadOfLine",
+            "Backoff",
+        ]
+
+    def _is_gone(self, name: str) -> Callable[[], Awaitable[bool]]:
+        async def holds() -> bool:
+            return not await self._exists(DEPLOYMENTS, name) and not await self._pods_of(name)
+
+        return holds
+
+    async def _check_nothing_of_second(self) -> None:
+        if not await self._is_gone(SECOND)():
+            raise BrokenPromiseError("a part of the second AppWrapper was created")
+
+    async def _submit(self, name: str, cpu: str) -> None:
+        await self._client.create(OLD_APPWRAPPERS, NAMESPACE, appwrapper(name, cpu))
+
+    # -- looks ---------------------------------------------------------------------------------
+
+    async def _exists(self, resource: Resource, name: str) -> bool:
+        try:
+            await self._client.get(resource, NAMESPACE, name)
+        except ApiError as error:
+            if error.not_found:
+                return False
+            raise
+        return True
+
+    async def _status(self, name: str) -> Json:
+        live = await self._client.get(APPWRAPPERS, NAMESPACE, name)
+        status: Json = live.get("status") or {}
+        return status
+
+    async def _pods_of(self, name: str) -> list[Json]:
+        selection = Selection(namespace=NAMESPACE, label_selector=f"app={name}")
+        return (await self._client.list_all(PODS, selection))[0]
+
+    async def _appwrappers(self) -> Iterable[str]:
+        figures = await take_snapshot(self._client, self._config)
+        output = Output()
+        now_us = self._client.clock.now_us()
+        lines = [
+            columns.cells(row, output, now_us, namespaces=False)
+            for row in await figures.rows(waiting_only=False)
+        ]
+        titles = columns.titles(output, namespaces=False)
+        return ["$ mcad get", *table(titles, lines, palette=self._manner.palette)]
+
+    async def _capacity(self) -> Iterable[str]:
+        view = await (await take_snapshot(self._client, self._config)).capacity()
+        books = ("allocatable", "used", "reserved", "free")
+        total = view["total"]
+        lines = [
+            ("<total>", name, *(total[book].get(name, "0") for book in books))
+            for name in sorted(total["allocatable"])
+        ]
+        titles = ("NODE", "RESOURCE", *(book.upper() for book in books))
+        printed = table(titles, lines, palette=self._manner.palette)
+        return ["$ mcad capacity --total", *printed]
+
+    async def _pods(self) -> Iterable[str]:
+        pods, _ = await self._client.list_all(PODS, Selection(namespace=NAMESPACE))
+        lines = [(pod["metadata"]["name"], pod["status"].get("phase", "")) for pod in pods]
+        printed = table(("NAME", "STATUS"), lines, palette=self._manner.palette)
+        return ["$ kubectl get pods", *printed]
+
+    # -- telling -------------------------------------------------------------------------------
+
+    def _step(self, title: str, *explanation: str) -> None:
+        self._manner.say(self._manner.palette.paint(title, BOLD))
+        for line in explanation:
+            self._manner.say(f"     {line}")
+        self._manner.say("")
+
+    def _lines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self._manner.say(f"    {line}")
+        self._manner.say("")
+
+    async def _pause(self) -> None:
+        if self._manner.pause_s:
+            await self._client.clock.sleep(self._manner.pause_s)

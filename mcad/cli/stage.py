@@ -1,0 +1,41 @@
+"""The embedded cluster with our CRD installed, and the dispatcher on it, in one process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from random import Random
+
+from mcad.api.config import Config
+from mcad.api.crd import crds
+from mcad.controller.runtime import Controller
+from mcad.kube.client import Client
+from mcad.kube.clock import Clock
+from mcad.sim.cluster import Cluster
+from mcad.sim.server import SimApi
+
+
+@asynccontextmanager
+async def embedded_cluster(clock: Clock, rng: Random) -> AsyncIterator[Cluster]:
+    """A running cluster that knows AppWrappers."""
+    async with Cluster(clock, rng) as cluster:
+        registry = cluster.registry
+        kind = registry.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+        for crd in crds():
+            registry.create(kind, None, crd)
+        yield cluster
+
+
+@asynccontextmanager
+async def dispatching(cluster: Cluster, config: Config, rng: Random) -> AsyncIterator[Client]:
+    """The dispatcher at work; a client beside it. Raises what the dispatcher died of."""
+    client = Client(SimApi(cluster.registry), cluster.registry.clock, rng)
+    stop = asyncio.Event()
+    controller = Controller(client, config, identity="embedded")
+    work = asyncio.ensure_future(controller.run(stop))
+    try:
+        yield client
+    finally:
+        stop.set()
+        await work
