@@ -12,6 +12,7 @@ import json
 import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -25,6 +26,7 @@ _SLICE = re.compile(r"(-?\d*)(:-?\d*)?(:-?\d*)?")
 _COMPARISON = re.compile(r"([^!<>=]+)([!<>=]+)(.+)")
 _NUMBER = re.compile(r"[+-]?\d[\d.]*")
 _WORD = re.compile(r"\w[^ \t\r\n.,\[\]$@{}]*")
+_ESCAPED = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}  # as Go writes JSON
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -64,17 +66,23 @@ def text_of(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict | list):
-        return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+        text = json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+        return text.translate(_ESCAPED)
     if isinstance(value, float):
         return _go_float(value)
     return str(value)
 
 
 def _go_float(value: float) -> str:
-    """Go's ``%v``: the shortest exact digits, with an exponent from 1e21 on, not from 1e16 on."""
-    if 1e16 <= abs(value) < 1e21:
-        return format(value, ".0f")
-    return repr(value).removesuffix(".0")
+    """Go's ``%v``: the shortest exact digits, with an exponent below 1e-4 and from 1e6 on."""
+    exact = Decimal(repr(value)).normalize()
+    exponent = exact.adjusted()
+    if not value or -4 <= exponent < 6:
+        return repr(value).removesuffix(".0")
+    sign, digits, _ = exact.as_tuple()
+    first, *rest = map(str, digits)
+    fraction = f".{''.join(rest)}" if rest else ""
+    return f"{'-' if sign else ''}{first}{fraction}e{exponent:+03d}"
 
 
 def _walk(found: list[Any], steps: Sequence[Step]) -> list[Any]:

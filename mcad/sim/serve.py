@@ -23,7 +23,7 @@ from aiohttp import web
 
 from mcad.kube.errors import ApiError, OutcomeUnknown
 from mcad.kube.port import JSON, Api, Request, Response
-from mcad.sim import failures
+from mcad.sim import failures, protobuf
 from mcad.sim.discovery import AGGREGATED, AGGREGATED_TYPE
 from mcad.sim.failures import Failure
 from mcad.sim.patches import APPLY
@@ -163,7 +163,7 @@ async def _read(http: web.Request) -> Request:
         http.rel_url.raw_path,
         dict(parse_qsl(http.rel_url.raw_query_string, keep_blank_values=True)),
         _checked(body, http.method, content_type) if body else None,
-        JSON if content_type == _YAML else content_type,
+        content_type if http.method == "PATCH" else JSON,
         {name: http.headers[name] for name in _PASSED_ON if name in http.headers},
     )
 
@@ -177,12 +177,24 @@ async def _body(http: web.Request) -> bytes:
 
 
 def _checked(body: bytes, method: str, content_type: str) -> Json | bytes:
-    """The body as JSON; only YAML is decoded here, what JSON it is the API finds out."""
+    """The body as JSON; that is decoded by the API itself, YAML and protobuf here."""
     if method == "PATCH":
         return _from_yaml(body) if content_type == APPLY else body
-    if content_type not in (JSON, _YAML):
-        raise failures.unsupported_media_type((JSON, _YAML))
-    return _from_yaml(body) if content_type == _YAML else body
+    match content_type:
+        case "application/json":
+            return body
+        case "application/yaml":
+            return _from_yaml(body)
+        case protobuf.MEDIA_TYPE:
+            return _from_protobuf(body)
+    raise failures.unsupported_media_type((JSON, _YAML, protobuf.MEDIA_TYPE))
+
+
+def _from_protobuf(body: bytes) -> Json:
+    try:
+        return protobuf.decode(body)
+    except protobuf.ProtobufError as error:
+        raise failures.bad_request(f"error decoding protobuf: {error}") from error
 
 
 def _from_yaml(body: bytes) -> Json:

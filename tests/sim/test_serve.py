@@ -126,10 +126,22 @@ async def test_yaml_is_read_as_json_and_its_times_stay_texts(served: Served, ech
     assert len(echo.asked) == 1
 
 
+async def test_protobuf_arrives_as_json(served: Served, echo: Echo) -> None:
+    about, raw = b"\x0a\x02v1\x12\x06Secret", b"\x0a\x03\x0a\x01s"
+    body = b"k8s\x00\x0a" + bytes([len(about)]) + about + b"\x12" + bytes([len(raw)]) + raw
+    headers = {"Content-Type": "application/vnd.kubernetes.protobuf"}
+    assert (await served.ask("POST", PODS, data=body, headers=headers))[0] == 200
+    assert echo.asked[0].content_type == "application/json"
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
+    assert echo.asked[0].body == secret
+    status, answer = await served.ask("POST", PODS, data=body[:-1], headers=headers)
+    assert (status, answer["reason"]) == (400, "BadRequest")
+
+
 @pytest.mark.parametrize(
     ("method", "content_type"),
     [
-        ("POST", "application/vnd.kubernetes.protobuf"),
+        ("POST", "application/cbor"),
         ("PUT", "text/plain"),
     ],
 )

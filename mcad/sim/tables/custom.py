@@ -11,6 +11,7 @@ from mcad.sim.jsonpath import JsonPathError, compiled, text_of
 from mcad.sim.kinds import Column, Kind
 from mcad.sim.tables.printer import Json, Printer, age, name, printer, since
 
+_INT64 = 1 << 63  # what Go makes of a larger one on amd64 is the smallest integer
 _AGE = Column("Age", "date", ".metadata.creationTimestamp")
 
 
@@ -58,7 +59,7 @@ def _typed(kind: str, value: Any, now_us: int) -> Any:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     match kind:
         case "integer" if is_number and math.isfinite(value):
-            return int(value)
+            return int(value) if abs(value) < _INT64 else -_INT64
         case "number" if is_number:
             return value
         case "boolean" if isinstance(value, bool):

@@ -1,0 +1,105 @@
+"""Objects of every kind on a real control plane, in states worth to be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mcad.api.crd import crds
+from mcad.sim.kinds import CRDS, KindTable
+from tests.controlplane.controlplane import ControlPlane
+
+Json = dict[str, Any]
+_KINDS = KindTable()
+CREATED = "2023-11-14T22:12:20Z"
+
+
+def _get(plane: ControlPlane, path: str) -> Json:
+    status, answer = plane.request("GET", path)
+    assert status == 200, answer
+    return answer
+
+
+def create_all(plane: ControlPlane) -> None:
+    objects = list(yaml.safe_load_all((Path(__file__).parent / "tables.yaml").read_text()))
+    for obj in [*objects, *crds()]:
+        _create(plane, _KINDS, obj)
+    crd = next(one for one in objects if one["metadata"]["name"] == "things.test.example")
+    kinds = KindTable()
+    for one in [crd, *crds()]:
+        kinds.set_crd(one)
+    for name in ("things.test.example", "bares.test.example", "appwrappers.workload.codeflare.dev"):
+        path = f"/apis/{CRDS[0]}/v1/{CRDS[1]}/{name}"
+        plane.wait_for(lambda path=path: _has(plane, path, "Established"), what=name)
+    for number, thing in enumerate(_things()):
+        metadata = {"name": f"t-{number}", "annotations": {"a.b/c": "escaped"}}
+        body = {"apiVersion": "test.example/v1", "kind": "Thing", "metadata": metadata} | thing
+        plane.wait_for(lambda body=body: _post_once(plane, kinds, body))
+    _create(plane, kinds, _appwrapper("AppWrapper", "v1beta2"))
+    failing = "/apis/batch/v1/namespaces/default/jobs/failing"
+    plane.wait_for(lambda: _has(plane, failing, "Failed"), 60, "the failing job has failed")
+    finalized = {"name": "held", "finalizers": ["test.example/hold"]}
+    held = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": finalized}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    _create(plane, _KINDS, held | {"spec": spec})
+    plane.request("DELETE", "/api/v1/namespaces/default/persistentvolumeclaims/held")
+
+
+def _has(plane: ControlPlane, path: str, condition: str) -> bool:
+    conditions = (_get(plane, path).get("status") or {}).get("conditions") or []
+    return any((one["type"], one["status"]) == (condition, "True") for one in conditions)
+
+
+def _things() -> Iterator[Json]:
+    values: list[Any] = ["text", "12", 12, 12.0, 1.5, -3, 1e21, 123456789.5, 1e-7, 10**16, True]
+    values += [False, None, [], {}, [1, "a"], {"b": 1, "a": "<&>"}, CREATED, "2023-11-14", "ü"]
+    for value in values:
+        yield {"spec": {"value": value}}
+    yield {
+        "spec": {"list": [{"n": 1}, {"n": 2, "deep": "x"}, {"n": 3}, {"n": 4}]},
+        "status": {
+            "conditions": [
+                {"type": "Other", "status": "False"},
+                {"type": "Ready", "status": "True", "message": "all is well"},
+            ]
+        },
+    }
+    yield {"spec": {"list": []}, "status": {"conditions": []}}
+    yield {"spec": {"list": [{"n": "4"}, {"n": 5}]}, "status": {"conditions": {"a": "b"}}}
+    yield {"spec": {"list": [{"n": 2.5}]}, "status": {"conditions": None}}
+    yield {"spec": {"list": "text", "value": {"value": {}}}}
+    yield {}
+
+
+def _appwrapper(kind: str, version: str) -> Json:
+    return {
+        "apiVersion": f"workload.codeflare.dev/{version}",
+        "kind": kind,
+        "metadata": {"name": "aw", "namespace": "default"},
+        "spec": {"components": []},
+    }
+
+
+def _create(plane: ControlPlane, kinds: KindTable, obj: Json) -> None:
+    kind = kinds.by_kind(obj["apiVersion"], obj["kind"])
+    assert kind is not None, obj["kind"]
+    namespace = obj["metadata"].get("namespace", "default")
+    status, answer = plane.request("POST", kind.resource.path(namespace), obj)
+    assert status in {201, 409}, (obj["kind"], answer["message"])
+    if "status" in obj and kind.has_status and status == 201:
+        path = kind.resource.path(namespace, obj["metadata"]["name"], "status")
+        patch, form = {"status": obj["status"]}, "application/merge-patch+json"
+        status, answer = plane.request("PATCH", path, patch, content_type=form)
+        assert status == 200, answer
+
+
+def _post_once(plane: ControlPlane, kinds: KindTable, obj: Json) -> bool:
+    """Whether it is there: a new kind is served a moment after it is established."""
+    kind = kinds.by_kind(obj["apiVersion"], obj["kind"])
+    assert kind is not None
+    status, answer = plane.request("POST", kind.resource.path("default"), obj)
+    assert status in {201, 404, 409}, answer
+    return status != 404
