@@ -21,7 +21,7 @@ from mcad.sim.controllers.kubelet import START_DELAY_S, Kubelet
 from mcad.sim.controllers.namespaces import Namespaces
 from mcad.sim.controllers.nodes import Nodes
 from mcad.sim.controllers.scheduler import Scheduler
-from mcad.sim.controllers.workloads import workloads
+from mcad.sim.controllers.workloads import Workloads
 from mcad.sim.registry import Registry, Write
 from mcad.sim.times import seconds
 
@@ -48,7 +48,7 @@ class Cluster:
             Namespaces(self.registry),
             CustomResourceCleanup(self.registry),
             GarbageCollector(self.registry),
-            *workloads(self.registry),
+            Workloads(self.registry),
             Disruption(self.registry),
             self.scheduler,
             self.kubelet,

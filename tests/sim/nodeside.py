@@ -143,9 +143,11 @@ async def world(*nodes: str, cpu: str = "4", **more: Any) -> AsyncIterator[World
         for name in nodes:
             cluster.add_node(name, cpu=cpu)
         await asyncio.sleep(0.1)
-        yield World(cluster)
-    for error in errors:
-        raise error if isinstance(error, BaseException) else AssertionError(error)
+        try:
+            yield World(cluster)
+        finally:
+            for error in errors:  # more telling than what a test found missing
+                raise error if isinstance(error, BaseException) else AssertionError(error)
 
 
 def virtually(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:

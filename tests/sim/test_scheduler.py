@@ -9,7 +9,7 @@ import pytest
 
 from mcad.sim.controllers import scheduler as module
 from mcad.sim.scheduling.deciding import Decider
-from tests.sim.nodeside import World, virtually, world
+from tests.sim.nodeside import World, pod, virtually, world
 
 Json = dict[str, Any]
 APP = {"matchLabels": {"app": "a"}}
@@ -382,8 +382,7 @@ async def test_too_few_domains_count_as_an_empty_one() -> None:
         w.cluster.add_node("a", labels={ZONE: "a"})
         constraint = _spread(ZONE, minDomains=2)
         for number in range(2):
-            pod = w.pod(f"p{number}", labels={"app": "a"}, topologySpreadConstraints=[constraint])
-            assert pod["spec"]
+            w.pod(f"p{number}", labels={"app": "a"}, topologySpreadConstraints=[constraint])
         await w.settle()
 
         assert sorted(w.placed().values()) == ["", "a"]
@@ -407,24 +406,9 @@ async def test_pods_of_one_replicaset_are_spread_by_default() -> None:
     async with world() as w:
         w.cluster.add_node("small", cpu="8")
         w.cluster.add_node("big", cpu="64", memory="256Gi")
-        replicas = w.create(
-            "ReplicaSet",
-            {"metadata": {"name": "rs"}, "spec": {"replicas": 0, "selector": APP}},
-            "apps/v1",
-        )
-        reference = {
-            "apiVersion": "apps/v1",
-            "kind": "ReplicaSet",
-            "name": "rs",
-            "uid": replicas["metadata"]["uid"],
-        }
-        for number in range(8):
-            w.pod(
-                f"p{number}",
-                cpu="100m",
-                labels={"app": "a"},
-                owners=[reference | {"controller": True}],
-            )
+        template = pod("x", cpu="100m", labels={"app": "a"})
+        spec = {"replicas": 8, "selector": APP, "template": template}
+        w.create("ReplicaSet", {"metadata": {"name": "rs"}, "spec": spec}, "apps/v1")
         await w.settle()
 
         assert Counter(w.placed().values()) == {"small": 4, "big": 4}

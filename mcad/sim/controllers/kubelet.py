@@ -18,7 +18,7 @@ from mcad.sim.controllers import podstatus
 from mcad.sim.controllers.base import Controller
 from mcad.sim.controllers.commands import START_DELAY, duration_s, end_of, faults
 from mcad.sim.controllers.events import Recorder
-from mcad.sim.controllers.pods import annotations_of, is_deleting, is_finished, phase_of
+from mcad.sim.controllers.pods import annotations_of, is_deleting, is_finished, is_ready, phase_of
 from mcad.sim.controllers.podstatus import ContainerState
 from mcad.sim.deletion import Deletion
 from mcad.sim.registry import Registry, Write
@@ -165,6 +165,8 @@ class Kubelet(Controller):
             for container in run.containers:
                 container.start(now_s, at)
         changed, next_s = self._advance(pod, run, node, now_s, at)
+        # While the node was not heard, the node controller called its pods unready.
+        changed = changed or is_ready(pod) != all(one.is_running for one in run.containers)
         if is_first or changed:
             ips = (node.host_ip, run.pod_ip)
             pod = self._write(key, podstatus.running(pod, run.containers, ips, at))

@@ -91,7 +91,7 @@ class Nodes(Controller):
         if was != now:
             state = "NodeReady" if now == "True" else "NodeNotReady"
             self._recorder.normal(change.obj, state, f"Node {name} status is now: {state}")
-        was, now = (str(one["spec"].get("unschedulable")) for one in (change.previous, change.obj))
+        was, now = (str(_spec(one).get("unschedulable")) for one in (change.previous, change.obj))
         if was != now:
             state = "NodeNotSchedulable" if now == "True" else "NodeSchedulable"
             self._recorder.normal(change.obj, state, f"Node {name} status is now: {state}")
@@ -155,7 +155,7 @@ class Nodes(Controller):
                 raise
 
     def _set_taints(self, key: Key, node: Json) -> None:
-        present = node["spec"].get("taints") or []
+        present = _spec(node).get("taints") or []
         wanted = _taints(node)
         kept = [one for one in present if not _is_ours(one) or _id(one) in wanted]
         known = [_id(one) for one in kept]
@@ -166,7 +166,7 @@ class Nodes(Controller):
             if (name, effect) not in known
         ]
         if added or len(kept) != len(present):
-            spec = {name: value for name, value in node["spec"].items() if name != "taints"}
+            spec = {name: value for name, value in _spec(node).items() if name != "taints"}
             taints = [*kept, *added]
             spec |= {"taints": taints} if taints else {}
             self.registry.patch(self._kind, key, lambda one: one | {"spec": spec})
@@ -255,9 +255,13 @@ def _judged(node: Json) -> Json:
     conditions = (node.get("status") or {}).get("conditions") or ()
     return {
         "conditions": [(one["type"], one["status"]) for one in conditions],
-        "unschedulable": node["spec"].get("unschedulable"),
-        "taints": node["spec"].get("taints"),
+        "unschedulable": _spec(node).get("unschedulable"),
+        "taints": _spec(node).get("taints"),
     }
+
+
+def _spec(node: Json) -> Json:
+    return node.get("spec") or {}
 
 
 def _taints(node: Json) -> list[tuple[str, str]]:
@@ -269,7 +273,7 @@ def _taints(node: Json) -> list[tuple[str, str]]:
             wanted.append((name, "NoSchedule"))
             if name in {_NOT_READY, _UNREACHABLE}:
                 wanted.append((name, "NoExecute"))
-    if node["spec"].get("unschedulable"):
+    if _spec(node).get("unschedulable"):
         wanted.append((UNSCHEDULABLE, "NoSchedule"))
     return wanted
 
@@ -285,7 +289,7 @@ def _id(taint: Json) -> tuple[str, str]:
 
 
 def _evicting(node: Json) -> list[Json]:
-    return [one for one in node["spec"].get("taints") or () if one["effect"] == "NoExecute"]
+    return [one for one in _spec(node).get("taints") or () if one["effect"] == "NoExecute"]
 
 
 def _bearable_s(taints: list[Json], tolerations: Any) -> float | None:

@@ -1,0 +1,355 @@
+"""Pods on their nodes: they start, run, end and go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcad.sim.controllers.commands import End, duration_s, end_of, faults
+from tests.sim.nodeside import World, condition, virtually, world
+
+Json = dict[str, Any]
+
+
+def _state(w: World, name: str, index: int = 0) -> Json:
+    status: Json = w.get("Pod", name)["status"]["containerStatuses"][index]
+    return status
+
+
+@virtually
+async def test_a_pod_is_created_started_and_ready() -> None:
+    async with world("n1") as w:
+        w.pod("p")
+        await w.settle(0.5)
+        status = w.get("Pod", "p")["status"]
+        assert status["phase"] == "Pending"
+        assert status["containerStatuses"][0]["state"] == {
+            "waiting": {"reason": "ContainerCreating"}
+        }
+        assert status["hostIP"] == "172.18.0.2"
+        assert condition({"status": status}, "Ready")["status"] == "False"
+
+        await w.settle(1)
+        status = w.get("Pod", "p")["status"]
+        assert status["phase"] == "Running"
+        assert status["podIP"] == "10.244.0.1"
+        assert status["podIPs"] == [{"ip": "10.244.0.1"}]
+        assert status["startTime"] == "2027-01-15T08:00:00Z"
+        assert {one["type"]: one["status"] for one in status["conditions"]} == dict.fromkeys(
+            (
+                "PodReadyToStartContainers",
+                "Initialized",
+                "Ready",
+                "ContainersReady",
+                "PodScheduled",
+            ),
+            "True",
+        )
+        assert [reason for reason, _ in w.events("p")] == [
+            "Scheduled",
+            "Pulled",
+            "Created",
+            "Started",
+        ]
+
+
+@virtually
+async def test_addresses_differ_and_are_used_again_after_all_others() -> None:
+    async with world("n1", "n2") as w:
+        w.pod("a", nodeName="n1")
+        w.pod("b", nodeName="n1")
+        w.pod("c", nodeName="n2")
+        w.pod("d", nodeName="n2", hostNetwork=True)
+        await w.settle()
+        addresses = [w.get("Pod", name)["status"]["podIP"] for name in "abcd"]
+        assert addresses == ["10.244.0.1", "10.244.0.2", "10.244.1.1", "172.18.0.3"]
+
+        w.delete("Pod", "a")
+        await w.settle()
+        w.pod("e", nodeName="n1")
+        await w.settle()
+        assert w.get("Pod", "e")["status"]["podIP"] == "10.244.0.3"
+
+
+@virtually
+async def test_a_container_that_sleeps_ends_and_the_pod_succeeds() -> None:
+    async with world("n1") as w:
+        w.pod("p", command=["sh", "-c", "echo hi; sleep 30"], restartPolicy="Never")
+        await w.settle(30.9)
+        assert w.phase("p") == "Running"
+
+        await w.settle(1)
+        assert w.phase("p") == "Succeeded"
+        ended = _state(w, "p")["state"]["terminated"]
+        assert (ended["exitCode"], ended["reason"]) == (0, "Completed")
+        assert ended["startedAt"] == "2027-01-15T08:00:01Z"
+        assert ended["finishedAt"] == "2027-01-15T08:00:31Z"
+        assert w.condition("p", "Ready") == w.condition("p", "Ready") | {
+            "status": "False",
+            "reason": "PodCompleted",
+        }
+
+
+@virtually
+async def test_a_pod_with_two_containers_ends_with_the_last() -> None:
+    async with world("n1") as w:
+        containers = [
+            {"name": "short", "image": "i", "command": ["sleep", "5"]},
+            {"name": "long", "image": "i", "command": ["sleep", "9"]},
+        ]
+        spec = {"containers": containers, "restartPolicy": "Never"}
+        w.create("Pod", {"metadata": {"name": "p"}, "spec": spec})
+        await w.settle(7)
+        assert w.phase("p") == "Running"
+        assert "terminated" in _state(w, "p", 0)["state"]
+        assert "running" in _state(w, "p", 1)["state"]
+        assert w.condition("p", "Ready")["message"] == ("containers with unready status: [short]")
+
+        await w.settle(4)
+        assert w.phase("p") == "Succeeded"
+
+
+@virtually
+async def test_a_script_that_exits_with_a_code_fails_the_pod() -> None:
+    async with world("n1") as w:
+        w.pod("p", command=["sh", "-c", "sleep 2; exit 3"], restartPolicy="Never")
+        await w.settle()
+
+        assert w.phase("p") == "Failed"
+        assert _state(w, "p")["state"]["terminated"]["exitCode"] == 3
+        assert w.condition("p", "Ready")["reason"] == "PodFailed"
+
+
+@pytest.mark.parametrize(
+    ("policy", "command", "phase", "restarts"),
+    [
+        ("Always", ["true"], "Running", 1),
+        ("OnFailure", ["false"], "Running", 1),
+        ("OnFailure", ["true"], "Succeeded", 0),
+        ("Never", ["false"], "Failed", 0),
+    ],
+)
+def test_the_restart_policy_decides_what_follows_the_end(
+    policy: str, command: list[str], phase: str, restarts: int
+) -> None:
+    @virtually
+    async def run() -> None:
+        async with world("n1") as w:
+            w.pod("p", command=command, restartPolicy=policy)
+            await w.settle(5)
+
+            assert w.phase("p") == phase
+            assert _state(w, "p")["restartCount"] == restarts
+
+    run()
+
+
+@virtually
+async def test_a_container_that_ends_again_and_again_backs_off() -> None:
+    async with world("n1") as w:
+        w.pod("p", command=["sh", "-c", "sleep 1; exit 1"])
+        await w.settle(4)  # started at 1 s, restarted at once at 2 s, ended again at 3 s
+        state = _state(w, "p")
+        assert state["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+        assert (
+            "back-off 10s restarting failed container=main" in state["state"]["waiting"]["message"]
+        )
+        assert state["lastState"]["terminated"]["exitCode"] == 1
+        assert w.condition("p", "Ready")["status"] == "False"
+        assert "BackOff" in [reason for reason, _ in w.events("p")]
+
+        counts = []
+        for _ in range(4):
+            await w.settle(60)
+            counts.append(_state(w, "p")["restartCount"])
+        assert counts == [3, 4, 5, 5]
+
+
+@virtually
+async def test_the_deadline_of_a_pod_ends_it() -> None:
+    async with world("n1") as w:
+        w.pod("p", activeDeadlineSeconds=20)
+        await w.settle(19)
+        assert w.phase("p") == "Running"
+
+        await w.settle(2)
+        status = w.get("Pod", "p")["status"]
+        assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
+        assert _state(w, "p")["state"]["terminated"]["exitCode"] == 137
+
+
+@virtually
+async def test_annotations_tell_when_and_how_a_pod_ends() -> None:
+    async with world("n1") as w:
+        prefix = "sim.mcad.dev/"
+        for name, told in (
+            ("runs", {"run-for": "10s"}),
+            ("fails", {"fail-after": "10s"}),
+            ("code", {"run-for": "10s", "exit-code": "42"}),
+            ("late", {"start-delay": "20s"}),
+            ("wrong", {"run-for": "soon"}),
+        ):
+            annotations = {prefix + key: value for key, value in told.items()}
+            w.pod(name, annotations=annotations, restartPolicy="Never")
+        await w.settle(12)
+
+        assert [w.phase(name) for name in ("runs", "fails", "code")] == [
+            "Succeeded",
+            "Failed",
+            "Failed",
+        ]
+        assert _state(w, "fails")["state"]["terminated"]["exitCode"] == 1
+        assert _state(w, "code")["state"]["terminated"]["exitCode"] == 42
+        assert w.phase("late") == "Pending"
+        said = [text for reason, text in w.events("wrong") if reason == "InvalidAnnotation"]
+        assert said[0].startswith('annotation sim.mcad.dev/run-for: "soon" is not a duration')
+
+
+@virtually
+async def test_a_running_pod_can_be_told_to_fail() -> None:
+    async with world("n1") as w:
+        w.pod("p", restartPolicy="Never")
+        await w.settle()
+
+        def told(pod: Json) -> Json:
+            annotations = {"sim.mcad.dev/fail-after": "0s"}
+            return pod | {"metadata": pod["metadata"] | {"annotations": annotations}}
+
+        w.change("Pod", "p", told)
+        await w.settle(0.1)
+        assert w.phase("p") == "Failed"
+
+
+@virtually
+async def test_a_deleted_pod_ends_within_a_second_and_is_gone() -> None:
+    async with world("n1") as w:
+        w.pod("p")
+        await w.settle()
+        left = w.delete("Pod", "p")
+        assert left["metadata"]["deletionGracePeriodSeconds"] == 30
+        await w.settle(0.5)
+        assert w.find("Pod", "p") is not None
+
+        await w.settle(1)
+        assert w.find("Pod", "p") is None
+        assert "Killing" in [reason for reason, _ in w.events("p")]
+
+
+@virtually
+async def test_a_deleted_pod_that_a_finalizer_keeps_says_how_it_ended() -> None:
+    async with world("n1") as w:
+        body = {
+            "metadata": {"name": "p", "finalizers": ["example.com/wait"]},
+            "spec": {"containers": [{"name": "c", "image": "i"}]},
+        }
+        w.create("Pod", body)
+        await w.settle()
+        w.delete("Pod", "p")
+        await w.settle()
+
+        pod = w.get("Pod", "p")
+        assert pod["status"]["phase"] == "Failed"
+        assert pod["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
+        assert pod["metadata"]["deletionGracePeriodSeconds"] == 0
+
+        w.change("Pod", "p", lambda one: one | {"metadata": one["metadata"] | {"finalizers": []}})
+        assert w.find("Pod", "p") is None
+
+
+@virtually
+async def test_a_successor_of_the_same_name_is_another_pod() -> None:
+    async with world("n1") as w:
+        w.pod("p", command=["sleep", "100"], restartPolicy="Never")
+        await w.settle(50)
+        w.delete("Pod", "p", grace_s=0)
+        w.pod("p", command=["sleep", "100"], restartPolicy="Never")
+        await w.settle(60)
+        assert w.phase("p") == "Running"
+        await w.settle(60)
+        assert w.phase("p") == "Succeeded"
+
+
+@virtually
+async def test_init_containers_are_done_and_sidecars_run_as_long_as_the_pod() -> None:
+    async with world("n1") as w:
+        spec = {
+            "initContainers": [
+                {"name": "wait", "image": "i", "command": ["sleep", "600"]},
+                {"name": "side", "image": "i", "restartPolicy": "Always"},
+            ],
+            "containers": [{"name": "c", "image": "i", "command": ["sleep", "10"]}],
+            "restartPolicy": "Never",
+        }
+        w.create("Pod", {"metadata": {"name": "p"}, "spec": spec})
+        await w.settle(0.5)
+        assert w.condition("p", "Initialized")["message"] == (
+            "containers with incomplete status: [wait side]"
+        )
+
+        await w.settle(2)
+        wait, side = w.get("Pod", "p")["status"]["initContainerStatuses"]
+        assert wait["state"]["terminated"]["reason"] == "Completed"
+        assert side["state"] == {"running": {"startedAt": "2027-01-15T08:00:01Z"}}
+
+        await w.settle(10)
+        wait, side = w.get("Pod", "p")["status"]["initContainerStatuses"]
+        assert wait["state"]["terminated"]["finishedAt"] == "2027-01-15T08:00:01Z"
+        assert "terminated" in side["state"]
+        assert w.phase("p") == "Succeeded"
+
+
+@pytest.mark.parametrize(
+    ("command", "end"),
+    [
+        (["sleep", "30"], End(30, 0)),
+        (["/bin/sleep", "1m", "30"], End(90, 0)),
+        (["sleep", "infinity"], None),
+        (["true"], End(0, 0)),
+        (["/bin/false"], End(0, 1)),
+        (["sh", "-c", "sleep 2; exit 3"], End(2, 3)),
+        (["bash", "-ec", "--", "sleep 1 && sleep 0.5s"], End(1.5, 0)),
+        (["sh", "-c", "echo hi; false"], End(0, 1)),
+        (["sh", "-c", "true"], End(0, 0)),
+        (["sh", "-c", "while true; do sleep 1; done"], None),
+        (["sh", "-c", "sleep infinity"], None),
+        (["sh", "-c", "serve --port 80"], None),
+        (["sh"], None),
+        (["python", "-c", "exit 3"], None),
+        ([], None),
+    ],
+)
+def test_what_a_command_would_do_is_read_off_its_words(command: list[str], end: End | None) -> None:
+    assert end_of({"command": command}, {}) == end
+
+
+def test_args_follow_the_command() -> None:
+    assert end_of({"command": ["sh", "-c"], "args": ["sleep 7"]}, {}) == End(7, 0)
+    assert end_of({"args": ["sleep", "7"]}, {}) == End(7, 0)
+
+
+def test_an_exit_code_alone_is_for_the_end_that_comes_anyway_or_at_once() -> None:
+    told = {"sim.mcad.dev/exit-code": "5"}
+    assert end_of({"command": ["sleep", "7"]}, told) == End(7, 5)
+    assert end_of({}, told) == End(0, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("10", 10), ("10s", 10), ("1.5m", 90), ("500ms", 0.5), ("2h", 7200), ("1d", 86400)],
+)
+def test_durations(text: str, value: float) -> None:
+    assert duration_s(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-1s", "10 s", "1w", "."])
+def test_what_is_no_duration(text: str) -> None:
+    assert duration_s(text) is None
+
+
+def test_annotations_that_cannot_be_read_are_named_with_what_to_do() -> None:
+    wrong = {"sim.mcad.dev/fail-after": "x", "sim.mcad.dev/exit-code": "bad"}
+    assert faults(wrong) == [
+        'annotation sim.mcad.dev/fail-after: "x" is not a duration: write it like "10s" or "1m"',
+        'annotation sim.mcad.dev/exit-code: "bad" is not an exit code: write it like "1"',
+    ]
