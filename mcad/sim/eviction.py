@@ -12,11 +12,15 @@ from typing import Any
 from mcad.sim import failures, selectors
 from mcad.sim.deletion import Deletion, check
 from mcad.sim.failures import Cause, Failure
+from mcad.sim.kinds import Kind
 from mcad.sim.registry import Registry, Write
 from mcad.sim.store import Key
 from mcad.sim.times import seconds
 
 Json = dict[str, Any]
+
+KIND = Kind("policy", "v1", "evictions", "Eviction")
+"""What the subresource takes; it has no path of its own."""
 
 _RETRY_S = 10
 _DISRUPTED_MAX = 2000

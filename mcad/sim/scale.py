@@ -10,6 +10,9 @@ from mcad.sim.kinds import Kind
 
 Json = dict[str, Any]
 
+KIND = Kind("autoscaling", "v1", "scales", "Scale")
+"""What every ``scale`` subresource speaks; it has no path of its own."""
+
 _BUILTIN = {
     "specReplicasPath": ".spec.replicas",
     "statusReplicasPath": ".status.replicas",
@@ -42,8 +45,7 @@ def write(kind: Kind, obj: Json, scale: Json) -> Json:
         message = f"Invalid value: {replicas}: must be greater than or equal to 0"
         cause = Cause("FieldValueInvalid", message, "spec.replicas")
         name = obj["metadata"]["name"]
-        scale_kind = Kind("autoscaling", "v1", "scales", "Scale")
-        raise failures.invalid(scale_kind, name, [cause])
+        raise failures.invalid(KIND, name, [cause])
     version = (scale.get("metadata") or {}).get("resourceVersion")
     metadata = obj["metadata"] | ({"resourceVersion": version} if version else {})
     path = (kind.scale or _BUILTIN)["specReplicasPath"].strip(".").split(".")
