@@ -8,7 +8,7 @@ CRD that is not installed yet is waited for and judged when it comes.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -163,9 +163,9 @@ class Preflight:
 
 
 async def await_installed(
-    installed: Callable[[], Awaitable[bool]], part: Part[Any], clock: Clock
+    installed: Callable[[], Awaitable[bool]], parts: Sequence[Part[Any]], clock: Clock
 ) -> None:
-    """Return once it says yes; that long there are no AppWrappers, and ``part`` knows it.
+    """Return once it says yes; that long there are no AppWrappers, and ``parts`` know it.
 
     A CRD that comes later is judged by this before its first object is looked at.
     """
@@ -175,9 +175,11 @@ async def await_installed(
             if await installed():
                 return
         except KubeError as error:
-            part.failing(error)
+            for part in parts:
+                part.failing(error)
         else:
-            part.alive(clock.monotonic())
-            part.synced(relist=again)
+            for part in parts:
+                part.alive(clock.monotonic())
+                part.synced(relist=again)
             again = True
         await clock.sleep(INSTALLED_RETRY_S)

@@ -300,16 +300,21 @@ class Controller:
         namespaces: Sequence[str | None] = EVERYWHERE,
     ) -> None:
         self.streams[resource.group, resource.plural] = stream
+        pairs = []
         for namespace in namespaces:
             selection = Selection(namespace=namespace, label_selector=label_selector)
             part = stream.part()
-            reflector = Reflector(self._client, resource, part, slim, selection)
-            self._spawn(self._follow(resource, reflector, part))
+            pairs.append((part, Reflector(self._client, resource, part, slim, selection)))
+        self._spawn(self._follow(resource, pairs))
 
-    async def _follow(self, resource: Resource, reflector: Reflector[Any], part: Part[Any]) -> None:
+    async def _follow(
+        self, resource: Resource, pairs: list[tuple[Part[Any], Reflector[Any]]]
+    ) -> None:
         if resource is APPWRAPPERS and self._preflight is not None:
-            await await_installed(self._preflight.installed, part, self.clock)
-        await reflector.run()
+            parts = [part for part, _ in pairs]
+            await await_installed(self._preflight.installed, parts, self.clock)
+        for _, reflector in pairs:
+            self._spawn(reflector.run())
 
     def _essential(self) -> list[Stream[Any]]:
         essential = (APPWRAPPERS, NODES, PODS)

@@ -12,10 +12,12 @@ import pytest
 
 from mcad.api.config import Config
 from mcad.controller.http import STALL_S
+from mcad.controller.preflight import Preflight, Unfit
 from mcad.controller.runtime import Controller
 from mcad.core.events import Decide, Event
 from mcad.core.pacing import DISPATCHES_PER_PASS
 from mcad.kube.client import Client
+from mcad.kube.errors import ApiError
 from mcad.kube.port import Request, Response
 from tests.controller.clock import LoopClock
 
@@ -137,13 +139,16 @@ def add_appwrapper(server: TableServer, name: str, cpu: str) -> None:
 class Rig:
     """A controller on a table; a context manager."""
 
-    def __init__(self, **settings: object) -> None:
+    def __init__(self, preflight: Preflight | None = None, **settings: object) -> None:
         self.server = TableServer()
         self.clock = LoopClock()
         wrapped = [{"apiGroup": "", "resources": ["pods", "configmaps"]}]
         config = Config(wrappedResources=wrapped, **settings)
         self.controller = Controller(
-            Client(self.server, self.clock, Random(1)), config, identity="test"
+            Client(self.server, self.clock, Random(1)),
+            config,
+            identity="test",
+            preflight=preflight,
         )
         self.events: list[Event] = []
         step = self.controller.dispatcher.step
@@ -276,6 +281,73 @@ async def test_a_kind_that_is_installed_later_is_found(monkeypatch: pytest.Monke
         await rig.clock.advance(5)
         assert rig.status("a")["state"] == "Running"
         assert list(rig.server.objects["configmaps"]) == ["a"]
+
+
+class Later(Preflight):
+    """AppWrappers are installed when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__(None, Config())  # type: ignore[arg-type]  # nothing is asked of it
+        self.answer: bool | Exception = False
+        self.asked = 0
+        self.seen: list[str] = []
+
+    async def installed(self) -> bool:
+        self.asked += 1
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def listed(self, appwrappers: list[Json]) -> None:
+        self.seen += [one["metadata"]["name"] for one in appwrappers]
+
+
+async def test_appwrappers_are_not_looked_at_before_they_are_installed() -> None:
+    later = Later()
+    rig = Rig(later, watchNamespaces=["default", "a", "b"])
+    add_node(rig.server)
+    add_appwrapper(rig.server, "early", "500m")
+    async with rig:
+        await rig.clock.advance(5)
+        assert rig.controller.is_synced
+        assert 5 <= later.asked <= 7  # once a second, whatever the number of namespaces
+        later.answer = ApiError(503, message="busy")
+        await rig.clock.advance(5)
+        assert rig.status("early") == {}
+        later.answer = True
+        await rig.clock.advance(2)
+        assert rig.status("early")["state"] == "Running"
+
+
+async def test_a_wrong_crd_that_comes_later_ends_it() -> None:
+    later = Later()
+    rig = Rig(later)
+    add_appwrapper(rig.server, "early", "500m")
+    await rig.__aenter__()
+    later.answer = Unfit("another one")
+    await rig.clock.advance(2)
+    with pytest.raises(Unfit, match="another one"):
+        await asyncio.wait_for(rig.task, 5)
+    assert rig.server.writes == []
+
+
+async def test_another_controllers_writes_end_it_before_anything_is_done() -> None:
+    class Rivals(Later):
+        def listed(self, appwrappers: list[Json]) -> None:
+            super().listed(appwrappers)
+            raise Unfit("somebody else")
+
+    rivals = Rivals()
+    rivals.answer = True
+    rig = Rig(rivals)
+    add_node(rig.server)
+    for name in ("a", "b"):
+        add_appwrapper(rig.server, name, "500m")
+    await rig.__aenter__()
+    with pytest.raises(Unfit, match="somebody else"):
+        await asyncio.wait_for(rig.task, 5)
+    assert rivals.seen == ["a", "b"]
+    assert rig.server.writes == []
 
 
 async def test_its_own_echo_is_not_told_to_the_core() -> None:
