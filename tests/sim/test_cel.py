@@ -1,0 +1,156 @@
+"""CRD rules against what kube-apiserver 1.36 answered (golden/cel.json), and those of our CRD."""
+
+import copy
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcad.api.crd import crds
+from mcad.sim.cel import BLOCKED, Rules, escape
+from mcad.sim.failures import Cause
+from mcad.sim.values import validate
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "cel.json").read_text())
+SCHEMA = GOLDEN["schema"]
+RULES = Rules(SCHEMA)
+OURS = Rules(crds()[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
+
+RENAMED = {"tpl": {"b": 1}}
+"""kube-apiserver takes {"a": 1} and {"b": 1} for equal if it knows neither field; we do not."""
+
+
+def thing(spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "x.io/v1", "kind": "Rule", "metadata": {"name": "t"}, "spec": spec}
+
+
+def listed(causes: list[Cause]) -> list[list[str]]:
+    return sorted([one.reason, one.message, one.field] for one in causes)
+
+
+@pytest.mark.parametrize("case", GOLDEN["create"], ids=lambda case: json.dumps(case["spec"]))
+def test_a_new_object_is_judged_as_by_kube_apiserver(case: dict[str, Any]) -> None:
+    obj = thing(case["spec"])
+    before = copy.deepcopy(obj)
+    found = validate(obj, SCHEMA)
+    assert listed(found + RULES.check(obj, None, found)) == case["causes"]
+    assert obj == before
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in GOLDEN["update"] if case["new"] != RENAMED],
+    ids=lambda case: json.dumps([case["old"], case["new"]]),
+)
+def test_a_change_is_judged_as_by_kube_apiserver(case: dict[str, Any]) -> None:
+    old, new = thing(case["old"]), thing(case["new"])
+    assert listed(RULES.check(new, old)) == case["causes"]
+
+
+def test_an_unknown_field_that_is_renamed_is_a_change() -> None:
+    causes = RULES.check(thing({"tpl": {"b": 1}}), thing({"tpl": {"a": 1}}))
+    assert [one.message for one in causes] == ["Invalid value: frozen"]
+
+
+def test_every_rule_of_the_golden_schema_and_of_ours_can_be_evaluated() -> None:
+    assert RULES.unsupported == []
+    assert OURS.unsupported == []
+
+
+def test_a_rule_on_the_whole_object_sees_its_name() -> None:
+    bad = thing({}) | {"metadata": {"name": "bad", "labels": {"a": "b"}}}
+    assert listed(RULES.check(bad)) == [["FieldValueInvalid", "Invalid value: bad name", "<nil>"]]
+
+
+def test_a_rule_that_cannot_be_compiled_is_named() -> None:
+    rule = {"rule": "isURL(self)"}
+    schema = {
+        "type": "object",
+        "properties": {"u": {"type": "string", "x-kubernetes-validations": [rule]}},
+    }
+    rules = Rules(schema)
+    assert len(rules.unsupported) == 1
+    assert rules.unsupported[0].startswith("u: isURL(self): ")
+    assert rules.check({"u": "x"}) == []
+
+
+def test_rules_are_not_checked_on_an_object_of_wrong_types() -> None:
+    found = [Cause("FieldValueTypeInvalid", "x", "spec.i")]
+    assert RULES.check(thing({"i": "x"}), None, found) == [BLOCKED]
+    assert Rules({"type": "object"}).check({}, None, found) == []
+
+
+def test_what_was_let_in_before_may_stay() -> None:
+    old = thing({"i": 0, "s": "b"})
+    assert RULES.check(thing({"i": 0, "s": "b"}), old) == []
+    assert [one.field for one in RULES.check(thing({"i": 0, "s": "c"}), old)] == ["spec.s"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "holds"),
+    [
+        ("self.l.sum() == 6 && self.l.max() == 3 && self.l.min() == 1", {"l": [1, 2, 3]}, True),
+        ("self.l.isSorted()", {"l": [1, 3, 2]}, False),
+        (
+            "self.s.find('[0-9]+') == '12' && self.s.findAll('[a-z]') == ['a', 'b']",
+            {"s": "a12b"},
+            1,
+        ),
+        ("self.s.split(',').all(x, x.startsWith('a'))", {"s": "a1,a2"}, True),
+        ("self.?missing.orValue(3) == 3", {}, True),
+        ("self.l.exists_one(x, x == 2) && 3 in self.l", {"l": [1, 2, 3]}, True),
+        ("size(self.s) == 4 && self.s.matches('^a')", {"s": "a12b"}, True),
+    ],
+)
+def test_the_functions_of_kubernetes(rule: str, value: dict[str, Any], holds: bool) -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "l": {"type": "array", "items": {"type": "integer"}},
+            "s": {"type": "string"},
+        },
+        "x-kubernetes-validations": [{"rule": rule}],
+    }
+    rules = Rules(schema)
+    assert rules.unsupported == []
+    assert (rules.check(value) == []) is bool(holds)
+
+
+@pytest.mark.parametrize(
+    ("name", "escaped"),
+    [("a", "a"), ("a-b.c/d", "a__dash__b__dot__c__slash__d"), ("in", "__in__")],
+)
+def test_names_are_escaped(name: str, escaped: str) -> None:
+    assert escape(name) == escaped
+
+
+def component(**more: Any) -> dict[str, Any]:
+    return {"template": {"kind": "Pod", "spec": {"a": [1]}}, **more}
+
+
+def test_the_rules_of_our_own_crd() -> None:
+    old = thing({"components": [component(podSets=[{"path": "template", "replicas": 1}])]})
+    assert OURS.check(old) == []
+    assert OURS.check(old, old) == []
+    changed = copy.deepcopy(old)
+    changed["spec"]["components"][0]["template"]["spec"]["a"] = [2]
+    changed["spec"]["components"][0]["podSets"][0]["replicas"] = 2
+    assert [one.message for one in OURS.check(changed, old)] == [
+        f"Invalid value: {what} of components cannot be changed; create another AppWrapper"
+        for what in ("templates", "podSets[].replicas")
+    ]
+    neither = [one.message for one in OURS.check(thing({}))]
+    assert neither == [
+        "Invalid value: exactly one of resources (v1beta1) and components (v1beta2) is needed"
+    ]
+
+
+def test_the_controller_does_without_the_cel_library() -> None:
+    code = (
+        "import sys, mcad.cli.main, mcad.cli.run, mcad.controller.runtime\n"
+        "sys.exit('cel_expr_python' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
