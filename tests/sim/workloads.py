@@ -5,6 +5,7 @@ from random import Random
 
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.controllers.index import OwnedIndex
+from mcad.sim.deletion import Deletion
 from mcad.sim.registry import Registry, Write
 from mcad.sim.times import seconds
 
@@ -47,7 +48,8 @@ class World:
         )
 
     def delete(self, kind, name):
-        return self.registry.delete(self.kind(kind), ("default", name))
+        options = Deletion(propagation="Background")
+        return self.registry.delete(self.kind(kind), ("default", name), options)
 
     def set_status(self, kind, name, **status):
         kind = self.kind(kind)

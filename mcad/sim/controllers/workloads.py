@@ -1,24 +1,54 @@
-"""All workload controllers of a cluster, on the indexes that they share."""
+"""All workload controllers of a cluster, on shared indexes."""
 
 from __future__ import annotations
 
 from mcad.sim.controllers.base import Controller
+from mcad.sim.controllers.cronjob import CronJobController
+from mcad.sim.controllers.daemonset import DaemonSetController
 from mcad.sim.controllers.deployment import DeploymentController
 from mcad.sim.controllers.index import OwnedIndex
 from mcad.sim.controllers.job import JobController
+from mcad.sim.controllers.jobpods import JobPodReleaser
 from mcad.sim.controllers.replicaset import ReplicaSetController, ReplicationController
+from mcad.sim.controllers.statefulset import StatefulSetController
 from mcad.sim.controllers.ttl import TtlAfterFinished
+from mcad.sim.controllers.volumes import ClaimBinder
 from mcad.sim.registry import Registry
 
 
-def workloads(registry: Registry) -> list[Controller]:
-    """They start in this order, owners before what they own."""
-    pods = OwnedIndex(registry, registry.kind("v1", "Pod"))
-    replicasets = OwnedIndex(registry, registry.kind("apps/v1", "ReplicaSet"))
-    return [
-        DeploymentController(registry, pods, replicasets),
-        ReplicaSetController(registry, pods, replicasets),
-        ReplicationController(registry, pods),
-        JobController(registry, pods),
-        TtlAfterFinished(registry),
-    ]
+class Workloads:
+    """What kube-controller-manager runs for workloads."""
+
+    def __init__(self, registry: Registry) -> None:
+        """Nothing happens before ``start``."""
+        pods = OwnedIndex(registry, registry.kind("v1", "Pod"))
+        sets = OwnedIndex(registry, registry.kind("apps/v1", "ReplicaSet"))
+        jobs = OwnedIndex(registry, registry.kind("batch/v1", "Job"))
+        revisions = OwnedIndex(registry, registry.kind("apps/v1", "ControllerRevision"))
+        self._indexes = (pods, sets, jobs, revisions)
+        self._controllers: tuple[Controller, ...] = (
+            DeploymentController(registry, pods, sets),
+            ReplicaSetController(registry, pods, sets),
+            ReplicationController(registry, pods),
+            StatefulSetController(registry, pods, revisions),
+            DaemonSetController(registry, pods, revisions),
+            CronJobController(registry, jobs),
+            JobController(registry, pods),
+            JobPodReleaser(registry, pods),
+            TtlAfterFinished(registry),
+            ClaimBinder(registry),
+        )
+
+    def start(self) -> None:
+        """Run them all, on the running loop."""
+        for index in self._indexes:
+            index.start()
+        for controller in self._controllers:
+            controller.start()
+
+    def stop(self) -> None:
+        """Stop them; what is in the registry stays."""
+        for controller in reversed(self._controllers):
+            controller.stop()
+        for index in self._indexes:
+            index.stop()
