@@ -7,10 +7,13 @@ there is no second way to count anything. It writes nothing to the cluster.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
+from typing import Any, Self, TypeVar
 
+from mcad.api.appwrapper import Parsed, parse
+from mcad.api.catalog import Catalog
 from mcad.api.config import Config, to_settings
 from mcad.api.owner import Owner, controller_of
 from mcad.api.wire import as_map
@@ -28,6 +31,9 @@ from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
+T = TypeVar("T")
+
+STRETCH = 200  # objects in a row, some tens of milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,41 +111,88 @@ class Links:
         return controller_of(live) if live["metadata"]["uid"] == owner.uid else None
 
 
-async def count(
-    inventory: Inventory, config: Config, kinds: Kinds, links: Links, now: Instant
-) -> Snapshot:
-    """The figures that a dispatcher of this configuration would have now."""
-    return await _Counter(config, kinds, links, now).count(inventory)
+class Readings:
+    """AppWrappers as they were parsed, for the next count: reading them is most of the work."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self._known: dict[str, tuple[str, Parsed]] = {}
+        self._catalog: Catalog | None = None
+
+    def read(self, obj: Json, catalog: Catalog) -> Parsed:
+        """``parse``, once for each version of an object and each catalogue."""
+        if catalog is not self._catalog:
+            if catalog != self._catalog:
+                self._known.clear()
+            self._catalog = catalog
+        uid, version = obj["metadata"]["uid"], obj["metadata"]["resourceVersion"]
+        known = self._known.get(uid)
+        if known is None or known[0] != version:
+            known = self._known[uid] = (version, parse(obj, catalog))
+        return known[1]
+
+    def keep(self, uids: Iterable[str]) -> None:
+        """Forget all others."""
+        present = set(uids)
+        for uid in [uid for uid in self._known if uid not in present]:
+            del self._known[uid]
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What one count may leave to the next one."""
+
+    kinds: Kinds
+    links: Links
+    readings: Readings
+
+    @classmethod
+    def of(cls, client: Client, kinds: Kinds) -> Self:
+        """An empty one."""
+        return cls(kinds, Links(client, kinds), Readings())
+
+
+async def count(inventory: Inventory, config: Config, memory: Memory, now: Instant) -> Snapshot:
+    """The figures that a dispatcher of this configuration would have now.
+
+    It pauses now and then, so that keys and signals are not left waiting.
+    """
+    return await _Counter(config, memory, now).count(inventory)
 
 
 class _Counter:
     """The controller's work without its watches."""
 
-    def __init__(self, config: Config, kinds: Kinds, links: Links, now: Instant) -> None:
-        self._links = links
+    def __init__(self, config: Config, memory: Memory, now: Instant) -> None:
+        self._links = memory.links
+        self._readings = memory.readings
         self._now = now
         self._dispatcher = Dispatcher(to_settings(config))
         self._unlinked: list[tuple[Pod, Owner]] = []
         self._sightings = Sightings(
             Mirror(),
-            lambda: kinds.catalog,
+            lambda: memory.kinds.catalog,
             self._feed,
             lambda pod, owner: self._unlinked.append((pod, owner)),
+            self._readings.read,
         )
 
     async def count(self, inventory: Inventory) -> Snapshot:
-        appwrappers = list(inventory.appwrappers)
-        self._sightings.appwrappers_listed(appwrappers)
-        for node in inventory.nodes:
+        appwrappers = sorted(inventory.appwrappers, key=_created)
+        # The order within a second is the controller's business, so a second is fed whole.
+        async for second in _paced(list(group) for _, group in groupby(appwrappers, _created)):
+            self._sightings.appwrappers_listed(second)
+        async for node in _paced(inventory.nodes):
             self._sightings.node_seen(node)
         for kind, objects in inventory.children.items():
             self._see_children(kind, objects)
-        for pod in inventory.pods:
+        async for pod in _paced(inventory.pods):
             self._sightings.pod_seen(pod)
         await self._find_links()
         self._feed(Decide(may_dispatch=False))
         unseen = frozenset((kind.group, kind.kind) for kind in inventory.unseen)
         marks = dict(map(_labelled, appwrappers))
+        self._readings.keep(marks)
         return Snapshot(self._dispatcher.world, self._now, unseen, marks)
 
     def _feed(self, event: Event) -> None:
@@ -166,3 +219,15 @@ class _Counter:
 def _labelled(obj: Json) -> tuple[str, Json]:
     metadata = obj["metadata"]
     return metadata["uid"], as_map(metadata.get("labels"))
+
+
+def _created(obj: Json) -> str:
+    return str(obj["metadata"].get("creationTimestamp", ""))
+
+
+async def _paced(things: Iterable[T]) -> AsyncIterator[T]:
+    """The same ones, with a chance for others in between."""
+    for number, thing in enumerate(things):
+        if number % STRETCH == 0:
+            await asyncio.sleep(0)
+        yield thing

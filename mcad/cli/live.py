@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from mcad.api.config import Config
-from mcad.cli.counting import Inventory, Links, Snapshot, count
+from mcad.cli.counting import Inventory, Memory, Snapshot, count
 from mcad.cli.progress import Progress
 from mcad.cli.snapshot import WRAPPED, explain_list, warn_of_unseen
 from mcad.controller.kinds import APPWRAPPERS, NODES, PODS, Kinds
@@ -30,7 +30,7 @@ Json = dict[str, Any]
 T = TypeVar("T")
 
 SETTLE_S = 0.1  # a dispatch changes several objects; they are shown together
-REST_FACTOR = 4  # at most a fifth of the time is spent on counting
+REST_FACTOR, REST_S_MAX = 4, 10.0  # at most a fifth of the time is spent on counting
 DENIALS_BORNE = 3  # a server that is starting may refuse what it will grant
 KINDS_S = 60.0  # how often a kind that was installed meanwhile is looked for
 
@@ -88,7 +88,7 @@ class Live:
         self._client = client
         self._config = config
         self._kinds = Kinds(Discovery(client), config)
-        self._links = Links(client, self._kinds)
+        self._memory = Memory.of(client, self._kinds)
         self._progress = Progress(client.clock.monotonic)
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -234,11 +234,9 @@ class Live:
         )
         clock = self._client.clock
         began = clock.monotonic()
-        snapshot = await count(
-            inventory, self._config, self._kinds, self._links, self._client.clock.now_us()
-        )
+        snapshot = await count(inventory, self._config, self._memory, clock.now_us())
         ended = clock.monotonic()
-        self._resting_until = ended + REST_FACTOR * (ended - began)
+        self._resting_until = ended + min(REST_FACTOR * (ended - began), REST_S_MAX)
         return snapshot
 
 

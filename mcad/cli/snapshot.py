@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from mcad.api import labels
 from mcad.api.config import Config
-from mcad.cli.counting import Inventory, Links, Snapshot, count
+from mcad.cli.counting import Inventory, Memory, Snapshot, count
 from mcad.cli.errors import CliError, warn
 from mcad.cli.progress import Progress
 from mcad.controller.kinds import APPWRAPPERS, NODES, PODS, Kinds
@@ -50,8 +50,8 @@ class _Photographer:
         finally:
             self._progress.done()
         warn_of_unseen(self._unseen)
-        links = Links(self._client, self._kinds)
-        return await count(inventory, self._config, self._kinds, links, self._now)
+        memory = Memory.of(self._client, self._kinds)
+        return await count(inventory, self._config, memory, self._now)
 
     async def _list_everything(self) -> Inventory:
         await self._kinds.refresh()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mcad.api.appwrapper import parse
+from mcad.api.appwrapper import Parsed, parse
 from mcad.api.catalog import Catalog, Resource
 from mcad.api.children import child_item, read_child
 from mcad.api.owner import Owner, controller_of
@@ -48,7 +48,10 @@ def slim_pod(obj: Json) -> PodSighting:
 
 
 class Sightings:
-    """Translates and feeds. ``ask`` is called with an owner whose own controller is not known."""
+    """Translates and feeds. ``ask`` is called with an owner whose own controller is not known.
+
+    ``read`` is ``parse``, or one that remembers what it has parsed.
+    """
 
     def __init__(
         self,
@@ -56,7 +59,9 @@ class Sightings:
         catalog: Callable[[], Catalog],
         feed: Callable[[Event], None],
         ask: Callable[[Pod, Owner], None],
+        read: Callable[[Json, Catalog], Parsed] = parse,
     ) -> None:
+        self._read = read
         self._mirror = mirror
         self._catalog = catalog
         self._feed = feed
@@ -86,7 +91,7 @@ class Sightings:
         if seat is not None and seat.shows(spec, status):
             seat.version, seat.status_mark = version, status
             return
-        parsed = parse(obj, self._catalog())
+        parsed = self._read(obj, self._catalog())
         self._mirror.put(uid, Reflection(parsed.workload, parsed.manifests, version, spec, status))
         self._feed(AppWrapperSeen(parsed.workload, listed))
         for resource, child in self._early.pop(uid, {}).values():

@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
+from mcad.api.catalog import WELL_KNOWN, StaticCatalog
 from mcad.api.config import Config
 from mcad.cli import live as module
+from mcad.cli.counting import Readings
 from mcad.cli.live import Live, live
 from mcad.cli.snapshot import take_snapshot
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError
 from mcad.kube.resource import Resource
-from tests.cli.cluster import appwrapper, crowd, deployment, node, tutorial
+from tests.cli.cluster import appwrapper, crowd, deployment, node, tutorial, waiting
 from tests.cli.fakeapi import GROUP, FakeApi
 from tests.cli.test_waiting import TickingClock
 
@@ -163,6 +165,22 @@ async def _waits_for(feed: Live, name: str) -> str:
 
 def _gadget() -> Json:
     return {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}}
+
+
+def test_an_appwrapper_is_parsed_once_for_each_version_and_catalogue() -> None:
+    readings = Readings()
+    one, two = StaticCatalog.of(WELL_KNOWN, []), StaticCatalog.of([], [])
+    obj = waiting()
+    obj["metadata"]["resourceVersion"] = "1"
+    first = readings.read(obj, one)
+    assert readings.read(obj, StaticCatalog.of(WELL_KNOWN, [])) is first
+    assert readings.read(obj, two) is not first
+    again = readings.read(obj, one)
+    obj["metadata"]["resourceVersion"] = "2"
+    changed = readings.read(obj, one)
+    assert changed is not again
+    readings.keep([])
+    assert readings.read(obj, one) is not changed
 
 
 async def _exhausted(feed: Live) -> None:
