@@ -191,3 +191,17 @@ def test_pods_with_the_hosts_network_bear_that_it_is_not_there():
     assert "node.kubernetes.io/network-unavailable" in keys
     given = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
     assert tolerations({"tolerations": [given | {"tolerationSeconds": 5}]})[0] == given
+
+
+def test_templates_are_numbered():
+    async def scenario(world):
+        number = "deprecated.daemonset.template.generation"
+        assert _daemonset(world)["metadata"]["annotations"] == {number: "1"}
+        await world.settle()
+        pod = world.all("Pod")[0]
+        assert pod["metadata"]["labels"]["pod-template-generation"] == "1"
+        world.change("DaemonSet", "agent", minReadySeconds=5)
+        changed = world.change("DaemonSet", "agent", template=template(image="img:2"))
+        assert changed["metadata"]["annotations"] == {number: "2"}
+
+    in_a_world(scenario)

@@ -11,12 +11,12 @@ from typing import Any
 from mcad.sim.controllers.pods import annotations_of, from_template, labels_of
 from mcad.sim.scheduling.filters import repels
 from mcad.sim.selectors import node_selector_terms
+from mcad.sim.strategies import TEMPLATE_GENERATION
 
 Json = dict[str, Any]
 
 HASH_LABEL = "controller-revision-hash"
 GENERATION_LABEL = "pod-template-generation"
-TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _TOLERATED = (
