@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcad.api import labels
 from mcad.api.config import Config, to_settings
-from mcad.api.owner import Owner, controller_of
+from mcad.api.owner import Owner
 from mcad.controller.adoption import Adoption
 from mcad.controller.alarm import Alarm
 from mcad.controller.execute import Executor
@@ -28,8 +28,9 @@ from mcad.controller.kinds import (
     catalog_entry,
     wrapped_pairs,
 )
+from mcad.controller.lookups import Lookups
 from mcad.controller.metrics import Metrics
-from mcad.controller.mirror import Mirror, Reflection
+from mcad.controller.mirror import Mirror
 from mcad.controller.preflight import Preflight, await_installed
 from mcad.controller.sightings import PodSighting, Sightings, slim_pod
 from mcad.controller.streams import Part, Stream
@@ -38,7 +39,7 @@ from mcad.core.events import Decide, Event, KindWatched
 from mcad.core.model import Instant, Pod
 from mcad.kube.client import Client, Selection
 from mcad.kube.discovery import Discovery
-from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.errors import KubeError
 from mcad.kube.recorder import Recorder, Reporter
 from mcad.kube.reflector import Reflector
 from mcad.kube.resource import Resource
@@ -54,8 +55,6 @@ EVERYWHERE: tuple[str | None, ...] = (None,)
 QUIET_S = 0.003  # the inbox counts as drained after this long without a change
 COALESCE_S = 0.020  # and is decided on after this long at the latest (core rule R5)
 SILENT_RETRY_S = 1.0  # how often a silent stream is looked at again (P14)
-LINK_GRACE_S = 2.0  # a missing owner normally comes with its own watch; after this we ask
-KINDS_RETRY_S = 60.0  # how often a kind that an AppWrapper names is looked for
 PULSE_S = 20.0  # without any event, so that a quiet cluster does not look like a stalled loop
 DRAIN_S = 3.0  # SIGTERM ends the process within 5 s
 EVENT_WRITERS = 2
@@ -94,6 +93,7 @@ class Controller:
         # Beside another controller, told to coexist, its finalizers are its own.
         alone = preflight is None or not preflight.coexist
         self._adoption = Adoption(client, self._recorder, self._spawn) if alone else None
+        self._lookups = Lookups(client, self._kinds, self._sightings)
         self._alarm = Alarm(self.clock, self._wake)
         self._inbox: deque[Event] = deque()
         self._stepping = False
@@ -121,7 +121,7 @@ class Controller:
         self._watch_all()
         for _ in range(EVENT_WRITERS):
             self._spawn(self._recorder.run())
-        self._spawn(self._look_for_kinds())
+        self._spawn(self._lookups.look_for_kinds(self._is_kind_missing, self._watch_wrapped))
         self._spawn(self._pulse())
 
     async def _pulse(self) -> None:
@@ -345,47 +345,7 @@ class Controller:
         self._sightings.appwrapper_seen(obj)
 
     def _ask_owner(self, pod: Pod, owner: Owner) -> None:
-        self._spawn(self._find_owner(pod.namespace, owner))
+        self._spawn(self._lookups.find_owner(pod.namespace, owner))
 
-    async def _find_owner(self, namespace: str, owner: Owner) -> None:
-        """One cached read of an intermediate owner whose watch does not tell (protocol C3)."""
-        await self.clock.sleep(LINK_GRACE_S)
-        if not self._sightings.is_owner_awaited(owner.uid):
-            return
-        kind = self._kinds.catalog.find(owner.group, owner.version, owner.kind)
-        if kind is None:
-            return
-        resource = Resource(kind.group, kind.version, kind.resource, kind.kind, kind.namespaced)
-        try:
-            live = await self._client.get(resource, namespace, owner.name, metadata_only=True)
-        except KubeError as error:
-            _log.warning("owner unknown owner=%s/%s error=%s", namespace, owner.name, error)
-            return
-        if live["metadata"]["uid"] == owner.uid:
-            self._sightings.owner_found(owner.uid, controller_of(live))
-
-    async def _look_for_kinds(self) -> None:
-        """A kind that an AppWrapper names may be installed some day."""
-        while True:
-            await self.clock.sleep(KINDS_RETRY_S)
-            if not self._sightings.without_kind() and not self._missing_wrapped():
-                continue
-            with suppress(KubeError):
-                if await self._kinds.refresh():
-                    self._watch_wrapped()
-                    for seat in self._sightings.without_kind():
-                        await self._read_again(seat)
-
-    def _missing_wrapped(self) -> bool:
+    def _is_kind_missing(self) -> bool:
         return any(pair not in self.streams for pair in wrapped_pairs(self.config))
-
-    async def _read_again(self, seat: Reflection) -> None:
-        work = seat.workload
-        try:
-            live = await self._client.get(APPWRAPPERS, work.namespace, work.name)
-        except ApiError as error:
-            if error.not_found:
-                return
-            raise
-        seat.spec_mark, seat.version = b"", ""
-        self._sightings.appwrapper_seen(live)

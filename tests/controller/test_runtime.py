@@ -39,6 +39,7 @@ class TableServer:
         self.objects: dict[str, dict[str, Json]] = {kind[2]: {} for kind in KINDS}
         self.watchers: list[tuple[str, asyncio.Queue[bytes]]] = []
         self.forbidden: set[str] = set()
+        self.denials: dict[str, int] = {}  # end of a path -> how many reads are denied
         self.writes: list[tuple[str, str]] = []
 
     def put(self, plural: str, obj: Json, kind: str = "ADDED") -> Json:
@@ -54,11 +55,21 @@ class TableServer:
                 queue.put_nowait(line)
         return obj
 
+    def bookmark(self) -> None:
+        """A sign of life on every watch."""
+        line = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(self.version)}}}
+        for _, queue in self.watchers:
+            queue.put_nowait(json.dumps(line).encode())
+
     async def request(self, request: Request, timeout: float | None = None) -> Response:
         await asyncio.sleep(0)
         parts = request.path.strip("/").split("/")
         if request.path in ("/api", "/apis"):
             return Response(200, self._discovery(request.path))
+        for end in [one for one, left in self.denials.items() if left]:
+            if request.method == "GET" and request.path.endswith(end):
+                self.denials[end] -= 1
+                return Response(403, {"kind": "Status", "reason": "Forbidden"})
         if request.method == "GET":
             one = self.objects.get(parts[-2], {}).get(parts[-1])
             return Response(200, json.loads(json.dumps(one))) if one else self._list(parts[-1])
@@ -262,7 +273,11 @@ async def test_a_cluster_in_which_nothing_happens_does_not_look_like_a_stall() -
         assert rig.server.writes == []
 
 
-async def test_a_kind_that_is_installed_later_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("denials", [0, 1])
+async def test_a_kind_that_is_installed_later_is_found(
+    denials: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even if the AppWrapper that waits for it cannot be read at once."""
     all_kinds = list(KINDS)
     monkeypatch.setitem(globals(), "KINDS", [one for one in KINDS if one[2] != "configmaps"])
     rig = Rig()
@@ -276,8 +291,10 @@ async def test_a_kind_that_is_installed_later_is_found(monkeypatch: pytest.Monke
         assert rig.status("a")["conditions"][-1]["reason"] == "KindNotInstalled"
         monkeypatch.setitem(globals(), "KINDS", all_kinds)
         rig.server.objects["configmaps"] = {}
-        await rig.clock.advance(60)
-        add_node(rig.server, "2")  # no stream is silent for so long that nothing is dispatched
+        rig.server.denials["/appwrappers/a"] = denials
+        for _ in range(1 + denials):
+            await rig.clock.advance(60)
+            rig.server.bookmark()
         await rig.clock.advance(5)
         assert rig.status("a")["state"] == "Running"
         assert list(rig.server.objects["configmaps"]) == ["a"]

@@ -1,0 +1,75 @@
+"""Reads outside of the watches: an owner that no watch tells of, a kind that is installed later."""
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+
+from mcad.api.owner import Owner, controller_of
+from mcad.controller.kinds import APPWRAPPERS, Kinds
+from mcad.controller.mirror import Reflection
+from mcad.controller.sightings import Sightings
+from mcad.kube.client import Client
+from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.resource import Resource
+
+_log = logging.getLogger(__name__)
+
+LINK_GRACE_S = 2.0  # a missing owner normally comes with its own watch; after this we ask
+KINDS_RETRY_S = 60.0  # how often a kind that an AppWrapper names is looked for
+
+
+class Lookups:
+    """What is found is told to the sightings."""
+
+    def __init__(self, client: Client, kinds: Kinds, sightings: Sightings) -> None:
+        self._client = client
+        self._kinds = kinds
+        self._sightings = sightings
+
+    async def find_owner(self, namespace: str, owner: Owner) -> None:
+        """One cached read of an intermediate owner whose watch does not tell (protocol C3)."""
+        await self._client.clock.sleep(LINK_GRACE_S)
+        if not self._sightings.is_owner_awaited(owner.uid):
+            return
+        kind = self._kinds.catalog.find(owner.group, owner.version, owner.kind)
+        if kind is None:
+            return
+        resource = Resource(kind.group, kind.version, kind.resource, kind.kind, kind.namespaced)
+        try:
+            live = await self._client.get(resource, namespace, owner.name, metadata_only=True)
+        except KubeError as error:
+            _log.warning("owner unknown owner=%s/%s error=%s", namespace, owner.name, error)
+            return
+        if live["metadata"]["uid"] == owner.uid:
+            self._sightings.owner_found(owner.uid, controller_of(live))
+
+    async def look_for_kinds(
+        self, is_missing: Callable[[], bool], found: Callable[[], None]
+    ) -> None:
+        """For ever: a kind that an AppWrapper or the settings name may be installed some day.
+
+        ``found`` is called when discovery tells something new.
+        """
+        is_news = False  # until everything that follows from it is done
+        while True:
+            await self._client.clock.sleep(KINDS_RETRY_S)
+            if not self._sightings.without_kind() and not is_missing():
+                continue
+            with suppress(KubeError):
+                is_news = await self._kinds.refresh() or is_news
+                if is_news:
+                    found()
+                    for seat in self._sightings.without_kind():
+                        await self._read_again(seat)
+                    is_news = False
+
+    async def _read_again(self, seat: Reflection) -> None:
+        work = seat.workload
+        try:
+            live = await self._client.get(APPWRAPPERS, work.namespace, work.name)
+        except ApiError as error:
+            if error.not_found:
+                return
+            raise
+        seat.spec_mark, seat.version = b"", ""
+        self._sightings.appwrapper_seen(live)
