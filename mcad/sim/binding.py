@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcad.sim import failures
+from mcad.sim.kinds import Kind
 from mcad.sim.registry import Registry, Write
 from mcad.sim.store import Key
 from mcad.sim.times import seconds
@@ -12,8 +13,20 @@ from mcad.sim.times import seconds
 Json = dict[str, Any]
 
 
-def bind(registry: Registry, key: Key, node: str, how: Write | None = None) -> Json:
-    """The pod on its node; raises Failure 404, or 409 if it has one or is being deleted."""
+_REGISTRY = Kind("", "v1", "pods/binding", "Binding")  # what conflicts are worded with
+
+
+def bind(
+    registry: Registry,
+    key: Key,
+    node: str,
+    how: Write | None = None,
+    metadata: Json | None = None,
+) -> Json:
+    """The pod on its node, with the annotations and labels of the Binding's ``metadata``.
+
+    Raises Failure 404, or 409 if it has a node or is being deleted.
+    """
     pods = registry.kind("v1", "Pod")
     at = seconds(registry.clock.now_us())
 
@@ -21,11 +34,10 @@ def bind(registry: Registry, key: Key, node: str, how: Write | None = None) -> J
         present = pod["spec"].get("nodeName")
         if present:
             message = f'pod {key[1]} is already assigned to node "{present}"'
-            raise failures.conflict(pods, key[1], message)
+            raise failures.conflict(_REGISTRY, key[1], message)
         if pod["metadata"].get("deletionTimestamp"):
-            raise failures.conflict(
-                pods, key[1], f"pod {key[1]} is being deleted, cannot be assigned to a host"
-            )
+            message = f"pod {key[1]} is being deleted, cannot be assigned to a host"
+            raise failures.conflict(_REGISTRY, key[1], message)
         scheduled = {
             "type": "PodScheduled",
             "status": "True",
@@ -37,6 +49,7 @@ def bind(registry: Registry, key: Key, node: str, how: Write | None = None) -> J
         # Whom somebody was preempted for is bound now (ClearingNominatedNodeNameAfterBinding).
         kept = {key: value for key, value in status.items() if key != "nominatedNodeName"}
         return pod | {
+            "metadata": pod["metadata"] | _merged(pod["metadata"], metadata or {}),
             "spec": pod["spec"] | {"nodeName": node},
             "status": kept | {"conditions": [*others, scheduled]},
         }
@@ -45,3 +58,8 @@ def bind(registry: Registry, key: Key, node: str, how: Write | None = None) -> J
     return registry.patch(
         pods, key, change, Write(dry_run=given.dry_run, subresource="binding", trusted=True)
     )
+
+
+def _merged(present: Json, given: Json) -> Json:
+    parts = [name for name in ("annotations", "labels") if given.get(name)]
+    return {name: (present.get(name) or {}) | given[name] for name in parts}

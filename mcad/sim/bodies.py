@@ -89,7 +89,8 @@ def _check_type(body: Json, request: Request, kind: Kind, kinds: KindTable) -> N
     if kinds.by_kind(version, name) is None:
         why = f'no kind "{name}" is registered for version "{version}" in scheme "{_SCHEME}"'
     else:
-        why = f"converting ({name}) to ({kind.kind}): unknown conversion"
+        here, there = version.rpartition("/")[2], kind.group.partition(".")[0] or "core"
+        why = f"converting ({here}.{name}) to ({there}.{kind.kind}): unknown conversion"
     short = version.rpartition("/")[2]
     raise failures.bad_request(
         f'{name} in version "{short}" cannot be handled as a {kind.kind}: {why}'

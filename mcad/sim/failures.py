@@ -102,6 +102,12 @@ def conflict(kind: Kind, name: str, message: str = MODIFIED) -> Failure:
     return Failure(409, "Conflict", text, _details(kind, name))
 
 
+def listed(causes: Sequence[Cause]) -> str:
+    """Faults in one text, none of them twice."""
+    faults = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
+    return faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
+
+
 def precondition_failed(kind: Kind, name: str, message: str) -> Failure:
     """409 for a precondition of a deletion, which is worded with the kind, not the resource."""
     title = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
@@ -120,13 +126,11 @@ def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> Failure:
 
 
 def _invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> Failure:
-    faults = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
-    listed = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
     details = {"name": name, "group": group, "kind": kind}
     details = {key: value for key, value in details.items() if value}
     listing = [{"reason": c.reason, "message": c.message, "field": c.field} for c in causes]
     title = f"{kind}.{group}" if group else kind
-    message = f'{title} "{name}" is invalid: {listed}'
+    message = f'{title} "{name}" is invalid: {listed(causes)}'
     return Failure(422, "Invalid", message, details | {"causes": listing})
 
 
@@ -192,9 +196,15 @@ def unsupported_patch() -> Failure:
     return Failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
 
 
-def not_acceptable(accepted: Sequence[str]) -> Failure:
+def unsupported_form(spoken: Sequence[str]) -> Failure:
+    """406 for a client that wants its JSON in a form that there is not."""
+    message = f"only the following media types are accepted: {', '.join(spoken)}"
+    return Failure(406, "NotAcceptable", message)
+
+
+def not_acceptable(spoken: Sequence[str]) -> Failure:
     """406 for a client that does not understand any format that is spoken."""
-    message = f"only the following media types are accepted: {', '.join(accepted)}"
+    message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(spoken)}"
     return Failure(406, "NotAcceptable", message, {})
 
 

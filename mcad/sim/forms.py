@@ -17,8 +17,11 @@ from mcad.sim.versions import from_stored
 
 Json = dict[str, Any]
 Name = Literal["Whole", "Metadata", "Table"]
+Answer = Literal["one", "list", "watch"]
 
-_ACCEPTED = ("application/json",)
+_SPOKEN = tuple(f"application/{name}" for name in ("json", "yaml", "vnd.kubernetes.protobuf"))
+_STREAMED = tuple(f"{one};stream=watch" for one in (_SPOKEN[0], _SPOKEN[2]))
+"""What a real server names; this one speaks JSON only."""
 _AS: dict[str, Name] = {
     "Table": "Table",
     "PartialObjectMetadata": "Metadata",
@@ -35,19 +38,43 @@ class Form:
     include: str = "Metadata"
 
 
-def negotiate(accept: str, include: str) -> Form:
-    """The first form that is understood; raises Failure 406 if there is none."""
+def negotiate(accept: str, include: str, kind: Kind, answer: Answer) -> Form:
+    """The first form that is understood; raises Failure 400 or 406 if there is none."""
+    understood = False
     for choice in accept.split(",") if accept else ["*/*"]:
         media, *parameters = (part.strip() for part in choice.split(";"))
-        if media not in {"application/json", "*/*", "application/*"}:
+        if media not in {"application/json", "*/*"}:
             continue
+        understood = True
         wanted = dict(pair.partition("=")[::2] for pair in parameters)
         if "as" not in wanted:
             return Form()
         name = _AS.get(wanted["as"])
         if name and wanted.get("g") == "meta.k8s.io" and wanted.get("v") == "v1":
+            _check(wanted["as"], include, kind, answer)
             return Form(name, include or "Metadata")
-    raise failures.not_acceptable(_ACCEPTED)
+    if understood:
+        raise failures.unsupported_form(_SPOKEN)
+    raise failures.not_acceptable(_SPOKEN if answer == "one" else (*_SPOKEN, *_STREAMED))
+
+
+def _check(wanted: str, include: str, kind: Kind, answer: Answer) -> None:
+    if wanted == "Table" and include not in {"", "Metadata", "Object", "None"}:
+        raise failures.bad_request(
+            f'Unable to convert to Table as requested: includeObject: Invalid value: "{include}":'
+            " must be 'Metadata', 'Object', 'None', or empty"
+        )
+    go_type = f"*{kind.group.partition('.')[0] or 'core'}.{kind.kind}"
+    if kind.is_custom:
+        go_type = "*unstructured.Unstructured"
+    if wanted == "PartialObjectMetadata" and answer == "list":
+        what = f"is a list ({go_type}List)"
+    elif wanted == "PartialObjectMetadataList" and answer == "one":
+        what = f"is not a list ({go_type})"
+    else:
+        return
+    text = f"you requested {wanted}, but the requested object {what}"
+    raise failures.Failure(406, "NotAcceptable", text)
 
 
 def one(kind: Kind, obj: Json, form: Form, now_us: int, *, with_columns: bool = True) -> Json:

@@ -21,6 +21,7 @@ from mcad.sim.store import Key, Store, TooOld
 
 Json = dict[str, Any]
 
+_FORM = "meta.k8s.io/v1"
 _FORGOTTEN = (
     "The provided continue parameter is too old to display a consistent list result. You can start"
     " a new list without the continue parameter, or use the continue token in this response to"
@@ -43,7 +44,7 @@ def page(
 ) -> tuple[list[Json], Json]:
     """Stored objects of one page, and the list's metadata; raises Failure 400, 410, 422 or 504."""
     options.check_list(params)
-    place, limit = _place(store, params), _limit(params)
+    place, limit = _place(store, params, selection.namespace), _limit(params)
     try:
         found = _matching(store, kind, selection, place)
         objects = list(islice(found, limit or None))
@@ -54,7 +55,8 @@ def page(
     metadata: Json = {"resourceVersion": str(place.version)}
     if following is not None:
         last = objects[-1]["metadata"]
-        metadata["continue"] = _token(place.version, (last.get("namespace") or "", last["name"]))
+        after = (last.get("namespace") or "", last["name"])
+        metadata["continue"] = _token(place.version, after, selection.namespace)
         if selection.is_whole:
             metadata["remainingItemCount"] = left
     return objects, metadata
@@ -73,14 +75,14 @@ def _matching(store: Store, kind: Kind, selection: Selection, place: _Place) -> 
             yield obj
 
 
-def _place(store: Store, params: Mapping[str, str]) -> _Place:
+def _place(store: Store, params: Mapping[str, str], namespace: str | None) -> _Place:
     version = options.version(params)
     if token := params.get("continue"):
         if version:
             raise failures.bad_request(
                 "specifying resource version is not allowed when using continue"
             )
-        return _resume(store, token)
+        return _resume(store, token, namespace)
     check_not_ahead(store, version)
     match = params.get("resourceVersionMatch")
     # A page of a version that is named is of that version, if nothing else is said.
@@ -105,29 +107,45 @@ def check_not_ahead(store: Store, version: int) -> None:
         raise Failure(504, "Timeout", f"Timeout: {message}", details, retry_after_s=1)
 
 
-def _resume(store: Store, token: str) -> _Place:
+def _resume(store: Store, token: str, namespace: str | None) -> _Place:
+    """The place that a token names (``storage.DecodeContinue``); raises Failure 400."""
     try:
         decoded = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-        place = _Place(int(decoded["rv"]), (decoded["ns"], decoded["name"]))
-    except (ValueError, KeyError, TypeError) as error:
-        raise failures.bad_request(
-            "invalid continue token: continue key is not valid: it is none of ours"
-        ) from error
-    return place if place.version else _Place(store.version, place.after)
+        version, start, form = decoded.get("rv"), decoded.get("start"), decoded.get("v")
+    except (ValueError, AttributeError) as error:
+        raise _bad_token(str(error)) from error
+    if form != _FORM:
+        raise _bad_token(f"server does not recognize this encoded version {_quoted(form)}")
+    if not isinstance(version, int) or not version:
+        raise _bad_token(f"incorrect encoded start resourceVersion (version {_FORM})")
+    if not isinstance(start, str) or not start:
+        raise _bad_token(f"encoded start key empty (version {_FORM})")
+    first, _, second = start.rstrip("\0").rpartition("/")
+    return _Place(version if version > 0 else store.version, (namespace or first, second))
 
 
-def expired_token(kind: Kind, store: Store, token: str) -> Json | None:
+def _bad_token(why: str) -> Failure:
+    return failures.bad_request(f"invalid continue token: continue key is not valid: {why}")
+
+
+def expired_token(kind: Kind, store: Store, token: str, namespace: str | None) -> Json | None:
     """The Status for a token whose version is forgotten, with another to go on from; or None."""
-    place = _resume(store, token)
+    place = _resume(store, token, namespace)
     try:
         next(store.snapshot(kind.storage, place.version, None, place.after), None)
     except TooOld:
         status = failures.expired(_FORGOTTEN).status()
-        status["metadata"] = {"continue": _token(0, place.after or ("", ""))}
+        status["metadata"] = {"continue": _token(-1, place.after or ("", ""), namespace)}
         return status
     return None
 
 
-def _token(version: int, after: Key) -> str:
-    text = json.dumps({"rv": version, "ns": after[0], "name": after[1]})
+def _token(version: int, after: Key, namespace: str | None) -> str:
+    """As kube-apiserver encodes it: the next key, relative to what is listed; -1: any version."""
+    start = f"{after[1] if namespace or not after[0] else '/'.join(after)}\0"
+    text = json.dumps({"v": _FORM, "rv": version, "start": start}, separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _quoted(form: Any) -> str:
+    return json.dumps(form if isinstance(form, str) else "")

@@ -126,9 +126,8 @@ class Registry:
         how = how or by_controller()
         old = self.get(kind, key)
         new = self._received(kind, key[0], body, how)
-        new["metadata"].setdefault("name", key[1])
-        _check_name(new, key[1])
-        _check_uid(kind, new, old)
+        check_name(new, key[1])
+        check_uid(kind, new, old)
         return self._replace(kind, new, old, how)
 
     def update_status(self, kind: Kind, obj: Json) -> Json:
@@ -143,7 +142,7 @@ class Registry:
         how = how or by_controller()
         old = self.get(kind, key)
         new = self._received(kind, key[0], change(old), how)
-        _check_name(new, key[1])
+        check_name(new, key[1])
         return self._replace(kind, new, old, how)
 
     def apply(
@@ -255,7 +254,8 @@ def _refuse(kind: Kind, obj: Json, faults: list[Cause]) -> None:
         raise failures.invalid(kind, obj["metadata"].get("name") or "", faults)
 
 
-def _check_name(new: Json, name: str) -> None:
+def check_name(new: Json, name: str) -> None:
+    """The name in a body is that of the path; raises Failure 400."""
     given = new["metadata"].get("name")
     if not given:
         raise failures.bad_request(
@@ -268,8 +268,9 @@ def _check_name(new: Json, name: str) -> None:
         )
 
 
-def _check_uid(kind: Kind, new: Json, old: Json) -> None:
-    given, live = new["metadata"].get("uid"), old["metadata"]["uid"]
+def check_uid(kind: Kind, new: Json, old: Json) -> None:
+    """The uid in a body, if any, is that of the object; raises Failure 409."""
+    given, live = (new.get("metadata") or {}).get("uid"), old["metadata"]["uid"]
     if given and given != live:
         group = kind.group if kind.is_custom else ""
         place = "/".join(one for one in ("/registry", group, kind.plural, *key_of(old)) if one)

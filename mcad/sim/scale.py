@@ -26,6 +26,7 @@ def read(kind: Kind, obj: Json) -> Json:
     metadata = obj["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     selector = _at(obj, paths.get("labelSelectorPath", ""))
+    replicas = _at(obj, paths["specReplicasPath"])
     status: Json = {"replicas": _at(obj, paths["statusReplicasPath"]) or 0}
     if selector:
         status["selector"] = selector if isinstance(selector, str) else _text(selector)
@@ -33,7 +34,7 @@ def read(kind: Kind, obj: Json) -> Json:
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": {key: metadata[key] for key in kept if key in metadata},
-        "spec": {"replicas": _at(obj, paths["specReplicasPath"]) or 0},
+        "spec": {"replicas": replicas} if replicas else {},  # Go leaves 0 out
         "status": status,
     }
 

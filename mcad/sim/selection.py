@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mcad.sim import failures, selectors
-from mcad.sim.kinds import Kind
+from mcad.sim.kinds import EVENTS, Kind
 from mcad.sim.routing import Target
 
 Json = dict[str, Any]
@@ -66,6 +66,9 @@ _FIELDS: dict[tuple[str, str], dict[str, Reader]] = {
 }
 
 
+_IN_EVENTS_GROUP = {"involvedObject": "regarding", "reportingComponent": "reportingController"}
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """A predicate on stored objects."""
@@ -98,9 +101,6 @@ def select(target: Target, params: Mapping[str, str]) -> Selection:
         except ValueError as error:
             raise failures.bad_request(str(error)) from error
     field_text = params.get("fieldSelector") or ""
-    if target.name:  # a watch of one object
-        own = f"metadata.name={target.name}"
-        field_text = f"{field_text},{own}" if field_text else own
     if field_text:
         try:
             fields = selectors.fields(field_text, selectable(target.kind))
@@ -121,4 +121,13 @@ def _unselectable(kind: Kind, error: str) -> str:
 def selectable(kind: Kind) -> dict[str, Reader]:
     """The fields by which objects of a kind can be selected."""
     meta = _META_NAMESPACED if kind.namespaced else _META
-    return meta | _FIELDS.get(kind.storage, {})
+    own = _FIELDS.get(kind.storage, {})
+    if kind.storage == EVENTS and kind.group:
+        own = {_IN_EVENTS_GROUP.get(part, part) + rest: one for (part, rest), one in _split(own)}
+    return meta | own
+
+
+def _split(fields: dict[str, Reader]) -> Iterator[tuple[tuple[str, str], Reader]]:
+    for name, reader in fields.items():
+        part, dot, rest = name.partition(".")
+        yield (part, dot + rest), reader

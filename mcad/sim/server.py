@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping
+from functools import partial
 from typing import Any, cast
 
 from mcad.kube.errors import api_error
@@ -17,38 +18,34 @@ from mcad.sim import (
     bodies,
     deletion,
     discovery,
-    eviction,
     failures,
     forms,
     listing,
     openapi,
     options,
-    scale,
+    subresources,
     watching,
 )
 from mcad.sim.applying import read_intent
-from mcad.sim.binding import bind
-from mcad.sim.failures import Cause, Failure
+from mcad.sim.failures import Failure
 from mcad.sim.patches import APPLY, read_patch
 from mcad.sim.registry import Registry, Validation, Write
 from mcad.sim.routing import Target, is_known_group, route
 from mcad.sim.selection import select
+from mcad.sim.subresources import Call
 from mcad.sim.watching import Watch
 
 Json = dict[str, Any]
 
 _ACCEPTED = ("application/json", "application/yaml")
 _NO_PAGE = b"404 page not found\n"
-_CREATED: Json = {
-    "kind": "Status",
-    "apiVersion": "v1",
-    "metadata": {},
-    "status": "Success",
-    "code": 201,
-}
 _STATUS_ONLY = ("status", "finalize")
 _VERBS = {"POST": "create", "DELETE": "delete"}  # that no subresource of a custom kind has
 _OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
+
+
+class _NoPage(Exception):  # noqa: N818 - an answer
+    """The path of no kind at all."""
 
 
 class SimApi:
@@ -67,8 +64,16 @@ class SimApi:
         """A watch as lines."""
         try:
             watch = self._watch(request)
+        except _NoPage as error:
+            raise api_error(404, _NO_PAGE) from error
         except Failure as failure:
             raise api_error(failure.code, failure.status()) from failure
+        if watch is None:  # one object is read and not watched, whatever the query says
+            response = self.answer(request)
+            if response.status != 200:
+                raise api_error(response.status, response.json())
+            yield json.dumps(response.json(), separators=(",", ":")).encode()
+            return
         async for line in watching.lines(self.registry, watch, idle_timeout):
             yield line
 
@@ -82,22 +87,28 @@ class SimApi:
                     return Response(200, found)
             target = route(request.path, self.registry.kinds)
             if target is None:
-                if is_known_group(request.path, self.registry.kinds):
-                    raise failures.no_such_resource()
-                return Response(404, _NO_PAGE, {"Content-Type": "text/plain; charset=utf-8"})
+                raise self._nowhere(request.path)
             return _Exchange(self.registry, request, target).answer()
+        except _NoPage:
+            return Response(404, _NO_PAGE, {"Content-Type": "text/plain; charset=utf-8"})
         except Failure as failure:
             headers = {"Retry-After": str(failure.retry_after_s)} if failure.retry_after_s else {}
             return Response(failure.code, failure.status(), headers)
 
-    def _watch(self, request: Request) -> Watch:
+    def _nowhere(self, path: str) -> Exception:
+        is_known = is_known_group(path, self.registry.kinds)
+        return failures.no_such_resource() if is_known else _NoPage()
+
+    def _watch(self, request: Request) -> Watch | None:
         target = route(request.path, self.registry.kinds)
-        if target is None or target.subresource:
-            raise failures.no_such_resource()
-        options.check_watch(request.params)
-        options.version(request.params)
+        if target is None:
+            raise self._nowhere(request.path)
+        if target.name:
+            return None
+        watching.check(request.params)
         params = request.params
-        form = forms.negotiate(request.headers.get("Accept", ""), params.get("includeObject", ""))
+        accept, include = request.headers.get("Accept", ""), params.get("includeObject", "")
+        form = forms.negotiate(accept, include, target.kind, "watch")
         return Watch(target.kind, select(target, params), form, params)
 
 
@@ -110,8 +121,12 @@ class _Exchange:
         self._params = request.params
         self._target = target
         self._kind = target.kind
+        of_list = not target.name and request.method in {"GET", "DELETE"}
         self._form = forms.negotiate(
-            request.headers.get("Accept", ""), request.params.get("includeObject", "")
+            request.headers.get("Accept", ""),
+            request.params.get("includeObject", ""),
+            target.kind,
+            "list" if of_list else "one",
         )
         self._how = _how(request.params, target.subresource, request.method)
 
@@ -151,21 +166,15 @@ class _Exchange:
         }
 
     def _subresource(self, method: str, name: str) -> Callable[[], tuple[int, Json | bytes]]:
-        if name == "log" and self._kind.storage == ("", "pods") and method == "GET":
-            return self._log
-        if name not in self._kind.subresources:
+        answer = subresources.find(method, name, self._kind)
+        if name not in self._kind.subresources and answer is not subresources.read_log:
             if self._kind.is_custom:
                 raise failures.not_found(self._kind, self._target.name)
             raise failures.no_such_resource()
-        special = {
-            ("POST", "binding"): self._bind,
-            ("POST", "eviction"): self._evict,
-            ("GET", "scale"): self._get_scale,
-            ("PUT", "scale"): self._put_scale,
-            ("PATCH", "scale"): self._patch_scale,
-        }
+        if answer is not None:
+            return partial(answer, self._call())
         usual = {"GET": self._get, "PUT": self._put, "PATCH": self._patch}
-        found = special.get((method, name)) or (usual.get(method) if name in _STATUS_ONLY else None)
+        found = usual.get(method) if name in _STATUS_ONLY else None
         if found is None:
             verb = _VERBS.get(method)
             if self._kind.is_custom and verb:
@@ -182,19 +191,20 @@ class _Exchange:
     def _list(self) -> tuple[int, Json]:
         store, selection = self._registry.store, select(self._target, self._params)
         token = self._params.get("continue")
-        if token and (expired := listing.expired_token(self._kind, store, token)):
-            return 410, expired
+        if token:
+            expired = listing.expired_token(self._kind, store, token, self._target.namespace)
+            if expired:
+                return 410, expired
         objects, metadata = listing.page(store, self._kind, selection, self._params)
         now_us = self._registry.clock.now_us()
         return 200, forms.many(self._kind, objects, metadata, self._form, now_us)
 
-    def _create(self) -> tuple[int, Json]:
+    def _create(self) -> tuple[int, Json | bytes]:
+        if self._kind.plural == "bindings":
+            return subresources.bind_pod(self._call())
         body = self._body()
         if self._kind.plural == "selfsubjectaccessreviews":
             return 201, body | {"status": {"allowed": True, "reason": "the simulator has no RBAC"}}
-        if self._kind.plural == "bindings":
-            name = (body.get("metadata") or {}).get("name") or ""
-            return self._bind_pod((self._target.namespace or "", name), body)
         created = self._registry.create(self._kind, self._target.namespace, body, self._how)
         return 201, self._shown(created)
 
@@ -231,55 +241,13 @@ class _Exchange:
         now_us = self._registry.clock.now_us()
         return 200, forms.many(self._kind, objects, metadata, self._form, now_us)
 
-    # -- subresources --------------------------------------------------------------------------
-
-    def _bind(self) -> tuple[int, Json]:
-        return self._bind_pod(self._target.key, self._body())
-
-    def _bind_pod(self, key: tuple[str, str], body: Json) -> tuple[int, Json]:
-        node = (body.get("target") or {}).get("name") or ""
-        if not node:
-            raise failures.invalid(
-                self._registry.kind("v1", "Binding"),
-                key[1],
-                [Cause("FieldValueRequired", "Required value", "target.name")],
-            )
-        bind(self._registry, key, node, self._how)
-        return 201, _CREATED
-
-    def _evict(self) -> tuple[int, Json]:
-        body = self._body()
-        wish = deletion.read_options(body.get("deleteOptions") or {}, {})
-        eviction.evict(self._registry, self._target.key, wish, dry_run=self._how.dry_run)
-        return 201, _CREATED
-
-    def _log(self) -> tuple[int, Json | bytes]:
-        self._registry.get(self._kind, self._target.key)
-        return 200, b"(simulated pods run nothing, so there is nothing they could have written)\n"
-
-    def _get_scale(self) -> tuple[int, Json]:
-        return 200, scale.read(self._kind, self._registry.get(self._kind, self._target.key))
-
-    def _put_scale(self) -> tuple[int, Json]:
-        return self._write_scale(self._body())
-
-    def _patch_scale(self) -> tuple[int, Json]:
-        present = self._get_scale()[1]
-        change = read_patch(self._kind, self._request.content_type, bodies.read_any(self._request))
-        return self._write_scale(change(present))
-
-    def _write_scale(self, wanted: Json) -> tuple[int, Json]:
-        def change(obj: Json) -> Json:
-            return scale.write(self._kind, obj, wanted)
-
-        how = Write(dry_run=self._how.dry_run)
-        written = self._registry.patch(self._kind, self._target.key, change, how)
-        return 200, scale.read(self._kind, written)
-
     # -- bodies --------------------------------------------------------------------------------
 
     def _shown(self, obj: Json) -> Json:
         return forms.one(self._kind, obj, self._form, self._registry.clock.now_us())
+
+    def _call(self) -> Call:
+        return Call(self._registry, self._request, self._target, self._how)
 
     def _body(self) -> Json:
         return bodies.read(self._request, self._kind, self._registry.kinds)

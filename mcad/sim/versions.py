@@ -23,18 +23,35 @@ _EVENT_FIELDS = (
 )
 
 
+_EVENT_ALWAYS: Json = {  # Go leaves these out in neither group, but for the two texts
+    "eventTime": None,
+    "firstTimestamp": None,
+    "lastTimestamp": None,
+    "source": {},
+    "reportingComponent": "",
+    "reportingInstance": "",
+}
+_OPTIONAL_TEXTS = ("reportingController", "reportingInstance")
+
+
 def to_stored(kind: Kind, obj: Json) -> Json:
     """What is kept of an object that came in as ``kind``."""
-    if kind.storage == EVENTS and kind.group == _EVENTS_GROUP:
-        return _renamed(obj, dict(_EVENT_FIELDS), "v1")
-    return obj
+    if kind.storage != EVENTS:
+        return obj
+    if kind.group == _EVENTS_GROUP:
+        obj = _renamed(obj, dict(_EVENT_FIELDS), "v1")
+    return _EVENT_ALWAYS | obj
 
 
 def from_stored(kind: Kind, obj: Json) -> Json:
     """The same object for those who ask for ``kind``; the very same if nothing differs."""
     if kind.storage == EVENTS and kind.group == _EVENTS_GROUP:
         names = {core: events for events, core in _EVENT_FIELDS}
-        return _renamed(obj, names, kind.api_version)
+        shown = _renamed(obj, names, kind.api_version)
+        for name in _OPTIONAL_TEXTS:
+            if shown.get(name) == "":
+                del shown[name]
+        return shown
     if obj.get("apiVersion") == kind.api_version:
         return obj
     return obj | {"apiVersion": kind.api_version}

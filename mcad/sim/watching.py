@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcad.kube.errors import RequestTimeout
-from mcad.sim import failures, forms
+from mcad.sim import failures, forms, options
+from mcad.sim.failures import Failure
 from mcad.sim.forms import Form
 from mcad.sim.kinds import Kind
 from mcad.sim.registry import Registry
@@ -81,9 +82,17 @@ async def _is_set_before(changed: asyncio.Event, at: float) -> bool:
     return True
 
 
+def check(params: Mapping[str, str]) -> None:
+    """What a watch may not ask for; raises Failure."""
+    options.integer(params, "timeoutSeconds")
+    options.check_watch(params)
+    version = params.get("resourceVersion") or "0"
+    if not version.isdecimal():
+        raise Failure(500, "", options.bad_version(version))
+
+
 def _seconds(params: Mapping[str, str]) -> float:
-    text = params.get("timeoutSeconds") or ""
-    return float(text) if text.isdecimal() and int(text) else WATCH_S
+    return float(max(options.integer(params, "timeoutSeconds"), 0) or WATCH_S)
 
 
 class _Teller:
@@ -104,7 +113,8 @@ class _Teller:
         version = params.get("resourceVersion") or ""
         if params.get("sendInitialEvents") == "true" or version in {"", "0"}:
             self._position = self._store.position(storage, self._store.version)
-            yield from self._present()
+            if params.get("sendInitialEvents") != "false":
+                yield from self._present()
             if params.get("sendInitialEvents") == "true" and self.has_bookmarks:
                 yield self.bookmark({INITIAL_END: "true"})
             return
@@ -128,13 +138,12 @@ class _Teller:
 
     def bookmark(self, annotations: Json | None = None) -> bytes:
         """How far the watch has come."""
-        metadata: Json = {"resourceVersion": str(self._store.version), "creationTimestamp": None}
+        metadata: Json = {"resourceVersion": str(self._store.version)}
         if annotations:
             metadata["annotations"] = annotations
         kind, form = self._watch.kind, self._watch.form
         obj = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata}
-        shown = forms.one(kind, obj, form, 0, with_columns=False) if form.name != "Table" else obj
-        return _encode("BOOKMARK", shown)
+        return _encode("BOOKMARK", forms.one(kind, obj, form, 0, with_columns=False))
 
     def _present(self) -> Iterator[bytes]:
         selection = self._watch.selection

@@ -28,8 +28,9 @@ _VERSION_IN_TEXT = re.compile(
     r"((?:resource version|current): |ResourceVersion in (?:the precondition|record) \()(\d+)"
 )
 _TOO_OLD = re.compile(r"(too old resource version: )\d+ \(\d+\)")
-_AHEAD_S = 6  # a deadline that is less far ahead counts as now
-_ROUND_S = 10
+_AGE = re.compile(r"\d+s")
+_AHEAD_S = 3  # a time that is less far ahead counts as now
+_ROUND_S = 5
 
 
 class Names:
@@ -42,34 +43,40 @@ class Names:
             for text in _generated(answer.body):
                 self._names.setdefault(text, f"<name-{len(self._names)}>")
         self._uids: dict[str, str] = {}
+        self._seen_at: dict[str, int] = {}
+        for answer in answers:
+            for text in _times(answer.body):
+                self._seen_at.setdefault(text, answer.at_us)
 
     def normal(self, answer: Answer) -> dict[str, Any]:
         """The whole answer, to be compared with the other server's."""
         return {
             "status": answer.status,
             "headers": {key: self._text(value) for key, value in answer.headers.items()},
-            "body": self._value(answer.body, answer.at_us),
+            "body": self._value(answer.body),
         }
 
-    def _value(self, value: Any, at_us: int) -> Any:
+    def _value(self, value: Any) -> Any:
         if isinstance(value, dict):
             return {
-                key: self._entry(key, one, at_us)
+                key: self._entry(key, one)
                 for key, one in sorted(value.items())
                 if key not in DROPPED
             }
         if isinstance(value, list):
-            return [self._value(one, at_us) for one in value]
+            return [self._value(one) for one in value]
         if isinstance(value, str):
-            return _time(value, at_us) if _TIME.fullmatch(value) else self._text(value)
+            return self._time(value) if _TIME.fullmatch(value) else self._text(value)
         return value
 
-    def _entry(self, key: str, value: Any, at_us: int) -> Any:
+    def _entry(self, key: str, value: Any) -> Any:
         if key in MASKED and value:
             return f"<{key}>"
+        if key == "cells":
+            return [_cell(one) for one in self._value(value)]
         if key == "resourceVersion" and isinstance(value, str) and value.isdecimal():
             return self._version(int(value))
-        return self._value(value, at_us)
+        return self._value(value)
 
     def _version(self, version: int) -> str:
         return f"<version-{bisect_right(self._versions, version)}>"
@@ -80,6 +87,15 @@ class Names:
         text = _TOO_OLD.sub(r"\1<old> (<oldest>)", text)
         text = _UID.sub(lambda found: self._uid(found[0]), text)
         return _VERSION_IN_TEXT.sub(lambda found: found[1] + self._version(int(found[2])), text)
+
+    def _time(self, text: str) -> str:
+        """How far ahead it lay when it was seen first."""
+        moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
+        ahead_s = moment.timestamp() - self._seen_at[text] / 1e6
+        form = "micro" if "." in text else "time"
+        if ahead_s < _AHEAD_S:
+            return f"<{form}>"
+        return f"<{form}+{round(ahead_s / _ROUND_S) * _ROUND_S}s>"
 
     def _uid(self, uid: str) -> str:
         return self._uids.setdefault(uid, f"<uid-{len(self._uids)}>")
@@ -110,10 +126,14 @@ def _generated(value: Any) -> Iterator[str]:
             yield from _generated(one)
 
 
-def _time(text: str, at_us: int) -> str:
-    moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
-    ahead_s = moment.timestamp() - at_us / 1e6
-    form = "micro" if "." in text else "time"
-    if ahead_s < _AHEAD_S:
-        return f"<{form}>"
-    return f"<{form}+{max(round(ahead_s / _ROUND_S), 1) * _ROUND_S}s>"
+def _cell(value: Any) -> Any:
+    """Of a row of a Table; how old something is depends on how fast a server answers."""
+    return "<age>" if isinstance(value, str) and _AGE.fullmatch(value) else value
+
+
+def _times(value: Any) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _times(one)
+    elif isinstance(value, str) and _TIME.fullmatch(value):
+        yield value

@@ -1,0 +1,211 @@
+"""Scale, binding, eviction, and Events in both groups."""
+
+from tests.contract.objects import config_map, deployment, pod
+from tests.contract.script import JSON_PATCH, STRATEGIC, Script, script
+
+
+@script
+def sub_scale(s: Script) -> None:
+    made = s.post("made", "deployments", deployment("d"))
+    scale = s.get("read", "deployments/d/scale")
+    s.put("write", "deployments/d/scale", scale.merged({"spec": {"replicas": 5}}))
+    s.put("stale", "deployments/d/scale", scale.merged({"spec": {"replicas": 6}}))
+    s.put(
+        "without a version",
+        "deployments/d/scale",
+        {"metadata": {"name": "d", "namespace": s.namespace}, "spec": {"replicas": 7}},
+    )
+    s.put(
+        "typed",
+        "deployments/d/scale",
+        {
+            "apiVersion": "autoscaling/v1",
+            "kind": "Scale",
+            "metadata": {"name": "d", "namespace": s.namespace},
+            "spec": {"replicas": 3},
+        },
+    )
+    s.put(
+        "another name",
+        "deployments/d/scale",
+        {"metadata": {"name": "e", "namespace": s.namespace}, "spec": {"replicas": 7}},
+    )
+    s.put("no name", "deployments/d/scale", {"spec": {"replicas": 7}})
+    s.put(
+        "below 0",
+        "deployments/d/scale",
+        {"metadata": {"name": "d", "namespace": s.namespace}, "spec": {"replicas": -1}},
+    )
+    s.put(
+        "a text",
+        "deployments/d/scale",
+        {"metadata": {"name": "d", "namespace": s.namespace}, "spec": {"replicas": "x"}},
+    )
+    s.put("no spec", "deployments/d/scale", {"metadata": {"name": "d", "namespace": s.namespace}})
+    s.put("another kind", "deployments/d/scale", config_map("d"))
+    s.patch("patch", "deployments/d/scale", {"spec": {"replicas": 4}})
+    s.patch("strategic", "deployments/d/scale", {"spec": {"replicas": 6}}, STRATEGIC)
+    s.patch(
+        "operations",
+        "deployments/d/scale",
+        [{"op": "replace", "path": "/spec/replicas", "value": 1}],
+        JSON_PATCH,
+    )
+    s.patch("patch below 0", "deployments/d/scale", {"spec": {"replicas": -4}})
+    s.patch("dry", "deployments/d/scale", {"spec": {"replicas": 9}}, dryRun="All")
+    s.get("at the end", "deployments/d")
+    s.get("of nothing", "deployments/e/scale")
+    s.put(
+        "write nothing",
+        "deployments/e/scale",
+        {"metadata": {"name": "e", "namespace": s.namespace}, "spec": {"replicas": 7}},
+    )
+    s.patch("patch nothing", "deployments/e/scale", {"spec": {"replicas": 4}})
+    s.delete("delete", "deployments/d/scale")
+    s.post("post", "deployments/d/scale", {})
+    s.get("of a kind without", "configmaps/a/scale")
+    s.watch("all of it", "deployments", resourceVersion=made.version)
+
+
+@script
+def sub_binding(s: Script) -> None:
+    s.post("made", "pods", pod("p"))
+    target = {"target": {"kind": "Node", "name": "n"}}
+    s.post("no target", "pods/p/binding", {"metadata": {"name": "p"}})
+    s.post(
+        "another kind",
+        "pods/p/binding",
+        {"metadata": {"name": "p"}, "target": {"kind": "Pod", "name": "n"}},
+    )
+    s.post("of nothing", "pods/q/binding", {"metadata": {"name": "q"}} | target)
+    s.post("another name", "pods/p/binding", {"metadata": {"name": "q"}} | target)
+    s.post("dry", "pods/p/binding", {"metadata": {"name": "p"}} | target, dryRun="All")
+    s.post(
+        "bound",
+        "pods/p/binding",
+        {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}} | target,
+    )
+    s.get("it is bound", "pods/p")
+    s.post("again", "pods/p/binding", {"metadata": {"name": "p"}} | target)
+    s.post("another pod", "pods", pod("r"))
+    s.post("the old way", "bindings", {"metadata": {"name": "r"}} | target)
+    s.get("it is bound, too", "pods/r")
+    s.post("a third", "pods", pod("s", finalizers=["example.com/x"]))
+    s.delete("that goes", "pods/s")
+    s.post("too late", "pods/s/binding", {"metadata": {"name": "s"}} | target)
+    s.get("no reading", "pods/p/binding")
+    s.post("with annotations", "pods", pod("t"))
+    s.post(
+        "annotated",
+        "pods/t/binding",
+        {"metadata": {"name": "t", "annotations": {"a": "1"}, "labels": {"l": "1"}}} | target,
+    )
+    s.get("they are taken over", "pods/t")
+    s.post("with a uid", "pods", pod("u"))
+    s.post(
+        "wrong uid",
+        "pods/u/binding",
+        {"metadata": {"name": "u", "uid": "00000000-0000-0000-0000-000000000001"}} | target,
+    )
+
+
+@script
+def sub_eviction(s: Script) -> None:
+    def eviction(name: str, **more: object) -> object:
+        return {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}} | more
+
+    s.post("unbound", "pods", pod("a"))
+    s.post("evicted", "pods/a/eviction", eviction("a"))
+    s.get("gone", "pods/a")
+    s.post("again", "pods/a/eviction", eviction("a"))
+    s.post("bound", "pods", pod("b", {"nodeName": "n"}))
+    s.post("dry", "pods/b/eviction", eviction("b"), dryRun="All")
+    s.post("another name", "pods/b/eviction", eviction("c"))
+    s.post("evicted gracefully", "pods/b/eviction", eviction("b"))
+    s.get("going", "pods/b")
+    s.post("with options", "pods", pod("c", {"nodeName": "n"}))
+    s.post(
+        "evicted at once", "pods/c/eviction", eviction("c", deleteOptions={"gracePeriodSeconds": 0})
+    )
+    s.post("with a precondition", "pods", pod("d", {"nodeName": "n"}))
+    s.post(
+        "not this one",
+        "pods/d/eviction",
+        eviction(
+            "d", deleteOptions={"preconditions": {"uid": "00000000-0000-0000-0000-000000000001"}}
+        ),
+    )
+    s.post("no kind", "pods/d/eviction", {"metadata": {"name": "d"}})
+    s.post("another kind", "pods/d/eviction", config_map("d"))
+    s.get("no reading", "pods/d/eviction")
+
+
+@script
+def events_groups(s: Script) -> None:
+    involved = {
+        "kind": "Pod",
+        "namespace": s.namespace,
+        "name": "p",
+        "uid": "u",
+        "apiVersion": "v1",
+        "resourceVersion": "7",
+        "fieldPath": "spec",
+    }
+    new = "/apis/events.k8s.io/v1/namespaces/" + s.namespace + "/events"
+    s.post(
+        "core",
+        "events",
+        {
+            "metadata": {"name": "core"},
+            "involvedObject": involved,
+            "reason": "Because",
+            "message": "something happened",
+            "type": "Normal",
+            "count": 2,
+            "source": {"component": "me", "host": "here"},
+            "firstTimestamp": "2001-01-01T00:00:00Z",
+            "lastTimestamp": "2001-01-01T00:00:01Z",
+        },
+    )
+    s.get("core in the new group", f"{new}/core")
+    s.post(
+        "new",
+        new,
+        {
+            "metadata": {"name": "new"},
+            "regarding": involved,
+            "reason": "Because",
+            "note": "something else",
+            "type": "Warning",
+            "action": "Binding",
+            "eventTime": "2001-01-01T00:00:00.000001Z",
+            "reportingController": "example.com/me",
+            "reportingInstance": "me-1",
+            "series": {"count": 3, "lastObservedTime": "2001-01-01T00:00:02.000001Z"},
+            "related": {"kind": "Node", "name": "n"},
+        },
+    )
+    s.get("new in the core group", "events/new")
+    s.get("all in the core group", "events")
+    s.get("all in the new group", new)
+    s.get("by object", "events", fieldSelector="involvedObject.name=p,type=Warning")
+    s.get("by object in the new group", new, fieldSelector="regarding.name=p")
+    s.get("by reason in the new group", new, fieldSelector="reason=Because")
+    s.patch("count", "events/core", {"count": 3, "message": "again"})
+    s.patch("note", f"{new}/new", {"series": {"count": 4}})
+    s.post("short", "events", {"metadata": {"generateName": "short."}, "involvedObject": {}})
+    s.post(
+        "in another namespace",
+        "events",
+        {"metadata": {"name": "x"}, "involvedObject": involved | {"namespace": "default"}},
+    )
+    s.post(
+        "of a node, here",
+        "events",
+        {"metadata": {"name": "y"}, "involvedObject": {"kind": "Node", "name": "n"}},
+    )
+    s.post("new without a time", new, {"metadata": {"name": "z"}, "regarding": involved})
+    s.delete("deleted", "events/core", {"propagationPolicy": "Foreground"})
+    s.get("gone", f"{new}/core")
+    s.watch("from the beginning", "events", resourceVersion="0")
+    s.watch("from the beginning, new group", new, resourceVersion="0")
