@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import sys
 from contextlib import redirect_stderr, suppress
+from dataclasses import replace
 from io import StringIO
 from urllib.parse import urlsplit
 
@@ -56,18 +57,11 @@ async def _print_once(source: Source, scope: Scope, colours: Palette) -> None:
 
 
 async def _moment(
-    world: Environment,
-    source: Source,
-    namespace: str | None,
-    figures: Figures | None,
-    trouble: str = "",
+    world: Environment, source: Source, namespace: str | None, figures: Figures
 ) -> Moment:
-    place = _place(source)
-    if figures is None:
-        return Moment(world.clock.now_us(), place, namespace=namespace, trouble=trouble)
     rows = await figures.rows(waiting_only=False)
     capacity = await figures.capacity()
-    return Moment(world.clock.now_us(), place, rows, capacity, namespace, trouble)
+    return Moment(world.clock.now_us(), _place(source), rows, capacity, namespace)
 
 
 def _place(source: Source) -> str:
@@ -87,9 +81,9 @@ class _Top:
         self._colours = colours
         self._dirty = asyncio.Event()
         self._leaving = False
-        self._namespace = scope.namespace
-        self._figures: Figures | None = None
         self._feed: Feed | None = None
+        self._failure = ""
+        self._latest = Moment(world.clock.now_us(), _place(source), namespace=scope.namespace)
 
     async def run(self) -> None:
         """Until somebody leaves, or the figures cannot be had; warnings are told after that."""
@@ -107,7 +101,7 @@ class _Top:
             with full_screen(self._dirty.set, self._leave) as screen:
                 while not self._leaving and not following.done():
                     self._dirty.clear()
-                    screen.draw(frame(await self._now(), *size(), self._colours))
+                    screen.draw(frame(self._now(), *size(), self._colours))
                     with suppress(TimeoutError):
                         await asyncio.wait_for(self._dirty.wait(), TICK_S)
         finally:
@@ -121,14 +115,20 @@ class _Top:
 
     async def _follow(self) -> None:
         async with follow(self._world, self._source, self._scope) as (feed, namespace):
-            self._feed, self._namespace = feed, namespace
+            self._feed = feed
             while True:
-                self._figures = await feed.next()
+                await self._look(await feed.next(), namespace)
                 self._dirty.set()
 
-    async def _now(self) -> Moment:
-        trouble = self._feed.trouble if self._feed is not None else ""
+    async def _look(self, figures: Figures, namespace: str | None) -> None:
         try:
-            return await _moment(self._world, self._source, self._namespace, self._figures, trouble)
+            self._latest = await _moment(self._world, self._source, namespace, figures)
+            self._failure = ""
         except CliError as error:  # the dispatcher went away between its rows and its nodes
-            return await _moment(self._world, self._source, self._namespace, None, error.message)
+            self._failure = error.message
+
+    def _now(self) -> Moment:
+        """The latest figures, with the ages of this moment and whether they are old."""
+        trouble = self._feed.trouble if self._feed is not None else ""
+        now_us = self._world.clock.now_us()
+        return replace(self._latest, now_us=now_us, trouble=trouble or self._failure)

@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from mcad.cli.screen import ENTER, LEAVE
 from tests.cli.cluster import appwrapper, deployment
 from tests.cli.conftest import Type
 from tests.cli.fakeapi import GROUP, FakeApi
-from tests.cli.serve import kubeconfig, served
+from tests.cli.serve import in_thread, kubeconfig, served
+from tests.cli.test_server import ROW
 
 PATIENCE_S = 20.0
 CODE = """\
@@ -169,6 +171,28 @@ def test_a_server_that_goes_away_is_told_on_the_screen(api: FakeApi, config: str
         term.type(b"q")
         assert term.end() == 0
         assert_restored(term)
+
+
+def test_a_dispatcher_that_goes_away_leaves_its_last_figures() -> None:
+    total = {book: {"cpu": "2"} for book in ("allocatable", "used", "reserved", "free")}
+    gone = False
+
+    async def answer(request: web.Request) -> web.Response:
+        if gone:
+            raise web.HTTPServiceUnavailable
+        if request.path.endswith("/capacity"):
+            return web.json_response({"nodes": [{}], "total": total, "adrift": {}})
+        return web.json_response({"items": [ROW]})
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", answer)
+    with in_thread(app) as url, terminal("top", "--server", url) as term:
+        term.wait_for(is_drawn)
+        gone = True
+        term.said = ""
+        term.wait_for(lambda said: "503 Service Unavailable" in said and is_drawn(said))
+        term.type(b"q")
+        assert term.end() == 0
 
 
 def test_a_failure_is_told_on_the_restored_terminal(api: FakeApi, config: str) -> None:
