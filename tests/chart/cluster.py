@@ -36,7 +36,7 @@ class Release:
         """Other values, and only these."""
         self._run("upgrade", "--reset-values", *args, **values)
 
-    def uninstall(self) -> str:
+    def uninstall(self, *args: str) -> str:
         """What Helm says about it."""
         return self._helm.run(
             "uninstall",
@@ -44,6 +44,7 @@ class Release:
             "--namespace",
             NAMESPACE,
             "--wait",
+            *args,
             kubeconfig=self._plane.admin_kubeconfig,
         )
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,7 +21,7 @@ from tests.chart.cluster import (
     rule,
     yaml_of,
 )
-from tests.chart.helm import Helm
+from tests.chart.helm import CHART, Helm
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.process import Dispatcher
 from tests.e2e.support import (
@@ -29,6 +32,7 @@ from tests.e2e.support import (
     delete,
     phases,
     pod,
+    states,
     status_of,
 )
 
@@ -55,7 +59,8 @@ def obj(api_version: str, kind: str, name: str = "x", **meta: str) -> Json:
 
 @pytest.fixture(scope="module")
 def release(helm: Helm, control_plane: ControlPlane) -> Release:
-    """The chart with its defaults, once its policy is in force."""
+    """The chart with its defaults on a cluster with a node, once its policy is in force."""
+    control_plane.add_node("node-1")
     one = Release(helm, control_plane)
     one.install(**PULLED_NOWHERE)
     alice = User(control_plane, TEAM, "prober", APPWRAPPERS)
@@ -93,7 +98,7 @@ def administrator(control_plane: ControlPlane, release: Release) -> Iterator[Any
 
 def wait_for_answer(plane: ControlPlane, user: User, code: int) -> None:
     """Policies and rights come into force a moment after they are written."""
-    probe = generic("probe", pod("probe"))
+    probe = generic("probe", pod("probe"), namespace=user.namespace)
     plane.wait_for(lambda: user.create(probe, dry_run=True)[0] == code, 30, f"the answer {code}")
 
 
@@ -308,7 +313,6 @@ def test_who_may_create_both_is_served(
     control_plane: ControlPlane, release: Release, bob: User
 ) -> None:
     plane = control_plane
-    plane.add_node("node-1")
     with Dispatcher(plane, release.account(), "--config", str(release.config())):
         code, created = bob.create(generic("served", configmap("served"), pod("served")))
         assert code == 201, created
@@ -366,3 +370,85 @@ def test_none_asks_nobody(control_plane: ControlPlane, release: Release, alice: 
         said = str(status_of(control_plane, "account", TEAM))
         assert "serviceaccounts may not be wrapped" in said
         delete(control_plane, namespace=TEAM)
+
+
+def as_the_readme_says(plane: ControlPlane) -> None:
+    """Makes the account ``runner`` in team-a by the commands of the chart's README."""
+    plane.create_namespace("team-a")
+    text = (CHART / "README.md").read_text().replace("\\\n", " ")
+    commands = re.findall(r"^ +kubectl (--namespace team-a .*)$", text, re.MULTILINE)
+    assert len(commands) == 5
+    for command in commands:
+        plane.kubectl(*shlex.split(command))
+
+
+def created_as(plane: ControlPlane, resource: str, namespace: str) -> set[str]:
+    """As whom objects were created by the dispatcher: the audit log knows both users."""
+    lines = map(json.loads, plane.audit_log.read_text().splitlines())
+    return {
+        one.get("impersonatedUser", {}).get("username", "")
+        for one in lines
+        if one["verb"] == "create"
+        and one["user"]["username"].endswith(":mcad")
+        and (one["objectRef"]["resource"], one["objectRef"].get("namespace"))
+        == (resource, namespace)
+    }
+
+
+@pytest.mark.usefixtures("back_to_policy")
+def test_impersonate_creates_as_an_account_of_the_namespace(
+    control_plane: ControlPlane, release: Release
+) -> None:
+    plane = control_plane
+    as_the_readme_says(plane)
+    finalizers = rule(GROUP, "appwrappers/finalizers", "update")
+    User(plane, "team-b", "runner", rule("", "configmaps", "create"), finalizers)
+    release.upgrade(
+        authorization="impersonate",
+        impersonate={"serviceAccount": "runner"},
+        watchNamespaces=["team-a", "team-b"],
+        **PULLED_NOWHERE,
+    )
+    rich, poor = (User(plane, team, "dora", APPWRAPPERS) for team in ("team-a", "team-b"))
+    wait_for_answer(plane, rich, 201)
+    with Dispatcher(plane, release.account(), "--config", str(release.config())):
+        for user in (rich, poor):
+            code, answer = user.create(generic("a-pod", pod("a-pod"), namespace=user.namespace))
+            assert code == 201, answer
+            assert not user.may("create", "pods")
+        kept = generic("config", configmap("config"), namespace="team-b")
+        assert poor.create(kept)[0] == 201
+        plane.wait_for(lambda: phases(plane, "team-a") == {"a-pod": "Running"}, 30, "it runs")
+        states_b = {"a-pod": "Failed", "config": "Running"}
+        plane.wait_for(lambda: states(plane, "team-b") == states_b, 30, "the account decides")
+        assert phases(plane, "team-b") == {}
+        said = str(status_of(plane, "a-pod", "team-b"))
+        assert "system:serviceaccount:team-b:runner" in said
+        delete(plane, namespace="team-a")
+        delete(plane, namespace="team-b")
+    assert created_as(plane, "pods", "team-a") == {"system:serviceaccount:team-a:runner"}
+    assert created_as(plane, "configmaps", "team-b") == {"system:serviceaccount:team-b:runner"}
+
+
+@pytest.mark.usefixtures("back_to_policy")
+def test_impersonation_reaches_one_account_in_named_namespaces(
+    control_plane: ControlPlane, release: Release
+) -> None:
+    plane = control_plane
+    release.upgrade(
+        authorization="impersonate",
+        impersonate={"serviceAccount": "runner"},
+        watchNamespaces=[TEAM],
+        **PULLED_NOWHERE,
+    )
+    account = release.account()
+
+    def may(verb: str, what: str, namespace: str) -> bool:
+        args = ("auth", "can-i", verb, what, "--namespace", namespace)
+        return plane.kubectl(*args, kubeconfig=account, check=False).strip().endswith("yes")
+
+    plane.wait_for(lambda: may("impersonate", "serviceaccounts/runner", TEAM), 30, "the role")
+    assert not may("impersonate", "serviceaccounts/default", TEAM)
+    assert not may("impersonate", "serviceaccounts/runner", "kube-system")
+    assert not may("impersonate", "users/admin", TEAM)
+    assert not may("create", "pods", TEAM)

@@ -98,7 +98,7 @@ def test_no_right_is_superfluous(helm: Helm, walk: list[AuditEntry]) -> None:
     used, wrapped = used_by(walk), config_of(objects).allowed
     sampled = {(group, plural) for group, plural, verb in used if verb == "create"} & wrapped
     unused = {one for one in granted - used if one[:2] not in wrapped - sampled}
-    assert unused == RARE.keys()
+    assert unused <= RARE.keys() <= granted
     assert {(one["apiVersion"], one["kind"]) for one in rarely.one_of_each()} == {
         (f"{group}/v1".removeprefix("/"), KINDS[group, plural]) for group, plural in sampled
     }
@@ -128,11 +128,10 @@ def objects_of_the_release(plane: ControlPlane) -> set[str]:
     }
 
 
-def test_upgrade_and_uninstall(
-    control_plane: ControlPlane, release: Release, walk: list[AuditEntry]
-) -> None:
+def test_upgrade_and_uninstall(control_plane: ControlPlane, release: Release) -> None:
     """In one, because each step starts from the one before."""
     plane = control_plane
+    plane.add_node("node-3")
     sums = set()
     for seconds in (5, 6):
         release.upgrade("--wait", "--timeout=60s", config={"backoffTime": seconds})
@@ -154,7 +153,9 @@ def test_upgrade_and_uninstall(
     create(plane, generic("survivor", pod("survivor"), namespace="default"))
     said = release.uninstall()
     assert "appwrappers.workload.codeflare.dev" in said
-    assert objects_of_the_release(plane) == {"customresourcedefinition/appwrappers"}
+    assert objects_of_the_release(plane) == {
+        "customresourcedefinition/appwrappers.workload.codeflare.dev"
+    }
     assert list(states(plane)) == ["survivor"]
 
     release.install(**PULLED_NOWHERE)
@@ -165,19 +166,22 @@ def test_upgrade_and_uninstall(
 
 
 def test_an_uninstall_without_keep_takes_everything(
-    control_plane: ControlPlane, release: Release, walk: list[AuditEntry]
+    control_plane: ControlPlane, release: Release
 ) -> None:
-    release.upgrade(crds={"keep": False}, **PULLED_NOWHERE)
+    release.upgrade("--install", crds={"keep": False}, **PULLED_NOWHERE)
     release.uninstall()
     assert objects_of_the_release(control_plane) == set()
 
 
 def test_a_crd_that_kubectl_made_can_be_taken_over(
-    control_plane: ControlPlane, release: Release, walk: list[AuditEntry]
+    control_plane: ControlPlane, release: Release
 ) -> None:
+    release.uninstall("--ignore-not-found")
     control_plane.kubectl("delete", "--ignore-not-found", CRD)
     control_plane.apply(mcad("crd"))
     with pytest.raises(HelmError, match="cannot be imported into the current release"):
         release.install(**PULLED_NOWHERE)
     release.install("--take-ownership", **PULLED_NOWHERE)
-    assert "customresourcedefinition/appwrappers" in objects_of_the_release(control_plane)
+    assert "customresourcedefinition/appwrappers.workload.codeflare.dev" in objects_of_the_release(
+        control_plane
+    )
