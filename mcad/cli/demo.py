@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -162,31 +162,38 @@ async def _served(cluster: Cluster, serving: Serving) -> AsyncIterator[Path]:
     """The API server on loopback; yields the path of its kubeconfig."""
     server = ApiServerHttp(SimApi(cluster.registry))
     try:
-        url = await server.start("127.0.0.1", serving.port)
-    except OSError as error:
-        raise CliError(
-            f"cannot listen on 127.0.0.1:{serving.port}: {error.strerror}; choose another --port"
-        ) from error
-    path = Path(serving.kubeconfig).absolute()
-    try:
-        _write_private(path, yaml.safe_dump(kubeconfig(url), sort_keys=False))
-        yield path
+        url = await _listen(server, serving.port)
+        with _private_file(serving.kubeconfig, yaml.safe_dump(kubeconfig(url))) as path:
+            yield path
     finally:
-        with suppress(FileNotFoundError):
-            path.unlink()
         await server.close()
 
 
-def _write_private(path: Path, text: str) -> None:
-    """Never over a file that is there: it might be somebody's real kubeconfig."""
+async def _listen(server: ApiServerHttp, port: int) -> str:
+    try:
+        return await server.start("127.0.0.1", port)
+    except OSError as error:
+        raise CliError(
+            f"cannot listen on 127.0.0.1:{port}: {error.strerror}; choose another --port"
+        ) from error
+
+
+@contextmanager
+def _private_file(name: str, text: str) -> Iterator[Path]:
+    """The file while it is needed; never one that was there: it might be a real kubeconfig."""
+    path = Path(name).absolute()
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError as error:
         raise CliError(f"--kubeconfig: {path} exists; remove it or name another file") from error
     except OSError as error:
         raise CliError(f"--kubeconfig: cannot write {path}: {error.strerror}") from error
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def load_tutorial(cluster: Cluster) -> None:

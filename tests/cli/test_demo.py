@@ -1,0 +1,122 @@
+"""``mcad demo``: the play in virtual time, its promises, and the cluster that is served."""
+
+from __future__ import annotations
+
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+from click.testing import CliRunner
+
+from mcad.api.config import Config
+from mcad.cli import tutorial
+from mcad.cli.colours import PLAIN
+from mcad.cli.demo import demo, load_tutorial
+from mcad.cli.main import main
+from mcad.cli.play import BrokenPromiseError, Manner, Play
+from mcad.cli.stage import dispatching, embedded_cluster
+from mcad.sim.clock import VirtualClock, run_virtually
+
+CLI = (sys.executable, "-m", "mcad", "demo")
+
+
+def play(*, cpu: str = tutorial.NODE_CPU) -> list[str]:
+    """What the play says, in virtual time, on a node of that many CPUs."""
+    said: list[str] = []
+
+    async def work() -> None:
+        rng = Random(1)
+        async with embedded_cluster(VirtualClock(), rng) as cluster:
+            load_tutorial(cluster)
+            if cpu != tutorial.NODE_CPU:
+                node = cluster.registry.kind("v1", "Node")
+                cluster.registry.delete(node, ("", tutorial.NODE))
+                cluster.add_node(tutorial.NODE, cpu=cpu, memory=tutorial.NODE_MEMORY)
+            async with dispatching(cluster, Config(), rng) as client:
+                await Play(client, Config(), Manner(said.append, PLAIN, 4.0)).run()
+
+    run_virtually(work())
+    return said
+
+
+def test_the_play_tells_what_happens() -> None:
+    text = "\n".join(play())
+    assert "cpu        2             1750m    0          250m" in text
+    assert "cpu: 150m requested, 50m available, 100m missing." in text
+    assert text.index(f"2/5  Submit {tutorial.FIRST}") < text.index(
+        f"3/5  Submit {tutorial.SECOND}"
+    )
+    last = text[text.index("5/5") :]
+    assert f"{tutorial.SECOND}   <none>     Running" in last
+
+
+def test_the_same_seed_tells_the_same() -> None:
+    assert play() == play()
+
+
+@pytest.mark.parametrize(
+    ("cpu", "broken"),
+    [
+        ("4", "the second AppWrapper waits"),  # enough for both
+        ("1850m", "two pods of the first AppWrapper run"),  # not enough for the first
+    ],
+)
+def test_a_promise_that_is_not_kept_is_an_error(cpu: str, broken: str) -> None:
+    with pytest.raises(BrokenPromiseError, match=broken):
+        play(cpu=cpu)
+
+
+def test_a_shape_is_for_a_cluster_that_stays() -> None:
+    result = CliRunner().invoke(main, ["demo", "--nodes", "3"], standalone_mode=False)
+    assert "shape the cluster of --serve" in str(result.exception)
+
+
+def test_the_help_tells_both_uses() -> None:
+    text = CliRunner().invoke(demo, ["--help"]).output
+    assert "--serve" in text
+    assert "Exit code 0" in text
+
+
+def test_as_a_process_it_ends_well() -> None:
+    done = subprocess.run([*CLI, "--pause", "0"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "That was the tutorial" in done.stdout
+
+
+def test_a_kubeconfig_that_is_there_is_not_written_over(tmp_path: Path) -> None:
+    mine = tmp_path / "config"
+    mine.write_text("mine")
+    done = subprocess.run(
+        [*CLI, "--serve", "--kubeconfig", str(mine)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "exists; remove it or name another file" in done.stderr
+    assert mine.read_text() == "mine"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_serving_ends_with_a_signal_and_takes_its_kubeconfig_along(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    path = tmp_path / "config"
+    args = [*CLI, "--serve", "--nodes", "3", "--gpu", "8", "--kubeconfig", str(path)]
+    with subprocess.Popen(args, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "A cluster is up. In another terminal:\n"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        listed = subprocess.run(
+            [sys.executable, "-m", "mcad", "capacity", "--total", "--kubeconfig", str(path)],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        process.send_signal(number)
+        assert process.wait() == 0
+    gpus = next(line.split() for line in listed.splitlines() if "nvidia.com/gpu" in line)
+    assert gpus == ["<total>", "nvidia.com/gpu", "24", "0", "0", "24"]
+    assert not path.exists()
