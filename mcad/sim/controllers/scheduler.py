@@ -305,17 +305,9 @@ class Scheduler(Controller):
         return ""
 
     def _nominate(self, pod: PodInfo, node: str) -> None:
-        if pod.node == node:
-            return
-        for name in (pod.node, node):
-            known = self.fleet.nodes.get(name)
-            if known is not None:
-                known.nominated.pop(pod.uid, None)
-                known.version += 1
-                self._freed[name] = None
-        pod.node = node
-        if node in self.fleet.nodes:
-            self.fleet.nodes[node].nominated[pod.uid] = pod
+        if pod.node != node:
+            self._freed |= dict.fromkeys(name for name in (pod.node, node) if name)
+            self.fleet.nominate(pod, node)
 
     def _remove(self, victim: PodInfo, pod: PodInfo) -> None:
         found = self.registry.find(self._pod_kind, victim.key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol
 
@@ -25,6 +25,7 @@ Json = dict[str, Any]
 NO_NODES = "no nodes available to schedule pods"
 _NOBODY: frozenset[str] = frozenset()
 _BOARDS = 4096
+_NO_ROOM = -1
 
 
 class Surroundings(Protocol):
@@ -59,24 +60,30 @@ class Diagnosis:
         return f"0/{self.nodes} nodes are available: {listed}."
 
 
-@dataclass(slots=True)
-class _Row:
-    """What was found out about a node and one kind of pod, valid for a version of the node."""
-
-    version: int = -1
-    fits: bool = False
-    score: int = 0
-
-
-@dataclass(slots=True)
 class _Board:
-    """The rows of one kind of pod."""
+    """The scores of all open nodes for one kind of pod, kept up with what changes there."""
 
-    ground: Ground
-    rows: list[_Row] = field(default_factory=list)
+    def __init__(self, fleet: Fleet, ground: Ground, shape: Shape) -> None:
+        self.ground = ground
+        self.scores = [_score(shape, node) for node in ground.open]
+        self._index = {node.name: index for index, node in enumerate(ground.open)}
+        self._seen = fleet.forgotten + len(fleet.changed)
 
-    def __post_init__(self) -> None:
-        self.rows = [_Row() for _ in self.ground.open]
+    def refresh(self, fleet: Fleet, shape: Shape) -> None:
+        """Look again at the nodes that have changed."""
+        start = self._seen - fleet.forgotten
+        self._seen = fleet.forgotten + len(fleet.changed)
+        if start < 0 or len(fleet.changed) - start > len(self.scores):
+            self.scores = [_score(shape, node) for node in self.ground.open]
+            return
+        for node in fleet.changed[start:]:
+            index = self._index.get(node.name)
+            if index is not None:
+                self.scores[index] = _score(shape, node)
+
+
+def _score(shape: Shape, node: NodeInfo) -> int:
+    return scoring.resource_score(shape, node) if has_room(shape, node) else _NO_ROOM
 
 
 class Decider:
@@ -153,22 +160,25 @@ class Decider:
         if board is None or board.ground is not ground:
             if len(self._boards) >= _BOARDS:
                 self._boards.clear()
-            board = self._boards[key] = _Board(ground)
+            board = self._boards[key] = _Board(self.fleet, ground, shape)
+        else:
+            board.refresh(self.fleet, shape)
         return board
 
     def _with_room(self, pod: PodInfo) -> tuple[list[NodeInfo], list[int]]:
-        board, shape = self._board(pod.shape), pod.shape
-        feasible: list[NodeInfo] = []
-        scores: list[int] = []
-        for node, row in zip(board.ground.open, board.rows, strict=True):
-            if row.version != node.version:
-                row.version = node.version
-                row.fits = has_room(shape, node)
-                row.score = scoring.resource_score(shape, node) if row.fits else 0
-            if row.fits and (not node.nominated or has_room(shape, with_nominated(node, pod))):
-                feasible.append(node)
-                scores.append(row.score)
-        return feasible, scores
+        board = self._board(pod.shape)
+        nodes, scores = board.ground.open, board.scores
+        if _NO_ROOM in scores:
+            fitting = [index for index, score in enumerate(scores) if score != _NO_ROOM]
+            nodes, scores = [nodes[i] for i in fitting], [scores[i] for i in fitting]
+        if self.fleet.nominations:
+            kept = [
+                (node, score)
+                for node, score in zip(nodes, scores, strict=True)
+                if not node.nominated or has_room(pod.shape, with_nominated(node, pod))
+            ]
+            return [node for node, _ in kept], [score for _, score in kept]
+        return nodes, list(scores)
 
     def _add_scores(self, pod: PodInfo, feasible: list[NodeInfo], scores: list[int]) -> None:
         shape = pod.shape

@@ -11,6 +11,8 @@ from mcad.sim.scheduling.shapes import ANY_IP, Labels, Port, Select, Shape
 
 Json = dict[str, Any]
 
+_LISTED = 10_000
+
 
 @dataclass(eq=False, slots=True)
 class PodInfo:
@@ -44,7 +46,6 @@ class NodeInfo:
     pods: dict[str, PodInfo] = field(default_factory=dict)
     ports: dict[Port, int] = field(default_factory=dict)
     nominated: dict[str, PodInfo] = field(default_factory=dict)
-    version: int = 0  # grows with every change
 
     def add(self, pod: PodInfo) -> None:
         """Count a pod in."""
@@ -71,7 +72,6 @@ class NodeInfo:
             dict(self.pods),
             dict(self.ports),
             dict(self.nominated),
-            self.version,
         )
 
     def has_conflict(self, wanted: Iterable[Port]) -> bool:
@@ -94,7 +94,6 @@ class NodeInfo:
                 self.ports[port] = left
             else:
                 del self.ports[port]
-        self.version += 1
 
 
 class Fleet:
@@ -108,6 +107,9 @@ class Fleet:
         self.with_affinity: dict[str, PodInfo] = {}  # those with any terms about pods
         self.static_version = 0  # grows when a node comes, goes, or admits others than before
         self.priorities: dict[int, int] = {}  # how many pods are bound of each
+        self.changed: list[NodeInfo] = []  # nodes in the order of the changes to what is free there
+        self.forgotten = 0  # changes that are not listed any more
+        self.nominations = 0
         self._by_label: dict[tuple[str, str, str], dict[str, PodInfo]] = {}
         self._by_namespace: dict[str, dict[str, PodInfo]] = {}
         self._homeless: dict[str, dict[str, PodInfo]] = {}  # bound to a node that is not there
@@ -140,7 +142,7 @@ class Fleet:
         elif known.allocatable == fresh.allocatable:
             return None
         known.allocatable = fresh.allocatable
-        known.version += 1
+        self._touch(known)
         return known
 
     def remove_node(self, name: str) -> None:
@@ -148,6 +150,7 @@ class Fleet:
         node = self.nodes.pop(name, None)
         if node is not None:
             self.static_version += 1
+            self.nominations -= len(node.nominated)
             if node.pods:
                 self._homeless[name] = node.pods
 
@@ -159,6 +162,7 @@ class Fleet:
         self.bound[pod.uid] = pod
         if node in self.nodes:
             self.nodes[node].add(pod)
+            self._touch(self.nodes[node])
         else:
             self._homeless.setdefault(node, {})[pod.uid] = pod
         if pod.shape.apart:
@@ -177,6 +181,7 @@ class Fleet:
         node = self.nodes.get(pod.node)
         if node is not None:
             node.remove(pod)
+            self._touch(node)
         elif (lost := self._homeless.get(pod.node)) is not None:
             lost.pop(uid, None)
         self.apart.pop(uid, None)
@@ -193,6 +198,25 @@ class Fleet:
         self._unindex(pod)
         pod.labels = labels
         self._index(pod)
+
+    def nominate(self, pod: PodInfo, node: str) -> None:
+        """Keep room on a node ("" for none) for a pod that others are preempted for."""
+        for name in (pod.node, node):
+            known = self.nodes.get(name)
+            if known is None:
+                continue
+            if known.nominated.pop(pod.uid, None) is not None:
+                self.nominations -= 1
+        pod.node = node
+        if node in self.nodes:
+            self.nodes[node].nominated[pod.uid] = pod
+            self.nominations += 1
+
+    def _touch(self, node: NodeInfo) -> None:
+        if len(self.changed) >= _LISTED:
+            self.forgotten += len(self.changed)
+            self.changed.clear()
+        self.changed.append(node)
 
     def matching(self, namespace: str, wanted: Select) -> Iterator[PodInfo]:
         """Bound pods of a namespace that a selector selects."""
