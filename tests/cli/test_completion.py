@@ -29,7 +29,7 @@ def completed(api: FakeApi, line: str) -> list[str]:
 
 def test_commands_and_options(api: FakeApi) -> None:
     assert completed(api, "mcad ") == list(COMMANDS)
-    assert completed(api, "mcad de") == ["describe"]
+    assert completed(api, "mcad des") == ["describe"]
     assert "--kubeconfig" in completed(api, "mcad queue --k")
     assert completed(api, "mcad completion z") == ["zsh"]
 

@@ -35,7 +35,7 @@ def test_console_scripts_lead_to_the_program() -> None:
 def test_candidates_come_with_their_meaning_and_a_directive(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert offered(capsys, monkeypatch, "de") == [f"describe\t{COMMANDS['describe'][1]}", ":4"]
+    assert offered(capsys, monkeypatch, "des") == [f"describe\t{COMMANDS['describe'][1]}", ":4"]
     assert offered(capsys, monkeypatch, "nothing-like-it") == [":4"]
     assert len(offered(capsys, monkeypatch, "")) == len(COMMANDS) + 1
     assert offered(capsys, monkeypatch)[-1] == ":4"
