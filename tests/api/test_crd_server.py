@@ -291,6 +291,8 @@ def test_the_dispatcher_may_do_what_it_has_to_and_no_more(plane: ControlPlane) -
     for right in (
         ("watch", "appwrappers", GROUP),
         ("patch", "appwrappers", GROUP, "status"),
+        ("patch", "appwrappers", GROUP),  # finalizers have no subresource of their own
+        ("list", "mutatingwebhookconfigurations", "admissionregistration.k8s.io"),
         ("update", "appwrappers", GROUP, "finalizers"),
         ("list", "nodes"),
         ("delete", "pods"),
@@ -303,7 +305,10 @@ def test_the_dispatcher_may_do_what_it_has_to_and_no_more(plane: ControlPlane) -
         ("create", "pods", "", "exec"),
         ("create", "serviceaccounts"),
         ("create", "rolebindings", "rbac.authorization.k8s.io"),
-        ("patch", "appwrappers", GROUP),
+        ("impersonate", "serviceaccounts"),
+        ("update", "appwrappers", GROUP),
+        ("delete", "appwrappers", GROUP),
+        ("update", "mutatingwebhookconfigurations", "admissionregistration.k8s.io"),
         ("list", "customresourcedefinitions", "apiextensions.k8s.io"),
     ):
         assert not may(*right), right
