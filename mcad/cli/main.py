@@ -24,7 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "describe": ("mcad.cli.describe", "One AppWrapper in full: demand, reasons, items, events."),
     "capacity": ("mcad.cli.capacity", "What the nodes have, what is used, reserved and free."),
     "top": ("mcad.cli.top", "Queue and capacity, live, on the whole terminal."),
-    "demo": ("mcad.cli.demo", "See it at work on a cluster inside this process."),
+    "demo": ("mcad.cli.demo", "See the dispatcher at work without a cluster."),
     "run": ("mcad.cli.run", "Run the dispatcher."),
     "crd": ("mcad.cli.install", "Print the CustomResourceDefinition to install."),
     "rbac": ("mcad.cli.install", "Print the roles and bindings that the dispatcher needs."),

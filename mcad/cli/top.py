@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import sys
 from contextlib import redirect_stderr, suppress
@@ -40,7 +41,7 @@ def top(once: bool, source: Source, scope: Scope, color: str) -> None:  # noqa: 
     if scope.namespace and scope.all_namespaces:
         raise click.UsageError("-n names one namespace and -A means all: give one of them")
     scope = Scope(scope.namespace, all_namespaces=not scope.namespace)
-    if once or not sys.stdout.isatty():
+    if once or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         asyncio.run(_print_once(source, scope, palette(color)))
     else:
         with suppress(KeyboardInterrupt):  # before the screen takes the signal

@@ -226,6 +226,13 @@ def test_colours_are_for_terminals_and_not_for_everybody(config: str) -> None:
         assert "\x1b" not in term.said
 
 
+def test_on_a_dumb_terminal_it_is_printed_once(config: str) -> None:
+    with terminal("top", "--kubeconfig", config, TERM="dumb") as term:
+        assert term.end() == 0
+        assert is_drawn(term.said)
+        assert "\x1b" not in term.said
+
+
 def test_without_a_terminal_it_is_printed_once(mcad: Type) -> None:
     for args in (["top"], ["top", "--once"]):
         result = mcad(*args)
