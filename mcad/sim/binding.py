@@ -12,6 +12,8 @@ from mcad.sim.times import seconds
 
 Json = dict[str, Any]
 
+_TOPOLOGY = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
+
 
 _REGISTRY = Kind("", "v1", "pods/binding", "Binding")  # what conflicts are worded with
 
@@ -29,6 +31,8 @@ def bind(
     """
     pods = registry.kind("v1", "Pod")
     at = seconds(registry.clock.now_us())
+    meant = metadata or {}
+    meant = meant | {"labels": (meant.get("labels") or {}) | _topology(registry, node)}
 
     def change(pod: Json) -> Json:
         present = pod["spec"].get("nodeName")
@@ -49,7 +53,7 @@ def bind(
         # Whom somebody was preempted for is bound now (ClearingNominatedNodeNameAfterBinding).
         kept = {key: value for key, value in status.items() if key != "nominatedNodeName"}
         return pod | {
-            "metadata": pod["metadata"] | _merged(pod["metadata"], metadata or {}),
+            "metadata": pod["metadata"] | _merged(pod["metadata"], meant),
             "spec": pod["spec"] | {"nodeName": node},
             "status": kept | {"conditions": [*others, scheduled]},
         }
@@ -63,3 +67,10 @@ def bind(
 def _merged(present: Json, given: Json) -> Json:
     parts = [name for name in ("annotations", "labels") if given.get(name)]
     return {name: (present.get(name) or {}) | given[name] for name in parts}
+
+
+def _topology(registry: Registry, node: str) -> dict[str, str]:
+    """The labels that a pod takes over from its node (KEP-4742)."""
+    found = registry.find(registry.kind("v1", "Node"), ("", node)) or {}
+    labels = (found.get("metadata") or {}).get("labels") or {}
+    return {name: labels[name] for name in _TOPOLOGY if name in labels}

@@ -65,8 +65,8 @@ async def test_requests_add_up_and_the_rest_waits_with_the_words_of_kube_schedul
 
         assert [w.node_of(f"p{n}") != "" for n in range(5)] == [True] * 4 + [False]
         assert _message(w, "p4") == (
-            "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available:"
-            " 2 No preemption victims found for incoming pod."
+            "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption:"
+            " 0/2 nodes are available: 2 No preemption victims found for incoming pod."
         )
         assert ("FailedScheduling", _message(w, "p4")) in w.events("p4")
 
@@ -79,7 +79,8 @@ async def test_a_request_above_the_size_of_every_node_cannot_be_helped_by_preemp
 
         assert _message(w, "p") == (
             "0/2 nodes are available: 2 Insufficient cpu, 2 Insufficient nvidia.com/gpu."
-            " preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+            " no new claims to deallocate, preemption: 0/2 nodes are available:"
+            " 2 Preemption is not helpful for scheduling."
         )
 
 
@@ -98,7 +99,8 @@ async def test_the_reasons_of_different_nodes_are_counted_and_sorted() -> None:
         assert _message(w, "p") == (
             "0/4 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node"
             " affinity/selector, 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable."
-            " preemption: 0/4 nodes are available: 4 Preemption is not helpful for scheduling."
+            " no new claims to deallocate, preemption: 0/4 nodes are available:"
+            " 4 Preemption is not helpful for scheduling."
         )
 
 
@@ -234,6 +236,32 @@ async def test_affinity_by_the_name_of_a_node_is_reported_as_kube_scheduler_does
             "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't satisfy plugin(s)"
             " [NodeAffinity]."
         )
+
+
+@virtually
+async def test_node_affinity_that_contradicts_itself_is_said_so() -> None:
+    async with world("n1", "n2") as w:
+        fields = [
+            {"key": "metadata.name", "operator": "In", "values": [name]} for name in ("n1", "n2")
+        ]
+        required = {"nodeSelectorTerms": [{"matchFields": fields}]}
+        affinity = {"requiredDuringSchedulingIgnoredDuringExecution": required}
+        w.pod("p", affinity={"nodeAffinity": affinity})
+        await w.settle()
+
+        assert _message(w, "p") == (
+            "0/2 nodes are available: pod affinity terms conflict. not found"
+        )
+
+
+@virtually
+async def test_a_pod_takes_over_where_its_node_is() -> None:
+    async with world() as w:
+        w.cluster.add_node("n1", labels={ZONE: "z1"})
+        w.pod("p", labels={"app": "a"})
+        await w.settle()
+
+        assert w.get("Pod", "p")["metadata"]["labels"] == {"app": "a", ZONE: "z1"}
 
 
 @virtually
@@ -518,7 +546,7 @@ async def test_preemption_never_means_never() -> None:
 
         assert w.placed() == {"high": "", "low": "n1"}
         assert _message(w, "high").endswith(
-            "preemption: not eligible due to preemptionPolicy=Never."
+            "no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."
         )
 
 

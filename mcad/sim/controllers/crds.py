@@ -91,8 +91,9 @@ class CustomResourceCleanup(Controller):
         }
         crd = self.registry.get(self._kind, key)
         status = crd.get("status") or {}
-        conditions = [*(status.get("conditions") or ()), condition]
-        status = status | {"conditions": conditions}
+        known = status.get("conditions") or ()
+        others = [one for one in known if one["type"] != condition["type"]]
+        status = status | {"conditions": [*others, condition]}
         self.registry.update_status(self._kind, crd | {"status": status})
 
     def _let_go(self, key: Key) -> None:

@@ -26,7 +26,7 @@ from mcad.sim.failures import Failure
 from mcad.sim.registry import Registry, Write
 from mcad.sim.scheduling import preemption
 from mcad.sim.scheduling.affinity import UNWELCOME
-from mcad.sim.scheduling.deciding import NO_NODES, Decider, Diagnosis
+from mcad.sim.scheduling.deciding import Decider, Diagnosis
 from mcad.sim.scheduling.fleet import Fleet, NodeInfo, PodInfo
 from mcad.sim.scheduling.shapes import Labels, Shape, Shapes
 from mcad.sim.store import Change, Key
@@ -259,8 +259,8 @@ class Scheduler(Controller):
             return
         why = self._decider.diagnose(pod)
         message = why.message()
-        if message != NO_NODES:
-            message = f"{message} {self._preempt(pod, why)}".rstrip()
+        if why.may_preempt and (in_vain := self._preempt(pod, why)):
+            message = f"{message} {preemption.PREFACE}{in_vain}"
         is_unwelcome = any(refusal is UNWELCOME for refusal in why.refusals.values())
         if is_unwelcome or pod.node:
             # Others may have labels that are welcome; and others may preempt as this one did.
@@ -354,7 +354,8 @@ class Scheduler(Controller):
             if same and same[0]["status"] == condition["status"]:
                 since = same[0]["lastTransitionTime"]
             others = [one for one in before if one["type"] != condition["type"]]
-            times = {"lastProbeTime": None, "lastTransitionTime": since}
+            times: Json = {"lastProbeTime": None, "lastTransitionTime": since}
+            times["observedGeneration"] = pod["metadata"].get("generation", 0)
             changed = status | {"conditions": [*others, condition | times]}
             if nominated:
                 changed["nominatedNodeName"] = nominated

@@ -23,6 +23,7 @@ from mcad.sim.scheduling.spreading import (
 Json = dict[str, Any]
 
 NO_NODES = "no nodes available to schedule pods"
+_CONTRADICTION = "pod affinity terms conflict. not found"
 _NOBODY: frozenset[str] = frozenset()
 _BOARDS = 4096
 _NO_ROOM = -1
@@ -50,11 +51,19 @@ class Diagnosis:
 
     refusals: dict[str, Refusal]
     nodes: int
+    is_contradictory: bool = False  # the pod's node affinity, whatever the nodes are
+
+    @property
+    def may_preempt(self) -> bool:
+        """Whether there is anything to try."""
+        return bool(self.nodes) and not self.is_contradictory
 
     def message(self) -> str:
         """kube-scheduler's sentence, without what preemption says."""
         if not self.nodes:
             return NO_NODES
+        if self.is_contradictory:
+            return f"0/{self.nodes} nodes are available: {_CONTRADICTION}"
         reasons = Counter(one for refusal in self.refusals.values() for one in refusal.reasons)
         listed = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
         return f"0/{self.nodes} nodes are available: {listed}."
@@ -134,7 +143,7 @@ class Decider:
                 refusal = refusal or other.refusal(node)
             if refusal is not None:
                 refusals[node.name] = refusal
-        return Diagnosis(refusals, len(self.fleet.nodes))
+        return Diagnosis(refusals, len(self.fleet.nodes), ground.is_contradictory)
 
     def others(self, pod: PodInfo, without: frozenset[str]) -> list[HardSpread | RequiredAffinity]:
         """The filters that look at pods on other nodes, in kube-scheduler's order."""

@@ -69,8 +69,10 @@ def is_selected(shape: Shape, node: NodeInfo) -> bool:
 
 def named_nodes(shape: Shape) -> set[str] | None:
     """The only nodes that node affinity names, as that of DaemonSet pods does; None: any."""
+    if not shape.affinity_terms:
+        return None
     names: set[str] = set()
-    for term in shape.affinity_terms or ():
+    for term in shape.affinity_terms:
         fields = [
             set(one.get("values") or ())
             for one in term.get("matchFields") or ()
@@ -79,7 +81,7 @@ def named_nodes(shape: Shape) -> set[str] | None:
         if not fields:
             return None
         names |= set.intersection(*fields)
-    return names or None
+    return names
 
 
 def static_refusal(shape: Shape, node: NodeInfo) -> Refusal | None:
@@ -146,6 +148,7 @@ class Ground:
         self.refused: dict[str, Refusal] = {}
         self.open: list[NodeInfo] = []
         only = named_nodes(shape)
+        self.is_contradictory = only is not None and not only
         for node in fleet.nodes.values():
             refusal = static_refusal(shape, node)
             if only is not None and node.name not in only:

@@ -20,6 +20,8 @@ Json = dict[str, Any]
 
 _NO_VICTIMS = "No preemption victims found for incoming pod"
 _NO_HELP = "Preemption is not helpful for scheduling"
+# DynamicResources speaks before DefaultPreemption, whether the pod has claims or not.
+PREFACE = "no new claims to deallocate, "
 NEVER = "preemption: not eligible due to preemptionPolicy=Never."
 WAITING = "preemption: not eligible due to a terminating pod on the nominated node."
 
