@@ -34,6 +34,7 @@ class Node:
         "combined",
         "default",
         "embedded",
+        "embeds",
         "has_default",
         "int_or_string",
         "items",
@@ -70,6 +71,7 @@ class Node:
         self.map_keys = tuple(raw.get("x-kubernetes-list-map-keys") or ())
 
         below = [*self.properties.values(), self.additional, self.items]
+        self.embeds: bool = self.embedded or any(one.embeds for one in below if one)
         self.keyed: bool = self.list_type in {"set", "map"} or any(
             one.keyed for one in below if one
         )
