@@ -11,7 +11,8 @@ from typing import Any, Literal, cast, get_args
 
 from mcad.sim import causes, failures
 from mcad.sim.admission import IMMORTAL
-from mcad.sim.kinds import EVENTS, Kind
+from mcad.sim.kinds import CRDS, EVENTS, Kind
+from mcad.sim.strategies import CRD_CLEANUP
 from mcad.sim.times import parse_us, seconds
 
 Json = dict[str, Any]
@@ -33,8 +34,8 @@ _ORPHANS_BY_DEFAULT = {("batch", "jobs"), ("", "replicationcontrollers")}
 class Deletion:
     """``DeleteOptions``; without a policy, what the object or its kind says counts."""
 
-    uid: str = ""
-    resource_version: str = ""
+    uid: str | None = None
+    resource_version: str | None = None
     propagation: Propagation | None = None
     grace_s: int | None = None
     dry_run: bool = False
@@ -57,8 +58,8 @@ def read_options(body: Json, params: Mapping[str, str]) -> Deletion:
         policy = "Orphan" if given["orphanDependents"] in {True, "true"} else "Background"
     preconditions = given.get("preconditions") or {}
     return Deletion(
-        str(preconditions.get("uid") or ""),
-        str(preconditions.get("resourceVersion") or ""),
+        preconditions.get("uid"),
+        preconditions.get("resourceVersion"),
         cast("Propagation | None", policy or None),
         _seconds(given.get("gracePeriodSeconds")),
         bool(given.get("dryRun")),
@@ -101,7 +102,7 @@ def check(kind: Kind, obj: Json, options: Deletion) -> None:
     """Preconditions, and what must never go; raises Failure."""
     metadata = obj["metadata"]
     name = metadata["name"]
-    if options.uid and options.uid != metadata["uid"]:
+    if options.uid is not None and options.uid != metadata["uid"]:
         raise failures.precondition_failed(
             kind,
             name,
@@ -109,7 +110,7 @@ def check(kind: Kind, obj: Json, options: Deletion) -> None:
             f" ({metadata['uid']}). The object might have been deleted and then recreated",
         )
     version = metadata["resourceVersion"]
-    if options.resource_version and options.resource_version != version:
+    if options.resource_version is not None and options.resource_version != version:
         raise failures.precondition_failed(
             kind,
             name,
@@ -124,6 +125,8 @@ def judge(kind: Kind, obj: Json, options: Deletion, now_us: int) -> Verdict:
     """What a DELETE does (``Store.Delete`` with ``rest.BeforeDelete``)."""
     if kind.storage == NAMESPACES:
         return _judge_namespace(kind, obj, options, now_us)
+    if kind.storage == CRDS and "deletionTimestamp" not in obj["metadata"]:
+        return Verdict(_marked_crd(obj, now_us), removes=False)
     metadata = obj["metadata"]
     grace = _grace(kind, obj, options)
     if grace == _PENDING:
@@ -144,8 +147,28 @@ def _judge_namespace(kind: Kind, obj: Json, options: Deletion, now_us: int) -> V
         return Verdict(obj, removes)
     finalizers = _finalizers(kind, obj["metadata"].get("finalizers") or [], options.propagation)
     marked = _marked(obj, 0, finalizers, now_us)
+    del marked["metadata"]["deletionGracePeriodSeconds"]
     marked["status"] = (marked.get("status") or {}) | {"phase": "Terminating"}
     return Verdict(marked, removes=False)
+
+
+def _marked_crd(obj: Json, now_us: int) -> Json:
+    """Its objects go first, whatever the options say; a controller sees to it."""
+    at, metadata = seconds(now_us), obj["metadata"]
+    others = [one for one in metadata.get("finalizers") or () if one != CRD_CLEANUP]
+    status = obj.get("status") or {}
+    terminating = {
+        "type": "Terminating",
+        "status": "True",
+        "lastTransitionTime": at,
+        "reason": "InstanceDeletionPending",
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will"
+        " begin soon",
+    }
+    return obj | {
+        "metadata": metadata | {"deletionTimestamp": at, "finalizers": [*others, CRD_CLEANUP]},
+        "status": status | {"conditions": [*(status.get("conditions") or ()), terminating]},
+    }
 
 
 def _marked(obj: Json, grace_s: int, finalizers: list[str], now_us: int) -> Json:

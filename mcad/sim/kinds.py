@@ -46,6 +46,7 @@ class Kind:
     schema: Json | None = None
     scale: Json | None = None  # paths of a CRD's scale
     is_custom: bool = False
+    deprecation: str = ""  # what requests to it are warned with
 
     @cached_property
     def resource(self) -> Resource:
@@ -140,7 +141,23 @@ def kinds_of_crd(crd: Json) -> Iterator[Kind]:
             schema=(version.get("schema") or {}).get("openAPIV3Schema"),
             scale=subresources.get("scale"),
             is_custom=True,
+            deprecation=_deprecation(spec, version, versions),
         )
+
+
+def _deprecation(spec: Json, version: Json, served: Iterable[Json]) -> str:
+    if not version.get("deprecated"):
+        return ""
+    if version.get("deprecationWarning"):
+        return str(version["deprecationWarning"])
+    kind = spec["names"]["kind"]
+    text = f"{spec['group']}/{version['name']} {kind} is deprecated"
+    rank = version_priority(version["name"])
+    others = [one["name"] for one in served if not one.get("deprecated")]
+    better = max(
+        (one for one in others if version_priority(one) > rank), key=version_priority, default=""
+    )
+    return f"{text}; use {spec['group']}/{better} {kind}" if better else text
 
 
 def version_priority(version: str) -> tuple[int, int, int]:

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any, Literal
 
 from mcad.kube.clock import Clock
-from mcad.sim import admission, deletion, failures, strategies
+from mcad.sim import admission, crdrules, deletion, failures, strategies
 from mcad.sim import metadata as metadata_rules
 from mcad.sim.applying import Applied, Intent, rule_of
 from mcad.sim.checks import Checks
@@ -107,6 +107,8 @@ class Registry:
         version = metadata.pop("resourceVersion", None) or "0"
         metadata["uid"] = str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
         metadata["creationTimestamp"] = seconds(self.clock.now_us())
+        if kind.storage == CRDS:
+            _refuse(kind, obj, crdrules.faults(obj))
         obj = strategies.prepare_create(kind, obj, self.clock.now_us())
         if kind.storage == ("", "pods"):
             obj = admission.admit_pod(self.store, kind, obj)
@@ -213,6 +215,8 @@ class Registry:
         # Listed twice: the generic code of a real server finds them, and then the kind's own.
         faults = [] if how.trusted else 2 * metadata_rules.update_faults(new, old)
         metadata_rules.keep(new, old)
+        if kind.storage == CRDS:
+            faults += crdrules.faults(new)
         new = strategies.prepare_update(kind, new, old, how.subresource)
         if not how.trusted:
             faults += self.checks.update_faults(kind, new, old, how.subresource)

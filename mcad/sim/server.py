@@ -129,6 +129,8 @@ class _Exchange:
             "list" if of_list else "one",
         )
         self._how = _how(request.params, target.subresource, request.method)
+        if self._kind.deprecation:
+            self._how.warnings.append(self._kind.deprecation)
 
     def answer(self) -> Response:
         status, body = self._verb()()

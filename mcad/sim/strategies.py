@@ -186,9 +186,6 @@ def _crd(obj: Json, now_us: int) -> Json:
     names.setdefault("singular", names["kind"].lower())
     names.setdefault("listKind", f"{names['kind']}List")
     spec.setdefault("conversion", {"strategy": "None"})
-    finalizers = obj["metadata"].setdefault("finalizers", [])
-    if CRD_CLEANUP not in finalizers:
-        finalizers.append(CRD_CLEANUP)
     at = seconds(now_us)
     obj["status"] = {
         "conditions": [

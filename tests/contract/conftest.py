@@ -17,10 +17,8 @@ COMPARED = pytest.StashKey[int]()
 
 @pytest.fixture(scope="session")
 def plane() -> Iterator[ControlPlane]:
-    """A control plane on which nobody but the tests writes."""
+    """A control plane of the suite's own; its controllers end when they are not needed."""
     with controlplane_or_skip() as plane:
-        for name in ("kwok", "kube-scheduler", "kube-controller-manager"):
-            plane.end(name)
         yield plane
 
 

@@ -103,6 +103,7 @@ class Script:
         self.name = name
         self.namespace = f"c-{name.replace('_', '-')}"
         self.steps: list[Step] = []
+        self.is_lively = name in _lively
 
     def post(self, label: str, path: Any, body: Any = None, **more: Any) -> Later:
         return self._record(label, "POST", path, body, **more)
@@ -157,6 +158,7 @@ class Script:
 
 Recorder = Callable[[Script], None]
 _recorders: dict[str, Recorder] = {}
+_lively: set[str] = set()
 
 
 def script(record: Recorder) -> Recorder:
@@ -165,6 +167,12 @@ def script(record: Recorder) -> Recorder:
     assert name not in _recorders, f"two scripts are called {name}"
     _recorders[name] = record
     return record
+
+
+def lively(record: Recorder) -> Recorder:
+    """A script for servers whose controllers run."""
+    _lively.add(record.__name__)
+    return script(record)
 
 
 def recorded() -> Iterator[Script]:

@@ -15,6 +15,8 @@ from mcad.kube.connection import load
 from mcad.kube.port import Api, Request
 from mcad.kube.rest import RestApi
 from mcad.sim.clock import VirtualClock, run_virtually
+from mcad.sim.cluster import Cluster
+from mcad.sim.controllers.crds import CustomResourceCleanup
 from mcad.sim.registry import Registry
 from mcad.sim.server import SimApi
 from tests.contract.runner import Answer, run
@@ -22,6 +24,7 @@ from tests.contract.script import Script
 from tests.controlplane.controlplane import ControlPlane
 
 AT_ONCE = 8
+CONTROLLERS = ("kwok", "kube-scheduler", "kube-controller-manager")
 CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 Answers = dict[str, list[Answer]]
@@ -34,19 +37,35 @@ def embedded(scripts: Iterable[Script]) -> Answers:
 
 async def _embedded(script: Script) -> list[Answer]:
     clock = VirtualClock()
-    registry = Registry(clock, Random(1))
+    cluster = Cluster(clock, Random(1)) if script.is_lively else None
+    registry = cluster.registry if cluster else Registry(clock, Random(1))
     api = SimApi(registry)
+    # What is left without the rest of a cluster is a part of every real API server.
+    running = cluster or CustomResourceCleanup(registry)
 
     async def compact() -> None:
         registry.store.compact()
 
     await _install(api)
-    return await run(script, api, clock, compact)
+    running.start()
+    try:
+        return await run(script, api, clock, compact)
+    finally:
+        running.stop()
 
 
 def real(plane: ControlPlane, scripts: Iterable[Script]) -> Answers:
-    """All scripts on one control plane, several at a time; those that compact come last."""
-    return asyncio.run(_real(plane, list(scripts)))
+    """All scripts on one control plane, several at a time.
+
+    Those for which controllers must run come first; then the controllers end, so that nobody but
+    the scripts writes. Those that compact the history come last.
+    """
+    chosen = list(scripts)
+    lively = [script for script in chosen if script.is_lively]
+    answers = asyncio.run(_real(plane, lively)) if lively else {}
+    for name in CONTROLLERS:
+        plane.end(name)
+    return answers | asyncio.run(_real(plane, [one for one in chosen if not one.is_lively]))
 
 
 async def _real(plane: ControlPlane, scripts: list[Script]) -> Answers:
@@ -79,7 +98,7 @@ async def _install(api: Api) -> None:
     """Our own CRD, ready to be used."""
     for crd in crds():
         answer = await api.request(Request("POST", CRD_PATH, body=crd))
-        assert answer.status == 201, answer.json()
+        assert answer.status in {201, 409}, answer.json()
         group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
         for version in crd["spec"]["versions"]:
             path = f"/apis/{group}/{version['name']}/{plural}"

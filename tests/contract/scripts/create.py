@@ -1,6 +1,6 @@
 """POST: names, types, namespaces, dry run."""
 
-from tests.contract.objects import config_map, pod
+from tests.contract.objects import appwrapper, config_map, pod
 from tests.contract.script import Script, script
 
 
@@ -115,6 +115,12 @@ def create_types(s: Script) -> None:
     s.post("only an apiVersion", "configmaps", {"apiVersion": "v1", "metadata": {"name": "d"}})
     s.post("custom: without type", "appwrappers", {"metadata": {"name": "a"}})
     s.post("custom: another kind", "appwrappers", config_map("b"))
+    s.post("custom: another kind of the group", "appwrappers", appwrapper("b") | {"kind": "Other"})
+    s.post(
+        "a kind that decodes",
+        "configmaps",
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "b"}},
+    )
     s.post("no body", "configmaps")
     s.post("empty body", "configmaps", b"")
     s.post("no JSON", "configmaps", b"{nonsense")
@@ -141,7 +147,7 @@ def create_namespaces(s: Script) -> None:
     s.post(
         "missing namespace, custom",
         "/apis/workload.codeflare.dev/v1beta2/namespaces/nowhere/appwrappers",
-        {"metadata": {"name": "a"}, "spec": {"components": []}},
+        appwrapper("a"),
     )
     s.post("missing namespace, no name", other, config_map())
     s.post("body says another one", "configmaps", config_map("a", namespace="default"))
@@ -151,22 +157,24 @@ def create_namespaces(s: Script) -> None:
     s.post(
         "namespace with a namespace",
         "namespaces",
-        {"metadata": {"name": "c-with-namespace", "namespace": "default"}},
+        {"metadata": {"name": f"{s.namespace}-odd", "namespace": "default"}},
     )
-    made = {"metadata": {"name": "c-closing", "finalizers": ["example.com/x"]}}
+    made = {"metadata": {"name": f"{s.namespace}-closing", "finalizers": ["example.com/x"]}}
     s.post("a namespace", "namespaces", made)
     s.post("a namespace again", "namespaces", made)
     s.post("a namespace with a dot", "namespaces", {"metadata": {"name": "a.b"}})
-    s.delete("going", "namespaces/c-closing")
-    s.delete("going again", "namespaces/c-closing")
-    s.post("in one that goes", "/api/v1/namespaces/c-closing/configmaps", config_map("a"))
-    s.post("pod in one that goes", "/api/v1/namespaces/c-closing/pods", pod("a"))
+    s.delete("going", f"namespaces/{s.namespace}-closing")
+    s.delete("going again", f"namespaces/{s.namespace}-closing")
+    s.post(
+        "in one that goes", f"/api/v1/namespaces/{s.namespace}-closing/configmaps", config_map("a")
+    )
+    s.post("pod in one that goes", f"/api/v1/namespaces/{s.namespace}-closing/pods", pod("a"))
     s.post(
         "custom in one that goes",
-        "/apis/workload.codeflare.dev/v1beta2/namespaces/c-closing/appwrappers",
-        {"metadata": {"name": "a"}, "spec": {"components": []}},
+        f"/apis/workload.codeflare.dev/v1beta2/namespaces/{s.namespace}-closing/appwrappers",
+        appwrapper("a"),
     )
-    s.get("it is there", "namespaces/c-closing")
+    s.get("it is there", f"namespaces/{s.namespace}-closing")
     s.delete("one of the immortal ones", "/api/v1/namespaces/default")
     s.delete("all namespaces at once", "/api/v1/namespaces")
 

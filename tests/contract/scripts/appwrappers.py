@@ -1,0 +1,221 @@
+"""Our own kind, in both dialects: what its schema and its rules refuse, and in which words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.contract.objects import appwrapper, old_appwrapper
+from tests.contract.script import JSON_PATCH, Script, merge, script
+
+SAMPLES = Path(__file__).parents[3] / "samples"
+
+
+def old_path(s: Script) -> str:
+    return f"/apis/workload.codeflare.dev/v1beta1/namespaces/{s.namespace}/appwrappers"
+
+
+@script
+def aw_samples(s: Script) -> None:
+    for file in sorted(SAMPLES.glob("*.yaml")):
+        for number, body in enumerate(yaml.safe_load_all(file.read_text())):
+            if body and body["kind"] == "AppWrapper":
+                version = body["apiVersion"].rpartition("/")[2]
+                path = old_path(s).replace("v1beta1", version)
+                label = f"{file.stem} {number}"
+                s.post(label, path, body, fieldValidation="Strict")
+                name = body["metadata"]["name"]
+                s.get(f"{label} in v1beta1", f"{old_path(s)}/{name}")
+                s.get(f"{label} in v1beta2", f"appwrappers/{name}")
+
+
+@script
+def aw_refused(s: Script) -> None:
+    def post(label: str, spec: Any, base: Any = None, **params: Any) -> None:
+        body = merge(base or appwrapper("x"), {"spec": spec})
+        s.post(label, "appwrappers", body, **params)
+
+    s.post("no spec", "appwrappers", merge(appwrapper("x"), {"spec": None}))
+    s.post("empty spec", "appwrappers", merge(appwrapper("x"), {"spec": {"components": None}}))
+    s.post("spec a list", "appwrappers", appwrapper("x") | {"spec": []})
+    post("both dialects", {"resources": {"GenericItems": []}})
+    post("neither", {"components": None})
+    post("components a map", {"components": {}})
+    post("component without a template", {"components": [{}]})
+    post("template a text", {"components": [{"template": "x"}]})
+    post("priority a text", {"priority": "high"})
+    post("priority a fraction", {"priority": 1.5})
+    post("suspend a text", {"suspend": "yes"})
+    post("pod set without a path", {"components": [{"template": {}, "podSets": [{}]}]})
+    post(
+        "pod set with a text",
+        {"components": [{"template": {}, "podSets": [{"path": "x", "replicas": "2"}]}]},
+    )
+    post("unknown, strict", {"nonsense": 1}, fieldValidation="Strict")
+    post(
+        "unknown twice, strict",
+        {"nonsense": 1, "components": [{"template": {}, "nonsense": 2}]},
+        fieldValidation="Strict",
+    )
+    post("scheduling a text", {"schedulingSpec": "x"})
+    s.get("none of them is there", "appwrappers")
+    s.post("unknown, warned", "appwrappers", merge(appwrapper("y"), {"spec": {"nonsense": 1}}))
+    s.post("unknown at the top", "appwrappers", appwrapper("z") | {"nonsense": 1})
+    s.post("bad name", "appwrappers", appwrapper("Bad_Name"))
+    s.post("long name", "appwrappers", appwrapper("x" * 70))
+    s.post(
+        "bad label", "appwrappers", merge(appwrapper("l"), {"metadata": {"labels": {"a b": "c"}}})
+    )
+    s.post(
+        "generateName",
+        "appwrappers",
+        merge(appwrapper("l"), {"metadata": {"name": None, "generateName": "aw-"}}),
+    )
+    s.get("all", "appwrappers")
+
+
+@script
+def aw_refused_old(s: Script) -> None:
+    path = old_path(s)
+
+    def post(label: str, spec: Any, **params: Any) -> None:
+        s.post(label, path, merge(old_appwrapper("x"), {"spec": spec}), **params)
+
+    post("items a map", {"resources": {"GenericItems": {}}})
+    post("item without a template", {"resources": {"GenericItems": [{"replicas": 1}]}})
+    post(
+        "replicas a text",
+        {"resources": {"GenericItems": [{"replicas": "x", "generictemplate": {}}]}},
+    )
+    post(
+        "negative replicas",
+        {"resources": {"GenericItems": [{"replicas": -1, "generictemplate": {}}]}},
+    )
+    post(
+        "custom pod resources",
+        {
+            "resources": {
+                "GenericItems": [
+                    {
+                        "replicas": 1,
+                        "generictemplate": {"kind": "X"},
+                        "custompodresources": [
+                            {
+                                "replicas": 1,
+                                "requests": {"cpu": 1, "memory": "1Gi"},
+                                "limits": {"cpu": {}},
+                            }
+                        ],
+                    }
+                ]
+            }
+        },
+    )
+    post(
+        "unknown, strict",
+        {"resources": {"items": [], "GenericItems": []}, "x": 1},
+        fieldValidation="Strict",
+    )
+    s.post(
+        "good",
+        path,
+        old_appwrapper(
+            "good",
+            priority=5,
+            priorityslope=0.5,
+            schedulingSpec={"minAvailable": 1, "requeuing": {"timeInSeconds": 60}},
+        ),
+    )
+    s.get("good in the later dialect", "appwrappers/good")
+    s.patch("other items", f"{path}/good", {"spec": {"resources": {"GenericItems": []}}})
+    s.patch("components instead", f"{path}/good", {"spec": {"resources": None, "components": []}})
+    s.get("at the end", f"{path}/good")
+
+
+@script
+def aw_rules(s: Script) -> None:
+    first = {
+        "template": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}},
+        "podSets": [{"path": "template", "replicas": 2}],
+    }
+    made = s.post("made", "appwrappers", appwrapper("w", components=[first]))
+
+    def patch(label: str, spec: Any) -> None:
+        s.patch(label, "appwrappers/w", {"spec": spec})
+
+    patch("template changed", {"components": [merge(first, {"template": {"kind": "Secret"}})]})
+    patch(
+        "replicas changed",
+        {"components": [merge(first, {"podSets": [{"path": "template", "replicas": 3}]})]},
+    )
+    patch(
+        "path changed",
+        {"components": [merge(first, {"podSets": [{"path": "spec", "replicas": 2}]})]},
+    )
+    patch("one more", {"components": [first, first]})
+    patch("none", {"components": []})
+    patch("the other dialect", {"components": None, "resources": {"GenericItems": []}})
+    patch(
+        "infos added",
+        {"components": [merge(first, {"podSetInfos": [{"nodeSelector": {"a": "b"}}]})]},
+    )
+    patch("managedBy added", {"managedBy": "example.com/x"})
+    patch("priority", {"priority": 9})
+    patch("suspend", {"suspend": True})
+    patch("priority a text", {"priority": "x"})
+    patch(
+        "two faults",
+        {
+            "components": [
+                merge(
+                    first,
+                    {
+                        "template": {"kind": "Secret"},
+                        "podSets": [{"path": "template", "replicas": 3}],
+                    },
+                )
+            ]
+        },
+    )
+    s.patch(
+        "by operations",
+        "appwrappers/w",
+        [{"op": "replace", "path": "/spec/components/0/template/kind", "value": "X"}],
+        JSON_PATCH,
+    )
+    s.put(
+        "by a put",
+        "appwrappers/w",
+        s.get("now", "appwrappers/w").merged(
+            {"spec": {"components": [{"template": {"kind": "X"}}]}}
+        ),
+    )
+    s.post("managed", "appwrappers", appwrapper("m", managedBy="example.com/x"))
+    s.patch("managed by another", "appwrappers/m", {"spec": {"managedBy": "example.com/y"}})
+    s.patch("managed by nobody", "appwrappers/m", {"spec": {"managedBy": None}})
+    s.patch("status: state", "appwrappers/w/status", {"status": {"state": "Nonsense"}})
+    s.patch(
+        "status: unknown",
+        "appwrappers/w/status",
+        {"status": {"nonsense": 1}},
+        fieldValidation="Strict",
+    )
+    s.patch("status: a list", "appwrappers/w/status", {"status": []})
+    s.patch(
+        "status: conditions",
+        "appwrappers/w/status",
+        {
+            "status": {
+                "conditions": [{"type": "A", "status": "True"}, {"type": "A", "status": "False"}]
+            }
+        },
+    )
+    s.patch(
+        "status: a condition that is none",
+        "appwrappers/w/status",
+        {"status": {"conditions": ["x"]}},
+    )
+    s.get("at the end", "appwrappers/w")
+    s.watch("all of it", "appwrappers", resourceVersion=made.version)

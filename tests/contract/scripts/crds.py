@@ -1,0 +1,353 @@
+"""CustomResourceDefinitions, and objects of a kind that a user makes up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.contract.script import JSON_PATCH, TABLE, Script, script
+
+Json = dict[str, Any]
+
+
+def is_established(status: int, body: Any) -> bool:
+    conditions = (body.get("status") or {}).get("conditions") or ()
+    return status == 200 and any(
+        one["type"] == "Established" and one["status"] == "True" for one in conditions
+    )
+
+
+def is_gone(status: int, body: Any) -> bool:
+    return status == 404
+
+
+def is_served(status: int, body: Any) -> bool:
+    return status == 200
+
+
+SPEC: Json = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "required": ["size"],
+            "properties": {
+                "size": {"type": "integer", "minimum": 1, "maximum": 9},
+                "color": {"type": "string", "enum": ["red", "blue"], "default": "red"},
+                "name": {"type": "string", "pattern": "^[a-z]+$", "maxLength": 5, "minLength": 2},
+                "parts": {
+                    "type": "array",
+                    "maxItems": 3,
+                    "items": {
+                        "type": "object",
+                        "required": ["id"],
+                        "properties": {
+                            "id": {"type": "string"},
+                            "weight": {"type": "number", "default": 1.5},
+                        },
+                    },
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["id"],
+                },
+                "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                "amount": {"x-kubernetes-int-or-string": True},
+                "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+                "maybe": {"type": "string", "nullable": True},
+                "when": {"type": "string", "format": "date-time"},
+            },
+            "x-kubernetes-validations": [
+                {"rule": "!has(self.name) || self.size > 1", "message": "who is named is not small"}
+            ],
+        },
+        "status": {
+            "type": "object",
+            "properties": {"phase": {"type": "string"}, "replicas": {"type": "integer"}},
+        },
+    },
+}
+
+
+def crd(group: str, versions: list[Json] | None = None, **changes: Any) -> Json:
+    one = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": SPEC},
+        "subresources": {
+            "status": {},
+            "scale": {
+                "specReplicasPath": ".spec.size",
+                "statusReplicasPath": ".status.replicas",
+            },
+        },
+        "additionalPrinterColumns": [
+            {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
+            {"name": "Wide", "type": "string", "jsonPath": ".spec.color", "priority": 1},
+        ],
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"widgets.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "kind": "Widget", "shortNames": ["wd"]},
+            "versions": [one] if versions is None else versions,
+        }
+        | changes,
+    }
+
+
+def widget(group: str, name: str, version: str = "v1", /, **spec: Any) -> Json:
+    return {
+        "apiVersion": f"{group}/{version}",
+        "kind": "Widget",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def establish(s: Script, group: str, body: Json) -> tuple[str, str]:
+    """The paths of the definition and of its objects."""
+    definition = f"customresourcedefinitions/widgets.{group}"
+    objects = f"/apis/{group}/v1/namespaces/{s.namespace}/widgets"
+    s.post("defined", "customresourcedefinitions", body)
+    s.get("established", definition, until=is_established)
+    s.get("served", objects, until=is_served)
+    return definition, objects
+
+
+@script
+def crd_life(s: Script) -> None:
+    group = "life.example.com"
+    definition, objects = establish(s, group, crd(group))
+    s.post("defined again", "customresourcedefinitions", crd(group))
+    s.post("made", objects, widget(group, "a", size=3))
+    s.get("read", f"{objects}/a")
+    s.get("as a table", objects, headers={"Accept": TABLE})
+    s.get("scale", f"{objects}/a/scale")
+    s.patch("scaled", f"{objects}/a/scale", {"spec": {"replicas": 5}})
+    s.patch("scaled too far", f"{objects}/a/scale", {"spec": {"replicas": 50}})
+    s.patch("status", f"{objects}/a/status", {"status": {"phase": "Fine", "replicas": 2}})
+    s.get("scale again", f"{objects}/a/scale")
+    s.delete("undefined", definition)
+    s.get("definition gone", definition, until=is_gone)
+    s.get("objects gone", objects, until=is_gone)
+    again, _ = establish(s, group, crd(group))
+    s.get("and empty", objects)
+    s.delete("undefined again", again)
+    s.get("definition gone again", again, until=is_gone)
+
+
+@script
+def crd_objects(s: Script) -> None:
+    group = "objects.example.com"
+    definition, objects = establish(s, group, crd(group))
+
+    def post(label: str, spec: Json, **params: Any) -> None:
+        name = label.replace(" ", "-").replace(",", "").lower()
+        s.post(label, objects, widget(group, name, **spec), **params)
+
+    s.post(
+        "no spec",
+        objects,
+        {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "no-spec"}},
+    )
+    post("required missing", {})
+    post("too small", {"size": 0})
+    post("too large", {"size": 10})
+    post("a text for a number", {"size": "3"})
+    post("a fraction for a number", {"size": 1.5})
+    post("a whole fraction", {"size": 2.0})
+    post("null for a number", {"size": None})
+    post("not in the list", {"size": 1, "color": "green"})
+    post("null for a default", {"size": 1, "color": None})
+    post("bad pattern", {"size": 2, "name": "ABC"})
+    post("too long", {"size": 2, "name": "abcdefg"})
+    post("too short", {"size": 2, "name": "a"})
+    post("rule broken", {"size": 1, "name": "abc"})
+    post("several faults", {"size": 0, "name": "ABCDEFGH", "color": "x"})
+    post("key missing", {"size": 1, "parts": [{"weight": 2}]})
+    post("key twice", {"size": 1, "parts": [{"id": "a"}, {"id": "a"}]})
+    post("too many", {"size": 1, "parts": [{"id": str(n)} for n in range(4)]})
+    post("default in a list", {"size": 1, "parts": [{"id": "a"}, {"id": "b", "weight": 2}]})
+    post("unknown field", {"size": 1, "extra": 1})
+    post(
+        "unknown field, strict",
+        {"size": 1, "extra": 1, "parts": [{"id": "a", "x": 1}]},
+        fieldValidation="Strict",
+    )
+    post("unknown field, ignored", {"size": 1, "extra": 1}, fieldValidation="Ignore")
+    post("free fields", {"size": 1, "free": {"a": {"b": [1, None]}}})
+    post("int or string", {"size": 1, "amount": "5%"})
+    post("int or string, int", {"size": 1, "amount": 5})
+    post("int or string, bool", {"size": 1, "amount": True})
+    post("map of texts", {"size": 1, "labels": {"a": "b"}})
+    post("map of texts and numbers", {"size": 1, "labels": {"a": 1}})
+    post("nullable", {"size": 1, "maybe": None})
+    post("not nullable", {"size": 1, "name": None})
+    post("bad time", {"size": 1, "when": "yesterday"})
+    post("good time", {"size": 1, "when": "2001-01-01T00:00:00Z"})
+    post("a list for a map", {"size": 1, "labels": ["x"]})
+    s.post("spec a text", objects, widget(group, "text") | {"spec": "x"})
+    s.post(
+        "unknown at the top",
+        objects,
+        widget(group, "top", size=1) | {"extra": 1},
+        fieldValidation="Strict",
+    )
+    s.post(
+        "unknown in metadata",
+        objects,
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "Widget",
+            "spec": {"size": 1},
+            "metadata": {"name": "meta", "extra": 1},
+        },
+        fieldValidation="Strict",
+    )
+    s.post(
+        "label of a number",
+        objects,
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "Widget",
+            "spec": {"size": 1},
+            "metadata": {"name": "meta", "labels": {"x": 1}},
+        },
+    )
+    s.post(
+        "name of a number",
+        objects,
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "Widget",
+            "spec": {"size": 1},
+            "metadata": {"name": 7},
+        },
+    )
+    s.post("bad name", objects, widget(group, "Bad_Name", size=1))
+    s.post("dry", objects, widget(group, "dry", size=1), dryRun="All")
+    changed(s, group, objects)
+    s.delete("undefined", definition)
+    s.get("definition gone", definition, until=is_gone)
+
+
+def changed(s: Script, group: str, objects: str) -> None:
+    """Updates of an object that was right when it was made."""
+    made = s.post("to be changed", objects, widget(group, "c", size=2))
+    s.put("size is gone", f"{objects}/c", made.merged({"spec": {"size": None}}))
+    s.patch("color is gone", f"{objects}/c", {"spec": {"color": None}})
+    s.patch("bad color", f"{objects}/c", {"spec": {"color": "x"}})
+    s.patch("unknown by a patch", f"{objects}/c", {"spec": {"extra": 1}}, fieldValidation="Strict")
+    s.patch(
+        "unknown by operations",
+        f"{objects}/c",
+        [{"op": "add", "path": "/spec/extra", "value": 1}],
+        JSON_PATCH,
+    )
+    s.patch("bad status", f"{objects}/c/status", {"status": {"phase": 1}})
+    s.patch("unknown status", f"{objects}/c/status", {"status": {"extra": 1}})
+    s.get("all", objects)
+
+
+@script
+def crd_versions(s: Script) -> None:
+    group = "versions.example.com"
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    one = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    two = {
+        "name": "v1beta1",
+        "served": True,
+        "storage": False,
+        "schema": schema,
+        "deprecated": True,
+    }
+    off = {"name": "v2", "served": False, "storage": False, "schema": schema}
+    definition, objects = establish(s, group, crd(group, [two, one, off]))
+    beta = objects.replace("/v1/", "/v1beta1/")
+    made = s.post("made", objects, widget(group, "a", a=1))
+    s.get("in the other version", f"{beta}/a")
+    s.post("made in the other version", beta, widget(group, "b", "v1beta1", b=1))
+    s.get("and read in the first", f"{objects}/b")
+    s.patch("changed in the other version", f"{beta}/a", {"spec": {"c": 1}})
+    s.get("list in the other version", beta)
+    s.post("version of the body is another", objects, widget(group, "c", "v1beta1"))
+    s.get("not served", objects.replace("/v1/", "/v2/"))
+    s.watch("in the other version", beta, resourceVersion=made.version)
+    s.delete("deleted in the other version", f"{beta}/a")
+    s.get("gone", f"{objects}/a")
+    s.patch("without a subresource", f"{objects}/b/status", {"status": {}})
+    s.get("without a scale", f"{objects}/b/scale")
+    s.patch("status as part of it", f"{objects}/b", {"status": {"x": 1}})
+    s.delete("undefined", definition)
+    s.get("definition gone", definition, until=is_gone)
+
+
+@script
+def crd_refused(s: Script) -> None:
+    def post(label: str, **changes: Any) -> None:
+        s.post(label, "customresourcedefinitions", crd("refused.example.com", **changes))
+
+    path = "customresourcedefinitions"
+    s.post(
+        "name that does not fit",
+        path,
+        crd("refused.example.com") | {"metadata": {"name": "things.example.com"}},
+    )
+    post("no scope", scope=None)
+    post("another scope", scope="Everywhere")
+    post("no versions", versions=[])
+    post("no kind", names={"plural": "widgets"})
+    bare = {"name": "v1", "served": True, "storage": True}
+    post("no schema", versions=[bare])
+    post(
+        "no storage",
+        versions=[bare | {"storage": False, "schema": {"openAPIV3Schema": {"type": "object"}}}],
+    )
+    post(
+        "two storages",
+        versions=[
+            bare | {"name": name, "schema": {"openAPIV3Schema": {"type": "object"}}}
+            for name in ("v1", "v2")
+        ],
+    )
+    post(
+        "schema without a type",
+        versions=[bare | {"schema": {"openAPIV3Schema": {"properties": {"spec": {}}}}}],
+    )
+    s.delete("of nothing", f"{path}/nothing.example.com")
+
+
+@script
+def crd_objects_unguarded(s: Script) -> None:
+    """The status of a CRD without the subresource, clusterwide, with finalizers of its own."""
+    group = "cluster.example.com"
+    schema = {
+        "openAPIV3Schema": {
+            "type": "object",
+            "properties": {
+                "spec": {"type": "object", "properties": {"a": {"type": "integer"}}},
+                "status": {"type": "object", "properties": {"b": {"type": "string"}}},
+            },
+        }
+    }
+    one = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    definition = f"customresourcedefinitions/widgets.{group}"
+    objects = f"/apis/{group}/v1/widgets"
+    s.post("defined", "customresourcedefinitions", crd(group, [one], scope="Cluster"))
+    s.get("established", definition, until=is_established)
+    s.get("served", objects, until=is_served)
+    s.post("made", objects, widget(group, "w", a=1) | {"status": {"b": "x"}})
+    s.patch("status changed", f"{objects}/w", {"status": {"b": "y"}})
+    s.patch("spec changed", f"{objects}/w", {"spec": {"a": 2}})
+    s.patch("metadata changed", f"{objects}/w", {"metadata": {"labels": {"a": "b"}}})
+    s.post(
+        "with a namespace in it",
+        objects,
+        widget(group, "v", a=1) | {"metadata": {"name": "v", "namespace": "default"}},
+    )
+    s.get("in a namespace", f"/apis/{group}/v1/namespaces/{s.namespace}/widgets")
+    s.delete("undefined", definition)
+    s.get("definition gone", definition, until=is_gone)

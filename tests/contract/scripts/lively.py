@@ -1,0 +1,166 @@
+"""What the controllers of a cluster do behind the API: owners, namespaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.contract.objects import appwrapper, config_map
+from tests.contract.script import Later, Script, lively
+
+GONE_UID = "00000000-0000-0000-0000-000000000001"
+
+
+def is_gone(status: int, body: Any) -> bool:
+    return status == 404
+
+
+def has_no_finalizers(status: int, body: Any) -> bool:
+    return status == 404 or not body["metadata"].get("finalizers")
+
+
+def has_no_owners(status: int, body: Any) -> bool:
+    return status == 404 or not body["metadata"].get("ownerReferences")
+
+
+def owned(name: str, *owners: Later, **more: Any) -> Any:
+    references = [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "name": owner.at("metadata", "name"),
+            "uid": owner.uid,
+        }
+        | more
+        for owner in owners
+    ]
+    return config_map(name, ownerReferences=references)
+
+
+@lively
+def gc_policies(s: Script) -> None:
+    for policy in ("Background", "Foreground", "Orphan"):
+        name = policy.lower()
+        owner = s.post(f"{policy}: owner", "configmaps", config_map(name))
+        s.post(f"{policy}: child", "configmaps", owned(f"{name}-child", owner))
+        s.post(
+            f"{policy}: blocking child",
+            "configmaps",
+            owned(f"{name}-blocking", owner, blockOwnerDeletion=True, controller=True),
+        )
+        s.delete(f"{policy}: deleted", f"configmaps/{name}", {"propagationPolicy": policy})
+        s.get(f"{policy}: owner is gone", f"configmaps/{name}", until=is_gone)
+        until = has_no_owners if policy == "Orphan" else is_gone
+        s.get(f"{policy}: what becomes of the child", f"configmaps/{name}-child", until=until)
+        s.get(f"{policy}: and of the blocking one", f"configmaps/{name}-blocking", until=until)
+
+
+@lively
+def gc_kept_children(s: Script) -> None:
+    owner = s.post("owner", "configmaps", config_map("owner"))
+    kept = owned("kept", owner, blockOwnerDeletion=True)
+    kept["metadata"]["finalizers"] = ["example.com/x"]
+    s.post("child that is kept", "configmaps", kept)
+    s.delete("owner deleted", "configmaps/owner", {"propagationPolicy": "Foreground"})
+    s.get(
+        "child is going",
+        "configmaps/kept",
+        until=lambda status, body: "deletionTimestamp" in body["metadata"],
+    )
+    s.get("owner waits", "configmaps/owner")
+    s.patch("child released", "configmaps/kept", {"metadata": {"finalizers": None}})
+    s.get("owner gone", "configmaps/owner", until=is_gone)
+    s.get("child gone", "configmaps/kept", until=is_gone)
+
+
+@lively
+def gc_owners(s: Script) -> None:
+    first = s.post("first owner", "configmaps", config_map("first"))
+    second = s.post("second owner", "configmaps", config_map("second"))
+    s.post("child of both", "configmaps", owned("both", first, second))
+    s.delete("first deleted", "configmaps/first")
+    s.get(
+        "child is the second one's",
+        "configmaps/both",
+        until=lambda status, body: len(body["metadata"].get("ownerReferences") or ()) < 2,
+    )
+    s.delete("second deleted", "configmaps/second")
+    s.get("child gone", "configmaps/both", until=is_gone)
+    s.post(
+        "dangling",
+        "configmaps",
+        config_map(
+            "dangling",
+            ownerReferences=[
+                {"apiVersion": "v1", "kind": "ConfigMap", "name": "never", "uid": GONE_UID}
+            ],
+        ),
+    )
+    s.get("dangling gone", "configmaps/dangling", until=is_gone)
+    other = s.post("third owner", "configmaps", config_map("third"))
+    s.post(
+        "right name and wrong uid",
+        "configmaps",
+        config_map(
+            "stranger",
+            ownerReferences=[
+                {"apiVersion": "v1", "kind": "ConfigMap", "name": "third", "uid": GONE_UID}
+            ],
+        ),
+    )
+    s.get("stranger gone", "configmaps/stranger", until=is_gone)
+    s.post("grandchild's parent", "configmaps", owned("parent", other))
+    custom = s.post("custom owner", "appwrappers", appwrapper("w"))
+    s.post(
+        "child of a custom one",
+        "configmaps",
+        config_map(
+            "of-custom",
+            ownerReferences=[
+                {
+                    "apiVersion": "workload.codeflare.dev/v1beta2",
+                    "kind": "AppWrapper",
+                    "name": "w",
+                    "uid": custom.uid,
+                }
+            ],
+        ),
+    )
+    s.delete("custom deleted", "appwrappers/w")
+    s.get("its child gone", "configmaps/of-custom", until=is_gone)
+    s.delete("third deleted", "configmaps/third")
+    s.get("parent gone", "configmaps/parent", until=is_gone)
+
+
+@lively
+def namespace_life(s: Script) -> None:
+    name = f"{s.namespace}-inner"
+    maps = f"/api/v1/namespaces/{name}/configmaps"
+    s.post("made", "namespaces", {"metadata": {"name": name}})
+    s.get(
+        "its account",
+        f"/api/v1/namespaces/{name}/serviceaccounts/default",
+        until=lambda status, body: status == 200,
+    )
+    s.get("its certificate", f"{maps}/kube-root-ca.crt", until=lambda status, body: status == 200)
+    s.post("content", maps, config_map("a"))
+    kept = config_map("kept", finalizers=["example.com/x"])
+    s.post("content that is kept", maps, kept)
+    s.delete("deleted", f"namespaces/{name}")
+    s.get("content gone", f"{maps}/a", until=is_gone)
+    s.get(
+        "what is kept",
+        f"{maps}/kept",
+        until=lambda status, body: "deletionTimestamp" in body["metadata"],
+    )
+    s.get(
+        "namespace tells why it waits",
+        f"namespaces/{name}",
+        until=lambda status, body: any(
+            one["type"] == "NamespaceFinalizersRemaining" and one["status"] == "True"
+            for one in (body.get("status") or {}).get("conditions") or ()
+        ),
+    )
+    s.post("nothing new", maps, config_map("b"))
+    s.patch("released", f"{maps}/kept", {"metadata": {"finalizers": None}})
+    s.get("namespace gone", f"namespaces/{name}", until=is_gone)
+    s.get("nothing left", maps)
