@@ -105,7 +105,8 @@ class _Message:
             result.setdefault(field.name, {})[_text(entry.get(1, b""))] = found
         else:
             found = self._value(value, schema, depth)
-            if found is not None and (found not in ("", 0, False) or field.is_pointer):
+            is_zero = "allOf" not in schema and found in ("", 0, False) and not field.is_pointer
+            if found is not None and not is_zero:
                 result[field.name] = found
 
     def _value(self, value: Wire, schema: Json, depth: int) -> Any:
