@@ -1,7 +1,7 @@
 """Custom objects as kube-apiserver decodes them: metadata is typed, the rest follows the schema.
 
-Source: ``apiextensions-apiserver/pkg/apiserver/schema/objectmeta``, which does the same for resources
-that are embedded (``x-kubernetes-embedded-resource``).
+Source: ``apiextensions-apiserver/pkg/apiserver/schema/objectmeta``, which does the same for the
+resources that are embedded (``x-kubernetes-embedded-resource``).
 """
 
 from __future__ import annotations
