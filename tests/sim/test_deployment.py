@@ -235,6 +235,19 @@ def test_a_replicaset_that_matches_is_adopted():
     in_a_world(scenario)
 
 
+def test_the_first_updated_pods_are_no_progress():
+    async def scenario(world):
+        _deploy(world, 1)
+        await world.settle(world.kubelets)
+        world.change("Deployment", "web", template=template(image="img:2"))
+        await world.settle()  # the new pod stays pending
+        deployment = world.get("Deployment", "web")
+        assert condition(deployment, "Progressing") == ("True", "NewReplicaSetCreated")
+        assert deployment["status"]["updatedReplicas"] == 1
+
+    in_a_world(scenario)
+
+
 def test_a_failure_of_its_replicaset_is_passed_on():
     async def scenario(world):
         _deploy(world, 1, template=template(priorityClassName="gold"))

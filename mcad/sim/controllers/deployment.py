@@ -244,6 +244,11 @@ class DeploymentController(Workload):
     def _finish(self, rollout: Rollout, *, settled: bool = False) -> None:
         """Tell how far it is; look again when that should have changed."""
         deployment = rollout.deployment
+        if rollout.new is not None and "observedGeneration" not in rollout.new["status"]:
+            # The real controller's write fails here, because it has just written the new revision
+            # and not read again; when it tries again, the ReplicaSet has told its size. So that
+            # nothing is updated yet is never told, and the first updated pods are no progress.
+            return
         if settled and progress.is_complete(deployment, deployment.get("status") or {}):
             self._sets.clean_up(rollout)
         status = progress.of_rollout(rollout, self._now_us())
