@@ -116,7 +116,12 @@ class Decider:
         return ground
 
     def choose(self, pod: PodInfo) -> NodeInfo | None:
-        """The best node, None if there is none."""
+        """The best node, None if there is none; among equals one at random."""
+        best = self.best(pod)
+        return self._rng.choice(best) if len(best) > 1 else next(iter(best), None)
+
+    def best(self, pod: PodInfo) -> list[NodeInfo]:
+        """The nodes that can take the pod and that none is better than."""
         shape, fleet = pod.shape, self.fleet
         feasible, scores = self._with_room(pod)
         if feasible and shape.hard_spread:
@@ -126,11 +131,10 @@ class Decider:
             affinity = RequiredAffinity(fleet, pod, self._around.namespace_labels)
             feasible, scores = _keep(feasible, scores, affinity)
         if len(feasible) < 2:
-            return feasible[0] if feasible else None
+            return feasible
         self._add_scores(pod, feasible, scores)
         highest = max(scores)
-        best = [node for node, score in zip(feasible, scores, strict=True) if score == highest]
-        return best[0] if len(best) == 1 else self._rng.choice(best)
+        return [node for node, score in zip(feasible, scores, strict=True) if score == highest]
 
     def diagnose(self, pod: PodInfo) -> Diagnosis:
         """Why ``choose`` found nothing."""
