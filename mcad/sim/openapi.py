@@ -142,13 +142,31 @@ def _component(kind: Kind) -> str:
 def _custom(kind: Kind) -> Json:
     schema = kind.schema or {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     own = {
-        key: value
+        key: _published(value)
         for key, value in (schema.get("properties") or {}).items()
         if key not in _EVERY_KIND
     }
     metadata = {"description": _METADATA, **_reference(f"{_META}.ObjectMeta")}
     properties = {"apiVersion": _API_VERSION, "kind": _KIND, "metadata": metadata, **own}
     return {**schema, "properties": properties, **_about([kind])}
+
+
+def _published(schema: Any) -> Any:
+    """A schema as it is shown: what is an object of its own has what every object has."""
+    if isinstance(schema, list):
+        return [_published(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    shown = {key: _published(one) for key, one in schema.items()}
+    if schema.get("x-kubernetes-embedded-resource") is not True:
+        return shown
+    required = shown.get("required") or []
+    metadata = {"description": _METADATA, **_reference(f"{_META}.ObjectMeta")}
+    own = {"apiVersion": _API_VERSION, "kind": _KIND, "metadata": metadata}
+    return shown | {
+        "properties": (shown.get("properties") or {}) | own,
+        "required": [*required, *(key for key in ("kind", "apiVersion") if key not in required)],
+    }
 
 
 def _list(kind: Kind, component: str) -> Json:

@@ -1,0 +1,167 @@
+"""OpenAPI documents: whole in themselves, and where kubectl looks like those of a real server."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from mcad.api.crd import crds
+from mcad.sim import openapi
+from mcad.sim.failures import Failure
+from mcad.sim.kinds import KindTable
+from tests.controlplane.controlplane import ControlPlane
+from tests.controlplane.fixtures import controlplane_or_skip
+from tests.sim import real
+
+Json = dict[str, Any]
+APPWRAPPERS = "apis/workload.codeflare.dev/v1beta2"
+STRATEGIC = "application/strategic-merge-patch+json"
+
+
+@pytest.fixture
+def kinds() -> KindTable:
+    table = KindTable()
+    table.set_crd(crds()[0])
+    return table
+
+
+def _document(kinds: KindTable, at: str) -> Json:
+    document = openapi.answer(f"/openapi/v3/{at}", "application/json", kinds)
+    assert document is not None, at
+    return document
+
+
+def _index(kinds: KindTable) -> Json:
+    document = openapi.answer("/openapi/v3", "*/*", kinds)
+    assert document is not None
+    paths: Json = document["paths"]
+    return paths
+
+
+def test_the_index_names_a_document_for_each_group_and_version(kinds: KindTable) -> None:
+    index = _index(kinds)
+    assert {"api/v1", "apis/apps/v1", APPWRAPPERS} <= set(index)
+    for at, entry in index.items():
+        path, _, digest = entry["serverRelativeURL"].partition("?hash=")
+        assert path == f"/openapi/v3/{at}"
+        assert len(digest) == 64
+        assert _document(kinds, at)["openapi"] == "3.0.0"
+
+
+def test_the_hash_changes_with_the_schema_and_the_document_with_it(kinds: KindTable) -> None:
+    before = _index(kinds)
+    assert "novelty" not in str(_document(kinds, APPWRAPPERS))
+    crd = copy.deepcopy(crds()[0])
+    for version in crd["spec"]["versions"]:
+        spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        spec["properties"]["novelty"] = {"type": "string"}
+    kinds.set_crd(crd)
+    after = _index(kinds)
+    assert before[APPWRAPPERS] != after[APPWRAPPERS]
+    assert before["api/v1"] == after["api/v1"]
+    assert "novelty" in str(_document(kinds, APPWRAPPERS))
+
+
+def test_every_reference_leads_to_a_schema(kinds: KindTable) -> None:
+    for at in _index(kinds):
+        document = _document(kinds, at)
+        known = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
+        assert set(_references(document)) <= known, at
+
+
+def _references(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, one in value.items():
+            if key == "$ref" and isinstance(one, str):
+                yield one
+            else:
+                yield from _references(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _references(one)
+
+
+def test_other_paths_and_forms_are_not_served(kinds: KindTable) -> None:
+    for path in ("/openapi", "/openapi/v2", "/openapi/v3/apis/nope/v1", "/openapi/v30"):
+        assert openapi.answer(path, "application/json", kinds) is None
+    protobuf = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
+    with pytest.raises(Failure) as caught:
+        openapi.answer("/openapi/v3/api/v1", protobuf, kinds)
+    assert caught.value.status()["code"] == 406
+    assert openapi.answer("/openapi/v3/api/v1", f"{protobuf},application/json", kinds)
+
+
+@pytest.fixture(scope="module")
+def plane() -> Iterator[ControlPlane]:
+    with controlplane_or_skip() as plane:
+        plane.apply(crds())
+        yield plane
+
+
+@pytest.mark.controlplane
+def test_operations_are_those_of_a_real_api_server(plane: ControlPlane, kinds: KindTable) -> None:
+    plane.wait_for(
+        lambda: APPWRAPPERS in real.get(plane, "/openapi/v3").json()["paths"],
+        60,
+        "the CRD is published",
+    )
+    index = real.get(plane, "/openapi/v3").json()["paths"]
+    compared = 0
+    for at in _index(kinds):
+        ours = _document(kinds, at)
+        theirs = real.get(plane, index[at]["serverRelativeURL"]).json()
+        for path, item in ours["paths"].items():
+            if path.rpartition("/")[2] in ("scale", "eviction", "binding"):
+                continue
+            compared += _compare_operations(path, item, theirs["paths"][path])
+    assert compared > 200
+
+
+def _compare_operations(path: str, ours: Json, theirs: Json) -> int:
+    """How many operations are about the same kind, and take the same forms of patches."""
+    compared = 0
+    for method in ("get", "put", "post", "patch", "delete"):
+        if path.endswith("/finalize") and method != "put":
+            continue
+        assert (method in ours) == (method in theirs), (path, method)
+        if method not in ours:
+            continue
+        compared += 1
+        mine, other = ours[method], theirs[method]
+        for key in ("x-kubernetes-group-version-kind", "x-kubernetes-action"):
+            assert mine.get(key) == other.get(key), (path, method, key)
+        if method == "patch":
+            forms = set(other["requestBody"]["content"])
+            taken = set(mine["requestBody"]["content"])
+            assert taken <= forms, path
+            assert (STRATEGIC in taken) == (STRATEGIC in forms), path
+            names = {one["name"] for one in other["parameters"]}
+            assert {one["name"] for one in mine["parameters"]} <= names, path
+            assert "fieldValidation" in names
+    return compared
+
+
+@pytest.mark.controlplane
+def test_a_custom_schema_is_that_of_a_real_api_server(
+    plane: ControlPlane, kinds: KindTable
+) -> None:
+    plane.wait_for(
+        lambda: APPWRAPPERS in real.get(plane, "/openapi/v3").json()["paths"],
+        60,
+        "the CRD is published",
+    )
+    name = "dev.codeflare.workload.v1beta2.AppWrapper"
+    theirs = real.get(plane, f"/openapi/v3/{APPWRAPPERS}").json()["components"]["schemas"]
+    ours = _document(kinds, APPWRAPPERS)["components"]["schemas"]
+    assert _undescribed(ours[name]) == _undescribed(theirs[name])
+    assert _undescribed(ours[f"{name}List"]) == _undescribed(theirs[f"{name}List"])
+
+
+def _undescribed(value: Any) -> Any:
+    """Descriptions of the fields that every kind has are our own."""
+    if isinstance(value, dict):
+        return {key: _undescribed(one) for key, one in value.items() if key != "description"}
+    return [_undescribed(one) for one in value] if isinstance(value, list) else value
