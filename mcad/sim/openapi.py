@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from mcad import __version__
-from mcad.sim import builtin, failures
+from mcad.sim import builtin, failures, scale
 from mcad.sim.discovery import KUBERNETES
 from mcad.sim.kinds import Kind, KindTable
 
@@ -56,12 +56,8 @@ _TYPES = {
     "timeoutSeconds": "integer",
     "watch": "boolean",
 }
-_API_VERSION = {
-    "type": "string",
-    "description": "The group and version of the schema that this object is written in.",
-}
-_KIND = {"type": "string", "description": "The kind of this object, in CamelCase."}
 _METADATA = "Standard object's metadata."
+_SCALE = "io.k8s.api.autoscaling.v1.Scale"
 _EVERY_KIND = ("apiVersion", "kind", "metadata")
 
 
@@ -146,9 +142,7 @@ def _custom(kind: Kind) -> Json:
         for key, value in (schema.get("properties") or {}).items()
         if key not in _EVERY_KIND
     }
-    metadata = {"description": _METADATA, **_reference(f"{_META}.ObjectMeta")}
-    properties = {"apiVersion": _API_VERSION, "kind": _KIND, "metadata": metadata, **own}
-    return {**schema, "properties": properties, **_about([kind])}
+    return {**schema, "properties": _common("ObjectMeta") | own, **_about([kind])}
 
 
 def _published(schema: Any) -> Any:
@@ -161,12 +155,18 @@ def _published(schema: Any) -> Any:
     if schema.get("x-kubernetes-embedded-resource") is not True:
         return shown
     required = shown.get("required") or []
-    metadata = {"description": _METADATA, **_reference(f"{_META}.ObjectMeta")}
-    own = {"apiVersion": _API_VERSION, "kind": _KIND, "metadata": metadata}
     return shown | {
-        "properties": (shown.get("properties") or {}) | own,
+        "properties": (shown.get("properties") or {}) | _common("ObjectMeta"),
         "required": [*required, *(key for key in ("kind", "apiVersion") if key not in required)],
     }
+
+
+@cache
+def _common(metadata: str) -> Json:
+    """The fields of every object or list, described as the client library does it."""
+    described = builtin.components([])[_SCALE]["properties"]
+    own = {"description": _METADATA, **_reference(f"{_META}.{metadata}")}
+    return {"apiVersion": described["apiVersion"], "kind": described["kind"], "metadata": own}
 
 
 def _list(kind: Kind, component: str) -> Json:
@@ -175,12 +175,7 @@ def _list(kind: Kind, component: str) -> Json:
         "description": f"{kind.kind}List is a list of {kind.kind}.",
         "type": "object",
         "required": ["items"],
-        "properties": {
-            "apiVersion": _API_VERSION,
-            "kind": _KIND,
-            "metadata": {"description": _METADATA, **_reference(f"{_META}.ListMeta")},
-            "items": items,
-        },
+        "properties": _common("ListMeta") | {"items": items},
         "x-kubernetes-group-version-kind": [{**_gvk(kind), "kind": f"{kind.kind}List"}],
     }
 
@@ -248,15 +243,8 @@ def _subresource(kind: Kind, name: str) -> Json:
         return {"post": {"responses": _responses("")}}
     methods = (("get", "get"), ("put", "update"), ("patch", "patch"))
     if name == "scale":
-        scale = _scale()
-        return {method: _operation(scale, method, verb) for method, verb in methods}
+        return {method: _operation(scale.KIND, method, verb) for method, verb in methods}
     return {method: _operation(kind, method, verb) for method, verb in methods}
-
-
-@lru_cache(1)
-def _scale() -> Kind:
-    """The kind that every ``scale`` subresource speaks."""
-    return Kind("autoscaling", "v1", "scales", "Scale")
 
 
 def _operation(kind: Kind, method: str, verb: str) -> Json:
