@@ -24,6 +24,7 @@ from mcad.sim.store import Change, TooOld
 Json = dict[str, Any]
 
 BOOKMARK_S = 60.0  # kube-apiserver's defaultBookmarkFrequency
+LAST_BOOKMARK_S = 2.0  # before the deadline: its nextBookmarkTime
 WATCH_S = 1800.0  # its --min-request-timeout, for a client that does not limit the watch itself
 INITIAL_END = "k8s.io/initial-events-end"
 
@@ -47,30 +48,37 @@ async def lines(
     unsubscribe = registry.store.listen(watch.kind.storage, lambda _: changed.set())
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _seconds(watch.params)
-    bookmark_at = loop.time() + BOOKMARK_S
+    bookmark_at = _bookmark_at(loop.time(), deadline)
     try:
         for line in teller.begin():
             yield line
+        heard_at = loop.time()
         while loop.time() < deadline:
             changed.clear()
             for line in teller.news():
                 yield line
+                heard_at = loop.time()
             if teller.is_over:
                 return
-            if changed.is_set():
-                continue
-            wake_at = min(deadline, bookmark_at, loop.time() + idle_timeout_s)
-            if await _is_set_before(changed, wake_at):
+            if changed.is_set() or await _is_set_before(
+                changed, min(deadline, bookmark_at, heard_at + idle_timeout_s)
+            ):
                 continue
             if loop.time() >= bookmark_at:
-                bookmark_at = loop.time() + BOOKMARK_S
+                bookmark_at = _bookmark_at(loop.time(), deadline)
                 if teller.has_bookmarks:
                     yield teller.bookmark()
-                    continue
-            if wake_at < min(deadline, bookmark_at):
+                    heard_at = loop.time()
+            if loop.time() >= heard_at + idle_timeout_s:
                 raise RequestTimeout(f"a watch was silent for {idle_timeout_s} s")
     finally:
         unsubscribe()
+
+
+def _bookmark_at(now: float, deadline: float) -> float:
+    """Once a minute, and shortly before the end, so that the next watch need not go far back."""
+    last = deadline - LAST_BOOKMARK_S
+    return min(now + BOOKMARK_S, last) if last > now else now + BOOKMARK_S
 
 
 async def _is_set_before(changed: asyncio.Event, at: float) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcad.kube.client import Client, DeleteOptions, Selection
-from mcad.kube.errors import ApiError
+from mcad.kube.errors import ApiError, RequestTimeout
 from mcad.kube.port import Request
 from mcad.kube.resource import Resource
 from mcad.sim.clock import VirtualClock, run_virtually
@@ -124,12 +124,24 @@ def test_a_watch_from_before_the_history_gets_410_in_band() -> None:
     run_virtually(work())
 
 
-def test_bookmarks_come_every_minute_of_virtual_time() -> None:
+def test_bookmarks_come_every_minute_and_shortly_before_the_end() -> None:
     async def work() -> None:
         world = World()
         more = {"allowWatchBookmarks": "true", "timeoutSeconds": "130"}
         events = await world.lines(CONFIG_MAPS, str(world.registry.store.version), **more)
-        assert [event["type"] for event in events] == ["BOOKMARK", "BOOKMARK"]
+        assert [event["type"] for event in events] == ["BOOKMARK"] * 3
+        assert world.clock.monotonic() == 130
+
+    run_virtually(work())
+
+
+def test_a_watch_that_wants_no_bookmarks_is_silent_until_its_reader_has_enough() -> None:
+    async def work() -> None:
+        world = World()
+        version = str(world.registry.store.version)
+        with pytest.raises(RequestTimeout):
+            await world.lines(CONFIG_MAPS, version, timeoutSeconds="300")
+        assert world.clock.monotonic() == 70
 
     run_virtually(work())
 
