@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -345,6 +346,31 @@ def test_only_the_policy_mode_has_a_policy(helm: Helm) -> None:
         assert of_kind(helm.template(), kind)
         assert not of_kind(helm.template(authorization="none"), kind)
         assert not of_kind(helm.template(**IMPERSONATE), kind)
+
+
+def test_the_policy_reads_every_place_that_holds_objects(helm: Helm) -> None:
+    """Where the CRD lets a whole object in, the dispatcher may create it."""
+    schema = crds()[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    places = set(embedded(schema["properties"]["spec"], "object.spec"))
+    assert places == {
+        ("object.spec.resources.GenericItems", "generictemplate"),
+        ("object.spec.components", "template"),
+    }
+    policy = only(helm.template(), "ValidatingAdmissionPolicy")
+    variables = {one["name"]: one["expression"] for one in policy["spec"]["variables"]}
+    for name in ("kinds", "namespaces"):
+        for holder, template in places:
+            (item,) = re.findall(rf"{holder}\.filter\((\w), has\(\1\.{template}\)", variables[name])
+            assert f"{item}.{template}." in variables[name]
+
+
+def embedded(schema: Object, path: str) -> Iterator[tuple[str, str]]:
+    """(list, field of its elements) of every place for a whole object."""
+    for name, one in schema.get("properties", {}).items():
+        if one.get("x-kubernetes-embedded-resource"):
+            yield path, name
+        yield from embedded(one, f"{path}.{name}")
+        yield from embedded(one.get("items", {}), f"{path}.{name}")
 
 
 # -- refusals ---------------------------------------------------------------------------------
