@@ -1,17 +1,20 @@
-"""Whether an object is what its kind says: schemas, defaults and rules, brought together.
+"""Whether an object is what its kind says: types, defaults, schemas and rules, brought together.
 
-The order is the real server's: unknown fields are dropped (or refused), defaults filled in, then
-the schema checks, and only what passes it is judged by rules.
+The order is the real server's: the object is decoded, unknown fields are dropped (or refused),
+defaults filled in; then come validation and, on what has the right types, the rules.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcad.sim import failures
+from mcad.sim import builtin, decoding, defaults, failures, validation
+from mcad.sim.cel import Rules
+from mcad.sim.custom import decode_custom, embedded_faults
+from mcad.sim.decoding import DecodeError
 from mcad.sim.failures import Cause
 from mcad.sim.kinds import Kind
-from mcad.sim.schema import Node, compiled, default, prune
+from mcad.sim.schema import Node, compiled, default
 from mcad.sim.values import validate
 
 if TYPE_CHECKING:
@@ -23,28 +26,53 @@ Json = dict[str, Any]
 class Checks:
     """The checks of every kind, made when they are first needed."""
 
+    def __init__(self) -> None:
+        """Nothing is compiled yet."""
+        self._rules: dict[Kind, Rules] = {}
+
     def complete(self, kind: Kind, obj: Json, how: Write) -> Json:
-        """The object with defaults and without unknown fields; raises Failure 400."""
-        schema = _schema(kind)
-        if schema is None:
-            return obj
-        known, unknown = prune(obj, schema)
+        """The object with defaults and without unknown fields; raises Undecodable."""
+        try:
+            known, unknown = _decoded(kind, obj)
+        except DecodeError as error:
+            raise failures.Undecodable(kind, str(error)) from error
         _tell_unknown(kind, unknown, how)
-        return default(known, schema)
+        schema = _schema(kind)
+        return defaults.default(kind, known) if schema is None else default(known, schema)
 
     def create_faults(self, kind: Kind, obj: Json) -> list[Cause]:
         """What is wrong with a new object."""
-        schema = _schema(kind)
-        return validate(obj, schema) if schema is not None else []
+        return [*validation.validate_create(kind, obj), *self._custom_faults(kind, obj, None)]
 
-    def update_faults(self, kind: Kind, new: Json, old: Json, subresource: str) -> list[Cause]:  # noqa: ARG002
+    def update_faults(self, kind: Kind, new: Json, old: Json) -> list[Cause]:
         """What is wrong with a change; what was wrong before and is the same may stay."""
+        own = self._custom_faults(kind, new, old)
+        return [*validation.validate_update(kind, new, old), *own]
+
+    def _custom_faults(self, kind: Kind, obj: Json, old: Json | None) -> list[Cause]:
         schema = _schema(kind)
-        return validate(new, schema, old) if schema is not None else []
+        if schema is None:
+            return []
+        found = [*validate(obj, schema, old), *embedded_faults(obj, schema)]
+        return [*found, *self._rules_of(kind, schema).check(obj, old, found)]
+
+    def _rules_of(self, kind: Kind, schema: Node) -> Rules:
+        rules = self._rules.get(kind)
+        if rules is None:
+            rules = self._rules[kind] = Rules(schema)
+        return rules
 
 
 def _schema(kind: Kind) -> Node | None:
     return compiled(kind.schema) if kind.schema is not None else None
+
+
+def _decoded(kind: Kind, obj: Json) -> tuple[Json, list[str]]:
+    """The object as it is understood, and the paths of what is not."""
+    if kind.schema is not None:
+        return decode_custom(obj, kind.schema)
+    struct = builtin.type_of(kind)
+    return (obj, []) if struct is None else decoding.decode(obj, struct)
 
 
 def _tell_unknown(kind: Kind, unknown: list[str], how: Write) -> None:
@@ -54,7 +82,4 @@ def _tell_unknown(kind: Kind, unknown: list[str], how: Write) -> None:
     if how.validation == "Warn":
         how.warnings += told
         return
-    title = f"{kind.kind} in version {kind.version!r}".replace("'", '"')
-    raise failures.bad_request(
-        f"{title} cannot be handled as a {kind.kind}: strict decoding error: {', '.join(told)}"
-    )
+    raise failures.Undecodable(kind, f"strict decoding error: {', '.join(told)}")

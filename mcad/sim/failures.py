@@ -66,6 +66,16 @@ class Failure(Exception):  # noqa: N818 - an answer like any other, not a fault 
         return answer
 
 
+class Undecodable(Failure):
+    """400 for an object that is not what its kind says; in a patch it is another answer."""
+
+    def __init__(self, kind: Kind, why: str) -> None:
+        """``why`` is in the words of Go's decoder."""
+        self.why = why
+        title = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}'
+        super().__init__(400, "BadRequest", f"{title}: {why}")
+
+
 def success(kind: Kind, name: str, uid: str) -> Json:
     """The Status that a completed deletion answers with."""
     return {

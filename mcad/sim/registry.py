@@ -20,7 +20,7 @@ from mcad.sim.applying import Applied, Intent, rule_of
 from mcad.sim.checks import Checks
 from mcad.sim.copying import copied, with_own_metadata
 from mcad.sim.deletion import Deletion
-from mcad.sim.failures import Cause, Failure
+from mcad.sim.failures import Cause, Failure, Undecodable
 from mcad.sim.kinds import CRDS, Kind, KindTable
 from mcad.sim.store import Key, Store
 from mcad.sim.times import seconds
@@ -143,7 +143,13 @@ class Registry:
         """The object after ``change``, which gets the present one and returns another."""
         how = how or by_controller()
         old = self.get(kind, key)
-        new = self._received(kind, key[0], change(old), how)
+        changed = change(old)
+        try:
+            new = self._received(kind, key[0], changed, how)
+        except Undecodable as error:
+            if kind.is_custom:
+                raise
+            raise failures.invalid_patch(changed, error.why) from error
         check_name(new, key[1])
         return self._replace(kind, new, old, how)
 
@@ -212,14 +218,14 @@ class Registry:
 
     def _replace(self, kind: Kind, new: Json, old: Json, how: Write) -> Json:
         metadata_rules.check_version(kind, new, old, trusted=how.trusted)
-        # Listed twice: the generic code of a real server finds them, and then the kind's own.
-        faults = [] if how.trusted else 2 * metadata_rules.update_faults(new, old)
+        # Found twice: by the generic code of a real server, and then by the kind's own checks.
+        faults = [] if how.trusted else metadata_rules.update_faults(new, old)
         metadata_rules.keep(new, old)
         if kind.storage == CRDS:
             faults += crdrules.faults(new)
         new = strategies.prepare_update(kind, new, old, how.subresource)
         if not how.trusted:
-            faults += self.checks.update_faults(kind, new, old, how.subresource)
+            faults += self.checks.update_faults(kind, new, old)
             _refuse(kind, new, faults)
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         key = key_of(old)
