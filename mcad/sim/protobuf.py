@@ -42,6 +42,14 @@ class ProtobufError(ValueError):
     """Bytes that are no object of a kind that is known here."""
 
 
+class UnknownKindError(ProtobufError):
+    """The envelope could be read: ``about`` has the apiVersion and the kind."""
+
+    def __init__(self, api_version: str, kind: str) -> None:
+        super().__init__(f"{api_version} {kind} is not known in this form: send JSON")
+        self.about: Json = {"apiVersion": api_version, "kind": kind}
+
+
 def decode(body: bytes) -> Json:
     """The object, with apiVersion and kind; raises ProtobufError."""
     if not body.startswith(_MAGIC):
@@ -62,7 +70,7 @@ def _schemas(api_version: str, kind: str) -> tuple[str, Mapping[str, Json]]:
     component = _DELETE_OPTIONS if kind == "DeleteOptions" else builtin.component_name(described)
     schemas = builtin.components([described])
     if not component or not numbers(_short(component)):
-        raise ProtobufError(f"{api_version} {kind} is not known in this form: send JSON")
+        raise UnknownKindError(api_version, kind)
     return component, schemas
 
 

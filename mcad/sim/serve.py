@@ -193,6 +193,8 @@ def _checked(body: bytes, method: str, content_type: str) -> Json | bytes:
 def _from_protobuf(body: bytes) -> Json:
     try:
         return protobuf.decode(body)
+    except protobuf.UnknownKindError as error:
+        return error.about  # whose path is not served either: that is what the API answers
     except protobuf.ProtobufError as error:
         raise failures.bad_request(f"error decoding protobuf: {error}") from error
 
