@@ -311,7 +311,7 @@ def _state(one: Workload, obj: Json | None, pods: list[Json]) -> Json:
     status = dict(obj.get("status") or {})
     state: Json = {
         "conditions": sorted(
-            [condition["type"], condition["status"], condition.get("reason", "")]
+            [condition["type"], condition["status"], _reason(condition)]
             for condition in status.get("conditions") or ()
         ),
         "status": {name: value for name, value in status.items() if name not in _IGNORED | _HASHES},
@@ -326,6 +326,12 @@ def _state(one: Workload, obj: Json | None, pods: list[Json]) -> Json:
     if one.plural == "daemonsets":
         state["nodes"] = sorted(pod["spec"].get("nodeName", "") for pod in pods)
     return state
+
+
+def _reason(condition: Json) -> str:
+    """Whether the first updated pods count as progress is a race within the real controller."""
+    reason: str = condition.get("reason", "")
+    return "ReplicaSetUpdated" if reason == "NewReplicaSetCreated" else reason
 
 
 def _pod_state(pod: Json) -> str:

@@ -26,7 +26,7 @@ Json = dict[str, Any]
 Look = Callable[[int], Awaitable[Json]]
 
 SEED = 20261121
-SETTLED_S = 120  # virtual seconds for each stage
+SETTLED_S = 60  # virtual seconds for each stage
 PATIENCE_S = 60  # real seconds for each stage
 AT_ONCE = 16
 
