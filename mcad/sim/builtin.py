@@ -17,6 +17,7 @@ from kubernetes.client import models
 from mcad.kube.types import Json
 from mcad.sim import decoding
 from mcad.sim.decoding import Type
+from mcad.sim.gotypes import string_type
 from mcad.sim.kinds import Kind
 from mcad.sim.mergekeys import by_component
 
@@ -123,7 +124,6 @@ _REQUIRED: dict[str, frozenset[str]] = {
 _SHARED = ("V1Binding", "V1DeleteOptions", "V1Eviction", "V1Scale", "V1Status")
 """What requests and answers are made of besides the kinds themselves."""
 _SCALARS = {
-    "str": decoding.STRING,
     "bool": decoding.BOOL,
     "float": decoding.FLOAT,
     "bytes": decoding.BYTES,
@@ -179,6 +179,8 @@ def _type(owner: str, field: str, text: str) -> Type:
         return Type(decoding.MICRO_TIME if field in _MICRO_TIMES else decoding.TIME)
     if text == "object":
         return Type(decoding.INT_OR_STRING if field in _INT_OR_STRING else decoding.ANY)
+    if text == "str":
+        return Type(decoding.STRING, name=string_type(_component(owner).rpartition(".")[2], field))
     return Type(_SCALARS[text]) if text in _SCALARS else _struct(text)
 
 

@@ -2,7 +2,6 @@
 
 Unknown fields and nulls fall away, quantities and times get their canonical form, and a value of a
 wrong type is an error in the words of Go's ``encoding/json``, which people search the web for.
-What Go names a string type of its own (``v1.RestartPolicy``) is "string" here.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from mcad.kube.types import Json
 from mcad.sim.formats import date_time
+from mcad.sim.gotypes import go_name
 from mcad.sim.quantities import MALFORMED, canonical
 
 STRING, BOOL, INT32, INT64, FLOAT = "string", "bool", "int32", "int64", "float64"
@@ -26,13 +26,6 @@ _LAYOUT = {TIME: "2006-01-02T15:04:05Z07:00", MICRO_TIME: "2006-01-02T15:04:05.0
 _MICRO_DIGITS = 6
 _BITS = {INT32: 31, INT64: 63}
 _FRACTION = re.compile(r"[.,](\d+)")
-_EMBEDDED = {
-    ("Probe", "exec"): "ProbeHandler",
-    ("Probe", "grpc"): "ProbeHandler",
-    ("Probe", "httpGet"): "ProbeHandler",
-    ("Probe", "tcpSocket"): "ProbeHandler",
-}
-"""Go's embedded structs, which its messages name in the path."""
 
 
 class DecodeError(ValueError):
@@ -51,7 +44,7 @@ class Type:
         name: str = "",
         load: Callable[[], Mapping[str, Type]] | None = None,
     ) -> None:
-        """``of`` is the type of the items, ``name`` that of a struct (``PodSpec``)."""
+        """``of`` is the type of the items, ``name`` Go's for a struct or a kind of text."""
         self.kind = kind
         self.of = of
         self.name = name
@@ -68,7 +61,7 @@ class Type:
     @property
     def go(self) -> str:
         """What Go calls it."""
-        if self.kind == STRUCT:
+        if self.name:
             return f"v1.{self.name}"
         if self.kind == LIST:
             return f"[]{self.of.go if self.of else 'interface {}'}"
@@ -118,8 +111,7 @@ def _struct(value: Json, struct: Type, at: _Place, unknown: list[str]) -> Json:
         elif field.kind == STRING and type(one) is str:
             result[key] = one
         elif one is not None:
-            embedded = _EMBEDDED.get((struct.name, key))
-            name = f"{embedded}.{key}" if embedded else key
+            name = go_name(struct.name, key)
             path = f"{at.path}.{key}" if at.path else key
             where = f"{at.where}.{name}" if at.where else name
             new = _value(one, field, _Place(path, where, struct.name), unknown)
