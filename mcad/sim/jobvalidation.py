@@ -51,10 +51,12 @@ def _job_spec(spec: Json, field: str) -> Iterator[Cause]:
     template = spec.get("template") or {}
     yield from template_faults(template, f"{field}.template")
     restart = (template.get("spec") or {}).get("restartPolicy")
+    field_of_restart = f"{field}.template.spec.restartPolicy"
     if restart == "Always":
         listed = ", ".join(f'"{one}"' for one in _RESTART)
-        detail = f"valid values: {listed}"
-        yield required(f"{field}.template.spec.restartPolicy", detail)
+        yield required(field_of_restart, f"valid values: {listed}")
+    elif restart not in _RESTART:
+        yield not_supported(field_of_restart, restart, _RESTART)
     if spec.get("podFailurePolicy") is not None:
         yield from _failure_policy(spec["podFailurePolicy"], restart, field)
 
@@ -68,7 +70,7 @@ def _indexed(spec: Json, field: str) -> Iterator[Cause]:
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         detail = "when maxFailedIndexes is specified"
         yield required(f"{field}.backoffLimitPerIndex", detail)
-    if mode != "Indexed":
+    if mode == "NonIndexed":
         for key in ("backoffLimitPerIndex", "maxFailedIndexes"):
             if spec.get(key) is not None:
                 yield invalid(f"{field}.{key}", spec[key], "requires indexed completion mode")

@@ -36,6 +36,11 @@ _COUNTS = (
     "successThreshold",
     "failureThreshold",
 )
+_RESOURCE_FIELDS = tuple(
+    f"{side}.{name}"
+    for side in ("limits", "requests")
+    for name in ("cpu", "ephemeral-storage", "memory")
+)
 _FIELDS = (
     "metadata.name",
     "metadata.namespace",
@@ -131,11 +136,16 @@ def _all_container_faults(spec: Json, field: str) -> Iterator[Cause]:
             seen.add(name)
             if key == "containers":
                 yield from _host_port_faults(container, host_ports, where)
-            elif container.get("restartPolicy") != "Always":
-                yield from _plain_init_faults(container, where)
+            else:
+                yield from _init_faults(container, where)
 
 
-def _plain_init_faults(container: Json, where: str) -> Iterator[Cause]:
+def _init_faults(container: Json, where: str) -> Iterator[Cause]:
+    policy = container.get("restartPolicy")
+    if policy == "Always":
+        return
+    if policy is not None and policy not in _RESTART:
+        yield not_supported(f"{where}.restartPolicy", policy, sorted(_RESTART))
     for key in ("lifecycle", *_PROBES):
         if container.get(key) is not None:
             detail = "may not be set for init containers without restartPolicy=Always"
@@ -244,9 +254,20 @@ def _env_source_faults(variable: Json, where: str) -> Iterator[Cause]:
         elif path not in _FIELDS and "['" not in path:
             detail = f"error converting fieldPath: field label not supported: {path}"
             yield invalid(f"{where}.fieldRef.fieldPath", path, detail)
+    yield from _resource_field_faults(source.get("resourceFieldRef"), f"{where}.resourceFieldRef")
     for key in ("configMapKeyRef", "secretKeyRef"):
         if source.get(key) is not None and not source[key].get("key"):
             yield required(f"{where}.{key}.key")
+
+
+def _resource_field_faults(reference: Json | None, where: str) -> Iterator[Cause]:
+    if reference is None:
+        return
+    resource = reference.get("resource") or ""
+    if not resource:
+        yield required(f"{where}.resource")
+    elif resource not in _RESOURCE_FIELDS and "hugepages-" not in resource:
+        yield not_supported(f"{where}.resource", resource, _RESOURCE_FIELDS)
 
 
 def _probe_faults(probe: Json, kind: str, where: str) -> Iterator[Cause]:

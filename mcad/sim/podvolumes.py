@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from mcad.kube.types import Json
 from mcad.sim import names
 from mcad.sim.causes import duplicate, forbidden, invalid, not_found, required
+from mcad.sim.claimvalidation import claim_faults
 from mcad.sim.failures import Cause
 
 _NEEDED = {
@@ -43,10 +44,34 @@ def _source_faults(key: str, source: Json, field: str) -> Iterator[Cause]:
     needed = _NEEDED.get(key)
     if needed and not source.get(needed):
         yield required(f"{field}.{needed}")
+    if key == "downwardAPI":
+        yield from _item_faults(source, field)
+    for index, one in enumerate(source.get("sources") or ()):
+        if one.get("downwardAPI") is not None:
+            yield from _item_faults(one["downwardAPI"], f"{field}.sources[{index}].downwardAPI")
+        token = one.get("serviceAccountToken")
+        if token is not None and not token.get("path"):
+            yield required(f"{field}.path")
+    template = source.get("volumeClaimTemplate")
+    if key == "ephemeral" and template is None:
+        yield required(f"{field}.volumeClaimTemplate")
+    elif template is not None:
+        yield from claim_faults(template.get("spec") or {}, f"{field}.volumeClaimTemplate.spec")
     mode = source.get("defaultMode")
     if mode is not None and not 0 <= mode <= _MODE_MAX:
         detail = "must be a number between 0 and 0777 (octal), both inclusive"
         yield invalid(f"{field}.defaultMode", mode, detail)
+
+
+def _item_faults(source: Json, field: str) -> Iterator[Cause]:
+    for item in source.get("items") or ():
+        if not item.get("path"):
+            yield required(f"{field}.path")
+        reference = item.get("fieldRef")
+        if reference is None and item.get("resourceFieldRef") is None:
+            yield required(field, "one of fieldRef and resourceFieldRef is required")
+        elif reference is not None and not reference.get("fieldPath"):
+            yield required(f"{field}.fieldRef.fieldPath")
 
 
 def mount_faults(container: Json, volumes: set[str | None], where: str) -> Iterator[Cause]:

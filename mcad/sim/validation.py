@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from mcad.kube.types import Json
 from mcad.sim import names
 from mcad.sim.causes import duplicate, forbidden, invalid, not_supported, required
+from mcad.sim.claimvalidation import claim_faults
 from mcad.sim.failures import Cause
 from mcad.sim.immutable import change_faults
 from mcad.sim.kinds import Kind
@@ -23,14 +24,13 @@ from mcad.sim.metavalidation import (
 )
 from mcad.sim.podplacement import EFFECTS
 from mcad.sim.podvalidation import PORT_MAX, one_of_range, pod_spec_faults, port_or_name_faults
-from mcad.sim.quantities import quantity
 from mcad.sim.workloadvalidation import at_most_all, int_or_percent_faults, workload_faults
 
 PRIORITY_MAX = 1_000_000_000
 _SYSTEM = "system-"
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
-_ACCESS = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_OF_POLICIES = ("TCP", "UDP", "SCTP")  # the same, but listed in another order
 _EVICTION = ("AlwaysAllow", "IfHealthyBudget")
 _PREEMPTION = ("PreemptLowerPriority", "Never")
 _KEYS_OF_SECRETS = {
@@ -124,8 +124,11 @@ def _service(obj: Json) -> Iterator[Cause]:
     if kind not in _TYPES:
         yield not_supported("spec.type", kind, _TYPES)
     if kind == "ExternalName":
-        if not spec.get("externalName"):
+        name = spec.get("externalName") or ""
+        if not name:
             yield required("spec.externalName")
+        for fault in names.dns_subdomain(name.removesuffix(".")) if name else ():
+            yield invalid("spec.externalName", name, fault)
     elif not ports and not headless:
         yield required("spec.ports")
     for index, port in enumerate(ports):
@@ -181,23 +184,20 @@ def _same_ports(ports: list[Json]) -> Iterator[Cause]:
 
 
 def _claim(obj: Json) -> Iterator[Cause]:
+    yield from claim_faults(obj.get("spec") or {}, "spec")
+
+
+def _network_policy(obj: Json) -> Iterator[Cause]:
     spec = obj.get("spec") or {}
-    modes = spec.get("accessModes") or []
-    if not modes:
-        yield required("spec.accessModes", "at least 1 access mode is required")
-    for mode in modes:
-        if mode not in _ACCESS:
-            yield not_supported("spec.accessModes", mode, _ACCESS)
-    if "ReadWriteOncePod" in modes and len(modes) > 1:
-        yield forbidden("spec.accessModes", "may not use ReadWriteOncePod with other access modes")
-    storage = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
-    if storage is None:
-        yield required("spec.resources[storage]")
-    elif quantity(storage) <= 0:
-        yield invalid("spec.resources[storage]", storage, "must be greater than zero")
-    name = spec.get("storageClassName")
-    for fault in names.dns_subdomain(name) if name else ():
-        yield invalid("spec.storageClassName", name, fault)
+    yield from selector_faults(spec.get("podSelector"), "spec.podSelector")
+    for side in ("ingress", "egress"):
+        for index, rule in enumerate(spec.get(side) or ()):
+            for number, port in enumerate(rule.get("ports") or ()):
+                field = f"spec.{side}[{index}].ports[{number}]"
+                if port.get("protocol") not in _OF_POLICIES:
+                    yield not_supported(f"{field}.protocol", port.get("protocol"), _OF_POLICIES)
+                if port.get("port") is not None:
+                    yield from port_or_name_faults(port["port"], f"{field}.port")
 
 
 def _budget(obj: Json) -> Iterator[Cause]:
@@ -244,6 +244,7 @@ _KINDS: dict[tuple[str, str], Callable[[Json], Iterator[Cause]]] = {
     ("", "Node"): _node,
     ("", "Service"): _service,
     ("", "PersistentVolumeClaim"): _claim,
+    ("networking.k8s.io", "NetworkPolicy"): _network_policy,
     ("policy", "PodDisruptionBudget"): _budget,
     ("scheduling.k8s.io", "PriorityClass"): _priority_class,
 }

@@ -11,6 +11,7 @@ from typing import Any
 from mcad.kube.types import Json
 from mcad.sim import names
 from mcad.sim.causes import forbidden, invalid, not_supported, required
+from mcad.sim.claimvalidation import claim_faults
 from mcad.sim.failures import Cause
 from mcad.sim.jobvalidation import cron_job_faults, job_faults
 from mcad.sim.metavalidation import selector_faults
@@ -119,6 +120,9 @@ def _stateful_set(obj: Json) -> Iterator[Cause]:
     yield from not_negative(rolling, ("partition",), "spec.updateStrategy.rollingUpdate")
     counts = ("replicas", "minReadySeconds", "revisionHistoryLimit")
     yield from not_negative(spec, counts, "spec")
+    for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+        field = f"spec.volumeClaimTemplates[{index}].spec"
+        yield from claim_faults(claim.get("spec") or {}, field)
     yield from _selector(spec, "statefulset")
     yield from _template(spec)
 
