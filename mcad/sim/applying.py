@@ -210,10 +210,11 @@ def _conflict(clashes: list[tuple[str, str]]) -> Failure:
     if len(clashes) == 1:
         told = f'conflict with "{clashes[0][0]}": {clashes[0][1]}'
     else:
-        who = sorted({manager for manager, _ in clashes})
-        told = f"conflicts with {', '.join(map(repr, who))}:\n" + "\n".join(
-            f"- {path}" for _, path in clashes
-        )
+        lines = []
+        for manager in sorted({who for who, _ in clashes}):
+            lines.append(f'conflicts with "{manager}":')
+            lines += [f"- {path}" for who, path in clashes if who == manager]
+        told = "\n".join(lines)
     text = f"Apply failed with {number}: {told}"
     return Failure(409, "Conflict", text, {"causes": causes})
 

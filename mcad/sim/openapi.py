@@ -56,7 +56,10 @@ _TYPES = {
     "timeoutSeconds": "integer",
     "watch": "boolean",
 }
-_METADATA = "Standard object's metadata."
+_METADATA = (
+    "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/"
+    "sig-architecture/api-conventions.md#metadata"
+)
 _SCALE = "io.k8s.api.autoscaling.v1.Scale"
 _EVERY_KIND = ("apiVersion", "kind", "metadata")
 
@@ -120,12 +123,22 @@ def _document(members: tuple[Kind, ...], digest: str) -> Json:  # noqa: ARG001 -
 
 def _schemas(members: tuple[Kind, ...]) -> Json:
     found: Json = builtin.components([kind for kind in members if not kind.is_custom])
+    _name_fields_v1(found)
     for kind in members:
         if kind.is_custom:
             found[_component(kind)] = _custom(kind)
         if "list" in kind.verbs and (component := _component(kind)):
             found[f"{component}List"] = _list(kind, component)
     return dict(sorted(found.items()))
+
+
+def _name_fields_v1(found: Json) -> None:
+    """The client library takes it for any object; it is a type with a name."""
+    entry = found[f"{_META}.ManagedFieldsEntry"]
+    fields = entry["properties"]["fieldsV1"] | _reference(f"{_META}.FieldsV1")
+    properties = entry["properties"] | {"fieldsV1": fields}
+    found[f"{_META}.ManagedFieldsEntry"] = entry | {"properties": properties}
+    found[f"{_META}.FieldsV1"] = {"type": "object"}
 
 
 def _component(kind: Kind) -> str:

@@ -74,6 +74,19 @@ def test_two_values_for_one_field_are_a_conflict_unless_forced(force: bool) -> N
     in_world(work)
 
 
+def test_several_conflicts_are_told_manager_by_manager() -> None:
+    def work(world: World) -> None:
+        world.apply(PATH, {"data": {"a": "1", "b": "1"}}, "two")
+        world.apply(PATH, {"data": {"a": "1"}}, "one")
+        answer = world.apply(PATH, {"data": {"a": "2", "b": "2"}}, "three")
+        assert answer.json()["message"] == (
+            'Apply failed with 3 conflicts: conflicts with "one":\n- .data.a\n'
+            'conflicts with "two":\n- .data.a\n- .data.b'
+        )
+
+    in_world(work)
+
+
 def test_the_same_value_is_no_conflict() -> None:
     def work(world: World) -> None:
         world.apply(PATH, {"data": {"a": "1"}})
