@@ -78,9 +78,12 @@ def test_the_same_seed_gives_the_same_history() -> None:
 async def test_a_stopped_cluster_stands_still_and_goes_on_when_started_again() -> None:
     async with world("n1") as w:
         w.pod("runs", command=["sleep", "20"], restartPolicy="Never")
-        await w.settle(5)
+        await w.settle(3)
+        w.pod("full", cpu="4")
+        await w.settle(2)
         w.cluster.stop()
-        w.pod("later")
+        w.delete("Pod", "full", grace_s=0)
+        w.pod("later", cpu="4")
         await w.settle(100)
         assert w.phase("runs") == "Running"
         assert w.node_of("later") == ""

@@ -315,6 +315,9 @@ async def test_alike_pods_with_other_labels_are_not_refused_for_one_that_is_unwe
         await w.settle()
 
         assert w.placed() == {"alone": "n1", "unwelcome": "", "welcome": "n1"}
+        w.change("Pod", "unwelcome", lambda one: one | {"metadata": _labelled(one, app="b")})
+        await w.settle()
+        assert w.node_of("unwelcome") == "n1"
 
 
 @virtually

@@ -147,8 +147,8 @@ async def _compare(plane: ControlPlane, rng: Random, nodes: list[Json]) -> tuple
         real = _decided(plane, name)
         node = real["spec"].pop("nodeName", "")
         pod = registry.create(pod_kind, "default", _bare(real) | {"spec": real["spec"]})
-        info = scheduler._waiting_pods[pod["metadata"]["uid"]]
-        best = [one.name for one in scheduler._decider.best(info)]
+        info = scheduler.lines.pods[pod["metadata"]["uid"]]
+        best = [one.name for one in scheduler.decider.best(info)]
         if node and node not in best:
             differing.append((name, node, best, real["spec"]))
         if not node:

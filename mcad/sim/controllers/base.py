@@ -106,5 +106,6 @@ class Controller:
             self.enqueue_after(key, min(RETRY_S * 2 ** min(count, 10), RETRY_S_MAX))
         else:
             self._failures.pop(key, None)
-        if self._waiting:
-            self._schedule()
+        finally:  # a fault in one reconciliation, which the loop reports, must not stop the others
+            if self._waiting:
+                self._schedule()

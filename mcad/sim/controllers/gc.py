@@ -45,6 +45,8 @@ class GarbageCollector(Controller):
 
     def start(self) -> None:
         """Read everything, then look for what has lost its owners."""
+        self._items.clear()
+        self._dependants.clear()
         self._everything.start()
 
     def stop(self) -> None:

@@ -81,7 +81,13 @@ class Kubelet(Controller):
         self._runs: dict[Key, _Run] = {}
 
     def start(self) -> None:
-        """Look at nodes and pods."""
+        """Look at nodes and pods; pods that run go on where they were."""
+        self._nodes.clear()
+        self._runs = {
+            key: run
+            for key, run in self._runs.items()
+            if self.registry.find(self._kind, key) is not None
+        }
         self.watch(self.registry.kind("v1", "Node"), self._on_node)
         self.watch(self._kind, self._on_pod)
 
@@ -108,7 +114,10 @@ class Kubelet(Controller):
             node.pods.pop(change.key, None)
             self._drop(change.key, node)
             return
-        node.pods[change.key] = None
+        if change.key not in node.pods:
+            node.pods[change.key] = None
+            if (run := self._runs.get(change.key)) is not None:
+                node.used[run.pod_ip] = None
         self.enqueue(change.key)
 
     def _node(self, name: str) -> _Node:

@@ -56,6 +56,8 @@ class Nodes(Controller):
 
     def start(self) -> None:
         """Look at nodes and pods."""
+        for known in (self._pods, self._doomed, self._lost):
+            known.clear()
         self.watch(self._kind, self._on_node)
         self.watch(self._pod_kind, self._on_pod)
 

@@ -12,10 +12,6 @@ What differs from the real one:
 
 from __future__ import annotations
 
-import heapq
-from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from mcad.sim.binding import bind
@@ -26,8 +22,10 @@ from mcad.sim.failures import Failure
 from mcad.sim.registry import Registry, Write
 from mcad.sim.scheduling import preemption
 from mcad.sim.scheduling.affinity import UNWELCOME
+from mcad.sim.scheduling.around import Around
 from mcad.sim.scheduling.deciding import Decider, Diagnosis
 from mcad.sim.scheduling.fleet import Fleet, NodeInfo, PodInfo
+from mcad.sim.scheduling.lines import Line, Lines
 from mcad.sim.scheduling.shapes import Labels, Shape, Shapes
 from mcad.sim.store import Change, Key
 from mcad.sim.times import seconds
@@ -40,29 +38,6 @@ _FINISHED = ("Succeeded", "Failed")
 _NO_LABELS: Labels = {}
 
 
-@dataclass(eq=False, slots=True)
-class _Line:
-    """Pods that are alike and wait, in the order of their arrival."""
-
-    shape: Shape
-    pods: dict[str, PodInfo] = field(default_factory=dict)
-    untold: deque[PodInfo] = field(default_factory=deque)
-    message: str | None = None  # why the first does not fit; None if that is not known any more
-    passed: set[str] = field(default_factory=set)  # tried since, and refused for themselves only
-    queued: int | None = None  # under the place of which pod it stands in the queue
-
-    def next(self) -> PodInfo | None:
-        """Whom to look at: somebody to try, or somebody to be told what is known."""
-        if self.message is None:
-            return next((pod for uid, pod in self.pods.items() if uid not in self.passed), None)
-        while self.untold:
-            pod = self.untold[0]
-            if pod.uid in self.pods and pod.told is None:
-                return pod
-            self.untold.popleft()
-        return None
-
-
 class Scheduler(Controller):
     """Binds pods to nodes."""
 
@@ -72,20 +47,21 @@ class Scheduler(Controller):
         self._pod_kind = registry.kind("v1", "Pod")
         self._recorder = Recorder(registry, NAME)
         self._shapes = Shapes()
-        self.fleet = Fleet()
-        self._decider = Decider(self.fleet, _Around(registry, self), registry.rng)
-        self._lines: dict[Shape, _Line] = {}
-        self._waiting_pods: dict[str, PodInfo] = {}
-        self._heap: list[tuple[int, int, int, _Line]] = []
         self._arrivals = 0
-        self._pushes = 0
+        self._reset()
+
+    def _reset(self) -> None:
+        self.fleet = Fleet()
+        self.lines = Lines()
+        self._around = Around(self.registry)
+        self.decider = Decider(self.fleet, self._around, self.registry.rng)
         self._freed: dict[str, None] = {}  # nodes on which something changed for the better
         self._is_stirred = False  # pods moved, so those who look at other pods may be lucky
-        self.services: dict[str, dict[tuple[str, str], dict[str, Json]]] = {}
 
     def start(self) -> None:
-        """Look at nodes, pods and services."""
-        self.watch(self.registry.kind("v1", "Service"), self._on_service)
+        """Look at nodes, pods and services; nothing is remembered from before."""
+        self._reset()
+        self.watch(self.registry.kind("v1", "Service"), self._around.on_service)
         self.watch(self.registry.kind("v1", "Node"), self._on_node)
         self.watch(self._pod_kind, self._on_pod)
 
@@ -101,19 +77,6 @@ class Scheduler(Controller):
         else:
             self._freed[name] = None
         self.enqueue(_TURN)
-
-    def _on_service(self, change: Change) -> None:
-        namespace, name = change.key
-        by_pair = self.services.setdefault(namespace, {})
-        for obj, present in ((change.previous, False), (change.obj, change.type != "DELETED")):
-            selector = ((obj or {}).get("spec") or {}).get("selector")
-            if not selector:
-                continue
-            pair = next(iter(selector.items()))
-            if present:
-                by_pair.setdefault(pair, {})[name] = selector
-            elif pair in by_pair:
-                by_pair[pair].pop(name, None)
 
     def _on_pod(self, change: Change) -> None:
         pod = change.obj
@@ -149,7 +112,7 @@ class Scheduler(Controller):
             self._stir()
 
     def _stir(self) -> None:
-        if self._lines:
+        if self.lines:
             self._is_stirred = True
             self.enqueue(_TURN)
 
@@ -162,20 +125,17 @@ class Scheduler(Controller):
 
     def _arrive(self, uid: str, pod: Json) -> None:
         shape = self._shapes.of(pod)
-        known = self._waiting_pods.get(uid)
+        known = self.lines.pods.get(uid)
         if known is not None:
-            known.labels = pod["metadata"].get("labels") or _NO_LABELS
+            labels = pod["metadata"].get("labels") or _NO_LABELS
+            if labels != known.labels:
+                known.labels = labels
+                self._stir()  # it may be welcome now where it was not
             if known.shape is shape:
                 return  # a status, most often our own
             self._leave(uid)
-        info = self._info(pod, shape)
-        line = self._lines.get(shape)
-        if line is None:
-            line = self._lines[shape] = _Line(shape)
-        line.pods[uid] = info
-        line.untold.append(info)
-        self._waiting_pods[uid] = info
-        self._push(line)
+        self.lines.add(self._info(pod, shape))
+        self.enqueue(_TURN)
 
     def _info(self, pod: Json, shape: Shape | None = None) -> PodInfo:
         metadata = pod["metadata"]
@@ -192,72 +152,45 @@ class Scheduler(Controller):
         )
 
     def _leave(self, uid: str) -> None:
-        """A pod waits no longer."""
-        pod = self._waiting_pods.pop(uid, None)
-        if pod is None:
-            return
-        line = self._lines[pod.shape]
-        del line.pods[uid]
-        line.passed.discard(uid)
-        if not line.pods:
-            del self._lines[pod.shape]
-        if pod.node:
+        pod = self.lines.remove(uid)
+        if pod is not None:
             self._nominate(pod, "")
 
     # -- the queue -----------------------------------------------------------------------------
 
-    def _push(self, line: _Line) -> None:
-        head = line.next()
-        if head is not None and head.order != line.queued:
-            line.queued = head.order
-            self._pushes += 1  # so that lines are never compared
-            heapq.heappush(self._heap, (-line.shape.priority, head.order, self._pushes, line))
-            self.enqueue(_TURN)
-
     def reconcile(self, _key: Key) -> None:
         """Wake who may be lucky now, then look at one pod."""
-        self._wake()
-        while self._heap:
-            _, order, _, line = heapq.heappop(self._heap)
-            if line.queued != order:
-                continue  # it stands elsewhere by now
-            line.queued = None
-            pod = line.next()
-            if pod is None:
-                continue
-            if pod.order != order:
-                self._push(line)
-                continue
+        if self._freed or self._is_stirred:
+            self._wake()
+        found = self.lines.pop()
+        if found is not None:
+            line, pod = found
             if line.message is None:
                 self._try(line, pod)
             else:
                 self._tell(pod, line.message)
-            self._push(line)
-            break
-        if self._heap or self._freed or self._is_stirred:
+            self.lines.push(line)
+        if self.lines.is_due or self._freed or self._is_stirred:
             self.enqueue(_TURN)
 
     def _wake(self) -> None:
-        if not self._freed and not self._is_stirred:
-            return
         nodes = [self.fleet.nodes[name] for name in self._freed if name in self.fleet.nodes]
         stirred, self._is_stirred = self._is_stirred, False
         self._freed = {}
-        for line in self._lines.values():
-            if line.message is None and not line.passed:
-                continue
-            concerned = stirred and (line.shape.looks_at_others or bool(self.fleet.apart))
-            if concerned or self._decider.might_fit(line.shape, nodes):
-                line.message = None
-                line.passed.clear()
-                self._push(line)
 
-    def _try(self, line: _Line, pod: PodInfo) -> None:
-        node = self._decider.choose(pod)
+        def may_be_lucky(shape: Shape) -> bool:
+            if stirred and (shape.looks_at_others or self.fleet.apart):
+                return True
+            return self.decider.might_fit(shape, nodes)
+
+        self.lines.wake(may_be_lucky)
+
+    def _try(self, line: Line, pod: PodInfo) -> None:
+        node = self.decider.choose(pod)
         if node is not None:
             self._bind(pod, node)
             return
-        why = self._decider.diagnose(pod)
+        why = self.decider.diagnose(pod)
         message = why.message()
         if why.may_preempt and (in_vain := self._preempt(pod, why)):
             message = f"{message} {preemption.PREFACE}{in_vain}"
@@ -295,7 +228,7 @@ class Scheduler(Controller):
         ):
             return preemption.WAITING
         budgets = self.registry.list_all(self.registry.kind("policy/v1", "PodDisruptionBudget"))
-        plan = preemption.find(self._decider, pod, why, budgets)
+        plan = preemption.find(self.decider, pod, why, budgets)
         if isinstance(plan, str):
             self._nominate(pod, "")
             return plan
@@ -366,37 +299,6 @@ class Scheduler(Controller):
         return self.registry.patch(
             self._pod_kind, key, change, Write(trusted=True, subresource="status")
         )
-
-
-class _Around:
-    """What the decisions need to know of other kinds."""
-
-    def __init__(self, registry: Registry, scheduler: Scheduler) -> None:
-        self._registry = registry
-        self._scheduler = scheduler
-        self._kinds = {
-            "ReplicationController": registry.kind("v1", "ReplicationController"),
-            "ReplicaSet": registry.kind("apps/v1", "ReplicaSet"),
-            "StatefulSet": registry.kind("apps/v1", "StatefulSet"),
-        }
-        self._namespaces = registry.kind("v1", "Namespace")
-
-    def namespace_labels(self, namespace: str) -> Labels:
-        found = self._registry.find(self._namespaces, ("", namespace)) or {}
-        labels: Labels = (found.get("metadata") or {}).get("labels") or _NO_LABELS
-        return labels
-
-    def owner(self, kind: str, namespace: str, name: str) -> Json | None:
-        return self._registry.find(self._kinds[kind], (namespace, name))
-
-    def service_selectors(self, pod: PodInfo) -> Iterator[Json]:
-        by_pair = self._scheduler.services.get(pod.key[0])
-        if not by_pair:
-            return
-        for pair in pod.labels.items():
-            for selector in by_pair.get(pair, {}).values():
-                if all(pod.labels.get(key) == value for key, value in selector.items()):
-                    yield selector
 
 
 def _is_ours(pod: Json) -> bool:

@@ -1,0 +1,113 @@
+"""Who waits for a node, and who is next.
+
+Pods that are alike stand in one line: what is found out about its first holds for all of them.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from mcad.sim.scheduling.fleet import PodInfo
+from mcad.sim.scheduling.shapes import Shape
+
+
+@dataclass(eq=False, slots=True)
+class Line:
+    """Pods that are alike and wait, in the order of their arrival."""
+
+    shape: Shape
+    pods: dict[str, PodInfo] = field(default_factory=dict)
+    untold: deque[PodInfo] = field(default_factory=deque)
+    message: str | None = None  # why the first does not fit; None if that is not known any more
+    passed: set[str] = field(default_factory=set)  # tried since, and refused for themselves only
+    queued: int | None = None  # under the place of which pod it stands in the queue
+
+    @property
+    def rests(self) -> bool:
+        """Whether all of it, or some, waits for something to happen."""
+        return self.message is not None or bool(self.passed)
+
+    def next(self) -> PodInfo | None:
+        """Whom to look at: somebody to try, or somebody to be told what is known."""
+        if self.message is None:
+            return next((pod for uid, pod in self.pods.items() if uid not in self.passed), None)
+        while self.untold:
+            pod = self.untold[0]
+            if pod.uid in self.pods and pod.told is None:
+                return pod
+            self.untold.popleft()
+        return None
+
+
+class Lines:
+    """All lines; the most important first, then who came first."""
+
+    def __init__(self) -> None:
+        """Nobody waits."""
+        self.pods: dict[str, PodInfo] = {}  # by uid
+        self._lines: dict[Shape, Line] = {}
+        self._heap: list[tuple[int, int, int, Line]] = []
+        self._pushes = 0
+
+    def __bool__(self) -> bool:
+        """Whether anybody waits."""
+        return bool(self._lines)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there may be somebody to look at."""
+        return bool(self._heap)
+
+    def add(self, pod: PodInfo) -> None:
+        """A pod arrives."""
+        line = self._lines.get(pod.shape)
+        if line is None:
+            line = self._lines[pod.shape] = Line(pod.shape)
+        line.pods[pod.uid] = pod
+        line.untold.append(pod)
+        self.pods[pod.uid] = pod
+        self.push(line)
+
+    def remove(self, uid: str) -> PodInfo | None:
+        """A pod waits no longer; None if it did not."""
+        pod = self.pods.pop(uid, None)
+        if pod is None:
+            return None
+        line = self._lines[pod.shape]
+        del line.pods[uid]
+        line.passed.discard(uid)
+        if not line.pods:
+            del self._lines[pod.shape]
+        return pod
+
+    def push(self, line: Line) -> None:
+        """Queue a line under its next pod, if it has one and does not stand there already."""
+        head = line.next()
+        if head is not None and head.order != line.queued:
+            line.queued = head.order
+            self._pushes += 1  # so that lines are never compared
+            heapq.heappush(self._heap, (-line.shape.priority, head.order, self._pushes, line))
+
+    def pop(self) -> tuple[Line, PodInfo] | None:
+        """The next pod to look at, and its line, to be pushed again afterwards."""
+        while self._heap:
+            _, order, _, line = heapq.heappop(self._heap)
+            if line.queued != order:
+                continue  # it stands elsewhere by now
+            line.queued = None
+            pod = line.next()
+            if pod is not None and pod.order == order:
+                return line, pod
+            self.push(line)
+        return None
+
+    def wake(self, may_be_lucky: Callable[[Shape], bool]) -> None:
+        """Look again at the lines that may fit now."""
+        for line in self._lines.values():
+            if line.rests and may_be_lucky(line.shape):
+                line.message = None
+                line.passed.clear()
+                self.push(line)
