@@ -295,7 +295,8 @@ def _job(obj: Json) -> None:
     labels = (spec["template"].get("metadata") or {}).get("labels")
     metadata = _part(obj, "metadata")
     if labels and not metadata.get("labels"):
-        metadata["labels"] = dict(labels)
+        # The same map, as in Go: labels that are generated for the template are the Job's, too.
+        metadata["labels"] = labels
 
 
 def _job_spec(spec: Json) -> None:

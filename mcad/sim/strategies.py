@@ -123,6 +123,7 @@ def _namespace(obj: Json, _now_us: int) -> Json:
 
 def _pod(obj: Json, _now_us: int) -> Json:
     spec = obj.get("spec") or {}
+    _default_pod_only(spec)
     obj["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
     if spec.get("schedulingGates"):
         gated = {
@@ -135,6 +136,16 @@ def _pod(obj: Json, _now_us: int) -> Json:
         }
         obj["status"]["conditions"] = [gated]
     return obj
+
+
+def _default_pod_only(spec: Json) -> None:
+    """Defaults that pods have but templates have not, so that controllers do not bring them."""
+    spec.setdefault("enableServiceLinks", True)
+    for name in ("initContainers", "containers"):
+        for container in spec.get(name) or ():
+            resources = container.get("resources") or {}
+            if resources.get("limits"):
+                resources["requests"] = resources["limits"] | (resources.get("requests") or {})
 
 
 def _claim(obj: Json, _now_us: int) -> Json:

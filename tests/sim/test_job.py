@@ -8,6 +8,7 @@ from mcad.sim.controllers.intervals import Indexes
 from mcad.sim.controllers.job import JobController
 from mcad.sim.controllers.jobpods import JobPodReleaser
 from mcad.sim.controllers.ttl import TtlAfterFinished
+from mcad.sim.registry import Write
 from tests.sim.workloads import condition, in_a_world, template
 
 UID = "batch.kubernetes.io/controller-uid"
@@ -75,6 +76,35 @@ def test_defaults_and_the_generated_selector():
         defaults = {key: job["spec"][key] for key in ("parallelism", "completions", "backoffLimit")}
         assert defaults == {"parallelism": 1, "completions": 1, "backoffLimit": 6}
         assert job["spec"]["podReplacementPolicy"] == "TerminatingOrFailed"
+
+    in_a_world(scenario)
+
+
+def test_labels_of_the_template_become_those_of_the_job_with_the_generated_ones():
+    async def scenario(world):
+        kind, how = world.kind("Job"), Write()
+        spec = {"template": template(restartPolicy="Never")}
+        for name, own in (("borrowed", {}), ("own", {"labels": {"app": "web"}})):
+            body = {"apiVersion": "batch/v1", "kind": "Job"}
+            body |= {"metadata": {"name": name} | own, "spec": spec}
+            world.registry.create(kind, "default", body, how)
+        labels = world.get("Job", "borrowed")["metadata"]["labels"]
+        assert labels["job-name"] == "borrowed"
+        assert labels["app"] == "web"
+        assert world.get("Job", "own")["metadata"]["labels"] == {"app": "web"}
+
+    in_a_world(scenario)
+
+
+def test_pods_have_defaults_that_templates_have_not():
+    async def scenario(world):
+        limited = template(restartPolicy="Never")
+        limited["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "2"}}
+        _job(world, template=limited)
+        await world.settle()
+        spec = _pods(world)[0]["spec"]
+        assert spec["enableServiceLinks"] is True
+        assert spec["containers"][0]["resources"]["requests"] == {"cpu": "2"}
 
     in_a_world(scenario)
 

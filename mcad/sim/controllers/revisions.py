@@ -75,9 +75,10 @@ class Revisions:
             metadata = {
                 "name": name,
                 "labels": labels | {self._label: hashed},
-                "annotations": annotations_of(owner),
                 "ownerReferences": [reference_to(owner)],
             }
+            if annotations_of(owner):
+                metadata["annotations"] = annotations_of(owner)
             body = {"metadata": metadata, "data": data, "revision": number}
             try:
                 return registry.create(self.index.kind, namespace, body), tried
