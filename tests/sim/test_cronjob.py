@@ -53,6 +53,9 @@ async def _minutes(world, count, phase="Succeeded"):
         ("@hourly", "2027-12-31T23:30:00+00:00", "2028-01-01T00:00:00+00:00"),
         ("@every 1h30m", "2027-01-15T08:00:00.5+00:00", "2027-01-15T09:30:00+00:00"),
         ("TZ=Europe/Berlin 0 9 * * *", "2027-07-01T00:00:00+00:00", "2027-07-01T07:00:00+00:00"),
+        ("TZ=Europe/Berlin * * * * *", "2027-10-31T00:59:00+00:00", "2027-10-31T01:00:00+00:00"),
+        # 02:30 comes twice on the day on which they go back.
+        ("TZ=Europe/Berlin 30 2 * * *", "2027-10-31T00:30:00+00:00", "2027-10-31T01:30:00+00:00"),
         # 02:30 does not exist on the day on which the clocks go forward.
         ("TZ=Europe/Berlin 30 2 * * *", "2027-03-27T12:00:00+00:00", "2027-03-29T00:30:00+00:00"),
     ],

@@ -59,19 +59,15 @@ class Schedule:
         after = datetime.fromtimestamp(after_us // 1_000_000, UTC)
         if self.every_s:
             return int(after.timestamp() + self.every_s) * 1_000_000
-        local = after.astimezone(self.zone or UTC).replace(second=0, tzinfo=None)
-        last = local + timedelta(days=365 * _YEARS + 2)
-        local += timedelta(minutes=1)
-        while local < last:
-            local, fits = self._step(local)
-            if not fits:
-                continue
-            moment = local.replace(tzinfo=self.zone or UTC).astimezone(UTC)
-            # A time that the clocks jump over in spring does not exist, so nothing is due then.
-            exists = moment.astimezone(self.zone or UTC).replace(tzinfo=None) == local
-            if exists and moment > after:
+        minute = timedelta(minutes=1)
+        moment, zone = after.replace(second=0) + minute, self.zone or UTC
+        last = moment + timedelta(days=365 * _YEARS + 2)
+        while moment < last:
+            later, fits = self._step(moment.astimezone(zone).replace(tzinfo=None))
+            if fits:
                 return int(moment.timestamp()) * 1_000_000
-            local += timedelta(minutes=1)
+            # Where clocks are set back an hour comes twice, and so does what is due in it.
+            moment = max(later.replace(tzinfo=zone).astimezone(UTC), moment + minute)
         return None
 
     def _step(self, local: datetime) -> tuple[datetime, bool]:
