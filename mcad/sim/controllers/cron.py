@@ -63,11 +63,14 @@ class Schedule:
         moment, zone = after.replace(second=0) + minute, self.zone or UTC
         last = moment + timedelta(days=365 * _YEARS + 2)
         while moment < last:
-            later, fits = self._step(moment.astimezone(zone).replace(tzinfo=None))
+            local = moment.astimezone(zone).replace(tzinfo=None)
+            later, fits = self._step(local)
             if fits:
                 return int(moment.timestamp()) * 1_000_000
             # Where clocks are set back an hour comes twice, and so does what is due in it.
-            moment = max(later.replace(tzinfo=zone).astimezone(UTC), moment + minute)
+            moment += minute
+            if later > local + minute:
+                moment = max(later.replace(tzinfo=zone).astimezone(UTC), moment)
         return None
 
     def _step(self, local: datetime) -> tuple[datetime, bool]:
