@@ -1,61 +1,26 @@
 """OpenAPI v3: what ``kubectl explain`` shows, and what kubectl looks up before it validates.
 
-Of the paths only that is described which clients read: which kind an operation is about, which
-parameters a patch takes, which forms of patch there are. Version 2 is not served: kubectl needs it
-only for servers without version 3.
+Version 2 is not served: kubectl needs it only for servers without version 3.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Any
 
 from mcad import __version__
-from mcad.sim import builtin, failures, scale
+from mcad.sim import builtin, failures
 from mcad.sim.discovery import KUBERNETES
 from mcad.sim.kinds import Kind, KindTable
+from mcad.sim.openapipaths import JSON, component_of, gvk_of, paths_of, pointer_to
 
 Json = dict[str, Any]
 
 _ROOT = "openapi/v3"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1"
-_JSON = "application/json"
-_MERGE_PATCH = "application/merge-patch+json"
-_JSON_PATCH = "application/json-patch+json"
-_STRATEGIC = "application/strategic-merge-patch+json"
-_WRITE_PARAMETERS = ("dryRun", "fieldManager", "fieldValidation")
-_PATCH_PARAMETERS = (*_WRITE_PARAMETERS, "force")
-_DELETE_PARAMETERS = (
-    "dryRun",
-    "gracePeriodSeconds",
-    "orphanDependents",
-    "propagationPolicy",
-)
-_LIST_PARAMETERS = (
-    "allowWatchBookmarks",
-    "continue",
-    "fieldSelector",
-    "labelSelector",
-    "limit",
-    "resourceVersion",
-    "resourceVersionMatch",
-    "sendInitialEvents",
-    "timeoutSeconds",
-    "watch",
-)
-_TYPES = {
-    "allowWatchBookmarks": "boolean",
-    "force": "boolean",
-    "gracePeriodSeconds": "integer",
-    "limit": "integer",
-    "orphanDependents": "boolean",
-    "sendInitialEvents": "boolean",
-    "timeoutSeconds": "integer",
-    "watch": "boolean",
-}
 _METADATA = (
     "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/"
     "sig-architecture/api-conventions.md#metadata"
@@ -81,8 +46,8 @@ def answer(path: str, accept: str, kinds: KindTable) -> Json | None:
 def _check_accept(accept: str) -> None:
     """kubectl prefers the protobuf form here and there, and takes JSON after a 406."""
     choices = {one.partition(";")[0].strip() for one in accept.split(",")} - {""}
-    if choices and not choices & {_JSON, "application/*", "*/*"}:
-        raise failures.not_acceptable((_JSON,))
+    if choices and not choices & {JSON, "application/*", "*/*"}:
+        raise failures.not_acceptable((JSON,))
 
 
 def _by_group_version(kinds: KindTable) -> dict[str, tuple[Kind, ...]]:
@@ -113,7 +78,7 @@ def _document(members: tuple[Kind, ...], digest: str) -> Json:  # noqa: ARG001 -
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes, simulated", "version": KUBERNETES},
-        "paths": dict(path for kind in members for path in _paths(kind)),
+        "paths": dict(path for kind in members for path in paths_of(kind)),
         "components": {"schemas": _schemas(members)},
     }
 
@@ -126,8 +91,8 @@ def _schemas(members: tuple[Kind, ...]) -> Json:
     _name_fields_v1(found)
     for kind in members:
         if kind.is_custom:
-            found[_component(kind)] = _custom(kind)
-        if "list" in kind.verbs and (component := _component(kind)):
+            found[component_of(kind)] = _custom(kind)
+        if "list" in kind.verbs and (component := component_of(kind)):
             found[f"{component}List"] = _list(kind, component)
     return dict(sorted(found.items()))
 
@@ -139,13 +104,6 @@ def _name_fields_v1(found: Json) -> None:
     properties = entry["properties"] | {"fieldsV1": fields}
     found[f"{_META}.ManagedFieldsEntry"] = entry | {"properties": properties}
     found[f"{_META}.FieldsV1"] = {"type": "object"}
-
-
-def _component(kind: Kind) -> str:
-    """``dev.codeflare.workload.v1beta2.AppWrapper``: a group is a domain, read from the end."""
-    if not kind.is_custom:
-        return builtin.component_name(kind)
-    return ".".join([*reversed(kind.group.split(".")), kind.version, kind.kind])
 
 
 def _custom(kind: Kind) -> Json:
@@ -183,128 +141,19 @@ def _common(metadata: str) -> Json:
 
 
 def _list(kind: Kind, component: str) -> Json:
-    items = {"type": "array", "items": {"$ref": _pointer(component)}}
+    items = {"type": "array", "items": {"$ref": pointer_to(component)}}
     return {
         "description": f"{kind.kind}List is a list of {kind.kind}.",
         "type": "object",
         "required": ["items"],
         "properties": _common("ListMeta") | {"items": items},
-        "x-kubernetes-group-version-kind": [{**_gvk(kind), "kind": f"{kind.kind}List"}],
+        "x-kubernetes-group-version-kind": [{**gvk_of(kind), "kind": f"{kind.kind}List"}],
     }
 
 
 def _reference(component: str) -> Json:
-    return {"allOf": [{"$ref": _pointer(component)}]}
-
-
-def _pointer(component: str) -> str:
-    return f"#/components/schemas/{component}"
+    return {"allOf": [{"$ref": pointer_to(component)}]}
 
 
 def _about(kinds: Iterable[Kind]) -> Json:
-    return {"x-kubernetes-group-version-kind": [_gvk(kind) for kind in kinds]}
-
-
-def _gvk(kind: Kind) -> Json:
-    return {"group": kind.group, "kind": kind.kind, "version": kind.version}
-
-
-# -- paths -------------------------------------------------------------------------------------
-
-
-def _paths(kind: Kind) -> Iterator[tuple[str, Json]]:
-    everywhere = kind.resource.path()
-    base = _in_namespace(kind)
-    collection = _operations(
-        kind, (("get", "list"), ("post", "create"), ("delete", "deletecollection"))
-    )
-    if kind.namespaced:
-        listing = {key: value for key, value in collection.items() if key == "get"}
-        if listing:
-            yield everywhere, listing
-        collection |= {"parameters": [_path_parameter("namespace")]}
-    yield base, collection
-    one = _operations(
-        kind, (("get", "get"), ("put", "update"), ("delete", "delete"), ("patch", "patch"))
-    )
-    parameters = [_path_parameter(name) for name in _placeholders(f"{base}/{{name}}")]
-    if one:
-        yield f"{base}/{{name}}", one | {"parameters": parameters}
-    for subresource in kind.subresources:
-        yield (
-            f"{base}/{{name}}/{subresource}",
-            _subresource(kind, subresource) | {"parameters": parameters},
-        )
-
-
-def _in_namespace(kind: Kind) -> str:
-    prefix = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
-    return f"{prefix}{'/namespaces/{namespace}' if kind.namespaced else ''}/{kind.plural}"
-
-
-def _placeholders(path: str) -> list[str]:
-    return [part[1:-1] for part in path.split("/") if part.startswith("{")]
-
-
-def _operations(kind: Kind, wanted: Iterable[tuple[str, str]]) -> Json:
-    return {method: _operation(kind, method, verb) for method, verb in wanted if verb in kind.verbs}
-
-
-def _subresource(kind: Kind, name: str) -> Json:
-    """Those that are about objects of the kind itself; of others only that they exist."""
-    if name in ("binding", "eviction"):
-        return {"post": {"responses": _responses("")}}
-    methods = (("get", "get"), ("put", "update"), ("patch", "patch"))
-    if name == "scale":
-        return {method: _operation(scale.KIND, method, verb) for method, verb in methods}
-    return {method: _operation(kind, method, verb) for method, verb in methods}
-
-
-def _operation(kind: Kind, method: str, verb: str) -> Json:
-    component = _component(kind)
-    described: Json = {
-        "responses": _responses(f"{component}List" if verb == "list" else component),
-        "x-kubernetes-action": verb if verb in ("list", "deletecollection") else method,
-        "x-kubernetes-group-version-kind": _gvk(kind),
-    }
-    names = {
-        "list": _LIST_PARAMETERS,
-        "patch": _PATCH_PARAMETERS,
-        "delete": _DELETE_PARAMETERS,
-        "deletecollection": (*_DELETE_PARAMETERS, *_LIST_PARAMETERS[1:-1]),
-        "get": (),
-    }.get(verb, _WRITE_PARAMETERS)
-    if names:
-        described["parameters"] = [_query_parameter(name) for name in names]
-    if verb == "patch":
-        described["requestBody"] = _patch_body(kind)
-    elif method in ("post", "put"):
-        described["requestBody"] = _body((_JSON,), component)
-    return described
-
-
-def _patch_body(kind: Kind) -> Json:
-    forms = (
-        (_JSON_PATCH, _MERGE_PATCH) if kind.is_custom else (_JSON_PATCH, _MERGE_PATCH, _STRATEGIC)
-    )
-    return _body(forms, "")
-
-
-def _body(forms: Iterable[str], component: str) -> Json:
-    schema = {"$ref": _pointer(component)} if component else {"type": "object"}
-    return {"content": {form: {"schema": schema} for form in forms}, "required": True}
-
-
-def _responses(component: str) -> Json:
-    schema = {"$ref": _pointer(component)} if component else {"type": "object"}
-    return {"200": {"description": "OK", "content": {_JSON: {"schema": schema}}}}
-
-
-def _query_parameter(name: str) -> Json:
-    schema = {"type": _TYPES.get(name, "string"), "uniqueItems": True}
-    return {"name": name, "in": "query", "schema": schema}
-
-
-def _path_parameter(name: str) -> Json:
-    schema = {"type": "string", "uniqueItems": True}
-    return {"name": name, "in": "path", "required": True, "schema": schema}
+    return {"x-kubernetes-group-version-kind": [gvk_of(kind) for kind in kinds]}
