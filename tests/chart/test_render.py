@@ -69,6 +69,7 @@ MATRIX: dict[str, dict[str, Any]] = {
             "fit": "aggregate",
             "policy": "StrictFIFO",
             "potentialCapacity": {"cpu": "100", "nvidia.com/gpu": 8},
+            "maxPriority": {"*": 0, "team-a": 2_000_000_000},
         },
         "logLevel": "debug",
     },
@@ -134,6 +135,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "namespace": ({"watchNamespaces": ["Team A"]}, "does not match pattern"),
     "port": ({"service": {"port": 0}}, "/service/port"),
     "digest": ({"image": {"digest": "latest"}}, "/image/digest"),
+    "priority of nobody": (
+        {"config": {"maxPriority": {"Team A": 1}}},
+        "additional properties 'Team A' not allowed",
+    ),
     "quota": ({"config": {"quotaEnabled": True}}, "/config/quotaEnabled"),
 }
 
@@ -255,6 +260,7 @@ def test_settings_reach_the_dispatcher(helm: Helm) -> None:
     config = config_of(helm.template(**MATRIX["settings"]))
     assert (config.backoff_time, config.fit, config.policy) == (5, "aggregate", "StrictFIFO")
     assert config.potential_capacity == {"cpu": "100", "nvidia.com/gpu": 8}
+    assert config.max_priority == {"*": 0, "team-a": 2_000_000_000}
 
 
 def test_impersonation_reaches_the_dispatcher(helm: Helm) -> None:
