@@ -106,6 +106,6 @@ class Controller:
             self.enqueue_after(key, min(RETRY_S * 2 ** min(count, 10), RETRY_S_MAX))
         else:
             self._failures.pop(key, None)
-        finally:  # a fault in one reconciliation, which the loop reports, must not stop the others
-            if self._waiting:
+        finally:
+            if self._waiting:  # also after a fault of ours, which must not stop the others
                 self._schedule()
