@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import yaml
 
 from mcad.kube.port import Request
-from mcad.sim import failures
+from mcad.sim import causes, failures
 from mcad.sim.failures import Failure
 from mcad.sim.kinds import Kind, KindTable
 
@@ -106,6 +107,15 @@ def _check_custom(kind: Kind, version: str, name: str, request: Request) -> None
             f"the API version in the data ({version}) does not match the expected API version"
             f" ({kind.api_version})"
         )
+    if name != kind.kind:
+        cause = causes.invalid("kind", name, f"must be {kind.kind}")
+        raise failures.invalid(replace(kind, kind=name), _name(request.body), [cause])
+
+
+def _name(body: Any) -> str:
+    decoded = json.loads(body) if isinstance(body, bytes) else body
+    metadata = decoded.get("metadata")
+    return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
 
 
 def _unrecognized(kind: Kind, why: str, request: Request) -> Failure:

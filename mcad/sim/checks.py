@@ -12,8 +12,9 @@ from mcad.sim import builtin, decoding, defaults, failures, validation
 from mcad.sim.cel import Rules
 from mcad.sim.custom import decode_custom, embedded_faults
 from mcad.sim.decoding import DecodeError
+from mcad.sim.eventvalidation import event_faults
 from mcad.sim.failures import Cause
-from mcad.sim.kinds import Kind
+from mcad.sim.kinds import EVENTS, Kind
 from mcad.sim.schema import Node, compiled, default
 from mcad.sim.values import validate
 
@@ -42,18 +43,27 @@ class Checks:
 
     def create_faults(self, kind: Kind, obj: Json) -> list[Cause]:
         """What is wrong with a new object."""
+        if kind.storage == EVENTS:
+            return event_faults(kind, obj)
         return [*validation.validate_create(kind, obj), *self._custom_faults(kind, obj, None)]
 
-    def update_faults(self, kind: Kind, new: Json, old: Json) -> list[Cause]:
+    def update_faults(self, kind: Kind, new: Json, old: Json, subresource: str) -> list[Cause]:
         """What is wrong with a change; what was wrong before and is the same may stay."""
-        own = self._custom_faults(kind, new, old)
+        if kind.storage == EVENTS:
+            return []
+        own = self._custom_faults(kind, new, old, only_status=subresource == "status")
         return [*validation.validate_update(kind, new, old), *own]
 
-    def _custom_faults(self, kind: Kind, obj: Json, old: Json | None) -> list[Cause]:
+    def _custom_faults(
+        self, kind: Kind, obj: Json, old: Json | None, *, only_status: bool = False
+    ) -> list[Cause]:
         schema = _schema(kind)
         if schema is None:
             return []
-        found = [*validate(obj, schema, old), *embedded_faults(obj, schema)]
+        if only_status:
+            found = _status_faults(obj, schema, old or {})
+        else:
+            found = [*validate(obj, schema, old), *embedded_faults(obj, schema)]
         return [*found, *self._rules_of(kind, schema).check(obj, old, found)]
 
     def _rules_of(self, kind: Kind, schema: Node) -> Rules:
@@ -65,6 +75,17 @@ class Checks:
 
 def _schema(kind: Kind) -> Node | None:
     return compiled(kind.schema) if kind.schema is not None else None
+
+
+def _status_faults(obj: Json, schema: Node, old: Json) -> list[Cause]:
+    """Those of the status alone; the messages name its fields as if it were the object."""
+    node = schema.properties.get("status")
+    if node is None or "status" not in obj:
+        return []
+    return [
+        Cause(one.reason, one.message, ".".join(filter(None, ("status", one.field))))
+        for one in validate(obj["status"], node, old.get("status"))
+    ]
 
 
 def _decoded(kind: Kind, obj: Json) -> tuple[Json, list[str]]:

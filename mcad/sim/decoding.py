@@ -28,6 +28,22 @@ _BITS = {INT32: 31, INT64: 63}
 _FRACTION = re.compile(r"[.,](\d+)")
 
 
+_ALWAYS = {
+    "ClusterRole": ("rules",),
+    "ContainerStateRunning": ("startedAt",),
+    "ContainerStateTerminated": ("startedAt", "finishedAt"),
+    "DaemonSetCondition": ("lastTransitionTime",),
+    "DeploymentCondition": ("lastUpdateTime", "lastTransitionTime"),
+    "JobCondition": ("lastProbeTime", "lastTransitionTime"),
+    "NodeCondition": ("lastHeartbeatTime", "lastTransitionTime"),
+    "PodCondition": ("lastProbeTime", "lastTransitionTime"),
+    "ReplicaSetCondition": ("lastTransitionTime",),
+    "Role": ("rules",),
+    "StatefulSetCondition": ("lastTransitionTime",),
+}
+"""What is shown as null where it is missing: Go has no pointer there that omitempty could drop."""
+
+
 class DecodeError(ValueError):
     """A body that kube-apiserver answers with 400."""
 
@@ -117,6 +133,8 @@ def _struct(value: Json, struct: Type, at: _Place, unknown: list[str]) -> Json:
             new = _value(one, field, _Place(path, where, struct.name), unknown)
             if new or field.kind not in {LIST, MAP}:  # Go leaves empty ones out (omitempty)
                 result[key] = new
+    for key in _ALWAYS.get(struct.name, ()):
+        result.setdefault(key, None)
     return result
 
 

@@ -115,7 +115,7 @@ def _resume(store: Store, token: str, namespace: str | None) -> _Place:
     except (ValueError, AttributeError) as error:
         raise _bad_token(str(error)) from error
     if form != _FORM:
-        raise _bad_token(f"server does not recognize this encoded version {_quoted(form)}")
+        raise _bad_token(f"server does not recognize this encoded version {form or ''}")
     if not isinstance(version, int) or not version:
         raise _bad_token(f"incorrect encoded start resourceVersion (version {_FORM})")
     if not isinstance(start, str) or not start:
@@ -145,7 +145,3 @@ def _token(version: int, after: Key, namespace: str | None) -> str:
     start = f"{after[1] if namespace or not after[0] else '/'.join(after)}\0"
     text = json.dumps({"v": _FORM, "rv": version, "start": start}, separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-
-
-def _quoted(form: Any) -> str:
-    return json.dumps(form if isinstance(form, str) else "")

@@ -17,7 +17,6 @@ _OWNED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodS
 _KEPT = (*_OWNED, "generation", "selfLink")
 _NEEDS_VERSION = {
     CRDS,
-    ("", "serviceaccounts"),
     ("coordination.k8s.io", "leases"),
     ("node.k8s.io", "runtimeclasses"),
     ("policy", "poddisruptionbudgets"),
@@ -46,7 +45,11 @@ def check_version(kind: Kind, new: Json, old: Json, *, trusted: bool) -> None:
 
 
 def update_faults(new: Json, old: Json) -> list[Cause]:
-    """Finalizers that come too late, and fields that never change."""
+    """Finalizers that come too late, and fields that never change.
+
+    The generic code of a real server finds them, and then the kind's own checks do it again. Here
+    these see the fields only after ``keep``, so that they are listed twice at once.
+    """
     given, live = new["metadata"], old["metadata"]
     faults = []
     if live.get("deletionTimestamp"):
@@ -64,7 +67,7 @@ def update_faults(new: Json, old: Json) -> list[Cause]:
         if name == "deletionTimestamp" and live.get(name):
             continue  # an update cannot bring it forward, nor take it back
         if value not in {None, "", live.get(name)}:
-            faults.append(causes.invalid(f"metadata.{name}", value, "field is immutable"))
+            faults += 2 * [causes.invalid(f"metadata.{name}", value, "field is immutable")]
     return faults
 
 

@@ -91,11 +91,16 @@ def _owner_faults(owners: list[Json]) -> Iterator[Cause]:
     controller: Json | None = None
     for owner in owners:
         version = owner.get("apiVersion") or ""
-        if not version.rpartition("/")[2]:
+        if version.count("/") > 1 or not version.rpartition("/")[2]:
             yield invalid(f"{field}.apiVersion", version, "version must not be empty")
         for key in ("kind", "name", "uid"):
             if not owner.get(key):
                 yield invalid(f"{field}.{key}", "", "must not be empty")
+        if owner.get("kind") == "Event" and version in {"v1", "events.k8s.io/v1"}:
+            named = {key: owner[key] for key in _OWNER if key in owner}
+            group, _, short = version.rpartition("/")
+            detail = f"{group}/{short}, Kind=Event is disallowed from being an owner"
+            yield invalid(field, named, detail)
         if owner.get("controller"):
             if controller is not None:
                 pair = [f"{one.get('kind')}/{one.get('name')}" for one in (controller, owner)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Literal
 
@@ -21,7 +21,7 @@ from mcad.sim.checks import Checks
 from mcad.sim.copying import copied, with_own_metadata
 from mcad.sim.deletion import Deletion
 from mcad.sim.failures import Cause, Failure, Undecodable
-from mcad.sim.kinds import CRDS, Kind, KindTable
+from mcad.sim.kinds import CRDS, EVENTS, Kind, KindTable
 from mcad.sim.store import Key, Store
 from mcad.sim.times import seconds
 from mcad.sim.versions import from_stored, to_stored
@@ -147,8 +147,6 @@ class Registry:
         try:
             new = self._received(kind, key[0], changed, how)
         except Undecodable as error:
-            if kind.is_custom:
-                raise
             raise failures.invalid_patch(changed, error.why) from error
         check_name(new, key[1])
         return self._replace(kind, new, old, how)
@@ -225,7 +223,7 @@ class Registry:
             faults += crdrules.faults(new)
         new = strategies.prepare_update(kind, new, old, how.subresource)
         if not how.trusted:
-            faults += self.checks.update_faults(kind, new, old)
+            faults += self.checks.update_faults(kind, new, old, how.subresource)
             _refuse(kind, new, faults)
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         key = key_of(old)
@@ -261,12 +259,14 @@ def key_of(obj: Json) -> Key:
 
 def _refuse(kind: Kind, obj: Json, faults: list[Cause]) -> None:
     if faults:
+        if kind.storage == EVENTS:
+            kind = replace(kind, group="")  # they are worded with the core group, always
         raise failures.invalid(kind, obj["metadata"].get("name") or "", faults)
 
 
 def check_name(new: Json, name: str) -> None:
     """The name in a body is that of the path; raises Failure 400."""
-    given = new["metadata"].get("name")
+    given = (new.get("metadata") or {}).get("name")
     if not given:
         raise failures.bad_request(
             f"the name of the object ({name} based on URL) was undeterminable:"

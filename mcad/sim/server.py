@@ -29,7 +29,7 @@ from mcad.sim import (
 from mcad.sim.applying import read_intent
 from mcad.sim.failures import Failure
 from mcad.sim.patches import APPLY, read_patch
-from mcad.sim.registry import Registry, Validation, Write
+from mcad.sim.registry import Registry, Validation, Write, check_name
 from mcad.sim.routing import Target, is_known_group, route
 from mcad.sim.selection import select
 from mcad.sim.subresources import Call
@@ -39,6 +39,22 @@ Json = dict[str, Any]
 
 _ACCEPTED = ("application/json", "application/yaml")
 _NO_PAGE = b"404 page not found\n"
+_PUT_CREATES = {
+    ("", "endpoints"),
+    ("", "limitranges"),
+    ("", "services"),
+    ("coordination.k8s.io", "leases"),
+    *(
+        ("rbac.authorization.k8s.io", name)
+        for name in ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
+    ),
+}
+"""Kinds that a PUT creates if there is none of that name (``AllowCreateOnUpdate``)."""
+_JOBS_KEEP_PODS = (
+    "child pods are preserved by default when jobs are deleted; set"
+    " propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress"
+    " this warning"
+)
 _STATUS_ONLY = ("status", "finalize")
 _VERBS = {"POST": "create", "DELETE": "delete"}  # that no subresource of a custom kind has
 _OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
@@ -80,6 +96,7 @@ class SimApi:
     def answer(self, request: Request) -> Response:
         """The answer to anything but a watch, at once."""
         accept = request.headers.get("Accept", "")
+        exchange: _Exchange | None = None
         try:
             for document in (discovery.answer, openapi.answer):
                 found = document(request.path, accept, self.registry.kinds)
@@ -88,11 +105,15 @@ class SimApi:
             target = route(request.path, self.registry.kinds)
             if target is None:
                 raise self._nowhere(request.path)
-            return _Exchange(self.registry, request, target).answer()
+            exchange = _Exchange(self.registry, request, target)
+            status, body = exchange.answer()
+            return Response(status, body, exchange.headers())
         except _NoPage:
             return Response(404, _NO_PAGE, {"Content-Type": "text/plain; charset=utf-8"})
         except Failure as failure:
-            headers = {"Retry-After": str(failure.retry_after_s)} if failure.retry_after_s else {}
+            headers = exchange.headers() if exchange else {}
+            if failure.retry_after_s:
+                headers["Retry-After"] = str(failure.retry_after_s)
             return Response(failure.code, failure.status(), headers)
 
     def _nowhere(self, path: str) -> Exception:
@@ -132,13 +153,16 @@ class _Exchange:
         if self._kind.deprecation:
             self._how.warnings.append(self._kind.deprecation)
 
-    def answer(self) -> Response:
-        status, body = self._verb()()
-        headers = {}
-        if self._how.warnings:
-            quoted = (json.dumps(text, ensure_ascii=False) for text in self._how.warnings)
-            headers["Warning"] = ", ".join(f"299 - {text}" for text in quoted)
-        return Response(status, body, headers)
+    def answer(self) -> tuple[int, Json | bytes]:
+        """Status and body; raises Failure."""
+        return self._verb()()
+
+    def headers(self) -> dict[str, str]:
+        """What is said beside the answer, be it a refusal or not."""
+        if not self._how.warnings:
+            return {}
+        quoted = (json.dumps(text, ensure_ascii=False) for text in self._how.warnings)
+        return {"Warning": ", ".join(f"299 - {text}" for text in quoted)}
 
     def _verb(self) -> Callable[[], tuple[int, Json | bytes]]:
         method, target = self._request.method, self._target
@@ -211,8 +235,11 @@ class _Exchange:
         return 201, self._shown(created)
 
     def _put(self) -> tuple[int, Json]:
-        written = self._registry.update(self._kind, self._target.key, self._body(), self._how)
-        return 200, self._shown(written)
+        body, key = self._body(), self._target.key
+        if self._kind.storage in _PUT_CREATES and self._registry.find(self._kind, key) is None:
+            check_name(body, key[1])
+            return 201, self._shown(self._registry.create(self._kind, key[0], body, self._how))
+        return 200, self._shown(self._registry.update(self._kind, key, body, self._how))
 
     def _patch(self) -> tuple[int, Json]:
         if self._request.content_type == APPLY:
@@ -230,6 +257,8 @@ class _Exchange:
 
     def _delete(self) -> tuple[int, Json]:
         wish = deletion.read_options(self._options_body(), self._params)
+        if self._kind.storage == ("batch", "jobs") and wish.propagation is None:
+            self._how.warnings.append(_JOBS_KEEP_PODS)
         left = self._registry.delete(self._kind, self._target.key, wish)
         return 200, left if left.get("kind") == "Status" else self._shown(left)
 

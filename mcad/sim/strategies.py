@@ -37,7 +37,7 @@ _GENERATED = {
     ("discovery.k8s.io", "endpointslices"),
     CRDS,
 }
-_KEEPS_STATUS_AT_CREATE = {("", "nodes"), ("", "services"), ("", "resourcequotas")}
+_KEEPS_STATUS_AT_CREATE = {("", "nodes"), ("", "services")}
 _WHOLE_OBJECT = {("discovery.k8s.io", "endpointslices"), ("scheduling.k8s.io", "priorityclasses")}
 
 
@@ -122,6 +122,8 @@ def _namespace(obj: Json, _now_us: int) -> Json:
 
 
 def _pod(obj: Json, _now_us: int) -> Json:
+    if (obj.get("spec") or {}).get("terminationGracePeriodSeconds", 0) < 0:
+        obj["spec"]["terminationGracePeriodSeconds"] = 1
     spec = obj.get("spec") or {}
     _default_pod_only(spec)
     obj["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
@@ -185,6 +187,12 @@ def _stateful(obj: Json, _now_us: int) -> Json:
     return obj
 
 
+def _budget(obj: Json, _now_us: int) -> Json:
+    counts = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
+    obj["status"] = dict.fromkeys(counts, 0)
+    return obj
+
+
 def _replicas(obj: Json, _now_us: int) -> Json:
     obj["status"] = {"replicas": 0}
     return obj
@@ -228,6 +236,8 @@ _ON_CREATE: dict[tuple[str, str], Callable[[Json, int], Json]] = {
     ("", "services"): _service,
     DAEMONSETS: _daemonset,
     ("", "replicationcontrollers"): _replicas,
+    ("", "resourcequotas"): _workload,
+    ("policy", "poddisruptionbudgets"): _budget,
     ("apps", "deployments"): _workload,
     ("apps", "statefulsets"): _stateful,
     ("apps", "replicasets"): _replicas,

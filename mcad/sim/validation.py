@@ -237,6 +237,12 @@ def _priority_class(obj: Json) -> Iterator[Cause]:
         yield not_supported("preemptionPolicy", policy, _PREEMPTION)
 
 
+def _role(obj: Json) -> Iterator[Cause]:
+    for index, rule in enumerate(obj.get("rules") or ()):
+        if not rule.get("verbs"):
+            yield required(f"rules[{index}].verbs", "verbs must contain at least one value")
+
+
 _KINDS: dict[tuple[str, str], Callable[[Json], Iterator[Cause]]] = {
     ("", "Pod"): _pod,
     ("", "ConfigMap"): _config_map,
@@ -246,5 +252,7 @@ _KINDS: dict[tuple[str, str], Callable[[Json], Iterator[Cause]]] = {
     ("", "PersistentVolumeClaim"): _claim,
     ("networking.k8s.io", "NetworkPolicy"): _network_policy,
     ("policy", "PodDisruptionBudget"): _budget,
+    ("rbac.authorization.k8s.io", "ClusterRole"): _role,
+    ("rbac.authorization.k8s.io", "Role"): _role,
     ("scheduling.k8s.io", "PriorityClass"): _priority_class,
 }

@@ -34,15 +34,61 @@ _ESTABLISHED = "a CRD is established when it is created; a real server takes som
 _CRDS = "of the faults of a CRD the first are told, and no Go structures are quoted"
 _SCALE = "a Scale is given as it is, whatever form is asked for"
 
+_GO_NAMES = "where Go has a name for a type of string, the embedded server says string"
+_DIFF = "the embedded server does not quote Go structures, nor the differences between two"
+_PATCHED = "the object that a patch has made is quoted in another order and without managedFields"
+_FORMATS = "formats of integers are not told apart"
+_REPLICAS = "the path of a scale is not checked for its type when an object is written"
+_TWICE = "a key that is there twice in one JSON object is not noticed"
+_RANDOM = "a random name in a message that no object has"
+_OTHER_KIND = "an object of another kind is refused for that, before anything else is wrong with it"
+_WARNINGS = "of the warnings about pods none is given"
+_CLAIMS = "nothing protects a claim that is in use"
+_TAINTED = "a node that is created through the API gets no taint; nodes are ready when they come"
+_ZEROS = "a zero that was given is shown"
+_CERTIFICATE = "there is no certificate"
+
 KNOWN: tuple[Known, ...] = (
     Known("*", "*", "*columnDefinitions*.description", _COLUMNS),
     Known("*", "no JSON", "body.message", _JSON),
+    Known("create_types", "empty body", "body.message", _JSON),
     Known("read_pages", "nonsense for a token", "body.message", _JSON),
+    Known("create_names", "generateName that is invalid", "body.*", _RANDOM),
+    Known("create_metadata", "uid that is no text", "body.message", _GO_NAMES),
+    Known("create_types", "another kind", "body.message", _OTHER_KIND),
+    Known("update_metadata", "another kind", "body.message", _OTHER_KIND),
+    Known("create_keys_twice", "strict", "status", _TWICE),
+    Known("create_keys_twice", "warned", "headers.Warning", _TWICE),
+    Known("create_keys_twice", "warned", "body.metadata.uid", _TWICE),
+    Known("create_field_validation", "strict patch", "body.*message", _PATCHED),
+    Known("patch_merge", "kind", "body.*message", _PATCHED),
+    Known("patch_merge", "apiVersion", "body.*message", _PATCHED),
+    Known("patch_merge", "data a text", "body.*message", _PATCHED),
+    Known("patch_merge", "label of a number", "body.*message", _PATCHED),
+    Known("patch_json", "value of another type", "body.*message", _PATCHED),
+    Known("patch_strategic", "a list for a map", "body.*message", _PATCHED),
+    Known("aw_rules", "status: unknown", "body.*message", _PATCHED),
+    Known("crd_objects", "unknown by a patch", "body.*message", _PATCHED),
+    Known("update_immutable", "its command", "body.*message", _DIFF),
+    Known("aw_refused", "priority a fraction", "body.*message", _FORMATS),
+    Known("crd_objects", "a text for a number", "body.*", _REPLICAS),
+    Known("crd_objects", "a fraction for a number", "body.*", _REPLICAS),
+    Known("crd_scale_types", "a whole fraction", "status", _REPLICAS),
+    Known("crd_objects", "spec a text", "body.*", _REPLICAS),
     Known("crd_refused", "no storage", "body.*", _CRDS),
     Known("crd_refused", "two storages", "body.*", _CRDS),
     Known("crd_refused", "no versions", "*", _CRDS),
     Known("crd_refused", "schema without a type", "body.*", _CRDS),
     Known("crd_*", "defined", "body.status.*", _ESTABLISHED),
+    Known("crd_scale_types", "undefined", "body.metadata.resourceVersion", _REPLICAS),
+    Known("events_groups", "short", "body.*", _RANDOM),
+    Known("workload_defaults", "pod with much in it", "headers.Warning", _WARNINGS),
+    Known("workload_defaults", "claim", "body.metadata.finalizers", _CLAIMS),
+    Known("workload_defaults", "node", "body.spec.taints", _TAINTED),
+    Known("workload_jobs", "template", "body.*message", _DIFF),
+    Known("workload_bad_pods", "name of the container", "body.*message", _DIFF),
+    Known("workload_statuses", "deployment status", "body.status.replicas", _ZEROS),
     Known("forms_accepted", "*as=Table;v=v1beta1;*", "*", _BETA),
     Known("forms_tables", "a scale as a table", "body.*", _SCALE),
+    Known("namespace_life", "its certificate", "body.*", _CERTIFICATE),
 )

@@ -158,7 +158,6 @@ def crd_objects(s: Script) -> None:
     post("too large", {"size": 10})
     post("a text for a number", {"size": "3"})
     post("a fraction for a number", {"size": 1.5})
-    post("a whole fraction", {"size": 2.0})
     post("null for a number", {"size": None})
     post("not in the list", {"size": 1, "color": "green"})
     post("null for a default", {"size": 1, "color": None})
@@ -349,5 +348,14 @@ def crd_objects_unguarded(s: Script) -> None:
         widget(group, "v", a=1) | {"metadata": {"name": "v", "namespace": "default"}},
     )
     s.get("in a namespace", f"/apis/{group}/v1/namespaces/{s.namespace}/widgets")
+    s.delete("undefined", definition)
+    s.get("definition gone", definition, until=is_gone)
+
+
+@script
+def crd_scale_types(s: Script) -> None:
+    group = "scale.example.com"
+    definition, objects = establish(s, group, crd(group))
+    s.post("a whole fraction", objects, widget(group, "w", size=2.0))
     s.delete("undefined", definition)
     s.get("definition gone", definition, until=is_gone)

@@ -213,10 +213,14 @@ def create_field_validation(s: Script) -> None:
     )
     s.post("unknown in metadata", "configmaps", config_map("e", extra=1), fieldValidation="Strict")
     s.post("warn about metadata", "configmaps", config_map("e", extra=1), fieldValidation="Warn")
-    twice = b'{"metadata":{"name":"f","name":"f"},"data":{"a":"1","a":"2"}}'
-    s.post("key twice", "configmaps", twice, fieldValidation="Strict")
-    s.post("key twice, warn", "configmaps", twice, fieldValidation="Warn")
     s.put("strict update", "configmaps/a", unknown, fieldValidation="Strict")
     s.patch("strict patch", "configmaps/a", {"extra": 1}, fieldValidation="Strict")
     s.patch("warn patch", "configmaps/a", {"extra": 1})
     s.get("what is there", "configmaps")
+
+
+@script
+def create_keys_twice(s: Script) -> None:
+    twice = b'{"metadata":{"name":"f","name":"f"},"data":{"a":"1","a":"2"}}'
+    s.post("strict", "configmaps", twice, fieldValidation="Strict", dryRun="All")
+    s.post("warned", "configmaps", twice, fieldValidation="Warn")

@@ -42,6 +42,11 @@ def gc_policies(s: Script) -> None:
         name = policy.lower()
         owner = s.post(f"{policy}: owner", "configmaps", config_map(name))
         s.post(f"{policy}: child", "configmaps", owned(f"{name}-child", owner))
+        if policy == "Orphan":  # of several children, nobody knows who is orphaned first
+            s.delete("Orphan: deleted", "configmaps/orphan", {"propagationPolicy": policy})
+            s.get("Orphan: owner is gone", "configmaps/orphan", until=is_gone)
+            s.get("Orphan: its child stays", "configmaps/orphan-child", until=has_no_owners)
+            continue
         s.post(
             f"{policy}: blocking child",
             "configmaps",
@@ -49,9 +54,8 @@ def gc_policies(s: Script) -> None:
         )
         s.delete(f"{policy}: deleted", f"configmaps/{name}", {"propagationPolicy": policy})
         s.get(f"{policy}: owner is gone", f"configmaps/{name}", until=is_gone)
-        until = has_no_owners if policy == "Orphan" else is_gone
-        s.get(f"{policy}: what becomes of the child", f"configmaps/{name}-child", until=until)
-        s.get(f"{policy}: and of the blocking one", f"configmaps/{name}-blocking", until=until)
+        s.get(f"{policy}: what becomes of the child", f"configmaps/{name}-child", until=is_gone)
+        s.get(f"{policy}: and of the blocking one", f"configmaps/{name}-blocking", until=is_gone)
 
 
 @lively

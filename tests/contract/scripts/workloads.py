@@ -1,0 +1,383 @@
+"""Built-in kinds as people write them: what is filled in, and what they get wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.contract.objects import deployment, pod, short_deployment, short_job, short_pod
+from tests.contract.script import Script, merge, script
+
+Json = dict[str, Any]
+
+
+def container(**changes: Any) -> Json:
+    return {"name": "main", "image": "busybox"} | changes
+
+
+def spec(*containers: Json, **more: Any) -> Json:
+    return {"containers": list(containers or (container(),))} | more
+
+
+@script
+def workload_defaults(s: Script) -> None:
+    s.post("pod", "pods", short_pod("short"))
+    s.post(
+        "pod with much in it",
+        "pods",
+        short_pod(
+            "long",
+            spec=spec(
+                container(
+                    image="registry.example.com:5000/a/b@sha256:" + "0" * 64,
+                    ports=[{"containerPort": 80}],
+                    env=[
+                        {"name": "A", "value": "1"},
+                        {"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+                    ],
+                    resources={"limits": {"cpu": "0.5", "memory": "1024Mi"}},
+                    livenessProbe={"httpGet": {"port": 80}},
+                    readinessProbe={"exec": {"command": ["true"]}},
+                    volumeMounts=[{"name": "v", "mountPath": "/v"}],
+                ),
+                container(name="side", image="x:latest"),
+                initContainers=[container(name="init", image="x:1")],
+                volumes=[
+                    {"name": "v"},
+                    {"name": "c", "configMap": {"name": "c"}},
+                    {"name": "h", "hostPath": {"path": "/h"}},
+                ],
+                restartPolicy="Never",
+                nodeSelector={"a": "b"},
+                tolerations=[{"key": "k", "operator": "Exists"}],
+                affinity={
+                    "nodeAffinity": {
+                        "preferredDuringSchedulingIgnoredDuringExecution": [
+                            {
+                                "weight": 1,
+                                "preference": {
+                                    "matchExpressions": [
+                                        {"key": "k", "operator": "In", "values": ["v"]}
+                                    ]
+                                },
+                            }
+                        ]
+                    }
+                },
+                topologySpreadConstraints=[
+                    {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
+                ],
+            ),
+        ),
+    )
+    s.post("deployment", "deployments", short_deployment("d"))
+    s.post(
+        "deployment that recreates",
+        "deployments",
+        short_deployment("r", strategy={"type": "Recreate"}, replicas=0),
+    )
+    s.post("replica set", "replicasets", short_deployment("r") | {"kind": "ReplicaSet"})
+    s.post(
+        "stateful set",
+        "statefulsets",
+        merge(short_deployment("s", serviceName="s"), {"kind": "StatefulSet"}),
+    )
+    s.post("daemon set", "daemonsets", short_deployment("s") | {"kind": "DaemonSet"})
+    s.post(
+        "budget",
+        "poddisruptionbudgets",
+        {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {}}},
+    )
+    s.post("secret", "secrets", {"metadata": {"name": "s"}, "stringData": {"a": "b"}})
+    s.post(
+        "service",
+        "services",
+        {"metadata": {"name": "s"}, "spec": {"selector": {"a": "b"}, "ports": [{"port": 80}]}},
+    )
+    s.post(
+        "headless service",
+        "services",
+        {
+            "metadata": {"name": "h"},
+            "spec": {"clusterIP": "None", "selector": {"a": "b"}, "ports": [{"port": 80}]},
+        },
+    )
+    s.post("account", "serviceaccounts", {"metadata": {"name": "a"}})
+    s.post(
+        "claim",
+        "persistentvolumeclaims",
+        {
+            "metadata": {"name": "c"},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1Gi"}},
+            },
+        },
+    )
+    s.post(
+        "lease",
+        "leases",
+        {
+            "metadata": {"name": "l"},
+            "spec": {"holderIdentity": "me", "renewTime": "2001-01-01T00:00:00.000000Z"},
+        },
+    )
+    s.post(
+        "role",
+        "roles",
+        {
+            "metadata": {"name": "r"},
+            "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}],
+        },
+    )
+    s.post(
+        "quota",
+        "resourcequotas",
+        {"metadata": {"name": "q"}, "spec": {"hard": {"configmaps": "100"}}},
+    )
+    s.post(
+        "node", "nodes", {"metadata": {"name": s.namespace}, "status": {"capacity": {"cpu": "4"}}}
+    )
+    s.delete("node deleted", f"nodes/{s.namespace}")
+
+
+@script
+def workload_jobs(s: Script) -> None:
+    s.post("job", "jobs", short_job("j"))
+    s.post("parallel job", "jobs", short_job("p", parallelism=3, completions=5))
+    s.post("work queue", "jobs", short_job("w", parallelism=3))
+    s.post("indexed", "jobs", short_job("i", completionMode="Indexed", completions=2))
+    s.post("indexed without completions", "jobs", short_job("x", completionMode="Indexed"))
+    s.post(
+        "suspended",
+        "jobs",
+        short_job(
+            "s", suspend=True, backoffLimit=1, activeDeadlineSeconds=60, ttlSecondsAfterFinished=5
+        ),
+    )
+    s.post(
+        "that restarts always",
+        "jobs",
+        short_job("a", template={"spec": spec(restartPolicy="Always")}),
+    )
+    s.post("without a restart policy", "jobs", short_job("b", template={"spec": spec()}))
+    s.post("with a selector", "jobs", short_job("c", selector={"matchLabels": {"a": "b"}}))
+    s.post("below 0", "jobs", short_job("d", parallelism=-1, completions=-1, backoffLimit=-1))
+    s.post(
+        "without a template",
+        "jobs",
+        {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "e"}, "spec": {}},
+    )
+    s.patch("parallelism", "jobs/p", {"spec": {"parallelism": 1}})
+    s.patch("completions", "jobs/p", {"spec": {"completions": 1}})
+    s.patch("template", "jobs/p", {"spec": {"template": {"metadata": {"labels": {"x": "y"}}}}})
+    s.delete("without a policy its pods stay", "jobs/p")
+    s.get("it waits for them", "jobs/p")
+    s.delete("in the background", "jobs/w", {"propagationPolicy": "Background"})
+    s.get("it is gone", "jobs/w")
+    s.post(
+        "cron job",
+        "cronjobs",
+        {
+            "apiVersion": "batch/v1",
+            "kind": "CronJob",
+            "metadata": {"name": "c"},
+            "spec": {"schedule": "*/5 * * * *", "jobTemplate": {"spec": short_job()["spec"]}},
+        },
+    )
+    s.post(
+        "cron job with a bad schedule",
+        "cronjobs",
+        {
+            "apiVersion": "batch/v1",
+            "kind": "CronJob",
+            "metadata": {"name": "d"},
+            "spec": {"schedule": "whenever", "jobTemplate": {"spec": short_job()["spec"]}},
+        },
+    )
+
+
+@script
+def workload_bad_pods(s: Script) -> None:
+    def post(label: str, wrong: Json, **params: Any) -> None:
+        body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": wrong}
+        s.post(label, "pods", body, **params)
+
+    s.post("no spec", "pods", {"metadata": {"name": "x"}})
+    post("no containers", {})
+    post("empty containers", {"containers": []})
+    post("no name", spec({"image": "x"}))
+    post("no image", spec({"name": "x"}))
+    post("same name twice", spec(container(), container()))
+    post("bad name", spec(container(name="Main_1")))
+    post("bad restart policy", spec(restartPolicy="Sometimes"))
+    post("bad pull policy", spec(container(imagePullPolicy="Perhaps")))
+    post("containers a map", {"containers": {"name": "x"}})
+    post("command a text", spec(container(command="true")))
+    post("cpu that is none", spec(container(resources={"requests": {"cpu": "many"}})))
+    post("memory below 0", spec(container(resources={"requests": {"memory": "-1"}})))
+    post(
+        "more requested than allowed",
+        spec(container(resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}})),
+    )
+    post("unknown resource", spec(container(resources={"requests": {"gpu": "1"}})))
+    post("gpu requested only", spec(container(resources={"requests": {"nvidia.com/gpu": "1"}})))
+    post("half a gpu", spec(container(resources={"limits": {"nvidia.com/gpu": "0.5"}})))
+    post("mount of nothing", spec(container(volumeMounts=[{"name": "v", "mountPath": "/v"}])))
+    post("port too large", spec(container(ports=[{"containerPort": 70000}])))
+    post("port a text", spec(container(ports=[{"containerPort": "http"}])))
+    post("env without a name", spec(container(env=[{"value": "x"}])))
+    post("env a number", spec(container(env=[{"name": "A", "value": 1}])))
+    post("env a map", spec(container(env={"A": "1"})))
+    post("bad toleration", spec(tolerations=[{"operator": "Exists", "value": "x"}]))
+    post("bad selector", spec(nodeSelector={"a b": "c"}))
+    post("no such priority class", spec(priorityClassName="nothing"))
+    post("bad grace", spec(terminationGracePeriodSeconds=-5))
+    post("deadline 0", spec(activeDeadlineSeconds=0))
+    post("two faults", spec({"name": "B@d"}, restartPolicy="x"))
+    post("misspelt, strict", spec(container(imagePullpolicy="Always")), fieldValidation="Strict")
+    post("misspelt, warned", spec(container(imagePullpolicy="Always")), dryRun="All")
+    post("label that is none", spec(container(name="x" * 70)))
+    s.post("made", "pods", short_pod("made"))
+    s.patch("another image", "pods/made", {"spec": spec(container(image="other"))})
+    s.patch("other metadata", "pods/made", {"metadata": {"annotations": {"a": "b"}}})
+    s.patch(
+        "name of the container", "pods/made", {"spec": spec(container(name="other"))}, dryRun="All"
+    )
+
+
+@script
+def workload_bad_deployments(s: Script) -> None:
+    def post(label: str, **wrong: Any) -> None:
+        s.post(label, "deployments", short_deployment("x", **wrong))
+
+    post("no selector", selector=None)
+    post("empty selector", selector={})
+    post("selector of something else", selector={"matchLabels": {"a": "b"}})
+    post("no template", template=None)
+    post("replicas below 0", replicas=-1)
+    post("replicas a text", replicas="two")
+    post("bad strategy", strategy={"type": "Slowly"})
+    post(
+        "recreate with a rolling update",
+        strategy={"type": "Recreate", "rollingUpdate": {"maxSurge": 1}},
+    )
+    post("nothing may change", strategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}})
+    post(
+        "never restarts",
+        template={"metadata": {"labels": {"app": "x"}}, "spec": spec(restartPolicy="Never")},
+    )
+    post(
+        "container without an image",
+        template={"metadata": {"labels": {"app": "x"}}, "spec": spec({"name": "c"})},
+    )
+    post("bad expression", selector={"matchExpressions": [{"key": "a", "operator": "Maybe"}]})
+    s.post(
+        "old version",
+        "/apis/extensions/v1beta1/namespaces/default/deployments",
+        short_deployment("x"),
+    )
+    s.post("group of another", "deployments", short_deployment("x") | {"apiVersion": "v1"})
+    s.post(
+        "no spec",
+        "deployments",
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "x"}},
+    )
+    s.post("made", "deployments", short_deployment("made"))
+    s.patch(
+        "selector changed",
+        "deployments/made",
+        {
+            "spec": {
+                "selector": {"matchLabels": {"app": "other"}},
+                "template": {"metadata": {"labels": {"app": "other"}}},
+            }
+        },
+    )
+    s.post("service without ports", "services", {"metadata": {"name": "s"}, "spec": {}})
+    s.post(
+        "config map with a bad key", "configmaps", {"metadata": {"name": "c"}, "data": {"a b": "c"}}
+    )
+    s.post(
+        "secret that is no base64",
+        "secrets",
+        {"metadata": {"name": "c"}, "data": {"a": "not base64!"}},
+    )
+    s.post(
+        "role without verbs",
+        "roles",
+        {"metadata": {"name": "r"}, "rules": [{"apiGroups": [""], "resources": ["pods"]}]},
+    )
+
+
+@script
+def workload_unconditional(s: Script) -> None:
+    """PUT without a resourceVersion: some kinds need one."""
+    bodies: dict[str, Json] = {
+        "secrets": {"metadata": {"name": "x"}, "type": "Opaque"},
+        "serviceaccounts": {"metadata": {"name": "x"}},
+        "leases": {"metadata": {"name": "x"}, "spec": {}},
+        "deployments": deployment("x"),
+        "poddisruptionbudgets": {
+            "metadata": {"name": "x"},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"a": "b"}}},
+        },
+        "roles": {"metadata": {"name": "x"}, "rules": []},
+    }
+    for kind, body in bodies.items():
+        s.post(f"{kind}: made", kind, body)
+        changed = merge(body, {"metadata": {"labels": {"a": "b"}}})
+        s.put(f"{kind}: put", f"{kind}/x", changed)
+        s.put(f"{kind}: nothing there", f"{kind}/y", merge(changed, {"metadata": {"name": "y"}}))
+        s.delete(f"{kind}: deleted", f"{kind}/x")
+
+
+@script
+def workload_statuses(s: Script) -> None:
+    """Times that nobody gave, in conditions and states."""
+    s.post("pod", "pods", pod("p"))
+    s.patch(
+        "pod status",
+        "pods/p/status",
+        {
+            "status": {
+                "phase": "Failed",
+                "startTime": "2001-01-01T00:00:00Z",
+                "conditions": [{"type": "Ready", "status": "False"}],
+                "containerStatuses": [
+                    {
+                        "name": "main",
+                        "ready": False,
+                        "restartCount": 0,
+                        "image": "",
+                        "imageID": "",
+                        "state": {"terminated": {"exitCode": 1}},
+                        "lastState": {"running": {}},
+                    }
+                ],
+            }
+        },
+    )
+    s.post("deployment", "deployments", deployment("d"))
+    s.patch(
+        "deployment status",
+        "deployments/d/status",
+        {"status": {"replicas": 0, "conditions": [{"type": "Progressing", "status": "True"}]}},
+    )
+    s.post("job", "jobs", short_job("j", suspend=True))
+    s.patch(
+        "job status",
+        "jobs/j/status",
+        {
+            "status": {
+                "active": 1,
+                "startTime": None,
+                "conditions": [{"type": "Suspended", "status": "True"}],
+            }
+        },
+    )
+    s.post("replica set", "replicasets", short_deployment("r") | {"kind": "ReplicaSet"})
+    s.patch(
+        "replica set status",
+        "replicasets/r/status",
+        {"status": {"replicas": 1, "conditions": [{"type": "ReplicaFailure", "status": "True"}]}},
+    )
