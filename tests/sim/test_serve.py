@@ -188,6 +188,24 @@ async def test_an_error_within_is_a_status_and_the_server_goes_on(
     assert (await served.ask("GET", PODS))[0] == 200
 
 
+async def test_head_is_a_get_without_a_body_and_options_are_no_business_of_ours() -> None:
+    async for served in _serve(SimApi(Registry(RealClock(), Random(1)))):
+        async with served.session.head(served.url + "/api/v1/namespaces") as response:
+            assert response.status == 200
+            assert await response.read() == b""
+        assert (await served.ask("GET", "/api/v1/namespaces"))[0] == 200
+        status, answer = await served.ask("OPTIONS", "/api/v1/namespaces")
+        assert (status, answer["reason"]) == (405, "MethodNotAllowed")
+
+
+async def test_people_get_json_that_they_can_read(served: Served, echo: Echo) -> None:
+    echo.answer = Response(200, {"kind": "Echo", "a": 1})
+    curl = {"User-Agent": "curl/8.0"}
+    for path, headers, lines in ((PODS, curl, 4), (PODS, {}, 1), (f"{PODS}?pretty=1", {}, 4)):
+        async with served.session.get(served.url + path, headers=headers) as response:
+            assert len((await response.text()).splitlines()) == lines
+
+
 async def test_health_needs_nobody(served: Served, echo: Echo) -> None:
     for path in ("/healthz", "/livez", "/readyz", "/readyz/ping", "/livez?verbose"):
         assert await served.ask("GET", path) == (200, "ok")
