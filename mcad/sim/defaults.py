@@ -14,10 +14,7 @@ from typing import Any
 from mcad.kube.types import Json
 from mcad.sim.kinds import Kind
 
-JOB_NAME = "batch.kubernetes.io/job-name"
 JOB_UID = "batch.kubernetes.io/controller-uid"
-_LEGACY_JOB_NAME = "job-name"
-_LEGACY_JOB_UID = "controller-uid"
 _MODE = 0o644
 _MAX_INT32 = 2**31 - 1
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
@@ -47,30 +44,15 @@ def default(kind: Kind, obj: Json) -> Json:
     return filled
 
 
-def job_selector(job: Json) -> Json:
-    """A new Job, whose uid is known, with the selector and the labels that are generated for it.
-
-    What the user wrote stays. A Job with ``manualSelector`` is left alone.
-    """
-    spec = job["spec"]
-    if spec.get("manualSelector"):
-        return job
-    uid, name = job["metadata"]["uid"], job["metadata"]["name"]
-    generated = {JOB_UID: uid, JOB_NAME: name, _LEGACY_JOB_UID: uid, _LEGACY_JOB_NAME: name}
-    template = spec["template"]
-    metadata = template.get("metadata") or {}
-    labels = (metadata.get("labels") or {}) | generated
-    selector = spec.get("selector") or {}
-    matched = (selector.get("matchLabels") or {}) | {JOB_UID: uid}
-    own = job["metadata"]
-    return job | {
-        "metadata": own | {"labels": (own.get("labels") or {}) | generated},
-        "spec": spec
-        | {
-            "selector": selector | {"matchLabels": matched},
-            "template": template | {"metadata": metadata | {"labels": labels}},
-        },
-    }
+def default_job(job: Json) -> None:
+    """Defaults of a Job, in place; a CronJob's template has not had them (``SetDefaults_Job``)."""
+    spec = _part(job, "spec")
+    _job_spec(spec)
+    labels = (spec["template"].get("metadata") or {}).get("labels")
+    metadata = _part(job, "metadata")
+    if labels and not metadata.get("labels"):
+        # The same map, as in Go: labels that are generated for the template are the Job's, too.
+        metadata["labels"] = labels
 
 
 def _copied(value: Any) -> Any:
@@ -289,16 +271,6 @@ def _daemon_set(obj: Json) -> None:
     _template(spec)
 
 
-def _job(obj: Json) -> None:
-    spec = _part(obj, "spec")
-    _job_spec(spec)
-    labels = (spec["template"].get("metadata") or {}).get("labels")
-    metadata = _part(obj, "metadata")
-    if labels and not metadata.get("labels"):
-        # The same map, as in Go: labels that are generated for the template are the Job's, too.
-        metadata["labels"] = labels
-
-
 def _job_spec(spec: Json) -> None:
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = 1
@@ -500,7 +472,7 @@ _KINDS: dict[tuple[str, str], Callable[[Json], None]] = {
     ("apps", "ReplicaSet"): _replica_set,
     ("apps", "StatefulSet"): _stateful_set,
     ("apps", "DaemonSet"): _daemon_set,
-    ("batch", "Job"): _job,
+    ("batch", "Job"): default_job,
     ("batch", "CronJob"): _cron_job,
     ("networking.k8s.io", "NetworkPolicy"): _network_policy,
     ("scheduling.k8s.io", "PriorityClass"): _priority_class,

@@ -13,7 +13,8 @@ import pytest
 
 from mcad.sim import builtin
 from mcad.sim.decoding import decode
-from mcad.sim.defaults import default, job_selector
+from mcad.sim.defaults import default
+from mcad.sim.jobdefaults import job_defaults
 from mcad.sim.kinds import BUILTIN
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "defaults.json").read_text())
@@ -78,16 +79,31 @@ GENERATED = {
 
 
 def test_a_job_gets_a_selector_and_labels_of_its_own() -> None:
-    before = copy.deepcopy(JOB)
-    job = job_selector(JOB)
-    assert before == JOB
-    assert job["metadata"]["labels"] == {"own": "1"} | GENERATED
+    job = job_defaults(copy.deepcopy(JOB))
+    assert job["metadata"]["labels"] == {"own": "1"}
     assert job["spec"]["template"]["metadata"]["labels"] == {"a": "b"} | GENERATED
     matched = {"batch.kubernetes.io/controller-uid": "u-1"}
     assert job["spec"]["selector"] == {"matchLabels": matched}
 
 
+def test_a_job_without_labels_has_those_of_its_template() -> None:
+    job = copy.deepcopy(JOB)
+    del job["metadata"]["labels"]
+    assert job_defaults(job)["metadata"]["labels"] == {"a": "b"} | GENERATED
+    job["spec"]["template"] = {"spec": {}}
+    del job["metadata"]["labels"]
+    assert job_defaults(job)["metadata"]["labels"] == GENERATED
+
+
+def test_labels_that_somebody_has_given_are_not_replaced() -> None:
+    job = copy.deepcopy(JOB)
+    job["spec"]["template"]["metadata"]["labels"] = {"job-name": "other"}
+    labels = job_defaults(job)["spec"]["template"]["metadata"]["labels"]
+    assert labels == GENERATED | {"job-name": "other"}  # and validation refuses it
+
+
 def test_a_job_with_a_selector_by_hand_is_left_alone() -> None:
     job = copy.deepcopy(JOB)
     job["spec"]["manualSelector"] = True
-    assert job_selector(job) is job
+    assert "selector" not in job_defaults(job)["spec"]
+    assert job["spec"]["template"]["metadata"]["labels"] == {"a": "b"}

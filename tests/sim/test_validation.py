@@ -14,8 +14,9 @@ import pytest
 
 from mcad.sim import builtin
 from mcad.sim.decoding import decode
-from mcad.sim.defaults import default, job_selector
+from mcad.sim.defaults import default
 from mcad.sim.failures import Cause
+from mcad.sim.jobdefaults import job_defaults
 from mcad.sim.kinds import BUILTIN, Kind
 from mcad.sim.patching import merge
 from mcad.sim.validation import validate_create, validate_update
@@ -34,7 +35,7 @@ def prepared(given: dict[str, Any]) -> tuple[Kind, dict[str, Any]]:
     obj = default(kind, decode(given, struct)[0])
     if kind.kind == "Job" and "uid" not in obj["metadata"]:
         obj["metadata"]["uid"] = SOME_UID
-        obj = job_selector(obj)
+        obj = job_defaults(obj)
     return kind, obj
 
 
