@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from mcad.api.config import Config
-
 Object = dict[str, Any]
 
 
@@ -42,11 +40,6 @@ def granted_by(role: Object, namespace: str = "") -> Iterator[Right]:
                 for verb in rule["verbs"]:
                     for name in rule.get("resourceNames", [""]):
                         yield Right(namespace, group, resource, verb, name)
-
-
-def wrapping(config: Config) -> set[tuple[str, str]]:
-    """(group, plural) that a configuration lists."""
-    return set(config.allowed)
 
 
 def _role(objects: list[Object], binding: Object) -> Object:
