@@ -10,6 +10,7 @@ import pytest
 from mcad.sim.deletion import Deletion
 from mcad.sim.eviction import evict
 from mcad.sim.failures import Failure
+from mcad.sim.times import seconds
 from tests.sim.nodeside import World, condition, virtually, world
 
 Json = dict[str, Any]
@@ -109,6 +110,26 @@ async def test_a_budget_that_was_not_reckoned_up_yet_asks_to_come_again() -> Non
         assert (failure.value.code, failure.value.retry_after_s) == (429, 10)
         await w.settle()
         _evict(w, "p")
+
+
+@virtually
+async def test_an_eviction_that_was_allowed_is_believed_for_two_minutes() -> None:
+    async with world("n1") as w:
+        for number in range(2):
+            w.pod(f"p{number}", labels={"app": "a"})
+        _budget(w, minAvailable=1)
+        await w.settle()
+        budget = w.get("PodDisruptionBudget", "b", api="policy/v1")
+        disrupted = {"p0": seconds(w.registry.clock.now_us())}
+        status = budget["status"] | {"disruptedPods": disrupted, "disruptionsAllowed": 0}
+        kind = w.registry.kind("policy/v1", "PodDisruptionBudget")
+        w.registry.update_status(kind, budget | {"status": status})
+        await w.settle(100)
+        assert (_status(w)["currentHealthy"], _status(w)["disruptionsAllowed"]) == (1, 0)
+
+        await w.settle(30)
+        assert (_status(w)["currentHealthy"], _status(w)["disruptionsAllowed"]) == (2, 1)
+        assert "disruptedPods" not in _status(w)
 
 
 @virtually

@@ -73,6 +73,18 @@ async def test_addresses_differ_and_are_used_again_after_all_others() -> None:
 
 
 @virtually
+async def test_an_address_is_free_again_when_its_pod_is_gone() -> None:
+    async with world("n1") as w:
+        w.pod("stays")  # has the first one
+        for number in range(254):
+            w.pod(f"p{number}")
+            await w.settle(2)
+            address = w.get("Pod", f"p{number}")["status"]["podIP"]
+            w.delete("Pod", f"p{number}", grace_s=0)
+        assert address == "10.244.0.2"
+
+
+@virtually
 async def test_a_container_that_sleeps_ends_and_the_pod_succeeds() -> None:
     async with world("n1") as w:
         w.pod("p", command=["sh", "-c", "echo hi; sleep 30"], restartPolicy="Never")

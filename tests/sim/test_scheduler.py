@@ -340,6 +340,19 @@ async def test_affinity_follows_and_the_first_of_a_series_may_go_anywhere() -> N
 
 
 @virtually
+async def test_who_waits_for_company_notices_when_somebody_is_relabelled() -> None:
+    async with world("n1") as w:
+        w.pod("other", labels={"app": "b"})
+        w.pod("lonely", affinity=_near("podAffinity", HOST))
+        await w.settle()
+        assert w.node_of("lonely") == ""
+
+        w.change("Pod", "other", lambda one: one | {"metadata": _labelled(one, app="a")})
+        await w.settle()
+        assert w.node_of("lonely") == "n1"
+
+
+@virtually
 async def test_affinity_to_pods_of_namespaces_chosen_by_their_labels() -> None:
     async with world("n1", "n2") as w:
         w.create("Namespace", {"metadata": {"name": "other", "labels": {"team": "x"}}})
