@@ -147,13 +147,39 @@ def plane() -> Iterator[ControlPlane]:
 # Zeros that JSON shows although they mean nothing; on the wire they look like any other zero.
 # Of scheduled pods, nodes, workloads and events; whether all of them occur is a matter of luck.
 SHOWN_ZEROS = frozenset(
-    """
-    architecture bootID containerRuntimeVersion currentNumberScheduled currentHealthy
-    daemonEndpoints desiredHealthy desiredNumberScheduled disruptionsAllowed expectedPods image
-    imageID kernelVersion kubeProxyVersion kubeletVersion machineID message numberMisscheduled
-    numberReady operatingSystem osImage ready reason reportingComponent reportingInstance replicas
-    restartCount revision systemUUID availableReplicas exitCode
-    """.split()
+    [
+        "architecture",
+        "bootID",
+        "containerRuntimeVersion",
+        "currentNumberScheduled",
+        "currentHealthy",
+        "daemonEndpoints",
+        "desiredHealthy",
+        "desiredNumberScheduled",
+        "disruptionsAllowed",
+        "expectedPods",
+        "image",
+        "imageID",
+        "kernelVersion",
+        "kubeProxyVersion",
+        "kubeletVersion",
+        "machineID",
+        "message",
+        "numberMisscheduled",
+        "numberReady",
+        "operatingSystem",
+        "osImage",
+        "ready",
+        "reason",
+        "reportingComponent",
+        "reportingInstance",
+        "replicas",
+        "restartCount",
+        "revision",
+        "systemUUID",
+        "availableReplicas",
+        "exitCode",
+    ]
 )
 
 
