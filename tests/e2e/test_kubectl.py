@@ -10,12 +10,15 @@ import os
 import re
 import shlex
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.controlplane import binaries
 from tests.controlplane.controlplane import ControlPlane
+from tests.controlplane.fixtures import built_or_skip
 from tests.e2e.embedded import Embedded
 from tests.e2e.process import Dispatcher
 
@@ -360,3 +363,35 @@ def masked(text: str) -> str:
     for pattern, mask in MASKS:
         text = re.sub(pattern, mask, text)
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("version", "mcad.simulated"),
+        ("cluster-info", "control plane is running at http://127.0.0.1:"),
+        ("logs idle", "simulated pods run nothing"),
+        ("exec idle -- ls", "could not find the requested resource"),
+        ("top nodes", "Metrics API not available"),
+        ("auth whoami", "is not enabled in the cluster"),
+        ("auth can-i --list", "could not find the requested resource"),
+        ("create ingress i --rule=a/b=c:80", "could not find the requested resource"),
+        ("get componentstatuses", "doesn't have a resource type"),
+        ("get --raw /openapi/v2", "could not find the requested resource"),
+    ],
+)
+def test_what_is_not_there_is_said(idle: Kubectl, line: str, said: str) -> None:
+    assert said in idle(step(line))
+
+
+@pytest.fixture(scope="module")
+def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
+    """An embedded cluster with one pod that runs."""
+    folder = tmp_path_factory.mktemp("embedded")
+    binary = built_or_skip(binaries.ensure) / "kubectl"
+    with Embedded(folder, "--nodes", "1") as embedded:
+        kubectl = Kubectl(folder, binary, embedded.kubeconfig)
+        kubectl(settle("wait --for=create serviceaccount/default --timeout=30s"))
+        kubectl(settle("run idle --image=busybox"))
+        kubectl(settle("wait --for=condition=Ready pod/idle --timeout=30s"))
+        yield kubectl
