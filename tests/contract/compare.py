@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 _NOTHING = object()
@@ -43,8 +44,8 @@ def differences(real: Any, embedded: Any, path: str = "") -> Iterator[Difference
         for key in sorted(real.keys() | embedded.keys()):
             where = f"{path}.{key}" if path else key
             yield from differences(real.get(key, _NOTHING), embedded.get(key, _NOTHING), where)
-    elif isinstance(real, list) and isinstance(embedded, list) and len(real) == len(embedded):
-        for number, (left, right) in enumerate(zip(real, embedded, strict=True)):
+    elif isinstance(real, list) and isinstance(embedded, list):
+        for number, (left, right) in enumerate(zip_longest(real, embedded, fillvalue=_NOTHING)):
             yield from differences(left, right, f"{path}[{number}]")
     elif type(real) is not type(embedded) or real != embedded:
         yield Difference(path, real, embedded)

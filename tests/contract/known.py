@@ -40,20 +40,17 @@ _PATCHED = "the object that a patch has made is quoted in another order and with
 _FORMATS = "formats of integers are not told apart"
 _REPLICAS = "the path of a scale is not checked for its type when an object is written"
 _TWICE = "a key that is there twice in one JSON object is not noticed"
-_RANDOM = "a random name in a message that no object has"
 _OTHER_KIND = "an object of another kind is refused for that, before anything else is wrong with it"
 _WARNINGS = "of the warnings about pods none is given"
 _CLAIMS = "nothing protects a claim that is in use"
 _TAINTED = "a node that is created through the API gets no taint; nodes are ready when they come"
 _ZEROS = "a zero that was given is shown"
-_CERTIFICATE = "there is no certificate"
 
 KNOWN: tuple[Known, ...] = (
     Known("*", "*", "*columnDefinitions*.description", _COLUMNS),
     Known("*", "no JSON", "body.message", _JSON),
     Known("create_types", "empty body", "body.message", _JSON),
     Known("read_pages", "nonsense for a token", "body.message", _JSON),
-    Known("create_names", "generateName that is invalid", "body.*", _RANDOM),
     Known("create_metadata", "uid that is no text", "body.message", _GO_NAMES),
     Known("create_types", "another kind", "body.message", _OTHER_KIND),
     Known("update_metadata", "another kind", "body.message", _OTHER_KIND),
@@ -81,7 +78,6 @@ KNOWN: tuple[Known, ...] = (
     Known("crd_refused", "schema without a type", "body.*", _CRDS),
     Known("crd_*", "defined", "body.status.*", _ESTABLISHED),
     Known("crd_scale_types", "undefined", "body.metadata.resourceVersion", _REPLICAS),
-    Known("events_groups", "short", "body.*", _RANDOM),
     Known("workload_defaults", "pod with much in it", "headers.Warning", _WARNINGS),
     Known("workload_defaults", "claim", "body.metadata.finalizers", _CLAIMS),
     Known("workload_defaults", "node", "body.spec.taints", _TAINTED),
@@ -90,5 +86,4 @@ KNOWN: tuple[Known, ...] = (
     Known("workload_statuses", "deployment status", "body.status.replicas", _ZEROS),
     Known("forms_accepted", "*as=Table;v=v1beta1;*", "*", _BETA),
     Known("forms_tables", "a scale as a table", "body.*", _SCALE),
-    Known("namespace_life", "its certificate", "body.*", _CERTIFICATE),
 )

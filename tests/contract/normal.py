@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from tests.contract.runner import Answer
 
+# What servers choose by themselves, by the key under which it stands.
 MASKED = {
     "clusterIP": "the allocator chooses it",
     "clusterIPs": "the allocator chooses it",
     "continue": "tokens are opaque",
 }
 DROPPED = {"managedFields": "who wrote which field is not kept by the embedded server"}
+_SUFFIX = "[bcdfghjklmnpqrstvwxz2456789]{5}"
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _VERSION_IN_TEXT = re.compile(
@@ -36,7 +38,9 @@ _ROUND_S = 5
 class Names:
     """The names for one run of one script."""
 
-    def __init__(self, answers: Sequence[Answer]) -> None:
+    def __init__(self, answers: Sequence[Answer], bases: Iterable[str] = ()) -> None:
+        """``bases`` are the ``generateName`` that were sent: not every name made of one is used."""
+        self._refused = [re.compile(re.escape(base[:58]) + _SUFFIX) for base in bases]
         self._versions = sorted({one for answer in answers for one in _versions(answer.body)})
         self._names: dict[str, str] = {}
         for answer in answers:
@@ -66,7 +70,7 @@ class Names:
                 if key not in DROPPED
             }
         if isinstance(value, list):
-            return [self._value(one) for one in value]
+            return [self._value(one) for one in value if not _is_timed_bookmark(one)]
         if isinstance(value, str):
             return self._time(value) if _TIME.fullmatch(value) else self._text(value)
         return value
@@ -86,6 +90,8 @@ class Names:
     def _text(self, text: str) -> str:
         for name, ours in self._names.items():
             text = text.replace(name, ours)
+        for generated in self._refused:
+            text = generated.sub("<refused name>", text)
         text = _TOO_OLD.sub(r"\1<old> (<oldest>)", text)
         text = _UID.sub(lambda found: self._uid(found[0]), text)
         return _VERSION_IN_TEXT.sub(lambda found: found[1] + self._version(int(found[2])), text)
@@ -128,6 +134,12 @@ def _generated(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for one in value:
             yield from _generated(one)
+
+
+def _is_timed_bookmark(event: Any) -> bool:
+    """When these come is a matter of seconds; the one that ends the initial events is kept."""
+    is_bookmark = isinstance(event, dict) and event.get("type") == "BOOKMARK"
+    return is_bookmark and "initial-events-end" not in str(event)
 
 
 def _ordered(status: dict[str, Any]) -> dict[str, Any]:

@@ -137,6 +137,12 @@ class Script:
         """Whether it takes the history away from everybody."""
         return any(step.compacts for step in self.steps)
 
+    def name_bases(self) -> list[str]:
+        """Every ``generateName`` that is sent."""
+        bodies = (step.body for step in self.steps if isinstance(step.body, dict))
+        found = ((body.get("metadata") or {}).get("generateName") for body in bodies)
+        return [base for base in found if isinstance(base, str)]
+
     def url(self, path: str) -> str:
         """The path on the server."""
         if path.startswith("/"):

@@ -24,7 +24,8 @@ from tests.contract.script import Script
 from tests.controlplane.controlplane import ControlPlane
 
 AT_ONCE = 8
-CONTROLLERS = ("kwok", "kube-scheduler", "kube-controller-manager")
+MANAGER = "kube-controller-manager"
+CONTROLLERS = ("kwok", "kube-scheduler", MANAGER)
 CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 Answers = dict[str, list[Answer]]
@@ -57,15 +58,18 @@ async def _embedded(script: Script) -> list[Answer]:
 def real(plane: ControlPlane, scripts: Iterable[Script]) -> Answers:
     """All scripts on one control plane, several at a time.
 
-    Those for which controllers must run come first; then the controllers end, so that nobody but
-    the scripts writes. Those that compact the history come last.
+    First those beside which nobody else may write, then those for which controllers must run:
+    the garbage collector asks for kinds when it starts, and then every half a minute.
     """
     chosen = list(scripts)
-    lively = [script for script in chosen if script.is_lively]
-    answers = asyncio.run(_real(plane, lively)) if lively else {}
     for name in CONTROLLERS:
         plane.end(name)
-    return answers | asyncio.run(_real(plane, [one for one in chosen if not one.is_lively]))
+    answers = asyncio.run(_real(plane, [one for one in chosen if not one.is_lively]))
+    lively = [script for script in chosen if script.is_lively]
+    if lively:
+        plane.restart(MANAGER)
+        answers |= asyncio.run(_real(plane, lively))
+    return answers
 
 
 async def _real(plane: ControlPlane, scripts: list[Script]) -> Answers:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.contract.all_scripts import SCRIPTS
 from tests.contract.compare import compared
 from tests.contract.known import KNOWN, Known
-from tests.contract.normal import Names
+from tests.contract.normal import DROPPED, Names
 from tests.contract.script import Script
 from tests.contract.servers import Answers
 
 pytestmark = pytest.mark.controlplane
+
+DOCS = Path(__file__).parents[2] / "docs" / "simulator.md"
+REASONS = {known.why for known in KNOWN} | set(DROPPED.values())
 
 _met: set[Known] = set()
 _REPORTED = 40  # differences of one script; more help nobody
@@ -34,10 +39,15 @@ def test_no_known_difference_is_stale(
     assert [known for known in KNOWN if known not in _met] == []
 
 
+def test_the_docs_name_every_known_difference() -> None:
+    text = " ".join(DOCS.read_text().split())
+    assert [reason for reason in REASONS if reason not in text] == []
+
+
 def _unknown(script: Script, answers: tuple[Answers, Answers]) -> list[str]:
     lines: list[str] = []
     real, embedded = (of[script.name] for of in answers)
-    names = Names(real), Names(embedded)
+    names = Names(real, script.name_bases()), Names(embedded, script.name_bases())
     for step, left, right in zip(script.steps, real, embedded, strict=True):
         fresh = []
         for difference in compared(names[0].normal(left), names[1].normal(right)):

@@ -145,7 +145,6 @@ def namespace_life(s: Script) -> None:
         f"/api/v1/namespaces/{name}/serviceaccounts/default",
         until=lambda status, body: status == 200,
     )
-    s.get("its certificate", f"{maps}/kube-root-ca.crt", until=lambda status, body: status == 200)
     s.post("content", maps, config_map("a"))
     kept = config_map("kept", finalizers=["example.com/x"])
     s.post("content that is kept", maps, kept)
