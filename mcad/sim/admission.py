@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 NAMESPACES = ("", "namespaces")
+ACCOUNTS = ("", "serviceaccounts")
 PRIORITY_CLASSES = ("scheduling.k8s.io", "priorityclasses")
 IMMORTAL = ("default", "kube-system", "kube-public")
 TOLERATION_S = 300
@@ -45,10 +46,19 @@ def admit_pod(store: Store, kind: Kind, pod: Json) -> Json:
     """Complete a new pod, the caller's own copy; raises Failure."""
     spec = pod["spec"]
     account = spec.get("serviceAccountName") or "default"
+    _check_account(store, kind, pod, account)
     spec["serviceAccountName"] = spec["serviceAccount"] = account
     _set_priority(store, kind, pod)
     _tolerate_for_a_while(spec)
     return pod
+
+
+def _check_account(store: Store, kind: Kind, pod: Json, account: str) -> None:
+    """The one that every namespace gets is not asked for: it may come a moment later."""
+    namespace = pod["metadata"].get("namespace", "")
+    if account != "default" and store.get(ACCOUNTS, (namespace, account)) is None:
+        text = f'error looking up service account {namespace}/{account}: serviceaccount "{account}"'
+        raise failures.forbidden(kind, pod["metadata"].get("name", ""), f"{text} not found")
 
 
 def _set_priority(store: Store, kind: Kind, pod: Json) -> None:
@@ -58,10 +68,17 @@ def _set_priority(store: Store, kind: Kind, pod: Json) -> None:
     if name and chosen is None:
         text = f"no PriorityClass with name {name} was found"
         raise failures.forbidden(kind, pod["metadata"].get("name", ""), text)
+    given = spec.get("priority")
     if chosen is not None:
         spec["priorityClassName"], spec["priority"], policy = chosen
     else:
         spec["priority"], policy = 0, "PreemptLowerPriority"
+    if given not in {None, spec["priority"]}:
+        text = (
+            f"the integer value of priority ({given}) must not be provided in pod spec; priority"
+            f" admission controller computed {spec['priority']} from the given PriorityClass name"
+        )
+        raise failures.forbidden(kind, pod["metadata"].get("name", ""), text)
     spec.setdefault("preemptionPolicy", policy)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from mcad.sim import failures
+from mcad.sim import causes, failures
 from mcad.sim.failures import Failure
 from mcad.sim.kinds import Kind
 from mcad.sim.mergekeys import MERGE, UNKNOWN, MergeKeys, merge_keys
@@ -21,6 +21,8 @@ from mcad.sim.schema import Node, compiled
 Json = dict[str, Any]
 
 _IDENTITY = ("apiVersion", "kind")
+_NAMES = (".metadata.name", ".metadata.namespace")  # nobody owns them
+_MANAGER_MAX = 128
 _ABSENT = object()
 
 
@@ -106,7 +108,11 @@ class Applied:
         wanted = {key: value for key, value in wanted.items() if key not in _IDENTITY}
         if not intent.force:
             self._check(live, wanted, intent.manager, rule)
-        return _merged_map(live, wanted, self._by_manager.get(intent.manager, {}), rule)
+        mine = self._by_manager.get(intent.manager, {})
+        for other, theirs in self._by_manager.items():
+            if other != intent.manager:  # what others want, too, stays when it is left out
+                mine = _beyond(mine, theirs, rule)
+        return _merged_map(live, wanted, mine, rule)
 
     def remember(self, wanted: Json, manager: str) -> None:
         """What was applied is this manager's from now on."""
@@ -118,6 +124,7 @@ class Applied:
             for other, theirs in sorted(self._by_manager.items())
             if other != manager
             for path in _clashes(wanted, theirs, live, rule, "")
+            if path not in _NAMES
         ]
         if clashes:
             raise _conflict(clashes)
@@ -170,6 +177,22 @@ def _without(live: Any, old: Any, rule: Rule) -> Any:
     return _ABSENT
 
 
+def _beyond(mine: Json, theirs: Json, rule: Rule) -> Json:
+    """What was applied by one manager and not by the other."""
+    result: Json = {}
+    for name, value in mine.items():
+        if name not in theirs:
+            result[name] = value
+            continue
+        other, below = theirs[name], rule.child(name)
+        if isinstance(value, dict) and isinstance(other, dict):
+            result[name] = _beyond(value, other, below)
+        elif isinstance(value, list) and isinstance(other, list) and below.keys is not None:
+            known = {_key(item, below) for item in other}
+            result[name] = [item for item in value if _key(item, below) not in known]
+    return {name: value for name, value in result.items() if value not in ({}, [])}
+
+
 def _key(item: Any, rule: Rule) -> Any:
     if rule.keys and isinstance(item, dict):
         return tuple(str(item.get(name, "")) for name in rule.keys)
@@ -203,7 +226,7 @@ def _clashes(new: Any, theirs: Any, live: Any, rule: Rule, path: str) -> Iterato
 
 def _conflict(clashes: list[tuple[str, str]]) -> Failure:
     number = f"{len(clashes)} conflict{'s' if len(clashes) > 1 else ''}"
-    causes = [
+    listed = [
         {"reason": "FieldManagerConflict", "message": f'conflict with "{who}"', "field": path}
         for who, path in clashes
     ]
@@ -216,26 +239,22 @@ def _conflict(clashes: list[tuple[str, str]]) -> Failure:
             lines += [f"- {path}" for who, path in clashes if who == manager]
         told = "\n".join(lines)
     text = f"Apply failed with {number}: {told}"
-    return Failure(409, "Conflict", text, {"causes": causes})
+    return Failure(409, "Conflict", text, {"causes": listed})
 
 
-def read_intent(config: Json, params: Mapping[str, str]) -> Intent:
+def read_intent(kind: Kind, config: Json, params: Mapping[str, str]) -> Intent:
     """Out of a query; raises Failure for what an apply must not have."""
     if (config.get("metadata") or {}).get("managedFields"):
         raise failures.bad_request("metadata.managedFields must be nil")
     manager = params.get("fieldManager", "")
     if not manager:
-        message = "Required value: is required for apply patch"
-        raise Failure(
-            422,
-            "Invalid",
-            f'PatchOptions.meta.k8s.io "" is invalid: fieldManager: {message}',
-            {
-                "group": "meta.k8s.io",
-                "kind": "PatchOptions",
-                "causes": [
-                    {"reason": "FieldValueRequired", "message": message, "field": "fieldManager"}
-                ],
-            },
-        )
+        fault = causes.required("fieldManager", "is required for apply patch")
+        raise failures.invalid_options("PatchOptions", [fault])
+    if len(manager) > _MANAGER_MAX:
+        fault = causes.too_long("fieldManager", _MANAGER_MAX)
+        raise failures.invalid_options("PatchOptions", [fault])
+    version, name = config.get("apiVersion") or "", config.get("kind") or ""
+    if (version, name) != (kind.api_version, kind.kind):
+        group, _, short = version.rpartition("/")
+        raise failures.bad_request(f"invalid object type: {group}/{short}, Kind={name}")
     return Intent(manager, params.get("force") in {"true", "1"})

@@ -15,7 +15,7 @@ from mcad.sim.decoding import DecodeError
 from mcad.sim.eventvalidation import event_faults
 from mcad.sim.failures import Cause
 from mcad.sim.kinds import EVENTS, Kind
-from mcad.sim.schema import Node, compiled, default
+from mcad.sim.schema import Node, compiled, default, prune
 from mcad.sim.values import validate
 
 if TYPE_CHECKING:
@@ -40,6 +40,11 @@ class Checks:
         _tell_unknown(kind, unknown, how)
         schema = _schema(kind)
         return defaults.default(kind, known) if schema is None else default(known, schema)
+
+    def as_read(self, kind: Kind, obj: Json) -> Json:
+        """A stored object as its schema would have it now, which is how it is read from etcd."""
+        schema = _schema(kind)
+        return obj if schema is None else default(prune(obj, schema)[0], schema)
 
     def create_faults(self, kind: Kind, obj: Json) -> list[Cause]:
         """What is wrong with a new object."""

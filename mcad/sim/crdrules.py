@@ -23,6 +23,22 @@ def faults(crd: Json) -> list[Cause]:
     return [*_of_names(crd, spec), *_of_scope(spec), *_of_versions(spec)]
 
 
+def change_faults(new: Json, old: Json) -> list[Cause]:
+    """What is wrong with a change of one that is established."""
+    spec, before = new.get("spec") or {}, old["spec"]
+    changed = [name for name in ("group", "scope") if spec.get(name) != before.get(name)]
+    found = [
+        causes.invalid(f"spec.{name}", spec.get(name) or "", "field is immutable")
+        for name in changed
+    ]
+    names, known = spec.get("names") or {}, before["names"]
+    for name in ("kind", "plural"):
+        if names.get(name) != known.get(name):
+            detail = "field is immutable"
+            found.append(causes.invalid(f"spec.names.{name}", names.get(name) or "", detail))
+    return [*found, *_of_versions(spec)]
+
+
 def _of_names(crd: Json, spec: Json) -> Iterator[Cause]:
     names, name = spec.get("names") or {}, crd["metadata"].get("name") or ""
     if name != f"{names.get('plural', '')}.{spec.get('group', '')}":

@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from random import Random
 from typing import Any, Literal
 
@@ -129,7 +130,7 @@ class Registry:
         old = self.get(kind, key)
         new = self._received(kind, key[0], body, how)
         check_name(new, key[1])
-        check_uid(kind, new, old)
+        check_uid(kind, new, old, dry_run=how.dry_run)
         return self._replace(kind, new, old, how)
 
     def update_status(self, kind: Kind, obj: Json) -> Json:
@@ -220,7 +221,7 @@ class Registry:
         faults = [] if how.trusted else metadata_rules.update_faults(new, old)
         metadata_rules.keep(new, old)
         if kind.storage == CRDS:
-            faults += crdrules.faults(new)
+            faults += crdrules.change_faults(new, old)
         new = strategies.prepare_update(kind, new, old, how.subresource)
         if not how.trusted:
             faults += self.checks.update_faults(kind, new, old, how.subresource)
@@ -240,8 +241,18 @@ class Registry:
             return from_stored(kind, obj)
         written = self.store.put(kind.storage, key, obj)
         if kind.storage == CRDS:
-            self.kinds.set_crd(written)
+            self._serve(written)
         return from_stored(kind, written)
+
+    def _serve(self, crd: Json) -> None:
+        """Serve what a CRD defines; objects that were written before are read by its schema."""
+        name, versions = crd["metadata"]["name"], crd["spec"]["versions"]
+        before = {kind.version: kind.schema for kind in self.kinds.custom(name)}
+        self.kinds.set_crd(crd)
+        stored = {one["name"] for one in versions if one.get("storage")}
+        for kind in self.kinds.custom(name):
+            if kind.version in stored and before.get(kind.version, kind.schema) != kind.schema:
+                self.store.recast(kind.storage, partial(self.checks.as_read, kind))
 
     def _remove(self, kind: Kind, key: Key) -> Json:
         removed = self.store.remove(kind.storage, key)
@@ -278,12 +289,13 @@ def check_name(new: Json, name: str) -> None:
         )
 
 
-def check_uid(kind: Kind, new: Json, old: Json) -> None:
+def check_uid(kind: Kind, new: Json, old: Json, *, dry_run: bool = False) -> None:
     """The uid in a body, if any, is that of the object; raises Failure 409."""
     given, live = (new.get("metadata") or {}).get("uid"), old["metadata"]["uid"]
     if given and given != live:
         group = kind.group if kind.is_custom else ""
-        place = "/".join(one for one in ("/registry", group, kind.plural, *key_of(old)) if one)
+        root = "" if dry_run else "/registry"  # as the storage of a dry run calls it
+        place = "/".join((root, *(one for one in (group, kind.plural, *key_of(old)) if one)))
         raise failures.conflict(
             kind,
             old["metadata"]["name"],

@@ -250,7 +250,7 @@ class _Exchange:
 
     def _apply(self) -> tuple[int, Json]:
         config = bodies.read_applied(self._request, self._kind)
-        intent = read_intent(config, self._params)
+        intent = read_intent(self._kind, config, self._params)
         key = self._target.key
         written, is_new = self._registry.apply(self._kind, key, config, intent, self._how)
         return 201 if is_new else 200, self._shown(written)

@@ -147,6 +147,12 @@ class Store:
         shelf.append(Change(self.version, "DELETED", key, written, previous))
         return written
 
+    def recast(self, storage: Storage, change: Callable[[Json], Json]) -> None:
+        """Let all objects of a kind be read differently from now on; no write, no event."""
+        objects = self._shelf(storage).objects
+        for key, obj in objects.items():
+            objects[key] = change(obj)
+
     def listen(self, storage: Storage, listener: Listener) -> Callable[[], None]:
         """Call back at every change, within the write; the result ends it."""
         listeners = self._shelf(storage).listeners

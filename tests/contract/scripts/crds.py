@@ -359,3 +359,69 @@ def crd_scale_types(s: Script) -> None:
     s.post("a whole fraction", objects, widget(group, "w", size=2.0))
     s.delete("undefined", definition)
     s.get("definition gone", definition, until=is_gone)
+
+
+@script
+def crd_changes(s: Script) -> None:
+    group = "changes.example.com"
+    definition, objects = establish(s, group, crd(group))
+    s.post("made before", objects, widget(group, "a", size=3, color="blue"))
+    changed = crd(group)
+    version = changed["spec"]["versions"][0]
+    fields = SPEC["properties"]["spec"]["properties"]
+    spec = SPEC["properties"]["spec"] | {
+        "properties": {
+            "name": fields["name"],
+            "size": fields["size"] | {"maximum": 2},
+            "color": fields["color"] | {"enum": ["red"]},
+            "extra": {"type": "string", "default": "more"},
+        }
+    }
+    schema = SPEC | {"properties": SPEC["properties"] | {"spec": spec}}
+    version["schema"] = {"openAPIV3Schema": schema}
+    version["additionalPrinterColumns"] = [
+        {"name": "Extra", "type": "string", "jsonPath": ".spec.extra"}
+    ]
+    s.patch("changed", definition, {"spec": changed["spec"]})
+    s.get(
+        "old object with the new default",
+        f"{objects}/a",
+        until=lambda status, body: "extra" in body.get("spec", {}),
+    )
+    s.get(
+        "as a table",
+        objects,
+        headers={"Accept": TABLE},
+        until=lambda status, body: len(body.get("columnDefinitions", ())) == 2,
+    )
+    s.post("too large now", objects, widget(group, "b", size=3))
+    s.post("small enough", objects, widget(group, "c", size=2))
+    s.patch("what was wrong before may stay", f"{objects}/a", {"metadata": {"labels": {"x": "y"}}})
+    s.patch("what is written anew may not", f"{objects}/a", {"spec": {"size": 4}})
+    s.patch("unless it is right", f"{objects}/a", {"spec": {"size": 1}})
+    s.put("without a version", definition, changed)
+    s.patch("another group", definition, {"spec": {"group": "other.example.com"}})
+    s.patch("another scope", definition, {"spec": {"scope": "Cluster"}})
+    s.delete("undefined", definition)
+    s.get("definition gone", definition, until=is_gone)
+
+
+@script
+def crd_end(s: Script) -> None:
+    """A definition goes with its objects, and waits for the one that is kept."""
+    group = "end.example.com"
+    definition, objects = establish(s, group, crd(group))
+    kept = widget(group, "kept", size=1)
+    kept["metadata"]["finalizers"] = ["example.com/x"]
+    s.post("kept", objects, kept)
+    s.post("other", objects, widget(group, "other", size=1))
+    s.delete("undefined", definition)
+    s.get("the other one is gone", f"{objects}/other", until=is_gone)
+    s.get(
+        "the kept one is going",
+        f"{objects}/kept",
+        until=lambda status, body: "deletionTimestamp" in body.get("metadata", {}),
+    )
+    s.patch("released", f"{objects}/kept", {"metadata": {"finalizers": None}})
+    s.get("definition gone", definition, until=is_gone)
+    s.get("objects gone", objects, until=is_gone)

@@ -11,7 +11,7 @@ from tests.contract.script import JSON_PATCH, Later, Script, resolve, script
 
 Json = dict[str, Any]
 
-SEEDS = range(12)
+SEEDS = range(20)
 STEPS = 45
 NAMES = ("a", "b", "c")
 OTHER_UID = "00000000-0000-0000-0000-000000000009"
