@@ -14,6 +14,10 @@ from mcad.sim.server import SimApi
 Json = dict[str, Any]
 PATH = "/api/v1/namespaces/default/configmaps/m"
 DEPLOYMENT = "/apis/apps/v1/namespaces/default/deployments/d"
+TYPES = {
+    PATH: {"apiVersion": "v1", "kind": "ConfigMap"},
+    DEPLOYMENT: {"apiVersion": "apps/v1", "kind": "Deployment"},
+}
 
 
 class World:
@@ -22,7 +26,7 @@ class World:
 
     def apply(self, path: str, body: Json, manager: str = "one", **params: str) -> Response:
         params = {"fieldManager": manager} | params
-        return self.api.answer(Request("PATCH", path, params, body, APPLY))
+        return self.api.answer(Request("PATCH", path, params, TYPES[path] | body, APPLY))
 
     def get(self, path: str) -> Json:
         return self.api.answer(Request("GET", path)).json()
