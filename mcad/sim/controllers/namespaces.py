@@ -120,7 +120,8 @@ class Namespaces(Controller):
         if "deletionTimestamp" in obj["metadata"]:
             return
         try:
-            self.registry.delete(kind, key, Deletion(uid=obj["metadata"]["uid"]))
+            options = Deletion(uid=obj["metadata"]["uid"], propagation="Background")
+            self.registry.delete(kind, key, options)
         except Failure as failure:
             if failure.code != 404:
                 raise

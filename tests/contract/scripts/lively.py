@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.contract.objects import appwrapper, config_map
+from tests.contract.objects import appwrapper, config_map, short_job
 from tests.contract.script import Later, Script, lively
 
 GONE_UID = "00000000-0000-0000-0000-000000000001"
@@ -167,3 +167,65 @@ def namespace_life(s: Script) -> None:
     s.patch("released", f"{maps}/kept", {"metadata": {"finalizers": None}})
     s.get("namespace gone", f"namespaces/{name}", until=is_gone)
     s.get("nothing left", maps)
+
+
+@lively
+def gc_odd_owners(s: Script) -> None:
+    other = f"/api/v1/namespaces/{s.namespace}-other"
+    s.post("another namespace", "namespaces", {"metadata": {"name": f"{s.namespace}-other"}})
+    owner = s.post("owner", "configmaps", config_map("owner"))
+    s.post("child in another namespace", f"{other}/configmaps", owned("child", owner))
+    s.get("is collected", f"{other}/configmaps/child", until=is_gone)
+    role = s.post(
+        "owner without a namespace",
+        "clusterroles",
+        {"metadata": {"name": s.namespace}, "rules": []},
+    )
+    s.post(
+        "its child",
+        "configmaps",
+        config_map(
+            "of-role",
+            ownerReferences=[
+                {
+                    "apiVersion": "rbac.authorization.k8s.io/v1",
+                    "kind": "ClusterRole",
+                    "name": s.namespace,
+                    "uid": role.uid,
+                }
+            ],
+        ),
+    )
+    s.delete("owner without a namespace deleted", f"clusterroles/{s.namespace}")
+    s.get("its child is gone", "configmaps/of-role", until=is_gone)
+    s.post(
+        "loose child that is kept",
+        "configmaps",
+        owned("loose", owner)
+        | {"metadata": owned("loose", owner)["metadata"] | {"finalizers": ["example.com/x"]}},
+    )
+    s.delete("owner deleted", "configmaps/owner", {"propagationPolicy": "Foreground"})
+    s.get("who does not block is not waited for", "configmaps/owner", until=is_gone)
+    s.get(
+        "but goes, too",
+        "configmaps/loose",
+        until=lambda status, body: "deletionTimestamp" in body["metadata"],
+    )
+    s.patch("released", "configmaps/loose", {"metadata": {"finalizers": None}})
+    s.get("gone", "configmaps/loose", until=is_gone)
+    s.delete("tidied up", f"namespaces/{s.namespace}-other")
+
+
+@lively
+def job_life(s: Script) -> None:
+    """A Job that orphans its pods by default, with the real job controller beside it."""
+    s.post("suspended job", "jobs", short_job("j", suspend=True))
+    s.get(
+        "it says so",
+        "jobs/j",
+        until=lambda status, body: any(
+            one["type"] == "Suspended" for one in body.get("status", {}).get("conditions") or ()
+        ),
+    )
+    s.delete("deleted without a policy", "jobs/j")
+    s.get("the collector has let it go", "jobs/j", until=is_gone)
