@@ -181,7 +181,19 @@ def _dispatch(world: World) -> None:
     if line:
         world.emit(WakeAt(world.now))
     elif len(world.queue):
-        world.emit(WakeAt(world.now + world.settings.backoff))
+        _look_again(world)
+
+
+def _look_again(world: World) -> None:
+    """Wake twice in ``backoffTime`` while somebody waits, by one timer however often we decide.
+
+    At each ring those are tested whose verdict is half of ``backoffTime`` old or older, so none
+    gets older than all of it. A timer per verdict would never end: each ring would wish another.
+    """
+    half = world.settings.backoff // 2
+    if half and world.look_again_at <= world.now:
+        world.look_again_at = world.now + half
+        world.emit(WakeAt(world.look_again_at))
 
 
 def _heads(world: World, gate: _Gate) -> list[tuple[Key, int, Bucket]]:
@@ -197,12 +209,13 @@ def _heads(world: World, gate: _Gate) -> list[tuple[Key, int, Bucket]]:
 def _still_refused(world: World, bucket: Bucket) -> bool:
     """Falls wake nobody: a refusal stands until a pool of the shape rises (core R4).
 
-    It is tested again after ``backoffTime`` all the same, for the day on which this is wrong.
+    It is tested again within ``backoffTime`` all the same (``_look_again``), for the day on which
+    this is wrong.
     """
     refusal = bucket.refusal
     if refusal is None or refusal.kind is RefusalKind.BLOCKED:
         return False
-    fresh = world.now - bucket.tested_at < world.settings.backoff
+    fresh = world.now - bucket.tested_at < world.settings.backoff // 2
     return fresh and bucket.refused_at == bucket.shape.rises()
 
 

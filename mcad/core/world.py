@@ -64,6 +64,7 @@ class World:
         self.unswept: dict[str, None] = {}
         self.swept: dict[str, None] = {}
         self.timers: list[tuple[Instant, str]] = []
+        self.look_again_at: Instant = 0  # when the refused are tested again, at the latest
         self.out: list[Command] = []
 
     def emit(self, command: Command) -> None:

@@ -418,3 +418,33 @@ def test_what_was_never_seen_comes_after_what_was_seen_in_the_same_second() -> N
         bench.feed(AppWrapperSeen(workload(name, 100, persisted=saved), listed=True))
 
     assert bench.entry("new").first_seen > bench.entry("seen").first_seen == START + 200_000
+
+
+def test_somebody_who_waits_is_looked_at_again_by_one_timer_however_much_happens() -> None:
+    bench = Bench(nodes=[node("n1", 1000)])
+    bench.submit(workload("large", 2000))
+    bench.settle()
+    for number in range(50):  # each of which is a reason to decide, and none to dispatch
+        bench.now += SECOND // 10
+        bench.feed(NodeSeen(node(f"small-{number}", 10)))
+        bench.settle()
+    bench.wishes = [at for at in bench.wishes if at > bench.now]
+    assert len(bench.wishes) == 1
+    began = bench.now
+    decisions = 0
+    while bench.now < began + 100 * SECOND:
+        bench.now = min(bench.wishes)
+        bench.wishes.remove(bench.now)
+        bench.settle()
+        decisions += 1
+    assert decisions <= 11  # twice in backoffTime
+
+
+def test_a_refused_shape_is_tested_again_within_backoff_time() -> None:
+    bench = Bench(nodes=[node("n1", 1000)])
+    bench.submit(workload("large", 2000))
+    bench.settle()
+    (bucket,) = bench.dispatcher.world.queue.buckets()
+    for _ in range(40):
+        bench.advance(1.7)
+        assert bench.now - bucket.tested_at <= bench.settings.backoff
