@@ -157,12 +157,14 @@ async def _end(*futures: asyncio.Future[Any]) -> None:
 
 async def _read(http: web.Request) -> Request:
     body = await _body(http)
-    content_type = http.content_type if body else JSON
+    # Without a media type it is JSON; with one there is a body, be it an empty one.
+    is_typed = bool(http.headers.get("Content-Type"))
+    content_type = http.content_type if is_typed else JSON
     return Request(
         http.method if http.method != "HEAD" else "GET",
         http.rel_url.raw_path,
         dict(parse_qsl(http.rel_url.raw_query_string, keep_blank_values=True)),
-        _checked(body, http.method, content_type) if body else None,
+        _checked(body, http.method, content_type) if body or is_typed else None,
         content_type if http.method == "PATCH" else JSON,
         {name: http.headers[name] for name in _PASSED_ON if name in http.headers},
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 
@@ -22,20 +23,23 @@ def plane() -> Iterator[ControlPlane]:
         yield plane
 
 
+@dataclass(frozen=True)
+class Sides:
+    """What each server answered to every script that was selected."""
+
+    real: Answers
+    embedded: dict[str, Answers]  # by how it was asked
+
+
 @pytest.fixture(scope="session")
-def answers(request: pytest.FixtureRequest, plane: ControlPlane) -> tuple[Answers, Answers]:
-    """What the real and the embedded server answered to every script that was selected."""
-    chosen = {
-        item.callspec.params["name"]
-        for item in request.session.items
-        if isinstance(item, pytest.Function)
-        and "name" in getattr(item, "fixturenames", ())
-        and hasattr(item, "callspec")
-    }
+def sides(request: pytest.FixtureRequest, plane: ControlPlane) -> Sides:
+    """Asked once, before the first comparison."""
+    parameters = [getattr(item, "callspec", None) for item in request.session.items]
+    chosen = {one.params.get("name") for one in parameters if one is not None}
     scripts = [script for name, script in SCRIPTS.items() if name in chosen]
-    found = servers.real(plane, scripts), servers.embedded(scripts)
     request.config.stash[COMPARED] = sum(len(script.steps) for script in scripts)
-    return found
+    ways = {"in process": servers.embedded(scripts), "over HTTP": servers.served(scripts)}
+    return Sides(servers.real(plane, scripts), ways)
 
 
 def pytest_terminal_summary(
@@ -44,4 +48,6 @@ def pytest_terminal_summary(
     """The figure that the README quotes."""
     compared = config.stash.get(COMPARED, 0)
     if compared:
-        terminalreporter.write_line(f"contract: {compared} requests compared on both servers")
+        terminalreporter.write_line(
+            f"contract: {compared} requests compared, in process and over HTTP"
+        )

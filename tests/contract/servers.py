@@ -1,23 +1,27 @@
-"""The two servers that are compared."""
+"""The servers that are compared: a real one, and the embedded one in process and over HTTP."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import urllib.request
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
 
+from kubernetes.aio.client import Configuration
+
 from mcad.api.crd import crds
-from mcad.kube.clock import RealClock
-from mcad.kube.connection import load
+from mcad.kube.clock import Clock, RealClock
+from mcad.kube.connection import Connection, load
 from mcad.kube.port import Api, Request
 from mcad.kube.rest import RestApi
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
 from mcad.sim.controllers.crds import CustomResourceCleanup
 from mcad.sim.registry import Registry
+from mcad.sim.serve import ApiServerHttp
 from mcad.sim.server import SimApi
 from tests.contract.runner import Answer, run
 from tests.contract.script import Script
@@ -38,21 +42,58 @@ def embedded(scripts: Iterable[Script]) -> Answers:
 
 async def _embedded(script: Script) -> list[Answer]:
     clock = VirtualClock()
+    async with _world(script, clock) as (registry, api):
+        return await run(script, api, clock, _compacting(registry))
+
+
+def served(scripts: Iterable[Script]) -> Answers:
+    """The same over HTTP and in real time, several at a time."""
+    return asyncio.run(_served(list(scripts)))
+
+
+async def _served(scripts: list[Script]) -> Answers:
+    clock = RealClock()
+    turn = asyncio.Semaphore(AT_ONCE)
+    answers: Answers = {}
+
+    async def one(script: Script) -> None:
+        async with turn, _world(script, clock) as (registry, api):
+            server = ApiServerHttp(api)
+            url = await server.start()
+            try:
+                opened = Connection(Configuration(host=url), None, "default", "the contract suite")
+                async with RestApi(opened, clock) as client:
+                    answers[script.name] = await run(script, client, clock, _compacting(registry))
+            finally:
+                await server.close()
+
+    async with asyncio.TaskGroup() as group:
+        for script in scripts:
+            group.create_task(one(script))
+    return answers
+
+
+@asynccontextmanager
+async def _world(script: Script, clock: Clock) -> AsyncIterator[tuple[Registry, SimApi]]:
+    """A server of a script's own, with controllers if it needs them."""
     cluster = Cluster(clock, Random(1)) if script.is_lively else None
     registry = cluster.registry if cluster else Registry(clock, Random(1))
     api = SimApi(registry)
+    await _install(api)
     # What is left without the rest of a cluster is a part of every real API server.
     running = cluster or CustomResourceCleanup(registry)
+    running.start()
+    try:
+        yield registry, api
+    finally:
+        running.stop()
 
+
+def _compacting(registry: Registry) -> Callable[[], Awaitable[None]]:
     async def compact() -> None:
         registry.store.compact()
 
-    await _install(api)
-    running.start()
-    try:
-        return await run(script, api, clock, compact)
-    finally:
-        running.stop()
+    return compact
 
 
 def real(plane: ControlPlane, scripts: Iterable[Script]) -> Answers:

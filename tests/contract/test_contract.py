@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.contract.all_scripts import SCRIPTS
 from tests.contract.compare import compared
+from tests.contract.conftest import Sides
 from tests.contract.known import KNOWN, Known
 from tests.contract.normal import DROPPED, Names
+from tests.contract.runner import Answer
 from tests.contract.script import Script
-from tests.contract.servers import Answers
 
 pytestmark = pytest.mark.controlplane
 
@@ -22,19 +24,21 @@ _met: set[Known] = set()
 _REPORTED = 40  # differences of one script; more help nobody
 
 
+WAYS = ("in process", "over HTTP")
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_alike(name: str, answers: tuple[Answers, Answers]) -> None:
+def test_alike(name: str, way: str, sides: Sides) -> None:
     script = SCRIPTS[name]
-    found = list(_unknown(script, answers))
+    found = list(_unknown(script, sides.real[name], sides.embedded[way][name]))
     text = "\n".join(found[:_REPORTED])
     assert not found, f"{len(found)} differences in {name} ({script.namespace}):\n{text}"
 
 
-def test_no_known_difference_is_stale(
-    request: pytest.FixtureRequest, answers: tuple[Answers, Answers]
-) -> None:
+def test_no_known_difference_is_stale(request: pytest.FixtureRequest, sides: Sides) -> None:
     chosen = {item.name for item in request.session.items}
-    if not {f"test_alike[{name}]" for name in SCRIPTS} <= chosen:
+    if not {f"test_alike[{name}-{way}]" for name in SCRIPTS for way in WAYS} <= chosen:
         pytest.skip("only a part of the scripts was selected")
     assert [known for known in KNOWN if known not in _met] == []
 
@@ -44,9 +48,8 @@ def test_the_docs_name_every_known_difference() -> None:
     assert [reason for reason in REASONS if reason not in text] == []
 
 
-def _unknown(script: Script, answers: tuple[Answers, Answers]) -> list[str]:
+def _unknown(script: Script, real: Sequence[Answer], embedded: Sequence[Answer]) -> list[str]:
     lines: list[str] = []
-    real, embedded = (of[script.name] for of in answers)
     names = Names(real, script.name_bases()), Names(embedded, script.name_bases())
     for step, left, right in zip(script.steps, real, embedded, strict=True):
         fresh = []
