@@ -6,11 +6,14 @@ many steps as it has timers, and the same seed gives the same run, whatever the 
 
 import asyncio
 import selectors
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine
+from contextvars import Context
+from typing import Any, TypeVar, TypeVarTuple, Unpack
 
 _T = TypeVar("_T")
+_Ts = TypeVarTuple("_Ts")
 
+STEP_S = 1e-6
 START_US = 1_800_000_000_000_000  # an instant in January 2027, so that logs do not look like today
 
 
@@ -46,6 +49,23 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """Seconds since the loop was made."""
         return self._jumping.now_s
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[Unpack[_Ts]], object],
+        *args: Unpack[_Ts],
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """As the base class, but what lies ahead is at least ``STEP_S`` ahead.
+
+        asyncio runs timers early that are due within a nanosecond. Whoever is woken so early and
+        goes on waiting for the rest would be woken at once again, and time would stand still.
+        """
+        now = self.time()
+        if when > now:
+            when = max(when, now + STEP_S)
+        return super().call_at(when, callback, *args, context=context)
 
 
 class VirtualClock:

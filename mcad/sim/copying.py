@@ -9,9 +9,7 @@ def copied(value: Any) -> Any:
     """The same value in dicts and lists of its own; scalars are shared, as they do not change."""
     kind = type(value)
     if kind is dict:
-        return {
-            key: copied(one) if type(one) in _CONTAINERS else one for key, one in value.items()
-        }
+        return {key: copied(one) if type(one) in _CONTAINERS else one for key, one in value.items()}
     if kind is list:
         return [copied(one) if type(one) in _CONTAINERS else one for one in value]
     return value
