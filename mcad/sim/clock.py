@@ -54,7 +54,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self,
         when: float,
         callback: Callable[[Unpack[_Ts]], object],
-        *args: Unpack[_Ts],
+        *args: *_Ts,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
         """As the base class, but what lies ahead is at least ``STEP_S`` ahead.

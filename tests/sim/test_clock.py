@@ -1,13 +1,14 @@
 """Virtual time: it jumps, it is exact, and it never stands still while somebody waits."""
 
 import asyncio
+import math
 import time
 
 import pytest
 
 from mcad.sim.clock import START_US, Stuck, VirtualClock, run_virtually
 
-FAR = 33_053.722836730194  # a moment of which the next one is 7e-12 s later
+FAR = 33_053.722836730194  # the next number is 7e-12 s later
 
 
 def test_a_day_takes_no_time() -> None:
@@ -42,7 +43,7 @@ def test_nobody_is_woken_before_the_time_even_by_the_smallest_step() -> None:
     async def work() -> None:
         loop = asyncio.get_running_loop()
         await asyncio.sleep(FAR)
-        target = loop.time() + 567.0000000000001
+        target = math.nextafter(loop.time(), math.inf)
 
         async def wait() -> None:
             nonlocal turns
