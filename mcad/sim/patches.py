@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from mcad.kube.port import Request
 from mcad.sim import causes, failures
-from mcad.sim.bodies import json_type
+from mcad.sim.bodies import json_type, read_any
 from mcad.sim.failures import Failure
 from mcad.sim.kinds import Kind
 from mcad.sim.patching import PatchError, json_patch, merge, merge_keys, strategic
@@ -25,9 +26,22 @@ _MAP = "map[string]interface {}"
 _OPERATIONS = "[]handlers.jsonPatchOp"
 
 
-def read_patch(kind: Kind, content_type: str, body: Any) -> Change:
+def change_of(kind: Kind, request: Request) -> Change:
     """The change that a patch means; raises Failure 400 or 415, and so does the change itself."""
-    match content_type.partition(";")[0].strip():
+    media = request.content_type.partition(";")[0].strip()
+    if media not in {JSON_PATCH, MERGE} and (kind.is_custom or media != STRATEGIC):
+        raise _unspoken(kind)  # before anybody looks at the body
+    return _read(kind, media, read_any(request))
+
+
+def _unspoken(kind: Kind) -> Failure:
+    if kind.is_custom:
+        return failures.unsupported_media_type((JSON_PATCH, MERGE, APPLY))
+    return failures.unsupported_patch()
+
+
+def _read(kind: Kind, media: str, body: Any) -> Change:
+    match media:
         case "application/json-patch+json":
             if not isinstance(body, list):
                 raise _undecodable(body, _OPERATIONS)
@@ -36,15 +50,11 @@ def read_patch(kind: Kind, content_type: str, body: Any) -> Change:
             if not isinstance(body, dict):
                 raise _undecodable(body, _MAP)
             return lambda obj: _typed(kind, merge(obj, body))
-        case "application/strategic-merge-patch+json" if not kind.is_custom:
+        case _:
             if not isinstance(body, dict):
                 raise failures.bad_request(f"json: {_mismatch(body, _MAP)}")
             keys = merge_keys(kind.api_version, kind.kind)
             return lambda obj: _typed(kind, _guarded(lambda: strategic(obj, body, keys), None))
-        case _ if kind.is_custom:
-            raise failures.unsupported_media_type((JSON_PATCH, MERGE, APPLY))
-        case _:
-            raise failures.unsupported_patch()
 
 
 def _undecodable(body: Any, wanted: str) -> Failure:

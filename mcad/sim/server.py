@@ -28,7 +28,7 @@ from mcad.sim import (
 )
 from mcad.sim.applying import read_intent
 from mcad.sim.failures import Failure
-from mcad.sim.patches import APPLY, read_patch
+from mcad.sim.patches import APPLY, change_of
 from mcad.sim.registry import Registry, Validation, Write, check_name
 from mcad.sim.routing import Target, is_known_group, route
 from mcad.sim.selection import select
@@ -244,7 +244,7 @@ class _Exchange:
     def _patch(self) -> tuple[int, Json]:
         if self._request.content_type == APPLY:
             return self._apply()
-        change = read_patch(self._kind, self._request.content_type, bodies.read_any(self._request))
+        change = change_of(self._kind, self._request)
         written = self._registry.patch(self._kind, self._target.key, change, self._how)
         return 200, self._shown(written)
 

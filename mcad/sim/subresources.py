@@ -12,7 +12,7 @@ from mcad.sim.binding import bind
 from mcad.sim.builtin import type_of
 from mcad.sim.failures import Cause, Failure
 from mcad.sim.kinds import Kind
-from mcad.sim.patches import read_patch
+from mcad.sim.patches import change_of
 from mcad.sim.registry import Registry, Write, check_name, check_uid
 from mcad.sim.routing import Target
 
@@ -118,8 +118,7 @@ def put_scale(call: Call) -> Answer:
 def patch_scale(call: Call) -> Answer:
     """PATCH of a Scale; raises Failure."""
     present = scale.read(call.target.kind, call.present())
-    patch = bodies.read_any(call.request)
-    return _write_scale(call, read_patch(scale.KIND, call.request.content_type, patch)(present))
+    return _write_scale(call, change_of(scale.KIND, call.request)(present))
 
 
 def _write_scale(call: Call, wanted: Json) -> Answer:
