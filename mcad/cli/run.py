@@ -39,7 +39,7 @@ from mcad.kube.rest import RestApi
 _log = logging.getLogger(__name__)
 
 REACH_S = 10.0  # for an API server that is starting as well
-END_S = 4.5  # from the signal until whatever is under way is cut off
+END_S = 4.0  # from the signal until whatever is under way is cut off
 
 
 @dataclass(frozen=True, slots=True)

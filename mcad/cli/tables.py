@@ -10,12 +10,11 @@ from typing import Any
 import click
 import yaml
 
+from mcad.api.durations import human
 from mcad.cli.colours import PLAIN, Palette, printable, style
 
 NONE = "<none>"
 GAP = "   "
-
-MINUTE, HOUR, DAY, YEAR = 60, 3600, 86_400, 365 * 86_400
 
 Row = Sequence[str]
 
@@ -95,30 +94,4 @@ def age(since: str | None, now_us: int) -> str:
         began = datetime.fromisoformat(since).timestamp()
     except ValueError:
         return "<unknown>"
-    return duration(max(0, int(now_us / 1e6 - began)))
-
-
-def duration(seconds: int) -> str:
-    """Two units at most, fewer as it gets longer: kubectl's HumanDuration."""
-    if seconds < 2 * MINUTE:
-        return f"{seconds}s"
-    if seconds < 10 * MINUTE:
-        return _two(seconds, MINUTE, "m", 1, "s")
-    if seconds < 3 * HOUR:
-        return f"{seconds // MINUTE}m"
-    if seconds < 8 * HOUR:
-        return _two(seconds, HOUR, "h", MINUTE, "m")
-    if seconds < 2 * DAY:
-        return f"{seconds // HOUR}h"
-    if seconds < 8 * DAY:
-        return _two(seconds, DAY, "d", HOUR, "h")
-    if seconds < 2 * YEAR:
-        return f"{seconds // DAY}d"
-    if seconds < 8 * YEAR:
-        return _two(seconds, YEAR, "y", DAY, "d")
-    return f"{seconds // YEAR}y"
-
-
-def _two(seconds: int, large: int, name: str, small: int, small_name: str) -> str:
-    rest = seconds % large // small
-    return f"{seconds // large}{name}" + (f"{rest}{small_name}" if rest else "")
+    return human(max(0, int(now_us / 1e6 - began)))

@@ -10,10 +10,11 @@ from io import StringIO
 import pytest
 import yaml
 
+from mcad.api.durations import human
 from mcad.cli.colours import palette
 from mcad.cli.logs import KeyValue
 from mcad.cli.progress import Progress
-from mcad.cli.tables import Columns, age, duration, table
+from mcad.cli.tables import Columns, age, table
 from tests.cli.conftest import Type
 
 DAY = 86_400
@@ -40,7 +41,7 @@ DAY = 86_400
     ],
 )
 def test_durations_are_those_of_kubectl(seconds: int, text: str) -> None:
-    assert duration(seconds) == text
+    assert human(seconds) == text
 
 
 def test_ages() -> None:

@@ -80,3 +80,20 @@ def test_nobody_minds_an_event_in_a_namespace_that_goes():
         assert not _events(registry)
 
     run_virtually(scenario())
+
+
+def test_no_two_events_of_one_instant_share_a_name():
+    async def scenario():
+        registry, pod = _world()
+        recorder = Recorder(registry, "x")
+        before = registry.store.version
+        recorder.normal(pod, "One", "one")
+        kind = registry.kind("v1", "ConfigMap")
+        registry.create(kind, "default", {"metadata": {"name": "m"}})
+        while registry.store.version < before + 1000:
+            version = str(registry.store.version)
+            registry.patch(kind, ("default", "m"), lambda m, v=version: m | {"data": {"v": v}})
+        recorder.normal(pod, "Two", "two")
+        assert {one["reason"] for one in _events(registry)} == {"One", "Two"}
+
+    run_virtually(scenario())

@@ -125,8 +125,9 @@ class Recorder:
         kind, reason, message, field_path = what
         metadata = obj["metadata"]
         namespace = metadata.get("namespace") or "default"
-        # Names are made of the time in nanoseconds; our clock may stand still between two events.
-        unique = now_us * 1000 + self._registry.store.version % 1000
+        # Names are made of the time in nanoseconds. Our clock may stand still between two events,
+        # but the version never does, so the sum of both only grows.
+        unique = now_us * 1000 + self._registry.store.version
         source = {"component": self._component} | ({"host": self._host} if self._host else {})
         event = {
             "metadata": {"name": f"{metadata['name']}.{unique:x}", "namespace": namespace},

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mcad.api import durations
 from mcad.sim import times
 
 Json = dict[str, Any]
@@ -22,8 +23,6 @@ UNKNOWN = "<unknown>"
 UNSET = "<unset>"
 
 _SECOND_US = 1_000_000
-_MINUTE, _HOUR, _DAY = 60, 3600, 24 * 3600
-_YEAR = 365 * _DAY
 
 _DESCRIPTIONS = {
     "Name": "metadata.name",
@@ -87,33 +86,9 @@ def since(instant: str | None, now_us: int) -> str:
 
 
 def human(duration_us: int) -> str:
-    """Two units at most (``k8s.io/apimachinery/pkg/util/duration``, HumanDuration)."""
+    """As kubectl says it, and that the clocks of two machines differ where it is less than 0."""
     seconds = abs(duration_us) // _SECOND_US * (1 if duration_us >= 0 else -1)
-    if seconds < -1:
-        return "<invalid>"
-    seconds = max(seconds, 0)
-    if seconds < 2 * _MINUTE:
-        return f"{seconds}s"
-    if seconds < 10 * _MINUTE:
-        return _two(seconds, _MINUTE, "m", 1, "s")
-    if seconds < 3 * _HOUR:
-        return f"{seconds // _MINUTE}m"
-    if seconds < 8 * _HOUR:
-        return _two(seconds, _HOUR, "h", _MINUTE, "m")
-    if seconds < 2 * _DAY:
-        return f"{seconds // _HOUR}h"
-    if seconds < 8 * _DAY:
-        return _two(seconds, _DAY, "d", _HOUR, "h")
-    if seconds < 2 * _YEAR:
-        return f"{seconds // _DAY}d"
-    if seconds < 8 * _YEAR:
-        return _two(seconds, _YEAR, "y", _DAY, "d")
-    return f"{seconds // _YEAR}y"
-
-
-def _two(seconds: int, large: int, large_name: str, small: int, small_name: str) -> str:
-    rest = seconds % large // small
-    return f"{seconds // large}{large_name}" + (f"{rest}{small_name}" if rest else "")
+    return "<invalid>" if seconds < -1 else durations.human(max(seconds, 0))
 
 
 def labels(given: Mapping[str, str] | None) -> str:
