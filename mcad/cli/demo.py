@@ -26,8 +26,8 @@ from mcad.cli.play import BrokenPromiseError, Manner, Play
 from mcad.cli.stage import dispatching, embedded_cluster
 from mcad.kube.clock import RealClock
 from mcad.sim.cluster import Cluster
-from mcad.sim.serve import ApiServerHttp, kubeconfig
-from mcad.sim.server import SimApi
+from mcad.sim.serving.serve import ApiServerHttp, kubeconfig
+from mcad.sim.serving.server import SimApi
 
 PAUSE_S = 4.0
 SEED = 20260727

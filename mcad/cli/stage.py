@@ -13,7 +13,7 @@ from mcad.controller.runtime import Controller
 from mcad.kube.client import Client
 from mcad.kube.clock import Clock
 from mcad.sim.cluster import Cluster
-from mcad.sim.server import SimApi
+from mcad.sim.serving.server import SimApi
 
 
 @asynccontextmanager

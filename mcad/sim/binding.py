@@ -6,9 +6,10 @@ from typing import Any
 
 from mcad.sim import failures
 from mcad.sim.kinds import Kind
-from mcad.sim.registry import Registry, Write
+from mcad.sim.registry import Registry
 from mcad.sim.store import Key
 from mcad.sim.times import seconds
+from mcad.sim.writes import Write
 
 Json = dict[str, Any]
 

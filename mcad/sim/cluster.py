@@ -22,8 +22,9 @@ from mcad.sim.controllers.namespaces import Namespaces
 from mcad.sim.controllers.nodes import Nodes
 from mcad.sim.controllers.scheduler import Scheduler
 from mcad.sim.controllers.workloads import Workloads
-from mcad.sim.registry import Registry, Write
+from mcad.sim.registry import Registry
 from mcad.sim.times import seconds
+from mcad.sim.writes import Write
 
 Json = dict[str, Any]
 

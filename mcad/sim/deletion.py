@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
-from mcad.sim import causes, failures
+from mcad.sim import failures
 from mcad.sim.admission import IMMORTAL
 from mcad.sim.kinds import CRDS, EVENTS, Kind
+from mcad.sim.objects import causes
 from mcad.sim.strategies import CRD_CLEANUP
 from mcad.sim.times import parse_us, seconds
 

@@ -13,9 +13,10 @@ from mcad.sim import failures, selectors
 from mcad.sim.deletion import Deletion, check
 from mcad.sim.failures import Cause, Failure
 from mcad.sim.kinds import Kind
-from mcad.sim.registry import Registry, Write
+from mcad.sim.registry import Registry
 from mcad.sim.store import Key
 from mcad.sim.times import seconds
+from mcad.sim.writes import Write
 
 Json = dict[str, Any]
 

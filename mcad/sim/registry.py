@@ -9,47 +9,31 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import Any, Literal
+from typing import Any
 
 from mcad.kube.clock import Clock
-from mcad.sim import admission, crdrules, deletion, failures, strategies
-from mcad.sim import metadata as metadata_rules
-from mcad.sim.applying import Applied, Intent, rule_of
-from mcad.sim.checks import Checks
+from mcad.sim import admission, deletion, failures, strategies
 from mcad.sim.copying import copied, with_own_metadata
 from mcad.sim.deletion import Deletion
 from mcad.sim.failures import Cause, Failure, Undecodable
 from mcad.sim.kinds import CRDS, EVENTS, Kind, KindTable
+from mcad.sim.objects import crdrules
+from mcad.sim.objects import metadata as metadata_rules
+from mcad.sim.objects.checks import Checks
+from mcad.sim.patching.applying import Applied, Intent, rule_of
 from mcad.sim.store import Key, Store
 from mcad.sim.times import seconds
 from mcad.sim.versions import from_stored, to_stored
+from mcad.sim.writes import Write, by_controller
 
 Json = dict[str, Any]
 
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"  # k8s.io/apimachinery/pkg/util/rand: no vowels, no words
 _SUFFIX_LENGTH = 5
 _BASE_MAX = 63 - _SUFFIX_LENGTH
-
-Validation = Literal["Strict", "Warn", "Ignore"]
-
-
-@dataclass(slots=True)
-class Write:
-    """How a write is meant. ``warnings`` collects what the server says beside its answer."""
-
-    dry_run: bool = False
-    validation: Validation = "Warn"
-    subresource: str = ""  # "status", or "" for the object itself
-    trusted: bool = False  # by a simulated controller, whose objects need no schema
-    warnings: list[str] = field(default_factory=list)
-
-
-def by_controller() -> Write:
-    """A write by one of the simulator's own controllers."""
-    return Write(trusted=True)
 
 
 class Registry:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from mcad.kube.types import Json
-from mcad.sim import names
-from mcad.sim.causes import invalid, quoted
 from mcad.sim.failures import Cause
+from mcad.sim.objects import names
+from mcad.sim.objects.causes import invalid, quoted
 
 LabelMatch = Callable[[Mapping[str, str]], bool]
 FieldMatch = Callable[[Json], bool]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mcad.sim.jobdefaults import job_defaults
 from mcad.sim.kinds import CRDS, Kind
+from mcad.sim.objects.jobdefaults import job_defaults
 from mcad.sim.times import seconds
 
 Json = dict[str, Any]

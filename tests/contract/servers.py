@@ -21,8 +21,8 @@ from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
 from mcad.sim.controllers.crds import CustomResourceCleanup
 from mcad.sim.registry import Registry
-from mcad.sim.serve import ApiServerHttp
-from mcad.sim.server import SimApi
+from mcad.sim.serving.serve import ApiServerHttp
+from mcad.sim.serving.server import SimApi
 from tests.contract.runner import Answer, run
 from tests.contract.script import Script
 from tests.controlplane.controlplane import ControlPlane

@@ -16,7 +16,7 @@ from mcad.kube.port import MERGE_PATCH, Api, Request
 from mcad.kube.rest import RestApi
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
-from mcad.sim.server import SimApi
+from mcad.sim.serving.server import SimApi
 from tests.contract import fleet
 from tests.contract.fleet import NODES, PACKED, PODS_PER_NODE, Workload
 from tests.controlplane.controlplane import ControlPlane

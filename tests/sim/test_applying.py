@@ -7,9 +7,9 @@ import pytest
 
 from mcad.kube.port import Request, Response
 from mcad.sim.clock import VirtualClock, run_virtually
-from mcad.sim.patches import APPLY
 from mcad.sim.registry import Registry
-from mcad.sim.server import SimApi
+from mcad.sim.serving.patches import APPLY
+from mcad.sim.serving.server import SimApi
 
 Json = dict[str, Any]
 PATH = "/api/v1/namespaces/default/configmaps/m"

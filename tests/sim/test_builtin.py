@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from mcad.sim import builtin
-from mcad.sim.decoding import DecodeError, decode
 from mcad.sim.kinds import BUILTIN, Kind
-from mcad.sim.quantities import canonical
+from mcad.sim.objects import builtin
+from mcad.sim.objects.decoding import DecodeError, decode
+from mcad.sim.objects.quantities import canonical
 
 KINDS = {(kind.api_version, kind.kind): kind for kind in BUILTIN}
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from mcad.api.crd import crds
-from mcad.sim.cel import BLOCKED, Rules, escape
 from mcad.sim.failures import Cause
-from mcad.sim.values import validate
+from mcad.sim.objects.cel import BLOCKED, Rules, escape
+from mcad.sim.objects.values import validate
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "cel.json").read_text())
 SCHEMA = GOLDEN["schema"]

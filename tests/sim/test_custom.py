@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from mcad.sim.custom import decode_custom, embedded_faults
-from mcad.sim.decoding import DecodeError
+from mcad.sim.objects.custom import decode_custom, embedded_faults
+from mcad.sim.objects.decoding import DecodeError
 
 EMBEDDED = {
     "type": "object",

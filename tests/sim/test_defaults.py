@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from mcad.sim import builtin
-from mcad.sim.decoding import decode
-from mcad.sim.defaults import default
-from mcad.sim.jobdefaults import job_defaults
 from mcad.sim.kinds import BUILTIN
+from mcad.sim.objects import builtin
+from mcad.sim.objects.decoding import decode
+from mcad.sim.objects.defaults import default
+from mcad.sim.objects.jobdefaults import job_defaults
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "defaults.json").read_text())
 KINDS = {(kind.api_version, kind.kind): kind for kind in BUILTIN}

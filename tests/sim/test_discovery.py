@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from mcad.api.crd import crds
-from mcad.sim import discovery
 from mcad.sim.kinds import KindTable
+from mcad.sim.serving import discovery
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import controlplane_or_skip
 from tests.sim import real

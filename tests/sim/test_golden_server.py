@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from mcad.sim.builtin import components
 from mcad.sim.kinds import BUILTIN
+from mcad.sim.objects.builtin import components
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import control_plane
 

@@ -8,7 +8,7 @@ from mcad.sim.controllers.intervals import Indexes
 from mcad.sim.controllers.job import JobController
 from mcad.sim.controllers.jobpods import JobPodReleaser
 from mcad.sim.controllers.ttl import TtlAfterFinished
-from mcad.sim.registry import Write
+from mcad.sim.writes import Write
 from tests.sim.workloads import condition, in_a_world, template
 
 UID = "batch.kubernetes.io/controller-uid"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcad.sim.jsonpath import JsonPath, JsonPathError, text_of
+from mcad.sim.serving.jsonpath import JsonPath, JsonPathError, text_of
 
 OBJECT: dict[str, Any] = {
     "metadata": {"name": "n", "annotations": {"a.b/c": "dotted", "with space": "s"}},

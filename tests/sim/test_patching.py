@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mcad.sim.mergekeys import by_component
+from mcad.sim.objects.mergekeys import by_component
 from mcad.sim.patching import PatchError, json_patch, merge, merge_keys, strategic
 
 CONFIG_MAP: dict[str, Any] = {

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from mcad.sim import protobuf
 from mcad.sim.kinds import CRDS, KindTable
-from mcad.sim.protobuf import ProtobufError
+from mcad.sim.serving import protobuf
+from mcad.sim.serving.protobuf import ProtobufError
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import controlplane_or_skip
 from tests.sim import real

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from mcad.api.crd import crds
-from mcad.sim.schema import compiled, default, prune
-from mcad.sim.values import validate
+from mcad.sim.objects.schema import compiled, default, prune
+from mcad.sim.objects.values import validate
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "schema.json").read_text())
 SCHEMA = GOLDEN["schema"]

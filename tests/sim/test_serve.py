@@ -16,8 +16,8 @@ from mcad.kube.clock import RealClock
 from mcad.kube.errors import ApiError
 from mcad.kube.port import Request, Response
 from mcad.sim.registry import Registry
-from mcad.sim.serve import BODY_MAX, ApiServerHttp, kubeconfig
-from mcad.sim.server import SimApi
+from mcad.sim.serving.serve import BODY_MAX, ApiServerHttp, kubeconfig
+from mcad.sim.serving.server import SimApi
 
 Json = dict[str, Any]
 PODS = "/api/v1/namespaces/default/pods"

@@ -13,7 +13,7 @@ from mcad.kube.port import Request
 from mcad.kube.resource import Resource
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.registry import Registry
-from mcad.sim.server import SimApi
+from mcad.sim.serving.server import SimApi
 
 Json = dict[str, Any]
 PODS = Resource("", "v1", "pods", "Pod")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mcad.sim.kinds import CRDS, Column, Kind, KindTable
-from mcad.sim.tables import table
-from mcad.sim.tables.printer import human
+from mcad.sim.serving.tables import table
+from mcad.sim.serving.tables.printer import human
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import controlplane_or_skip
 from tests.sim import real

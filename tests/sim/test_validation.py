@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from mcad.sim import builtin
-from mcad.sim.decoding import decode
-from mcad.sim.defaults import default
 from mcad.sim.failures import Cause
-from mcad.sim.jobdefaults import job_defaults
 from mcad.sim.kinds import BUILTIN, Kind
+from mcad.sim.objects import builtin
+from mcad.sim.objects.decoding import decode
+from mcad.sim.objects.defaults import default
+from mcad.sim.objects.jobdefaults import job_defaults
+from mcad.sim.objects.validation import validate_create, validate_update
 from mcad.sim.patching import merge
-from mcad.sim.validation import validate_create, validate_update
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "validation.json").read_text())
 KINDS = {(kind.api_version, kind.kind): kind for kind in BUILTIN}

@@ -6,8 +6,9 @@ from random import Random
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.controllers.index import OwnedIndex
 from mcad.sim.deletion import Deletion
-from mcad.sim.registry import Registry, Write
+from mcad.sim.registry import Registry
 from mcad.sim.times import seconds
+from mcad.sim.writes import Write
 
 
 class World:

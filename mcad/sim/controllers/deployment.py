@@ -27,8 +27,9 @@ from mcad.sim.controllers.rollout import (
 )
 from mcad.sim.controllers.workload import Workload, is_namespace_going
 from mcad.sim.failures import Failure
-from mcad.sim.registry import Registry, Write, key_of
+from mcad.sim.registry import Registry, key_of
 from mcad.sim.store import Change, Key
+from mcad.sim.writes import Write
 
 Json = dict[str, Any]
 

@@ -22,9 +22,10 @@ from mcad.sim.controllers.events import Recorder
 from mcad.sim.controllers.pods import annotations_of, is_deleting, is_finished, is_ready, phase_of
 from mcad.sim.controllers.podstatus import ContainerState
 from mcad.sim.deletion import Deletion
-from mcad.sim.registry import Registry, Write
+from mcad.sim.registry import Registry
 from mcad.sim.store import Change, Key
 from mcad.sim.times import seconds
+from mcad.sim.writes import Write
 
 Json = dict[str, Any]
 

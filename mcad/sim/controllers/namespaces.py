@@ -14,10 +14,11 @@ from mcad.sim.controllers.everything import Everything, Storage
 from mcad.sim.deletion import Deletion
 from mcad.sim.failures import Failure
 from mcad.sim.kinds import EVENTS, Kind
-from mcad.sim.registry import Registry, Write
+from mcad.sim.registry import Registry
 from mcad.sim.store import Change, Key
 from mcad.sim.strategies import NAMESPACE_FINALIZER
 from mcad.sim.times import seconds
+from mcad.sim.writes import Write
 
 Json = dict[str, Any]
 

@@ -16,10 +16,11 @@ from mcad.sim.controllers.nodeinfo import READY, condition
 from mcad.sim.controllers.pods import is_deleting, is_finished, is_ready
 from mcad.sim.deletion import Deletion
 from mcad.sim.failures import Failure
-from mcad.sim.registry import Registry, Write
+from mcad.sim.registry import Registry
 from mcad.sim.scheduling.filters import UNSCHEDULABLE, tolerates
 from mcad.sim.store import Change, Key
 from mcad.sim.times import micros, seconds
+from mcad.sim.writes import Write
 
 Json = dict[str, Any]
 

@@ -19,7 +19,7 @@ from mcad.sim.controllers.base import Controller
 from mcad.sim.controllers.events import Recorder
 from mcad.sim.deletion import Deletion
 from mcad.sim.failures import Failure
-from mcad.sim.registry import Registry, Write
+from mcad.sim.registry import Registry
 from mcad.sim.scheduling import preemption
 from mcad.sim.scheduling.affinity import UNWELCOME
 from mcad.sim.scheduling.around import Around
@@ -29,6 +29,7 @@ from mcad.sim.scheduling.lines import Line, Lines
 from mcad.sim.scheduling.shapes import Labels, Shape, Shapes
 from mcad.sim.store import Change, Key
 from mcad.sim.times import seconds
+from mcad.sim.writes import Write
 
 Json = dict[str, Any]
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from mcad.sim.controllers.base import Controller
 from mcad.sim.controllers.pods import is_deleting
-from mcad.sim.registry import Registry, Write
+from mcad.sim.registry import Registry
 from mcad.sim.store import Change, Key
+from mcad.sim.writes import Write
 
 Json = dict[str, Any]
 

@@ -13,8 +13,9 @@ from mcad.sim.controllers.pods import controller_of, labels_of
 from mcad.sim.deletion import Deletion
 from mcad.sim.failures import Failure
 from mcad.sim.kinds import Kind
-from mcad.sim.registry import Registry, Write, key_of
+from mcad.sim.registry import Registry, key_of
 from mcad.sim.store import Change, Key
+from mcad.sim.writes import Write
 
 Json = dict[str, Any]
 

@@ -1,0 +1,1 @@
+"""What objects have to look like: types, defaults, schemas, rules, and the words of refusals."""

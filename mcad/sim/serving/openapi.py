@@ -1,0 +1,160 @@
+"""OpenAPI v3: what ``kubectl explain`` shows, and what kubectl looks up before it validates.
+
+Version 2 is not served: kubectl needs it only for servers without version 3.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from functools import cache, lru_cache
+from typing import Any
+
+from mcad import __version__
+from mcad.sim import failures
+from mcad.sim.kinds import Kind, KindTable
+from mcad.sim.objects import builtin
+from mcad.sim.serving.discovery import KUBERNETES
+from mcad.sim.serving.openapipaths import JSON, component_of, gvk_of, paths_of, pointer_to
+
+Json = dict[str, Any]
+
+_ROOT = "openapi/v3"
+_META = "io.k8s.apimachinery.pkg.apis.meta.v1"
+_METADATA = (
+    "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/"
+    "sig-architecture/api-conventions.md#metadata"
+)
+_SCALE = "io.k8s.api.autoscaling.v1.Scale"
+_EVERY_KIND = ("apiVersion", "kind", "metadata")
+
+
+def answer(path: str, accept: str, kinds: KindTable) -> Json | None:
+    """The document at ``path``, None if it is none of ours; raises Failure 406."""
+    where = path.strip("/")
+    if where != _ROOT and not where.startswith(f"{_ROOT}/"):
+        return None
+    _check_accept(accept)
+    served = _by_group_version(kinds)
+    if where == _ROOT:
+        paths = {at: {"serverRelativeURL": _url(at, them)} for at, them in served.items()}
+        return {"paths": paths}
+    members = served.get(where.removeprefix(f"{_ROOT}/"))
+    return _document(members, _digest(members)) if members else None
+
+
+def _check_accept(accept: str) -> None:
+    """kubectl prefers the protobuf form here and there, and takes JSON after a 406."""
+    choices = {one.partition(";")[0].strip() for one in accept.split(",")} - {""}
+    if choices and not choices & {JSON, "application/*", "*/*"}:
+        raise failures.not_acceptable((JSON,))
+
+
+def _by_group_version(kinds: KindTable) -> dict[str, tuple[Kind, ...]]:
+    """``api/v1`` and ``apis/GROUP/VERSION``, in the order in which they are served."""
+    found: dict[str, tuple[Kind, ...]] = {}
+    for kind in kinds.all():
+        at = f"apis/{kind.api_version}" if kind.group else f"api/{kind.version}"
+        found[at] = (*found.get(at, ()), kind)
+    return found
+
+
+def _url(at: str, members: Iterable[Kind]) -> str:
+    return f"/{_ROOT}/{at}?hash={_digest(members)}"
+
+
+def _digest(members: Iterable[Kind]) -> str:
+    """Changes with the document: clients keep one for as long as its URL stays the same."""
+    parts = [
+        (kind.api_version, kind.plural, kind.kind, kind.verbs, kind.subresources, kind.schema)
+        for kind in members
+    ]
+    text = json.dumps([__version__, parts], sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest().upper()
+
+
+@lru_cache(64)
+def _document(members: tuple[Kind, ...], digest: str) -> Json:  # noqa: ARG001 - part of the key
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes, simulated", "version": KUBERNETES},
+        "paths": dict(path for kind in members for path in paths_of(kind)),
+        "components": {"schemas": _schemas(members)},
+    }
+
+
+# -- schemas -----------------------------------------------------------------------------------
+
+
+def _schemas(members: tuple[Kind, ...]) -> Json:
+    found: Json = builtin.components([kind for kind in members if not kind.is_custom])
+    _name_fields_v1(found)
+    for kind in members:
+        if kind.is_custom:
+            found[component_of(kind)] = _custom(kind)
+        if "list" in kind.verbs and (component := component_of(kind)):
+            found[f"{component}List"] = _list(kind, component)
+    return dict(sorted(found.items()))
+
+
+def _name_fields_v1(found: Json) -> None:
+    """The client library takes it for any object; it is a type with a name."""
+    entry = found[f"{_META}.ManagedFieldsEntry"]
+    fields = entry["properties"]["fieldsV1"] | _reference(f"{_META}.FieldsV1")
+    properties = entry["properties"] | {"fieldsV1": fields}
+    found[f"{_META}.ManagedFieldsEntry"] = entry | {"properties": properties}
+    found[f"{_META}.FieldsV1"] = {"type": "object"}
+
+
+def _custom(kind: Kind) -> Json:
+    schema = kind.schema or {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    own = {
+        key: _published(value)
+        for key, value in (schema.get("properties") or {}).items()
+        if key not in _EVERY_KIND
+    }
+    return {**schema, "properties": _common("ObjectMeta") | own, **_about([kind])}
+
+
+def _published(schema: Any) -> Any:
+    """A schema as it is shown: what is an object of its own has what every object has."""
+    if isinstance(schema, list):
+        return [_published(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    shown = {key: _published(one) for key, one in schema.items()}
+    if schema.get("x-kubernetes-embedded-resource") is not True:
+        return shown
+    required = shown.get("required") or []
+    return shown | {
+        "properties": (shown.get("properties") or {}) | _common("ObjectMeta"),
+        "required": [*required, *(key for key in ("kind", "apiVersion") if key not in required)],
+    }
+
+
+@cache
+def _common(metadata: str) -> Json:
+    """The fields of every object or list, described as the client library does it."""
+    described = builtin.components([])[_SCALE]["properties"]
+    own = {"description": _METADATA, **_reference(f"{_META}.{metadata}")}
+    return {"apiVersion": described["apiVersion"], "kind": described["kind"], "metadata": own}
+
+
+def _list(kind: Kind, component: str) -> Json:
+    items = {"type": "array", "items": {"$ref": pointer_to(component)}}
+    return {
+        "description": f"{kind.kind}List is a list of {kind.kind}.",
+        "type": "object",
+        "required": ["items"],
+        "properties": _common("ListMeta") | {"items": items},
+        "x-kubernetes-group-version-kind": [{**gvk_of(kind), "kind": f"{kind.kind}List"}],
+    }
+
+
+def _reference(component: str) -> Json:
+    return {"allOf": [{"$ref": pointer_to(component)}]}
+
+
+def _about(kinds: Iterable[Kind]) -> Json:
+    return {"x-kubernetes-group-version-kind": [gvk_of(kind) for kind in kinds]}

@@ -1,0 +1,175 @@
+"""Everything that makes pods: apps, batch, and the template kinds of the core group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcad.sim import times
+from mcad.sim.serving.tables.printer import (
+    NONE,
+    UNSET,
+    Json,
+    age,
+    condition,
+    containers,
+    human,
+    labels,
+    name,
+    printer,
+    selector,
+    since,
+    status,
+    template,
+)
+
+_WIDE = "Containers+, Images+, Selector+"
+_JOB_STATES = (  # the first that holds; a deletion comes between the first two and the others
+    ("Complete", "Complete"),
+    ("Failed", "Failed"),
+    ("", "Terminating"),
+    ("Suspended", "Suspended"),
+    ("FailureTarget", "FailureTarget"),
+    ("SuccessCriteriaMet", "SuccessCriteriaMet"),
+)
+
+
+def _count(obj: Json, field: str) -> int:
+    count: int = status(obj).get(field) or 0
+    return count
+
+
+def _deployment(obj: Json, now_us: int) -> list[Any]:
+    return [
+        name(obj),
+        f"{_count(obj, 'readyReplicas')}/{obj['spec'].get('replicas', 1)}",
+        _count(obj, "updatedReplicas"),
+        _count(obj, "availableReplicas"),
+        age(obj, now_us),
+        *containers(template(obj)),
+        selector(obj["spec"].get("selector"), ""),
+    ]
+
+
+def _replicas(obj: Json, now_us: int) -> list[Any]:
+    given = obj["spec"].get("selector")
+    is_controller = obj.get("kind") == "ReplicationController"  # whose selector is a plain map
+    return [
+        name(obj),
+        obj["spec"].get("replicas", 1),
+        _count(obj, "replicas"),
+        _count(obj, "readyReplicas"),
+        age(obj, now_us),
+        *containers(template(obj)),
+        labels(given) if is_controller else selector(given),
+    ]
+
+
+def _stateful_set(obj: Json, now_us: int) -> list[Any]:
+    ready = f"{_count(obj, 'readyReplicas')}/{obj['spec'].get('replicas', 1)}"
+    return [name(obj), ready, age(obj, now_us), *containers(template(obj))]
+
+
+def _daemon_set(obj: Json, now_us: int) -> list[Any]:
+    return [
+        name(obj),
+        _count(obj, "desiredNumberScheduled"),
+        _count(obj, "currentNumberScheduled"),
+        _count(obj, "numberReady"),
+        _count(obj, "updatedNumberScheduled"),
+        _count(obj, "numberAvailable"),
+        labels(template(obj).get("nodeSelector")),
+        age(obj, now_us),
+        *containers(template(obj)),
+        selector(obj["spec"].get("selector")),
+    ]
+
+
+def _job(obj: Json, now_us: int) -> list[Any]:
+    return [
+        name(obj),
+        _job_state(obj),
+        _completions(obj),
+        _job_duration(obj, now_us),
+        age(obj, now_us),
+        *containers(template(obj)),
+        selector(obj["spec"].get("selector")),
+    ]
+
+
+def _job_state(obj: Json) -> str:
+    for kind, word in _JOB_STATES:
+        if not kind and obj["metadata"].get("deletionTimestamp"):
+            return word
+        if kind and condition(obj, kind).get("status") == "True":
+            return word
+    return "Running"
+
+
+def _completions(obj: Json) -> str:
+    spec, succeeded = obj["spec"], _count(obj, "succeeded")
+    if spec.get("completions") is not None:
+        return f"{succeeded}/{spec['completions']}"
+    parallelism = spec.get("parallelism") or 0
+    return f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
+
+
+def _job_duration(obj: Json, now_us: int) -> str:
+    began, ended = status(obj).get("startTime"), status(obj).get("completionTime")
+    if not began:
+        return ""
+    if not ended:
+        return since(began, now_us)
+    return human(times.parse_us(ended) - times.parse_us(began))
+
+
+def _cron_job(obj: Json, now_us: int) -> list[Any]:
+    spec, last = obj["spec"], status(obj).get("lastScheduleTime")
+    job = (spec.get("jobTemplate") or {}).get("spec") or {}
+    suspend = spec.get("suspend")
+    return [
+        name(obj),
+        spec.get("schedule", ""),
+        spec.get("timeZone") or NONE,
+        UNSET if suspend is None else str(suspend),
+        len(status(obj).get("active") or ()),
+        since(last, now_us) if last else NONE,
+        age(obj, now_us),
+        *containers(template({"spec": job})),
+        selector(job.get("selector")),
+    ]
+
+
+def _pod_template(obj: Json, _: int) -> list[Any]:
+    made = obj.get("template") or {}
+    own_labels = (made.get("metadata") or {}).get("labels")
+    return [name(obj), *containers(made.get("spec") or {}), labels(own_labels)]
+
+
+def _controller_revision(obj: Json, now_us: int) -> list[Any]:
+    owners = obj["metadata"].get("ownerReferences") or ()
+    owner = next((one for one in owners if one.get("controller")), None)
+    shown = NONE
+    if owner is not None:
+        group = owner["apiVersion"].rpartition("/")[0]
+        kind = f"{owner['kind']}.{group}" if group else owner["kind"]
+        shown = f"{kind.lower()}/{owner['name']}"
+    return [name(obj), shown, obj.get("revision", 0), age(obj, now_us)]
+
+
+DEPLOYMENTS = printer(f"Name, Ready, Up-to-date, Available, Age, {_WIDE}", _deployment)
+REPLICAS = printer(
+    f"Name, Desired:integer, Current:integer, Ready:integer, Age, {_WIDE}", _replicas
+)
+STATEFUL_SETS = printer("Name, Ready, Age, Containers+, Images+", _stateful_set)
+DAEMON_SETS = printer(
+    "Name, Desired:integer, Current:integer, Ready:integer, Up-to-date:integer, "
+    f"Available:integer, Node Selector, Age, {_WIDE}",
+    _daemon_set,
+)
+JOBS = printer(f"Name, Status, Completions, Duration, Age, {_WIDE}", _job)
+CRON_JOBS = printer(
+    "Name, Schedule, Timezone, Suspend:boolean, Active:integer, Last Schedule, Age, " + _WIDE,
+    _cron_job,
+)
+POD_TEMPLATES = printer("Name, Containers, Images, Pod Labels", _pod_template)
+CONTROLLER_REVISIONS = printer("Name, Controller, Revision, Age", _controller_revision)
