@@ -22,6 +22,7 @@ from mcad.cli.stage import dispatching, embedded_cluster
 from mcad.sim.clock import VirtualClock, run_virtually
 
 CLI = (sys.executable, "-m", "mcad", "demo")
+SAMPLES = Path(__file__).parents[2] / "samples"
 
 
 def play(*, cpu: str = tutorial.NODE_CPU) -> list[str]:
@@ -120,3 +121,27 @@ def test_serving_ends_with_a_signal_and_takes_its_kubeconfig_along(
     gpus = next(line.split() for line in listed.splitlines() if "nvidia.com/gpu" in line)
     assert gpus == ["<total>", "nvidia.com/gpu", "24", "0", "0", "24"]
     assert not path.exists()
+
+
+def test_the_dispatcher_runs_over_http_against_the_embedded_cluster(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    serve = [*CLI, "--serve", "--no-dispatcher", "--kubeconfig", str(path)]
+    mcad = [sys.executable, "-m", "mcad"]
+    with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        server.stdout.readline()
+        run = [*mcad, "run", "--kubeconfig", str(path), "--http", "127.0.0.1:0"]
+        with subprocess.Popen(run, stderr=subprocess.DEVNULL) as dispatcher:
+            submit = ["submit", "-f", str(SAMPLES / "aw-01.yaml"), "--wait", "--timeout", "60s"]
+            done = subprocess.run(
+                [*mcad, *submit, "--kubeconfig", str(path)],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            dispatcher.send_signal(signal.SIGTERM)
+            assert dispatcher.wait() == 0
+        server.send_signal(signal.SIGTERM)
+        assert server.wait() == 0
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "dispatched" in done.stdout
