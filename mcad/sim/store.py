@@ -21,6 +21,7 @@ Key = tuple[str, str]  # namespace ("" for cluster-scoped kinds), name
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 
 HISTORY = 20_000  # events kept per kind; a watch from before that is answered with 410
+LINES_KEPT = 1_000  # of these, the encoded form that watches share
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ class _Shelf:
             self.forgotten = self.history[0].version
             self.first += 1
         self.history.append(change)
+        if len(self.history) > LINES_KEPT:
+            self.history[-LINES_KEPT].encoded.clear()  # whoever is late encodes it again
         for listener in tuple(self.listeners):
             listener(change)
 
