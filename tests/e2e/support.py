@@ -27,8 +27,13 @@ def appwrappers_path(namespace: str = "default", version: str = "v1beta2") -> st
 
 
 def items(plane: ControlPlane, path: str) -> list[Json]:
-    """The objects of a collection."""
-    status, answer = plane.request("GET", path)
+    """The objects of a collection; a server that has just started may say 429 for a while."""
+
+    def answered() -> tuple[int, Json] | None:
+        status, answer = plane.request("GET", path)
+        return None if status == 429 else (status, answer)
+
+    status, answer = plane.wait_for(answered, what=f"another answer than 429 to GET {path}")
     assert status == 200, f"GET {path}: {status}: {answer}"
     found: list[Json] = answer["items"]
     return found

@@ -242,7 +242,8 @@ SCRIPT = (
     step("delete pod one"),
     step("delete deployment web --timeout=60s"),
     step("delete job once --cascade=foreground --timeout=60s"),
-    step("delete cronjob,job,pdb --all --timeout=60s"),
+    # The Job first: it belongs to the CronJob, with which a collector would race kubectl for it.
+    step("delete job,cronjob,pdb --all --timeout=60s"),
     # Nothing else runs any more, so it is known what a drain has to evict
     settle("wait --for=delete pods --all --timeout=60s"),
     step("cordon node-2"),
