@@ -8,8 +8,12 @@ BIN := .venv/bin
 demo: .venv/runtime
 	$(BIN)/python -m mcad demo
 
+# Most of the suite waits for servers and for processes: two files at a time, each with the control
+# plane of its own. A file stays whole, because its tests share what it started.
+WORKERS ?= 2
+
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 lint: .venv/ready
 	$(BIN)/ruff format --check .
