@@ -13,9 +13,8 @@ from mcad.kube.errors import ConfigError
 from tests.cli.conftest import FakeEnvironment, Type
 from tests.cli.fakeapi import GROUP, FakeApi, status
 from tests.cli.serve import kubeconfig
-from tests.kube.fakeserver import free_port
 
-NOBODY = f"http://127.0.0.1:{free_port()}"
+NOBODY = "http://127.0.0.1:1"  # tcpmux: below the ports that anybody is given
 
 
 def _unchanged(api: FakeApi) -> None:
