@@ -4,18 +4,17 @@ What a request contains is fixed when the command is given, so that a later obse
 into a write that was decided before it.
 """
 
-import asyncio
-import json
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from mcad.api import labels
 from mcad.api.manifest import render
 from mcad.api.owner import controller_of
-from mcad.api.status import render_status
+from mcad.controller.answers import answer_of
 from mcad.controller.kinds import APPWRAPPERS, PODS
 from mcad.controller.lanes import Lane
-from mcad.controller.mirror import Mirror, Reflection, status_mark
+from mcad.controller.mirror import Mirror
+from mcad.controller.statuses import StatusWriter
 from mcad.core.commands import (
     Command,
     CreateItem,
@@ -31,7 +30,6 @@ from mcad.core.commands import (
 )
 from mcad.core.events import (
     AccessReviewed,
-    Answer,
     DeletionRefused,
     Event,
     Holder,
@@ -41,8 +39,6 @@ from mcad.core.events import (
     ItemRefused,
     LookFailed,
     Remaining,
-    StatusRefused,
-    StatusWritten,
 )
 from mcad.core.model import Instant, ObjectRef
 from mcad.kube.client import Client, CreateOptions, DeleteOptions, Selection
@@ -91,17 +87,17 @@ class Executor:
         self._mirror = mirror
         self._recorder = recorder
         self._shell = shell
-        self._writing: dict[str, asyncio.Event] = {}
-        self._latest: dict[str, int] = {}
         self._dispatches = Lane(DISPATCH_WIDTH)
         self._reports = Lane(REPORT_WIDTH)
         self.lanes = {"dispatch": self._dispatches, "report": self._reports}
+        self._statuses = StatusWriter(client, mirror, shell.feed, shell.observe_appwrapper)
 
     def submit(self, command: Command) -> None:
         """Start to carry out a command; never blocks."""
         match command:
             case WriteStatus():
-                self._submit_status(command)
+                urgent = command.urgency is Urgency.DISPATCH
+                self._statuses.submit(command, self._dispatches if urgent else self._reports)
             case CreateItem():
                 self._submit_create(command)
             case WakeAt():
@@ -118,72 +114,6 @@ class Executor:
                 self._dispatches.submit(lambda: self._look(command))
             case DeleteStray():
                 self._dispatches.submit(lambda: self._delete_stray(command))
-
-    # -- status ------------------------------------------------------------------------------
-
-    def _submit_status(self, command: WriteStatus) -> None:
-        seat = self._mirror.get(command.uid)
-        if seat is None:
-            return  # deleted; the core is about to hear of it
-        wire = render_status(command.status)
-        mark = status_mark(wire)
-        if mark == seat.status_mark and command.uid not in self._writing:
-            self._latest.pop(command.uid, None)  # one that waits would say something else
-            self._shell.feed(StatusWritten(command.uid, command.serial))
-            return
-        self._latest[command.uid] = command.serial
-        lane = self._dispatches if command.urgency is Urgency.DISPATCH else self._reports
-        lane.submit(lambda: self._write_in_turn(command, wire, mark))
-
-    async def _write_in_turn(self, command: WriteStatus, wire: Json, mark: bytes) -> None:
-        """One write per AppWrapper at a time; one that was superseded meanwhile is not sent."""
-        uid = command.uid
-        while uid in self._writing:
-            await self._writing[uid].wait()
-        seat = self._mirror.get(uid)
-        if seat is None or self._latest.get(uid) != command.serial:
-            return
-        done = self._writing[uid] = asyncio.Event()
-        try:
-            self._shell.feed(await self._write_status(command, seat, wire, mark))
-        finally:
-            del self._writing[uid]
-            done.set()
-            if self._latest.get(uid) == command.serial:
-                del self._latest[uid]
-
-    async def _write_status(
-        self, command: WriteStatus, seat: Reflection, wire: Json, mark: bytes
-    ) -> Event:
-        """The fence is the version that the core knows now: it has judged every newer one."""
-        work = seat.workload
-        patch = {"metadata": {"resourceVersion": seat.version}, "status": wire}
-        body = json.dumps(patch, separators=(",", ":")).encode()
-        seat.expected = mark
-        try:
-            answer = await self._client.patch_status(APPWRAPPERS, work.namespace, work.name, body)
-        except KubeError as error:
-            if isinstance(error, ApiError) and error.conflict:
-                return await self._settle_conflict(command, seat, mark)
-            return StatusRefused(command.uid, command.serial, answer_of(error))
-        self._mirror.written(command.uid, answer["metadata"]["resourceVersion"], mark)
-        return StatusWritten(command.uid, command.serial)
-
-    async def _settle_conflict(self, command: WriteStatus, seat: Reflection, mark: bytes) -> Event:
-        """Somebody else wrote, or our own first try did after all: the object itself tells."""
-        work, serial = seat.workload, command.serial
-        try:
-            live = await self._client.get(APPWRAPPERS, work.namespace, work.name)
-        except KubeError as error:
-            return StatusRefused(command.uid, serial, answer_of(error))
-        if live["metadata"]["uid"] != command.uid:
-            gone = Answer(404, "NotFound", "another AppWrapper has this name now")
-            return StatusRefused(command.uid, serial, gone)
-        if status_mark(live.get("status")) == mark:
-            self._mirror.written(command.uid, live["metadata"]["resourceVersion"], mark)
-            return StatusWritten(command.uid, serial)
-        self._shell.observe_appwrapper(live)
-        return StatusRefused(command.uid, serial, Answer(409, "Conflict", "it has changed"))
 
     # -- creation ----------------------------------------------------------------------------
 
@@ -367,15 +297,6 @@ def resource_of(ref: ObjectRef) -> Resource:
 def attempt_of(obj: Json) -> int:
     """The attempt label of an object, 0 if it has none."""
     return labels.parse_number(labels.labels_of(obj).get(labels.ATTEMPT), 0)
-
-
-def answer_of(error: KubeError) -> Answer:
-    """The facts of a failed request for the core; status 0 where no answer came."""
-    if not isinstance(error, ApiError):
-        return Answer(0, type(error).__name__, str(error))
-    reason = "NamespaceTerminating" if error.namespace_terminating else error.reason
-    pause = int((error.retry_after or 0) * 1_000_000)
-    return Answer(error.status, reason, error.message, pause)
 
 
 def _ref(resource: Resource, obj: Json) -> ObjectRef:

@@ -62,13 +62,13 @@ class _Port:
     async def healthz(self, _: web.Request) -> web.Response:
         clock = self._controller.clock
         stalled = clock.monotonic() - self._controller.stepped_at
-        if self._controller.is_synced and stalled > STALL_S:
+        if self._controller.watches.is_synced and stalled > STALL_S:
             return web.Response(status=500, text=f"no step for {stalled:.0f} s\n")
         return web.Response(text="ok\n")
 
     async def readyz(self, _: web.Request) -> web.Response:
-        waiting = [s.name for s in self._controller.streams.values() if not s.is_synced]
-        if not self._controller.is_synced:
+        waiting = [s.name for s in self._controller.watches.streams.values() if not s.is_synced]
+        if not self._controller.watches.is_synced:
             return web.Response(status=503, text=f"not synced: {', '.join(waiting)}\n")
         return web.Response(text="ok\n")
 
@@ -80,7 +80,7 @@ class _Port:
 
     def _world(self) -> World:
         """The core's memory; half a picture would be a wrong answer."""
-        if not self._controller.is_synced:
+        if not self._controller.watches.is_synced:
             raise web.HTTPServiceUnavailable(text="not synced yet; see /readyz\n")
         return self._controller.dispatcher.world
 

@@ -1,4 +1,4 @@
-"""The running controller: watches, the one loop around the core, and an orderly end.
+"""The running controller: the one loop around the core, and an orderly end.
 
 It owns no decision. Everything that happens enters the core through ``feed``, one event after the
 other; ``Decide`` is sent when the inbox has been drained for a moment (core rule R5), and never
@@ -11,7 +11,6 @@ import asyncio
 import logging
 from collections import deque
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcad.api import labels
@@ -20,37 +19,28 @@ from mcad.api.owner import Owner
 from mcad.controller.adoption import Adoption
 from mcad.controller.alarm import Alarm
 from mcad.controller.execute import Executor
-from mcad.controller.kinds import (
-    APPWRAPPERS,
-    NODES,
-    PODS,
-    Kinds,
-    catalog_entry,
-    wrapped_pairs,
-)
+from mcad.controller.kinds import Kinds, wrapped_pairs
 from mcad.controller.lookups import Lookups
 from mcad.controller.metrics import Metrics
 from mcad.controller.mirror import Mirror
 from mcad.controller.preflight import Preflight, await_installed
-from mcad.controller.sightings import PodSighting, Sightings, slim_pod
-from mcad.controller.streams import Part, Stream
+from mcad.controller.sightings import Sightings
+from mcad.controller.watches import Watches
 from mcad.core.dispatcher import Dispatcher
-from mcad.core.events import Decide, Event, KindWatched
+from mcad.core.events import Decide, Event
 from mcad.core.model import Instant, Pod
-from mcad.kube.client import Client, Selection
+from mcad.kube.client import Client
 from mcad.kube.discovery import Discovery
 from mcad.kube.errors import KubeError
 from mcad.kube.recorder import Recorder, Reporter
-from mcad.kube.reflector import Reflector
-from mcad.kube.resource import Resource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Coroutine, Sequence
+
+    from mcad.controller.streams import Part
 
 Json = dict[str, Any]
 _log = logging.getLogger(__name__)
-
-EVERYWHERE: tuple[str | None, ...] = (None,)
 
 QUIET_S = 0.003  # the inbox counts as drained after this long without a change
 COALESCE_S = 0.020  # and is decided on after this long at the latest (core rule R5)
@@ -79,8 +69,6 @@ class Controller:
         self.config = config
         self.clock = client.clock
         self.dispatcher = Dispatcher(to_settings(config))
-        self._client = client
-        self._preflight = preflight
         self._mirror = Mirror()
         self._kinds = Kinds(Discovery(client), config)
         self._recorder = Recorder(client, Reporter(f"{labels.GROUP}/mcad", identity))
@@ -90,9 +78,11 @@ class Controller:
         self._sightings = Sightings(
             self._mirror, lambda: self._kinds.catalog, self.feed, self._ask_owner
         )
+        self._preflight = preflight
         # Beside another controller, told to coexist, its finalizers are its own.
         alone = preflight is None or not preflight.coexist
-        self._adoption = Adoption(client, self._recorder, self._spawn) if alone else None
+        self._adoption = Adoption(client, self._recorder, self.spawn) if alone else None
+        self.watches = Watches(client, self._kinds, self._sightings, self, config.watch_namespaces)
         self._lookups = Lookups(client, self._kinds, self._sightings)
         self._alarm = Alarm(self.clock, self._wake)
         self._inbox: deque[Event] = deque()
@@ -100,10 +90,9 @@ class Controller:
         self._changed = asyncio.Event()
         self._failure: BaseException | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
-        self.streams: dict[tuple[str, str], Stream[Any]] = {}
-        self._namespaces = config.watch_namespaces or EVERYWHERE
-        self.metrics = Metrics(self.dispatcher.world, self.streams, self.executor.lanes, self.clock)
-        self.is_synced = False
+        self.metrics = Metrics(
+            self.dispatcher.world, self.watches.streams, self.executor.lanes, self.clock
+        )
         self.stepped_at = self.clock.monotonic()
 
     # -- life --------------------------------------------------------------------------------
@@ -111,18 +100,19 @@ class Controller:
     async def run(self, stop: asyncio.Event) -> None:
         """Run until ``stop`` is set; raises what killed it."""
         try:
-            self._spawn(self._start())
+            self.spawn(self._start())
             await self._decide_until(stop)
         finally:
             await self._shut_down()
 
     async def _start(self) -> None:
         await self._find_kinds()
-        self._watch_all()
+        self.watches.watch_all()
         for _ in range(EVENT_WRITERS):
-            self._spawn(self._recorder.run())
-        self._spawn(self._lookups.look_for_kinds(self._is_kind_missing, self._watch_wrapped))
-        self._spawn(self._pulse())
+            self.spawn(self._recorder.run())
+        missing, watch = self._is_kind_missing, self.watches.watch_wrapped
+        self.spawn(self._lookups.look_for_kinds(missing, watch))
+        self.spawn(self._pulse())
 
     async def _pulse(self) -> None:
         """Decide now and then: what `/healthz` tells is that this still works."""
@@ -144,7 +134,7 @@ class Controller:
                 return
 
     async def _decide_until(self, stop: asyncio.Event) -> None:
-        stopping = self._spawn(stop.wait())
+        stopping = self.spawn(stop.wait())
         while not stop.is_set():
             changing = asyncio.ensure_future(self._changed.wait())
             await asyncio.wait((changing, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -153,7 +143,7 @@ class Controller:
                 return
             await self._drain()
             self.raise_failure()
-            if self.is_synced:
+            if self.watches.is_synced:
                 self.feed(Decide(may_dispatch=self._streams_alive()))
 
     async def _drain(self) -> None:
@@ -177,7 +167,8 @@ class Controller:
         for lane in lanes:
             lane.cancel()
 
-    def _spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Run a task that ends with the controller; what it dies of, the controller dies of."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -226,117 +217,42 @@ class Controller:
     def _wake(self) -> None:
         self._changed.set()
 
+    def synced(self) -> None:
+        """Every kind is listed: decide from now on (P11)."""
+        _log.info("synced appwrappers=%d", len(self._mirror))
+        self._wake()
+
     def _streams_alive(self) -> bool:
         """Whether capacity is known to be what it seems; if not, look again soon (P14)."""
-        now = self.clock.monotonic()
-        silent = [s.name for s in self._essential() if s.is_silent(now)]
+        silent = self.watches.silent(self.clock.monotonic())
         if silent:
             _log.warning("nothing is dispatched: silent streams=%s", ",".join(silent))
             self._alarm.wish(self.clock.now_us() + int(SILENT_RETRY_S * 1e6))
         return not silent
 
-    # -- watches -------------------------------------------------------------------------------
+    # -- AppWrappers, as they come ---------------------------------------------------------------
 
-    def _watch_all(self) -> None:
-        seen = self._sightings
-        appwrappers: Stream[Json] = Stream(
-            "appwrappers",
-            self._appwrapper_seen,
-            seen.appwrapper_gone,
-            self._stream_changed,
-            batch=self._appwrappers_listed,
-        )
-        self._watch(APPWRAPPERS, appwrappers, namespaces=self._namespaces)
-        # Nodes and pods are watched everywhere: whoever uses a node uses it up.
-        nodes = Stream("nodes", seen.node_seen, seen.node_gone, self._stream_changed)
-        self._watch(NODES, nodes)
-        pods: Stream[PodSighting] = Stream(
-            "pods", seen.pod_seen, seen.pod_gone, self._stream_changed
-        )
-        self._watch(PODS, pods, slim=slim_pod)
-        self._watch_wrapped()
+    async def await_served(self, parts: Sequence[Part[Any]]) -> None:
+        """Return when the preflight has found the CRD and found it good."""
+        if self._preflight is not None:
+            await await_installed(self._preflight.installed, parts, self.clock)
 
-    def _appwrappers_listed(self, objs: list[Json]) -> None:
+    def appwrappers_listed(self, objs: list[Json]) -> None:
+        """The first list, judged as a whole before anything is done."""
         if self._preflight is not None:
             self._preflight.listed(objs)
         self._sightings.appwrappers_listed(objs)
         for obj in objs:
             self._adopt(obj)
 
-    def _appwrapper_seen(self, obj: Json) -> None:
+    def appwrapper_seen(self, obj: Json) -> None:
+        """A new or changed AppWrapper."""
         self._sightings.appwrapper_seen(obj)
         self._adopt(obj)
 
     def _adopt(self, obj: Json) -> None:
         if self._adoption is not None:
             self._adoption.seen(obj)
-
-    def _watch_wrapped(self) -> None:
-        """One label-selected watch for every kind that may be wrapped (P7), pods aside."""
-        for resource in self._kinds.wrapped():
-            if (resource.group, resource.plural) in self.streams:
-                continue
-            stream: Stream[Json] = Stream(
-                f"{resource.plural}.{resource.group}".rstrip("."),
-                partial(self._sightings.object_seen, catalog_entry(resource)),
-                self._sightings.object_gone,
-                self._stream_changed,
-            )
-            self.feed(KindWatched(resource.group, resource.plural, False, "not listed yet"))
-            self._watch(
-                resource,
-                stream,
-                label_selector=labels.APPWRAPPER_UID,
-                namespaces=self._namespaces if resource.namespaced else EVERYWHERE,
-            )
-
-    def _watch(
-        self,
-        resource: Resource,
-        stream: Stream[Any],
-        *,
-        slim: Callable[[Json], Any] = lambda obj: obj,
-        label_selector: str = "",
-        namespaces: Sequence[str | None] = EVERYWHERE,
-    ) -> None:
-        self.streams[resource.group, resource.plural] = stream
-        pairs = []
-        for namespace in namespaces:
-            selection = Selection(namespace=namespace, label_selector=label_selector)
-            part = stream.part()
-            pairs.append((part, Reflector(self._client, resource, part, slim, selection)))
-        self._spawn(self._follow(resource, pairs))
-
-    async def _follow(
-        self, resource: Resource, pairs: list[tuple[Part[Any], Reflector[Any]]]
-    ) -> None:
-        if resource is APPWRAPPERS and self._preflight is not None:
-            parts = [part for part, _ in pairs]
-            await await_installed(self._preflight.installed, parts, self.clock)
-        for _, reflector in pairs:
-            self._spawn(reflector.run())
-
-    def _essential(self) -> list[Stream[Any]]:
-        essential = (APPWRAPPERS, NODES, PODS)
-        return [self.streams[r.group, r.plural] for r in essential]
-
-    def _stream_changed(self, stream: Stream[Any]) -> None:
-        key = next(k for k, known in self.streams.items() if known is stream)
-        if stream.error:
-            _log.warning("cannot list kind=%s error=%s", stream.name, stream.error)
-        if key not in ((APPWRAPPERS.group, APPWRAPPERS.plural), ("", "nodes"), ("", "pods")):
-            self.feed(KindWatched(*key, stream.is_synced, stream.error))
-        self._pass_barrier()
-
-    def _pass_barrier(self) -> None:
-        """P11: every kind is listed; a wrapped kind that cannot be listed blocks only its users."""
-        if self.is_synced:
-            return
-        settled = all(s.is_synced or s.error for s in self.streams.values())
-        if settled and all(s.is_synced for s in self._essential()):
-            self.is_synced = True
-            _log.info("synced appwrappers=%d", len(self._mirror))
-            self._wake()
 
     # -- reads outside of the watches ------------------------------------------------------------
 
@@ -345,7 +261,7 @@ class Controller:
         self._sightings.appwrapper_seen(obj)
 
     def _ask_owner(self, pod: Pod, owner: Owner) -> None:
-        self._spawn(self._lookups.find_owner(pod.namespace, owner))
+        self.spawn(self._lookups.find_owner(pod.namespace, owner))
 
     def _is_kind_missing(self) -> bool:
-        return any(pair not in self.streams for pair in wrapped_pairs(self.config))
+        return any(pair not in self.watches.streams for pair in wrapped_pairs(self.config))

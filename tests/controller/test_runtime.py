@@ -326,7 +326,7 @@ async def test_appwrappers_are_not_looked_at_before_they_are_installed() -> None
     add_appwrapper(rig.server, "early", "500m")
     async with rig:
         await rig.clock.advance(5)
-        assert rig.controller.is_synced
+        assert rig.controller.watches.is_synced
         assert 5 <= later.asked <= 7  # once a second, whatever the number of namespaces
         later.answer = ApiError(503, message="busy")
         await rig.clock.advance(5)

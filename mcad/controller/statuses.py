@@ -1,0 +1,104 @@
+"""Status writes: each fenced, one per AppWrapper at a time, and only what would change something.
+
+It must not decide what an answer means (P3a); a conflict is settled by reading the object.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+from mcad.api.status import render_status
+from mcad.controller.answers import answer_of
+from mcad.controller.kinds import APPWRAPPERS
+from mcad.controller.lanes import Lane
+from mcad.controller.mirror import Mirror, Reflection, status_mark
+from mcad.core.commands import WriteStatus
+from mcad.core.events import Answer, Event, StatusRefused, StatusWritten
+from mcad.kube.client import Client
+from mcad.kube.errors import ApiError, KubeError
+
+Json = dict[str, Any]
+
+
+class StatusWriter:
+    """Writes what the core says of an AppWrapper into its status."""
+
+    def __init__(
+        self,
+        client: Client,
+        mirror: Mirror,
+        feed: Callable[[Event], None],
+        observe: Callable[[Json], None],
+    ) -> None:
+        """``observe`` takes an AppWrapper that had to be read because a write met a conflict."""
+        self._client = client
+        self._mirror = mirror
+        self._feed = feed
+        self._observe = observe
+        self._writing: dict[str, asyncio.Event] = {}
+        self._latest: dict[str, int] = {}
+
+    def submit(self, command: WriteStatus, lane: Lane) -> None:
+        """Write when it is this lane's turn; a status that is persisted already is not sent."""
+        seat = self._mirror.get(command.uid)
+        if seat is None:
+            return  # deleted; the core is about to hear of it
+        wire = render_status(command.status)
+        mark = status_mark(wire)
+        if mark == seat.status_mark and command.uid not in self._writing:
+            self._latest.pop(command.uid, None)  # one that waits would say something else
+            self._feed(StatusWritten(command.uid, command.serial))
+            return
+        self._latest[command.uid] = command.serial
+        lane.submit(lambda: self._write_in_turn(command, wire, mark))
+
+    async def _write_in_turn(self, command: WriteStatus, wire: Json, mark: bytes) -> None:
+        """One write per AppWrapper at a time; one that was superseded meanwhile is not sent."""
+        uid = command.uid
+        while uid in self._writing:
+            await self._writing[uid].wait()
+        seat = self._mirror.get(uid)
+        if seat is None or self._latest.get(uid) != command.serial:
+            return
+        done = self._writing[uid] = asyncio.Event()
+        try:
+            self._feed(await self._write_status(command, seat, wire, mark))
+        finally:
+            del self._writing[uid]
+            done.set()
+            if self._latest.get(uid) == command.serial:
+                del self._latest[uid]
+
+    async def _write_status(
+        self, command: WriteStatus, seat: Reflection, wire: Json, mark: bytes
+    ) -> Event:
+        """The fence is the version that the core knows now: it has judged every newer one."""
+        work = seat.workload
+        patch = {"metadata": {"resourceVersion": seat.version}, "status": wire}
+        body = json.dumps(patch, separators=(",", ":")).encode()
+        seat.expected = mark
+        try:
+            answer = await self._client.patch_status(APPWRAPPERS, work.namespace, work.name, body)
+        except KubeError as error:
+            if isinstance(error, ApiError) and error.conflict:
+                return await self._settle_conflict(command, seat, mark)
+            return StatusRefused(command.uid, command.serial, answer_of(error))
+        self._mirror.written(command.uid, answer["metadata"]["resourceVersion"], mark)
+        return StatusWritten(command.uid, command.serial)
+
+    async def _settle_conflict(self, command: WriteStatus, seat: Reflection, mark: bytes) -> Event:
+        """Somebody else wrote, or our own first try did after all: the object itself tells."""
+        work, serial = seat.workload, command.serial
+        try:
+            live = await self._client.get(APPWRAPPERS, work.namespace, work.name)
+        except KubeError as error:
+            return StatusRefused(command.uid, serial, answer_of(error))
+        if live["metadata"]["uid"] != command.uid:
+            gone = Answer(404, "NotFound", "another AppWrapper has this name now")
+            return StatusRefused(command.uid, serial, gone)
+        if status_mark(live.get("status")) == mark:
+            self._mirror.written(command.uid, live["metadata"]["resourceVersion"], mark)
+            return StatusWritten(command.uid, serial)
+        self._observe(live)
+        return StatusRefused(command.uid, serial, Answer(409, "Conflict", "it has changed"))
