@@ -13,6 +13,7 @@ from mcad.core.lifecycle import TEARING_DOWN, Phase, Signal
 from mcad.core.model import DispatchPhase, DispatchRecord, Next
 from mcad.core.pacing import (
     ADMISSION_GRACE,
+    COMMIT_GRACE,
     CREATION_ATTEMPTS_MAX,
     DENIALS_BORNE,
     NAME_GRACE,
@@ -42,7 +43,7 @@ class Meaning(StrEnum):
 
 def classify(answer: Answer) -> Meaning:
     """The meaning of an answer to a create; an unknown outcome is never a failure (P5)."""
-    if answer.status in (0, 429) or answer.status >= 500:
+    if answer.status == 429 or _is_unknown(answer):
         return Meaning.RETRY
     if answer.status == 409:
         return Meaning.INSPECT if answer.reason == "AlreadyExists" else Meaning.RETRY
@@ -51,6 +52,11 @@ def classify(answer: Answer) -> Meaning:
     if answer.status == 404:
         return Meaning.REQUEUE  # the kind or the namespace has just gone
     return Meaning.FAIL
+
+
+def _is_unknown(answer: Answer) -> bool:
+    """No answer, or one of a server that may have lost sight of its own write."""
+    return answer.status == 0 or answer.status >= 500
 
 
 def begin(world: World, entry: Entry) -> None:
@@ -98,6 +104,7 @@ def proceed(world: World, entry: Entry) -> None:
     while entry.cursor in entry.created:
         entry.cursor += 1
     if entry.cursor < len(entry.workload.items):
+        entry.asked = True
         world.emit(CreateItem(entry.uid, entry.attempt, entry.cursor))
         return
     _all_exist(world, entry)
@@ -135,6 +142,7 @@ def item_created(world: World, entry: Entry, event: ItemCreated) -> None:
     """One more item exists."""
     if event.attempt != entry.attempt:
         return  # the sweep finds it through the watch
+    entry.asked, entry.doubt = False, 0
     entry.created[event.item] = event.object_uid
     if entry.phase is Phase.CREATING and event.item == entry.cursor:
         entry.failures, entry.denials = 0, 0
@@ -146,6 +154,10 @@ def item_created(world: World, entry: Entry, event: ItemCreated) -> None:
 
 def item_refused(world: World, entry: Entry, event: ItemRefused) -> None:
     """An item was not created, or nobody knows."""
+    if event.attempt == entry.attempt:
+        entry.asked = False
+        if _is_unknown(event.answer):
+            entry.doubt = world.now + COMMIT_GRACE
     if not _current(entry, event.attempt, event.item):
         return
     ref = entry.workload.items[event.item].ref

@@ -38,7 +38,8 @@ class Entry:
     whether an Event said so in this stay in the queue; ``restored`` until the first verdict after a
     restart, which must not rewrite figures that are on record.
 
-    ``cursor`` is the next item to create, ``created`` the uids of those that exist (item number ->
+    ``cursor`` is the next item to create, ``asked`` whether its create is under way, and ``doubt``
+    the instant until which one that got no clear answer may be committed; ``created`` the uids of those that exist (item number ->
     uid), ``undeleted`` those whose deletion is not accepted yet. ``superseded`` is the record that
     an unwritten intent replaces, ``words`` what the server said to a 403. ``failures`` counts
     failed requests of the present step, which began at ``step_since``, and ``denials`` those that
@@ -65,6 +66,8 @@ class Entry:
     restored: bool = False
     head_since: Instant = 0
     cursor: int = 0
+    asked: bool = False
+    doubt: Instant = 0
     created: dict[int, str] = field(default_factory=dict)
     undeleted: set[int] = field(default_factory=set)
     finished: set[int] = field(default_factory=set)

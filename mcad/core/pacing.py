@@ -42,6 +42,10 @@ passes within seconds. So many refusals in a row are met with nothing but anothe
 LOOK_INTERVAL: Duration = 5 * SECOND
 """Live lists of a teardown when no watch event told that something is gone."""
 
+COMMIT_GRACE: Duration = 75 * SECOND
+"""How long a create that nobody heard an answer to may still be committed: kube-apiserver gives up
+on a request after 60 s (its ``--request-timeout``); the rest is for the way there."""
+
 TOMBSTONE_GRACE: Duration = 600 * SECOND
 """The longest time that the remains of a deleted AppWrapper hold room (protocol P9)."""
 

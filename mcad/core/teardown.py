@@ -206,20 +206,23 @@ def settled(world: World, entry: Entry) -> None:
 def object_gone(world: World, entry: Entry) -> None:
     """The AppWrapper was deleted: its remains hold their room until they are gone (P9)."""
     waiting = entry.phase is Phase.WAITING
-    maybe_open = entry.phase is Phase.CREATING
     world.leave_line(entry)
     world.capacity.freeze(entry.uid)
     entry.move(Signal.OBJECT_GONE, world.now)
-    if waiting or not (maybe_open or entry.created or world.children_of.get(entry.uid)):
+    if waiting:
         world.forget(entry)
     else:
-        world.wake_in(entry, TOMBSTONE_GRACE)
+        bury(world, entry)
 
 
 def bury(world: World, entry: Entry) -> None:
-    """End a tombstone if nothing of it is left."""
-    if not entry.created and not world.children_of.get(entry.uid):
+    """End a tombstone if nothing of it is left and nothing can come any more; else look again."""
+    left = entry.asked or entry.created or world.children_of.get(entry.uid)
+    until = entry.step_since + TOMBSTONE_GRACE if left else entry.doubt
+    if world.now >= until:
         world.forget(entry)
+    else:
+        world.wake_in(entry, until - world.now)
 
 
 # -- the sweep -----------------------------------------------------------------------------------

@@ -6,9 +6,17 @@ import pytest
 
 from mcad.core.attempts import Meaning, classify
 from mcad.core.commands import CreateItem, DeleteItem, DeleteStray, LookForRemains, WriteStatus
-from mcad.core.events import Answer, AppWrapperSeen, ChildSeen, ItemCreated
+from mcad.core.events import (
+    Answer,
+    AppWrapperGone,
+    AppWrapperSeen,
+    ChildGone,
+    ChildSeen,
+    ItemCreated,
+    ItemRefused,
+)
 from mcad.core.lifecycle import TABLE, InvalidTransitionError, Phase, Signal, transition
-from mcad.core.model import Child, DispatchPhase, DispatchRecord, Next, Persisted
+from mcad.core.model import Child, DispatchPhase, DispatchRecord, Next, ObjectRef, Persisted
 from tests.core.bench import START, Bench, Thing, node, workload
 
 UNKNOWN = Answer(0, "RequestTimeout", "no answer")
@@ -190,8 +198,6 @@ def test_p9_a_deleted_appwrapper_holds_its_room_until_its_children_are_gone() ->
     bench.settle()
     held = dict(bench.things)
     del bench.works["uid-a"]
-    from mcad.core.events import AppWrapperGone
-
     bench.feed(AppWrapperGone("uid-a"))
     bench.submit(workload("b", 900))
     bench.settle()
@@ -206,14 +212,70 @@ def test_p9_a_tombstone_does_not_outlive_its_grace() -> None:
     bench = Bench(nodes=[node(milli=1000)])
     bench.submit(workload("a", 900))
     bench.settle()
-    from mcad.core.events import AppWrapperGone
-
     del bench.works["uid-a"]
     bench.feed(AppWrapperGone("uid-a"))
     bench.submit(workload("b", 900))
     bench.settle()
     bench.advance(601)
     assert bench.order == ["a", "b"]
+
+
+def _deleted_while_creating(answer: Answer | None) -> Bench:
+    """``a`` is deleted after the answer to its only create, or before it; ``b`` wants its room."""
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("a", 900))
+    bench.decide()
+    bench.execute(bench.pending.pop(0))
+    create = bench.pending.pop(0)
+    if answer is not None:
+        bench.refuse("CreateItem", answer)
+        bench.execute(create)
+    bench.delete("uid-a")
+    bench.submit(workload("b", 900))
+    bench.settle()
+    return bench
+
+
+@pytest.mark.parametrize("answer", [FORBIDDEN, Answer(429, "TooManyRequests", "later")])
+def test_p9_a_create_that_was_refused_holds_no_room(answer: Answer) -> None:
+    assert _deleted_while_creating(answer).order == ["b"]
+
+
+@pytest.mark.parametrize("answer", [UNKNOWN, Answer(500, "InternalError", "etcd timed out")])
+def test_p9_an_unknown_create_holds_room_for_as_long_as_it_may_be_committed(answer: Answer) -> None:
+    bench = _deleted_while_creating(answer)
+    bench.advance(74)
+    assert bench.order == []
+    bench.advance(2)
+    assert bench.order == ["b"]
+
+
+def test_p9_the_answer_to_a_create_under_way_ends_the_tombstone_or_its_doubt_does() -> None:
+    bench = _deleted_while_creating(None)
+    assert bench.order == []
+    bench.feed(_refused(0, Answer(404, "NotFound", "no such namespace")))
+    bench.settle()
+    assert bench.order == ["b"]
+
+    bench = _deleted_while_creating(None)
+    bench.advance(20)
+    bench.feed(_refused(0))
+    bench.advance(74)
+    assert bench.order == []
+    bench.advance(2)
+    assert bench.order == ["b"]
+
+
+def test_p9_a_create_that_turns_out_to_be_committed_holds_room_until_it_is_collected() -> None:
+    bench = _deleted_while_creating(None)
+    bench.feed(ItemCreated("uid-a", 1, 0, "obj-late"))
+    bench.advance(500)
+    assert bench.order == []
+    ref = ObjectRef("", "v1", "pods", "Pod", "default", "a-0")
+    bench.feed(ChildSeen(Child("obj-late", ref, "uid-a", 1, 0)))
+    bench.feed(ChildGone("obj-late"))
+    bench.settle()
+    assert bench.order == ["b"]
 
 
 def test_p9_an_appwrapper_that_is_being_deleted_is_not_dispatched() -> None:
@@ -404,10 +466,8 @@ def test_every_phase_is_left_by_deletion_and_terminal_ones_by_nothing_else() -> 
             assert signals == {Signal.OBJECT_GONE}
 
 
-def _refused(item: int):
-    from mcad.core.events import ItemRefused
-
-    return ItemRefused("uid-a", 1, item, UNKNOWN)
+def _refused(item: int, answer: Answer = UNKNOWN) -> ItemRefused:
+    return ItemRefused("uid-a", 1, item, answer)
 
 
 @pytest.mark.parametrize("k", range(12))

@@ -1,0 +1,128 @@
+"""What can go wrong with one write, between a dispatcher and its API server."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncGenerator, Callable
+from enum import Enum
+from typing import NoReturn
+
+from mcad.kube.errors import ConnectionLost, RequestTimeout
+from mcad.kube.port import Request, Response
+from mcad.sim.serving.server import SimApi
+
+LATE_S = 7.0  # after which a write that nobody waits for any more is committed all the same
+
+
+class Fault(Enum):
+    """What happens to a write."""
+
+    KILLED_BEFORE = "the process is killed before the request is sent"
+    KILLED_AFTER = "the process is killed when the write is committed and before it hears of it"
+    LOST_BEFORE = "the connection breaks before the request arrives"
+    LOST_AFTER = "the connection breaks after the write is committed"
+    LATE = "the answer does not come in time, and the write is committed after that"
+    THROTTLED = "429 with Retry-After"
+    BROKEN = "500"
+    DENIED = "403, as a quota answers"
+    CHANGED = "somebody else writes the object just before"
+
+
+REFUSALS = {
+    Fault.THROTTLED: (429, "TooManyRequests", {"Retry-After": "2"}),
+    Fault.BROKEN: (500, "InternalError", {}),
+    Fault.DENIED: (403, "Forbidden", {}),
+}
+
+Plan = Callable[[int, Request], Fault | None]
+
+
+class Wire:
+    """Implements the port for one life of a process; ``plan`` says what happens to its writes.
+
+    The writes of all lives are counted by ``numbers``, from 0, Events aside: nothing rests on them.
+    """
+
+    def __init__(
+        self,
+        inner: SimApi,
+        plan: Plan,
+        numbers: itertools.count[int],
+        *,
+        killed: Callable[[], None],
+        meddle: Callable[[Request], None],
+    ) -> None:
+        """``killed`` ends the process; ``meddle`` changes the object that a request is about."""
+        self._inner = inner
+        self._plan = plan
+        self._numbers = numbers
+        self._killed = killed
+        self._meddle = meddle
+        self.is_dead = False
+        self.writes: list[tuple[int, Request]] = []
+
+    async def request(self, request: Request, timeout: float | None = None) -> Response:
+        """One exchange, or what becomes of it."""
+        if self.is_dead:
+            await _forever()
+        fault = self._fault(request)
+        match fault:
+            case Fault.KILLED_BEFORE:
+                await self._die()
+            case Fault.LOST_BEFORE:
+                await asyncio.sleep(0)
+                raise ConnectionLost("the connection was reset")
+            case Fault.LATE:
+                asyncio.get_running_loop().call_later(LATE_S, self._inner.answer, request)
+                await asyncio.sleep(LATE_S - 2.0)
+                raise RequestTimeout("no answer in time")
+            case Fault.THROTTLED | Fault.BROKEN | Fault.DENIED:
+                await asyncio.sleep(0)
+                return _refusal(fault)
+            case Fault.CHANGED:
+                self._meddle(request)
+            case _:
+                pass
+        response = await self._inner.request(request, timeout)
+        if self.is_dead:  # killed by another request while this one was under way
+            await _forever()
+        if fault is Fault.KILLED_AFTER:
+            await self._die()
+        if fault is Fault.LOST_AFTER:
+            raise ConnectionLost("the connection was reset")
+        return response
+
+    async def stream(self, request: Request, idle_timeout: float) -> AsyncGenerator[bytes, None]:
+        """A watch; one of a dead process hangs."""
+        async for line in self._inner.stream(request, idle_timeout):
+            if self.is_dead:
+                await _forever()
+            yield line
+
+    def _fault(self, request: Request) -> Fault | None:
+        if request.method == "GET" or _is_event(request) or "selfsubject" in request.path:
+            return None
+        number = next(self._numbers)
+        self.writes.append((number, request))
+        return self._plan(number, request)
+
+    async def _die(self) -> NoReturn:
+        self.is_dead = True
+        self._killed()
+        await _forever()
+
+
+def _is_event(request: Request) -> bool:
+    return request.path.startswith("/apis/events.k8s.io/")
+
+
+def _refusal(fault: Fault) -> Response:
+    code, reason, headers = REFUSALS[fault]
+    words = {"kind": "Status", "code": code, "reason": reason, "message": "injected"}
+    return Response(code, words, headers)
+
+
+async def _forever() -> NoReturn:
+    await asyncio.Event().wait()
+    raise AssertionError("nothing sets it")

@@ -1,0 +1,177 @@
+"""A cluster, a dispatcher that can be killed, its users, and who watches that nothing goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections import Counter
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from mcad.api import labels
+from mcad.api.config import Config
+from mcad.cli.stage import embedded_cluster
+from mcad.controller.kinds import APPWRAPPERS
+from mcad.controller.runtime import Controller
+from mcad.kube.client import Client
+from mcad.kube.port import Request
+from mcad.sim.clock import VirtualClock, run_virtually
+from mcad.sim.cluster import Cluster
+from mcad.sim.serving.server import SimApi
+from mcad.sim.store import Change
+from tests.faults.injection import Plan, Wire
+from tests.faults.scenarios import NAMESPACE, Scenario
+
+Json = dict[str, Any]
+
+RESTART_S = 1.0  # from a kill to the next life
+SETTLE_S = 400.0  # after the last act: deadlines, grace periods and backoff are shorter
+REST_S = 300.0  # after that nothing may be written any more
+WRAPPED = [("", "configmaps"), ("", "pods"), ("apps", "deployments"), ("batch", "jobs")]
+STORAGE = (APPWRAPPERS.group, APPWRAPPERS.plural)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a run ended, in terms that do not depend on what went wrong in it."""
+
+    states: dict[str, str]  # by name of AppWrapper, "" where there is none
+    objects: list[str]  # kind/name of everything that was wrapped and is there
+    writes: int  # of the dispatcher, in all of its lives
+    lives: int
+    requests: list[str]  # method and path of these writes
+
+
+class World:
+    """One run of a scenario."""
+
+    def __init__(self, cluster: Cluster, scenario: Scenario, plan: Plan) -> None:
+        self._cluster = cluster
+        self._scenario = scenario
+        self._plan = plan
+        self._numbers = itertools.count()
+        self._wires: list[Wire] = []
+        self._lives: list[asyncio.Task[None]] = []
+        self._user = Client(SimApi(cluster.registry), cluster.registry.clock, Random(7))
+        self.creations: Counter[tuple[str, str, str]] = Counter()
+        self.troubles: list[str] = []
+        for storage in WRAPPED:
+            cluster.registry.store.listen(storage, self._seen)
+
+    # -- the dispatcher ------------------------------------------------------------------------
+
+    def begin_life(self) -> None:
+        """Start a process that knows nothing."""
+        life: asyncio.Task[None]
+
+        def killed() -> None:
+            life.cancel()
+            asyncio.get_running_loop().call_later(RESTART_S, self.begin_life)
+
+        api = SimApi(self._cluster.registry)
+        wire = Wire(api, self._plan, self._numbers, killed=killed, meddle=self._meddle)
+        self._wires.append(wire)
+        client = Client(wire, self._cluster.registry.clock, Random(len(self._wires)))
+        controller = Controller(client, Config(), identity=f"life-{len(self._wires)}")
+        life = asyncio.ensure_future(controller.run(asyncio.Event()))
+        self._lives.append(life)
+
+    def _meddle(self, request: Request) -> None:
+        """Somebody annotates the AppWrapper that is about to be written."""
+        path = request.path.removesuffix("/status")
+        if "/appwrappers/" in path:
+            patch = {"metadata": {"annotations": {"somebody": f"was here {next(_COUNT)}"}}}
+            patched = SimApi(self._cluster.registry).answer(
+                Request("PATCH", path, body=patch, content_type="application/merge-patch+json")
+            )
+            assert patched.status in (200, 404), patched
+
+    # -- the run -------------------------------------------------------------------------------
+
+    async def live_through(self) -> Outcome:
+        """The scenario, then time to settle, then a time in which nothing may happen."""
+        clock = self._cluster.registry.clock
+        for number, cpus in enumerate(self._scenario.cpus):
+            self._cluster.add_node(f"node-{number}", cpu=str(cpus))
+        await clock.sleep(1.0)
+        begun = clock.monotonic()
+        self.begin_life()
+        for at_s, act in self._scenario.acts:
+            await clock.sleep(max(begun + at_s - clock.monotonic(), 0.0))
+            await act(self._user)
+        await clock.sleep(SETTLE_S)
+        before = self._written()
+        await clock.sleep(REST_S)
+        if self._written() != before:
+            late = [write[1] for wire in self._wires for write in wire.writes][before:]
+            self.troubles.append(f"still writing at rest: {[(r.method, r.path) for r in late]}")
+        for life in self._lives:
+            if life.done() and not life.cancelled():
+                life.result()
+            life.cancel()
+        await asyncio.gather(*self._lives, return_exceptions=True)
+        return self._outcome()
+
+    def _written(self) -> int:
+        return sum(len(wire.writes) for wire in self._wires)
+
+    def _outcome(self) -> Outcome:
+        store = self._cluster.registry.store
+        found = {key[1]: obj for key, obj in store.items(STORAGE, NAMESPACE)}
+        states = {
+            name: (found[name].get("status") or {}).get("state", "?") if name in found else ""
+            for name in self._scenario.ends
+        }
+        objects = [
+            f"{storage[1]}/{'*' if _is_generated(obj) else key[1]}"
+            for storage in WRAPPED
+            for key, obj in store.items(storage, NAMESPACE)
+        ]
+        requests = [f"{r.method} {r.path}" for wire in self._wires for _, r in wire.writes]
+        return Outcome(states, sorted(objects), len(requests), len(self._wires), requests)
+
+    # -- the watcher ---------------------------------------------------------------------------
+
+    def _seen(self, change: Change) -> None:
+        """No pod ever finds its room taken; nothing is made twice in one attempt."""
+        obj = change.obj
+        if change.type == "ADDED" and not _is_generated(obj):
+            marks = obj["metadata"].get("labels") or {}
+            owner, attempt = marks.get(labels.APPWRAPPER_UID), marks.get(labels.ATTEMPT)
+            if owner is not None:
+                self.creations[owner, attempt, f"{obj['kind']}/{change.key[1]}"] += 1
+        if obj["kind"] == "Pod" and change.type != "DELETED":
+            for condition in obj["status"].get("conditions") or ():
+                if condition["type"] == "PodScheduled" and condition["status"] == "False":
+                    self.troubles.append(f"no room for pod {change.key[1]}")
+
+    def check(self, outcome: Outcome) -> None:
+        """Raise what went wrong."""
+        twice = [key for key, count in self.creations.items() if count > 1]
+        assert not twice, f"made twice: {twice}"
+        assert not self.troubles, self.troubles[:3]
+        assert outcome.states == self._scenario.ends
+
+
+def _is_generated(obj: Json) -> bool:
+    """Whether a controller made it, under a name that differs from run to run."""
+    owners = obj["metadata"].get("ownerReferences") or ()
+    return any(owner["kind"] != "AppWrapper" for owner in owners)
+
+
+_COUNT = itertools.count()
+
+
+def run(scenario: Scenario, plan: Plan) -> Outcome:
+    """Live through a scenario, and check what must hold in any case."""
+
+    async def whole() -> Outcome:
+        clock = VirtualClock()
+        async with embedded_cluster(clock, Random(3)) as cluster:
+            world = World(cluster, scenario, plan)
+            outcome = await world.live_through()
+            world.check(outcome)
+            return outcome
+
+    return run_virtually(whole())
