@@ -142,7 +142,7 @@ def item_created(world: World, entry: Entry, event: ItemCreated) -> None:
     """One more item exists."""
     if event.attempt != entry.attempt:
         return  # the sweep finds it through the watch
-    entry.asked, entry.doubt = False, 0
+    entry.asked = False
     entry.created[event.item] = event.object_uid
     if entry.phase is Phase.CREATING and event.item == entry.cursor:
         entry.failures, entry.denials = 0, 0
@@ -157,7 +157,7 @@ def item_refused(world: World, entry: Entry, event: ItemRefused) -> None:
     if event.attempt == entry.attempt:
         entry.asked = False
         if _is_unknown(event.answer):
-            entry.doubt = world.now + COMMIT_GRACE
+            entry.doubt = world.now + COMMIT_GRACE  # repeating settles it, and yet both may commit
     if not _current(entry, event.attempt, event.item):
         return
     ref = entry.workload.items[event.item].ref

@@ -39,12 +39,13 @@ class Entry:
     restart, which must not rewrite figures that are on record.
 
     ``cursor`` is the next item to create, ``asked`` whether its create is under way, and ``doubt``
-    the instant until which one that got no clear answer may be committed; ``created`` the uids of those that exist (item number ->
-    uid), ``undeleted`` those whose deletion is not accepted yet. ``superseded`` is the record that
-    an unwritten intent replaces, ``words`` what the server said to a 403. ``failures`` counts
-    failed requests of the present step, which began at ``step_since``, and ``denials`` those that
-    the server refused outright; ``rollbacks`` refused attempts since the last dispatch; ``due`` is
-    when a timer ends, 0 if none runs.
+    the instant until which one that got no clear answer may still be committed (ADR 7);
+    ``created`` the uids of the items that exist (item number -> uid), ``undeleted`` those whose
+    deletion is not accepted yet. ``superseded`` is the record that an unwritten intent replaces,
+    ``words`` what the server said to a 403. ``failures`` counts failed requests of the present
+    step, which began at ``step_since``, and ``denials`` those that the server refused outright;
+    ``rollbacks`` refused attempts since the last dispatch; ``due`` is when a timer ends, 0 if none
+    runs.
 
     ``serial`` numbers status writes; ``flying`` is the one whose outcome is open, ``flying_in`` and
     ``flying_urgency`` tell what asked for it; ``written`` is the last one that is persisted, None

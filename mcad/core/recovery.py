@@ -6,6 +6,7 @@ from mcad.core import attempts, children, teardown
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
 from mcad.core.model import DispatchPhase, DispatchRecord, Next, Persisted
+from mcad.core.pacing import COMMIT_GRACE
 from mcad.core.reasons import EventReason, State
 from mcad.core.world import World
 
@@ -67,6 +68,8 @@ def _reserve_again(world: World, entry: Entry) -> None:
 
 def _resume(world: World, entry: Entry) -> None:
     entry.step_since = world.now
+    if entry.phase in (Phase.CREATING, Phase.DELETING):
+        entry.doubt = world.now + COMMIT_GRACE  # the predecessor's last create may be under way
     if entry.phase is Phase.CREATING:
         # An item before the last one found was deleted by somebody: not created again (P2).
         entry.cursor = max(entry.created, default=-1) + 1

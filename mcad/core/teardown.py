@@ -136,13 +136,15 @@ def look(world: World, entry: Entry) -> None:
 
 
 def remaining(world: World, entry: Entry, event: Remaining) -> None:
-    """The result of a live list."""
+    """The result of a live list; absence lasts only if no create is in doubt any more (ADR 7)."""
     if entry.phase is not Phase.VERIFYING or event.attempt != entry.attempt:
         return
     if event.objects:
         world.wake_in(entry, LOOK_INTERVAL)
-        return
-    _nothing_left(world, entry)
+    elif world.now < entry.doubt:
+        world.wake_in(entry, entry.doubt - world.now)
+    else:
+        _nothing_left(world, entry)
 
 
 def look_failed(world: World, entry: Entry, event: LookFailed) -> None:
@@ -244,6 +246,7 @@ def sweep(world: World) -> None:
 def _is_stray(entry: Entry, child: Child) -> bool:
     if not child.labelled or child.terminating or entry.phase is Phase.GONE:
         return False
-    if entry.phase in TEARING_DOWN:
-        return child.attempt != entry.attempt  # its own are deleted from the inventory
+    if entry.phase in TEARING_DOWN and child.attempt == entry.attempt:
+        # Its own are deleted from the inventory; what is there after that came later.
+        return entry.phase is Phase.VERIFYING
     return child.attempt != entry.attempt or entry.phase not in RETAINING

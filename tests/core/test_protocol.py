@@ -16,7 +16,7 @@ from mcad.core.events import (
     ItemRefused,
 )
 from mcad.core.lifecycle import TABLE, InvalidTransitionError, Phase, Signal, transition
-from mcad.core.model import Child, DispatchPhase, DispatchRecord, Next, ObjectRef, Persisted
+from mcad.core.model import SECOND, Child, DispatchPhase, DispatchRecord, Next, ObjectRef, Persisted
 from tests.core.bench import START, Bench, Thing, node, workload
 
 UNKNOWN = Answer(0, "RequestTimeout", "no answer")
@@ -131,6 +131,43 @@ def test_p5_an_unknown_outcome_is_settled_by_repeating_the_create() -> None:
     assert bench.created["uid-a", 1, 0] == 1
 
 
+def test_p4_nothing_is_released_while_a_create_without_an_answer_may_be_committed() -> None:
+    """The repeated create succeeds and is deleted, and then the first one is committed (ADR 7)."""
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("a", 300, 300))
+    bench.refuse("CreateItem", UNKNOWN)
+    bench.decide()
+    bench.execute(bench.pending.pop(0))  # the intent
+    bench.execute(bench.pending.pop(0))  # item 0, whose outcome is unknown
+    bench.now += SECOND
+    bench.decide()
+    bench.execute(bench.pending.pop(0))  # once more, and it is created
+    assert bench.names() == ["a-0"]
+    bench.refuse("CreateItem", INVALID)
+    bench.submit(workload("b", 900))
+    bench.settle()
+    bench.advance(70)
+    assert (bench.order, bench.names()) == (["a"], [])
+    bench.advance(6)
+    assert (bench.order, bench.state("a")) == (["a", "b"], "Failed")
+
+
+def test_p4_nor_while_a_predecessors_may_be() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("a", 900))
+    bench.decide()
+    bench.execute(bench.pending.pop(0))  # the intent; the create is under way
+    bench.crash()
+    bench.refuse("CreateItem", INVALID)
+    bench.submit(workload("b", 900))
+    bench.settle()
+    bench.advance(74)
+    assert bench.order == []
+    bench.advance(2)
+    assert bench.order == ["b"]
+    assert bench.state("a") == "Failed"
+
+
 def test_p6_a_name_held_by_a_stranger_fails_and_names_the_holder() -> None:
     bench = Bench(nodes=[node()])
     ref = workload("a", 1).items[0].ref
@@ -164,6 +201,24 @@ def test_p7_the_sweep_deletes_what_no_recorded_attempt_accounts_for() -> None:
     bench.feed(ChildSeen(Child("late", ref, "uid-a", 7, 0)))
     bench.decide()
     assert [c.object_uid for c in bench.pending if isinstance(c, DeleteStray)] == ["late"]
+
+
+def test_p7_the_sweep_deletes_what_comes_when_everything_is_deleted() -> None:
+    """A late create of the attempt that is being taken back: nobody else would delete it."""
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("a", 300, 300))
+    bench.refuse("CreateItem", INVALID)
+    bench.decide()
+    while not isinstance(bench.pending[0], LookForRemains):
+        bench.execute(bench.pending.pop(0))
+    ref = bench.works["uid-a"].items[0].ref
+    bench.things[ref] = Thing(Child("late", ref, "uid-a", 1, 0), ())
+    bench.observe(ref)
+    bench.settle()
+    bench.advance(10)
+
+    assert bench.names() == []
+    assert bench.state("a") == "Failed"
 
 
 def test_p7_the_sweep_touches_nothing_without_our_labels() -> None:

@@ -18,7 +18,7 @@ NAMESPACE = "default"
 Action = Callable[[Client], Awaitable[object]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Scenario:
     """What users do, and when, in virtual seconds; ``cpus`` per node."""
 

@@ -1,0 +1,42 @@
+"""One fault at every write of every scenario: the end is that of a run in which nothing went wrong.
+
+Sieve's intermediate states (OSDI 22), enumerated: what is killed, lost, refused or late is each
+write in turn.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from tests.faults.injection import Fault
+from tests.faults.scenarios import SCENARIOS, Scenario
+from tests.faults.world import Outcome, run
+
+MORE_WRITES = 8  # that a fault may cost: a teardown, or every status said once more
+
+
+@cache
+def undisturbed(scenario: Scenario) -> Outcome:
+    return run(scenario, lambda number, request: None)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
+def test_nothing_goes_wrong(scenario: Scenario) -> None:
+    outcome = undisturbed(scenario)
+    assert outcome.lives == 1
+    assert outcome.made >= 3
+    assert outcome.writes >= 9
+
+
+@pytest.mark.parametrize("fault", Fault, ids=lambda one: one.name.lower())
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
+def test_one_fault_changes_nothing_in_the_end(scenario: Scenario, fault: Fault) -> None:
+    expected = undisturbed(scenario)
+    for k in range(expected.writes):
+        outcome = run(scenario, lambda number, request, k=k: fault if number == k else None)
+        where = f"{fault.value}: write {k}, {expected.requests[k]}"
+        assert outcome.lives == (2 if fault.name.startswith("KILLED") else 1), where
+        assert outcome.objects == expected.objects, where
+        assert outcome.writes <= expected.writes + MORE_WRITES, where
