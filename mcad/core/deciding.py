@@ -72,7 +72,7 @@ def _timer(world: World, entry: Entry) -> None:
         case Phase.RUNNING:
             _give_up_unattributed(world, entry)
         case Phase.GONE:
-            teardown.bury(world, entry)
+            teardown.visit(world, entry)
         case Phase.WAITING if entry.hold is not None:
             world.line_up(entry)
         case Phase.WAITING if entry.told is not None:

@@ -50,6 +50,11 @@ TOMBSTONE_GRACE: Duration = 600 * SECOND
 """The longest time that the remains of a deleted AppWrapper hold room (protocol P9)."""
 
 
+TOMBSTONE_LOOK: Duration = 30 * SECOND
+"""What was created and not observed since is looked for after this long: the watch of its kind may
+have had a gap in which it came and went."""
+
+
 def backoff(failures: int, base: Duration, ceiling: Duration) -> Duration:
     """Exponential, saturating: ``base`` after the first failure, never above ``ceiling``."""
     return min(ceiling, base << min(max(failures - 1, 0), 20))

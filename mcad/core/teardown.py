@@ -18,6 +18,7 @@ from mcad.core.pacing import (
     RETRY_BASE,
     RETRY_MAX,
     TOMBSTONE_GRACE,
+    TOMBSTONE_LOOK,
     backoff,
 )
 from mcad.core.reasons import (
@@ -136,15 +137,20 @@ def look(world: World, entry: Entry) -> None:
 
 
 def remaining(world: World, entry: Entry, event: Remaining) -> None:
-    """The result of a live list; absence lasts only if no create is in doubt any more (ADR 7)."""
-    if entry.phase is not Phase.VERIFYING or event.attempt != entry.attempt:
+    """The result of a live list."""
+    if event.attempt != entry.attempt:
         return
-    if event.objects:
-        world.wake_in(entry, LOOK_INTERVAL)
-    elif world.now < entry.doubt:
-        world.wake_in(entry, entry.doubt - world.now)
-    else:
-        _nothing_left(world, entry)
+    match entry.phase:
+        case Phase.VERIFYING if event.objects:
+            world.wake_in(entry, LOOK_INTERVAL)
+        case Phase.VERIFYING if world.now < entry.doubt:  # absence may not last (ADR 7)
+            world.wake_in(entry, entry.doubt - world.now)
+        case Phase.VERIFYING:
+            _nothing_left(world, entry)
+        case Phase.GONE if not event.objects:
+            entry.created.clear()
+        case _:
+            pass
 
 
 def look_failed(world: World, entry: Entry, event: LookFailed) -> None:
@@ -224,7 +230,14 @@ def bury(world: World, entry: Entry) -> None:
     if world.now >= until:
         world.forget(entry)
     else:
-        world.wake_in(entry, until - world.now)
+        world.wake_in(entry, min(until - world.now, TOMBSTONE_LOOK))
+
+
+def visit(world: World, entry: Entry) -> None:
+    """A tombstone's timer has run out."""
+    if entry.created and not world.children_of.get(entry.uid):
+        look(world, entry)
+    bury(world, entry)
 
 
 # -- the sweep -----------------------------------------------------------------------------------

@@ -1,14 +1,15 @@
-"""What can go wrong with one write, between a dispatcher and its API server."""
+"""What can go wrong between a dispatcher and its API server: with one write, with one event."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NoReturn
 
-from mcad.kube.errors import ConnectionLost, RequestTimeout
+from mcad.kube.errors import ApiError, ConnectionLost, RequestTimeout
 from mcad.kube.port import Request, Response
 from mcad.sim.serving.server import SimApi
 
@@ -35,20 +36,38 @@ REFUSALS = {
     Fault.DENIED: (403, "Forbidden", {}),
 }
 
-Plan = Callable[[int, Request], Fault | None]
+DELAY_S = 12.0  # of one event and of all behind it
+
+
+class Gap(Enum):
+    """What happens to a watch when it should tell an event."""
+
+    CUT = "the connection breaks"
+    FORGOTTEN = "the connection breaks, and the server does not know the version any more"
+    DELAYED = "the event and all behind it come late"
+
+
+@dataclass(slots=True)
+class Plan:
+    """Which write and which event meets its fault; both are counted from 0, over all lives.
+
+    Events (the objects) are not counted among the writes, and bookmarks not among the events of
+    watches: nothing rests on them.
+    """
+
+    writes: Callable[[int], Fault | None] = lambda number: None
+    events: Callable[[int], Gap | None] = lambda number: None
+    written: itertools.count[int] = field(default_factory=itertools.count)
+    told: itertools.count[int] = field(default_factory=itertools.count)
 
 
 class Wire:
-    """Implements the port for one life of a process; ``plan`` says what happens to its writes.
-
-    The writes of all lives are counted by ``numbers``, from 0, Events aside: nothing rests on them.
-    """
+    """Implements the port for one life of a process; ``plan`` says what goes wrong."""
 
     def __init__(
         self,
         inner: SimApi,
         plan: Plan,
-        numbers: itertools.count[int],
         *,
         killed: Callable[[], None],
         meddle: Callable[[Request], None],
@@ -56,11 +75,11 @@ class Wire:
         """``killed`` ends the process; ``meddle`` changes the object that a request is about."""
         self._inner = inner
         self._plan = plan
-        self._numbers = numbers
         self._killed = killed
         self._meddle = meddle
+        self._forgetful: set[str] = set()
         self.is_dead = False
-        self.writes: list[tuple[int, Request]] = []
+        self.writes: list[Request] = []
 
     async def request(self, request: Request, timeout: float | None = None) -> Response:
         """One exchange, or what becomes of it."""
@@ -95,17 +114,34 @@ class Wire:
 
     async def stream(self, request: Request, idle_timeout: float) -> AsyncGenerator[bytes, None]:
         """A watch; one of a dead process hangs."""
+        if request.path in self._forgetful:
+            self._forgetful.remove(request.path)
+            raise ApiError(410, "Expired", "too old resource version")
         async for line in self._inner.stream(request, idle_timeout):
+            match self._gap(line):
+                case Gap.CUT:
+                    raise ConnectionLost("the connection was reset")
+                case Gap.FORGOTTEN:
+                    self._forgetful.add(request.path)
+                    raise ConnectionLost("the connection was reset")
+                case Gap.DELAYED:
+                    await asyncio.sleep(DELAY_S)
+                case None:
+                    pass
             if self.is_dead:
                 await _forever()
             yield line
 
+    def _gap(self, line: bytes) -> Gap | None:
+        if self.is_dead or line.startswith(b'{"type":"BOOKMARK"'):
+            return None
+        return self._plan.events(next(self._plan.told))
+
     def _fault(self, request: Request) -> Fault | None:
         if request.method == "GET" or _is_event(request) or "selfsubject" in request.path:
             return None
-        number = next(self._numbers)
-        self.writes.append((number, request))
-        return self._plan(number, request)
+        self.writes.append(request)
+        return self._plan.writes(next(self._plan.written))
 
     async def _die(self) -> NoReturn:
         self.is_dead = True

@@ -41,7 +41,8 @@ class Outcome:
     made: int  # objects, in the attempts that they belong to
     writes: int  # of the dispatcher, in all of its lives
     lives: int
-    requests: list[str]  # method and path of these writes
+    events: int  # that its watches told it
+    requests: list[str]  # method and path of its writes
 
 
 class World:
@@ -51,7 +52,6 @@ class World:
         self._cluster = cluster
         self._scenario = scenario
         self._plan = plan
-        self._numbers = itertools.count()
         self._wires: list[Wire] = []
         self._lives: list[asyncio.Task[None]] = []
         self._user = Client(SimApi(cluster.registry), cluster.registry.clock, Random(7))
@@ -71,7 +71,7 @@ class World:
             asyncio.get_running_loop().call_later(RESTART_S, self.begin_life)
 
         api = SimApi(self._cluster.registry)
-        wire = Wire(api, self._plan, self._numbers, killed=killed, meddle=self._meddle)
+        wire = Wire(api, self._plan, killed=killed, meddle=self._meddle)
         self._wires.append(wire)
         client = Client(wire, self._cluster.registry.clock, Random(len(self._wires)))
         controller = Controller(client, Config(), identity=f"life-{len(self._wires)}")
@@ -105,7 +105,7 @@ class World:
         before = self._written()
         await clock.sleep(REST_S)
         if self._written() != before:
-            late = [write[1] for wire in self._wires for write in wire.writes][before:]
+            late = [write for wire in self._wires for write in wire.writes][before:]
             self.troubles.append(f"still writing at rest: {[(r.method, r.path) for r in late]}")
         for life in self._lives:
             if life.done() and not life.cancelled():
@@ -129,9 +129,16 @@ class World:
             for storage in WRAPPED
             for key, obj in store.items(storage, NAMESPACE)
         ]
-        requests = [f"{r.method} {r.path}" for wire in self._wires for _, r in wire.writes]
-        made, lives = sum(self.creations.values()), len(self._wires)
-        return Outcome(states, sorted(objects), made, len(requests), lives, requests)
+        requests = [f"{r.method} {r.path}" for wire in self._wires for r in wire.writes]
+        return Outcome(
+            states,
+            sorted(objects),
+            made=sum(self.creations.values()),
+            writes=len(requests),
+            lives=len(self._wires),
+            events=next(self._plan.told),
+            requests=requests,
+        )
 
     # -- the watcher ---------------------------------------------------------------------------
 
@@ -172,8 +179,9 @@ def _is_generated(obj: Json) -> bool:
 _COUNT = itertools.count()
 
 
-def run(scenario: Scenario, plan: Plan) -> Outcome:
+def run(scenario: Scenario, plan: Plan | None = None) -> Outcome:
     """Live through a scenario, and check what must hold in any case."""
+    plan = plan or Plan()
 
     async def whole() -> Outcome:
         clock = VirtualClock()
