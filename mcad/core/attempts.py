@@ -155,9 +155,7 @@ def item_created(world: World, entry: Entry, event: ItemCreated) -> None:
 def item_refused(world: World, entry: Entry, event: ItemRefused) -> None:
     """An item was not created, or nobody knows."""
     if event.attempt == entry.attempt:
-        entry.asked = False
-        if _is_unknown(event.answer):
-            entry.doubt = world.now + COMMIT_GRACE  # repeating settles it, and yet both may commit
+        _note_doubt(world, entry, event)
     if not _current(entry, event.attempt, event.item):
         return
     ref = entry.workload.items[event.item].ref
@@ -176,6 +174,15 @@ def item_refused(world: World, entry: Entry, event: ItemRefused) -> None:
             _roll_back(world, entry, event.item, event.answer.message, Next.QUEUED)
         case Meaning.FAIL:
             _roll_back(world, entry, event.item, event.answer.message, Next.FAILED)
+
+
+def _note_doubt(world: World, entry: Entry, event: ItemRefused) -> None:
+    """Without a clear answer it may still be committed; or it was, and the watch told (ADR 7)."""
+    entry.asked = False
+    if _is_unknown(event.answer):
+        entry.doubt = world.now + COMMIT_GRACE
+    if event.item in entry.created:
+        entry.found(event.item)
 
 
 def access_reviewed(world: World, entry: Entry, event: AccessReviewed) -> None:
@@ -200,6 +207,7 @@ def item_inspected(world: World, entry: Entry, event: ItemInspected) -> None:
     if holder is None:
         proceed(world, entry)
     elif _is_this_attempts(entry, holder):
+        entry.found(event.item)
         item_created(world, entry, ItemCreated(entry.uid, event.attempt, event.item, holder.uid))
     elif _is_leaving(entry, holder):
         _wait_for_name(world, entry, event.item)

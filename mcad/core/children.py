@@ -22,7 +22,9 @@ def apply(world: World, entry: Entry, child: Child) -> None:
     """What a wrapped object tells of its attempt, if that is the present one."""
     if child.attempt != entry.attempt:
         return
-    entry.created[child.item] = child.uid
+    if child.item not in entry.created:
+        entry.found(child.item)
+        entry.created[child.item] = child.uid
     for index, want in enumerate(child.wants):
         world.capacity.want(entry.uid, child.item, index, want)
     if 0 <= child.item < len(entry.workload.items):

@@ -108,6 +108,14 @@ class Entry:
         del self.story[:-STORY_MAX]
         self.failures, self.denials, self.due, self.step_since = 0, 0, 0, now
 
+    def found(self, item: int) -> None:
+        """An item is there that no create of ours is known to have made: the one in doubt did.
+
+        If there was one only; of several, the others may still be committed (ADR 7).
+        """
+        if item == self.cursor and not self.asked and self.failures <= 1:
+            self.doubt = 0
+
     def set_condition(
         self, kind: ConditionType, now: Instant, *, reason: str = "", message: str = ""
     ) -> None:

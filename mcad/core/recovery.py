@@ -68,14 +68,15 @@ def _reserve_again(world: World, entry: Entry) -> None:
 
 def _resume(world: World, entry: Entry) -> None:
     entry.step_since = world.now
-    if entry.phase in (Phase.CREATING, Phase.DELETING):
-        entry.doubt = world.now + COMMIT_GRACE  # the predecessor's last create may be under way
     if entry.phase is Phase.CREATING:
         # An item before the last one found was deleted by somebody: not created again (P2).
         entry.cursor = max(entry.created, default=-1) + 1
+        if entry.cursor < len(entry.workload.items):
+            entry.doubt = world.now + COMMIT_GRACE  # the predecessor's create may be under way
         attempts.proceed(world, entry)
     elif entry.phase is Phase.DELETING and entry.dispatch is not None:
         entry.cursor = len(entry.dispatch.inventory)
+        entry.doubt = world.now + COMMIT_GRACE  # that of the predecessor's last create is not known
         teardown.delete_all(world, entry)
     elif entry.phase is Phase.RUNNING and entry.dispatch is not None:
         entry.cursor = len(entry.dispatch.inventory)  # all exist, for a teardown to come

@@ -152,6 +152,20 @@ def test_p4_nothing_is_released_while_a_create_without_an_answer_may_be_committe
     assert (bench.order, bench.state("a")) == (["a", "b"], "Failed")
 
 
+def test_p4_a_create_that_turns_out_to_have_been_committed_is_no_longer_in_doubt() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("a", 300, 300))
+    bench.decide()
+    bench.execute(bench.pending.pop(0))  # the intent
+    bench.apply(bench.pending.pop(0))  # item 0 is created, and the answer gets lost
+    bench.feed(_refused(0))
+    bench.refuse("CreateItem", INVALID)
+    bench.advance(1)
+    bench.submit(workload("b", 900))
+    bench.settle()
+    assert bench.order == ["a", "b"]
+
+
 def test_p4_nor_while_a_predecessors_may_be() -> None:
     bench = Bench(nodes=[node(milli=1000)])
     bench.submit(workload("a", 900))
