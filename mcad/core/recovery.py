@@ -72,11 +72,12 @@ def _resume(world: World, entry: Entry) -> None:
         # An item before the last one found was deleted by somebody: not created again (P2).
         entry.cursor = max(entry.created, default=-1) + 1
         if entry.cursor < len(entry.workload.items):
-            entry.doubt = world.now + COMMIT_GRACE  # the predecessor's create may be under way
+            entry.doubt = world.now + COMMIT_GRACE  # the predecessor's may be under way (ADR 7)
         attempts.proceed(world, entry)
     elif entry.phase is Phase.DELETING and entry.dispatch is not None:
         entry.cursor = len(entry.dispatch.inventory)
-        entry.doubt = world.now + COMMIT_GRACE  # that of the predecessor's last create is not known
+        if not entry.dispatch.confirmed:
+            entry.doubt = world.now + COMMIT_GRACE
         teardown.delete_all(world, entry)
     elif entry.phase is Phase.RUNNING and entry.dispatch is not None:
         entry.cursor = len(entry.dispatch.inventory)  # all exist, for a teardown to come

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -27,6 +28,7 @@ Json = dict[str, Any]
 
 RESTART_S = 1.0  # from a kill to the next life
 SETTLE_S = 400.0  # after the last act: deadlines, grace periods and backoff are shorter
+MORE_WRITES = 8  # that a fault may cost: a teardown, or every status said once more
 REST_S = 300.0  # after that nothing may be written any more
 WRAPPED = [("", "configmaps"), ("", "pods"), ("apps", "deployments"), ("batch", "jobs")]
 STORAGE = (APPWRAPPERS.group, APPWRAPPERS.plural)
@@ -192,3 +194,9 @@ def run(scenario: Scenario, plan: Plan | None = None) -> Outcome:
             return outcome
 
     return run_virtually(whole())
+
+
+@cache
+def undisturbed(scenario: Scenario) -> Outcome:
+    """How it ends if nothing goes wrong."""
+    return run(scenario)
