@@ -83,6 +83,8 @@ def _delete(world: World, entry: Entry, item: int) -> None:
         return
     ref = entry.dispatch.inventory[item]
     known = entry.created.get(item) or _observed_uid(world, entry, item)
+    if known:
+        world.swept[known] = None
     world.emit(DeleteItem(entry.uid, entry.attempt, item, ref, known))
 
 
@@ -260,6 +262,6 @@ def _is_stray(entry: Entry, child: Child) -> bool:
     if not child.labelled or child.terminating or entry.phase is Phase.GONE:
         return False
     if entry.phase in TEARING_DOWN and child.attempt == entry.attempt:
-        # Its own are deleted from the inventory; what is there after that came later.
-        return entry.phase is Phase.VERIFYING
+        # The inventory is asked to go; what is not among those that were asked came later.
+        return entry.phase in (Phase.DELETING, Phase.VERIFYING)
     return child.attempt != entry.attempt or entry.phase not in RETAINING

@@ -235,6 +235,28 @@ def test_p7_the_sweep_deletes_what_comes_when_everything_is_deleted() -> None:
     assert bench.state("a") == "Failed"
 
 
+def test_p7_the_sweep_deletes_what_comes_while_other_deletions_are_under_way() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("a", 300, 300, 300))
+    bench.decide()
+    for _ in range(3):  # the intent and two items
+        bench.execute(bench.pending.pop(0))
+    bench.refuse("CreateItem", INVALID)
+    bench.execute(bench.pending.pop(0))
+    bench.execute(bench.pending.pop(0))  # the teardown is recorded
+    bench.execute(bench.pending.pop(0))  # item 0 is deleted
+    ref = bench.works["uid-a"].items[0].ref
+    bench.things[ref] = Thing(Child("late", ref, "uid-a", 1, 0), ())
+    bench.observe(ref)
+    bench.decide()
+    bench.settle()  # and now item 1
+    bench.advance(10)
+
+    assert bench.names() == []
+    assert bench.state("a") == "Failed"
+    assert bench.writes["delete"] == 3  # nothing is deleted twice; item 2 may have been created
+
+
 def test_p7_the_sweep_touches_nothing_without_our_labels() -> None:
     bench = Bench(nodes=[node()])
     bench.submit(workload("a", 1))

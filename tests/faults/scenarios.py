@@ -140,7 +140,7 @@ ROLLED_BACK = Scenario(
     cpus=(3,),
     acts=(
         (0.0, create(wrapper("bad", config("bad"), deployment("bad", 2), _refused("worse")))),
-        (0.1, create(wrapper("good", deployment("good", 3)))),
+        (1.1, create(wrapper("good", deployment("good", 3)))),
     ),
     ends={"bad": "Failed", "good": "Running"},
 )
