@@ -4,6 +4,7 @@ What a request contains is fixed when the command is given, so that a later obse
 into a write that was decided before it.
 """
 
+import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -39,6 +40,7 @@ from mcad.core.events import (
     ItemRefused,
     LookFailed,
     Remaining,
+    StrayRefused,
 )
 from mcad.core.model import Instant, ObjectRef
 from mcad.kube.client import Client, CreateOptions, DeleteOptions, Selection
@@ -47,10 +49,10 @@ from mcad.kube.recorder import Recorder, Regarding
 from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
+_log = logging.getLogger(__name__)
 
 DISPATCH_WIDTH = 24  # requests in flight that somebody waits for; more only queue in the server
 REPORT_WIDTH = 4  # requests in flight about refusals
-STRAY_TRIES = 5
 
 
 class Shell(Protocol):
@@ -218,15 +220,11 @@ class Executor:
                 raise
 
     async def _delete_stray(self, command: DeleteStray) -> None:
-        for trial in range(STRAY_TRIES):
-            try:
-                await self._delete_object(command.ref, command.object_uid)
-            except KubeError as error:
-                if not error.transient:
-                    return
-                await self._client.clock.sleep(2.0**trial)
-            else:
-                return
+        try:
+            await self._delete_object(command.ref, command.object_uid)
+        except KubeError as error:
+            _log.warning("a stray object stays object=%s error=%s", command.ref, error)
+            self._shell.feed(StrayRefused(command.uid, command.object_uid, answer_of(error)))
 
     async def _look(self, command: LookForRemains) -> None:
         uid, attempt = command.uid, command.attempt

@@ -30,6 +30,7 @@ from mcad.core.events import (
     Remaining,
     StatusRefused,
     StatusWritten,
+    StrayRefused,
 )
 from mcad.core.lifecycle import Phase
 from mcad.core.model import Instant, Settings
@@ -89,6 +90,8 @@ class Dispatcher:
                 children.child_gone(world, event.uid)
             case KindWatched():
                 children.kind_watched(world, event)
+            case StrayRefused():
+                teardown.stray_refused(world, event)
             case Decide():
                 deciding.decide(world, may_dispatch=event.may_dispatch)
             case _:

@@ -202,6 +202,15 @@ class DeletionRefused:
 
 
 @dataclass(frozen=True, slots=True)
+class StrayRefused:
+    """The deletion of a stray object failed or its outcome is unknown."""
+
+    uid: str
+    object_uid: str
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
 class Remaining:
     """A live list found these objects and pods of attempts up to ``attempt`` (protocol P4 c)."""
 
@@ -238,6 +247,7 @@ Event = (
     | AccessReviewed
     | ItemDeleted
     | DeletionRefused
+    | StrayRefused
     | Remaining
     | LookFailed
 )

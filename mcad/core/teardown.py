@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mcad.core.commands import DeleteItem, DeleteStray, LookForRemains, Urgency
+from mcad.core.commands import DeleteItem, DeleteStray, LookForRemains, Urgency, WakeAt
 from mcad.core.entry import Entry, Hold
-from mcad.core.events import Answer, DeletionRefused, ItemDeleted, LookFailed, Remaining
+from mcad.core.events import (
+    Answer,
+    DeletionRefused,
+    ItemDeleted,
+    LookFailed,
+    Remaining,
+    StrayRefused,
+)
 from mcad.core.lifecycle import RETAINING, TEARING_DOWN, Phase, Signal
-from mcad.core.model import Child, DispatchPhase, Next
+from mcad.core.model import Child, DispatchPhase, Instant, Next
 from mcad.core.pacing import (
     CREATION_BACKOFF_BASE,
     CREATION_BACKOFF_MAX,
@@ -30,6 +37,9 @@ from mcad.core.reasons import (
     TeardownReason,
 )
 from mcad.core.world import World
+
+NEVER: Instant = 1 << 62
+"""Later than any instant: its deletion was asked for, and the answer is open."""
 
 
 def take_back(
@@ -84,7 +94,7 @@ def _delete(world: World, entry: Entry, item: int) -> None:
     ref = entry.dispatch.inventory[item]
     known = entry.created.get(item) or _observed_uid(world, entry, item)
     if known:
-        world.swept[known] = None
+        world.swept[known] = NEVER
     world.emit(DeleteItem(entry.uid, entry.attempt, item, ref, known))
 
 
@@ -117,11 +127,16 @@ def deletion_refused(world: World, entry: Entry, event: DeletionRefused) -> None
 
 
 def _pause(entry: Entry, answer: Answer, *, count: bool = True) -> int:
-    if 400 <= answer.status < 500 and answer.status not in (409, 429):
+    if _is_denial(answer):
         entry.denials += count
         return backoff(entry.denials, RETRY_BASE, REFUSED_WRITE_RETRY)
     entry.failures += count
     return max(answer.retry_after, backoff(entry.failures, RETRY_BASE, RETRY_MAX))
+
+
+def _is_denial(answer: Answer) -> bool:
+    """Whether the server understood and will not, whatever we do."""
+    return 400 <= answer.status < 500 and answer.status not in (409, 429)
 
 
 def _all_deleted(world: World, entry: Entry) -> None:
@@ -247,15 +262,30 @@ def visit(world: World, entry: Entry) -> None:
 
 def sweep(world: World) -> None:
     """Delete objects of ours that no recorded attempt accounts for (P7)."""
-    for uid in list(world.unswept):
+    later: dict[str, None] = {}
+    for uid in world.unswept:
         child = world.children[uid]
         entry = world.entries.get(child.workload)
         if entry is None or not _is_stray(entry, child):
             continue
-        if uid not in world.swept:
-            world.swept[uid] = None
+        again = world.swept.get(uid, 0)
+        if world.now >= again:
+            world.swept[uid] = NEVER
             world.emit(DeleteStray(child.workload, child.ref, uid))
-    world.unswept.clear()
+        elif again != NEVER:
+            later[uid] = None
+    world.unswept = later
+
+
+def stray_refused(world: World, event: StrayRefused) -> None:
+    """A stray could not be deleted: again, after a while."""
+    if event.object_uid not in world.children:
+        return
+    slow = _is_denial(event.answer)
+    pause = max(event.answer.retry_after, REFUSED_WRITE_RETRY if slow else RETRY_MAX)
+    world.swept[event.object_uid] = world.now + pause
+    world.unswept[event.object_uid] = None
+    world.emit(WakeAt(world.now + pause))
 
 
 def _is_stray(entry: Entry, child: Child) -> bool:

@@ -62,7 +62,7 @@ class World:
         self.to_judge: dict[str, None] = {}
         self.to_settle: dict[str, None] = {}
         self.unswept: dict[str, None] = {}
-        self.swept: dict[str, None] = {}
+        self.swept: dict[str, Instant] = {}  # uid -> when its deletion may be asked for again
         self.timers: list[tuple[Instant, str]] = []
         self.look_again_at: Instant = 0  # when the refused are tested again, at the latest
         self.out: list[Command] = []

@@ -45,6 +45,7 @@ from mcad.core.events import (
     Remaining,
     StatusRefused,
     StatusWritten,
+    StrayRefused,
 )
 from mcad.core.model import (
     SECOND,
@@ -339,6 +340,8 @@ class Bench:
             return ItemRefused(command.uid, command.attempt, command.item, answer)
         if isinstance(command, DeleteItem):
             return DeletionRefused(command.uid, command.attempt, command.item, answer)
+        if isinstance(command, DeleteStray):
+            return StrayRefused(command.uid, command.object_uid, answer)
         raise AssertionError(f"{kind} cannot be refused here")
 
     def _write(self, command: WriteStatus) -> Event:

@@ -217,6 +217,25 @@ def test_p7_the_sweep_deletes_what_no_recorded_attempt_accounts_for() -> None:
     assert [c.object_uid for c in bench.pending if isinstance(c, DeleteStray)] == ["late"]
 
 
+@pytest.mark.parametrize(("answer", "pause_s"), [(FORBIDDEN, 60), (UNKNOWN, 15)])
+def test_p7_a_stray_that_cannot_be_deleted_is_asked_again_slowly(
+    answer: Answer, pause_s: int
+) -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    bench.settle()
+    ref = ObjectRef("", "v1", "configmaps", "ConfigMap", "default", "x")
+    bench.things[ref] = Thing(Child("late", ref, "uid-a", 7, 0), ())
+    bench.refuse("DeleteStray", answer, answer)
+    bench.observe(ref)
+    bench.settle()
+    bench.advance(2 * pause_s - 1)
+    assert ref in bench.things
+    assert bench.refusals["DeleteStray"] == []
+    bench.advance(2)
+    assert ref not in bench.things
+
+
 def test_p7_the_sweep_deletes_what_comes_when_everything_is_deleted() -> None:
     """A late create of the attempt that is being taken back: nobody else would delete it."""
     bench = Bench(nodes=[node(milli=1000)])
