@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mcad.controller.kinds import APPWRAPPERS
+from mcad.controller.kinds import APPWRAPPERS, NODES
 from mcad.kube.client import Client
 
 Json = dict[str, Any]
@@ -20,12 +20,16 @@ Action = Callable[[Client], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scenario:
-    """What users do, and when, in virtual seconds; ``cpus`` per node."""
+    """What users do, and when, in virtual seconds; ``cpus`` per node.
+
+    Pods of the ``crowded`` AppWrappers may find no room, because what they had is taken away.
+    """
 
     name: str
     cpus: tuple[int, ...]
     acts: tuple[tuple[float, Action], ...]
     ends: dict[str, str]  # state of every AppWrapper at the end, "" where it is deleted
+    crowded: tuple[str, ...] = ()
 
 
 def container(seconds: int = 0) -> Json:
@@ -172,4 +176,29 @@ EDITED = Scenario(
     ends={"a": "Running", "b": "Running", "c": "Completed"},
 )
 
-SCENARIOS = (IN_TURN, COMPLETED, ROLLED_BACK, DELETED, EDITED)
+SUSPENDED = Scenario(
+    "one is suspended, another takes its room, and it runs again when that is over",
+    cpus=(2,),
+    acts=(
+        (0.0, create(components("a", config("a"), deployment("a", 2)))),
+        (5.0, create(wrapper("b", job("b", 2, 20), complete=True))),
+        (10.0, edit("a", {"spec": {"suspend": True}})),
+        (60.0, edit("a", {"spec": {"suspend": False}})),
+    ),
+    ends={"a": "Running", "b": "Completed"},
+)
+
+NODE_LOST = Scenario(
+    "a node is taken away under a job, and what waits stays behind it",
+    cpus=(2, 2),
+    acts=(
+        (0.0, create(wrapper("a", job("a", 2, 60), complete=True))),
+        (1.0, create(wrapper("b", job("b", 2, 60), complete=True))),
+        (2.0, create(wrapper("c", job("c", 2, 10), complete=True))),
+        (20.0, lambda client: client.delete(NODES, None, "node-1")),
+    ),
+    ends=dict.fromkeys("abc", "Completed"),
+    crowded=("a", "b"),
+)
+
+SCENARIOS = (IN_TURN, COMPLETED, ROLLED_BACK, DELETED, EDITED, SUSPENDED, NODE_LOST)

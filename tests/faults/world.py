@@ -150,10 +150,9 @@ class World:
         marks = obj["metadata"].get("labels") or {}
         if change.type == "ADDED" and not _is_generated(obj) and labels.ATTEMPT in marks:
             self._made(marks[labels.APPWRAPPER], marks[labels.ATTEMPT], change)
-        if obj["kind"] == "Pod" and change.type != "DELETED":
-            for condition in obj["status"].get("conditions") or ():
-                if condition["type"] == "PodScheduled" and condition["status"] == "False":
-                    self.troubles.append(f"no room for pod {change.key[1]}")
+        owner = marks.get(labels.APPWRAPPER, "")
+        if obj["kind"] == "Pod" and owner not in self._scenario.crowded and _has_no_room(obj):
+            self.troubles.append(f"no room for pod {change.key[1]} of {owner}")
 
     def _made(self, name: str, attempt: str, change: Change) -> None:
         """A create that is committed after its attempt was taken back is the sweep's (P7)."""
@@ -170,6 +169,14 @@ class World:
         """Raise what went wrong."""
         assert not self.troubles, self.troubles[:3]
         assert outcome.states == self._scenario.ends
+
+
+def _has_no_room(pod: Json) -> bool:
+    """Whether kube-scheduler looked for a node in vain."""
+    return any(
+        condition["type"] == "PodScheduled" and condition["status"] == "False"
+        for condition in pod["status"].get("conditions") or ()
+    )
 
 
 def _is_generated(obj: Json) -> bool:
