@@ -38,6 +38,8 @@ class Lookups:
         try:
             live = await self._client.get(resource, namespace, owner.name, metadata_only=True)
         except KubeError as error:
+            if isinstance(error, ApiError) and error.not_found:
+                return  # deleted, and its pods are about to follow
             _log.warning("owner unknown owner=%s/%s error=%s", namespace, owner.name, error)
             return
         if live["metadata"]["uid"] == owner.uid:
