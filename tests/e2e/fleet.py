@@ -1,4 +1,4 @@
-"""Many AppWrappers at once: manifests, states, and everything that was asked for or made.
+"""Many AppWrappers at once: states, and everything that was asked for or made.
 
 Counts come from the API server: its audit log for requests, a watch of somebody else for objects.
 """
@@ -22,64 +22,6 @@ Json = dict[str, Any]
 NAMESPACE = "default"
 LONG = 120  # seconds; the machine is shared, and no test asserts how long something takes
 QUIET_SECONDS = 2.0
-
-
-# -- manifests -----------------------------------------------------------------------------------
-
-
-def pod(
-    name: str, cpu: str = "100m", seconds: float | None = None, extended: Json | None = None
-) -> Json:
-    """A bare pod; with ``seconds`` it succeeds after so long."""
-    requests = {"cpu": cpu, "memory": "16Mi", **(extended or {})}
-    resources = {"requests": requests} | ({"limits": extended} if extended else {})
-    container: Json = {"name": "main", "image": "busybox", "resources": resources}
-    spec: Json = {"containers": [container], "terminationGracePeriodSeconds": 0}
-    if seconds is not None:
-        container["command"] = ["sleep", str(seconds)]
-        spec["restartPolicy"] = "Never"
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
-
-
-def config_map(name: str, data: Json | None = None) -> Json:
-    """An object without pods."""
-    meta = {"name": name}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data or {"k": "v"}}
-
-
-def deployment(name: str, replicas: int = 2, cpu: str = "100m") -> Json:
-    """A Deployment that runs for ever."""
-    tags = {"app": name}
-    template = {"metadata": {"labels": tags}, "spec": pod(name, cpu)["spec"]}
-    spec = {"replicas": replicas, "selector": {"matchLabels": dict(tags)}, "template": template}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
-
-
-def job(name: str, pods: int, cpu: str, seconds: float) -> Json:
-    """A Job all of whose pods run at once."""
-    template = {"spec": pod(name, cpu, seconds)["spec"]}
-    spec = {"parallelism": pods, "completions": pods, "backoffLimit": 0, "template": template}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
-
-
-def wrapper(name: str, spec: Any, version: str = "v1beta1") -> Json:
-    """An AppWrapper with this spec."""
-    meta = {"name": name}
-    return {"apiVersion": f"{GROUP}/{version}", "kind": KIND, "metadata": meta, "spec": spec}
-
-
-def generic(name: str, *templates: Any, completion: str = "", **spec: Any) -> Json:
-    """In the v1beta1 dialect; ``completion`` is the completionstatus of the first item."""
-    items: list[Json] = [{"generictemplate": template} for template in templates]
-    if completion:
-        items[0]["completionstatus"] = completion
-    return wrapper(name, {"resources": {"GenericItems": items}, **spec})
-
-
-def components(name: str, *templates: Any, **spec: Any) -> Json:
-    """In the v1beta2 dialect."""
-    made = [{"template": template} for template in templates]
-    return wrapper(name, {"components": made, **spec}, "v1beta2")
 
 
 # -- AppWrappers ---------------------------------------------------------------------------------

@@ -22,25 +22,19 @@ from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.fleet import (
     LONG,
     NAMESPACE,
-    components,
     condition,
-    config_map,
     create,
-    deployment,
     events,
-    generic,
     get,
     in_state,
-    job,
     patch,
-    pod,
     post,
     state,
     wait_until_quiet,
-    wrapper,
     writes,
 )
 from tests.e2e.process import Dispatcher
+from tests.manifests import components, config_map, deployment, generic, job, pod, wrapper
 
 pytestmark = pytest.mark.controlplane
 

@@ -25,21 +25,16 @@ from tests.e2e.fleet import (
     Sight,
     appwrappers,
     collection,
-    components,
-    config_map,
     create,
-    deployment,
-    generic,
     get,
-    job,
     ours,
     patch,
-    pod,
     state,
     wait_until_quiet,
     writes,
 )
 from tests.e2e.process import Dispatcher
+from tests.manifests import components, config_map, deployment, generic, job, pod
 
 pytestmark = pytest.mark.controlplane
 

@@ -20,10 +20,8 @@ from tests.e2e.fleet import (
     collection,
     create,
     events,
-    generic,
     get,
     in_state,
-    pod,
     reads,
     state,
     wait_until_quiet,
@@ -31,6 +29,7 @@ from tests.e2e.fleet import (
     writes,
 )
 from tests.e2e.process import Dispatcher
+from tests.manifests import generic, pod
 
 pytestmark = pytest.mark.controlplane
 

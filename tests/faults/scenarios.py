@@ -7,11 +7,13 @@ a pod ever finds no room, then too much was admitted.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mcad.controller.kinds import APPWRAPPERS, NODES
 from mcad.kube.client import Client
+from tests import manifests
+from tests.manifests import components, config_map, generic
 
 Json = dict[str, Any]
 NAMESPACE = "default"
@@ -32,66 +34,27 @@ class Scenario:
     crowded: tuple[str, ...] = ()
 
 
-def container(seconds: int = 0) -> Json:
-    """One CPU for a while, or for ever."""
-    command = ["sleep", str(seconds)] if seconds else ["sleep", "infinity"]
-    return {
-        "name": "work",
-        "image": "busybox",
-        "command": command,
-        "resources": {"requests": {"cpu": "1", "memory": "64Mi"}},
-    }
+def pod(name: str) -> Json:
+    """A bare pod that does not end."""
+    return manifests.pod(name, "1")
 
 
-def pod(name: str, seconds: int = 0) -> Json:
-    """A bare pod."""
-    spec = {"restartPolicy": "Never", "containers": [container(seconds)]}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
-
-
-def job(name: str, pods: int, seconds: int) -> Json:
-    """So many pods at once, that end."""
-    template = {"spec": {"restartPolicy": "Never", "containers": [container(seconds)]}}
-    spec = {"parallelism": pods, "completions": pods, "template": template}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
+def job(name: str, pods: int, seconds: float) -> Json:
+    """So many pods at once, that end; one that is lost is replaced."""
+    made = manifests.job(name, pods, "1", seconds)
+    made["spec"]["backoffLimit"] = 6
+    return made
 
 
 def deployment(name: str, replicas: int) -> Json:
     """Pods that do not end."""
-    labels = {"app": name}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [container()]}}
-    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+    return manifests.deployment(name, replicas, "1")
 
 
-def config(name: str) -> Json:
-    """Something without pods."""
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}}
-
-
-def wrapper(name: str, *templates: Json, complete: bool = False, priority: int = 0) -> Json:
-    """A v1beta1 AppWrapper of these items."""
-    items: list[Json] = [{"generictemplate": template} for template in templates]
-    if complete:
-        for item in items:
-            if item["generictemplate"]["kind"] == "Job":
-                item["completionstatus"] = "Complete"
-    return {
-        "apiVersion": APPWRAPPERS.api_version,
-        "kind": "AppWrapper",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {"priority": priority, "resources": {"GenericItems": items}},
-    }
-
-
-def components(name: str, *templates: Json) -> Json:
-    """A v1beta2 AppWrapper of these items."""
-    return {
-        "apiVersion": APPWRAPPERS.api_version,
-        "kind": "AppWrapper",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {"components": [{"template": template} for template in templates]},
-    }
+def complete(name: str, *jobs: Json, priority: int = 0) -> Json:
+    """An AppWrapper that is Completed when its Jobs are."""
+    items = [{"generictemplate": one, "completionstatus": "Complete"} for one in jobs]
+    return manifests.wrapper(name, {"priority": priority, "resources": {"GenericItems": items}})
 
 
 def _refused(name: str) -> Json:
@@ -103,7 +66,8 @@ def _refused(name: str) -> Json:
 
 def create(obj: Json) -> Action:
     """A user creates an AppWrapper."""
-    return lambda client: client.create(APPWRAPPERS, NAMESPACE, obj)
+    resource = replace(APPWRAPPERS, version=obj["apiVersion"].rpartition("/")[2])
+    return lambda client: client.create(resource, NAMESPACE, obj)
 
 
 def delete(name: str) -> Action:
@@ -120,8 +84,8 @@ IN_TURN = Scenario(
     "one waits until the other is deleted",
     cpus=(2, 1),
     acts=(
-        (0.0, create(wrapper("first", config("first"), deployment("first", 3)))),
-        (1.0, create(wrapper("second", deployment("second", 2), pod("second")))),
+        (0.0, create(generic("first", config_map("first"), deployment("first", 3)))),
+        (1.0, create(generic("second", deployment("second", 2), pod("second")))),
         (40.0, delete("first")),
     ),
     ends={"first": "", "second": "Running"},
@@ -131,10 +95,10 @@ COMPLETED = Scenario(
     "jobs complete, and what waits follows in order",
     cpus=(2, 2),
     acts=(
-        (0.0, create(wrapper("a", job("a", 4, 20), complete=True))),
-        (0.1, create(wrapper("b", job("b-1", 2, 15), job("b-2", 1, 25), complete=True))),
-        (0.2, create(components("c", job("c", 2, 10), config("c")))),
-        (0.3, create(wrapper("d", job("d", 4, 10), complete=True, priority=9))),
+        (0.0, create(complete("a", job("a", 4, 20)))),
+        (0.1, create(complete("b", job("b-1", 2, 15), job("b-2", 1, 25)))),
+        (0.2, create(components("c", job("c", 2, 10), config_map("c")))),
+        (0.3, create(complete("d", job("d", 4, 10), priority=9))),
     ),
     ends=dict.fromkeys("abcd", "Completed"),
 )
@@ -143,8 +107,8 @@ ROLLED_BACK = Scenario(
     "a dispatch that the server refuses in the middle is taken back",
     cpus=(3,),
     acts=(
-        (0.0, create(wrapper("bad", config("bad"), deployment("bad", 2), _refused("worse")))),
-        (1.1, create(wrapper("good", deployment("good", 3)))),
+        (0.0, create(generic("bad", config_map("bad"), deployment("bad", 2), _refused("worse")))),
+        (1.1, create(generic("good", deployment("good", 3)))),
     ),
     ends={"bad": "Failed", "good": "Running"},
 )
@@ -153,12 +117,12 @@ DELETED = Scenario(
     "one is deleted while it is dispatched, one while it waits, and one comes back by its name",
     cpus=(2,),
     acts=(
-        (0.0, create(wrapper("a", config("x"), pod("a-0"), pod("a-1")))),
+        (0.0, create(generic("a", config_map("x"), pod("a-0"), pod("a-1")))),
         (0.01, delete("a")),
-        (0.02, create(wrapper("b", pod("b-0"), pod("b-1")))),
-        (0.03, create(wrapper("c", pod("c-0")))),
+        (0.02, create(generic("b", pod("b-0"), pod("b-1")))),
+        (0.03, create(generic("c", pod("c-0")))),
         (5.0, delete("c")),
-        (6.0, create(wrapper("a", config("x"), pod("a-0"), pod("a-1")))),
+        (6.0, create(generic("a", config_map("x"), pod("a-0"), pod("a-1")))),
         (20.0, delete("b")),
     ),
     ends={"a": "Running", "b": "", "c": ""},
@@ -168,10 +132,10 @@ EDITED = Scenario(
     "what waits is edited until it fits",
     cpus=(2, 1),
     acts=(
-        (0.0, create(wrapper("a", deployment("a", 2)))),
-        (1.0, create(wrapper("b", deployment("b", 2)))),
-        (2.0, create(wrapper("c", job("c", 1, 30), complete=True))),
-        (50.0, edit("b", wrapper("b", deployment("b", 1)))),
+        (0.0, create(generic("a", deployment("a", 2)))),
+        (1.0, create(generic("b", deployment("b", 2)))),
+        (2.0, create(complete("c", job("c", 1, 30)))),
+        (50.0, edit("b", {"spec": generic("b", deployment("b", 1))["spec"]})),
     ),
     ends={"a": "Running", "b": "Running", "c": "Completed"},
 )
@@ -180,8 +144,8 @@ SUSPENDED = Scenario(
     "one is suspended, another takes its room, and it runs again when that is over",
     cpus=(2,),
     acts=(
-        (0.0, create(components("a", config("a"), deployment("a", 2)))),
-        (5.0, create(wrapper("b", job("b", 2, 20), complete=True))),
+        (0.0, create(components("a", config_map("a"), deployment("a", 2)))),
+        (5.0, create(complete("b", job("b", 2, 20)))),
         (10.0, edit("a", {"spec": {"suspend": True}})),
         (60.0, edit("a", {"spec": {"suspend": False}})),
     ),
@@ -192,9 +156,9 @@ NODE_LOST = Scenario(
     "a node is taken away under a job, and what waits stays behind it",
     cpus=(2, 2),
     acts=(
-        (0.0, create(wrapper("a", job("a", 2, 60), complete=True))),
-        (1.0, create(wrapper("b", job("b", 2, 60), complete=True))),
-        (2.0, create(wrapper("c", job("c", 2, 10), complete=True))),
+        (0.0, create(complete("a", job("a", 2, 60)))),
+        (1.0, create(complete("b", job("b", 2, 60)))),
+        (2.0, create(complete("c", job("c", 2, 10)))),
         (20.0, lambda client: client.delete(NODES, None, "node-1")),
     ),
     ends=dict.fromkeys("abc", "Completed"),
