@@ -24,7 +24,7 @@ def apply(world: World, entry: Entry, child: Child) -> None:
         return
     if child.item not in entry.created:
         entry.found(child.item)
-        entry.created[child.item] = child.uid
+    entry.created[child.item] = child.uid
     for index, want in enumerate(child.wants):
         world.capacity.want(entry.uid, child.item, index, want)
     if 0 <= child.item < len(entry.workload.items):
