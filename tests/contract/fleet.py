@@ -283,7 +283,8 @@ def summary(made: list[Workload], found: dict[str, list[Json]]) -> Json:
             continue
         told[one.name] = _state(one, by_name.get(one.name), own)
         if one.plural == "deployments":
-            told[one.name]["sets"] = _sets(one, found["replicasets"], owners)
+            sets = _sets(one, found["replicasets"], owners)
+            told[one.name] = _rollout(told[one.name], sets)
     return told | {"packed": bound}
 
 
@@ -341,6 +342,21 @@ def _pod_state(pod: Json) -> str:
     )
     bound = "bound" if pod["spec"].get("nodeName") else "unbound"
     return f"{status.get('phase')} {bound} {scheduled.get('reason', '')}"
+
+
+def _rollout(state: Json, sets: list[Json]) -> Json:
+    """The state with its ReplicaSets; of a rollout that is stuck, what does not depend on timing.
+
+    Where a third revision comes while pods of the second have no room, the real controller takes
+    from whichever old one has unready pods at that moment.
+    """
+    *old, newest = sets or [["", 0]]
+    is_stuck = any("Unschedulable" in pods for pods, _ in state.get("pods", ()))
+    if len(old) < 2 or not is_stuck or not sum(replicas for _, replicas in old):
+        return state | {"sets": sets}
+    status = {name: state["status"].get(name) for name in ("replicas", "updatedReplicas")}
+    old_replicas = sum(replicas for _, replicas in old)
+    return {"revision": state["revision"], "status": status, "sets": [old_replicas, newest]}
 
 
 def _sets(one: Workload, sets: list[Json], owners: dict[str, tuple[str, Json]]) -> list[Json]:
