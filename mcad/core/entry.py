@@ -36,7 +36,8 @@ class Entry:
 
     ``told`` is the refusal that its status shows and ``told_at`` when it was written; ``announced``
     whether an Event said so in this stay in the queue; ``restored`` until the first verdict after a
-    restart, which must not rewrite figures that are on record.
+    restart, which must not rewrite figures that are on record. ``untested``: its attempt is another
+    leader's and was first seen after the barrier, so nobody knows yet whether it fits (P12).
 
     ``cursor`` is the next item to create, ``asked`` whether its create is under way, and ``doubt``
     the instant until which one that got no clear answer may still be committed (ADR 7);
@@ -65,6 +66,7 @@ class Entry:
     told_at: Instant = 0
     announced: bool = False
     restored: bool = False
+    untested: bool = False
     head_since: Instant = 0
     cursor: int = 0
     asked: bool = False

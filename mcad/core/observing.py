@@ -26,6 +26,9 @@ from mcad.core.reasons import (
 )
 from mcad.core.world import World
 
+LIVE = frozenset({DispatchPhase.CREATING, DispatchPhase.DISPATCHED})
+"""What a record says of an attempt that may have, or may still make, objects and pods."""
+
 LATE_ARRIVAL: Duration = SECOND * 9 // 10
 """What arrives after this much of its second or later stands here, each a microsecond behind the
 one before: they must not run over into the next second, where their order would end."""
@@ -59,6 +62,8 @@ def _first_sight(world: World, work: Workload, *, listed: bool) -> None:
     if entry.phase is Phase.WAITING:
         _enter_queue(world, entry)
     elif entry.dispatch is not None and entry.phase not in (Phase.COMPLETED, Phase.FAILED):
+        # Before the barrier everything that was dispatched is there at once, and goes first.
+        entry.untested = world.started and entry.dispatch.phase in LIVE
         world.to_recover[entry.uid] = None
 
 
@@ -123,28 +128,18 @@ def _changed_after_intent(world: World, entry: Entry, old: Workload) -> None:
 
 
 def _intent_found(world: World, entry: Entry, record: DispatchRecord) -> None:
-    """Another leader's intent appeared after our barrier: honour it if it fits (P12)."""
-    live = record.phase in (DispatchPhase.CREATING, DispatchPhase.DISPATCHED)
-    if entry.phase not in (Phase.WAITING, Phase.INTENDING) or not live:
+    """Another leader's intent appeared after our barrier: the next Decide tests it (P12)."""
+    if entry.phase not in (Phase.WAITING, Phase.INTENDING) or record.phase not in LIVE:
         return
     known = entry.superseded if entry.phase is Phase.INTENDING else entry.dispatch
     if record == entry.dispatch or (known is not None and record.attempt <= known.attempt):
         return
     world.capacity.release(entry.uid)
     world.leave_line(entry)
-    entry.flying = None
-    entry.dispatch = record
-    shape = world.capacity.shape(entry.workload.sets)
-    fits = world.capacity.reserve(entry.uid, record.attempt, shape, entry.workload.sets) is None
-    if not fits:
-        world.capacity.adopt(entry.uid, record.attempt, shape, entry.workload.sets)
+    entry.flying, entry.dispatch, entry.untested = None, record, True
+    entry.cursor, entry.created, entry.finished = 0, {}, set()
     entry.move(Signal.INTENT_FOUND, world.now)
-    if fits:
-        world.to_recover[entry.uid] = None
-    else:
-        entry.cursor = len(record.inventory)  # whatever was created is deleted
-        note = f"Attempt {record.attempt} of epoch {record.epoch} does not fit any more."
-        teardown.take_back(world, entry, TeardownReason.SUPERSEDED, note)
+    world.to_recover[entry.uid] = None
 
 
 def appwrapper_gone(world: World, uid: str) -> None:

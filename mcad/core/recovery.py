@@ -7,7 +7,7 @@ from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
 from mcad.core.model import DispatchPhase, DispatchRecord, Next, Persisted
 from mcad.core.pacing import COMMIT_GRACE
-from mcad.core.reasons import EventReason, State
+from mcad.core.reasons import EventReason, State, TeardownReason
 from mcad.core.world import World
 
 _RESTORED = {
@@ -50,10 +50,51 @@ def recover(world: World) -> None:
     begun = [world.entries[uid] for uid in world.to_recover if uid in world.entries]
     world.to_recover.clear()
     begun.sort(key=lambda e: (e.dispatch.since if e.dispatch else 0, e.uid))
+    late = {entry.uid for entry in begun if _is_late(entry)}
     for entry in begun:
-        _reserve_again(world, entry)
+        if entry.uid not in late:
+            _reserve_again(world, entry)
     for entry in begun:
-        _resume(world, entry)
+        entry.untested = False
+        if entry.uid in late and not _has_room(world, entry):
+            _give_way(world, entry)
+        else:
+            _resume(world, entry)
+
+
+def _is_late(entry: Entry) -> bool:
+    begun = entry.phase in (Phase.CREATING, Phase.RUNNING)
+    return entry.untested and begun and not entry.workload.deleting
+
+
+def _has_room(world: World, entry: Entry) -> bool:
+    """P12: what we did not know of when we gave room away stays if it fits all the same.
+
+    The exact verdict counts a DaemonSet's pod on every node, there already or not; what is taken up
+    and finds a home for all that it still wants fits as well.
+    """
+    world.capacity.rehome()
+    shape = world.capacity.shape(entry.workload.sets)
+    own = [child for child in world.children_for(entry) if child.attempt == entry.attempt]
+    wants = {(one.item, index): want for one in own for index, want in enumerate(one.wants)}
+    reserve = world.capacity.reserve
+    refusal = reserve(entry.uid, entry.attempt, shape, entry.workload.sets, wants)
+    _reserve_again(world, entry)
+    if refusal is None:
+        return True
+    world.capacity.rehome()
+    return not world.capacity.homeless(entry.uid)
+
+
+def _give_way(world: World, entry: Entry) -> None:
+    record = entry.dispatch
+    if record is None:
+        return
+    entry.cursor = len(record.inventory)  # whatever was created is deleted
+    if record.phase is DispatchPhase.CREATING:
+        entry.doubt = world.now + COMMIT_GRACE  # the predecessor's may be under way (ADR 7)
+    note = f"Attempt {record.attempt} of epoch {record.epoch} does not fit any more."
+    teardown.take_back(world, entry, TeardownReason.SUPERSEDED, note)
 
 
 def _reserve_again(world: World, entry: Entry) -> None:

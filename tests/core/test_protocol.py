@@ -16,7 +16,17 @@ from mcad.core.events import (
     ItemRefused,
 )
 from mcad.core.lifecycle import TABLE, InvalidTransitionError, Phase, Signal, transition
-from mcad.core.model import SECOND, Child, DispatchPhase, DispatchRecord, Next, ObjectRef, Persisted
+from mcad.core.model import (
+    SECOND,
+    Child,
+    DispatchPhase,
+    DispatchRecord,
+    Next,
+    ObjectRef,
+    Persisted,
+    PodPhase,
+    Workload,
+)
 from tests.core.bench import START, Bench, Thing, node, workload
 
 UNKNOWN = Answer(0, "RequestTimeout", "no answer")
@@ -444,6 +454,96 @@ def test_p12_an_intent_of_another_leader_after_the_barrier(fits: bool) -> None:
 
     assert (bench.state("theirs") == "Running") is fits
     assert ("theirs-0" in bench.names()) is fits
+
+
+def _first_seen_late(bench: Bench, work: Workload, phase: DispatchPhase) -> None:
+    """The list of its namespace was held back; another leader had recorded an attempt."""
+    bench.works[work.uid] = work
+    inventory = tuple(item.ref for item in work.items)
+    record = DispatchRecord(1, 1, phase, work.payload, inventory, START)
+    bench.feed(AppWrapperSeen(replace(work, persisted=Persisted("Running", START, (), record))))
+
+
+@pytest.mark.parametrize("phase", [DispatchPhase.CREATING, DispatchPhase.DISPATCHED])
+@pytest.mark.parametrize("fits", [True, False], ids=["fits: adopted", "does not: torn down"])
+def test_p12_an_attempt_first_seen_after_the_barrier(fits: bool, phase: DispatchPhase) -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("mine", 100 if fits else 900))
+    bench.settle()
+    bench.bind("mine-0")
+    _first_seen_late(bench, workload("theirs", 500), phase)
+    bench.settle()
+    bench.advance(100)
+
+    assert (bench.entry("theirs").phase is Phase.RUNNING) is fits
+    assert bench.entry("mine").phase is Phase.RUNNING
+    held = bench.dispatcher.world.capacity.totals()
+    assert held.adrift == (), "nothing is promised that nobody has"
+
+
+def test_p12_what_runs_already_is_not_taken_down_for_room_that_it_has() -> None:
+    """Its pods are bound: that it would not fit a second time says nothing."""
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("mine", 100))
+    bench.settle()
+    bench.bind("mine-0")
+    work = workload("theirs", 500, 400)
+    work = replace(work, sets=(work.sets[0], replace(work.sets[1], per_node=True)))
+    for number, item in enumerate(work.items):
+        child = Child(f"t{number}", item.ref, work.uid, 1, number)
+        bench.things[item.ref] = Thing(child, work.sets[number].request)
+        bench.bind(item.ref.name)
+    _first_seen_late(bench, work, DispatchPhase.DISPATCHED)
+    bench.settle()
+
+    assert bench.entry("theirs").phase is Phase.RUNNING
+    assert len(bench.names()) == 3
+
+
+def test_p12_what_has_ended_wants_no_room() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("mine", 900))
+    bench.settle()
+    work = workload("theirs", 500)
+    child = Child("t0", work.items[0].ref, work.uid, 1, 0)
+    bench.things[work.items[0].ref] = Thing(child, work.sets[0].request, "n1", PodPhase.SUCCEEDED)
+    bench.observe(work.items[0].ref)
+    _first_seen_late(bench, work, DispatchPhase.DISPATCHED)
+    bench.settle()
+
+    assert bench.entry("theirs").phase is Phase.RUNNING
+
+
+def test_p12_a_late_intent_that_gives_way_may_still_have_a_create_under_way() -> None:
+    """Its room, if there is any, is not given away before that is out of the question (ADR 7)."""
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("mine", 900))
+    bench.settle()
+    _first_seen_late(bench, workload("theirs", 500), DispatchPhase.CREATING)
+    bench.settle()
+    bench.advance(74)
+    assert bench.entry("theirs").phase is Phase.VERIFYING
+    bench.advance(2)
+    assert bench.entry("theirs").phase is Phase.WAITING
+
+
+def test_p12_what_an_earlier_attempt_finished_says_nothing_of_a_late_one() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    work = workload("a", 500)
+    work = replace(work, items=(replace(work.items[0], completion=("done",)),))
+    bench.submit(work)
+    bench.settle()
+    bench.entry("a").finished.add(0)  # its condition was met while it was taken back
+    bench.edit("uid-a", suspended=True)
+    bench.settle()
+    inventory = tuple(item.ref for item in work.items)
+    record = DispatchRecord(2, 1, DispatchPhase.CREATING, work.payload, inventory, START)
+    bench.works["uid-a"] = work
+    bench.feed(AppWrapperSeen(replace(work, persisted=Persisted("Pending", START, (), record))))
+    bench.settle()
+
+    assert bench.entry("a").attempt == 2
+    assert bench.state("a") == "Running", "not RunningHoldCompletion"
 
 
 @pytest.mark.parametrize(

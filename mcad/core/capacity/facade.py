@@ -6,6 +6,8 @@ whether they fit, and gangs that do are reserved, all of it or nothing (protocol
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mcad.core.capacity.arrears import Arrears
 from mcad.core.capacity.audit import audit
 from mcad.core.capacity.claims import Claim, Reservation
@@ -19,6 +21,8 @@ from mcad.core.invariants import check
 from mcad.core.model import Fit, Node, Pod, PodCounts, PodSet, Refusal, Settings
 
 __all__ = ["Capacity", "CapacityReport", "NodeReport", "Shape"]
+
+NOTHING_TOLD: Mapping[tuple[int, int], int | None] = {}
 
 
 class Capacity:
@@ -91,11 +95,18 @@ class Capacity:
     # -- reservations --------------------------------------------------------------------------
 
     def reserve(
-        self, uid: str, attempt: int, shape: Shape, sets: tuple[PodSet, ...]
+        self,
+        uid: str,
+        attempt: int,
+        shape: Shape,
+        sets: tuple[PodSet, ...],
+        wants: Mapping[tuple[int, int], int | None] = NOTHING_TOLD,
     ) -> Refusal | None:
         """Place the whole gang, less its pods that are bound already; None if that is done, else
-        why not, and nothing is changed."""
+        why not, and nothing is changed. ``wants`` is what live children tell, by (item, index)."""
         reservation = self._begin(uid, attempt, sets)
+        for claim in reservation.claims:
+            claim.want = wants.get((claim.pod_set.item, claim.pod_set.index))
         left = shrunk_to(sets, reservation)
         if left != sets:
             shape = self._shapes.shape(left)
@@ -164,6 +175,10 @@ class Capacity:
     def outstanding(self, uid: str) -> tuple[int, ...]:
         """Reserved pods per set, in the order of the sets; () without a reservation."""
         return tuple(claim.size for claim in self._claims(uid))
+
+    def homeless(self, uid: str) -> int:
+        """Reserved pods that no node has room for, as of the last ``rehome``."""
+        return sum(claim.adrift for claim in self._claims(uid))
 
     def pod_counts(self, uid: str) -> PodCounts:
         """Own pods by phase."""
