@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from mcad.core import teardown
 from mcad.core.commands import CreateItem, InspectItem, ReviewAccess, Urgency
-from mcad.core.entry import Entry
+from mcad.core.entry import Entry, Tries
 from mcad.core.events import AccessReviewed, Answer, Holder, ItemCreated, ItemInspected, ItemRefused
 from mcad.core.lifecycle import TEARING_DOWN, Phase, Signal
 from mcad.core.model import DispatchPhase, DispatchRecord, Next
@@ -28,6 +28,7 @@ from mcad.core.reasons import (
     TeardownReason,
     held_by,
 )
+from mcad.core.timers import Timer
 from mcad.core.world import World
 
 
@@ -134,7 +135,7 @@ def confirmed(world: World, entry: Entry) -> None:
         f"Created {count} item{'' if count == 1 else 's'} {waited} ms after it was first seen.",
         action="Dispatch",
     )
-    world.wake_in(entry, world.settings.reservation_timeout)
+    world.wake_in(entry, Timer.RESERVATION, world.settings.reservation_timeout)
     world.to_judge[entry.uid] = None
 
 
@@ -145,7 +146,7 @@ def item_created(world: World, entry: Entry, event: ItemCreated) -> None:
     entry.asked = False
     entry.created[event.item] = event.object_uid
     if entry.phase is Phase.CREATING and event.item == entry.cursor:
-        entry.failures, entry.denials = 0, 0
+        entry.tries = Tries()
         entry.step_since = world.now
         proceed(world, entry)
     elif entry.phase in TEARING_DOWN:
@@ -164,9 +165,9 @@ def item_refused(world: World, entry: Entry, event: ItemRefused) -> None:
             _retry(world, entry, event.answer)
         case Meaning.INSPECT:
             world.emit(InspectItem(entry.uid, event.attempt, event.item, ref))
-        case Meaning.REVIEW if entry.denials < DENIALS_BORNE:
-            entry.denials += 1
-            world.wake_in(entry, backoff(entry.denials, RETRY_BASE, RETRY_MAX))
+        case Meaning.REVIEW if entry.tries.denials < DENIALS_BORNE:
+            entry.tries.denials += 1
+            world.wake_in(entry, Timer.STEP, backoff(entry.tries.denials, RETRY_BASE, RETRY_MAX))
         case Meaning.REVIEW:
             entry.words = event.answer.message
             world.emit(ReviewAccess(entry.uid, event.attempt, event.item, ref))
@@ -234,21 +235,22 @@ def _is_leaving(entry: Entry, holder: Holder) -> bool:
 
 def _retry(world: World, entry: Entry, answer: Answer) -> None:
     """Again, in place, within the admission grace; then take the attempt back."""
-    entry.failures += 1
+    entry.tries.failures += 1
     if world.now - entry.step_since > ADMISSION_GRACE:
         _roll_back(world, entry, entry.cursor, answer.message, Next.QUEUED)
         return
-    world.wake_in(entry, max(answer.retry_after, backoff(entry.failures, RETRY_BASE, RETRY_MAX)))
+    pause = backoff(entry.tries.failures, RETRY_BASE, RETRY_MAX)
+    world.wake_in(entry, Timer.STEP, max(answer.retry_after, pause))
 
 
 def _wait_for_name(world: World, entry: Entry, item: int) -> None:
-    entry.failures += 1
+    entry.tries.failures += 1
     if world.now - entry.step_since > NAME_GRACE:
         ref = entry.workload.items[item].ref
         message = f"{ref} did not go away within {NAME_GRACE // 1_000_000} s."
         _roll_back(world, entry, item, message, Next.QUEUED)
         return
-    world.wake_in(entry, backoff(entry.failures, RETRY_BASE, RETRY_MAX))
+    world.wake_in(entry, Timer.STEP, backoff(entry.tries.failures, RETRY_BASE, RETRY_MAX))
 
 
 def _roll_back(world: World, entry: Entry, item: int, message: str, then: Next) -> None:

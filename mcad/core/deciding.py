@@ -10,7 +10,7 @@ from heapq import heapify, heappop, heappush
 from itertools import islice
 
 from mcad.core import attempts, completion, recovery, teardown
-from mcad.core.commands import Urgency, WakeAt
+from mcad.core.commands import Urgency
 from mcad.core.entry import Entry, Hold
 from mcad.core.lifecycle import Phase
 from mcad.core.model import SECOND, Instant, ObjectRef, Policy, Refusal, RefusalKind
@@ -30,6 +30,7 @@ from mcad.core.reasons import (
     HoldReason,
     explain_refusal,
 )
+from mcad.core.timers import Timer
 from mcad.core.world import AWAITED, World, kind_key, name_key
 
 _IMPOSSIBLE = frozenset({RefusalKind.NO_NODE, RefusalKind.TOO_LARGE})
@@ -41,8 +42,8 @@ def decide(world: World, *, may_dispatch: bool) -> None:
     if not world.started:
         _start(world)
     recovery.recover(world)
-    for entry in world.due():
-        _timer(world, entry)
+    for entry, timer in world.ripe():
+        _rings(world, entry, timer)
     completion.judge(world)
     teardown.sweep(world)
     _settle_changed(world)
@@ -59,9 +60,24 @@ def _start(world: World) -> None:
     world.started = True
 
 
-def _timer(world: World, entry: Entry) -> None:
-    if entry.dirty or (entry.phase in AWAITED and entry.flying is None):
-        world.settle(entry, Urgency.DISPATCH)
+def _rings(world: World, entry: Entry, timer: Timer) -> None:
+    match timer:
+        case Timer.STATUS:
+            if entry.flying is None and (entry.dirty or entry.phase in AWAITED):
+                world.settle(entry, Urgency.DISPATCH)
+        case Timer.STEP:
+            _repeat_step(world, entry)
+        case Timer.HOLD:
+            world.line_up(entry)
+        case Timer.RESTATE:
+            _restate_if_changed(world, entry)
+        case Timer.RESERVATION:
+            _give_up_unattributed(world, entry)
+        case Timer.TOMBSTONE:
+            teardown.visit(world, entry)
+
+
+def _repeat_step(world: World, entry: Entry) -> None:
     match entry.phase:
         case Phase.CREATING:
             attempts.proceed(world, entry)
@@ -69,28 +85,12 @@ def _timer(world: World, entry: Entry) -> None:
             teardown.delete_all(world, entry)
         case Phase.VERIFYING:
             teardown.look(world, entry)
-        case Phase.RUNNING:
-            _give_up_unattributed(world, entry)
-        case Phase.GONE:
-            teardown.visit(world, entry)
-        case Phase.WAITING if entry.hold is not None:
-            world.line_up(entry)
-        case Phase.WAITING if entry.told is not None:
-            _restate_if_changed(world, entry)
         case _:
             pass
 
 
 def _give_up_unattributed(world: World, entry: Entry) -> None:
-    """C4: nothing is reserved for ever for pods that nobody ever made.
-
-    The timer also repeats failed writes, so it may ring before the reservation's time is over.
-    """
-    confirmed = entry.dispatch.confirmed if entry.dispatch is not None else 0
-    until = confirmed + world.settings.reservation_timeout
-    if world.now < until:
-        world.wake_in(entry, until - world.now)
-        return
+    """C4: nothing is reserved for ever for pods that nobody ever made."""
     given_up = world.capacity.expire(entry.uid)
     if given_up:
         seconds = world.settings.reservation_timeout // SECOND
@@ -155,7 +155,7 @@ class _Gate:
         until = head.head_since + self._holding
         if self._holding and now < until:
             self._closed = True
-            self._world.emit(WakeAt(until))
+            self._world.wake_at(until)
 
 
 def _dispatch(world: World) -> None:
@@ -179,7 +179,7 @@ def _dispatch(world: World) -> None:
         if bucket.members:
             heappush(line, (bucket.key(world.now), order, bucket))
     if line:
-        world.emit(WakeAt(world.now))
+        world.wake_at(world.now)
     elif len(world.queue):
         _look_again(world)
 
@@ -193,7 +193,7 @@ def _look_again(world: World) -> None:
     half = world.settings.backoff // 2
     if half and world.look_again_at <= world.now:
         world.look_again_at = world.now + half
-        world.emit(WakeAt(world.look_again_at))
+        world.wake_at(world.look_again_at)
 
 
 def _heads(world: World, gate: _Gate) -> list[tuple[Key, int, Bucket]]:
@@ -304,7 +304,7 @@ def _tell(world: World) -> None:
             _tell_one(world, entry)
     first = world.entries.get(next(iter(world.to_tell), ""))
     if first is not None and not _is_untested(world, first):
-        world.emit(WakeAt(world.now))
+        world.wake_at(world.now)
 
 
 def _is_untested(world: World, entry: Entry) -> bool:
@@ -337,8 +337,8 @@ def _tell_hold(world: World, entry: Entry, hold: Hold) -> None:
 
 def _tell_refusal(world: World, entry: Entry, refusal: Refusal) -> None:
     if entry.told is not None and world.now - entry.told_at < RESTATE_INTERVAL:
-        if not entry.due:
-            world.wake_in(entry, entry.told_at + RESTATE_INTERVAL - world.now)
+        if Timer.RESTATE not in entry.timers:
+            world.wake_in(entry, Timer.RESTATE, entry.told_at + RESTATE_INTERVAL - world.now)
         return
     on_record = entry.restored and _shows_refusal(entry)
     entry.restored = False

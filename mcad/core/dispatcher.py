@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from mcad.core import attempts, children, deciding, observing, teardown
 from mcad.core.commands import Command, Urgency
-from mcad.core.entry import Entry
+from mcad.core.entry import Entry, Tries
 from mcad.core.events import (
     AccessReviewed,
     Answer,
@@ -42,6 +42,7 @@ from mcad.core.pacing import (
     backoff,
 )
 from mcad.core.reasons import EventReason
+from mcad.core.timers import Timer
 from mcad.core.world import AWAITED, World
 
 
@@ -67,6 +68,7 @@ class Dispatcher:
         world.now = now
         world.out = []
         self._route(event)
+        world.ask_to_be_woken()
         return tuple(world.out)
 
     def _route(self, event: Event) -> None:
@@ -131,7 +133,8 @@ def _status_written(world: World, entry: Entry, event: StatusWritten) -> None:
     if event.serial != entry.serial or entry.flying is None:
         return
     entry.written, entry.flying = entry.flying, None
-    entry.failures, entry.denials = 0, 0
+    entry.status_tries = Tries()
+    entry.stop(Timer.STATUS)
     proceed = _ON_WRITTEN.get(entry.phase) if entry.flying_in is entry.phase else None
     if proceed is not None:
         proceed(world, entry)
@@ -165,17 +168,19 @@ def _status_refused(world: World, entry: Entry, event: StatusRefused) -> None:
     if answer.status in (400, 403, 413, 422):
         _status_denied(world, entry, answer)
         return
-    entry.failures += 1
-    pause = backoff(entry.failures, RETRY_BASE, RETRY_MAX)
-    if answer.status == 409 and entry.failures == 1:
+    tries = entry.status_tries
+    tries.failures += 1
+    pause = backoff(tries.failures, RETRY_BASE, RETRY_MAX)
+    if answer.status == 409 and tries.failures == 1:
         pause = 0  # the controller has already read the object again
-    world.wake_in(entry, max(pause, answer.retry_after))
+    world.wake_in(entry, Timer.STATUS, max(pause, answer.retry_after))
 
 
 def _status_denied(world: World, entry: Entry, answer: Answer) -> None:
     """Refused outright: it passes, or somebody has to mend the installation."""
-    entry.denials += 1
-    if entry.denials == DENIALS_BORNE + 1:
+    tries = entry.status_tries
+    tries.denials += 1
+    if tries.denials == DENIALS_BORNE + 1:
         note = f"The status cannot be written: {answer.message}"
         world.announce(entry, EventReason.STATUS_REFUSED, note, action="Report", warning=True)
-    world.wake_in(entry, backoff(entry.denials, RETRY_BASE, REFUSED_WRITE_RETRY))
+    world.wake_in(entry, Timer.STATUS, backoff(tries.denials, RETRY_BASE, REFUSED_WRITE_RETRY))

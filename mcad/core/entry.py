@@ -14,6 +14,7 @@ from mcad.core.model import (
     Workload,
 )
 from mcad.core.reasons import ConditionType
+from mcad.core.timers import OF_PHASE, Timer
 
 STORY_MAX = 16
 
@@ -30,6 +31,14 @@ class Hold:
     until: Instant = 0
 
 
+@dataclass(slots=True)
+class Tries:
+    """Requests for one thing that failed in a row: ``denials`` those that were refused outright."""
+
+    failures: int = 0
+    denials: int = 0
+
+
 @dataclass(slots=True, eq=False)
 class Entry:
     """Everything that is known about one AppWrapper.
@@ -43,14 +52,14 @@ class Entry:
     the instant until which one that got no clear answer may still be committed (ADR 7);
     ``created`` the uids of the items that exist (item number -> uid), ``undeleted`` those whose
     deletion is not accepted yet. ``superseded`` is the record that an unwritten intent replaces,
-    ``words`` what the server said to a 403. ``failures`` counts failed requests of the present
-    step, which began at ``step_since``, and ``denials`` those that the server refused outright;
-    ``rollbacks`` refused attempts since the last dispatch; ``due`` is when a timer ends, 0 if none
-    runs.
+    ``words`` what the server said to a 403. ``tries`` counts failed requests of the present step,
+    which began at ``step_since``, and ``rollbacks`` refused attempts since the last dispatch.
+    ``timers`` holds the timers that run, with their ends (see timers.py).
 
     ``serial`` numbers status writes; ``flying`` is the one whose outcome is open, ``flying_in`` and
     ``flying_urgency`` tell what asked for it; ``written`` is the last one that is persisted, None
-    if unknown; ``dirty`` asks for another one as soon as the outcome is known.
+    if unknown; ``dirty`` asks for another one as soon as the outcome is known, and
+    ``status_tries`` counts those that failed.
     """
 
     workload: Workload
@@ -74,18 +83,18 @@ class Entry:
     created: dict[int, str] = field(default_factory=dict)
     undeleted: set[int] = field(default_factory=set)
     finished: set[int] = field(default_factory=set)
-    failures: int = 0
-    denials: int = 0
+    tries: Tries = field(default_factory=Tries)
     rollbacks: int = 0
     words: str = ""
     step_since: Instant = 0
-    due: Instant = 0
+    timers: dict[str, Instant] = field(default_factory=dict)
     serial: int = 0
     flying: StatusView | None = None
     flying_in: Phase = Phase.WAITING
     flying_urgency: Urgency = Urgency.REPORT
     dirty: bool = False
     written: StatusView | None = None
+    status_tries: Tries = field(default_factory=Tries)
     story: list[str] = field(default_factory=list)
 
     @property
@@ -104,18 +113,24 @@ class Entry:
         return self.dispatch.attempt if self.dispatch else 0
 
     def move(self, signal: Signal, now: Instant) -> None:
-        """Follow the table of lifecycle.py; counters and timers belong to one step."""
+        """Follow the table of lifecycle.py; what counts and times the step ends with it."""
         self.phase = transition(self.title, self.phase, signal, self.story)
         self.story.append(signal)
         del self.story[:-STORY_MAX]
-        self.failures, self.denials, self.due, self.step_since = 0, 0, 0, now
+        self.tries, self.step_since = Tries(), now
+        for timer in OF_PHASE.intersection(self.timers):
+            del self.timers[timer]
+
+    def stop(self, timer: Timer) -> None:
+        """Let a timer not ring, if it runs."""
+        self.timers.pop(timer, None)
 
     def found(self, item: int) -> None:
         """An item is there that no create of ours is known to have made: the one in doubt did.
 
         If there was one only; of several, the others may still be committed (ADR 7).
         """
-        if item == self.cursor and not self.asked and self.failures <= 1:
+        if item == self.cursor and not self.asked and self.tries.failures <= 1:
             self.doubt = 0
 
     def set_condition(

@@ -8,6 +8,7 @@ from mcad.core.lifecycle import Phase
 from mcad.core.model import DispatchPhase, DispatchRecord, Next, Persisted
 from mcad.core.pacing import COMMIT_GRACE
 from mcad.core.reasons import EventReason, State, TeardownReason
+from mcad.core.timers import Timer
 from mcad.core.world import World
 
 _RESTORED = {
@@ -122,6 +123,6 @@ def _resume(world: World, entry: Entry) -> None:
         teardown.delete_all(world, entry)
     elif entry.phase is Phase.RUNNING and entry.dispatch is not None:
         entry.cursor = len(entry.dispatch.inventory)  # all exist, for a teardown to come
-        elapsed = world.now - entry.dispatch.confirmed
-        world.wake_in(entry, max(0, world.settings.reservation_timeout - elapsed))
+        left = entry.dispatch.confirmed + world.settings.reservation_timeout - world.now
+        world.wake_in(entry, Timer.RESERVATION, max(0, left))
         world.to_judge[entry.uid] = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mcad.core.commands import DeleteItem, DeleteStray, LookForRemains, Urgency, WakeAt
+from mcad.core.commands import DeleteItem, DeleteStray, LookForRemains, Urgency
 from mcad.core.entry import Entry, Hold
 from mcad.core.events import (
     Answer,
@@ -36,6 +36,7 @@ from mcad.core.reasons import (
     HoldReason,
     TeardownReason,
 )
+from mcad.core.timers import Timer
 from mcad.core.world import World
 
 NEVER: Instant = 1 << 62
@@ -118,20 +119,20 @@ def deletion_refused(world: World, entry: Entry, event: DeletionRefused) -> None
     """A deletion failed: repeat it; without the right to delete, say so and repeat it slowly."""
     if event.attempt != entry.attempt or entry.phase is not Phase.DELETING:
         return
-    first = not entry.due  # of those that were asked for at once
+    first = Timer.STEP not in entry.timers  # of those that were asked for at once
     pause = _pause(entry, event.answer, count=first)
-    if event.answer.status == 403 and first and entry.denials == DENIALS_BORNE + 1:
+    if event.answer.status == 403 and first and entry.tries.denials == DENIALS_BORNE + 1:
         note = f"Item {event.item} cannot be deleted: {event.answer.message}"
         world.announce(entry, EventReason.REFUSED, note, action="Delete", warning=True)
-    world.wake_in(entry, pause)
+    world.wake_in(entry, Timer.STEP, pause)
 
 
 def _pause(entry: Entry, answer: Answer, *, count: bool = True) -> int:
     if _is_denial(answer):
-        entry.denials += count
-        return backoff(entry.denials, RETRY_BASE, REFUSED_WRITE_RETRY)
-    entry.failures += count
-    return max(answer.retry_after, backoff(entry.failures, RETRY_BASE, RETRY_MAX))
+        entry.tries.denials += count
+        return backoff(entry.tries.denials, RETRY_BASE, REFUSED_WRITE_RETRY)
+    entry.tries.failures += count
+    return max(answer.retry_after, backoff(entry.tries.failures, RETRY_BASE, RETRY_MAX))
 
 
 def _is_denial(answer: Answer) -> bool:
@@ -149,7 +150,7 @@ def look(world: World, entry: Entry) -> None:
     if entry.dispatch is None:
         return
     work = entry.workload
-    entry.due = 0
+    entry.stop(Timer.STEP)
     world.emit(LookForRemains(entry.uid, work.namespace, entry.attempt, entry.dispatch.inventory))
 
 
@@ -159,9 +160,9 @@ def remaining(world: World, entry: Entry, event: Remaining) -> None:
         return
     match entry.phase:
         case Phase.VERIFYING if event.objects:
-            world.wake_in(entry, LOOK_INTERVAL)
+            world.wake_in(entry, Timer.STEP, LOOK_INTERVAL)
         case Phase.VERIFYING if world.now < entry.doubt:  # absence may not last (ADR 7)
-            world.wake_in(entry, entry.doubt - world.now)
+            world.wake_in(entry, Timer.STEP, entry.doubt - world.now)
         case Phase.VERIFYING:
             _nothing_left(world, entry)
         case Phase.GONE if not event.objects:
@@ -173,14 +174,14 @@ def remaining(world: World, entry: Entry, event: Remaining) -> None:
 def look_failed(world: World, entry: Entry, event: LookFailed) -> None:
     """The list could not be made: absence is not proven."""
     if entry.phase is Phase.VERIFYING and event.attempt == entry.attempt:
-        world.wake_in(entry, _pause(entry, event.answer))
+        world.wake_in(entry, Timer.STEP, _pause(entry, event.answer))
 
 
 def something_gone(world: World, entry: Entry) -> None:
     """A child or pod of the AppWrapper is observed absent: that may have been the last one."""
     if world.children_of.get(entry.uid):
         return
-    if entry.phase is Phase.VERIFYING and entry.due:
+    if entry.phase is Phase.VERIFYING and Timer.STEP in entry.timers:
         look(world, entry)
     elif entry.phase is Phase.GONE:
         bury(world, entry)
@@ -247,7 +248,7 @@ def bury(world: World, entry: Entry) -> None:
     if world.now >= until:
         world.forget(entry)
     else:
-        world.wake_in(entry, min(until - world.now, TOMBSTONE_LOOK))
+        world.wake_in(entry, Timer.TOMBSTONE, min(until - world.now, TOMBSTONE_LOOK))
 
 
 def visit(world: World, entry: Entry) -> None:
@@ -285,7 +286,7 @@ def stray_refused(world: World, event: StrayRefused) -> None:
     pause = max(event.answer.retry_after, REFUSED_WRITE_RETRY if slow else RETRY_MAX)
     world.swept[event.object_uid] = world.now + pause
     world.unswept[event.object_uid] = None
-    world.emit(WakeAt(world.now + pause))
+    world.wake_at(world.now + pause)
 
 
 def _is_stray(entry: Entry, child: Child) -> bool:

@@ -6,7 +6,7 @@ functions over a World; the Dispatcher routes events to them. Nothing here decid
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from collections.abc import Iterator
 
 from mcad.core.capacity import Capacity
 from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatus
@@ -16,6 +16,7 @@ from mcad.core.model import Child, Duration, Instant, ObjectRef, Settings
 from mcad.core.queue import Queue
 from mcad.core.reasons import EventReason, HoldReason
 from mcad.core.status import derive
+from mcad.core.timers import Timer, Timers
 
 NameKey = tuple[str, str, str, str]
 KindKey = tuple[str, str]
@@ -63,7 +64,7 @@ class World:
         self.to_settle: dict[str, None] = {}
         self.unswept: dict[str, None] = {}
         self.swept: dict[str, Instant] = {}  # uid -> when its deletion may be asked for again
-        self.timers: list[tuple[Instant, str]] = []
+        self.timers = Timers(self.entries)
         self.look_again_at: Instant = 0  # when the refused are tested again, at the latest
         self.out: list[Command] = []
 
@@ -79,22 +80,23 @@ class World:
 
     # -- timers ------------------------------------------------------------------------------
 
-    def wake_in(self, entry: Entry, delay: Duration) -> None:
-        """Look at the AppWrapper again after ``delay``; the latest call counts."""
-        entry.due = self.now + delay
-        heappush(self.timers, (entry.due, entry.uid))
-        self.emit(WakeAt(entry.due))
+    def wake_in(self, entry: Entry, timer: Timer, delay: Duration) -> None:
+        """Look at the AppWrapper again after ``delay``, for this purpose."""
+        self.timers.start(entry, timer, self.now + delay)
 
-    def due(self) -> list[Entry]:
-        """The AppWrappers whose timer has run out, in the order of their times."""
-        ripe: list[Entry] = []
-        while self.timers and self.timers[0][0] <= self.now:
-            at, uid = heappop(self.timers)
-            entry = self.entries.get(uid)
-            if entry is not None and entry.due == at:
-                entry.due = 0
-                ripe.append(entry)
-        return ripe
+    def wake_at(self, at: Instant) -> None:
+        """Decide at this instant, for nobody in particular."""
+        self.timers.wish(at)
+
+    def ripe(self) -> Iterator[tuple[Entry, Timer]]:
+        """The timers that have run out, in the order of their times."""
+        return self.timers.ripe(self.now)
+
+    def ask_to_be_woken(self) -> None:
+        """At the end of a step: one wake-up is under way however many wait (ADR 4)."""
+        at = self.timers.next_wake_up()
+        if at is not None:
+            self.emit(WakeAt(at))
 
     # -- status ------------------------------------------------------------------------------
 
@@ -135,6 +137,7 @@ class World:
         """Take it out of the line and off any hold."""
         self.queue.remove(entry)
         entry.hold = None
+        entry.stop(Timer.HOLD)
         self.waiting_for_kind.pop(entry.uid, None)
 
     def hold(self, entry: Entry, hold: Hold) -> None:
@@ -143,7 +146,7 @@ class World:
         entry.hold = hold
         self.to_tell[entry.uid] = None
         if hold.until:
-            self.wake_in(entry, hold.until - self.now)
+            self.wake_in(entry, Timer.HOLD, hold.until - self.now)
         if hold.reason == HoldReason.KIND_NOT_WATCHED:
             self.waiting_for_kind[entry.uid] = None
         if hold.reason == HoldReason.WAITING_FOR_NAME:

@@ -212,7 +212,7 @@ def test_reservations_of_pods_that_nobody_makes_end_with_a_warning() -> None:
 
 
 def test_a_failed_status_write_does_not_end_a_reservation_early() -> None:
-    """The timer of the reservation and the one of the write are the same one."""
+    """The timer of the reservation and the one of the write know nothing of each other."""
     bench = Bench(nodes=[node(milli=1000)])
     work = workload("a", 600)
     operated = Item(ObjectRef("ray.io", "v1", "rayclusters", "RayCluster", "default", "a"))

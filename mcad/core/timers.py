@@ -1,0 +1,84 @@
+"""What waits for a time: a timer per AppWrapper and purpose, plain wishes, and one wake-up for all.
+
+The controller is told of the earliest instant only, and of the next one when that has come: however
+many wait, one wake-up is under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from mcad.core.model import Instant
+
+if TYPE_CHECKING:
+    from mcad.core.entry import Entry
+
+
+class Timer(StrEnum):
+    """What a timer of an AppWrapper is for; each runs by itself, whatever the others do."""
+
+    STATUS = "status"  # a status write that was refused is repeated
+    STEP = "step"  # a create, deletion or look that failed is repeated
+    HOLD = "hold"  # a hold is over
+    RESTATE = "restate"  # a refusal may be rewritten
+    RESERVATION = "reservation"  # what was declared and never came is given up (C4)
+    TOMBSTONE = "tombstone"  # the remains of a deleted AppWrapper are looked at again
+
+
+OF_PHASE = frozenset(Timer) - {Timer.STATUS}
+"""Timers that end with the phase in which they were started."""
+
+
+class Timers:
+    """Every timer that runs. One that was stopped or started anew leaves a stale line behind."""
+
+    def __init__(self, entries: Mapping[str, Entry]) -> None:
+        """``entries`` are the AppWrappers by uid; timers of those that left it are stale."""
+        self._entries = entries
+        self._lines: list[tuple[Instant, str, str]] = []
+        self._wishes: set[Instant] = set()
+        self._woken_at: Instant = 0  # the wake-up under way, 0 if there is none
+
+    def start(self, entry: Entry, timer: Timer, at: Instant) -> None:
+        """Let the timer end at this instant; the latest call for it counts."""
+        entry.timers[timer] = at
+        heappush(self._lines, (at, entry.uid, timer))
+
+    def wish(self, at: Instant) -> None:
+        """Wake up at this instant, for nobody in particular."""
+        if at not in self._wishes:
+            self._wishes.add(at)
+            heappush(self._lines, (at, "", ""))
+
+    def ripe(self, now: Instant) -> Iterator[tuple[Entry, Timer]]:
+        """The timers that have run out, first to last; not those that an earlier one stopped."""
+        if self._woken_at <= now:
+            self._woken_at = 0
+        lines = []
+        while self._lines and self._lines[0][0] <= now:
+            lines.append(heappop(self._lines))
+        for at, uid, name in lines:
+            entry = self._entries.get(uid)
+            if entry is None:
+                self._wishes.discard(at)
+            elif entry.timers.get(name) == at:
+                del entry.timers[name]
+                yield entry, Timer(name)
+
+    def next_wake_up(self) -> Instant | None:
+        """When to wake up; None if that is under way already, or if nothing runs."""
+        while self._lines and self._is_stale(*self._lines[0]):
+            heappop(self._lines)
+        if not self._lines or 0 < self._woken_at <= self._lines[0][0]:
+            return None
+        self._woken_at = self._lines[0][0]
+        return self._woken_at
+
+    def _is_stale(self, at: Instant, uid: str, name: str) -> bool:
+        if not uid:
+            return False
+        entry = self._entries.get(uid)
+        return entry is None or entry.timers.get(name) != at
