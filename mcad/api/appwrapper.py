@@ -88,7 +88,14 @@ def parse(obj: Map, catalog: Catalog) -> Parsed:
         spec.refuse("spec", "is nested too deeply; flatten it.")
     if not owner.name:
         spec.refuse("metadata.name", "is required: give the AppWrapper a name.")
+    if not catalog.serves(owner.namespace):
+        spec.problems.append(_not_served(owner.namespace))
     return Parsed(_to_workload(obj, meta, owner, spec), spec.manifests, tuple(spec.problems))
+
+
+def _not_served(namespace: str) -> Problem:
+    message = f"AppWrappers are not served in {namespace}; an administrator can take it out of "
+    return Problem(ProblemKind.NOT_SERVED, "metadata.namespace", f"{message}excludedNamespaces.")
 
 
 def dialect_of(spec: Json) -> Dialect:

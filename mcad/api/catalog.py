@@ -25,6 +25,9 @@ class Catalog(Protocol):
     def wrapped(self, group: str, resource: str) -> bool:
         """Whether ``wrappedResources`` lists the plural name."""
 
+    def serves(self, namespace: str) -> bool:
+        """Whether AppWrappers of the namespace are served (``excludedNamespaces``)."""
+
 
 @dataclass(frozen=True, slots=True)
 class StaticCatalog:
@@ -32,14 +35,19 @@ class StaticCatalog:
 
     installed: Mapping[tuple[str, str, str], Resource]
     allowed: frozenset[tuple[str, str]] = field(default_factory=frozenset)
+    excluded: frozenset[str] = field(default_factory=frozenset)
 
     @classmethod
     def of(
-        cls, resources: Iterable[Resource], allowed: Iterable[tuple[str, str]]
+        cls,
+        resources: Iterable[Resource],
+        allowed: Iterable[tuple[str, str]],
+        excluded: Iterable[str] = (),
     ) -> "StaticCatalog":
-        """Index served kinds; ``allowed`` holds pairs of (group, plural)."""
+        """Index served kinds; ``allowed`` holds pairs of (group, plural), ``excluded`` namespaces
+        whose AppWrappers are not served."""
         served = {(one.group, one.version, one.kind): one for one in resources}
-        return cls(served, frozenset(allowed))
+        return cls(served, frozenset(allowed), frozenset(excluded))
 
     def find(self, group: str, version: str, kind: str) -> Resource | None:
         """The served kind, None if it is not installed."""
@@ -48,6 +56,10 @@ class StaticCatalog:
     def wrapped(self, group: str, resource: str) -> bool:
         """Whether the plural name may be wrapped."""
         return (group, resource) in self.allowed
+
+    def serves(self, namespace: str) -> bool:
+        """Whether AppWrappers of the namespace are served."""
+        return namespace not in self.excluded
 
 
 def _served(group: str, version: str, *kinds: str, namespaced: bool = True) -> list[Resource]:

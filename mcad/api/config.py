@@ -17,6 +17,7 @@ from pydantic import (
     Field,
     StrictInt,
     ValidationError,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -48,11 +49,36 @@ class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+SYSTEM_NAMESPACES = ("kube-node-lease", "kube-public", "kube-system")
+"""What Kubernetes itself runs in: whoever may create an object there may take the cluster over."""
+
+DANGEROUS: Mapping[str, frozenset[str]] = {
+    "": frozenset({"namespaces", "nodes", "persistentvolumes", "serviceaccounts"}),
+    "admissionregistration.k8s.io": frozenset(),
+    "apiextensions.k8s.io": frozenset(),
+    "apiregistration.k8s.io": frozenset(),
+    "authentication.k8s.io": frozenset(),
+    "certificates.k8s.io": frozenset(),
+    "rbac.authorization.k8s.io": frozenset(),
+}
+"""Kinds that carry rights or change what the API server does, by API group; no names mean all."""
+
+
+def is_dangerous(group: str, plural: str) -> bool:
+    """Whether to wrap the kind is to hand out rights."""
+    kinds = DANGEROUS.get(group)
+    return kinds is not None and (not kinds or plural in kinds)
+
+
 class WrappedGroup(_Strict):
-    """Kinds of one API group that may be wrapped, by plural name."""
+    """Kinds of one API group that may be wrapped, by plural name.
+
+    ``dangerous`` confirms that kinds which carry rights are among them on purpose.
+    """
 
     api_group: str = Field(alias="apiGroup")
     resources: tuple[str, ...]
+    dangerous: bool = False
 
     @field_validator("api_group")
     @classmethod
@@ -70,6 +96,17 @@ class WrappedGroup(_Strict):
             if name == "appwrappers":
                 raise ValueError("an AppWrapper cannot wrap another one; take appwrappers out")
         return value
+
+    @model_validator(mode="after")
+    def _no_rights_by_accident(self) -> Self:
+        found = [name for name in self.resources if is_dangerous(self.api_group, name)]
+        if found and not self.dangerous:
+            group = f" of {self.api_group}" if self.api_group else ""
+            raise ValueError(
+                f"{', '.join(found)}{group}: who may wrap these can gain rights by an AppWrapper; "
+                "take them out, or set dangerous: true beside them"
+            )
+        return self
 
 
 class Impersonate(_Strict):
@@ -136,6 +173,9 @@ class Config(_Strict):
         default=DEFAULT_WRAPPED, alias="wrappedResources"
     )
     watch_namespaces: tuple[str, ...] = Field(default=(), alias="watchNamespaces")
+    excluded_namespaces: tuple[str, ...] = Field(
+        default=SYSTEM_NAMESPACES, alias="excludedNamespaces"
+    )
     max_priority: dict[str, StrictInt] = Field(default_factory=dict, alias="maxPriority")
     impersonate: Impersonate | None = None
 
@@ -154,12 +194,13 @@ class Config(_Strict):
                 raise ValueError(f"{name}: {message}")
         return value
 
-    @field_validator("watch_namespaces")
+    @field_validator("watch_namespaces", "excluded_namespaces")
     @classmethod
-    def _namespaces(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _namespaces(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         for name in value:
             if not _is_namespace(name):
-                raise ValueError(f"{name!r} is not the name of a namespace; [] means all")
+                meaning = "all" if info.field_name == "watch_namespaces" else "none"
+                raise ValueError(f"{name!r} is not the name of a namespace; [] means {meaning}")
         return tuple(sorted(set(value)))
 
     @field_validator("max_priority")
@@ -180,6 +221,16 @@ class Config(_Strict):
             raise ValueError(
                 "impersonate needs watchNamespaces: the right to impersonate is granted in each "
                 "of them, never cluster-wide; list the namespaces, or take impersonate out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _watches_only_what_it_serves(self) -> Self:
+        both = sorted({*self.watch_namespaces} & {*self.excluded_namespaces})
+        if both:
+            raise ValueError(
+                f"{', '.join(both)} is in watchNamespaces and in excludedNamespaces; take it out "
+                "of one of them"
             )
         return self
 

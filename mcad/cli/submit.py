@@ -123,7 +123,7 @@ async def _submit(
 ) -> None:
     if plan.dry_run == "client":
         own = await environment().namespace(target)
-        catalog = StaticCatalog.of(WELL_KNOWN, config.allowed)
+        catalog = StaticCatalog.of(WELL_KNOWN, config.allowed, config.excluded_namespaces)
         for obj in _prepare(documents, namespace, own, catalog):
             _report(obj, plan)
         return

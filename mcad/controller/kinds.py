@@ -23,14 +23,17 @@ class Kinds:
         self._discovery = discovery
         self._allowed = wrapped_pairs(config)
         self._served: dict[tuple[str, str], Resource] = {}
-        self.catalog = catalog.StaticCatalog({}, frozenset(self._allowed))
+        self._excluded = config.excluded_namespaces
+        self.catalog = catalog.StaticCatalog.of((), self._allowed, self._excluded)
 
     async def refresh(self) -> bool:
         """Ask discovery again; whether anything is different. Raises KubeError."""
         self._discovery.invalidate()
         served = await self._discovery.all_resources()
         before = self.catalog
-        self.catalog = catalog.StaticCatalog.of(map(catalog_entry, served), self._allowed)
+        self.catalog = catalog.StaticCatalog.of(
+            map(catalog_entry, served), self._allowed, self._excluded
+        )
         # The first version listed is the one that the server prefers.
         self._served = {}
         for resource in served:

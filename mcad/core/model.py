@@ -128,6 +128,7 @@ class ProblemKind(StrEnum):
     INVALID = "InvalidAppWrapper"
     NOT_WRAPPED = "KindNotWrapped"
     NOT_INSTALLED = "KindNotInstalled"
+    NOT_SERVED = "NamespaceNotServed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ class HoldReason(StrEnum):
     INVALID = "InvalidAppWrapper"
     KIND_NOT_WRAPPED = "KindNotWrapped"
     KIND_NOT_INSTALLED = "KindNotInstalled"
+    NAMESPACE_NOT_SERVED = "NamespaceNotServed"
     KIND_NOT_WATCHED = "KindNotWatched"
     WAITING_FOR_NAME = "WaitingForName"
     CREATION_BACKOFF = "CreationBackoff"

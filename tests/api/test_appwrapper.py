@@ -486,6 +486,19 @@ def test_a_kind_that_may_not_be_wrapped() -> None:
     )
 
 
+def test_a_namespace_that_is_not_served() -> None:
+    catalog = StaticCatalog.of(CATALOG.installed.values(), CATALOG.allowed, ["kube-system"])
+    obj = v1beta1(deployment())
+    assert parse(obj, catalog).workload.problem is None
+    obj["metadata"]["namespace"] = "kube-system"
+    assert parse(obj, catalog).workload.problem == Problem(
+        ProblemKind.NOT_SERVED,
+        "metadata.namespace",
+        "AppWrappers are not served in kube-system; an administrator can take it out of "
+        "excludedNamespaces.",
+    )
+
+
 def test_a_kind_that_is_not_installed() -> None:
     problem = read(v1beta1(obj("acme.io/v1", "Rocket"))).workload.problem
     assert problem is not None

@@ -173,6 +173,22 @@ WRONG = {
         ["wrappedResources=[{apiGroup: a, resources: [appwrappers]}]"],
         "an AppWrapper cannot wrap another one; take appwrappers out.",
     ),
+    "rights": (
+        {},
+        ["wrappedResources=[{apiGroup: rbac.authorization.k8s.io, resources: [roles]}]"],
+        "wrappedResources.0: roles of rbac.authorization.k8s.io: who may wrap these can gain "
+        "rights by an AppWrapper; take them out, or set dangerous: true beside them",
+    ),
+    "a system namespace": (
+        {},
+        ["watchNamespaces=[kube-system]"],
+        "kube-system is in watchNamespaces and in excludedNamespaces; take it out of one of them",
+    ),
+    "no namespace to exclude": (
+        {},
+        ["excludedNamespaces=[A]"],
+        "excludedNamespaces: 'A' is not the name of a namespace; [] means none",
+    ),
     "a slip inside": (
         {},
         ["wrappedResources=[{apiGroup: a, resource: [b]}]"],

@@ -21,7 +21,7 @@ from tests.chart.cluster import (
     rule,
     yaml_of,
 )
-from tests.chart.helm import CHART, Helm
+from tests.chart.helm import CHART, NAMESPACE, Helm
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.process import Dispatcher
 from tests.e2e.support import (
@@ -120,6 +120,18 @@ def test_who_may_not_create_pods_cannot_wrap_one(alice: User) -> None:
         code, answer = alice.create(wrapped)
         assert (code, answer["reason"]) == (403, "Forbidden")
         assert REFUSED in answer["message"]
+
+
+def test_nothing_is_wrapped_where_the_cluster_lives(
+    control_plane: ControlPlane, release: Release
+) -> None:
+    """Not even by who may do anything: the dispatcher would act there with its own rights."""
+    for namespace in ("kube-system", NAMESPACE):
+        wrapped = generic("c", configmap("c"), namespace=namespace)
+        path = appwrappers_path(namespace, "v1beta1")
+        code, answer = control_plane.request("POST", path, wrapped)
+        assert (code, answer["reason"]) == (403, "Forbidden")
+        assert f"nothing may be wrapped in the namespace {namespace};" in answer["message"]
 
 
 def test_kubectl_says_why(control_plane: ControlPlane, alice: User) -> None:

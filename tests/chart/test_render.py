@@ -12,11 +12,12 @@ import yaml
 
 import mcad
 from mcad.api.catalog import WELL_KNOWN
-from mcad.api.config import DEFAULT_WRAPPED, Config
+from mcad.api.config import DANGEROUS, DEFAULT_WRAPPED, SYSTEM_NAMESPACES, Config
 from mcad.api.crd import crd_yaml, crds
 from mcad.cli.run import run
 from tests.chart.helm import CHART, NAMESPACE, ROOT, Helm, HelmError, Object, of_kind, only
 
+CHECKS = CHART / "templates" / "_checks.tpl"
 JOBS = [{"apiGroup": "batch", "resources": {"jobs": "Job"}}]
 IMPERSONATE = {
     "authorization": "impersonate",
@@ -107,6 +108,22 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         },
         "an AppWrapper cannot wrap another one",
     ),
+    "bindings": (
+        {
+            "wrappedResources": [
+                {
+                    "apiGroup": "rbac.authorization.k8s.io",
+                    "resources": {"rolebindings": "RoleBinding"},
+                }
+            ]
+        },
+        "carries rights: who may wrap it can gain them by an AppWrapper",
+    ),
+    "watched and excluded": (
+        {"watchNamespaces": ["team"], "excludedNamespaces": ["team"]},
+        "nothing is wrapped in team",
+    ),
+    "watching itself": ({"watchNamespaces": [NAMESPACE]}, f"nothing is wrapped in {NAMESPACE}"),
     "quote in a kind": (
         {"wrappedResources": [{"apiGroup": "", "resources": {"pods": "Pod' || 'a"}}]},
         "does not match pattern",
@@ -245,7 +262,29 @@ def test_the_configuration_is_valid(objects: list[Object]) -> None:
 def test_defaults_are_those_of_the_dispatcher(helm: Helm) -> None:
     config = config_of(helm.template())
     assert config.allowed == Config().allowed
-    assert config.model_copy(update={"wrapped_resources": DEFAULT_WRAPPED}) == Config()
+    own = {"wrapped_resources": DEFAULT_WRAPPED, "excluded_namespaces": SYSTEM_NAMESPACES}
+    assert config.model_copy(update=own) == Config()
+
+
+def test_nothing_is_wrapped_where_the_dispatcher_lives(helm: Helm) -> None:
+    assert config_of(helm.template()).excluded_namespaces == (*SYSTEM_NAMESPACES, NAMESPACE)
+    policy = only(helm.template(excludedNamespaces=["infra"]), "ValidatingAdmissionPolicy")
+    expressions = [one["expression"] for one in policy["spec"]["validations"]]
+    assert f"!(request.namespace in ['infra', '{NAMESPACE}'])" in expressions
+
+
+def test_the_chart_knows_the_same_dangerous_kinds(helm: Helm) -> None:
+    """Each of them is refused by the chart, and the dispatcher refuses it as well."""
+    for group, plurals in DANGEROUS.items():
+        for plural in sorted(plurals) or ["anything"]:
+            wrapped = {"apiGroup": group, "resources": {plural: "Kind"}}
+            with pytest.raises(HelmError, match="carries rights"):
+                helm.template(wrappedResources=[wrapped])
+            objects = helm.template(wrappedResources=[wrapped | {"dangerous": True}])
+            assert config_of(objects).allowed == {(group, plural)}
+    told = re.search(r'define "mcad.dangerous" -}}(.*?){{- end', CHECKS.read_text(), re.DOTALL)
+    assert told is not None
+    assert yaml.safe_load(told[1]) == {group: sorted(names) for group, names in DANGEROUS.items()}
 
 
 def test_plurals_have_their_kinds() -> None:
@@ -441,7 +480,7 @@ def test_the_chart_has_the_version_of_the_dispatcher() -> None:
 
 def test_the_schema_knows_every_setting() -> None:
     schema = json.loads((CHART / "values.schema.json").read_text())
-    ours = {"wrappedResources", "watchNamespaces", "impersonate"}
+    ours = {"wrappedResources", "watchNamespaces", "excludedNamespaces", "impersonate"}
     settings = {info.alias or name for name, info in Config.model_fields.items()}
     assert set(schema["properties"]["config"]["properties"]) == settings - ours
 

@@ -1,3 +1,17 @@
+{{/*
+Kinds that carry rights or change what the API server does; [] means all of the group. As
+mcad/api/config.py has it; a test compares.
+*/}}
+{{- define "mcad.dangerous" -}}
+"": [namespaces, nodes, persistentvolumes, serviceaccounts]
+admissionregistration.k8s.io: []
+apiextensions.k8s.io: []
+apiregistration.k8s.io: []
+authentication.k8s.io: []
+certificates.k8s.io: []
+rbac.authorization.k8s.io: []
+{{- end -}}
+
 {{/* What a schema cannot say: values that do not go together, or not with this cluster. */}}
 {{- define "mcad.checks" -}}
 {{- if eq .Values.authorization "policy" -}}
@@ -14,6 +28,23 @@
 {{- end -}}
 {{- else if .Values.impersonate.serviceAccount -}}
 {{- fail (printf "impersonate.serviceAccount has no effect with authorization: %s. Set authorization: impersonate, or take it out." .Values.authorization) -}}
+{{- end -}}
+{{- $excluded := include "mcad.excludedNamespaces" . | fromYamlArray -}}
+{{- range .Values.watchNamespaces -}}
+{{- if has . $excluded -}}
+{{- fail (printf "watchNamespaces: nothing is wrapped in %s, which is in excludedNamespaces or the namespace of this release; take it out of one of them." .) -}}
+{{- end -}}
+{{- end -}}
+{{- $dangerous := include "mcad.dangerous" . | fromYaml -}}
+{{- range $group := .Values.wrappedResources -}}
+{{- range $plural, $kind := .resources -}}
+{{- if and (hasKey $dangerous $group.apiGroup) (not $group.dangerous) -}}
+{{- $kinds := index $dangerous $group.apiGroup -}}
+{{- if or (not $kinds) (has $plural $kinds) -}}
+{{- fail (printf "wrappedResources: %s of the API group %q carries rights: who may wrap it can gain them by an AppWrapper. Take it out, or set dangerous: true in that group." $plural $group.apiGroup) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- $seen := dict -}}
 {{- range $group := .Values.wrappedResources -}}
