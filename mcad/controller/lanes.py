@@ -19,6 +19,7 @@ class Lane:
         self._waiting: deque[Job] = deque()
         self._running: set[asyncio.Task[None]] = set()
         self._failure: BaseException | None = None
+        self._closed = False
 
     @property
     def waiting(self) -> int:
@@ -31,7 +32,9 @@ class Lane:
         return len(self._running)
 
     def submit(self, job: Job) -> None:
-        """Run the job as soon as its turn comes."""
+        """Run the job as soon as its turn comes; a lane that drains takes nothing new."""
+        if self._closed:
+            return
         self._waiting.append(job)
         self._start()
 
@@ -41,15 +44,20 @@ class Lane:
             raise self._failure
 
     async def drain(self) -> None:
-        """Start nothing more and wait for what is under way."""
-        self._waiting.clear()
+        """Start nothing more, ever, and wait for what is under way."""
+        self._close()
         if self._running:
             await asyncio.wait(self._running)
 
     def cancel(self) -> None:
         """Give up what is under way; its outcome is unknown, which the protocol allows for."""
+        self._close()
         for task in self._running:
             task.cancel()
+
+    def _close(self) -> None:
+        self._closed = True
+        self._waiting.clear()
 
     def _start(self) -> None:
         while self._waiting and len(self._running) < self._width:

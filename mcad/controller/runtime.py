@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections import deque
 from contextlib import suppress
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from mcad.api import labels
@@ -27,7 +28,7 @@ from mcad.controller.preflight import Preflight, await_installed
 from mcad.controller.sightings import Sightings
 from mcad.controller.watches import Watches
 from mcad.core.dispatcher import Dispatcher
-from mcad.core.events import Decide, Event
+from mcad.core.events import Decide, Event, Leading
 from mcad.core.model import Instant, Pod
 from mcad.kube.client import Client
 from mcad.kube.discovery import Discovery
@@ -60,8 +61,12 @@ class Controller:
         *,
         identity: str,
         preflight: Preflight | None = None,
+        epoch: int = 1,
     ) -> None:
         """``identity`` names this process in Events; it should be unique.
+
+        ``epoch`` is that of the lease which lets it lead; its intents are recorded under that or a
+        higher one (P12).
 
         ``preflight`` judges the CRD before AppWrappers are looked at, and their first list before
         anything is done; its ``Unfit`` ends ``run``. Without one the cluster is taken as it is.
@@ -72,9 +77,11 @@ class Controller:
         self._mirror = Mirror()
         self._kinds = Kinds(Discovery(client), config)
         self._recorder = Recorder(client, Reporter(f"{labels.GROUP}/mcad", identity))
+        self._epoch = epoch
         own = config.impersonate
         creator = own.user if own is not None else (lambda _: "")
-        self.executor = Executor(client, self._mirror, self._recorder, self, creator=creator)
+        writer = client.fenced(self._time_to_write)
+        self.executor = Executor(writer, self._mirror, self._recorder, self, creator=creator)
         self._sightings = Sightings(
             self._mirror, lambda: self._kinds.catalog, self.feed, self._ask_owner
         )
@@ -86,6 +93,8 @@ class Controller:
         self._lookups = Lookups(client, self._kinds, self._sightings)
         self._alarm = Alarm(self.clock, self._wake)
         self._inbox: deque[Event] = deque()
+        self._stopped = False
+        self.is_drained = False  # once it has stopped: whether every write begun was answered
         self._stepping = False
         self._changed = asyncio.Event()
         self._failure: BaseException | None = None
@@ -98,12 +107,17 @@ class Controller:
     # -- life --------------------------------------------------------------------------------
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run until ``stop`` is set; raises what killed it."""
+        """Run until ``stop`` is set; raises what killed it. Cancelled, it waits for nothing."""
+        patience = DRAIN_S
         try:
+            self.feed(Leading(self._epoch))
             self.spawn(self._start())
             await self._decide_until(stop)
+        except asyncio.CancelledError:
+            patience = 0.0
+            raise
         finally:
-            await self._shut_down()
+            await self._shut_down(patience)
 
     async def _start(self) -> None:
         await self._find_kinds()
@@ -153,19 +167,28 @@ class Controller:
             self._changed.clear()
             await self.clock.sleep(QUIET_S)
 
-    async def _shut_down(self) -> None:
-        """Begin nothing, finish what is under way; whatever is cut off, the protocol allows for."""
+    async def _shut_down(self, patience: float) -> None:
+        """Begin nothing, finish what is under way; whatever is cut off, the protocol allows for.
+
+        The core hears of no outcome any more: each would have it command the next write.
+        """
+        self._stopped = True
         self._alarm.close()
         for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
         lanes = self.executor.lanes.values()
         with suppress(TimeoutError):
-            async with asyncio.timeout(DRAIN_S):
+            async with asyncio.timeout(patience):
+                await asyncio.gather(*self._tasks, return_exceptions=True)
                 await asyncio.gather(*(lane.drain() for lane in lanes))
+                self.is_drained = True
                 await self._recorder.drain()
         for lane in lanes:
             lane.cancel()
+
+    def _time_to_write(self) -> float:
+        """For the fence of the executor: a job of several requests begins none after the stop."""
+        return 0.0 if self._stopped else inf
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Run a task that ends with the controller; what it dies of, the controller dies of."""
@@ -191,6 +214,8 @@ class Controller:
 
     def feed(self, event: Event) -> None:
         """Give an event to the core and carry out what it commands; never re-entrant."""
+        if self._stopped:
+            return
         self._inbox.append(event)
         if self._stepping:
             return

@@ -54,9 +54,9 @@ def decide(world: World, *, may_dispatch: bool) -> None:
 
 
 def _start(world: World) -> None:
-    """The barrier is passed: our epoch is above every one found (P11, P12)."""
+    """The barrier is passed: our epoch is the lease's, and above every one found (P11, P12)."""
     found = [e.dispatch.epoch for e in world.entries.values() if e.dispatch is not None]
-    world.epoch = 1 + max(found, default=0)
+    world.epoch = max(world.epoch, 1 + max(found, default=0))
     world.started = True
 
 

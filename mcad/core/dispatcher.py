@@ -22,6 +22,7 @@ from mcad.core.events import (
     ItemInspected,
     ItemRefused,
     KindWatched,
+    Leading,
     LookFailed,
     NodeGone,
     NodeSeen,
@@ -94,10 +95,16 @@ class Dispatcher:
                 children.kind_watched(world, event)
             case StrayRefused():
                 teardown.stray_refused(world, event)
-            case Decide():
-                deciding.decide(world, may_dispatch=event.may_dispatch)
+            case Leading() | Decide():
+                self._lead(event)
             case _:
                 self._route_answer(event)
+
+    def _lead(self, event: Leading | Decide) -> None:
+        if isinstance(event, Leading):
+            self.world.epoch = event.epoch
+        else:
+            deciding.decide(self.world, may_dispatch=event.may_dispatch)
 
     def _route_answer(self, event: Event) -> None:
         world = self.world

@@ -11,6 +11,13 @@ from mcad.core.model import Child, Node, ObjectRef, Pod, Workload
 
 
 @dataclass(frozen=True, slots=True)
+class Leading:
+    """This process leads by a lease of this epoch; before the first Decide, if at all (P12)."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
 class AppWrapperSeen:
     """An AppWrapper appeared or changed; ``listed`` if it came from a list rather than a watch."""
 
@@ -229,7 +236,8 @@ class LookFailed:
 
 
 Event = (
-    AppWrapperSeen
+    Leading
+    | AppWrapperSeen
     | AppWrapperGone
     | NodeSeen
     | NodeGone

@@ -6,13 +6,14 @@ Retry-After). Everything else of a write is for the caller to judge: ``OutcomeUn
 unknown, not failed.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
 from mcad.kube.clock import Clock
 from mcad.kube.errors import ApiError, BadAnswer, api_error
+from mcad.kube.fence import Fence
 from mcad.kube.port import MERGE_PATCH, NOTHING, Api, Request, Response
 from mcad.kube.resource import Resource
 from mcad.kube.retry import (
@@ -130,6 +131,16 @@ class Client:
         self._retrier = Retrier(clock, rng)
         self._timeout_s = timeout_s
         self._idle_s = idle_s
+
+    def fenced(self, left: Callable[[], float]) -> "Client":
+        """The same client, whose writes need a permit; see ``Fence``."""
+        return Client(
+            Fence(self.api, left),
+            self.clock,
+            self.rng,
+            timeout_s=self._timeout_s,
+            idle_s=self._idle_s,
+        )
 
     async def read(self, request: Request, timeout: float | None = None) -> Json:
         """The JSON object at any path, ``/version`` for example."""

@@ -50,6 +50,10 @@ class BadAnswer(OutcomeUnknown):
     """An answer of success came, but its body is not the JSON object that was promised."""
 
 
+class Fenced(KubeError):  # noqa: N818 - names a state, like its neighbours
+    """A write was not sent, because this process may not write at present."""
+
+
 class ApiError(KubeError):
     """The server answered and refused: ``status``, and the fields of its Status object."""
 

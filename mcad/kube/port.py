@@ -58,7 +58,7 @@ class Api(Protocol):
         """One exchange: any status is returned, 500 as well as 200.
 
         ``timeout`` is in seconds, for all of it; None takes the implementation's default, there
-        always is one. Raises an ``OutcomeUnknown`` and nothing else.
+        always is one. Raises an ``OutcomeUnknown``, or ``Fenced`` where a fence stands before it.
         """
         ...
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from mcad.api.config import Config
+from mcad.controller.execute import DISPATCH_WIDTH
 from mcad.controller.http import STALL_S
 from mcad.controller.preflight import Preflight, Unfit
 from mcad.controller.runtime import Controller
@@ -41,6 +42,8 @@ class TableServer:
         self.forbidden: set[str] = set()
         self.denials: dict[str, int] = {}  # end of a path -> how many reads are denied
         self.writes: list[tuple[str, str]] = []
+        self.answering = asyncio.Event()  # cleared, every write lasts until it is set again
+        self.answering.set()
 
     def put(self, plural: str, obj: Json, kind: str = "ADDED") -> Json:
         """An object as it is now; watchers are told."""
@@ -76,11 +79,13 @@ class TableServer:
         body = json.loads(request.body) if isinstance(request.body, bytes) else request.body
         if request.method == "POST":
             self.writes.append(("create", parts[-1]))
+            await self.answering.wait()
             if parts[-1] == "events":
                 return Response(201, {"metadata": {}})
             return Response(201, self.put(parts[-1], body | {"status": {}}))
         name = parts[-2]
         self.writes.append(("status", name))
+        await self.answering.wait()
         obj = self.objects["appwrappers"][name]
         if obj["metadata"]["resourceVersion"] != body["metadata"]["resourceVersion"]:
             return Response(409, {"kind": "Status", "reason": "Conflict"})
@@ -271,6 +276,26 @@ async def test_a_cluster_in_which_nothing_happens_does_not_look_like_a_stall() -
             await rig.clock.advance(5)
             assert rig.clock.monotonic() - rig.controller.stepped_at < STALL_S / 2
         assert rig.server.writes == []
+
+
+async def test_a_stop_lets_what_is_under_way_end_and_begins_nothing() -> None:
+    async with Rig() as rig:
+        add_node(rig.server, "100")
+        rig.server.answering.clear()
+        for number in range(3 * DISPATCH_WIDTH):
+            add_appwrapper(rig.server, f"a{number}", "1m")
+        await rig.clock.advance(1)
+        begun = list(rig.server.writes)
+        assert begun == [("status", f"a{number}") for number in range(DISPATCH_WIDTH)]
+
+        rig.stop.set()
+        await rig.clock.advance(0.1)
+        rig.server.answering.set()
+        await rig.clock.advance(1)
+        assert rig.task.done()
+        assert rig.server.writes == begun
+        intents = [name for _, name in begun if rig.status(name)["dispatch"]["phase"] == "creating"]
+        assert len(intents) == DISPATCH_WIDTH
 
 
 @pytest.mark.parametrize("denials", [0, 1])

@@ -14,6 +14,7 @@ from mcad.core.events import (
     ChildSeen,
     ItemCreated,
     ItemRefused,
+    Leading,
 )
 from mcad.core.lifecycle import TABLE, InvalidTransitionError, Phase, Signal, transition
 from mcad.core.model import (
@@ -435,6 +436,21 @@ def test_p12_the_epoch_is_above_every_one_found() -> None:
     bench.submit(workload("b", 1))
     bench.settle()
     assert bench.status["uid-b"].dispatch.epoch == 2
+
+
+@pytest.mark.parametrize(("lease", "epoch"), [(1, 2), (2, 2), (7, 7)])
+def test_p12_the_epoch_is_that_of_the_lease_unless_one_was_found_above(
+    lease: int, epoch: int
+) -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    bench.settle()
+    bench.crash()
+    bench.feed(Leading(lease))
+    bench.submit(workload("b", 1))
+    bench.settle()
+    assert bench.status["uid-a"].dispatch.epoch == 1
+    assert bench.status["uid-b"].dispatch.epoch == epoch
 
 
 @pytest.mark.parametrize("fits", [True, False], ids=["fits: honoured", "does not: torn down"])
