@@ -1,7 +1,7 @@
 """The HTTP port: health, readiness, metrics, and the figures that the CLI asks for.
 
-Read-only. ``/healthz`` fails when the loop has not turned for a while, ``/readyz`` until every kind
-is synced.
+Read-only, and figures about AppWrappers on loopback only (loopback.py). ``/healthz`` fails when the
+loop has not turned for a while, ``/readyz`` until every kind is synced.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from mcad.controller import loopback
 from mcad.controller.views import capacity_view, detail_view, rows_view
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ STALL_S = 60.0  # the loop turns at least every 20 s (runtime.PULSE_S)
 
 def application(controller: Controller) -> web.Application:
     """The routes of one controller."""
-    app = web.Application()
+    app = web.Application(middlewares=[loopback.guard])
     port = _Port(controller)
     app.add_routes(
         [

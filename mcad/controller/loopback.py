@@ -1,0 +1,55 @@
+"""Who is told about AppWrappers: whoever asks from this machine, or by ``kubectl port-forward``.
+
+The figures name AppWrappers of every namespace. Probes and metrics do not, so everybody may have
+those. A forwarded port ends on the pod's own loopback address, and forwarding takes a right in the
+dispatcher's namespace, which is the administrator's to give: no token has to be handled here.
+"""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+PRIVATE = "/api/"
+REFUSED = (
+    "this is told on loopback only: run `kubectl port-forward` to the dispatcher's pod and ask "
+    "http://127.0.0.1 there\n"
+)
+
+
+@web.middleware
+async def guard(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Refuse figures to whoever reached us from elsewhere.
+
+    By which of our addresses a request came cannot be forged. The name that it was asked under has
+    to be a loopback one as well: else a web page could have a browser ask for it (DNS rebinding).
+    """
+    if request.path.startswith(PRIVATE) and not (_arrived(request) and _named(request.host)):
+        raise web.HTTPForbidden(text=REFUSED)
+    return await handler(request)
+
+
+def _arrived(request: web.Request) -> bool:
+    address = request.transport.get_extra_info("sockname") if request.transport else None
+    return isinstance(address, tuple) and _is_loopback(str(address[0]))
+
+
+def _named(host: str) -> bool:
+    name = host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
+    return name.lower() == "localhost" or _is_loopback(name)
+
+
+def _is_loopback(text: str) -> bool:
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_loopback
