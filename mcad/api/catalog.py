@@ -28,6 +28,9 @@ class Catalog(Protocol):
     def serves(self, namespace: str) -> bool:
         """Whether AppWrappers of the namespace are served (``excludedNamespaces``)."""
 
+    def makes_pods(self, group: str, resource: str) -> bool:
+        """Whether pods can come of such an object (``resourcesWithoutPods``)."""
+
 
 @dataclass(frozen=True, slots=True)
 class StaticCatalog:
@@ -36,6 +39,7 @@ class StaticCatalog:
     installed: Mapping[tuple[str, str, str], Resource]
     allowed: frozenset[tuple[str, str]] = field(default_factory=frozenset)
     excluded: frozenset[str] = field(default_factory=frozenset)
+    podless: frozenset[tuple[str, str]] = field(default_factory=frozenset)
 
     @classmethod
     def of(
@@ -43,11 +47,12 @@ class StaticCatalog:
         resources: Iterable[Resource],
         allowed: Iterable[tuple[str, str]],
         excluded: Iterable[str] = (),
+        podless: Iterable[tuple[str, str]] = (),
     ) -> "StaticCatalog":
-        """Index served kinds; ``allowed`` holds pairs of (group, plural), ``excluded`` namespaces
-        whose AppWrappers are not served."""
+        """Index served kinds; ``allowed`` and ``podless`` hold pairs of (group, plural),
+        ``excluded`` namespaces whose AppWrappers are not served."""
         served = {(one.group, one.version, one.kind): one for one in resources}
-        return cls(served, frozenset(allowed), frozenset(excluded))
+        return cls(served, frozenset(allowed), frozenset(excluded), frozenset(podless))
 
     def find(self, group: str, version: str, kind: str) -> Resource | None:
         """The served kind, None if it is not installed."""
@@ -60,6 +65,10 @@ class StaticCatalog:
     def serves(self, namespace: str) -> bool:
         """Whether AppWrappers of the namespace are served."""
         return namespace not in self.excluded
+
+    def makes_pods(self, group: str, resource: str) -> bool:
+        """Whether pods can come of such an object."""
+        return (group, resource) not in self.podless
 
 
 def _served(group: str, version: str, *kinds: str, namespaced: bool = True) -> list[Resource]:

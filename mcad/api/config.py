@@ -22,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 
+from mcad.api.catalog import Resource, StaticCatalog
 from mcad.api.parts import describe
 from mcad.api.podspec import quantity, quantity_fault
 from mcad.api.validation import explain
@@ -70,15 +71,11 @@ def is_dangerous(group: str, plural: str) -> bool:
     return kinds is not None and (not kinds or plural in kinds)
 
 
-class WrappedGroup(_Strict):
-    """Kinds of one API group that may be wrapped, by plural name.
-
-    ``dangerous`` confirms that kinds which carry rights are among them on purpose.
-    """
+class KindGroup(_Strict):
+    """Kinds of one API group, by plural name."""
 
     api_group: str = Field(alias="apiGroup")
     resources: tuple[str, ...]
-    dangerous: bool = False
 
     @field_validator("api_group")
     @classmethod
@@ -93,8 +90,19 @@ class WrappedGroup(_Strict):
         for name in value:
             if not _PLURAL.fullmatch(name):
                 raise ValueError(f"{name!r} is not a plural name; list each kind, never a pattern")
-            if name == "appwrappers":
-                raise ValueError("an AppWrapper cannot wrap another one; take appwrappers out")
+        return value
+
+
+class WrappedGroup(KindGroup):
+    """Kinds that may be wrapped; ``dangerous`` confirms that some of them carry rights."""
+
+    dangerous: bool = False
+
+    @field_validator("resources")
+    @classmethod
+    def _not_itself(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if "appwrappers" in value:
+            raise ValueError("an AppWrapper cannot wrap another one; take appwrappers out")
         return value
 
     @model_validator(mode="after")
@@ -154,6 +162,22 @@ DEFAULT_WRAPPED = (
 )
 
 
+DEFAULT_WITHOUT_PODS = tuple(
+    KindGroup(apiGroup=group, resources=tuple(names.split()))
+    for group, names in {
+        "": "configmaps endpoints limitranges persistentvolumeclaims podtemplates resourcequotas "
+        "secrets serviceaccounts services",
+        "autoscaling": "horizontalpodautoscalers",
+        "discovery.k8s.io": "endpointslices",
+        "networking.k8s.io": "ingresses networkpolicies",
+        "policy": "poddisruptionbudgets",
+        "rbac.authorization.k8s.io": "rolebindings roles",
+        "scheduling.sigs.k8s.io": "podgroups",
+        "scheduling.x-k8s.io": "podgroups",
+    }.items()
+)
+
+
 class Config(_Strict):
     """Every setting, with its default."""
 
@@ -171,6 +195,9 @@ class Config(_Strict):
     potential_capacity: dict[str, Any] = Field(default_factory=dict, alias="potentialCapacity")
     wrapped_resources: tuple[WrappedGroup, ...] = Field(
         default=DEFAULT_WRAPPED, alias="wrappedResources"
+    )
+    resources_without_pods: tuple[KindGroup, ...] = Field(
+        default=DEFAULT_WITHOUT_PODS, alias="resourcesWithoutPods"
     )
     watch_namespaces: tuple[str, ...] = Field(default=(), alias="watchNamespaces")
     excluded_namespaces: tuple[str, ...] = Field(
@@ -236,10 +263,12 @@ class Config(_Strict):
 
     @property
     def allowed(self) -> frozenset[tuple[str, str]]:
-        """(group, plural) of everything that may be wrapped, for a Catalog."""
-        return frozenset(
-            (group.api_group, name) for group in self.wrapped_resources for name in group.resources
-        )
+        """(group, plural) of everything that may be wrapped."""
+        return _pairs(self.wrapped_resources)
+
+
+def _pairs(groups: Iterable[KindGroup]) -> frozenset[tuple[str, str]]:
+    return frozenset((group.api_group, name) for group in groups for name in group.resources)
 
 
 def _is_namespace(name: str) -> bool:
@@ -251,6 +280,12 @@ NAMES: Mapping[str, str] = {
     for name, info in Config.model_fields.items()
 }
 """Every setting, and the environment variable that gives it."""
+
+
+def catalog_of(config: Config, served: Iterable[Resource]) -> StaticCatalog:
+    """These kinds, as far as the configuration lets them be wrapped, and where."""
+    podless = _pairs(config.resources_without_pods)
+    return StaticCatalog.of(served, config.allowed, config.excluded_namespaces, podless)
 
 
 def to_settings(config: Config) -> Settings:

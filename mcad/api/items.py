@@ -91,12 +91,14 @@ def read_item(entry: Entry, index: int, owner: Owner, catalog: Catalog) -> ReadI
         read.refuse(f"{where}.metadata.{fault.path}", fault.message)
     if served is None:
         return read
+    if not catalog.makes_pods(served.group, served.resource):
+        entry = _without_declaration(entry, served.kind, read)
     demand, merged = _demand(entry, template, served, index)
     for fault in demand.faults:
         read.refuse(_locate(entry, fault.path), fault.message)
     for fault in _check_labels(merged, index, owner):
         read.refuse(f"{where}.{fault.path}", fault.message)
-    read.warnings = [f"{entry.base}: {warning}" for warning in demand.warnings]
+    read.warnings += [f"{entry.base}: {warning}" for warning in demand.warnings]
     if name:
         ref = ObjectRef(
             served.group, served.version, served.resource, served.kind, owner.namespace, name
@@ -206,6 +208,14 @@ def _check_labels(template: Map, index: int, owner: Owner) -> Iterator[Fault]:
         for key in labels.OURS:
             if key in given and given[key] != allowed.get(key):
                 yield Fault(f"{where}.labels.{key}", "is set by the dispatcher; remove it.")
+
+
+def _without_declaration(entry: Entry, kind: str, read: ReadItem) -> Entry:
+    """Pods that no such object makes would hold room that nobody ever uses."""
+    for name, declared in (("custompodresources", entry.pods), ("podSets", entry.sets)):
+        if declared:
+            read.warnings.append(f"{entry.base}.{name}: ignored; no pods come of a {kind}.")
+    return replace(entry, pods=(), sets=())
 
 
 def _demand(entry: Entry, template: Map, served: Resource, index: int) -> tuple[Demand, Map]:

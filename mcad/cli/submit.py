@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from mcad.api.appwrapper import parse
-from mcad.api.catalog import WELL_KNOWN, Catalog, StaticCatalog
-from mcad.api.config import Config
+from mcad.api.catalog import WELL_KNOWN, Catalog
+from mcad.api.config import Config, catalog_of
 from mcad.api.crd import PLURAL, VERSIONS
 from mcad.api.labels import GROUP, KIND
 from mcad.api.wire import as_map, as_text
@@ -123,7 +123,7 @@ async def _submit(
 ) -> None:
     if plan.dry_run == "client":
         own = await environment().namespace(target)
-        catalog = StaticCatalog.of(WELL_KNOWN, config.allowed, config.excluded_namespaces)
+        catalog = catalog_of(config, WELL_KNOWN)
         for obj in _prepare(documents, namespace, own, catalog):
             _report(obj, plan)
         return

@@ -7,7 +7,7 @@ itself allows, when an AppWrapper names a kind that is not served yet.
 from collections.abc import Iterable
 
 from mcad.api import catalog, labels
-from mcad.api.config import Config
+from mcad.api.config import Config, catalog_of
 from mcad.kube.discovery import Discovery
 from mcad.kube.resource import Resource
 
@@ -23,17 +23,15 @@ class Kinds:
         self._discovery = discovery
         self._allowed = wrapped_pairs(config)
         self._served: dict[tuple[str, str], Resource] = {}
-        self._excluded = config.excluded_namespaces
-        self.catalog = catalog.StaticCatalog.of((), self._allowed, self._excluded)
+        self._config = config
+        self.catalog = catalog_of(config, ())
 
     async def refresh(self) -> bool:
         """Ask discovery again; whether anything is different. Raises KubeError."""
         self._discovery.invalidate()
         served = await self._discovery.all_resources()
         before = self.catalog
-        self.catalog = catalog.StaticCatalog.of(
-            map(catalog_entry, served), self._allowed, self._excluded
-        )
+        self.catalog = catalog_of(self._config, map(catalog_entry, served))
         # The first version listed is the one that the server prefers.
         self._served = {}
         for resource in served:

@@ -5,19 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from mcad.api.appwrapper import Parsed, parse
-from mcad.api.catalog import WELL_KNOWN, Resource, StaticCatalog
-from mcad.api.config import Config
+from mcad.api.catalog import WELL_KNOWN, Resource
+from mcad.api.config import DEFAULT_WRAPPED, Config, WrappedGroup, catalog_of
 
 Map = dict[str, Any]
 
 WIDGET = Resource("example.com", "v1", "widgets", "Widget")
-CATALOG = StaticCatalog.of(
-    [*WELL_KNOWN, WIDGET],
-    Config().allowed
-    | {("example.com", "widgets"), ("kubeflow.org", "notebooks"), ("", "podtemplates")}
-    | {("trainer.kubeflow.org", "trainjobs"), ("serving.kserve.io", "inferenceservices")}
-    | {("sparkoperator.k8s.io", "sparkapplications"), ("", "replicationcontrollers")},
-)
+MORE = {
+    "example.com": ("widgets",),
+    "kubeflow.org": ("notebooks",),
+    "": ("podtemplates", "replicationcontrollers"),
+    "trainer.kubeflow.org": ("trainjobs",),
+    "serving.kserve.io": ("inferenceservices",),
+    "sparkoperator.k8s.io": ("sparkapplications",),
+}
+WRAPPED = tuple(WrappedGroup(apiGroup=group, resources=names) for group, names in MORE.items())
+CATALOG = catalog_of(Config(wrappedResources=DEFAULT_WRAPPED + WRAPPED), [*WELL_KNOWN, WIDGET])
 
 Mi = 1 << 20
 Gi = 1 << 30

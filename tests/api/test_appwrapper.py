@@ -25,6 +25,7 @@ from tests.api.builders import (
     pod,
     pod_spec,
     read,
+    template,
     v1beta1,
     v1beta2,
     wrapper,
@@ -397,12 +398,12 @@ FAULTS: dict[str, tuple[Any, str, str]] = {
         "is required",
     ),
     "custompodresources with a malformed quantity": (
-        generic(config_map(), custompodresources=[{"replicas": 1, "requests": {"cpu": "x"}}]),
+        generic(deployment(), custompodresources=[{"replicas": 1, "requests": {"cpu": "x"}}]),
         f"{ITEM}.custompodresources[0].requests.cpu",
         "is not a quantity",
     ),
     "custompodresources with negative replicas": (
-        generic(config_map(), custompodresources=[{"replicas": -1, "requests": {}}]),
+        generic(deployment(), custompodresources=[{"replicas": -1, "requests": {}}]),
         f"{ITEM}.custompodresources[0].replicas",
         "must not be negative",
     ),
@@ -474,6 +475,21 @@ def test_a_declared_demand_makes_the_template_the_operators_affair() -> None:
     thing = obj("example.com/v1", "Widget", spec=pod_spec(container("{{ inputs.cpu }}")))
     entry = {"replicas": 1, "requests": {"cpu": 1}}
     accepted(v1beta1(generic(thing, custompodresources=[entry])))
+
+
+def test_what_makes_no_pods_holds_no_room() -> None:
+    """Who may create ConfigMaps only could otherwise keep a cluster empty by declaring pods."""
+    entry = {"replicas": 1000, "requests": {"cpu": 7}}
+    work = accepted(v1beta1(generic(config_map(), custompodresources=[entry]))).workload
+    assert work.sets == ()
+    assert work.warnings == (
+        "spec.resources.GenericItems[0].custompodresources: ignored; no pods come of a ConfigMap.",
+    )
+    holder = obj("v1", "PodTemplate") | {"template": template()}
+    declared = [{"path": "template.template", "replicas": 7}]
+    work = accepted(v1beta2({"template": holder, "podSets": declared})).workload
+    assert work.sets == ()
+    assert work.warnings == ("spec.components[0].podSets: ignored; no pods come of a PodTemplate.",)
 
 
 def test_a_kind_that_may_not_be_wrapped() -> None:

@@ -451,7 +451,7 @@ def test_custompodresources_win_over_the_template() -> None:
 
 def test_a_limit_stands_in_where_custompodresources_request_nothing() -> None:
     entry = declared(1, {"memory": "1Gi", "cpu": "2", "nvidia.com/gpu": 1}, cpu="1", memory="0")
-    assert lines(config_map(), custompodresources=[entry]) == [
+    assert lines(obj("example.com/v1", "Widget"), custompodresources=[entry]) == [
         ("", 1, {"cpu": 1000, "memory": Gi, "nvidia.com/gpu": 1})
     ]
 
@@ -462,7 +462,7 @@ def test_an_agreeing_declaration_is_not_worth_a_warning() -> None:
 
 
 def test_a_declaration_for_an_object_without_templates_is_not_worth_a_warning() -> None:
-    item = generic(config_map(), custompodresources=[declared(2, cpu="1")])
+    item = generic(obj("example.com/v1", "Widget"), custompodresources=[declared(2, cpu="1")])
     assert accepted(v1beta1(item)).workload.warnings == ()
 
 
