@@ -5,7 +5,7 @@ dictionary reads, no models, and no exception whatever the object looks like.
 """
 
 from mcad.api import labels
-from mcad.api.podspec import amounts, effective_request, to_resources
+from mcad.api.podspec import amounts, effective_request, host_ports, to_resources
 from mcad.api.wire import Map, as_list, as_map, as_text
 from mcad.core.model import Node, Pod, PodPhase, Taint
 
@@ -33,6 +33,7 @@ def read_pod(obj: Map, workload_uid: str = "") -> Pod:
         item=item,
         index=index,
         attempt=labels.parse_number(tags.get(labels.ATTEMPT), 0),
+        ports=host_ports(spec),
     )
 
 

@@ -126,6 +126,7 @@ def _pod_set(
         per_node=found.per_node,
         counts_pods=counts_pods,
         unmodelled=names,
+        ports=place.ports,
     )
 
 
@@ -158,6 +159,7 @@ def declared_demand(
             cap=place.cap,
             counts_pods=True,
             unmodelled=place.unmodelled,
+            ports=place.ports,
         )
         for index, (entry, place) in enumerate(zip(declared, places, strict=True))
     )
@@ -174,13 +176,15 @@ def _places(declared: Sequence[DeclaredPods], inferred: Sequence[PodSet]) -> lis
     """Where declared pods may go: as the template at the same place, if the counts say that it is
     the same; else as all templates agree; else anywhere."""
     if [entry.replicas for entry in declared] == [one.replicas for one in inferred]:
-        return [Placement(one.constraint, one.cap, one.unmodelled) for one in inferred]
+        return [_place(one, one.unmodelled) for one in inferred]
     names = tuple(dict.fromkeys(name for one in inferred for name in one.unmodelled))
-    common = {(one.constraint, one.cap) for one in inferred}
-    if len(common) == 1:
-        constraint, cap = common.pop()
-        return [Placement(constraint, cap, names)] * len(declared)
-    return [Placement(unmodelled=names)] * len(declared)
+    common = {_place(one, names) for one in inferred}
+    place = common.pop() if len(common) == 1 else Placement(unmodelled=names)
+    return [place] * len(declared)
+
+
+def _place(one: PodSet, unmodelled: tuple[str, ...]) -> Placement:
+    return Placement(one.constraint, one.cap, unmodelled, one.ports)
 
 
 def _difference(declared: Sequence[PodSet], inferred: Sequence[PodSet]) -> Iterable[str]:

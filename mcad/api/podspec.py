@@ -5,12 +5,19 @@ What a user must be told about is found by podcheck.py.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import lru_cache
 
 from mcad.api.parts import describe
-from mcad.api.wire import Json, Map, as_list, as_map, as_text
-from mcad.core.model import Constraint, Requirement, Resources, Toleration
+from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text
+from mcad.core.model import (
+    EVERY_ADDRESS,
+    Constraint,
+    HostPort,
+    Requirement,
+    Resources,
+    Toleration,
+)
 from mcad.core.quantity import QuantityError, amount
 
 Amounts = dict[str, int]
@@ -198,6 +205,7 @@ class Placement:
     constraint: Constraint = ANYWHERE
     cap: int = 0
     unmodelled: tuple[str, ...] = ()
+    ports: tuple[HostPort, ...] = ()
 
 
 def placement(template: Map) -> Placement:
@@ -224,8 +232,9 @@ def placement(template: Map) -> Placement:
             tolerations=tuple(map(_toleration, _maps(spec.get("tolerations")))),
             node_name=as_text(spec.get("nodeName")),
         ),
-        cap=1 if apart or _uses_host_ports(spec) else 0,
+        cap=1 if apart else 0,
         unmodelled=tuple(unmodelled),
+        ports=host_ports(spec),
     )
 
 
@@ -309,15 +318,21 @@ def _satisfied(requirement: Map, labels: Map) -> bool:
             return False
 
 
-def _uses_host_ports(spec: Map) -> bool:
-    """Two pods with the same host port never share a node; host networking makes every port one."""
-    on_host = spec.get("hostNetwork") is True
-    return any(
-        port.get("hostPort") or (on_host and port.get("containerPort"))
-        for key in ("containers", "initContainers")
-        for container in _maps(spec.get(key))
-        for port in _maps(container.get("ports"))
+def host_ports(spec: Map) -> tuple[HostPort, ...]:
+    """The ports that a pod binds on its node, as kube-scheduler's NodePorts counts them: those of
+    regular containers and sidecars; host networking makes every container's port one."""
+    sidecars = (
+        one for one in _maps(spec.get("initContainers")) if one.get("restartPolicy") == "Always"
     )
+    on_host = spec.get("hostNetwork") is True
+    found: set[HostPort] = set()
+    for container in (*_maps(spec.get("containers")), *sidecars):
+        for port in _maps(container.get("ports")):
+            number = port.get("hostPort") or (on_host and port.get("containerPort"))
+            if number and (number := as_int(number)) > 0:
+                protocol, address = as_text(port.get("protocol")), as_text(port.get("hostIP"))
+                found.add(HostPort(protocol or "TCP", number, address or EVERY_ADDRESS))
+    return tuple(sorted(found, key=astuple))
 
 
 def _spreads(spec: Map) -> bool:

@@ -86,15 +86,28 @@ class Constraint:
     node_name: str = ""
 
 
+EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - what manifests say by default; nothing is bound
+
+
+@dataclass(frozen=True, slots=True)
+class HostPort:
+    """A port that a pod binds on its node: at one address, or at every one."""
+
+    protocol: str
+    number: int
+    address: str = EVERY_ADDRESS
+
+
 @dataclass(frozen=True, slots=True)
 class PodSet:
     """Pods of one shape within one item.
 
     ``replicas`` is the declared number; for ``per_node`` sets (DaemonSet) it is ignored and the
-    demand is one pod per admitted node. ``cap`` bounds the pods per node (host ports, anti-affinity
-    to itself), 0 is no bound. ``unmodelled`` names the predicates of kube-scheduler that the fit
-    test does not look at. ``counts_pods`` is set where the live wish cannot be read from the child
-    (unknown kinds, ``custompodresources``): there, want = declared - succeeded pods (C2).
+    demand is one pod per admitted node. ``cap`` bounds the pods per node (anti-affinity to itself),
+    0 is no bound; ``ports`` exclude each other on a node, and those of other pods. ``unmodelled``
+    names the predicates of kube-scheduler that the fit test does not look at. ``counts_pods`` is
+    set where the live wish cannot be read from the child (unknown kinds, ``custompodresources``):
+    there, want = declared - succeeded pods (C2).
     """
 
     item: int
@@ -107,6 +120,7 @@ class PodSet:
     per_node: bool = False
     counts_pods: bool = False
     unmodelled: tuple[str, ...] = ()
+    ports: tuple[HostPort, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +298,8 @@ class Pod:
 
     ``node`` is "" until it is bound. ``workload`` is the uid of the AppWrapper at the end of its
     chain of controllers, "" if there is none (protocol C3); ``item`` and ``index`` are the hint of
-    the podset label, -1 if absent. ``attempt`` is the attempt label, 0 if absent.
+    the podset label, -1 if absent. ``attempt`` is the attempt label, 0 if absent. ``ports``
+    are taken on the node for as long as ``request`` is.
     """
 
     uid: str
@@ -298,6 +313,7 @@ class Pod:
     item: int = -1
     index: int = -1
     attempt: int = 0
+    ports: tuple[HostPort, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,9 +378,16 @@ class RefusalKind(StrEnum):
     BLOCKED = "blocked"  # it might fit, but the head of the line holds the rest (R6)
 
 
+HOST_PORT = "host port"
+"""How the ``resource`` of a shortage begins if it is a host port: ``host port 8080/TCP``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """One resource of a refusal: what the gang requests and what is available to it."""
+    """One resource of a refusal: what the gang requests and what is available to it.
+
+    Of a host port that is how many nodes it needs, and on how many of them it is free.
+    """
 
     resource: str
     requested: int

@@ -6,7 +6,7 @@ The strings of MCAD are part of the contract and are kept with their odd full st
 
 from enum import StrEnum
 
-from mcad.core.model import ObjectRef, Refusal, RefusalKind, Shortage
+from mcad.core.model import HOST_PORT, ObjectRef, Refusal, RefusalKind, Shortage
 from mcad.core.quantity import format_amount
 
 
@@ -122,11 +122,19 @@ def _figures(refusal: Refusal) -> str:
 
 
 def _figure(one: Shortage) -> str:
+    if one.resource.startswith(HOST_PORT):
+        return _port_figure(one)
     missing = f", {format_amount(one.resource, one.missing)} missing" if one.missing else ""
     return (
         f"{one.resource}: {format_amount(one.resource, one.requested)} requested, "
         f"{format_amount(one.resource, one.available)} available{missing}."
     )
+
+
+def _port_figure(one: Shortage) -> str:
+    if not one.available:
+        return f"H{one.resource[1:]} is taken on every node that admits the pods."
+    return f"H{one.resource[1:]} is needed on {one.requested} nodes and free on {one.available}."
 
 
 def _which_set(refusal: Refusal) -> str:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcad.api.pods import read_pod
 from mcad.api.podspec import effective_request, placement, quantity
-from mcad.core.model import Constraint, Requirement, Toleration
+from mcad.core.model import Constraint, HostPort, Requirement, Toleration
 from tests.api.builders import Gi, Mi, container, pod_spec, template
 
 SIDECAR = {"restartPolicy": "Always"}
@@ -251,13 +252,6 @@ CAPS = {
     "nobody at all": (apart(None), 0, ("podAntiAffinity",)),
     "itself, but per zone": (apart(MINE, "topology.kubernetes.io/zone"), 0, ("podAntiAffinity",)),
     "itself, in other namespaces": (apart(MINE, namespaces=["b"]), 0, ("podAntiAffinity",)),
-    "a host port": ({"containers": [container(ports=[{"hostPort": 80}])]}, 1, ()),
-    "a port of the host's network": (
-        {"containers": [container(ports=[{"containerPort": 80}])], "hostNetwork": True},
-        1,
-        (),
-    ),
-    "a port of its own": ({"containers": [container(ports=[{"containerPort": 80}])]}, 0, ()),
     "near others": (
         {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}},
         0,
@@ -284,3 +278,46 @@ def test_pods_per_node_and_what_is_not_looked_at(
 ) -> None:
     made = placement(template(labels={"app": "x"}) | {"spec": pod_spec() | spec})
     assert (made.cap, made.unmodelled) == (cap, unmodelled)
+
+
+def _ports(*ports: Any, **more: Any) -> dict[str, Any]:
+    return {"containers": [container(ports=list(ports))], **more}
+
+
+PORTS: dict[str, tuple[dict[str, Any], tuple[HostPort, ...]]] = {
+    "a port of its own": (_ports({"containerPort": 80}), ()),
+    "a host port": (_ports({"hostPort": 80, "containerPort": 8080}), (HostPort("TCP", 80),)),
+    "of a protocol, at an address": (
+        _ports({"hostPort": 53, "protocol": "UDP", "hostIP": "10.0.0.1"}),
+        (HostPort("UDP", 53, "10.0.0.1"),),
+    ),
+    "a port of the host's network": (
+        _ports({"containerPort": 80}, hostNetwork=True),
+        (HostPort("TCP", 80),),
+    ),
+    "of several containers, each once": (
+        {
+            "containers": [
+                container(ports=[{"hostPort": 81}]),
+                container(ports=[{"hostPort": 80}, {"hostPort": 81}]),
+            ]
+        },
+        (HostPort("TCP", 80), HostPort("TCP", 81)),
+    ),
+    "of a sidecar": (
+        {"initContainers": [container(ports=[{"hostPort": 80}], restartPolicy="Always")]},
+        (HostPort("TCP", 80),),
+    ),
+    "of what ends before the pod runs": (
+        {"initContainers": [container(ports=[{"hostPort": 80}])]},
+        (),
+    ),
+    "nonsense": (_ports(7, {"hostPort": "80"}, {"hostPort": -1}, {"hostPort": True}), ()),
+}
+
+
+@pytest.mark.parametrize(("spec", "expected"), PORTS.values(), ids=PORTS.keys())
+def test_host_ports(spec: dict[str, Any], expected: tuple[HostPort, ...]) -> None:
+    made = pod_spec() | spec
+    assert placement({"spec": made}).ports == expected
+    assert read_pod({"spec": made}).ports == expected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from mcad.core.capacity import Capacity
@@ -11,6 +12,7 @@ from mcad.core.capacity.resources import resources, with_pod_slot
 from mcad.core.model import (
     Constraint,
     Fit,
+    HostPort,
     Node,
     Pod,
     PodPhase,
@@ -101,6 +103,7 @@ def pods(
     per_node: bool = False,
     counts_pods: bool = False,
     unmodelled: tuple[str, ...] = (),
+    ports: Iterable[HostPort] = (),
 ) -> PodSet:
     """A pod set of so many replicas."""
     path = f"items[{item}].sets[{index}]"
@@ -115,6 +118,7 @@ def pods(
         per_node=per_node,
         counts_pods=counts_pods,
         unmodelled=unmodelled,
+        ports=tuple(ports),
     )
 
 
@@ -131,6 +135,7 @@ def pod(
     attempt: int = 0,
     phase: PodPhase | None = None,
     terminating: bool = False,
+    ports: Iterable[HostPort] = (),
 ) -> Pod:
     """A pod, pending until it has a node; ``of`` is the uid of its AppWrapper."""
     default = PodPhase.RUNNING if on_node else PodPhase.PENDING
@@ -146,6 +151,7 @@ def pod(
         item=item,
         index=index,
         attempt=attempt,
+        ports=tuple(ports),
     )
 
 
@@ -195,52 +201,84 @@ def figures(found: Refusal | None) -> list[tuple[str, int, int]]:
     return [(s.resource, s.requested, s.available) for s in found.shortages]
 
 
-def fits_by_brute_force(nodes: dict[str, tuple[Node, Resources]], sets: Iterable[PodSet]) -> bool:
-    """Whether all pods can be placed, by trying every way; nodes are (node, free) by name.
+def port(number: int, address: str = "0.0.0.0", protocol: str = "TCP") -> HostPort:
+    """A host port, at every address unless told otherwise."""
+    return HostPort(protocol, number, address)
+
+
+@dataclass
+class Host:
+    """A node for brute force: what is free on it, and the host ports in use."""
+
+    node: Node
+    free: dict[str, int]
+    ports: list[HostPort] = field(default_factory=list)
+
+
+def hosts_of(nodes: Iterable[Node]) -> list[Host]:
+    """Empty nodes for brute force."""
+    return [Host(each, dict(each.allocatable)) for each in nodes]
+
+
+def fits_by_brute_force(hosts: Iterable[Host], sets: Iterable[PodSet]) -> bool:
+    """Whether all pods can be placed, by trying every way.
 
     Deliberately naive: one pod at a time, no slots, no sums. Equal pods share a cap per node.
     """
-    rows = [(each, dict(free)) for each, free in nodes.values()]
+    rows = [Host(one.node, dict(one.free), list(one.ports)) for one in hosts]
     singles: list[PodSet] = []
     for pod_set in sets:
         if pod_set.per_node:
-            hosts = [free for each, free in rows if admits(each, pod_set.constraint)]
-            if not all(_take(free, pod_set) for free in hosts):
+            admitted = [one for one in rows if admits(one.node, pod_set.constraint)]
+            if not all(_take(one, pod_set) for one in admitted):
                 return False
         else:
             singles += [pod_set] * pod_set.replicas
     return _place(rows, singles, [])
 
 
-def _place(
-    rows: list[tuple[Node, dict[str, int]]], left: list[PodSet], placed: list[tuple[PodSet, str]]
-) -> bool:
+def _place(rows: list[Host], left: list[PodSet], placed: list[tuple[PodSet, str]]) -> bool:
     if not left:
         return True
     first, rest = left[0], left[1:]
-    for each, free in rows:
-        here = sum(_same_pods(first, other) for other, name in placed if name == each.name)
+    for host in rows:
+        here = sum(_same_pods(first, other) for other, name in placed if name == host.node.name)
         if first.cap and here >= first.cap:
             continue
-        if admits(each, first.constraint) and _take(free, first):
-            if _place(rows, rest, [*placed, (first, each.name)]):
+        if admits(host.node, first.constraint) and _take(host, first):
+            if _place(rows, rest, [*placed, (first, host.node.name)]):
                 return True
             for name, n in with_pod_slot(first.request):
-                free[name] += n
+                host.free[name] += n
+            for one in first.ports:
+                host.ports.remove(one)
     return False
 
 
 def _same_pods(one: PodSet, other: PodSet) -> bool:
-    return (one.request, one.constraint, one.cap) == (other.request, other.constraint, other.cap)
+    return replace(one, item=0, index=0, path="", replicas=0, counts_pods=False) == replace(
+        other, item=0, index=0, path="", replicas=0, counts_pods=False
+    )
 
 
-def _take(free: dict[str, int], pod_set: PodSet) -> bool:
+def _take(host: Host, pod_set: PodSet) -> bool:
     request = with_pod_slot(pod_set.request)
-    if any(free.get(name, 0) < n for name, n in request):
+    if any(host.free.get(name, 0) < n for name, n in request):
+        return False
+    if any(ports_conflict(one, other) for one in pod_set.ports for other in host.ports):
         return False
     for name, n in request:
-        free[name] -= n
+        host.free[name] -= n
+    host.ports += pod_set.ports
     return True
+
+
+def ports_conflict(one: HostPort, other: HostPort) -> bool:
+    """kube-scheduler's ``HostPortInfo.CheckConflict``, in its words."""
+    if (one.protocol, one.number) != (other.protocol, other.number):
+        return False
+    everywhere = "0.0.0.0"
+    return everywhere in (one.address, other.address) or one.address == other.address
 
 
 def every(*choices: Iterable[object]) -> list[tuple[object, ...]]:

@@ -155,6 +155,7 @@ class Machine(RuleBasedStateMachine):
             item=item if owner else -1,
             index=0 if owner else -1,
             attempt=data.draw(st.sampled_from([0, 1, 1, 2])) if owner else 0,
+            ports=data.draw(st.sampled_from([sets[item].ports, ()])),
         )
         if old is not None and data.draw(st.booleans()):
             new = replace(old, phase=phase, terminating=new.terminating)
@@ -175,8 +176,8 @@ class Machine(RuleBasedStateMachine):
         held = self.books.held[uid]
         item = data.draw(st.integers(0, len(held.sets) - 1))
         name = f"{uid}-{item}-{data.draw(st.integers(0, 3))}"
-        request = held.sets[item].request
-        pod = Pod(name, "ns", name, node, PodPhase.RUNNING, request, False, uid, item, 0, 1)
+        request, ports = held.sets[item].request, held.sets[item].ports
+        pod = Pod(name, "ns", name, node, PodPhase.RUNNING, request, False, uid, item, 0, 1, ports)
         self.see_pod(pod)
 
     @precondition(lambda self: self.books.pods)
@@ -320,11 +321,14 @@ def _rebuilt(capacity: Capacity, books: Books) -> Capacity:
         fresh.node_seen(each)
     for each in books.pods.values():
         fresh.pod_seen(each)
-    for each in capacity.totals().nodes:
-        if each.reserved:
-            fresh.pod_seen(
-                Pod(f"r-{each.name}", "", "", each.name, PodPhase.RUNNING, each.reserved)
-            )
+    for reservation in capacity._reservations.by_uid.values():
+        for claim in reservation.claims:
+            one = claim.pod_set
+            for name, slots in claim.at.items():
+                for i in range(slots):
+                    uid = f"r-{reservation.uid}-{claim.position}-{name}-{i}"
+                    run = PodPhase.RUNNING
+                    fresh.pod_seen(Pod(uid, "", "", name, run, one.request, ports=one.ports))
     return fresh
 
 
@@ -373,9 +377,10 @@ def _one_change(capacity: Capacity, books: Books, step: int, data: st.DataObject
             books.nodes.pop(name, None)
             capacity.node_gone(name)
         case "pod":
-            request = data.draw(worlds.pod_sets()).request
+            like = data.draw(worlds.pod_sets())
             uid = f"p{step}"
-            books.pods[uid] = Pod(uid, "", "", name, PodPhase.RUNNING, request)
+            run = PodPhase.RUNNING
+            books.pods[uid] = Pod(uid, "", "", name, run, like.request, ports=like.ports)
             capacity.pod_seen(books.pods[uid])
         case "end" if books.pods:
             uid = data.draw(st.sampled_from(sorted(books.pods)))

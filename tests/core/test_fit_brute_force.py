@@ -4,11 +4,13 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from mcad.core.capacity import Capacity, packing
-from mcad.core.model import Node, PodSet, RefusalKind, Resources
+from mcad.core.model import Node, PodSet, RefusalKind
 from tests.core import worlds
 from tests.core.builders import (
+    Host,
     cluster,
     fits_by_brute_force,
+    hosts_of,
     pod,
     refusal,
 )
@@ -16,18 +18,18 @@ from tests.core.builders import (
 KIND = RefusalKind
 
 
-def _filled(draw: st.DataObject, nodes: dict[str, Node]) -> tuple[Capacity, dict[str, Resources]]:
+def _filled(draw: st.DataObject, nodes: dict[str, Node]) -> tuple[Capacity, dict[str, Host]]:
     capacity = cluster(*nodes.values())
-    used: dict[str, dict[str, int]] = {name: dict(n.allocatable) for name, n in nodes.items()}
+    hosts = {one.node.name: one for one in hosts_of(nodes.values())}
     for i in range(draw.draw(st.integers(0, 4))):
         name = draw.draw(st.sampled_from(sorted(nodes)))
-        foreign = pod(
-            f"p{i}", name, str(draw.draw(st.integers(0, 3))), gpu=draw.draw(st.integers(0, 1))
-        )
+        cpu, gpu = str(draw.draw(st.integers(0, 3))), draw.draw(st.integers(0, 1))
+        foreign = pod(f"p{i}", name, cpu, gpu=gpu, ports=draw.draw(worlds.PORTS))
         capacity.pod_seen(foreign)
+        hosts[name].ports += foreign.ports
         for resource, n in (*foreign.request, ("pods", 1)):
-            used[name][resource] = used[name].get(resource, 0) - n
-    return capacity, {name: tuple(amounts.items()) for name, amounts in used.items()}
+            hosts[name].free[resource] = hosts[name].free.get(resource, 0) - n
+    return capacity, hosts
 
 
 @settings(max_examples=250)
@@ -35,9 +37,8 @@ def _filled(draw: st.DataObject, nodes: dict[str, Node]) -> tuple[Capacity, dict
 def test_a_gang_fits_if_and_only_if_brute_force_places_it(
     nodes: dict[str, Node], sets: tuple[PodSet, ...], data: st.DataObject
 ) -> None:
-    capacity, free = _filled(data, nodes)
-    world = {name: (nodes[name], free[name]) for name in nodes}
-    expected = fits_by_brute_force(world, sets)
+    capacity, hosts = _filled(data, nodes)
+    expected = fits_by_brute_force(hosts.values(), sets)
 
     found = refusal(capacity, *sets)
     event("fits" if expected else f"refused: {found.kind if found else None}")
@@ -56,7 +57,7 @@ def test_a_mixed_gang_at_the_edge_fits_if_and_only_if_brute_force_places_it(
     nodes, sets = world
     capacity = cluster(*nodes.values())
     shape = capacity.shape(sets)
-    expected = fits_by_brute_force({n: (nodes[n], nodes[n].allocatable) for n in nodes}, sets)
+    expected = fits_by_brute_force(hosts_of(nodes.values()), sets)
     greedy = packing.pack(shape, packing.Nodes(), 0, {"cpu": 1}).plan is not None
 
     found = capacity.refusal(shape)

@@ -13,7 +13,7 @@ from mcad.core.capacity.pools import Row
 from mcad.core.capacity.resources import Books
 from mcad.core.model import Node, PodSet
 from tests.core import worlds
-from tests.core.builders import cluster, fits_by_brute_force, node, on, pods
+from tests.core.builders import cluster, fits_by_brute_force, hosts_of, node, on, pods
 
 AMPLE = 1_000_000
 
@@ -55,7 +55,7 @@ def test_it_finds_a_placement_if_and_only_if_there_is_one(
     world: tuple[dict[str, Node], tuple[PodSet, ...]],
 ) -> None:
     nodes, sets = world
-    expected = fits_by_brute_force({n: (nodes[n], nodes[n].allocatable) for n in nodes}, sets)
+    expected = fits_by_brute_force(hosts_of(nodes.values()), sets)
     verdict = search(list(nodes.values()), sets)
 
     event(f"{len(sets)} sets, fits: {expected}")

@@ -10,9 +10,23 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from mcad.core.model import Constraint, Node, PodSet
-from tests.core.builders import node, on, pods, taint, tolerates
+from tests.core.builders import node, on, pods, port, taint, tolerates
 
 EVERYWHERE = Constraint()
+PORTS = st.sampled_from(
+    [
+        *[()] * 6,
+        (port(80),),
+        (port(80),),
+        (port(81),),
+        (port(80), port(81)),
+        (port(80, "10.0.0.1"),),
+        (port(80, "10.0.0.2"),),
+        (port(80, "10.0.0.1"), port(80, "10.0.0.2")),
+        (port(80, protocol="UDP"),),
+    ]
+)
+"""What pods bind on their node: mostly nothing, else ports that exclude each other now and then."""
 PLACES = (EVERYWHERE, on(zone="a"), on(zone="b"), on(tolerating=[tolerates("team")]))
 
 
@@ -45,6 +59,7 @@ def pod_sets(draw: st.DrawFn, item: int = 0, most: int = 4) -> PodSet:
         cap=draw(st.sampled_from([0, 0, 0, 1, 2])),
         per_node=draw(st.sampled_from([False] * 7 + [True])),
         counts_pods=draw(st.booleans()),
+        ports=draw(PORTS),
     )
 
 
@@ -87,6 +102,7 @@ def tight(draw: st.DrawFn) -> tuple[dict[str, Node], tuple[PodSet, ...]]:
             item=item,
             where=draw(places),
             cap=draw(st.sampled_from([0, 0, 0, 1, 2])),
+            ports=draw(PORTS) if draw(st.booleans()) else (),
         )
         for item, (count, extra, size, gpu) in enumerate(
             zip(counts, more, sizes, gpus, strict=False)

@@ -35,7 +35,7 @@ def audit(
 
 def _check_row(row: Row, ledger: Ledger, roster: Roster, reservations: Reservations) -> None:
     name = row.node.name
-    left: Books = dict(row.node.allocatable)
+    left: Books = {**dict(row.node.allocatable), **ledger.ports}
     book(left, used_on(name, roster), -1)
     book(left, reserved_on(name, reservations), -1)
     check(
@@ -43,7 +43,7 @@ def _check_row(row: Row, ledger: Ledger, roster: Roster, reservations: Reservati
         "free-is-what-is-left",
         f"{name}: {resources(row.free)} booked, {resources(left)} computed",
     )
-    idle: Books = dict(row.node.allocatable)
+    idle: Books = {**dict(row.node.allocatable), **ledger.ports}
     for use in roster.on_node.get(name, {}).values():
         if not use.pod.workload and use.pod.phase not in TERMINAL_PHASES:
             book(idle, use.request, -1)

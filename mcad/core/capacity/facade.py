@@ -30,7 +30,7 @@ class Capacity:
 
     def __init__(self, settings: Settings) -> None:
         self._on_nodes = settings.fit is Fit.NODES
-        self._ledger = Ledger()
+        self._ledger = Ledger(with_ports=self._on_nodes)
         self._shapes = Shapes(self._ledger, on_nodes=self._on_nodes)
         self._arrears = Arrears(self._ledger, on_nodes=self._on_nodes)
         self._reservations = Reservations(self._ledger, self._arrears)
@@ -162,6 +162,8 @@ class Capacity:
     def rehome(self) -> None:
         """First in each pass: move slots off overdrawn nodes, find homes for what is adrift, and
         set nodes aside for what finds none."""
+        if self._ledger.has_many_ports():
+            self._forget_unused_ports()
         self._reservations.rehome()
         self._arrears.new_pass()
         self._judge.new_pass()
@@ -191,6 +193,11 @@ class Capacity:
     def check(self) -> None:
         """Recompute everything from pods and claims; raises ``InvariantViolated``. O(all)."""
         audit(self._ledger, self._shapes, self._roster, self._reservations, self._arrears)
+
+    def _forget_unused_ports(self) -> None:
+        taken = (use.request for use in self._roster.uses.values())
+        asked_for = (pods.request for pods in self._shapes.classes())
+        self._ledger.keep_ports({name for load in (*taken, *asked_for) for name, _ in load})
 
     # -- in common -----------------------------------------------------------------------------
 

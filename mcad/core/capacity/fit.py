@@ -8,6 +8,7 @@ the sum counts, as in MCAD.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from mcad.core.capacity.arrears import Arrears
 from mcad.core.capacity.ledger import Ledger
@@ -20,6 +21,7 @@ from mcad.core.capacity.mixed import Plan
 from mcad.core.capacity.packing import Nodes, Outcome, as_many_as_fit, pack
 from mcad.core.capacity.podclass import slots
 from mcad.core.capacity.pools import Pool, joint_total, rough_total, sum_of, widest
+from mcad.core.capacity.ports import in_whole_ports, is_port
 from mcad.core.capacity.resources import book
 from mcad.core.capacity.shapes import Few, Part, Shape, Short
 from mcad.core.model import Fit, Refusal, RefusalKind, Settings, Shortage
@@ -64,7 +66,7 @@ class Judge:
                 return _named(RefusalKind.NO_NODE, shape, part, (), part.replicas)
         refused = self._sum_refuses(shape, sums) if sums is not None else None
         refused = refused or self._some_part_refuses(shape) or self._refused_together(shape)
-        return None if refused is None else _too_large(shape) or refused
+        return None if refused is None else _in_words(_too_large(shape) or refused)
 
     def plan(self, shape: Shape) -> Plan:
         """Where the gang would go; it must not be refused. With ``fit: aggregate`` the plan may
@@ -281,3 +283,15 @@ def _shortages(demand: Iterable[tuple[str, int]], available: Sums) -> tuple[Shor
         found.append((-missing, -(n * _MILLION // (there or 1)), name, Shortage(name, n, there)))
     found.sort()
     return tuple([shortage for _, _, _, shortage in found])
+
+
+def _in_words(refusal: Refusal) -> Refusal:
+    """With host ports called what people call them, and only where they matter."""
+    if not any(is_port(one.resource) for one in refusal.shortages):
+        return refusal
+    told = [
+        one
+        for number, one in enumerate(refusal.shortages)
+        if not number or one.missing or not is_port(one.resource)
+    ]
+    return replace(refusal, shortages=tuple(map(in_whole_ports, told)))

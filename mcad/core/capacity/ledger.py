@@ -7,13 +7,14 @@ its reservation sat changes nothing, and a net fall wakes nobody (core rule R4).
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from weakref import WeakValueDictionary
 
-from mcad.core.capacity.limits import CATCH_UP_MAX
+from mcad.core.capacity import ports
+from mcad.core.capacity.limits import CATCH_UP_MAX, PORTS_KEPT_MIN, PORTS_MAX
 from mcad.core.capacity.pools import Pool, Profile, Row
-from mcad.core.capacity.resources import Books, book
-from mcad.core.model import Node, Resources
+from mcad.core.capacity.resources import Books, book, with_pod_slot
+from mcad.core.model import HostPort, Node, Resources
 
 
 class ChangeLog:
@@ -57,10 +58,14 @@ class Ledger:
 
     ``overdrawn`` are the names of nodes with a resource below zero. ``membership`` numbers the
     comings and goings in pools. ``idle_rises`` and ``idle_falls`` number the last changes of what
-    would be free if every AppWrapper left.
+    would be free if every AppWrapper left. ``ports`` are the host ports that anybody takes or asks
+    for, with what every node has of each; ``with_ports`` is False where only sums count.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, with_ports: bool = True) -> None:
+        self._with_ports = with_ports
+        self._ports_max = PORTS_KEPT_MIN
+        self.ports: Books = {}
         self.log = ChangeLog()
         self.rows: dict[str, Row] = {}
         self.allocatable: Books = {}
@@ -93,6 +98,58 @@ class Ledger:
         """All pools, in the order of their making."""
         return list(self._pools)
 
+    # -- host ports ----------------------------------------------------------------------------
+
+    def load(self, request: Resources, wanted: tuple[HostPort, ...]) -> Resources:
+        """What a pod takes from its node, host ports included; each is known from then on.
+
+        Beyond ``PORTS_MAX`` ports nothing is known of any other one (``knows``).
+        """
+        if not (wanted and self._with_ports):
+            return with_pod_slot(request)
+        taken = ports.load(request, wanted)
+        for name, _ in taken:
+            if ports.is_port(name) and name not in self.ports:
+                self._open(name, ports.of_each_node(name))
+        if self.knows(taken):
+            return taken
+        self._ports_max = 0  # perhaps some are in use no more
+        return tuple(pair for pair in taken if self.knows((pair,)))
+
+    def knows(self, load: Resources) -> bool:
+        """Whether the books have all of the host ports among these amounts."""
+        return all(name in self.ports for name, _ in load if ports.is_port(name))
+
+    def _open(self, name: str, n: int) -> None:
+        """Every node has the port from now on, free: nobody took it so far."""
+        if len(self.ports) >= PORTS_MAX:
+            return
+        self.ports[name] = n
+        for profile in self._profiles.values():
+            profile.amounts[name] = n
+        for row in self.rows.values():
+            row.free[name] = row.idle[name] = n
+        for pool in self._pools:
+            pool.total[name] = n * len(pool.rows)
+        self.allocatable[name] = n * len(self.rows)
+
+    def has_many_ports(self) -> bool:
+        """Whether it is time to look for ports that nobody takes or asks for any more."""
+        return len(self.ports) > self._ports_max
+
+    def keep_ports(self, used: Container[str]) -> None:
+        """Forget the ports that are not among ``used``; between two events, when all is posted."""
+        for name in [name for name in self.ports if name not in used]:
+            del self.ports[name]
+            for profile in self._profiles.values():
+                del profile.amounts[name]
+            for row in self.rows.values():
+                del row.free[name], row.idle[name]
+            for pool in self._pools:
+                del pool.total[name]
+            del self.allocatable[name]
+        self._ports_max = max(PORTS_KEPT_MIN, 2 * len(self.ports))
+
     # -- nodes ---------------------------------------------------------------------------------
 
     def add(self, node: Node) -> Row:
@@ -100,7 +157,7 @@ class Ledger:
         profile = self._profile(node)
         row = Row(self._next_rank(), node, profile, dict(profile.amounts), dict(profile.amounts))
         self._join(row)
-        book(self.allocatable, node.allocatable)
+        book(self.allocatable, profile.amounts.items())
         self.idle_rises = self.log.now
         return row
 
@@ -109,7 +166,7 @@ class Ledger:
         row = self.rows.pop(name)
         self._noted.pop(name, None)
         self.overdrawn.pop(name, None)
-        book(self.allocatable, row.node.allocatable, -1)
+        book(self.allocatable, row.profile.amounts.items(), -1)
         self._leave(row)
         self.idle_falls = self.log.now
         return row
@@ -146,6 +203,7 @@ class Ledger:
         profile = self._profiles.get(node.allocatable)
         if profile is None:
             profile = self._profiles[node.allocatable] = Profile(node.allocatable)
+            profile.amounts.update(self.ports)
         return profile
 
     def _next_rank(self) -> int:

@@ -45,5 +45,13 @@ EARMARKED_CLASSES_MAX = 8
 """Pod classes of adrift reservations, oldest first, that nodes are set aside for in a pass. Each
 costs a look at its whole pool; the others are still subtracted from every sum."""
 
+PORTS_KEPT_MIN = 64
+"""Host ports that may pile up before those that nobody takes any more are looked for. Each is an
+entry at every node."""
+
+PORTS_MAX = 256
+"""Host ports that the books have at a time; real clusters use a few dozen, but anybody may ask for
+any. Pods of a further one are kept apart from those of their own set only."""
+
 POOLS_KEPT_MIN = 64
 """Pools that may pile up before those that nobody uses any more are looked for."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from mcad.core.capacity.arrears import Arrears
 from mcad.core.capacity.ledger import Ledger
 from mcad.core.capacity.pools import Row
+from mcad.core.capacity.ports import without_ports
 from mcad.core.capacity.reservations import Reservations
 from mcad.core.capacity.resources import Books, book, resources, total
 from mcad.core.capacity.roster import Roster
@@ -45,13 +46,14 @@ def report(
         NodeReport(
             name,
             row.node.allocatable,
-            used_on(name, roster),
-            reserved_on(name, reservations),
-            resources(row.free),
+            without_ports(used_on(name, roster)),
+            without_ports(reserved_on(name, reservations)),
+            without_ports(resources(row.free)),
         )
         for name, row in sorted(ledger.rows.items())
     )
-    return CapacityReport(nodes, _sums(nodes, list(ledger.rows.values())), arrears.demand())
+    sums = _sums(nodes, list(ledger.rows.values()))
+    return CapacityReport(nodes, sums, without_ports(arrears.demand()))
 
 
 def used_on(name: str, roster: Roster) -> Resources:
@@ -76,5 +78,5 @@ def _sums(nodes: tuple[NodeReport, ...], rows: list[Row]) -> NodeReport:
         total((node.allocatable, 1) for node in nodes),
         total((node.used, 1) for node in nodes),
         total((node.reserved, 1) for node in nodes),
-        resources(free),
+        without_ports(resources(free)),
     )

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from mcad.core.capacity.claims import Claim, Reservation
 from mcad.core.capacity.ledger import Ledger
 from mcad.core.capacity.reservations import Reservations
-from mcad.core.capacity.resources import with_pod_slot
 from mcad.core.model import TERMINAL_PHASES, Pod, PodCounts, PodPhase, Resources
 
 _Weight = tuple[str, Resources, bool] | None
@@ -49,7 +48,7 @@ class Roster:
         """A pod appeared or changed."""
         use = self.uses.get(pod.uid)
         if use is None:
-            use = self.uses[pod.uid] = Use(pod, with_pod_slot(pod.request))
+            use = self.uses[pod.uid] = Use(pod, self._ledger.load(pod.request, pod.ports))
             self._enter(use)
             self._charge(self._weight(use), 1)
         elif use.pod == pod:
@@ -88,7 +87,7 @@ class Roster:
             _recount(use, live=use.live, covers=False)
         before = self._weight(use)
         self._leave(use)
-        use.pod, use.request = pod, with_pod_slot(pod.request)
+        use.pod, use.request = pod, self._ledger.load(pod.request, pod.ports)
         self._enter(use)
         after = self._weight(use)
         if before != after:

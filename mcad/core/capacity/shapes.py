@@ -18,6 +18,7 @@ from mcad.core.capacity.limits import POOLS_KEPT_MIN
 from mcad.core.capacity.placement import admits, in_service
 from mcad.core.capacity.podclass import PodClass
 from mcad.core.capacity.pools import Pool
+from mcad.core.capacity.ports import is_port
 from mcad.core.capacity.resources import total
 from mcad.core.model import Constraint, Node, PodSet, Refusal, Resources
 
@@ -162,11 +163,14 @@ class Shapes:
     def pod_class(self, pod_set: PodSet) -> PodClass:
         """The class of the set's pods."""
         cap = 1 if pod_set.per_node else pod_set.cap
-        key = (pod_set.request, pod_set.constraint, cap)
+        load = self._ledger.load(pod_set.request, pod_set.ports)
+        if pod_set.ports and not any(is_port(name) for name, _ in load):
+            cap = 1  # the books do not have them, but they exclude each other in any case
+        key = (load, pod_set.constraint, cap)
         pods = self._classes.get(key)
         if pods is None:
             pool = self._pool(pod_set.constraint)
-            pods = PodClass(pod_set.request, pool, cap, self._ledger.log)
+            pods = PodClass(load, pool, cap, self._ledger.log)
             self._classes[key] = pods
         return pods
 
