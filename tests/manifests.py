@@ -37,10 +37,12 @@ def deployment(name: str, replicas: int = 2, cpu: str = "100m") -> Json:
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
 
 
-def job(name: str, pods: int, cpu: str, seconds: float) -> Json:
-    """A Job all of whose pods run at once."""
+def job(name: str, pods: int, cpu: str, seconds: float, waves: int = 1) -> Json:
+    """A Job so many of whose pods run at once, in so many waves."""
     template = {"spec": pod(name, cpu, seconds)["spec"]}
-    spec = {"parallelism": pods, "completions": pods, "backoffLimit": 0, "template": template}
+    completions = pods * waves
+    spec = {"parallelism": pods, "completions": completions, "backoffLimit": 0}
+    spec["template"] = template
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
 
 

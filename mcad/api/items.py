@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from mcad.api import labels
 from mcad.api.catalog import Catalog, Resource
+from mcad.api.kinds import tells_end
 from mcad.api.models import PodSetInfo
 from mcad.api.parts import Fault, describe, join, shorten
 from mcad.api.podcheck import check_quantities
@@ -103,7 +104,12 @@ def read_item(entry: Entry, index: int, owner: Owner, catalog: Catalog) -> ReadI
         ref = ObjectRef(
             served.group, served.version, served.resource, served.kind, owner.namespace, name
         )
-        read.item = Item(ref, completion=entry.completion, guessed=demand.guessed)
+        read.item = Item(
+            ref,
+            completion=entry.completion,
+            guessed=demand.guessed,
+            tells_end=tells_end(served.group, served.kind),
+        )
         read.sets = demand.sets
         read.manifest = _to_bytes(merged, where, read)
     return read

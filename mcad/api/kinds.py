@@ -207,6 +207,12 @@ KINDS: dict[tuple[str, str], Kind] = {
 }
 
 
+def tells_end(group: str, kind: str) -> bool:
+    """Whether objects of this kind say themselves when they are finished."""
+    row = KINDS.get((group, kind))
+    return row is not None and bool(row.final)
+
+
 def kubeflow_rank(part: Part) -> tuple[int, str]:
     """Masters before workers, as they are created and as v1beta2 lists them."""
     name = part.name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcad.core import teardown
+from mcad.core import completion, teardown
 from mcad.core.entry import Entry
 from mcad.core.events import KindWatched, PodSeen
 from mcad.core.lifecycle import Phase
@@ -27,10 +27,8 @@ def apply(world: World, entry: Entry, child: Child) -> None:
     entry.created[child.item] = child.uid
     for index, want in enumerate(child.wants):
         world.capacity.want(entry.uid, child.item, index, want)
-    if 0 <= child.item < len(entry.workload.items):
-        if child.met.intersection(entry.workload.items[child.item].completion):
-            entry.finished.add(child.item)
-        world.to_judge[entry.uid] = None
+    completion.hear(entry, child)
+    world.to_judge[entry.uid] = None
 
 
 def child_gone(world: World, uid: str) -> None:
@@ -54,8 +52,14 @@ def _item_gone(world: World, entry: Entry, child: Child) -> None:
     passed = entry.phase is not Phase.CREATING or child.item < entry.cursor
     if passed and entry.created.get(child.item) == child.uid:
         del entry.created[child.item]
-    for index in range(len(child.wants)):
-        world.capacity.want(entry.uid, child.item, index, 0)
+    wants_nothing(world, entry, child.item)
+
+
+def wants_nothing(world: World, entry: Entry, item: int) -> None:
+    """An item that does not exist makes no pods."""
+    for one in entry.workload.sets:
+        if one.item == item:
+            world.capacity.want(entry.uid, item, one.index, 0)
 
 
 def _look_again(world: World, uid: str) -> None:
@@ -80,3 +84,11 @@ def pod_seen(world: World, event: PodSeen) -> None:
     world.capacity.pod_seen(event.pod)
     if event.pod.workload in world.entries:
         world.to_judge[event.pod.workload] = None
+
+
+def pod_gone(world: World, uid: str) -> None:
+    """A pod no longer exists: it may have been the last one that its AppWrapper waited for."""
+    entry = world.entries.get(world.capacity.pod_gone(uid))
+    if entry is not None:
+        world.to_judge[entry.uid] = None
+        teardown.something_gone(world, entry)

@@ -6,7 +6,7 @@ from mcad.core import teardown
 from mcad.core.commands import Urgency
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase, Signal
-from mcad.core.model import Dialect, PodCounts
+from mcad.core.model import Child, Dialect
 from mcad.core.reasons import (
     PODS_COMPLETED,
     SOME_ITEMS_COMPLETED,
@@ -35,36 +35,70 @@ def judge(world: World) -> None:
     world.to_judge.clear()
 
 
+def hear(entry: Entry, child: Child) -> None:
+    """What an object of the present attempt says of its end; that it said so outlives it."""
+    items = entry.workload.items
+    if not 0 <= child.item < len(items):
+        return
+    is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
+    if child.met.intersection(_FINISHED if is_v1beta2 else items[child.item].completion):
+        entry.finished.add(child.item)
+
+
+def remember(entry: Entry) -> None:
+    """After a restart: what has gone since it was on record that every item had said so."""
+    if entry.shows(ConditionType.RUNNING_HOLD_COMPLETION):
+        entry.finished.update(item for item in _flagged(entry) if item not in entry.created)
+
+
 def _judge_one(world: World, entry: Entry) -> None:
+    """Completed is what says so and wants no pod any more; a count of pods never tells it.
+
+    A word may be said before any pod exists (a Deployment's Progressing), and between two waves of
+    a Job no pod does.
+    """
+    is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
+    if not (_has_succeeded(world, entry) if is_v1beta2 else _has_said_so(entry)):
+        return
     pods = world.capacity.pod_counts(entry.uid)
-    busy = bool(pods.running or pods.pending)
-    if entry.workload.dialect is Dialect.V1BETA2:
-        if not busy and _succeeded(world, entry, pods):
-            _complete(world, entry)
-        return
-    flagged = [i for i, item in enumerate(entry.workload.items) if item.completion]
-    if not flagged or not entry.finished.issuperset(flagged):
-        return
-    if not busy:
+    if not (pods.running or pods.pending or world.capacity.wanted(entry.uid)):
         _complete(world, entry)
-    elif ConditionType.RUNNING_HOLD_COMPLETION not in entry.conditions:
+    elif not is_v1beta2 and not entry.shows(ConditionType.RUNNING_HOLD_COMPLETION):
         entry.set_condition(
             ConditionType.RUNNING_HOLD_COMPLETION, world.now, reason=SOME_ITEMS_COMPLETED
         )
         world.settle(entry)
 
 
-def _succeeded(world: World, entry: Entry, pods: PodCounts) -> bool:
-    """v1beta2: every item with pods says that it succeeded, or all declared pods did.
+def _flagged(entry: Entry) -> list[int]:
+    return [number for number, item in enumerate(entry.workload.items) if item.completion]
+
+
+def _has_said_so(entry: Entry) -> bool:
+    """v1beta1: every item with ``completionstatus`` was seen with one of its words."""
+    flagged = _flagged(entry)
+    return bool(flagged) and entry.finished.issuperset(flagged)
+
+
+def _has_succeeded(world: World, entry: Entry) -> bool:
+    """v1beta2: every item with pods says that it succeeded; of a kind that cannot say, all pods.
 
     Without declared pods nothing can succeed; upstream calls that an instant success.
     """
-    with_pods = {s.item for s in entry.workload.sets if s.replicas or s.per_node}
-    said = {c.item for c in world.children_for(entry) if c.met & _FINISHED}
-    if not with_pods or with_pods <= said:
-        return bool(with_pods)
-    declared = sum(s.replicas for s in entry.workload.sets)
-    return not pods.failed and pods.succeeded >= declared
+    declared: dict[int, int] = {}
+    for one in entry.workload.sets:
+        if one.replicas or one.per_node:
+            declared[one.item] = declared.get(one.item, 0) + max(1, one.replicas)
+    return bool(declared) and all(
+        item in entry.finished or _have_pods_succeeded(world, entry, item, pods)
+        for item, pods in declared.items()
+    )
+
+
+def _have_pods_succeeded(world: World, entry: Entry, item: int, declared: int) -> bool:
+    if entry.workload.items[item].tells_end:
+        return False
+    return world.capacity.succeeded(entry.uid, item) >= declared
 
 
 def _complete(world: World, entry: Entry) -> None:

@@ -92,6 +92,7 @@ def _repeat_step(world: World, entry: Entry) -> None:
 def _give_up_unattributed(world: World, entry: Entry) -> None:
     """C4: nothing is reserved for ever for pods that nobody ever made."""
     given_up = world.capacity.expire(entry.uid)
+    world.to_judge[entry.uid] = None  # pods that nobody waits for keep nobody from completing
     if given_up:
         seconds = world.settings.reservation_timeout // SECOND
         note = (

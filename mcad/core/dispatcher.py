@@ -86,7 +86,7 @@ class Dispatcher:
             case PodSeen():
                 children.pod_seen(world, event)
             case PodGone():
-                world.capacity.pod_gone(event.uid)
+                children.pod_gone(world, event.uid)
             case ChildSeen():
                 children.child_seen(world, event.child)
             case ChildGone():

@@ -151,6 +151,11 @@ class Entry:
         """Make the condition True with new times even if it is True already."""
         self.conditions[kind] = Condition(kind, True, reason, "", now, now)
 
+    def shows(self, kind: ConditionType) -> bool:
+        """Whether the condition is True."""
+        condition = self.conditions.get(kind)
+        return condition is not None and condition.status
+
     def _put(
         self, kind: ConditionType, reason: str, message: str, now: Instant, *, status: bool
     ) -> None:

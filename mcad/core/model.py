@@ -128,12 +128,15 @@ class Item:
     """One wrapped object: where it will live and what makes it count as finished.
 
     ``completion`` holds condition types in lower case; empty means that the item does not take
-    part in completion. ``guessed`` is set if the demand was found by walking an unknown kind.
+    part in completion. ``tells_end`` is set for kinds that say themselves when they are finished:
+    their pods do not tell it. ``guessed`` is set if the demand was found by walking an unknown
+    kind.
     """
 
     ref: ObjectRef
     completion: tuple[str, ...] = ()
     guessed: bool = False
+    tells_end: bool = False
 
 
 class ProblemKind(StrEnum):

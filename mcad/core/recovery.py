@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from mcad.core import attempts, children, teardown
+from mcad.core import attempts, children, completion, teardown
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
 from mcad.core.model import DispatchPhase, DispatchRecord, Next, Persisted
 from mcad.core.pacing import COMMIT_GRACE
 from mcad.core.reasons import EventReason, State, TeardownReason
 from mcad.core.timers import Timer
-from mcad.core.world import World
+from mcad.core.world import World, kind_key
 
 _RESTORED = {
     DispatchPhase.CREATING: Phase.CREATING,
@@ -59,8 +59,10 @@ def recover(world: World) -> None:
         entry.untested = False
         if entry.uid in late and not _has_room(world, entry):
             _give_way(world, entry)
-        else:
-            _resume(world, entry)
+            continue
+        if entry.uid not in late:
+            _note_absence(world, entry)
+        _resume(world, entry)
 
 
 def _is_late(entry: Entry) -> bool:
@@ -108,6 +110,15 @@ def _reserve_again(world: World, entry: Entry) -> None:
         world.capacity.freeze(entry.uid)
 
 
+def _note_absence(world: World, entry: Entry) -> None:
+    """What was confirmed and is not in the lists of the barrier, somebody has deleted (P2, P11)."""
+    if entry.phase is not Phase.RUNNING:
+        return
+    for number, item in enumerate(entry.workload.items):
+        if number not in entry.created and kind_key(item.ref) not in world.unwatched:
+            children.wants_nothing(world, entry, number)
+
+
 def _resume(world: World, entry: Entry) -> None:
     entry.step_since = world.now
     if entry.phase is Phase.CREATING:
@@ -125,4 +136,5 @@ def _resume(world: World, entry: Entry) -> None:
         entry.cursor = len(entry.dispatch.inventory)  # all exist, for a teardown to come
         left = entry.dispatch.confirmed + world.settings.reservation_timeout - world.now
         world.wake_in(entry, Timer.RESERVATION, max(0, left))
+        completion.remember(entry)
         world.to_judge[entry.uid] = None

@@ -72,8 +72,8 @@ def state(entry: Entry) -> State:
     """``status.state``: Running from the confirmation on, Pending before and during teardown."""
     match entry.phase:
         case Phase.CONFIRMING | Phase.RUNNING:
-            held = entry.conditions.get(ConditionType.RUNNING_HOLD_COMPLETION)
-            return State.RUNNING_HOLD_COMPLETION if held and held.status else State.RUNNING
+            held = entry.shows(ConditionType.RUNNING_HOLD_COMPLETION)
+            return State.RUNNING_HOLD_COMPLETION if held else State.RUNNING
         case Phase.COMPLETED:
             return State.COMPLETED
         case Phase.FAILED:

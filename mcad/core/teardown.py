@@ -62,6 +62,7 @@ def take_back(
         next=then,
     )
     entry.unset_condition(ConditionType.DISPATCHED, world.now, reason=reason, message=message)
+    entry.unset_condition(ConditionType.RUNNING_HOLD_COMPLETION, world.now, reason=reason)
     entry.move(Signal.TAKE_BACK, world.now)
     world.settle(entry, Urgency.DISPATCH)
 
@@ -182,7 +183,8 @@ def something_gone(world: World, entry: Entry) -> None:
     if world.children_of.get(entry.uid):
         return
     if entry.phase is Phase.VERIFYING and Timer.STEP in entry.timers:
-        look(world, entry)
+        if not world.capacity.has_pods(entry.uid):
+            look(world, entry)
     elif entry.phase is Phase.GONE:
         bury(world, entry)
 

@@ -580,3 +580,16 @@ def test_pod_set_infos_for_other_pod_sets() -> None:
     problem = read(v1beta2(component(pod(), podSetInfos=[{}, {}]))).workload.problem
     assert problem is not None
     assert problem.field == "spec.components[0].podSetInfos"
+
+
+@pytest.mark.parametrize(
+    ("thing", "tells"),
+    [
+        pytest.param(pod(), True, id="Pod"),
+        pytest.param(job(), True, id="Job"),
+        pytest.param(deployment(), False, id="Deployment"),
+        pytest.param(obj("example.com/v1", "Widget", spec=pod_spec()), False, id="unknown"),
+    ],
+)
+def test_kinds_that_tell_their_own_end(thing: Map, tells: bool) -> None:
+    assert accepted(v1beta1(thing)).workload.items[0].tells_end is tells

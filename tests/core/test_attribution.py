@@ -80,9 +80,9 @@ def test_pods_are_counted_by_phase_whatever_set_they_belong_to() -> None:
         capacity.pod_seen(pod(f"x{i}", "a", "7", of="one", phase=phase, attempt=2))
     capacity.pod_seen(pod("old", "a", of="one", attempt=1))
 
-    assert capacity.pod_counts("one") == PodCounts(1, 2, 1, 1)
+    assert capacity.pod_counts("one") == PodCounts(1, 3, 1, 1)  # the unknown one runs
     capacity.pod_gone("x1")
-    assert capacity.pod_counts("one") == PodCounts(1, 1, 1, 1)
+    assert capacity.pod_counts("one") == PodCounts(1, 2, 1, 1)
 
 
 # -- C4 ------------------------------------------------------------------------------------------

@@ -12,11 +12,13 @@ from typing import Any
 
 from mcad.controller.kinds import APPWRAPPERS, NODES
 from mcad.kube.client import Client
+from mcad.kube.resource import Resource
 from tests import manifests
 from tests.manifests import components, config_map, generic
 
 Json = dict[str, Any]
 NAMESPACE = "default"
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 Action = Callable[[Client], Awaitable[object]]
 
 
@@ -39,9 +41,9 @@ def pod(name: str) -> Json:
     return manifests.pod(name, "1")
 
 
-def job(name: str, pods: int, seconds: float) -> Json:
+def job(name: str, pods: int, seconds: float, waves: int = 1) -> Json:
     """So many pods at once, that end; one that is lost is replaced."""
-    made = manifests.job(name, pods, "1", seconds)
+    made = manifests.job(name, pods, "1", seconds, waves)
     made["spec"]["backoffLimit"] = 6
     return made
 
@@ -51,9 +53,9 @@ def deployment(name: str, replicas: int) -> Json:
     return manifests.deployment(name, replicas, "1")
 
 
-def complete(name: str, *jobs: Json, priority: int = 0) -> Json:
-    """An AppWrapper that is Completed when its Jobs are."""
-    items = [{"generictemplate": one, "completionstatus": "Complete"} for one in jobs]
+def complete(name: str, *objs: Json, priority: int = 0, word: str = "Complete") -> Json:
+    """An AppWrapper that is Completed when all of its objects say this word."""
+    items = [{"generictemplate": one, "completionstatus": word} for one in objs]
     return manifests.wrapper(name, {"priority": priority, "resources": {"GenericItems": items}})
 
 
@@ -70,14 +72,14 @@ def create(obj: Json) -> Action:
     return lambda client: client.create(resource, NAMESPACE, obj)
 
 
-def delete(name: str) -> Action:
-    """A user deletes an AppWrapper."""
-    return lambda client: client.delete(APPWRAPPERS, NAMESPACE, name)
+def delete(name: str, kind: Resource = APPWRAPPERS) -> Action:
+    """A user deletes an AppWrapper, or an object that one has made."""
+    return lambda client: client.delete(kind, NAMESPACE, name)
 
 
-def edit(name: str, patch: Json) -> Action:
-    """A user changes an AppWrapper by a merge patch."""
-    return lambda client: client.patch(APPWRAPPERS, NAMESPACE, name, patch)
+def edit(name: str, patch: Json, kind: Resource = APPWRAPPERS) -> Action:
+    """A user changes an AppWrapper, or an object that one has made, by a merge patch."""
+    return lambda client: client.patch(kind, NAMESPACE, name, patch)
 
 
 IN_TURN = Scenario(
@@ -165,4 +167,21 @@ NODE_LOST = Scenario(
     crowded=("a", "b"),
 )
 
-SCENARIOS = (IN_TURN, COMPLETED, ROLLED_BACK, DELETED, EDITED, SUSPENDED, NODE_LOST)
+_EITHER = "Complete, Progressing"  # a Deployment says the latter before it has any pod
+
+WAVES = Scenario(
+    "jobs run in waves, and a word that is said early is not the end",
+    cpus=(2,),
+    acts=(
+        (0.0, create(complete("a", job("a", 1, 10, waves=3)))),
+        (0.1, create(components("b", job("b", 1, 10, waves=2), config_map("b")))),
+        (0.2, create(complete("c", deployment("c", 1), word="Progressing"))),
+        (0.3, create(complete("d", job("d", 1, 10), deployment("d", 1), word=_EITHER))),
+        (90.0, edit("c", {"spec": {"replicas": 0}}, DEPLOYMENTS)),
+        (120.0, create(generic("e", deployment("e", 2)))),
+        (160.0, delete("d", DEPLOYMENTS)),
+    ),
+    ends=dict.fromkeys("abcd", "Completed") | {"e": "Running"},
+)
+
+SCENARIOS = (IN_TURN, COMPLETED, ROLLED_BACK, DELETED, EDITED, SUSPENDED, NODE_LOST, WAVES)

@@ -61,6 +61,7 @@ class World:
         self.troubles: list[str] = []
         for storage in WRAPPED:
             cluster.registry.store.listen(storage, self._seen)
+        cluster.registry.store.listen(STORAGE, self._said)
 
     # -- the dispatcher ------------------------------------------------------------------------
 
@@ -165,6 +166,21 @@ class World:
         if self.creations[made] > 1:
             self.troubles.append(f"made twice in attempt {attempt} of {name}: {made[2]}")
 
+    def _said(self, change: Change) -> None:
+        """Nothing is Completed while pods of it run, or are still to come."""
+        status, was = ((obj or {}).get("status") or {} for obj in (change.obj, change.previous))
+        if change.type != "MODIFIED" or status.get("state") != "Completed":
+            return
+        if was.get("state") == "Completed":
+            return
+        store, uid = self._cluster.registry.store, change.obj["metadata"]["uid"]
+        for storage in WRAPPED:
+            for key, obj in store.items(storage, NAMESPACE):
+                marks = obj["metadata"].get("labels") or {}
+                if marks.get(labels.APPWRAPPER_UID) == uid and (pods := _pods_to_come(obj)):
+                    what = f"{obj['kind']} {key[1]} wants {pods} pods"
+                    self.troubles.append(f"{change.key[1]} is Completed, but {what}")
+
     def check(self, outcome: Outcome) -> None:
         """Raise what went wrong."""
         assert not self.troubles, self.troubles[:3]
@@ -177,6 +193,22 @@ def _has_no_room(pod: Json) -> bool:
         condition["type"] == "PodScheduled" and condition["status"] == "False"
         for condition in pod["status"].get("conditions") or ()
     )
+
+
+def _pods_to_come(obj: Json) -> int:
+    """The pods that an object runs, or that its controller still has to make."""
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    match obj["kind"]:
+        case "Pod":
+            return int(status.get("phase") not in ("Succeeded", "Failed"))
+        case "Job":
+            ended = {c["type"] for c in status.get("conditions") or () if c["status"] == "True"}
+            left = spec["completions"] - status.get("succeeded", 0)
+            return 0 if ended & {"Complete", "Failed"} else min(spec["parallelism"], left)
+        case "Deployment":
+            return int(spec["replicas"])
+        case _:
+            return 0
 
 
 def _is_generated(obj: Json) -> bool:

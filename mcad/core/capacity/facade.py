@@ -69,10 +69,11 @@ class Capacity:
         self._roster.seen(pod)
         self._ledger.post()
 
-    def pod_gone(self, uid: str) -> None:
-        """A pod no longer exists."""
-        self._roster.gone(uid)
+    def pod_gone(self, uid: str) -> str:
+        """A pod no longer exists; returns the uid of its AppWrapper, "" if it had none."""
+        owner = self._roster.gone(uid)
         self._ledger.post()
+        return owner
 
     # -- verdicts ------------------------------------------------------------------------------
 
@@ -181,6 +182,21 @@ class Capacity:
     def homeless(self, uid: str) -> int:
         """Reserved pods that no node has room for, as of the last ``rehome``."""
         return sum(claim.adrift for claim in self._claims(uid))
+
+    def wanted(self, uid: str) -> int:
+        """Pods that live children want, bound ones included; where a child does not tell, those
+        that the reservation still waits for. 0 without a reservation."""
+        return sum(
+            claim.uncovered if claim.want is None else claim.want for claim in self._claims(uid)
+        )
+
+    def succeeded(self, uid: str, item: int) -> int:
+        """Succeeded pods of an item, gone ones included, as far as only its pods tell its end."""
+        return sum(len(c.finished) for c in self._claims(uid) if c.pod_set.item == item)
+
+    def has_pods(self, uid: str) -> bool:
+        """Whether any pod of the AppWrapper exists."""
+        return self._roster.has_pods(uid)
 
     def pod_counts(self, uid: str) -> PodCounts:
         """Own pods by phase."""

@@ -57,13 +57,19 @@ class Roster:
             self._change(use, pod)
         self._attribute(use)
 
-    def gone(self, uid: str) -> None:
-        """A pod no longer exists."""
+    def gone(self, uid: str) -> str:
+        """A pod no longer exists; returns whose it was, "" if nobody's."""
         use = self.uses.pop(uid, None)
-        if use is not None:
-            self._assign(use, None)
-            self._charge(self._weight(use), -1)
-            self._leave(use)
+        if use is None:
+            return ""
+        self._assign(use, None)
+        self._charge(self._weight(use), -1)
+        self._leave(use)
+        return use.pod.workload
+
+    def has_pods(self, uid: str) -> bool:
+        """Whether any pod of the AppWrapper exists, of whatever attempt."""
+        return uid in self._of
 
     def counts(self, uid: str) -> PodCounts:
         """The AppWrapper's pods by phase: of the current attempt, as long as there is one."""
@@ -74,7 +80,7 @@ class Roster:
                 sums[phase] += n
         return PodCounts(
             pending=sums[PodPhase.PENDING],
-            running=sums[PodPhase.RUNNING],
+            running=sums[PodPhase.RUNNING] + sums[PodPhase.UNKNOWN],  # as far as anybody knows
             succeeded=sums[PodPhase.SUCCEEDED],
             failed=sums[PodPhase.FAILED],
         )
