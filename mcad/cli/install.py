@@ -7,7 +7,14 @@ import click
 from mcad.api.crd import crd_yaml
 from mcad.api.rbac import rbac_yaml
 from mcad.cli.config import load_config
+from mcad.cli.errors import warn
 from mcad.cli.options import Settings, settings_options
+
+UNGUARDED = (
+    "with these rights whoever may create AppWrappers may create every kind in "
+    "wrappedResources. The chart has the admission policy that prevents it: helm template mcad "
+    "deploy/helm/mcad --show-only templates/policy.yaml | kubectl apply -f -"
+)
 
 
 @click.command()
@@ -29,4 +36,7 @@ def rbac(namespace: str, service_account: str, settings: Settings) -> None:
     They follow from the configuration: only kinds in wrappedResources may be created. Use it as
     `mcad rbac | kubectl apply -f -`.
     """
-    click.echo(rbac_yaml(load_config(settings), namespace, service_account), nl=False)
+    config = load_config(settings)
+    click.echo(rbac_yaml(config, namespace, service_account), nl=False)
+    if config.impersonate is None:
+        warn(UNGUARDED)

@@ -186,6 +186,12 @@ def test_rbac_names_the_account_and_follows_the_configuration(mcad: Type) -> Non
     assert creating == [(["batch"], ["jobs"])]
 
 
+def test_rbac_alone_warns_that_nobody_checks_the_users(mcad: Type) -> None:
+    assert "may create every kind in wrappedResources" in mcad("rbac").stderr
+    own = ["--set", "impersonate={serviceAccount: a}", "--set", "watchNamespaces=[team]"]
+    assert mcad("rbac", *own).stderr == ""
+
+
 def test_version(mcad: Type) -> None:
     assert mcad("version").stdout.startswith("mcad 0.")
     facts = json.loads(mcad("version", "-o", "json").stdout)
