@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-
 PACKAGES = "apt-get "
 """How a step begins that brings Python: here that of the tests stands in for it."""
 
