@@ -1,0 +1,212 @@
+"""The running dispatcher at the scale of the design: memory, CPU, and how long its loop is blocked.
+
+    python -m benchmarks.at_scale [ROW ...] [--appwrappers 10000] [--nodes 5000]
+
+The whole controller on a port that makes bytes (fakecluster.py); the CPU time of that port is
+subtracted. Every row is a process of its own. ``blocked`` is the most CPU time that the loop's
+thread spent between two turns of a task that asks for one every millisecond: other processes of the
+machine do not show in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from random import Random
+
+from benchmarks.fakecluster import FakeCluster
+
+from mcad.api.config import Config
+from mcad.controller import http
+from mcad.controller.runtime import Controller
+from mcad.kube.client import Client
+from mcad.kube.clock import RealClock
+
+
+class Ticker:
+    """Asks for a turn every millisecond and remembers how much CPU time went by in between."""
+
+    def __init__(self, cluster: FakeCluster) -> None:
+        self._cluster = cluster
+        self.worst_s = 0.0
+
+    def reset(self) -> None:
+        """Forget the worst so far."""
+        self.worst_s = 0.0
+
+    async def run(self) -> None:
+        """For ever."""
+        own = time.thread_time() - self._cluster.spent_s
+        while True:
+            await asyncio.sleep(0.001)
+            before, own = own, time.thread_time() - self._cluster.spent_s
+            self.worst_s = max(self.worst_s, own - before)
+
+
+class Bench:
+    """One controller on one cluster, and its figures."""
+
+    def __init__(self, cluster: FakeCluster) -> None:
+        self.cluster = cluster
+        self.ticker = Ticker(cluster)
+        client = Client(cluster, RealClock(), Random(1))
+        self.controller = Controller(client, Config(), identity="bench")
+        self.reset()
+
+    def reset(self) -> None:
+        """CPU time and blocked stretches count from here."""
+        self._from = time.process_time() - self.cluster.spent_s
+        self.ticker.reset()
+
+    def cpu_s(self) -> float:
+        """Our own CPU time since ``reset``."""
+        return time.process_time() - self.cluster.spent_s - self._from
+
+    async def until(self, done: Callable[[], bool]) -> None:
+        """Wait; a poll every 5 ms costs next to nothing."""
+        while not done():
+            await asyncio.sleep(0.005)
+
+
+@asynccontextmanager
+async def running(cluster: FakeCluster) -> AsyncIterator[Bench]:
+    """A controller at work until the end of the block."""
+    bench, stop = Bench(cluster), asyncio.Event()
+    ticking = asyncio.create_task(bench.ticker.run())
+    work = asyncio.create_task(bench.controller.run(stop))
+    yield bench
+    stop.set()
+    ticking.cancel()
+    await work
+
+
+def rss_mb(field: str) -> float:
+    """``VmRSS`` or ``VmHWM`` of this process."""
+    with open("/proc/self/status") as lines:
+        for line in lines:
+            if line.startswith(field):
+                return int(line.split()[1]) / 1024
+    raise RuntimeError(field)
+
+
+async def start(args: argparse.Namespace) -> None:
+    """From process start to the first dispatch; memory at its peak and at rest."""
+    cluster = FakeCluster(appwrappers=args.appwrappers, nodes=args.nodes, roomy=1)
+    first: list[float] = []
+    async with running(cluster) as bench:
+        cluster.wrote = lambda _: first.append(time.process_time() - cluster.spent_s)
+        await bench.until(lambda: bool(first))
+        await asyncio.sleep(3)
+        print(
+            f"start, {args.appwrappers} AppWrappers: CPU to the first write {first[0]:.1f} s, "
+            f"blocked {1000 * bench.ticker.worst_s:.0f} ms, "
+            f"RSS peak {rss_mb('VmHWM'):.0f} MB, settled {rss_mb('VmRSS'):.0f} MB"
+        )
+
+
+async def events(args: argparse.Namespace) -> None:
+    """Foreign pods whose status changes in a way that is not ours to know; status echoes."""
+    cluster = FakeCluster(appwrappers=1000, nodes=1000)
+    async with running(cluster) as bench:
+        await bench.until(lambda: bench.controller.watches.is_synced)
+        await asyncio.sleep(1)
+        for plural, many in (("pods", 5000), ("appwrappers", 1000)):
+            stream = next(
+                s for (_, kind), s in bench.controller.watches.streams.items() if kind == plural
+            )
+            until = stream.counts["upserted"] + many
+            lines = [cluster.event(plural, number) for number in range(many)]
+            bench.reset()
+            for begin in range(0, many, 100):
+                for line in lines[begin : begin + 100]:
+                    cluster.send(plural, line)
+                await asyncio.sleep(0.01)
+            await bench.until(lambda s=stream, u=until: s.counts["upserted"] >= u)
+            await asyncio.sleep(0.1)
+            print(f"event of {plural}: {1e6 * bench.cpu_s() / many:.0f} us")
+
+
+async def dispatch(args: argparse.Namespace) -> None:
+    """AppWrappers that fit at once, with the echoes of our status writes."""
+    count = 400
+    cluster = FakeCluster(appwrappers=count, nodes=200, roomy=200, queued=False, shapes=1)
+    confirmed: list[str] = []
+
+    def wrote(what: str) -> None:
+        if what.endswith("/status"):
+            confirmed.append(what)
+
+    cluster.wrote = wrote
+    async with running(cluster) as bench:
+        await bench.until(lambda: bench.controller.watches.is_synced)
+        bench.reset()
+        await bench.until(lambda: len(confirmed) >= 2 * count)
+        await asyncio.sleep(0.3)
+        print(f"dispatch: {1000 * bench.cpu_s() / count:.2f} ms, {len(cluster.writes)} writes")
+
+
+async def queries(args: argparse.Namespace) -> None:
+    """What the HTTP port is asked for, with everybody waiting in a shape of his own."""
+    count = args.appwrappers
+    cluster = FakeCluster(appwrappers=count, nodes=1000, shapes=count)
+    async with running(cluster) as bench:
+        await bench.until(lambda: bench.controller.watches.is_synced)
+        await asyncio.sleep(5)
+        port = http.application(bench.controller)
+        asked: dict[str, Callable[[], Awaitable[object]]] = {}
+        for path in ("/api/v1/queue", "/metrics", "/api/v1/appwrappers/team-042/aw-000042"):
+            asked[path] = _ask(port, path)
+        for path, ask in asked.items():
+            await ask()
+            await asyncio.sleep(0.005)
+            bench.reset()
+            await ask()
+            await asyncio.sleep(0.005)
+            cpu, worst = bench.cpu_s(), bench.ticker.worst_s
+            print(f"GET {path}: {1000 * cpu:.0f} ms of CPU, blocked {1000 * worst:.0f} ms")
+
+
+def _ask(app: object, path: str) -> Callable[[], Awaitable[object]]:
+    from aiohttp import web
+    from aiohttp.test_utils import make_mocked_request
+
+    assert isinstance(app, web.Application)
+
+    async def ask() -> object:
+        request = make_mocked_request("GET", path, app=app)
+        found = await app.router.resolve(request)
+        request._match_info = found
+        answer = await found.handler(request)
+        assert answer.status == 200, answer.text
+        return answer
+
+    return ask
+
+
+ROWS = {one.__name__: one for one in (start, events, dispatch, queries)}
+
+
+def main() -> None:
+    """Each row in a process of its own."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("rows", nargs="*", choices=[*ROWS, []])
+    parser.add_argument("--appwrappers", type=int, default=10_000)
+    parser.add_argument("--nodes", type=int, default=5_000)
+    args = parser.parse_args()
+    if len(args.rows) == 1:
+        logging.disable()
+        asyncio.run(ROWS[args.rows[0]](args))
+        return
+    sizes = ["--appwrappers", str(args.appwrappers), "--nodes", str(args.nodes)]
+    for row in args.rows or ROWS:
+        subprocess.run([sys.executable, "-m", "benchmarks.at_scale", row, *sizes], check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,375 @@
+"""An API server that only makes bytes: pages and watch lines of as many objects as one likes.
+
+It stands behind ``mcad.kube.port.Api``, so what is measured is our own process and no socket.
+``spent_s`` is the CPU time that it took itself, to be subtracted. Objects have the size and the
+fields of real ones, managed fields included.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import contextmanager
+from typing import Any
+
+from mcad.kube.port import Request, Response
+
+Json = dict[str, Any]
+GROUP = "workload.codeflare.dev"
+KINDS = [
+    ("", "v1", "pods", "Pod"),
+    ("", "v1", "nodes", "Node"),
+    ("batch", "v1", "jobs", "Job"),
+    (GROUP, "v1beta2", "appwrappers", "AppWrapper"),
+]
+PODS_PER_NODE = 10
+STAMP = "2026-01-01T00:00:00Z"
+MICRO = "2026-01-01T00:00:00.000000Z"
+
+
+def _fields(*names: str) -> list[Json]:
+    """managedFields as two managers leave them."""
+    tree = {"f:" + name: {"f:" + inner: {} for inner in names} for name in names}
+    return [
+        {
+            "manager": manager,
+            "operation": "Update",
+            "apiVersion": "v1",
+            "time": STAMP,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": tree,
+        }
+        for manager in ("kubectl-client-side-apply", "kubelet")
+    ]
+
+
+def _container(cpu: str, env: int) -> Json:
+    return {
+        "name": "main",
+        "image": "registry.example/team/trainer:1.4.2",
+        "command": ["python", "-m", "trainer", "--steps", "1000"],
+        "env": [{"name": f"SETTING_{n}", "value": f"value number {n}"} for n in range(env)],
+        "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}, "limits": {"memory": "1Gi"}},
+        "volumeMounts": [{"name": "token", "mountPath": "/var/run/secrets", "readOnly": True}],
+        "terminationMessagePath": "/dev/termination-log",
+        "imagePullPolicy": "IfNotPresent",
+    }
+
+
+def _pod() -> Json:
+    statuses = [
+        {
+            "name": "main",
+            "state": {"running": {"startedAt": STAMP}},
+            "ready": True,
+            "restartCount": 0,
+            "image": "registry.example/team/trainer:1.4.2",
+            "imageID": "registry.example/team/trainer@sha256:" + "0" * 64,
+            "containerID": "containerd://" + "0" * 64,
+            "allocatedResources": {"cpu": "100m", "memory": "1Gi"},
+            "resources": {"requests": {"cpu": "100m", "memory": "1Gi"}},
+        }
+    ]
+    return {
+        "metadata": {
+            "name": "foreign-@N@-x7k2p",
+            "generateName": "foreign-@N@-",
+            "namespace": "team-@M@",
+            "uid": "00000000-0000-4000-8000-pod00@N@",
+            "resourceVersion": "@V@",
+            "creationTimestamp": STAMP,
+            "labels": {"app": "foreign", "pod-template-hash": "5d8f7c9b6d"},
+            "annotations": {"checksum/config": "0" * 64},
+            "ownerReferences": [
+                {
+                    "apiVersion": "apps/v1",
+                    "kind": "ReplicaSet",
+                    "name": "foreign-@M@",
+                    "uid": "00000000-0000-4000-8000-rs0000@M@",
+                    "controller": True,
+                    "blockOwnerDeletion": True,
+                }
+            ],
+            "managedFields": _fields("labels", "spec", "status", "conditions", "containers"),
+        },
+        "spec": {
+            "nodeName": "node-@NODE@",
+            "containers": [_container("100m", 10)],
+            "volumes": [{"name": "token", "projected": {"sources": [{"configMap": {"name": "c"}}]}}],
+            "restartPolicy": "Always",
+            "serviceAccountName": "default",
+            "schedulerName": "default-scheduler",
+            "tolerations": [
+                {
+                    "key": f"node.kubernetes.io/{taint}",
+                    "operator": "Exists",
+                    "effect": "NoExecute",
+                    "tolerationSeconds": 300,
+                }
+                for taint in ("not-ready", "unreachable")
+            ],
+        },
+        "status": {
+            "phase": "Running",
+            "conditions": [
+                {"type": kind, "status": "True", "lastTransitionTime": STAMP, "observedGeneration": 1}
+                for kind in ("PodScheduled", "Initialized", "ContainersReady", "Ready")
+            ],
+            "hostIP": "10.0.0.1",
+            "podIP": "10.1.0.1",
+            "startTime": STAMP,
+            "containerStatuses": statuses,
+            "qosClass": "Burstable",
+        },
+    }
+
+
+def _node() -> Json:
+    amounts = {"cpu": "32", "memory": "128Gi", "pods": "110", "ephemeral-storage": "100Gi"}
+    conditions = [
+        {"type": kind, "status": status, "lastHeartbeatTime": STAMP, "reason": "KubeletHasIt"}
+        for kind, status in (("MemoryPressure", "False"), ("DiskPressure", "False"), ("Ready", "True"))
+    ]
+    return {
+        "metadata": {
+            "name": "node-@NODE@",
+            "uid": "00000000-0000-4000-8000-node@N@",
+            "resourceVersion": "@V@",
+            "creationTimestamp": STAMP,
+            "labels": {f"label-{n}.example/name": f"value-{n}" for n in range(18)}
+            | {"kubernetes.io/hostname": "node-@NODE@"},
+            "annotations": {"node.alpha.kubernetes.io/ttl": "0"},
+            "managedFields": _fields("labels", "spec", "status", "conditions"),
+        },
+        "spec": {"podCIDR": "10.1.0.0/24"},
+        "status": {
+            "allocatable": amounts,
+            "capacity": amounts,
+            "conditions": conditions,
+            "images": [
+                {"names": [f"registry.example/image-{n}:1"], "sizeBytes": 10**8} for n in range(50)
+            ],
+        },
+    }
+
+
+def _appwrapper(shapes: int) -> Json:
+    cpu = "@SHAPE@" if shapes > 1 else "1"
+    template = {
+        "metadata": {"labels": {"app": "job-@N@"}},
+        "spec": {"containers": [_container(cpu, 165)], "restartPolicy": "Never"},
+    }
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "job-@N@", "labels": {"app": "job-@N@"}},
+        "spec": {"parallelism": 2, "completions": 2, "template": template},
+    }
+    return {
+        "metadata": {
+            "name": "aw-@N@",
+            "namespace": "team-@M@",
+            "uid": "00000000-0000-4000-8000-aw000@N@",
+            "generation": 1,
+            "resourceVersion": "@V@",
+            "creationTimestamp": STAMP,
+            "managedFields": _fields("labels", "spec", "status"),
+        },
+        "spec": {"components": [{"template": job}]},
+    }
+
+
+def _waiting(message: str) -> Json:
+    """The status of an AppWrapper that a process before us refused."""
+    conditions = [
+        {
+            "type": kind,
+            "status": "True",
+            "reason": reason,
+            "message": words,
+            "lastUpdateMicroTime": MICRO,
+            "lastTransitionMicroTime": MICRO,
+            "lastTransitionTime": MICRO,
+        }
+        for kind, reason, words in (
+            ("Init", "", ""),
+            ("Queueing", "AwaitingHeadOfLine", ""),
+            ("HeadOfLine", "FrontOfQueue.", ""),
+            ("Backoff", "AppWrapperNotRunnable.", message),
+        )
+    ]
+    return {
+        "state": "Pending",
+        "phase": "Suspended",
+        "queuejobstate": "Backoff",
+        "controllerfirsttimestamp": "2026-01-01T00:00:00.@N@Z",
+        "conditions": conditions,
+        "filterignore": True,
+        "sender": "before ScheduleNext - Backoff",
+    }
+
+
+class Template:
+    """An object as JSON text with its places to fill in."""
+
+    def __init__(self, obj: Json, shapes: int = 1) -> None:
+        self._text = json.dumps(obj, separators=(",", ":")).encode()
+        self._shapes = shapes
+
+    def fill(self, number: int, version: int) -> bytes:
+        """Object ``number`` at a resourceVersion."""
+        text = self._text
+        for place, value in (
+            (b"@NODE@", b"%05d" % (number // PODS_PER_NODE)),
+            (b"@N@", b"%06d" % number),
+            (b"@M@", b"%03d" % (number % 100)),
+            (b"@V@", b"%d" % version),
+            (b"@SHAPE@", b"%dm" % (1000 + number % self._shapes)),
+        ):
+            text = text.replace(place, value)
+        return text
+
+
+class FakeCluster:
+    """``Api`` of a cluster with so many objects, which all stay as they are unless told.
+
+    Every node is full but the ``roomy`` last ones. ``echo`` sends watch events for our writes.
+    """
+
+    def __init__(
+        self,
+        *,
+        appwrappers: int,
+        nodes: int,
+        shapes: int = 100,
+        roomy: int = 0,
+        queued: bool = True,
+        echo: bool = True,
+    ) -> None:
+        self.spent_s = 0.0
+        self.writes: list[str] = []
+        self.wrote: Callable[[str], None] = lambda _: None
+        self._echo = echo
+        self._version = 1_000_000
+        aw = _appwrapper(shapes)
+        if queued:
+            aw["status"] = _waiting("Insufficient resources to dispatch AppWrapper.")
+        full = _pod()
+        container = full["spec"]["containers"][0]
+        container["resources"]["requests"]["cpu"] = "3200m"
+        container_status = full["status"]["containerStatuses"][0]
+        container_status["allocatedResources"]["cpu"] = "3200m"
+        container_status["resources"]["requests"]["cpu"] = "3200m"
+        node = _node()
+        node["metadata"]["name"] = node["metadata"]["labels"]["kubernetes.io/hostname"] = "node-@E@"
+        self.templates = {
+            "appwrappers": Template(aw, shapes),
+            "pods": Template(full),
+            "nodes": _NodeTemplate(node),
+            "jobs": Template({"metadata": {"name": "none"}}),
+        }
+        self._counts = {
+            "appwrappers": appwrappers,
+            "nodes": nodes,
+            "pods": (nodes - roomy) * PODS_PER_NODE,
+            "jobs": 0,
+        }
+        self._watches: dict[str, asyncio.Queue[bytes]] = {}
+
+    @contextmanager
+    def _not_ours(self) -> Any:
+        began = time.process_time()
+        try:
+            yield
+        finally:
+            self.spent_s += time.process_time() - began
+
+    async def request(self, request: Request, timeout: float | None = None) -> Response:
+        """One exchange."""
+        await asyncio.sleep(0)
+        with self._not_ours():
+            return self._answer(request)
+
+    async def stream(self, request: Request, idle_timeout: float) -> AsyncGenerator[bytes, None]:
+        """A watch: whatever ``send`` is given."""
+        queue = self._watches.setdefault(request.path.rsplit("/", 1)[-1], asyncio.Queue())
+        while True:
+            yield await queue.get()
+
+    def send(self, plural: str, line: bytes) -> None:
+        """Send a line on the watch of a kind."""
+        self._watches.setdefault(plural, asyncio.Queue()).put_nowait(line)
+
+    def event(self, plural: str, number: int) -> bytes:
+        """A line: an object has changed without any difference that matters to us."""
+        self._version += 1
+        text = self.templates[plural].fill(number, self._version)
+        return b'{"type":"MODIFIED","object":' + text + b"}"
+
+    def _answer(self, request: Request) -> Response:
+        path = request.path
+        if path in ("/api", "/apis"):
+            return Response(200, _bytes(_discovery(path)))
+        if request.method == "GET":
+            return Response(200, self._page(path.rsplit("/", 1)[-1], request.params))
+        self._version += 1
+        self.writes.append(request.method + " " + path)
+        self.wrote(self.writes[-1])
+        if path.endswith("/status") and self._echo:
+            self._echo_status(path, request.body)
+        metadata = {"uid": f"uid-{self._version}", "resourceVersion": str(self._version)}
+        return Response(200, _bytes({"metadata": metadata}))
+
+    def _echo_status(self, path: str, body: Any) -> None:
+        number = int(path.split("/")[-2].removeprefix("aw-"))
+        status = body[body.index(b',"status":') : -1]
+        text = self.templates["appwrappers"].fill(number, self._version)
+        text = text.partition(b',"status":')[0].removesuffix(b"}")
+        self.send("appwrappers", b'{"type":"MODIFIED","object":' + text + status + b"}}")
+
+    def _page(self, plural: str, params: Any) -> bytes:
+        template, count = self.templates[plural], self._counts[plural]
+        begin = int(params.get("continue", "0"))
+        end = min(count, begin + int(params.get("limit", count)))
+        meta: Json = {"resourceVersion": "1000000"}
+        if end < count:
+            meta["continue"] = str(end)
+        items = b",".join(template.fill(n, 1000 + n) for n in range(begin, end))
+        return b'{"kind":"List","metadata":' + _bytes(meta) + b',"items":[' + items + b"]}"
+
+
+class _NodeTemplate(Template):
+    def fill(self, number: int, version: int) -> bytes:
+        """A node's number is its own, that of a pod's node is by tens."""
+        return super().fill(number, version).replace(b"@E@", b"%05d" % number)
+
+
+def _bytes(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _discovery(root: str) -> Json:
+    groups = [
+        {
+            "metadata": {"name": group},
+            "versions": [
+                {
+                    "version": version,
+                    "resources": [
+                        {
+                            "resource": plural,
+                            "responseKind": {"kind": kind},
+                            "scope": "Cluster" if plural == "nodes" else "Namespaced",
+                        }
+                        for of, _, plural, kind in KINDS
+                        if of == group
+                    ],
+                }
+            ],
+        }
+        for group, version in dict.fromkeys(one[:2] for one in KINDS)
+        if (root == "/api") is (group == "")
+    ]
+    return {"kind": "APIGroupDiscoveryList", "items": groups}
