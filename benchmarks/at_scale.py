@@ -20,8 +20,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from random import Random
 
-from benchmarks.fakecluster import FakeCluster
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
 
+from benchmarks.fakecluster import FakeCluster
 from mcad.api.config import Config
 from mcad.controller import http
 from mcad.controller.runtime import Controller
@@ -172,12 +174,7 @@ async def queries(args: argparse.Namespace) -> None:
             print(f"GET {path}: {1000 * cpu:.0f} ms of CPU, blocked {1000 * worst:.0f} ms")
 
 
-def _ask(app: object, path: str) -> Callable[[], Awaitable[object]]:
-    from aiohttp import web
-    from aiohttp.test_utils import make_mocked_request
-
-    assert isinstance(app, web.Application)
-
+def _ask(app: web.Application, path: str) -> Callable[[], Awaitable[object]]:
     async def ask() -> object:
         request = make_mocked_request("GET", path, app=app)
         found = await app.router.resolve(request)

@@ -97,7 +97,9 @@ def _pod() -> Json:
         "spec": {
             "nodeName": "node-@NODE@",
             "containers": [_container("100m", 10)],
-            "volumes": [{"name": "token", "projected": {"sources": [{"configMap": {"name": "c"}}]}}],
+            "volumes": [
+                {"name": "token", "projected": {"sources": [{"configMap": {"name": "c"}}]}}
+            ],
             "restartPolicy": "Always",
             "serviceAccountName": "default",
             "schedulerName": "default-scheduler",
@@ -114,7 +116,12 @@ def _pod() -> Json:
         "status": {
             "phase": "Running",
             "conditions": [
-                {"type": kind, "status": "True", "lastTransitionTime": STAMP, "observedGeneration": 1}
+                {
+                    "type": kind,
+                    "status": "True",
+                    "lastTransitionTime": STAMP,
+                    "observedGeneration": 1,
+                }
                 for kind in ("PodScheduled", "Initialized", "ContainersReady", "Ready")
             ],
             "hostIP": "10.0.0.1",
@@ -130,7 +137,11 @@ def _node() -> Json:
     amounts = {"cpu": "32", "memory": "128Gi", "pods": "110", "ephemeral-storage": "100Gi"}
     conditions = [
         {"type": kind, "status": status, "lastHeartbeatTime": STAMP, "reason": "KubeletHasIt"}
-        for kind, status in (("MemoryPressure", "False"), ("DiskPressure", "False"), ("Ready", "True"))
+        for kind, status in (
+            ("MemoryPressure", "False"),
+            ("DiskPressure", "False"),
+            ("Ready", "True"),
+        )
     ]
     return {
         "metadata": {

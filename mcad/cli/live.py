@@ -22,6 +22,7 @@ from mcad.controller.kinds import APPWRAPPERS, NODES, PODS, Kinds
 from mcad.controller.sightings import PodSighting, slim_pod
 from mcad.kube.client import Client, Selection
 from mcad.kube.discovery import Discovery
+from mcad.kube.document import Document
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.reflector import Reflector
 from mcad.kube.resource import Resource
@@ -138,8 +139,8 @@ class Live:
         await self._kinds.refresh()
         for namespace in self._namespaces:
             own = Selection(namespace=namespace)
-            self._appwrappers.append(self._watch(APPWRAPPERS, _as_it_is, _uid, own))
-        self._nodes.append(self._watch(NODES, _as_it_is, _uid, Selection()))
+            self._appwrappers.append(self._watch(APPWRAPPERS, Document.json, _uid, own))
+        self._nodes.append(self._watch(NODES, Document.json, _uid, Selection()))
         self._pods.append(self._watch(PODS, slim_pod, lambda one: one.pod.uid, Selection()))
         self._watch_wrapped()
         self._spawn(self._look_for_kinds())
@@ -165,7 +166,7 @@ class Live:
     def _watch(
         self,
         resource: Resource,
-        slim: Callable[[Json], T],
+        slim: Callable[[Document], T],
         uid: Callable[[T], str],
         selection: Selection,
     ) -> Store[T]:
@@ -182,7 +183,9 @@ class Live:
         for resource in self._kinds.wrapped():
             if resource != PODS and resource not in self._children:
                 self._children[resource] = [
-                    self._watch(resource, _as_it_is, _uid, replace(WRAPPED, namespace=namespace))
+                    self._watch(
+                        resource, Document.json, _uid, replace(WRAPPED, namespace=namespace)
+                    )
                     for namespace in self._namespaces
                 ]
 
@@ -257,10 +260,6 @@ def _denied(stores: list[Store[Json]]) -> bool:
 
 def _all(stores: list[Store[T]]) -> Iterator[T]:
     return chain.from_iterable(store.objects.values() for store in stores)
-
-
-def _as_it_is(obj: Json) -> Json:
-    return obj
 
 
 def _uid(obj: Json) -> str:

@@ -16,6 +16,7 @@ from mcad.controller.kinds import APPWRAPPERS, NODES, PODS, Kinds
 from mcad.controller.sightings import slim_pod
 from mcad.kube.client import Client, Selection
 from mcad.kube.discovery import Discovery
+from mcad.kube.document import Document
 from mcad.kube.errors import ApiError
 from mcad.kube.resource import Resource
 
@@ -57,15 +58,15 @@ class _Photographer:
         await self._kinds.refresh()
         wrapped = [kind for kind in self._kinds.wrapped() if kind != PODS]
         appwrappers, nodes, pods = await asyncio.gather(
-            self._list(APPWRAPPERS, _as_it_is),
-            self._list(NODES, _as_it_is),
+            self._list(APPWRAPPERS, Document.json),
+            self._list(NODES, Document.json),
             self._list(PODS, slim_pod),
         )
         children = await asyncio.gather(*(self._list_children(kind) for kind in wrapped))
         found = dict(zip(wrapped, children, strict=True))
         return Inventory(appwrappers, nodes, pods, found, self._unseen)
 
-    async def _list(self, resource: Resource, read: Callable[[Json], T]) -> list[T]:
+    async def _list(self, resource: Resource, read: Callable[[Document], T]) -> list[T]:
         """All objects of an essential kind, each one read as its page comes in."""
         # Pods count wherever they are, so only AppWrappers are looked for in some namespaces.
         namespaces = self._config.watch_namespaces if resource == APPWRAPPERS else ()
@@ -79,14 +80,14 @@ class _Photographer:
             raise explain_list(resource, error) from error
 
     async def _read_pages(
-        self, resource: Resource, selection: Selection, read: Callable[[Json], T]
+        self, resource: Resource, selection: Selection, read: Callable[[Document], T]
     ) -> list[T]:
         found: list[T] = []
         async for page in self._client.list_pages(resource, selection):
             if page.first:
                 found = []
-            found += map(read, page.items)
-            self._progress.add(resource.plural, len(page.items))
+            found += map(read, page.documents())
+            self._progress.add(resource.plural, len(page.texts))
         return found
 
     async def _list_children(self, resource: Resource) -> list[Json]:
@@ -95,7 +96,7 @@ class _Photographer:
         try:
             for namespace in self._config.watch_namespaces or (None,):
                 own = replace(WRAPPED, namespace=namespace)
-                found += await self._read_pages(resource, own, _as_it_is)
+                found += await self._read_pages(resource, own, Document.json)
         except ApiError as error:
             if not (error.forbidden or error.not_found):
                 raise
@@ -103,10 +104,6 @@ class _Photographer:
                 self._unseen.append(resource)
             return []
         return found
-
-
-def _as_it_is(obj: Json) -> Json:
-    return obj
 
 
 def warn_of_unseen(unseen: Sequence[Resource]) -> None:

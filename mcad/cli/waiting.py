@@ -14,6 +14,7 @@ from mcad.cli.errors import TIMED_OUT, CliError, one_line
 from mcad.controller.kinds import APPWRAPPERS
 from mcad.core.reasons import ConditionType, State
 from mcad.kube.client import Client, Selection
+from mcad.kube.document import Document
 from mcad.kube.errors import KubeError
 from mcad.kube.reflector import Reflector
 
@@ -100,7 +101,7 @@ class _Watch:
         metadata = self._obj["metadata"]
         chosen = f"metadata.name={metadata['name']}"
         selection = Selection(metadata["namespace"], field_selector=chosen)
-        await Reflector(client, APPWRAPPERS, self, lambda obj: obj, selection).run()
+        await Reflector(client, APPWRAPPERS, self, Document.json, selection).run()
 
     def upserted(self, obj: Json) -> None:
         if self.end.done() or obj["metadata"]["uid"] != self._uid:

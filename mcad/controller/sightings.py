@@ -27,6 +27,7 @@ from mcad.core.events import (
     PodSeen,
 )
 from mcad.core.model import Child, Pod, ProblemKind
+from mcad.kube.document import Document
 
 Json = dict[str, Any]
 
@@ -40,8 +41,9 @@ class PodSighting:
     obj: Json | None
 
 
-def slim_pod(obj: Json) -> PodSighting:
+def slim_pod(document: Document) -> PodSighting:
     """What is needed of a pod; 50,000 of them must not be kept as dicts."""
+    obj = document.json()
     controller = controller_of(obj)
     wrapped = controller is not None and controller.is_appwrapper
     return PodSighting(read_pod(obj), controller, obj if wrapped else None)

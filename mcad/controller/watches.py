@@ -16,6 +16,7 @@ from mcad.controller.sightings import PodSighting, Sightings, slim_pod
 from mcad.controller.streams import Part, Stream
 from mcad.core.events import Event, KindWatched
 from mcad.kube.client import Client, Selection
+from mcad.kube.document import Document
 from mcad.kube.reflector import Reflector
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class Watches:
         resource: Resource,
         stream: Stream[Any],
         *,
-        slim: Callable[[Json], Any] = lambda obj: obj,
+        slim: Callable[[Document], Any] = Document.json,
         label_selector: str = "",
         namespaces: Sequence[str | None] = EVERYWHERE,
     ) -> None:

@@ -6,12 +6,16 @@ Retry-After). Everything else of a write is for the caller to judge: ``OutcomeUn
 unknown, not failed.
 """
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Literal
+from typing import Literal, TypeVar
+
+from msgspec import Raw
 
 from mcad.kube.clock import Clock
+from mcad.kube.decode import Listed, decode, take_list
+from mcad.kube.document import Document
 from mcad.kube.errors import ApiError, BadAnswer, api_error
 from mcad.kube.fence import Fence
 from mcad.kube.port import MERGE_PATCH, NOTHING, Api, Request, Response
@@ -34,6 +38,7 @@ WATCH_S_MIN, WATCH_S_MAX = 300, 600  # client-go's spread, so that watches do no
 READ_ATTEMPT_S = 15.0  # of one attempt of a read, so that one hang leaves room for a second
 PAGE_S = 60.0  # of one list page, retries included: the server may have to read etcd
 
+T = TypeVar("T")
 Propagation = Literal["Foreground", "Background", "Orphan"]
 FieldValidation = Literal["Strict", "Warn", "Ignore"]
 
@@ -101,12 +106,28 @@ DELETE = DeleteOptions()
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of a list. ``first`` is also true when the list had to start again from scratch."""
+    """One page of a list. ``first`` is also true when the list had to start again from scratch.
 
-    items: list[Json]
+    ``texts`` are the objects as they came; nobody has to read all of them at once.
+    """
+
+    resource: Resource
+    texts: list[Raw]
     resource_version: str
     first: bool
     last: bool
+
+    def documents(self) -> Iterator[Document]:
+        """The objects, one after the other; raises ``BadAnswer``."""
+        return (Document(text, self.resource) for text in self.texts)
+
+    @property
+    def items(self) -> list[Json]:
+        """The objects, all read; raises ``BadAnswer``."""
+        try:
+            return [decode(text) for text in self.texts]
+        except ValueError as error:
+            raise BadAnswer(f"an object that is no JSON: {error}") from error
 
 
 class Client:
@@ -185,15 +206,18 @@ class Client:
                 params["continue"] = token
             again = idempotent if token or retry_first_page else never
             try:
-                answer = await self._send(_list(resource, selection, params), again, PAGE_S)
+                listed = await self._exchange(
+                    _listed, _list(resource, selection, params), again, PAGE_S
+                )
             except ApiError as error:
                 if not (error.gone and token):
                     raise
                 token, restarts = "", restarts + 1
                 continue
-            page, token = _page(answer, first=not token)
-            yield page
-            if page.last:
+            first, token = not token, listed.metadata.token or ""
+            version = listed.metadata.version or ""
+            yield Page(resource, listed.items or [], version, first, last=not token)
+            if not token:
                 return
 
     async def list_all(
@@ -337,11 +361,23 @@ class Client:
         timeout: float | None,
         attempt_s: float | None = None,
     ) -> Json:
-        async def attempt(timeout_s: float) -> Json:
+        return await self._exchange(Response.json, request, again, timeout, attempt_s)
+
+    async def _exchange(
+        self,
+        read: Callable[[Response], T],
+        request: Request,
+        again: Policy,
+        timeout: float | None,
+        attempt_s: float | None = None,
+    ) -> T:
+        """What ``read`` makes of the answer; a ``BadAnswer`` of its own is tried again as well."""
+
+        async def attempt(timeout_s: float) -> T:
             answer = await self.api.request(request, timeout_s)
             if not 200 <= answer.status < 300:
                 raise self._error(answer)
-            return answer.json()
+            return read(answer)
 
         budget_s = self._timeout_s if timeout is None else timeout
         return await self._retrier.run(attempt, again=again, budget_s=budget_s, attempt_s=attempt_s)
@@ -360,12 +396,9 @@ def _impersonation(user: str) -> Mapping[str, str]:
     return {"Impersonate-User": user} if user else NOTHING
 
 
-def _page(answer: Json, *, first: bool) -> tuple[Page, str]:
-    """The page in a list answer and the token of the next one; raises ``BadAnswer``."""
-    metadata, items = answer.get("metadata"), answer.get("items")
-    if not isinstance(metadata, dict) or not isinstance(items, list | None):
-        raise BadAnswer("a list answer without metadata or items")
-    token = str(metadata.get("continue") or "")
-    # Go encodes an empty list of a kind without any object as null.
-    page = Page(items or [], str(metadata.get("resourceVersion") or ""), first, last=not token)
-    return page, token
+def _listed(answer: Response) -> Listed:
+    """The objects of a list answer; raises ``BadAnswer``."""
+    try:
+        return take_list(answer.body)
+    except ValueError as error:
+        raise BadAnswer(f"not a list: {error}") from error

@@ -8,17 +8,18 @@ in silence: when in doubt it lists again.
 
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Generic, NoReturn, Protocol, TypeVar
 
 from mcad.kube.client import EVERYTHING, Client, Selection
-from mcad.kube.decode import decode
+from mcad.kube.decode import Line, decode, take_line
+from mcad.kube.document import Document
 from mcad.kube.errors import ApiError, BadAnswer, KubeError, status_error
 from mcad.kube.resource import Resource
 from mcad.kube.retry import WATCH_PACE, Backoff, Pace
 from mcad.kube.types import Json
 
 SETTLED_S = 5.0  # a watch that lived this long is followed by the next one without a pause
+SLICE = 25  # objects of a page between two turns of the loop: some 10 ms at most
 FRUITLESS_MAX = 3  # watches in a row without an event before their version is given up
 ABSENCES_MIN = 2  # answers 404 in a row before objects that we know count as gone
 ABSENT_PACE = Pace(first_s=5.0, max_s=60.0, jitter=0.2)  # a kind that may be installed some day
@@ -51,28 +52,18 @@ class Sink(Protocol[T_contra]):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Identity:
-    """What tells one version of one object from all others."""
-
-    namespace: str
-    name: str
-    uid: str
-    version: str
-
-
 class Reflector(Generic[T]):
-    """One kind of one server. ``slim`` turns a decoded object into what the sink is given."""
+    """One kind of one server. ``slim`` turns a document into what the sink is given."""
 
     def __init__(
         self,
         client: Client,
         resource: Resource,
         sink: Sink[T],
-        slim: Callable[[Json], T],
+        slim: Callable[[Document], T],
         selection: Selection = EVERYTHING,
     ) -> None:
-        """``slim`` must not raise; it may keep or change the dict, nobody else has it."""
+        """``slim`` may raise ``BadAnswer``, as its argument does, and nothing else."""
         self._client = client
         self._resource = resource
         self._sink = sink
@@ -154,10 +145,11 @@ class Reflector(Generic[T]):
                 if page.first:
                     seen = set()
                 version = page.resource_version
-                for obj in page.items:
-                    identity = _identity(obj)
-                    seen.add((identity.namespace, identity.name))
-                    self._upsert(identity, obj)
+                for number, document in enumerate(page.documents(), 1):
+                    seen.add((document.identity.namespace, document.identity.name))
+                    self._upsert(document)
+                    if number % SLICE == 0:
+                        await self._clock.sleep(0)
         if not version:
             raise BadAnswer(f"a list of {self._resource.plural} without a resourceVersion")
         self._forget_others(seen)
@@ -173,80 +165,75 @@ class Reflector(Generic[T]):
         lines = self._client.watch(self._resource, self._version, self._selection)
         async with aclosing(lines):
             async for line in lines:
-                self._receive(*_event(line))
+                self._receive(_event(line))
                 self._fruitless = 0
                 self._sink.alive(self._clock.monotonic())
 
-    def _receive(self, kind: str, obj: Json) -> None:
-        if kind == "BOOKMARK":
-            self._version = _version(obj)
+    def _receive(self, event: Line) -> None:
+        if event.type == "BOOKMARK":
+            self._version = _version(_object(event))
             return
-        identity = _identity(obj)
-        if kind in {"ADDED", "MODIFIED"}:
-            self._upsert(identity, obj)
-        elif kind == "DELETED":
-            self._delete(identity, obj)
+        document = Document(event.object, self._resource)
+        if event.type in {"ADDED", "MODIFIED"}:
+            self._upsert(document)
+        elif event.type == "DELETED":
+            self._delete(document)
         else:
-            raise BadAnswer(f"a watch event of the unknown type {kind!r}")
-        self._version = identity.version
+            raise BadAnswer(f"a watch event of the unknown type {event.type!r}")
+        self._version = document.identity.version
 
-    def _upsert(self, identity: _Identity, obj: Json) -> None:
+    def _upsert(self, document: Document) -> None:
+        identity = document.identity
         key = (identity.namespace, identity.name)
         uid, version = self._known.get(key, ("", ""))
         if uid and uid != identity.uid:
             self._sink.gone(uid, *key, None)
         elif version == identity.version:
             return
+        slimmed = self._slim(document)
         self._known[key] = (identity.uid, identity.version)
-        self._sink.upserted(self._slimmed(obj))
+        self._sink.upserted(slimmed)
 
-    def _delete(self, identity: _Identity, obj: Json) -> None:
+    def _delete(self, document: Document) -> None:
+        identity = document.identity
         key = (identity.namespace, identity.name)
         uid, _ = self._known.get(key, (identity.uid, ""))
-        self._sink.gone(identity.uid, *key, self._slimmed(obj))
+        self._sink.gone(identity.uid, *key, self._slim(document))
         if uid != identity.uid:
             self._version = ""
             raise BadAnswer(f"{self._resource.kind} {key}: deletion of another uid than is known")
         self._known.pop(key, None)
 
-    def _slimmed(self, obj: Json) -> T:
-        # Lists of built-in kinds leave these out, and metadata-only objects carry others.
-        obj["apiVersion"], obj["kind"] = self._resource.api_version, self._resource.kind
-        return self._slim(obj)
 
-
-def _event(line: bytes) -> tuple[str, Json]:
+def _event(line: bytes) -> Line:
     """The type and object of a watch line. Raises ``BadAnswer``, or the in-band ``ApiError``."""
     try:
-        event = decode(line)
+        event = take_line(line)
+    except ValueError as error:
+        raise _no_event(line) from error
+    if event.type == "ERROR":
+        raise status_error(_object(event))
+    return event
+
+
+def _no_event(line: bytes) -> KubeError:
+    try:
+        value = decode(line)
+    except ValueError as error:
+        return BadAnswer(f"a watch line that is no JSON: {error}")
+    if isinstance(value, dict) and value.get("kind") == "Status":
+        return status_error(value)
+    return BadAnswer("a watch line without type or object")
+
+
+def _object(event: Line) -> Json:
+    try:
+        value = decode(event.object)
     except ValueError as error:
         raise BadAnswer(f"a watch line that is no JSON: {error}") from error
-    if not isinstance(event, dict):
-        raise BadAnswer("a watch line that is no JSON object")
-    if event.get("kind") == "Status":
-        raise status_error(event)
-    kind, obj = event.get("type"), event.get("object")
-    if not isinstance(kind, str) or not isinstance(obj, dict):
-        raise BadAnswer("a watch line without type or object")
-    if kind == "ERROR":
-        raise status_error(obj)
-    return kind, obj
-
-
-def _identity(obj: object) -> _Identity:
-    metadata = obj.get("metadata") if isinstance(obj, dict) else None
-    if not isinstance(metadata, dict):
-        raise BadAnswer("an object without metadata")
-    identity = _Identity(
-        metadata.get("namespace") or "",
-        metadata.get("name") or "",
-        metadata.get("uid") or "",
-        metadata.get("resourceVersion") or "",
-    )
-    strings = (identity.namespace, identity.name, identity.uid, identity.version)
-    if not all(isinstance(value, str) for value in strings) or not all(strings[1:]):
-        raise BadAnswer("an object without name, uid or resourceVersion")
-    return identity
+    if not isinstance(value, dict):
+        raise BadAnswer("a watch line without an object")
+    return value
 
 
 def _version(obj: Json) -> str:

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from mcad.kube.client import Selection
+from mcad.kube.document import Document
 from mcad.kube.errors import ApiError, BadAnswer, ConnectionLost, RequestTimeout
 from mcad.kube.reflector import FRUITLESS_MAX, Reflector
 from mcad.kube.rest import RestApi
@@ -51,7 +52,7 @@ def pods(server):
 @asynccontextmanager
 async def reflecting(client, sink, resource=PODS, selection=None):
     """A running reflector; it is cancelled at the end, and must not have ended by itself."""
-    reflector = Reflector(client, resource, sink, dict, selection or Selection())
+    reflector = Reflector(client, resource, sink, Document.json, selection or Selection())
     task = asyncio.ensure_future(reflector.run())
     try:
         yield reflector
@@ -133,7 +134,7 @@ class TestListAndWatch:
         sink.upserted = got.append
         for number in range(3):
             server.put(ALL, pod(f"p{number}"))
-        reflector = Reflector(client, PODS, sink, lambda obj: obj["metadata"]["name"])
+        reflector = Reflector(client, PODS, sink, lambda document: document.identity.name)
         task = asyncio.ensure_future(reflector.run())
         await eventually(lambda: sink.syncs)
         task.cancel()
@@ -154,7 +155,7 @@ class TestListAndWatch:
 
     async def test_p11_running_again_starts_with_a_fresh_list(self, server, client, sink, pods):
         server.put(ALL, pod("a"))
-        reflector = Reflector(client, PODS, sink, dict)
+        reflector = Reflector(client, PODS, sink, Document.json)
         for syncs in (1, 2):
             task = asyncio.ensure_future(reflector.run())
             await eventually(lambda syncs=syncs: sink.syncs == syncs)

@@ -1,0 +1,165 @@
+"""Objects as text: read late, and read as Python's own decoder would read them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcad.kube.decode import decode, take_line, take_list
+from mcad.kube.document import Document
+from mcad.kube.errors import BadAnswer, KubeError
+from mcad.kube.reflector import SLICE, Reflector
+from tests.api.strategies import JSON
+from tests.kube.support import PODS, eventually, pod
+
+Json = dict[str, Any]
+NUMBERS = ["0", "-0", "0.1", "-0.0", "1e5", "1E-7", "1.0e16", "123456789012345678901234567890"]
+NUMBERS += ["1e400", "2.2250738585072011e-308", "18446744073709551616", "-9223372036854775809"]
+
+
+def document(**metadata: Any) -> Document:
+    known = {"name": "a", "uid": "u", "resourceVersion": "7"}
+    return Document(text({"metadata": known | metadata}), PODS)
+
+
+def is_read(read: Callable[[bytes], object], raw: bytes) -> bool:
+    try:
+        read(raw)
+    except ValueError:
+        return False
+    return True
+
+
+def text(value: Any) -> msgspec.Raw:
+    return msgspec.Raw(json.dumps(value).encode())
+
+
+@given(JSON, st.booleans())
+def test_a_text_is_read_as_python_reads_it(value: Any, ascii_only: bool) -> None:
+    raw = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+    try:
+        expected = json.dumps(json.loads(raw))
+    except ValueError:
+        assert not is_read(decode, raw)
+    else:
+        assert json.dumps(decode(raw)) == expected
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_number_is_read_as_python_reads_it(number: str) -> None:
+    value = decode(number.encode())
+    assert (type(value), repr(value)) == (type(json.loads(number)), repr(json.loads(number)))
+
+
+def test_of_a_key_that_is_there_twice_the_last_one_counts() -> None:
+    assert decode(b'{"a": 1, "a": 2}') == {"a": 2}
+
+
+BAD = [b"", b"{", b'{"a":}', b"[1,]", b"{} x", b'{"a":"\xff"}', b'{"a":01}', b'{"a":"\x01"}']
+
+
+@pytest.mark.parametrize("raw", BAD)
+def test_what_is_no_json_is_refused(raw: bytes) -> None:
+    assert not any(is_read(read, raw) for read in (decode, take_list, take_line))
+
+
+ODD = [rb'"\ud800"', b"NaN", b"[" * 5000 + b"]" * 5000]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=["surrogate", "NaN", "deep"])
+def test_one_odd_object_leaves_the_rest_of_a_list_readable(odd: bytes) -> None:
+    good = b'{"metadata":{"name":"b","uid":"v","resourceVersion":"8"},"spec":1}'
+    bad = b'{"metadata":{"name":"a","uid":"u","resourceVersion":"7"},"spec":' + odd + b"}"
+    body = b'{"metadata":{"resourceVersion":"9"},"items":[' + bad + b"," + good + b"]}"
+    first, second = (Document(one, PODS) for one in take_list(body).items or ())
+    assert first.json()["metadata"]["name"] == "a"
+    assert second.json()["spec"] == 1
+    line = take_line(b'{"type":"ADDED","object":' + bad + b"}")
+    assert Document(line.object, PODS).identity == first.identity
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [{"name": ""}, {"name": None}, {"uid": 5}, {"resourceVersion": ""}, {"namespace": 5}],
+)
+def test_an_object_that_cannot_be_told_from_others_is_a_bad_answer(metadata: Json) -> None:
+    with pytest.raises(BadAnswer, match="without name, uid or resourceVersion"):
+        document(**metadata)
+
+
+@pytest.mark.parametrize("value", [None, 5, [], {}, {"metadata": 5}])
+def test_what_is_no_object_is_a_bad_answer(value: Any) -> None:
+    with pytest.raises(BadAnswer):
+        Document(text(value), PODS)
+
+
+def test_a_namespace_may_be_null() -> None:
+    assert document(namespace=None).identity.namespace == ""
+
+
+def test_a_pick_whose_types_differ_is_the_whole_object() -> None:
+    class Picked(msgspec.Struct):
+        metadata: dict[str, str]
+        spec: int
+
+    one = document(labels={})
+    assert one.pick(msgspec.json.Decoder(Picked)) == one.json()
+
+
+class Sink:
+    def __init__(self) -> None:
+        self.got: list[Json] = []
+        self.errors: list[KubeError] = []
+        self.syncs = 0
+
+    def upserted(self, obj: Json) -> None:
+        self.got.append(obj)
+
+    def synced(self, *, relist: bool) -> None:
+        self.syncs += 1
+
+    def failing(self, error: KubeError) -> None:
+        self.errors.append(error)
+
+    def __getattr__(self, _: str) -> Any:
+        return lambda *_: None
+
+
+async def test_an_object_that_cannot_be_read_is_told_when_it_can(
+    server: Any, client: Any, clock: Any
+) -> None:
+    """It must not count as known while the sink has never heard of it."""
+    server.objects[PODS.path()] = {}
+    server.put(PODS.path(), pod("a"))
+    sink, tries = Sink(), iter([True, False])
+
+    def slim(one: Document) -> Json:
+        if next(tries):
+            raise BadAnswer("not this time")
+        return one.json()
+
+    task = asyncio.ensure_future(Reflector(client, PODS, sink, slim).run())
+    await eventually(lambda: sink.syncs)
+    task.cancel()
+    assert [one["metadata"]["name"] for one in sink.got] == ["a"]
+    assert len(sink.errors) == 1
+
+
+async def test_others_have_their_turns_while_a_page_is_read(server: Any, client: Any) -> None:
+    server.objects[PODS.path()] = {}
+    for number in range(4 * SLICE):
+        server.put(PODS.path(), pod(f"p{number}"))
+    sink, between = Sink(), set()
+    task = asyncio.ensure_future(Reflector(client, PODS, sink, Document.json).run())
+    while not sink.syncs:
+        await asyncio.sleep(0)
+        between.add(len(sink.got))
+    task.cancel()
+    assert between >= {SLICE, 2 * SLICE, 3 * SLICE}
