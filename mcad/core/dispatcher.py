@@ -158,13 +158,15 @@ _ON_WRITTEN: dict[Phase, Callable[[World, Entry], None]] = {
 
 
 def _status_refused(world: World, entry: Entry, event: StatusRefused) -> None:
-    """A conflict means that the object has changed: judge anew. Anything else is repeated."""
+    """A conflict means that the object has changed: judge anew. Anything else is repeated.
+
+    A 404 too: if the AppWrapper is gone, its deletion is on the way to us and ends the repetition;
+    if it is not, then somebody on the way to the server was wrong.
+    """
     if event.serial != entry.serial or entry.flying is None:
         return
     entry.flying, entry.written = None, None
     answer = event.answer
-    if answer.status == 404:
-        return  # its deletion is on the way to us
     if answer.status == 409 and entry.phase is Phase.INTENDING:
         if entry.flying_in is Phase.INTENDING:
             attempts.intent_refused(world, entry)
@@ -177,7 +179,8 @@ def _status_refused(world: World, entry: Entry, event: StatusRefused) -> None:
         return
     tries = entry.status_tries
     tries.failures += 1
-    pause = backoff(tries.failures, RETRY_BASE, RETRY_MAX)
+    ceiling = REFUSED_WRITE_RETRY if answer.status == 404 else RETRY_MAX
+    pause = backoff(tries.failures, RETRY_BASE, ceiling)
     if answer.status == 409 and tries.failures == 1:
         pause = 0  # the controller has already read the object again
     world.wake_in(entry, Timer.STATUS, max(pause, answer.retry_after))

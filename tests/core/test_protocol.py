@@ -639,6 +639,42 @@ def test_a_status_write_whose_outcome_is_unknown_is_repeated() -> None:
     assert bench.state("a") == "Running"
 
 
+@pytest.mark.parametrize("number", range(4), ids=["intent", "confirm", "teardown", "its end"])
+def test_a_404_to_a_status_write_of_what_is_there_after_all_is_repeated(number: int) -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    if number >= 2:
+        bench.settle()
+        bench.edit("uid-a", suspended=True)
+    writes = iter(range(9))
+    bench.decide()
+    while bench.pending:
+        command = bench.pending.pop(0)
+        if isinstance(command, WriteStatus) and next(writes) == number % 2:
+            bench.refuse("WriteStatus", *[Answer(404, "NotFound", "not found")] * 5)
+        bench.execute(command)
+    assert bench.refusals["WriteStatus"]
+    bench.advance(60)
+    bench.edit("uid-a", suspended=False)
+    bench.settle()
+    assert bench.state("a") == "Running"
+    assert bench.entry("a").phase is Phase.RUNNING
+
+
+def test_a_404_to_a_status_write_of_what_is_gone_is_not_repeated_after_we_hear_of_it() -> None:
+    bench = Bench(nodes=[node(milli=100)])
+    bench.submit(workload("a", 100))
+    del bench.works["uid-a"]  # its deletion is on the way to us
+    bench.settle()
+    bench.advance(3)
+    bench.feed(AppWrapperGone("uid-a"))
+    bench.submit(workload("b", 100))
+    bench.settle()
+    bench.advance(120)
+    assert bench.order == ["b"]
+    assert list(bench.dispatcher.world.entries) == ["uid-b"]
+
+
 @pytest.mark.parametrize("verb", ["WriteStatus", "CreateItem", "DeleteItem"])
 def test_a_403_that_passes_costs_moments_and_is_not_told(verb: str) -> None:
     """An API server that has just started refuses everything until it has read the roles."""
