@@ -187,7 +187,8 @@ class Executor:
                 allowed = False  # we may not speak for the account at all
         except KubeError:
             pass
-        self._shell.feed(AccessReviewed(command.uid, command.attempt, command.item, allowed))
+        reviewed = AccessReviewed(ref.namespace, ref.group, ref.resource, allowed, user)
+        self._shell.feed(reviewed)
 
     # -- deletion ----------------------------------------------------------------------------
 

@@ -80,6 +80,7 @@ class Metrics:
         yield from self._queue_gauges()
         yield from self._capacity_gauges()
         yield from self._stream_gauges()
+        yield self._held_gauge()
         yield self._gauge("mcad_build_info", "The version", [({"version": mcad.__version__}, 1)])
 
     def _queue_gauges(self) -> Iterator[Metric]:
@@ -100,6 +101,16 @@ class Metrics:
             "mcad_pending_appwrappers",
             "AppWrappers that wait, by what keeps them",
             [({"reason": reason}, count) for reason, count in sorted(reasons.items())],
+        )
+
+    def _held_gauge(self) -> Metric:
+        return self._gauge(
+            "mcad_held_resources",
+            "Wrapped resources that are not created in a namespace for now, and why",
+            [
+                ({"namespace": one.namespace, "resource": one.title, "reason": one.reason}, 1)
+                for one in self._world.held_resources()
+            ],
         )
 
     def _capacity_gauges(self) -> Iterator[Metric]:

@@ -20,6 +20,7 @@ from mcad.api.owner import Owner
 from mcad.controller.adoption import Adoption
 from mcad.controller.alarm import Alarm
 from mcad.controller.execute import Executor
+from mcad.controller.holds import HoldLog
 from mcad.controller.kinds import Kinds, wrapped_pairs
 from mcad.controller.lookups import Lookups
 from mcad.controller.metrics import Metrics
@@ -91,6 +92,7 @@ class Controller:
         self._adoption = Adoption(client, self._recorder, self.spawn) if alone else None
         self.watches = Watches(client, self._kinds, self._sightings, self, config.watch_namespaces)
         self._lookups = Lookups(client, self._kinds, self._sightings)
+        self._holds = HoldLog()
         self._alarm = Alarm(self.clock, self._wake)
         self._inbox: deque[Event] = deque()
         self._stopped = False
@@ -232,6 +234,7 @@ class Controller:
         for command in commands:
             self.metrics.count(command)
             self.executor.submit(command)
+        self._holds.look(self.dispatcher.world.held_resources(), self.clock.now_us())
         if not isinstance(event, Decide):
             self._wake()
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import StrEnum
 
-from mcad.core import teardown
-from mcad.core.commands import CreateItem, InspectItem, ReviewAccess, Urgency
+from mcad.core import rights, teardown
+from mcad.core.commands import CreateItem, InspectItem, Urgency
 from mcad.core.entry import Entry, Tries
 from mcad.core.events import AccessReviewed, Answer, Holder, ItemCreated, ItemInspected, ItemRefused
 from mcad.core.lifecycle import TEARING_DOWN, Phase, Signal
-from mcad.core.model import DispatchPhase, DispatchRecord, Next
+from mcad.core.model import DispatchPhase, DispatchRecord, Next, ObjectRef
 from mcad.core.pacing import (
     ADMISSION_GRACE,
     COMMIT_GRACE,
@@ -27,6 +27,7 @@ from mcad.core.reasons import (
     EventReason,
     TeardownReason,
     held_by,
+    no_fault_of_it,
 )
 from mcad.core.timers import Timer
 from mcad.core.world import World
@@ -38,21 +39,24 @@ class Meaning(StrEnum):
     RETRY = "retry"
     INSPECT = "inspect"
     REVIEW = "review"
-    REQUEUE = "requeue"
     FAIL = "fail"
 
 
 def classify(answer: Answer) -> Meaning:
-    """The meaning of an answer to a create; an unknown outcome is never a failure (P5)."""
-    if answer.status == 429 or _is_unknown(answer):
-        return Meaning.RETRY
-    if answer.status == 409:
-        return Meaning.INSPECT if answer.reason == "AlreadyExists" else Meaning.RETRY
-    if answer.status == 403:
-        return Meaning.FAIL if answer.reason == "NamespaceTerminating" else Meaning.REVIEW
-    if answer.status == 404:
-        return Meaning.REQUEUE  # the kind or the namespace has just gone
-    return Meaning.FAIL
+    """The meaning of an answer to a create: only what the manifest is to blame for is a failure.
+
+    An unknown outcome is none (P5), nor is a credential, a redirect, or a collection that is not
+    there: they tell of the server's or the installation's state, and are repeated.
+    """
+    match answer.status:
+        case 409 if answer.reason == "AlreadyExists":
+            return Meaning.INSPECT
+        case 403 if answer.reason != "NamespaceTerminating":
+            return Meaning.REVIEW
+        case 400 | 403 | 422:
+            return Meaning.FAIL
+        case _:
+            return Meaning.RETRY
 
 
 def _is_unknown(answer: Answer) -> bool:
@@ -104,11 +108,14 @@ def proceed(world: World, entry: Entry) -> None:
         return
     while entry.cursor in entry.created:
         entry.cursor += 1
-    if entry.cursor < len(entry.workload.items):
+    if entry.cursor == len(entry.dispatch.inventory):
+        _all_exist(world, entry)
+    elif (hold := rights.hold_of(world, _ref(entry, entry.cursor))) is not None:
+        rights.concern(world, entry)
+        teardown.take_back(world, entry, TeardownReason.MISSING_RIGHT, hold.message)
+    else:
         entry.asked = True
         world.emit(CreateItem(entry.uid, entry.attempt, entry.cursor))
-        return
-    _all_exist(world, entry)
 
 
 def _all_exist(world: World, entry: Entry) -> None:
@@ -126,8 +133,8 @@ def _all_exist(world: World, entry: Entry) -> None:
 def confirmed(world: World, entry: Entry) -> None:
     """The confirmation is persisted: it runs."""
     entry.move(Signal.CONFIRMED, world.now)
-    entry.rollbacks, entry.announced, entry.told = 0, False, None
-    count = len(entry.workload.items)
+    entry.rollbacks, entry.refusals, entry.announced, entry.told = 0, 0, False, None
+    count = len(entry.dispatch.inventory) if entry.dispatch is not None else 0
     waited = (world.now - entry.first_seen) // 1_000
     world.announce(
         entry,
@@ -157,22 +164,16 @@ def item_refused(world: World, entry: Entry, event: ItemRefused) -> None:
     """An item was not created, or nobody knows."""
     if event.attempt == entry.attempt:
         _note_doubt(world, entry, event)
-    if not _current(entry, event.attempt, event.item):
+    if not entry.is_at(event.attempt, event.item):
         return
-    ref = entry.workload.items[event.item].ref
     match classify(event.answer):
         case Meaning.RETRY:
             _retry(world, entry, event.answer)
         case Meaning.INSPECT:
+            ref = _ref(entry, event.item)
             world.emit(InspectItem(entry.uid, event.attempt, event.item, ref))
-        case Meaning.REVIEW if entry.tries.denials < DENIALS_BORNE:
-            entry.tries.denials += 1
-            world.wake_in(entry, Timer.STEP, backoff(entry.tries.denials, RETRY_BASE, RETRY_MAX))
         case Meaning.REVIEW:
-            entry.words = event.answer.message
-            world.emit(ReviewAccess(entry.uid, event.attempt, event.item, ref))
-        case Meaning.REQUEUE:
-            _roll_back(world, entry, event.item, event.answer.message, Next.QUEUED)
+            _forbidden(world, entry, event.item, event.answer.message)
         case Meaning.FAIL:
             _roll_back(world, entry, event.item, event.answer.message, Next.FAILED)
 
@@ -186,20 +187,40 @@ def _note_doubt(world: World, entry: Entry, event: ItemRefused) -> None:
         entry.found(event.item)
 
 
-def access_reviewed(world: World, entry: Entry, event: AccessReviewed) -> None:
+def _forbidden(world: World, entry: Entry, item: int, words: str) -> None:
+    """A 403 is borne a few times, unless all know by now that the right is missing (ADR 8)."""
+    ref = _ref(entry, item)
+    if rights.hold_of(world, ref) is not None:
+        proceed(world, entry)
+    elif entry.tries.denials < DENIALS_BORNE:
+        entry.tries.denials += 1
+        world.wake_in(entry, Timer.STEP, backoff(entry.tries.denials, RETRY_BASE, RETRY_MAX))
+    else:
+        entry.words = words
+        rights.ask(world, entry, item, ref)
+
+
+def access_reviewed(world: World, event: AccessReviewed) -> None:
     """A 403 comes from our rights, or from a quota or admission that may change its mind."""
-    if not _current(entry, event.attempt, event.item):
-        return
-    if event.allowed is None:
-        _retry(world, entry, Answer(0, "", entry.words))
-        return
-    hopeless = not event.allowed or entry.rollbacks + 1 >= CREATION_ATTEMPTS_MAX
-    _roll_back(world, entry, event.item, entry.words, Next.FAILED if hopeless else Next.QUEUED)
+    for entry, item in rights.reviewed(world, event):
+        if event.allowed is None:
+            _retry(world, entry, Answer(0, "", entry.words))
+        elif event.allowed:
+            _refused_for_now(world, entry, item)
+        else:
+            proceed(world, entry)
+
+
+def _refused_for_now(world: World, entry: Entry, item: int) -> None:
+    """By a quota or admission: tried again after a pause, and given up after some times."""
+    entry.refusals += 1
+    hopeless = entry.refusals >= CREATION_ATTEMPTS_MAX
+    _roll_back(world, entry, item, entry.words, Next.FAILED if hopeless else Next.QUEUED)
 
 
 def item_inspected(world: World, entry: Entry, event: ItemInspected) -> None:
     """The name was taken: by us, by something on its way out, or by somebody else (P6)."""
-    if not _current(entry, event.attempt, event.item):
+    if not entry.is_at(event.attempt, event.item):
         return
     if event.answer is not None:
         _retry(world, entry, event.answer)
@@ -213,13 +234,16 @@ def item_inspected(world: World, entry: Entry, event: ItemInspected) -> None:
     elif _is_leaving(entry, holder):
         _wait_for_name(world, entry, event.item)
     else:
-        ref = entry.workload.items[event.item].ref
         owner = f"{holder.owner_name!r}" if holder.owner_uid else "nobody we know"
-        _roll_back(world, entry, event.item, held_by(ref, owner), Next.FAILED)
+        message = held_by(_ref(entry, event.item), owner)
+        _roll_back(world, entry, event.item, message, Next.FAILED)
 
 
-def _current(entry: Entry, attempt: int, item: int) -> bool:
-    return entry.phase is Phase.CREATING and attempt == entry.attempt and item == entry.cursor
+def _ref(entry: Entry, item: int) -> ObjectRef:
+    """Where an item of the attempt lives: the inventory knows, the spec may have been edited."""
+    if entry.dispatch is None:
+        raise AssertionError(f"{entry.title} has no attempt")
+    return entry.dispatch.inventory[item]
 
 
 def _is_this_attempts(entry: Entry, holder: Holder) -> bool:
@@ -237,7 +261,8 @@ def _retry(world: World, entry: Entry, answer: Answer) -> None:
     """Again, in place, within the admission grace; then take the attempt back."""
     entry.tries.failures += 1
     if world.now - entry.step_since > ADMISSION_GRACE:
-        _roll_back(world, entry, entry.cursor, answer.message, Next.QUEUED)
+        message = no_fault_of_it(answer.status, answer.reason, answer.message)
+        _roll_back(world, entry, entry.cursor, message, Next.QUEUED)
         return
     pause = backoff(entry.tries.failures, RETRY_BASE, RETRY_MAX)
     world.wake_in(entry, Timer.STEP, max(answer.retry_after, pause))
@@ -246,15 +271,14 @@ def _retry(world: World, entry: Entry, answer: Answer) -> None:
 def _wait_for_name(world: World, entry: Entry, item: int) -> None:
     entry.tries.failures += 1
     if world.now - entry.step_since > NAME_GRACE:
-        ref = entry.workload.items[item].ref
-        message = f"{ref} did not go away within {NAME_GRACE // 1_000_000} s."
+        message = f"{_ref(entry, item)} did not go away within {NAME_GRACE // 1_000_000} s."
         _roll_back(world, entry, item, message, Next.QUEUED)
         return
     world.wake_in(entry, Timer.STEP, backoff(entry.tries.failures, RETRY_BASE, RETRY_MAX))
 
 
 def _roll_back(world: World, entry: Entry, item: int, message: str, then: Next) -> None:
-    ref = entry.workload.items[item].ref
+    ref = _ref(entry, item)
     entry.rollbacks += 1
     teardown.take_back(
         world,

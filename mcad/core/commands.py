@@ -81,11 +81,11 @@ class InspectItem:
 
 @dataclass(frozen=True, slots=True)
 class ReviewAccess:
-    """Ask the API server whether we may create the item (protocol, table of errors, 403)."""
+    """Ask the API server whether objects like ``ref`` may be created in its namespace.
 
-    uid: str
-    attempt: int
-    item: int
+    By whoever creates there: ourselves, or whom we impersonate (protocol, table of errors, 403).
+    """
+
     ref: ObjectRef
 
 

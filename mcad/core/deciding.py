@@ -9,11 +9,11 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from itertools import islice
 
-from mcad.core import attempts, completion, recovery, teardown
+from mcad.core import attempts, completion, obstacles, recovery, rights, teardown
 from mcad.core.commands import Urgency
 from mcad.core.entry import Entry, Hold
 from mcad.core.lifecycle import Phase
-from mcad.core.model import SECOND, Instant, ObjectRef, Policy, Refusal, RefusalKind
+from mcad.core.model import SECOND, Instant, Policy, Refusal, RefusalKind
 from mcad.core.pacing import (
     DISPATCHES_PER_PASS,
     REPORTS_PER_PASS,
@@ -31,7 +31,7 @@ from mcad.core.reasons import (
     explain_refusal,
 )
 from mcad.core.timers import Timer
-from mcad.core.world import AWAITED, World, kind_key, name_key
+from mcad.core.world import AWAITED, World
 
 _IMPOSSIBLE = frozenset({RefusalKind.NO_NODE, RefusalKind.TOO_LARGE})
 _BLOCKED = Refusal(RefusalKind.BLOCKED)
@@ -44,6 +44,7 @@ def decide(world: World, *, may_dispatch: bool) -> None:
     recovery.recover(world)
     for entry, timer in world.ripe():
         _rings(world, entry, timer)
+    rights.test(world)
     completion.judge(world)
     teardown.sweep(world)
     _settle_changed(world)
@@ -169,7 +170,7 @@ def _dispatch(world: World) -> None:
             heappop(line)
             continue
         entry = bucket.first()
-        hindrance = obstacle(world, entry)
+        hindrance = obstacles.obstacle(world, entry)
         if hindrance is not None:
             world.hold(entry, hindrance)
         elif _reserved(world, bucket, entry):
@@ -255,32 +256,11 @@ def _reserved(world: World, bucket: Bucket, entry: Entry) -> bool:
     return refusal is None
 
 
-def obstacle(world: World, entry: Entry) -> Hold | None:
-    """A kind that cannot be watched, or a name that is still taken (P6 ii, before intent)."""
-    for item in entry.workload.items:
-        message = world.unwatched.get(kind_key(item.ref))
-        if message is not None:
-            text = f"{item.ref.kind} objects cannot be watched: {message}"
-            return Hold(HoldReason.KIND_NOT_WATCHED, text)
-    for item in entry.workload.items:
-        if name_key(item.ref) in world.by_name:
-            return Hold(HoldReason.WAITING_FOR_NAME, _who_holds(world, item.ref))
-    return None
-
-
 def verdict(world: World, bucket: Bucket) -> Refusal | None:
     """The present verdict on a bucket, for people: with live figures, and nothing is changed."""
     if bucket.refusal is not None and bucket.refusal.kind is RefusalKind.BLOCKED:
         return bucket.refusal
     return world.capacity.refusal(bucket.shape)
-
-
-def _who_holds(world: World, ref: ObjectRef) -> str:
-    child = world.children[world.by_name[name_key(ref)]]
-    owner = world.entries.get(child.workload)
-    if owner is None or owner.phase is Phase.GONE or child.terminating:
-        return f"{ref} is being deleted; this AppWrapper waits until it is gone."
-    return f"{ref} belongs to AppWrapper {owner.title}; this one waits until it is gone."
 
 
 def _stand_in_front(world: World, entry: Entry) -> None:

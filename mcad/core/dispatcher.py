@@ -108,6 +108,9 @@ class Dispatcher:
 
     def _route_answer(self, event: Event) -> None:
         world = self.world
+        if isinstance(event, AccessReviewed):  # it concerns everybody who asked
+            attempts.access_reviewed(world, event)
+            return
         entry = world.entries.get(getattr(event, "uid", ""))
         if entry is None:
             return  # deleted meanwhile
@@ -122,8 +125,6 @@ class Dispatcher:
                 attempts.item_refused(world, entry, event)
             case ItemInspected():
                 attempts.item_inspected(world, entry, event)
-            case AccessReviewed():
-                attempts.access_reviewed(world, entry, event)
             case ItemDeleted():
                 teardown.item_deleted(world, entry, event)
             case DeletionRefused():

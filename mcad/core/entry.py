@@ -53,7 +53,8 @@ class Entry:
     ``created`` the uids of the items that exist (item number -> uid), ``undeleted`` those whose
     deletion is not accepted yet. ``superseded`` is the record that an unwritten intent replaces,
     ``words`` what the server said to a 403. ``tries`` counts failed requests of the present step,
-    which began at ``step_since``, and ``rollbacks`` refused attempts since the last dispatch.
+    which began at ``step_since``, ``rollbacks`` the attempts since the last dispatch that came to
+    nothing, and ``refusals`` those of them that a quota or admission refused.
     ``timers`` holds the timers that run, with their ends (see timers.py).
 
     ``serial`` numbers status writes; ``flying`` is the one whose outcome is open, ``flying_in`` and
@@ -85,6 +86,7 @@ class Entry:
     finished: set[int] = field(default_factory=set)
     tries: Tries = field(default_factory=Tries)
     rollbacks: int = 0
+    refusals: int = 0
     words: str = ""
     step_since: Instant = 0
     timers: dict[str, Instant] = field(default_factory=dict)
@@ -124,6 +126,10 @@ class Entry:
     def stop(self, timer: Timer) -> None:
         """Let a timer not ring, if it runs."""
         self.timers.pop(timer, None)
+
+    def is_at(self, attempt: int, item: int) -> bool:
+        """Whether this item of this attempt is the one that is being created."""
+        return self.phase is Phase.CREATING and (attempt, item) == (self.attempt, self.cursor)
 
     def found(self, item: int) -> None:
         """An item is there that no create of ours is known to have made: the one in doubt did.

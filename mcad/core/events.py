@@ -181,12 +181,16 @@ class ItemInspected:
 
 @dataclass(frozen=True, slots=True)
 class AccessReviewed:
-    """Whether whoever creates the items has the right to; None if we could not ask."""
+    """Whether whoever creates the items has the right to; None if we could not ask.
 
-    uid: str
-    attempt: int
-    item: int
+    ``user`` is whom we impersonate to create them, "" if nobody.
+    """
+
+    namespace: str
+    group: str
+    resource: str
     allowed: bool | None
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -340,6 +340,27 @@ class Child:
     labelled: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class HeldResource:
+    """A wrapped resource that is not created in a namespace for now, whatever AppWrapper asks.
+
+    ``reason`` is one word and ``message`` says to people what is missing and for whom; ``since`` is
+    when the hold began.
+    """
+
+    namespace: str
+    group: str
+    resource: str
+    reason: str
+    message: str
+    since: Instant
+
+    @property
+    def title(self) -> str:
+        """``jobs.batch``, or ``pods`` for the core group."""
+        return f"{self.resource}.{self.group}" if self.group else self.resource
+
+
 class Fit(StrEnum):
     """How capacity is judged: the gang on nodes, or MCAD's plain sum."""
 

@@ -16,7 +16,8 @@ RESTATE_INTERVAL: Duration = 60 * SECOND
 """A refusal is rewritten at most once a minute per AppWrapper (design section 5)."""
 
 ADMISSION_GRACE: Duration = 60 * SECOND
-"""How long creation is retried in place on 429, 5xx and lost connections (v1beta2's default)."""
+"""How long creation is retried in place on answers that say nothing about the manifest: 429, 5xx,
+lost connections (v1beta2's default), 401, 404, 405, 408 and redirects."""
 
 RETRY_BASE: Duration = SECOND // 2
 RETRY_MAX: Duration = 15 * SECOND
@@ -38,6 +39,10 @@ repeated ever more slowly, up to this, so that mending the installation is enoug
 DENIALS_BORNE = 3
 """An API server that has just started refuses everything with 403 until it has read the roles: that
 passes within seconds. So many refusals in a row are met with nothing but another try."""
+
+RIGHT_TEST_BASE: Duration = 5 * SECOND
+RIGHT_TEST_MAX: Duration = 60 * SECOND
+"""How soon a right that is missing is asked for again: a slip is mended soon, or not for hours."""
 
 LOOK_INTERVAL: Duration = 5 * SECOND
 """Live lists of a teardown when no watch event told that something is gone."""

@@ -61,6 +61,7 @@ class HoldReason(StrEnum):
     KIND_NOT_WATCHED = "KindNotWatched"
     WAITING_FOR_NAME = "WaitingForName"
     CREATION_BACKOFF = "CreationBackoff"
+    MISSING_RIGHT = "MissingRight"
     SUSPENDED = "Suspended"
     DELETED = "Terminating"
 
@@ -73,6 +74,7 @@ class TeardownReason(StrEnum):
     SUSPENDED = "Suspended"
     WAITING_FOR_NAME = "WaitingForName"
     NOT_WATCHED = "KindNotWatched"
+    MISSING_RIGHT = "MissingRight"
     SUPERSEDED = "Superseded"
 
 
@@ -90,6 +92,7 @@ class EventReason(StrEnum):
     LEFT_ALONE = "LeftAlone"
     ADOPTED = "Adopted"
     STATUS_REFUSED = "StatusRefused"
+    HELD = "ResourceHeld"
 
 
 def explain_refusal(refusal: Refusal) -> str:
@@ -147,3 +150,18 @@ def _which_set(refusal: Refusal) -> str:
 def held_by(ref: ObjectRef, owner: str) -> str:
     """The sentence for a name that somebody else holds."""
     return f"{ref} exists already and belongs to {owner}. Rename the item, or delete that object."
+
+
+def no_fault_of_it(status: int, reason: str, words: str) -> str:
+    """The sentences for an answer that says nothing about the manifest; ``status`` 0 for none."""
+    told = f"{status} {reason}: {words}" if status else f"no answer: {words}"
+    return f"{told.rstrip('.: ')}. That is no fault of the manifest; it is tried again."
+
+
+def missing_right(ref: ObjectRef, words: str, user: str) -> str:
+    """The sentences for a right to create that ``user`` ("" for the dispatcher) does not have."""
+    resource = f"{ref.resource}.{ref.group}" if ref.group else ref.resource
+    return (
+        f"{user or 'The dispatcher'} has no right to create {resource} in namespace "
+        f"{ref.namespace}: {words.rstrip('.')}. Grant it; what waits for it then goes on by itself."
+    )

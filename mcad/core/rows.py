@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mcad.core import deciding
+from mcad.core import deciding, obstacles
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
 from mcad.core.model import Instant, Refusal, Resources
@@ -84,7 +84,7 @@ def _row(
 def _waits_in_line(world: World, entry: Entry, refusal: Refusal | None) -> tuple[str, str]:
     if refusal is not None:
         return refusal.binding or refusal.kind.value, explain_refusal(refusal)
-    hindrance = deciding.obstacle(world, entry)
+    hindrance = obstacles.obstacle(world, entry)
     if hindrance is not None:
         return HoldReason(hindrance.reason).value, hindrance.message
     return "", "It fits and is dispatched next."

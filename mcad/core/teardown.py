@@ -218,7 +218,8 @@ def settled(world: World, entry: Entry) -> None:
         world.unswept[child.uid] = None
     reason = EventReason.FAILED if failed else EventReason.TAKEN_BACK
     note = record.message or str(record.reason)
-    world.announce(entry, reason, note, action="TakeBack", warning=True)
+    warning = record.reason != TeardownReason.MISSING_RIGHT  # told once for all (rights.py)
+    world.announce(entry, reason, note, action="TakeBack", warning=warning)
     if failed:
         return
     world.line_up(entry)

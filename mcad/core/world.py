@@ -12,9 +12,10 @@ from mcad.core.capacity import Capacity
 from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatus
 from mcad.core.entry import Entry, Hold
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Child, Duration, Instant, ObjectRef, Settings
+from mcad.core.model import Child, Duration, HeldResource, Instant, ObjectRef, Settings
 from mcad.core.queue import Queue
 from mcad.core.reasons import EventReason, HoldReason
+from mcad.core.rights import Rights, concern
 from mcad.core.status import derive
 from mcad.core.timers import Timer, Timers
 
@@ -58,6 +59,7 @@ class World:
         self.unwatched: dict[KindKey, str] = {}
         self.waiting_for_name: dict[NameKey, dict[str, None]] = {}
         self.waiting_for_kind: dict[str, None] = {}
+        self.rights = Rights()
         self.to_recover: dict[str, None] = {}
         self.to_tell: dict[str, None] = {}
         self.to_judge: dict[str, None] = {}
@@ -149,9 +151,15 @@ class World:
             self.wake_in(entry, Timer.HOLD, hold.until - self.now)
         if hold.reason == HoldReason.KIND_NOT_WATCHED:
             self.waiting_for_kind[entry.uid] = None
+        if hold.reason == HoldReason.MISSING_RIGHT:
+            concern(self, entry)
         if hold.reason == HoldReason.WAITING_FOR_NAME:
             for item in entry.workload.items:
                 self.waiting_for_name.setdefault(name_key(item.ref), {})[entry.uid] = None
+
+    def held_resources(self) -> tuple[HeldResource, ...]:
+        """The wrapped resources that are held in a namespace, in the order of their beginning."""
+        return tuple(held.resource for held in self.rights.held.values())
 
     def forget(self, entry: Entry) -> None:
         """Drop every trace of an AppWrapper that no longer exists and holds nothing."""

@@ -287,7 +287,7 @@ async def test_only_items_and_questions_about_them_go_out_as_somebody_else() -> 
     ref = workload("a", 1).items[0].ref
     for command in (
         CreateItem("uid-a", 1, 0),
-        ReviewAccess("uid-a", 1, 0, ref),
+        ReviewAccess(ref),
         write(1),
         DeleteItem("uid-a", 1, 0, ref, "known"),
         InspectItem("uid-a", 1, 0, ref),
@@ -304,7 +304,7 @@ async def test_only_items_and_questions_about_them_go_out_as_somebody_else() -> 
         ("POST", runner),
         ("POST", runner),
     ]
-    assert AccessReviewed("uid-a", 1, 0, allowed=True) in rig.shell.events
+    assert AccessReviewed("default", "", "pods", allowed=True, user=runner) in rig.shell.events
 
 
 @pytest.mark.parametrize(
@@ -317,11 +317,12 @@ async def test_who_must_not_speak_for_the_account_is_denied(
 ) -> None:
     rig = Rig(lambda request: status(code, "x"), creator=creator)
     rig.executor._client._timeout_s = 0.05  # a 503 is repeated for that long
-    rig.executor.submit(ReviewAccess("uid-a", 1, 0, workload("a", 1).items[0].ref))
+    rig.executor.submit(ReviewAccess(workload("a", 1).items[0].ref))
     await rig.rest()
     await asyncio.sleep(0.1)
 
-    assert rig.shell.events == [AccessReviewed("uid-a", 1, 0, allowed)]
+    user = creator("default")
+    assert rig.shell.events == [AccessReviewed("default", "", "pods", allowed, user)]
 
 
 @pytest.mark.parametrize(

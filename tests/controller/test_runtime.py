@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncGenerator
 from random import Random
 from typing import Any
@@ -40,6 +41,7 @@ class TableServer:
         self.objects: dict[str, dict[str, Json]] = {kind[2]: {} for kind in KINDS}
         self.watchers: list[tuple[str, asyncio.Queue[bytes]]] = []
         self.forbidden: set[str] = set()
+        self.uncreatable: set[str] = set()  # plurals that we have no right to create
         self.denials: dict[str, int] = {}  # end of a path -> how many reads are denied
         self.writes: list[tuple[str, str]] = []
         self.answering = asyncio.Event()  # cleared, every write lasts until it is set again
@@ -74,14 +76,22 @@ class TableServer:
                 self.denials[end] -= 1
                 return Response(403, {"kind": "Status", "reason": "Forbidden"})
         if request.method == "GET":
-            one = self.objects.get(parts[-2], {}).get(parts[-1])
-            return Response(200, json.loads(json.dumps(one))) if one else self._list(parts[-1])
+            if parts[-2] not in self.objects:
+                return self._list(parts[-1])
+            one = self.objects[parts[-2]].get(parts[-1])
+            missing = Response(404, {"kind": "Status", "reason": "NotFound"})
+            return Response(200, json.loads(json.dumps(one))) if one else missing
         body = json.loads(request.body) if isinstance(request.body, bytes) else request.body
         if request.method == "POST":
             self.writes.append(("create", parts[-1]))
             await self.answering.wait()
             if parts[-1] == "events":
                 return Response(201, {"metadata": {}})
+            if parts[-1] == "selfsubjectaccessreviews":
+                asked = body["spec"]["resourceAttributes"]["resource"]
+                return Response(201, {"status": {"allowed": asked not in self.uncreatable}})
+            if parts[-1] in self.uncreatable:
+                return Response(403, {"kind": "Status", "reason": "Forbidden", "message": "no"})
             return Response(201, self.put(parts[-1], body | {"status": {}}))
         name = parts[-2]
         self.writes.append(("status", name))
@@ -265,6 +275,36 @@ async def test_nothing_is_dispatched_while_a_stream_is_silent() -> None:
         )
         await rig.clock.advance(2)
         assert rig.status("a")["state"] == "Running"
+
+
+async def test_a_right_that_is_missing_for_a_minute_is_told_once_and_fails_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", logger="mcad.controller.holds")
+    async with Rig() as rig:
+        add_node(rig.server, "100")
+        rig.server.uncreatable = {"pods"}
+        for number in range(40):
+            add_appwrapper(rig.server, f"a{number}", "1m")
+        await rig.clock.advance(60)
+        asked = Counter(plural for verb, plural in rig.server.writes if verb == "create")
+        assert asked["pods"] <= 4 * 40
+        assert asked["selfsubjectaccessreviews"] <= 6
+        sample = (
+            'mcad_held_resources{namespace="default",reason="MissingRight",resource="pods"} 1.0'
+        )
+        assert sample in rig.controller.metrics.page().decode()
+        assert {rig.status(f"a{number}")["state"] for number in range(40)} == {"Pending"}
+
+        rig.server.uncreatable.clear()
+        rig.server.bookmark()
+        await rig.clock.advance(60)
+        assert {rig.status(f"a{number}")["state"] for number in range(40)} == {"Running"}
+        assert "mcad_held_resources{" not in rig.controller.metrics.page().decode()
+    begin, end = [record.message for record in caplog.records]
+    assert begin.startswith("held: not created for now resource=pods namespace=default")
+    assert "no right to create pods in namespace default: no. Grant it" in begin
+    assert end.startswith("no longer held resource=pods namespace=default reason=MissingRight")
 
 
 async def test_a_cluster_in_which_nothing_happens_does_not_look_like_a_stall() -> None:

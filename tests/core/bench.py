@@ -128,6 +128,7 @@ class Bench:
     events: list[RecordEvent] = field(default_factory=list)
     wishes: list[Instant] = field(default_factory=list)
     refusals: dict[str, list[Answer]] = field(default_factory=dict)
+    forbidden: set[tuple[str, str]] = field(default_factory=set)  # (namespace, resource) to create
     _serial: int = 0
 
     def __post_init__(self) -> None:
@@ -228,7 +229,10 @@ class Bench:
                 holder = self._holder(command.ref)
                 return ItemInspected(command.uid, command.attempt, command.item, holder)
             case ReviewAccess():
-                return AccessReviewed(command.uid, command.attempt, command.item, True)
+                self.writes["review"] += 1
+                ref = command.ref
+                allowed = (ref.namespace, ref.resource) not in self.forbidden
+                return AccessReviewed(ref.namespace, ref.group, ref.resource, allowed)
             case DeleteItem():
                 self.writes["delete"] += 1
                 thing = self.things.get(command.ref)
@@ -359,6 +363,9 @@ class Bench:
             missing = Answer(404, "NotFound", "no such AppWrapper")
             return ItemRefused(uid, attempt, item, missing)
         ref = work.items[item].ref
+        if (ref.namespace, ref.resource) in self.forbidden:
+            self.writes["forbidden"] += 1
+            return ItemRefused(uid, attempt, item, Answer(403, "Forbidden", "mcad cannot create"))
         if ref in self.things:
             exists = Answer(409, "AlreadyExists", "already exists")
             return ItemRefused(uid, attempt, item, exists)

@@ -33,6 +33,7 @@ from tests.core.bench import START, Bench, Thing, node, workload
 UNKNOWN = Answer(0, "RequestTimeout", "no answer")
 QUOTA = Answer(403, "Forbidden", "exceeded quota: pods=0")
 FORBIDDEN = Answer(403, "Forbidden", "RBAC: no such right")
+NO_FAULT_OF_THE_MANIFEST = (301, 302, 307, 308, 401, 404, 405, 406, 408, 410, 413, 415, 431, 451)
 INVALID = Answer(422, "Invalid", "spec.containers: Required value")
 
 
@@ -574,7 +575,7 @@ def test_p12_what_an_earlier_attempt_finished_says_nothing_of_a_late_one() -> No
         (Answer(403, "NamespaceTerminating", ""), Meaning.FAIL),
         (INVALID, Meaning.FAIL),
         (Answer(400, "BadRequest", ""), Meaning.FAIL),
-        (Answer(404, "NotFound", ""), Meaning.REQUEUE),
+        *((Answer(code, "", ""), Meaning.RETRY) for code in NO_FAULT_OF_THE_MANIFEST),
     ],
 )
 def test_what_an_answer_to_a_create_means(answer: Answer, meaning: Meaning) -> None:
@@ -609,6 +610,52 @@ def test_403_with_the_right_to_create_is_tried_again_after_a_pause_and_then_give
     assert bench.state("a") == "Failed"
     assert bench.status["uid-a"].dispatch.attempt == 6
     assert bench.status["uid-a"].dispatch.next is Next.FAILED
+
+
+@pytest.mark.parametrize("code", NO_FAULT_OF_THE_MANIFEST)
+def test_what_says_nothing_about_the_manifest_is_repeated_in_place(code: int) -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    bench.refuse("CreateItem", Answer(code, "", "words"))
+    bench.settle()
+    bench.advance(1)
+    assert bench.state("a") == "Running"
+    assert bench.status["uid-a"].dispatch.attempt == 1
+
+
+@pytest.mark.parametrize("code", NO_FAULT_OF_THE_MANIFEST)
+def test_what_says_nothing_about_the_manifest_never_ends_an_appwrapper(code: int) -> None:
+    """For two hours, and it says so; the pauses grow."""
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    bench.refuse("CreateItem", *[Answer(code, "Odd", "words")] * 10_000)
+    bench.settle()
+    bench.advance(7200)
+    asked = 10_000 - len(bench.refusals["CreateItem"])
+    assert asked < 400
+    while bench.condition("a", "Backoff") is None or not bench.condition("a", "Backoff")[0]:
+        bench.advance(10)
+    assert bench.condition("a", "Backoff")[1:] == (
+        "CreationBackoff",
+        f"default/a-0 creation failure: {code} Odd: words. That is no fault of the manifest; it is "
+        "tried again.",
+    )
+    bench.refusals.clear()
+    bench.advance(301)
+    assert bench.state("a") == "Running"
+
+
+def test_trouble_with_the_server_does_not_count_as_a_refusal_by_quota() -> None:
+    """Five attempts that came to nothing, and then a quota: that is the first refusal of six."""
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    bench.refuse("CreateItem", *[Answer(503, "ServiceUnavailable", "later")] * 10_000)
+    bench.settle()
+    while bench.entry("a").rollbacks < 6:
+        bench.advance(10)
+    bench.refusals["CreateItem"] = [QUOTA] * 4
+    bench.advance(800)
+    assert bench.state("a") == "Running"
 
 
 def test_transient_errors_are_retried_in_place_within_the_admission_grace() -> None:

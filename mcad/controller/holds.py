@@ -1,0 +1,38 @@
+"""One line in the log when a wrapped resource begins to be held, and one when that is over."""
+
+import logging
+
+from mcad.core.model import HeldResource, Instant
+
+_log = logging.getLogger(__name__)
+
+
+class HoldLog:
+    """Compares what is held with what it told last."""
+
+    def __init__(self) -> None:
+        self._told: tuple[HeldResource, ...] = ()
+
+    def look(self, held: tuple[HeldResource, ...], now: Instant) -> None:
+        """Tell what has changed."""
+        if held == self._told:
+            return
+        for one in held:
+            if one not in self._told:
+                _log.warning(
+                    "held: not created for now resource=%s namespace=%s reason=%s message=%s",
+                    one.title,
+                    one.namespace,
+                    one.reason,
+                    one.message,
+                )
+        for one in self._told:
+            if one not in held:
+                _log.info(
+                    "no longer held resource=%s namespace=%s reason=%s after_s=%d",
+                    one.title,
+                    one.namespace,
+                    one.reason,
+                    (now - one.since) // 1_000_000,
+                )
+        self._told = held
