@@ -78,12 +78,14 @@ def begin(world: World, entry: Entry) -> None:
         since=world.now,
     )
     entry.cursor, entry.created, entry.finished = 0, {}, set()
+    world.claim_names(entry)
     entry.move(Signal.RESERVED, world.now)
     world.settle(entry, Urgency.DISPATCH)
 
 
 def intent_refused(world: World, entry: Entry) -> None:
     """The object changed under the intent: nothing was recorded, judge it anew."""
+    world.free_names(entry)
     entry.dispatch = entry.superseded
     world.capacity.release(entry.uid)
     entry.move(Signal.INTENT_REFUSED, world.now)
@@ -233,6 +235,8 @@ def item_inspected(world: World, entry: Entry, event: ItemInspected) -> None:
         item_created(world, entry, ItemCreated(entry.uid, event.attempt, event.item, holder.uid))
     elif _is_leaving(entry, holder):
         _wait_for_name(world, entry, event.item)
+    elif (rival := world.entries.get(holder.owner_uid)) is not None:
+        _give_way(world, entry, event.item, rival)
     else:
         owner = f"{holder.owner_name!r}" if holder.owner_uid else "nobody we know"
         message = held_by(_ref(entry, event.item), owner)
@@ -275,6 +279,13 @@ def _wait_for_name(world: World, entry: Entry, item: int) -> None:
         _roll_back(world, entry, item, message, Next.QUEUED)
         return
     world.wake_in(entry, Timer.STEP, backoff(entry.tries.failures, RETRY_BASE, RETRY_MAX))
+
+
+def _give_way(world: World, entry: Entry, item: int, rival: Entry) -> None:
+    """Another AppWrapper of ours has the name: wait for it as if that had been known before."""
+    entry.rollbacks += 1
+    note = f"{_ref(entry, item)} belongs to AppWrapper {rival.title}; it waits until that is gone."
+    teardown.take_back(world, entry, TeardownReason.WAITING_FOR_NAME, note)
 
 
 def _roll_back(world: World, entry: Entry, item: int, message: str, then: Next) -> None:

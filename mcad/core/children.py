@@ -7,7 +7,7 @@ from mcad.core.entry import Entry
 from mcad.core.events import KindWatched, PodSeen
 from mcad.core.lifecycle import Phase
 from mcad.core.model import Child
-from mcad.core.world import World, name_key
+from mcad.core.world import World
 
 
 def child_seen(world: World, child: Child) -> None:
@@ -36,8 +36,7 @@ def child_gone(world: World, uid: str) -> None:
     child = world.drop_child(uid)
     if child is None:
         return
-    for waiter in world.waiting_for_name.pop(name_key(child.ref), {}):
-        _look_again(world, waiter)
+    world.look_again(world.names.waiters(child.ref))
     entry = world.entries.get(child.workload)
     if entry is None:
         return
@@ -62,12 +61,6 @@ def wants_nothing(world: World, entry: Entry, item: int) -> None:
             world.capacity.want(entry.uid, item, one.index, 0)
 
 
-def _look_again(world: World, uid: str) -> None:
-    entry = world.entries.get(uid)
-    if entry is not None and entry.phase is Phase.WAITING and entry.hold is not None:
-        world.line_up(entry)
-
-
 def kind_watched(world: World, event: KindWatched) -> None:
     """A wrapped kind can be seen, or cannot: that concerns only those who contain it (P11)."""
     key = (event.group, event.resource)
@@ -75,8 +68,7 @@ def kind_watched(world: World, event: KindWatched) -> None:
         world.unwatched[key] = event.message
         return
     if world.unwatched.pop(key, None) is not None:
-        for uid in list(world.waiting_for_kind):
-            _look_again(world, uid)
+        world.look_again(list(world.waiting_for_kind))
 
 
 def pod_seen(world: World, event: PodSeen) -> None:

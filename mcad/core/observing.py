@@ -136,7 +136,9 @@ def _intent_found(world: World, entry: Entry, record: DispatchRecord) -> None:
         return
     world.capacity.release(entry.uid)
     world.leave_line(entry)
+    world.free_names(entry)
     entry.flying, entry.dispatch, entry.untested = None, record, True
+    world.claim_names(entry)
     entry.cursor, entry.created, entry.finished = 0, {}, set()
     entry.move(Signal.INTENT_FOUND, world.now)
     world.to_recover[entry.uid] = None

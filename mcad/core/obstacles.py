@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from mcad.core import rights
 from mcad.core.entry import Entry, Hold
-from mcad.core.lifecycle import Phase
+from mcad.core.lifecycle import TEARING_DOWN, Phase
 from mcad.core.model import ObjectRef
+from mcad.core.names import name_key
 from mcad.core.reasons import HoldReason
-from mcad.core.world import World, kind_key, name_key
+from mcad.core.world import World, kind_key
 
 
 def obstacle(world: World, entry: Entry) -> Hold | None:
@@ -30,14 +31,23 @@ def _unwatched(world: World, ref: ObjectRef) -> Hold | None:
 
 
 def _name_taken(world: World, ref: ObjectRef) -> Hold | None:
-    """P6 ii, before intent."""
-    uid = world.by_name.get(name_key(ref))
-    if uid is None:
+    """P6 ii, before intent: by an object, or by an attempt that is about to make one."""
+    child = world.children.get(world.names.observed(ref) or "")
+    uid = child.workload if child is not None else world.names.claimed(ref)
+    owner = world.entries.get(uid or "")
+    if child is None and (owner is None or not _uses(owner, ref)):
         return None
-    child = world.children[uid]
-    owner = world.entries.get(child.workload)
-    if owner is None or owner.phase is Phase.GONE or child.terminating:
+    leaving = owner is None or owner.phase is Phase.GONE or owner.phase in TEARING_DOWN
+    if owner is None or leaving or (child is not None and child.terminating):
         message = f"{ref} is being deleted; this AppWrapper waits until it is gone."
     else:
         message = f"{ref} belongs to AppWrapper {owner.title}; this one waits until it is gone."
     return Hold(HoldReason.WAITING_FOR_NAME, message)
+
+
+def _uses(owner: Entry, ref: ObjectRef) -> bool:
+    """Whether a name that is claimed is or will be used: what runs makes nothing any more."""
+    if owner.dispatch is None or owner.phase not in (Phase.RUNNING, Phase.COMPLETED):
+        return True
+    names = [name_key(one) for one in owner.dispatch.inventory]
+    return names.index(name_key(ref)) in owner.created

@@ -27,6 +27,8 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
     entry.restored = True
     if saved.dispatch is not None:
         entry.phase = _restored_phase(saved.dispatch, saved.state)
+        if saved.dispatch.phase is not DispatchPhase.RELEASED:
+            world.claim_names(entry)
         return
     if saved.state == State.COMPLETED:
         entry.phase = Phase.COMPLETED

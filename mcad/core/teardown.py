@@ -39,6 +39,12 @@ from mcad.core.reasons import (
 from mcad.core.timers import Timer
 from mcad.core.world import World
 
+_PAUSED: dict[str, HoldReason] = {
+    TeardownReason.ITEM_CREATION_FAILURE: HoldReason.CREATION_BACKOFF,
+    TeardownReason.WAITING_FOR_NAME: HoldReason.WAITING_FOR_NAME,
+}
+"""After these nothing tells for sure when another attempt is worth while: there is a pause."""
+
 NEVER: Instant = 1 << 62
 """Later than any instant: its deletion was asked for, and the answer is open."""
 
@@ -213,6 +219,7 @@ def settled(world: World, entry: Entry) -> None:
     record = entry.dispatch
     failed = record.next is Next.FAILED
     entry.created, entry.told, entry.announced = {}, None, False
+    world.free_names(entry)
     entry.move(Signal.SETTLED_FAILED if failed else Signal.SETTLED_QUEUED, world.now)
     for child in world.children_for(entry):
         world.unswept[child.uid] = None
@@ -223,10 +230,10 @@ def settled(world: World, entry: Entry) -> None:
     if failed:
         return
     world.line_up(entry)
-    if entry.hold is None and record.reason == TeardownReason.ITEM_CREATION_FAILURE:
+    why = _PAUSED.get(record.reason)
+    if entry.hold is None and why is not None:
         pause = backoff(entry.rollbacks, CREATION_BACKOFF_BASE, CREATION_BACKOFF_MAX)
-        hold = Hold(HoldReason.CREATION_BACKOFF, record.message, world.now + pause)
-        world.hold(entry, hold)
+        world.hold(entry, Hold(why, record.message, world.now + pause))
 
 
 # -- deletion of the AppWrapper itself -----------------------------------------------------------

@@ -6,29 +6,24 @@ functions over a World; the Dispatcher routes events to them. Nothing here decid
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from mcad.core.capacity import Capacity
 from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatus
 from mcad.core.entry import Entry, Hold
 from mcad.core.lifecycle import Phase
 from mcad.core.model import Child, Duration, HeldResource, Instant, ObjectRef, Settings
+from mcad.core.names import Names
 from mcad.core.queue import Queue
 from mcad.core.reasons import EventReason, HoldReason
 from mcad.core.rights import Rights, concern
 from mcad.core.status import derive
 from mcad.core.timers import Timer, Timers
 
-NameKey = tuple[str, str, str, str]
 KindKey = tuple[str, str]
 
 AWAITED = frozenset({Phase.INTENDING, Phase.CONFIRMING, Phase.UNDEPLOYING, Phase.SETTLING})
 """Phases that last until a status write is acknowledged."""
-
-
-def name_key(ref: ObjectRef) -> NameKey:
-    """What the API server keeps unique."""
-    return (ref.group, ref.resource, ref.namespace, ref.name)
 
 
 def kind_key(ref: ObjectRef) -> KindKey:
@@ -55,9 +50,8 @@ class World:
         self.last_seen: Instant = 0
         self.children: dict[str, Child] = {}
         self.children_of: dict[str, dict[str, Child]] = {}
-        self.by_name: dict[NameKey, str] = {}
+        self.names = Names()
         self.unwatched: dict[KindKey, str] = {}
-        self.waiting_for_name: dict[NameKey, dict[str, None]] = {}
         self.waiting_for_kind: dict[str, None] = {}
         self.rights = Rights()
         self.to_recover: dict[str, None] = {}
@@ -138,6 +132,8 @@ class World:
     def leave_line(self, entry: Entry) -> None:
         """Take it out of the line and off any hold."""
         self.queue.remove(entry)
+        if entry.hold is not None and entry.hold.reason == HoldReason.WAITING_FOR_NAME:
+            self.names.stop_waiting(entry.uid, _names_of(entry))
         entry.hold = None
         entry.stop(Timer.HOLD)
         self.waiting_for_kind.pop(entry.uid, None)
@@ -154,8 +150,27 @@ class World:
         if hold.reason == HoldReason.MISSING_RIGHT:
             concern(self, entry)
         if hold.reason == HoldReason.WAITING_FOR_NAME:
-            for item in entry.workload.items:
-                self.waiting_for_name.setdefault(name_key(item.ref), {})[entry.uid] = None
+            self.names.wait(entry.uid, _names_of(entry))
+
+    def look_again(self, uids: Iterable[str]) -> None:
+        """What kept these out of the line may be over: the next Decide finds out."""
+        for uid in uids:
+            entry = self.entries.get(uid)
+            if entry is not None and entry.phase is Phase.WAITING and entry.hold is not None:
+                self.line_up(entry)
+
+    def claim_names(self, entry: Entry) -> None:
+        """Its attempt is going to use the names of its inventory."""
+        if entry.dispatch is not None:
+            self.names.claim(entry.uid, entry.dispatch.inventory)
+
+    def free_names(self, entry: Entry) -> None:
+        """Nothing of its attempt is left: others may use its names."""
+        if entry.dispatch is None:
+            return
+        self.names.unclaim(entry.uid, entry.dispatch.inventory)
+        for ref in entry.dispatch.inventory:
+            self.look_again(self.names.waiters(ref))
 
     def held_resources(self) -> tuple[HeldResource, ...]:
         """The wrapped resources that are held in a namespace, in the order of their beginning."""
@@ -164,6 +179,7 @@ class World:
     def forget(self, entry: Entry) -> None:
         """Drop every trace of an AppWrapper that no longer exists and holds nothing."""
         self.leave_line(entry)
+        self.free_names(entry)
         self.capacity.release(entry.uid)
         del self.entries[entry.uid]
 
@@ -176,7 +192,7 @@ class World:
             self._unlink(old)
         self.children[child.uid] = child
         self.children_of.setdefault(child.workload, {})[child.uid] = child
-        self.by_name[name_key(child.ref)] = child.uid
+        self.names.observe(child)
         self.unswept[child.uid] = None
 
     def drop_child(self, uid: str) -> Child | None:
@@ -187,8 +203,7 @@ class World:
         if child is None:
             return None
         self._unlink(child)
-        if self.by_name.get(name_key(child.ref)) == uid:
-            del self.by_name[name_key(child.ref)]
+        self.names.vanish(child)
         return child
 
     def _unlink(self, child: Child) -> None:
@@ -200,6 +215,10 @@ class World:
     def children_for(self, entry: Entry) -> list[Child]:
         """The observed objects of the AppWrapper, of whatever attempt."""
         return list(self.children_of.get(entry.uid, {}).values())
+
+
+def _names_of(entry: Entry) -> list[ObjectRef]:
+    return [item.ref for item in entry.workload.items]
 
 
 def _own_hold(entry: Entry) -> Hold | None:
