@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 from mcad.api.catalog import Resource, StaticCatalog
+from mcad.api.labels import LEASE_NAME, LEASE_NAMESPACE
 from mcad.api.parts import describe
 from mcad.api.podspec import quantity, quantity_fault
 from mcad.api.validation import explain
@@ -33,6 +34,7 @@ from mcad.core.model import SECOND, Fit, Policy, Settings
 ENVIRONMENT_PREFIX = "MCAD_"
 MILLISECOND = SECOND // 1000
 MAX_SECONDS = 7 * 24 * 3600
+LEASE_SECONDS_MAX = 3600
 
 _SIMILAR = 0.8
 _PLURAL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -136,6 +138,48 @@ class Impersonate(_Strict):
         return f"system:serviceaccount:{namespace}:{self.service_account}"
 
 
+class LeaderElection(_Strict):
+    """The Lease that the one dispatcher of a cluster holds, and its times in seconds.
+
+    The duration is a whole number because the Lease says it so.
+    """
+
+    namespace: str = LEASE_NAMESPACE
+    name: str = LEASE_NAME
+    lease_duration: int = Field(default=15, alias="leaseDuration", ge=1, le=LEASE_SECONDS_MAX)
+    renew_deadline: float = Field(default=10, alias="renewDeadline", gt=0, le=LEASE_SECONDS_MAX)
+    retry_period: float = Field(default=2, alias="retryPeriod", gt=0, le=LEASE_SECONDS_MAX)
+
+    @field_validator("namespace")
+    @classmethod
+    def _namespace(cls, value: str) -> str:
+        if not _is_namespace(value):
+            raise ValueError(f"{value!r} is not the name of a namespace")
+        return value
+
+    @field_validator("name")
+    @classmethod
+    def _name(cls, value: str) -> str:
+        if not _ACCOUNT.fullmatch(value) or len(value) > _ACCOUNT_MAX:
+            raise ValueError(f"{value!r} is not the name of a Lease")
+        return value
+
+    @model_validator(mode="after")
+    def _in_time(self) -> Self:
+        """A holder stops before it can be succeeded, and a renewal that fails can be repeated."""
+        if self.renew_deadline >= self.lease_duration:
+            raise ValueError(
+                f"renewDeadline ({self.renew_deadline:g}) must be less than leaseDuration "
+                f"({self.lease_duration}): a holder stops before another one begins"
+            )
+        if 2 * self.retry_period > self.renew_deadline:
+            raise ValueError(
+                f"retryPeriod ({self.retry_period:g}) must be at most half of renewDeadline "
+                f"({self.renew_deadline:g}): a renewal that fails is repeated"
+            )
+        return self
+
+
 def _group(api_group: str, *resources: str) -> WrappedGroup:
     return WrappedGroup(apiGroup=api_group, resources=resources)
 
@@ -205,6 +249,7 @@ class Config(_Strict):
     )
     max_priority: dict[str, StrictInt] = Field(default_factory=dict, alias="maxPriority")
     impersonate: Impersonate | None = None
+    leader_election: LeaderElection = Field(default=LeaderElection(), alias="leaderElection")
 
     @field_validator("quota_enabled", "preemption")
     @classmethod

@@ -21,6 +21,10 @@ LEGACY_APPWRAPPER = "appwrapper.mcad.ibm.com"
 LEGACY_RESOURCE = "resourceName"
 """MCAD's labels, kept for whoever selects by them; nothing of ours reads them."""
 
+LEASE_NAMESPACE = "kube-system"
+LEASE_NAME = "mcad-dispatcher"
+"""The Lease of whoever dispatches: one per cluster, wherever the dispatcher is installed."""
+
 CONTROLLERS = frozenset({"workload.codeflare.dev/appwrapper-controller"})
 """Values of ``spec.managedBy`` that mean us."""
 

@@ -33,8 +33,8 @@ class RealClock:
         self._offset_us = _wall_us() - _monotonic_us()
 
     def monotonic(self) -> float:
-        """Seconds since an arbitrary origin."""
-        return time.monotonic()
+        """Seconds since an arbitrary origin; those in which the machine slept count."""
+        return _monotonic_us() / 1e6
 
     def now_us(self) -> int:
         """Wall-clock microseconds since the epoch; never decreases."""
@@ -48,7 +48,12 @@ class RealClock:
 
 
 def _monotonic_us() -> int:
-    return time.monotonic_ns() // 1000
+    """Linux has a clock of its own that goes on while the machine sleeps.
+
+    A laptop that wakes up must see that its lease ran out and that its watches were silent.
+    """
+    boot = getattr(time, "CLOCK_BOOTTIME", None)
+    return (time.monotonic_ns() if boot is None else time.clock_gettime_ns(boot)) // 1000
 
 
 def _wall_us() -> int:

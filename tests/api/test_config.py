@@ -237,6 +237,26 @@ WRONG = {
         [],
         "MCAD_MAX_PRIORITY: maxPriority: must be a map, not 10.",
     ),
+    "a lease that ends before its holder stops": (
+        {},
+        ["leaderElection.leaseDuration=5"],
+        "leaderElection: renewDeadline (10) must be less than leaseDuration (5): a holder stops",
+    ),
+    "a renewal that cannot be repeated": (
+        {},
+        ["leaderElection.retryPeriod=9"],
+        "leaderElection: retryPeriod (9) must be at most half of renewDeadline (10): a renewal",
+    ),
+    "half a second of a lease": (
+        {},
+        ["leaderElection.leaseDuration=15.5"],
+        "leaderElection.leaseDuration: must be a whole number, not 15.5.",
+    ),
+    "no name of a Lease": (
+        {},
+        ["leaderElection.name=A"],
+        "leaderElection.name: 'A' is not the name of a Lease.",
+    ),
     "a text for a list": ({}, ["watchNamespaces=a"], "must be a list, not the text 'a'."),
     "broken YAML": ({}, ["fit=[a"], "--set fit=[a: is not YAML in line 1; quote the value"),
 }

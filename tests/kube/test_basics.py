@@ -42,6 +42,11 @@ class TestClock:
         assert clock.monotonic() > before
         assert abs(clock.now_us() - time.time_ns() // 1000) < 1_000_000
 
+    def test_the_time_in_which_the_machine_slept_counts(self, monkeypatch):
+        told = {time.CLOCK_MONOTONIC: 5_000_000_000, time.CLOCK_BOOTTIME: 65_000_000_000}
+        monkeypatch.setattr(time, "clock_gettime_ns", lambda clock: told[clock])
+        assert RealClock().monotonic() == 65.0
+
     def test_wall_time_never_decreases_and_follows_forward_jumps(self, monkeypatch):
         wall, monotonic = 5_000_000, 1_000_000
         monkeypatch.setattr(clock_module, "_wall_us", lambda: wall)
