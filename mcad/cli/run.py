@@ -1,7 +1,8 @@
 """``mcad run``: the dispatcher as a process, from its first look at the cluster to its orderly end.
 
-It connects, looks whether it can work at all, serves the HTTP port and leaves the rest to the
-controller. SIGTERM and SIGINT end it within 5 s with exit code 0.
+It connects, looks whether it can work at all, serves the HTTP port and leaves the rest to a
+replica, which leads or stands by. SIGTERM and SIGINT end it within 5 s with exit code 0, the loss
+of the lease at once with exit code 1.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from random import SystemRandom
 from typing import Any
 
 import click
+from aiohttp import web
 
 import mcad
 from mcad.api.config import Config
@@ -26,13 +28,15 @@ from mcad.cli.errors import FAILED, CliError, explain
 from mcad.cli.logs import LEVELS, start_logging
 from mcad.cli.options import Settings, settings_options, target_options
 from mcad.cli.session import Target
+from mcad.cli.standin import StandIn
 from mcad.controller.http import Server, application
 from mcad.controller.preflight import Preflight, Unfit
-from mcad.controller.runtime import Controller
+from mcad.controller.replica import Replica
 from mcad.kube.client import Client
 from mcad.kube.clock import Clock, RealClock
 from mcad.kube.connection import load
 from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.lease import LeaseLost
 from mcad.kube.port import Request
 from mcad.kube.rest import RestApi
 
@@ -144,11 +148,12 @@ async def _work(launch: Launch, stop: asyncio.Event, begun: asyncio.Event) -> No
         preflight = Preflight(client, launch.config, coexist=launch.coexist)
         await preflight.check()
         identity = f"{socket.gethostname()}-{secrets.token_hex(4)}"
-        controller = Controller(client, launch.config, identity=identity, preflight=preflight)
-        async with _serving(controller, launch.http):
+        replica = Replica(client, launch.config, identity=identity, preflight=preflight)
+        counted = StandIn(client, launch.config)
+        async with _serving(application(replica, counted.figures), launch.http):
             _log.info("started identity=%s", identity)
             begun.set()
-            await controller.run(stop)
+            await replica.run(stop)
 
 
 # -- before the start ------------------------------------------------------------------------
@@ -166,7 +171,7 @@ async def _connected(clock: Clock, target: Target) -> AsyncIterator[Client]:
             yield client
     except KubeError as error:
         raise explain(error) from error
-    except Unfit as error:
+    except (Unfit, LeaseLost) as error:
         raise CliError(str(error)) from error
 
 
@@ -182,8 +187,8 @@ async def _reach(client: Client) -> None:
 
 
 @asynccontextmanager
-async def _serving(controller: Controller, http: Address) -> AsyncIterator[None]:
-    server = Server(application(controller))
+async def _serving(app: web.Application, http: Address) -> AsyncIterator[None]:
+    server = Server(app)
     host = f"[{http.host}]" if ":" in http.host else http.host
     try:
         port = await server.start(http.host, http.port)

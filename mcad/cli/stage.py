@@ -9,7 +9,7 @@ from random import Random
 
 from mcad.api.config import Config
 from mcad.api.crd import crds
-from mcad.controller.runtime import Controller
+from mcad.controller.replica import Replica
 from mcad.kube.client import Client
 from mcad.kube.clock import Clock
 from mcad.sim.cluster import Cluster
@@ -32,8 +32,7 @@ async def dispatching(cluster: Cluster, config: Config, rng: Random) -> AsyncIte
     """The dispatcher at work; a client beside it. Raises what the dispatcher died of."""
     client = Client(SimApi(cluster.registry), cluster.registry.clock, rng)
     stop = asyncio.Event()
-    controller = Controller(client, config, identity="embedded")
-    work = asyncio.ensure_future(controller.run(stop))
+    work = asyncio.ensure_future(Replica(client, config, identity="embedded").run(stop))
     try:
         yield client
     finally:

@@ -1,7 +1,8 @@
 """The HTTP port: health, readiness, metrics, and the figures that the CLI asks for.
 
 Read-only, and figures about AppWrappers on loopback only (loopback.py). ``/healthz`` fails when the
-loop has not turned for a while, ``/readyz`` until every kind is synced.
+loop has not turned for a while, ``/readyz`` until every kind is synced. While another process
+leads, standby.py answers.
 """
 
 from __future__ import annotations
@@ -11,19 +12,25 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from mcad.controller import loopback
+from mcad.controller.standby import Standby
 from mcad.controller.views import capacity_view, detail_view, rows_view
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from mcad.controller.replica import Replica
     from mcad.controller.runtime import Controller
+    from mcad.controller.standby import Figures
     from mcad.core.world import World
 
 STALL_S = 60.0  # the loop turns at least every 20 s (runtime.PULSE_S)
 
 
-def application(controller: Controller) -> web.Application:
-    """The routes of one controller."""
-    app = web.Application(middlewares=[loopback.guard])
-    port = _Port(controller)
+def application(replica: Replica, count: Callable[[], Awaitable[Figures]]) -> web.Application:
+    """The routes of one process; ``count`` gives a standby its figures."""
+    standby = Standby(replica, count)
+    app = web.Application(middlewares=[loopback.guard, standby.answer])
+    port = _Port(replica)
     app.add_routes(
         [
             web.get("/healthz", port.healthz),
@@ -57,8 +64,15 @@ class Server:
 
 
 class _Port:
-    def __init__(self, controller: Controller) -> None:
-        self._controller = controller
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
+
+    @property
+    def _controller(self) -> Controller:
+        """Who leads; a standby does not come here."""
+        if self._replica.controller is None:
+            raise web.HTTPServiceUnavailable
+        return self._replica.controller
 
     async def healthz(self, _: web.Request) -> web.Response:
         clock = self._controller.clock

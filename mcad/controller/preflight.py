@@ -54,7 +54,7 @@ class Unfit(Exception):  # noqa: N818 - a verdict on the cluster
 
 
 class Preflight:
-    """The checks of one start; ``KubeError`` if the server cannot be asked.
+    """The checks before one begins to lead; ``KubeError`` if the server cannot be asked.
 
     With ``coexist`` the signs of another controller are a warning.
     """
@@ -67,6 +67,7 @@ class Preflight:
 
     async def check(self) -> None:
         """Everything that can be told at once; raises ``Unfit``."""
+        self._installed = False
         for resource in (NODES, PODS):
             await self._look(resource, None)
         if not await self.installed():

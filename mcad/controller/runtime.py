@@ -96,7 +96,7 @@ class Controller:
         self._alarm = Alarm(self.clock, self._wake)
         self._inbox: deque[Event] = deque()
         self._stopped = False
-        self.is_drained = False  # once it has stopped: whether every write begun was answered
+        self.is_drained = True  # whether every write begun was answered; told when it has stopped
         self._stepping = False
         self._changed = asyncio.Event()
         self._failure: BaseException | None = None
@@ -111,6 +111,7 @@ class Controller:
     async def run(self, stop: asyncio.Event) -> None:
         """Run until ``stop`` is set; raises what killed it. Cancelled, it waits for nothing."""
         patience = DRAIN_S
+        self.is_drained = False
         try:
             self.feed(Leading(self._epoch))
             self.spawn(self._start())

@@ -25,6 +25,7 @@ SERVED = (
     Resource("apps", "v1", "replicasets", "ReplicaSet"),
     Resource("batch", "v1", "jobs", "Job"),
     Resource("batch", "v1", "cronjobs", "CronJob"),
+    Resource("coordination.k8s.io", "v1", "leases", "Lease"),
     Resource("example.com", "v1", "gadgets", "Gadget"),
     Resource(GROUP, "v1beta1", "appwrappers", "AppWrapper"),
     Resource(GROUP, "v1beta2", "appwrappers", "AppWrapper"),
@@ -154,14 +155,16 @@ class FakeApi:
         return Response(201, obj)
 
     def _patch(self, request: Request, one: Response) -> Response:
-        """A merge patch of the status, which is the only one that is ever sent."""
+        """A merge patch of spec or status, one level deep, which is all that is ever sent."""
         if one.status == 200:
             assert isinstance(request.body, dict)
             obj, self.version = one.json(), self.version + 1
             obj["metadata"]["resourceVersion"] = str(self.version)
-            status = obj.get("status", {}) | request.body["status"]
-            obj["status"] = {key: value for key, value in status.items() if value is not None}
-            self._tell("MODIFIED", GROUP, "appwrappers", obj)
+            for part in request.body.keys() & {"spec", "status"}:
+                merged = obj.get(part, {}) | request.body[part]
+                obj[part] = {key: value for key, value in merged.items() if value is not None}
+            place = _place(request.path)
+            self._tell("MODIFIED", place.group, place.plural, obj)
         return one
 
     def _discovery(self, *, core: bool) -> Json:

@@ -1,0 +1,39 @@
+"""Figures for whoever asks a standby: counted as every command counts them, not for each asker."""
+
+from __future__ import annotations
+
+import asyncio
+
+from mcad.api.config import Config
+from mcad.cli.counting import Snapshot
+from mcad.cli.errors import CliError
+from mcad.cli.snapshot import take_snapshot
+from mcad.controller.standby import NoFigures
+from mcad.kube.client import Client
+
+FRESH_S = 5.0  # counting reads the whole cluster, so askers share what is no older than this
+
+
+class StandIn:
+    """The figures of now, or of a moment ago."""
+
+    def __init__(self, client: Client, config: Config) -> None:
+        """Nothing is read before somebody asks."""
+        self._client = client
+        self._config = config
+        self._turn = asyncio.Lock()
+        self._latest: Snapshot | None = None
+        self._until = 0.0
+
+    async def figures(self) -> Snapshot:
+        """Counted by one asker at a time; ``NoFigures`` says why they cannot be."""
+        clock = self._client.clock
+        async with self._turn:
+            if self._latest is None or clock.monotonic() >= self._until:
+                self._latest = None  # two of them at a time would be twice the memory
+                try:
+                    self._latest = await take_snapshot(self._client, self._config)
+                except CliError as error:
+                    raise NoFigures(error.message) from error
+                self._until = clock.monotonic() + FRESH_S
+            return self._latest

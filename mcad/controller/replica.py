@@ -1,0 +1,123 @@
+"""One process of the dispatcher: it stands by until the Lease is its own, then it leads.
+
+A standby holds no core and watches nothing: a core cannot follow somebody else's dispatcher,
+because it expects the outcome of its own commands. So whoever comes to lead begins as after a
+restart, with fresh lists (P11) and an epoch above all before it (P12): there is one way to begin.
+
+Nothing is written without the lease: every request of the controller goes through a fence that asks
+it. Who lost it ends; a process that begins again stands by.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import GaugeMetricFamily
+
+from mcad.controller.runtime import Controller
+from mcad.kube.lease import Lease, Terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prometheus_client.core import Metric
+
+    from mcad.api.config import Config
+    from mcad.controller.preflight import Preflight
+    from mcad.kube.client import Client
+
+FRESH_S = 5.0  # for so long the preflight of the start holds
+
+
+class Replica:
+    """Runs a controller while it holds the Lease, and at no other time."""
+
+    def __init__(
+        self,
+        client: Client,
+        config: Config,
+        *,
+        identity: str,
+        preflight: Preflight | None = None,
+    ) -> None:
+        """``identity`` must be of this process alone; ``preflight`` has been checked just now."""
+        self.controller: Controller | None = None  # while, and after, it leads
+        self.lease = Lease(client, terms_of(config), identity)
+        self._clock = client.clock
+        self._client = client.fenced(self.lease.left)
+        self._config = config
+        self._preflight = preflight
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Until ``stop`` is set; raises ``LeaseLost``, or what it died of.
+
+        The lease is given back if nothing of ours can be under way any more. Cancelled, it drops
+        everything as it is.
+        """
+        begun = self._clock.monotonic()
+        if not await self._acquire(stop):
+            return
+        if self._preflight is not None and self._clock.monotonic() - begun > FRESH_S:
+            await self._preflight.check()
+        self.controller = controller = Controller(
+            self._client,
+            self._config,
+            identity=self.lease.identity,
+            preflight=self._preflight,
+            epoch=self.lease.epoch,
+        )
+        controller.metrics.registry.register(LeaseGauges(self.lease))
+        await self._lead(controller, stop)
+
+    async def _acquire(self, stop: asyncio.Event) -> bool:
+        """Whether it leads now, rather than having been stopped before."""
+        acquiring = asyncio.ensure_future(self.lease.acquire())
+        stopping = asyncio.ensure_future(stop.wait())
+        try:
+            await asyncio.wait((acquiring, stopping), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+            acquiring.cancel()
+            await asyncio.gather(acquiring, stopping, return_exceptions=True)
+        if acquiring.cancelled():
+            return False
+        acquiring.result()
+        return True
+
+    async def _lead(self, controller: Controller, stop: asyncio.Event) -> None:
+        holding = asyncio.ensure_future(self.lease.hold())
+        working = asyncio.ensure_future(controller.run(stop))
+        try:
+            await asyncio.wait((holding, working), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            holding.cancel()
+            working.cancel()
+            await asyncio.gather(holding, working, return_exceptions=True)
+        if not holding.cancelled():
+            holding.result()  # raises LeaseLost, whatever the controller made of its end
+        if controller.is_drained:
+            await self.lease.release()
+        working.result()
+
+
+class LeaseGauges:
+    """What Prometheus is told of the Lease, by whoever leads and by whoever stands by."""
+
+    def __init__(self, lease: Lease) -> None:
+        self._lease = lease
+
+    def collect(self) -> Iterator[Metric]:
+        """Both gauges."""
+        leads = GaugeMetricFamily("mcad_leader", "1 while this process leads, 0 while it stands by")
+        leads.add_metric([], int(self._lease.is_held))
+        yield leads
+        changes = GaugeMetricFamily("mcad_lease_transitions", "How often the leader has changed")
+        changes.add_metric([], self._lease.transitions)
+        yield changes
+
+
+def terms_of(config: Config) -> Terms:
+    """The Lease of a configuration."""
+    own = config.leader_election
+    return Terms(own.namespace, own.name, own.lease_duration, own.renew_deadline, own.retry_period)

@@ -1,0 +1,102 @@
+"""What a standby answers at the HTTP port: that it is one, and figures that are counted anew."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from aiohttp import web
+from prometheus_client import CollectorRegistry, generate_latest
+
+from mcad.controller.replica import LeaseGauges
+from mcad.kube.errors import KubeError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from mcad.controller.replica import Replica
+
+Json = dict[str, Any]
+
+ROLE = {"Mcad-Role": "standby"}
+
+
+class NoFigures(Exception):  # noqa: N818 - it names a state
+    """The figures cannot be counted at present; the message says why."""
+
+
+class Figures(Protocol):
+    """The figures of one moment, as the views of a leader have them."""
+
+    async def rows(self, *, waiting_only: bool) -> list[Json]:
+        """One row per AppWrapper, those in line first and in order."""
+        ...
+
+    async def capacity(self) -> Json:
+        """Per node and in total."""
+        ...
+
+    async def detail(self, namespace: str, name: str) -> Json | None:
+        """One AppWrapper in full, None if there is none."""
+        ...
+
+
+class Standby:
+    """Answers in the place of the controller that there is not."""
+
+    def __init__(self, replica: Replica, count: Callable[[], Awaitable[Figures]]) -> None:
+        """``count`` gives the figures of now, or of a moment ago; ``NoFigures`` if it cannot."""
+        self._lease = replica.lease
+        self._replica = replica
+        self._count = count
+        self._registry = CollectorRegistry()
+        self._registry.register(LeaseGauges(replica.lease))
+
+    @web.middleware
+    async def answer(
+        self,
+        request: web.Request,
+        handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
+    ) -> web.StreamResponse:
+        """A middleware: every known path, as long as this process does not lead."""
+        if self._replica.controller is not None or request.match_info.http_exception is not None:
+            return await handler(request)
+        response = await self._answer(request)
+        response.headers.update(ROLE)
+        return response
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        match request.path:
+            case "/healthz":
+                return web.Response(text="ok\n")
+            case "/readyz":
+                return self._readyz()
+            case "/metrics":
+                return web.Response(
+                    body=generate_latest(self._registry),
+                    headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"},
+                )
+            case _:
+                return await self._figures(request)
+
+    def _readyz(self) -> web.Response:
+        """Ready to take over: somebody else leads, and the Lease can be used."""
+        lease = self._lease
+        if lease.trouble:
+            return web.Response(status=503, text=f"not leading: {lease.trouble}\n")
+        if not lease.leader or lease.leader == lease.identity:
+            return web.Response(status=503, text="not synced: nobody leads yet\n")
+        return web.Response(text=f"standby; {lease.leader} leads\n")
+
+    async def _figures(self, request: web.Request) -> web.Response:
+        try:
+            figures = await self._count()
+            where = request.match_info
+            if "name" in where:
+                view = await figures.detail(where["namespace"], where["name"])
+                return web.json_response(view, status=200 if view is not None else 404)
+            if request.path.endswith("/capacity"):
+                return web.json_response(await figures.capacity())
+            rows = await figures.rows(waiting_only=request.path.endswith("/queue"))
+        except (NoFigures, KubeError) as error:
+            raise web.HTTPServiceUnavailable(text=f"{error}\n", headers=ROLE) from error
+        return web.json_response({"items": rows})

@@ -1,0 +1,309 @@
+"""A process leads while it holds the Lease, and stands by otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from random import Random
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from mcad.api.config import Config
+from mcad.api.labels import LEASE_NAME, LEASE_NAMESPACE
+from mcad.cli.stage import embedded_cluster
+from mcad.controller.http import application
+from mcad.controller.kinds import APPWRAPPERS
+from mcad.controller.preflight import Preflight, Unfit
+from mcad.controller.replica import Replica
+from mcad.controller.standby import NoFigures
+from mcad.kube.client import Client
+from mcad.kube.errors import ApiError, ConnectionLost
+from mcad.kube.lease import LEASES, LeaseLost
+from mcad.kube.port import Request, Response
+from mcad.sim.clock import VirtualClock, run_virtually
+from mcad.sim.cluster import Cluster
+from mcad.sim.serving.server import SimApi
+from tests.manifests import components, pod
+
+Json = dict[str, Any]
+
+
+class Line:
+    """One process's connection; ``cut``, nothing goes through it."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._api = SimApi(cluster.registry)
+        self.cut = False
+        self.writes: list[str] = []
+
+    async def request(self, request: Request, timeout: float | None = None) -> Response:
+        if request.method != "GET":
+            self.writes.append(request.path)
+        if self.cut:
+            raise ConnectionLost("no route to host")
+        return await self._api.request(request, timeout)
+
+    def stream(self, request: Request, idle_timeout: float) -> AsyncGenerator[bytes, None]:
+        return self._api.stream(request, idle_timeout)
+
+
+class Process:
+    """A replica, its line and what became of it."""
+
+    def __init__(self, cluster: Cluster, name: str, preflight: Preflight | None = None) -> None:
+        self.line = Line(cluster)
+        client = Client(self.line, cluster.registry.clock, Random(1))
+        self.replica = Replica(client, Config(), identity=name, preflight=preflight)
+        self.stop = asyncio.Event()
+        self.life = asyncio.ensure_future(self.replica.run(self.stop))
+
+    @property
+    def leads(self) -> bool:
+        return self.replica.lease.is_held
+
+
+class Stage:
+    """A cluster with one node of one CPU, and a user."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.clock = cluster.registry.clock
+        self.user = Client(SimApi(cluster.registry), self.clock, Random(7))
+        cluster.add_node("node", cpu="1")
+
+    async def submit(self, name: str, cpu: str = "100m") -> None:
+        await self.user.create(APPWRAPPERS, "default", components(name, pod(name, cpu)))
+
+    async def status(self, name: str) -> Json:
+        found: Json = (await self.user.get(APPWRAPPERS, "default", name)).get("status") or {}
+        return found
+
+    async def holder(self) -> str:
+        lease = await self.user.get(LEASES, LEASE_NAMESPACE, LEASE_NAME)
+        name: str = lease["spec"]["holderIdentity"]
+        return name
+
+
+def play(story: Any) -> None:
+    """Run a story on a stage, in virtual time."""
+
+    async def whole() -> None:
+        async with embedded_cluster(VirtualClock(), Random(3)) as cluster:
+            await story(Stage(cluster))
+
+    run_virtually(whole())
+
+
+def test_one_leads_and_the_other_writes_nothing_until_it_takes_over() -> None:
+    async def story(stage: Stage) -> None:
+        a = Process(stage.cluster, "a")
+        await stage.clock.sleep(1)
+        b = Process(stage.cluster, "b")
+        await stage.submit("first")
+        await stage.clock.sleep(30)
+        assert (a.leads, b.leads, b.line.writes) == (True, False, [])
+        assert (await stage.status("first"))["state"] == "Running"
+        assert (await stage.status("first"))["dispatch"]["epoch"] == 1
+
+        a.stop.set()
+        await asyncio.wait_for(a.life, 5)
+        assert await stage.holder() == ""
+        await stage.clock.sleep(2)
+        assert (b.leads, await stage.holder()) == (True, "b")
+        await stage.submit("second")
+        await stage.clock.sleep(2)
+        assert (await stage.status("second"))["dispatch"]["epoch"] == 2
+        b.life.cancel()
+
+    play(story)
+
+
+def test_who_loses_the_lease_ends_at_once_and_has_written_nothing_since() -> None:
+    async def story(stage: Stage) -> None:
+        a = Process(stage.cluster, "a")
+        await stage.clock.sleep(1)
+        b = Process(stage.cluster, "b")
+        await stage.clock.sleep(5)
+        a.line.cut = True
+        a.line.writes.clear()
+        for number in range(4):
+            await stage.submit(f"w{number}")
+        with pytest.raises(LeaseLost, match="kube-system/mcad-dispatcher of a is lost"):
+            await a.life
+        assert not b.leads
+        mine = len(a.line.writes)
+        await stage.clock.sleep(20)
+        assert len(a.line.writes) == mine
+        assert b.leads
+        states = [(await stage.status(f"w{number}"))["state"] for number in range(4)]
+        assert states == ["Running"] * 4
+        b.life.cancel()
+
+    play(story)
+
+
+def test_what_it_dies_of_gives_the_lease_to_the_next_one() -> None:
+    class Rivals(Preflight):
+        def __init__(self) -> None:
+            super().__init__(None, Config())  # type: ignore[arg-type]  # nothing is asked of it
+
+        async def installed(self) -> bool:
+            return True
+
+        def listed(self, appwrappers: list[Json]) -> None:
+            raise Unfit("somebody else")
+
+    async def story(stage: Stage) -> None:
+        await stage.submit("w")
+        a = Process(stage.cluster, "a", Rivals())
+        with pytest.raises(Unfit, match="somebody else"):
+            await a.life
+        assert await stage.holder() == ""
+
+    play(story)
+
+
+def test_the_cluster_is_looked_at_again_by_who_stood_by_for_long() -> None:
+    class Counting(Preflight):
+        checks = 0
+
+        def __init__(self) -> None:
+            super().__init__(None, Config())  # type: ignore[arg-type]  # nothing is asked of it
+
+        async def check(self) -> None:
+            self.checks += 1
+
+        async def installed(self) -> bool:
+            return True
+
+        def listed(self, appwrappers: list[Json]) -> None:
+            pass
+
+    async def story(stage: Stage) -> None:
+        first, second = Counting(), Counting()
+        a = Process(stage.cluster, "a", first)
+        await stage.clock.sleep(1)
+        b = Process(stage.cluster, "b", second)
+        await stage.clock.sleep(60)
+        a.stop.set()
+        await stage.clock.sleep(5)
+        assert (b.leads, first.checks, second.checks) == (True, 0, 1)
+        b.life.cancel()
+
+    play(story)
+
+
+# -- what a standby answers ----------------------------------------------------------------------
+
+
+class Table:
+    """Figures that were counted somewhere."""
+
+    async def rows(self, *, waiting_only: bool) -> list[Json]:
+        return [{"name": "waiting"}] + [{"name": "running"}] * (not waiting_only)
+
+    async def capacity(self) -> Json:
+        return {"nodes": []}
+
+    async def detail(self, namespace: str, name: str) -> Json | None:
+        return {"name": name} if (namespace, name) == ("ns", "known") else None
+
+
+async def count() -> Table:
+    return Table()
+
+
+async def fail() -> Table:
+    raise NoFigures("you may not list nodes")
+
+
+def standby() -> Replica:
+    """A process that has seen who leads, and does nothing."""
+    replica = Replica(
+        Client(None, VirtualClock(), Random(1)),  # type: ignore[arg-type]  # nobody is asked
+        Config(),
+        identity="b",
+    )
+    replica.lease.leader, replica.lease.transitions = "a", 4
+    return replica
+
+
+async def asked(replica: Replica, path: str, counting: Any = count) -> tuple[int, str, str]:
+    """Status, role and text of an answer."""
+    async with TestClient(TestServer(application(replica, counting))) as http:
+        answer = await http.get(path)
+        return answer.status, answer.headers.get("Mcad-Role", ""), await answer.text()
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "text"),
+    [
+        ("/healthz", 200, "ok\n"),
+        ("/readyz", 200, "standby; a leads\n"),
+        ("/api/v1/queue", 200, '{"items": [{"name": "waiting"}]}'),
+        ("/api/v1/appwrappers", 200, '{"items": [{"name": "waiting"}, {"name": "running"}]}'),
+        ("/api/v1/appwrappers/ns/known", 200, '{"name": "known"}'),
+        ("/api/v1/appwrappers/ns/unknown", 404, "null"),
+        ("/api/v1/capacity", 200, '{"nodes": []}'),
+    ],
+)
+async def test_a_standby_answers_and_says_that_it_is_one(path: str, status: int, text: str) -> None:
+    assert await asked(standby(), path) == (status, "standby", text)
+
+
+async def test_what_there_is_not_is_not_there_on_a_standby_either() -> None:
+    assert (await asked(standby(), "/api/v1/nothing"))[:2] == (404, "")
+
+
+async def test_metrics_tell_that_it_does_not_lead() -> None:
+    _, _, text = await asked(standby(), "/metrics")
+    assert "mcad_leader 0.0" in text
+    assert "mcad_lease_transitions 4.0" in text
+
+
+async def test_a_standby_that_cannot_count_says_why() -> None:
+    assert await asked(standby(), "/api/v1/queue", fail) == (
+        503,
+        "standby",
+        "you may not list nodes\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("leader", "trouble", "text"),
+    [
+        ("", "", "not synced: nobody leads yet\n"),
+        ("b", "", "not synced: nobody leads yet\n"),
+        ("a", "403 Forbidden", "not leading: 403 Forbidden\n"),
+    ],
+    ids=["nobody", "itself, a moment ago", "no rights"],
+)
+async def test_who_could_not_take_over_is_not_ready(leader: str, trouble: str, text: str) -> None:
+    replica = standby()
+    replica.lease.leader, replica.lease.trouble = leader, trouble
+    assert await asked(replica, "/readyz") == (503, "standby", text)
+
+
+def test_whoever_may_not_use_the_lease_does_not_lead_and_does_nothing() -> None:
+    async def story(stage: Stage) -> None:
+        a = Process(stage.cluster, "a")
+        inner = a.line.request
+
+        async def deny(request: Request, timeout: float | None = None) -> Response:
+            if "/leases" in request.path:
+                raise ApiError(403, "Forbidden", "no leases for you")
+            return await inner(request, timeout)
+
+        a.line.request = deny  # type: ignore[method-assign]
+        await stage.submit("w")
+        await stage.clock.sleep(60)
+        assert (a.leads, a.line.writes, a.replica.controller) == (False, [], None)
+        assert "mcad rbac" in a.replica.lease.trouble
+        a.line.request = inner  # type: ignore[method-assign]
+        await stage.clock.sleep(3)
+        assert (await stage.status("w"))["state"] == "Running"
+        a.life.cancel()
+
+    play(story)
