@@ -1,8 +1,9 @@
 """The rights of the dispatcher, as they follow from its configuration.
 
 Wrapped kinds are created, watched and deleted, never updated or patched; nothing is granted by a
-pattern. With ``watchNamespaces`` everything that lives in a namespace is granted there only. With
-``impersonate`` nothing may be created but as the one account named, in the watched namespaces.
+pattern. With ``watchNamespaces`` everything that lives in a namespace is granted there only; the
+Lease has Roles where it lives. With ``impersonate`` nothing may be created but as the one account
+named, in the watched namespaces.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,7 @@ from mcad.api.wire import Map
 
 NAME = "mcad"
 RBAC_GROUP = "rbac.authorization.k8s.io"
+LEASE_GROUP = "coordination.k8s.io"
 
 WATCH = ("list", "watch")
 READ = ("get", *WATCH)
@@ -88,6 +90,23 @@ def cluster_rules() -> list[Map]:
     ]
 
 
+def lease_rules(config: Config) -> list[Map]:
+    """What is needed of the Lease, and of no other one; where none is yet, no name can be asked."""
+    return [
+        _named_lease(config, ("get", "patch")),
+        _rule(LEASE_GROUP, ["leases"], ("create",)),
+    ]
+
+
+def lease_reader_rules(config: Config) -> list[Map]:
+    """What everybody may know: who dispatches, and that somebody does."""
+    return [_named_lease(config, ("get",))]
+
+
+def _named_lease(config: Config, verbs: tuple[str, ...]) -> Map:
+    return _rule(LEASE_GROUP, ["leases"], verbs) | {"resourceNames": [config.leader_election.name]}
+
+
 def rules(config: Config, namespace: str = "mcad-system", service_account: str = NAME) -> list[Map]:
     """ServiceAccount, roles and bindings, in the order in which they are applied."""
     subject = {"kind": "ServiceAccount", "name": service_account, "namespace": namespace}
@@ -96,6 +115,8 @@ def rules(config: Config, namespace: str = "mcad-system", service_account: str =
         "kind": "ServiceAccount",
         "metadata": {"name": service_account, "namespace": namespace},
     }
+    everyone = {"apiGroup": RBAC_GROUP, "kind": "Group", "name": "system:authenticated"}
+    lease_home = config.leader_election.namespace
     everywhere = not config.watch_namespaces
     shared = cluster_rules() + (namespaced_rules(config) if everywhere else [])
     return [
@@ -105,6 +126,10 @@ def rules(config: Config, namespace: str = "mcad-system", service_account: str =
             one
             for name in config.watch_namespaces
             for one in _role_and_binding(name, namespaced_rules(config), subject)
+        ),
+        *_role_and_binding(lease_home, lease_rules(config), subject, f"{NAME}-leader"),
+        *_role_and_binding(
+            lease_home, lease_reader_rules(config), everyone, f"{NAME}-leader-viewer"
         ),
     ]
 
@@ -129,10 +154,12 @@ def _rule(group: str, resources: list[str], verbs: tuple[str, ...]) -> Map:
     return {"apiGroups": [group], "resources": resources, "verbs": list(verbs)}
 
 
-def _role_and_binding(namespace: str, granted: list[Map], subject: Map) -> Iterator[Map]:
+def _role_and_binding(
+    namespace: str, granted: list[Map], subject: Map, name: str = NAME
+) -> Iterator[Map]:
     """A Role in a namespace, or a ClusterRole if there is none."""
     kind = "Role" if namespace else "ClusterRole"
-    meta = {"name": NAME} | ({"namespace": namespace} if namespace else {})
+    meta = {"name": name} | ({"namespace": namespace} if namespace else {})
     yield {
         "apiVersion": f"{RBAC_GROUP}/v1",
         "kind": kind,
@@ -143,6 +170,6 @@ def _role_and_binding(namespace: str, granted: list[Map], subject: Map) -> Itera
         "apiVersion": f"{RBAC_GROUP}/v1",
         "kind": f"{kind}Binding",
         "metadata": dict(meta),
-        "roleRef": {"apiGroup": RBAC_GROUP, "kind": kind, "name": NAME},
+        "roleRef": {"apiGroup": RBAC_GROUP, "kind": kind, "name": name},
         "subjects": [subject],
     }

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from mcad.api.config import Config, load
-from mcad.api.rbac import rbac_yaml, rules
+from mcad.api.rbac import NAME, rbac_yaml, rules
 
 ONLY_JOBS = ["wrappedResources=[{apiGroup: batch, resources: [jobs]}]"]
 
@@ -74,12 +74,27 @@ def test_watched_namespaces_get_roles_of_their_own() -> None:
         ("RoleBinding", "a"),
         ("Role", "b"),
         ("RoleBinding", "b"),
+        ("Role", "kube-system"),
+        ("RoleBinding", "kube-system"),
+        ("Role", "kube-system"),
+        ("RoleBinding", "kube-system"),
     ]
     assert ("batch", "jobs", "create") in granted(objects, "Role")
     assert ("batch", "jobs", "create") not in granted(objects, "ClusterRole")
-    subjects = [one["subjects"] for one in objects if one["kind"].endswith("Binding")]
+    *ours, everyone = [one["subjects"] for one in objects if one["kind"].endswith("Binding")]
     robot = {"kind": "ServiceAccount", "name": "robot", "namespace": "ops"}
-    assert all(one == [robot] for one in subjects)
+    assert all(one == [robot] for one in ours)
+    assert [one["name"] for one in everyone] == ["system:authenticated"]
+
+
+def test_one_lease_is_led_by_and_everybody_may_look_at_that_one() -> None:
+    sets = ["leaderElection.namespace=ops", "leaderElection.name=ours"]
+    leader, viewer = [one for one in rules(load(sets=sets)) if one["kind"] == "Role"]
+    lease = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
+    ours = lease | {"resourceNames": ["ours"]}
+    assert [one["metadata"]["namespace"] for one in (leader, viewer)] == ["ops", "ops"]
+    assert leader["rules"] == [ours | {"verbs": ["get", "patch"]}, lease | {"verbs": ["create"]}]
+    assert viewer["rules"] == [ours | {"verbs": ["get"]}]
 
 
 def test_with_impersonation_nothing_is_created_but_as_that_account() -> None:
@@ -87,10 +102,10 @@ def test_with_impersonation_nothing_is_created_but_as_that_account() -> None:
     objects = rules(load(sets=sets))
     here = granted(objects, "Role")
     assert ("batch", "jobs", "delete") in here
-    assert not [one for one in here if one[2] == "create" and one[1] != "events"]
+    assert not [one for one in here if one[2] == "create" and one[1] not in ("events", "leases")]
     assert ("workload.codeflare.dev", "appwrappers/finalizers", "update") not in here
     assert "impersonate" not in {one[2] for one in granted(objects, "ClusterRole")}
-    roles = [one for one in objects if one["kind"] == "Role"]
+    roles = [one for one in objects if one["kind"] == "Role" and one["metadata"]["name"] == NAME]
     assert [one["metadata"]["namespace"] for one in roles] == ["a", "b"]
     for role in roles:
         (rule,) = [one for one in role["rules"] if "impersonate" in one["verbs"]]

@@ -27,7 +27,7 @@ def granted_to(objects: Iterable[Object], account: str, namespace: str) -> set[R
         for binding in objects
         if binding["kind"] in ("ClusterRoleBinding", "RoleBinding")
         for one in binding["subjects"]
-        if (one["kind"], one["name"], one["namespace"]) == subject
+        if (one["kind"], one["name"], one.get("namespace", "")) == subject
         for right in granted_by(_role(objects, binding), _namespace(binding))
     }
 

@@ -138,7 +138,7 @@ def test_upgrade_and_uninstall(control_plane: ControlPlane, release: Release) ->
         found = plane.request("GET", f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{RELEASE}")[
             1
         ]
-        assert found["status"]["readyReplicas"] == 1
+        assert found["status"]["readyReplicas"] == 2
         sums.add(found["spec"]["template"]["metadata"]["annotations"]["checksum/config"])
         assert load(release.config()).backoff_time == seconds
     assert len(sums) == 2

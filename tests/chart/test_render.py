@@ -78,7 +78,8 @@ MATRIX: dict[str, dict[str, Any]] = {
 }
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "unknown value": ({"replicas": 2}, "additional properties 'replicas' not allowed"),
+    "unknown value": ({"replica": 2}, "additional properties 'replica' not allowed"),
+    "nobody": ({"replicas": 0}, "/replicas"),
     "unknown setting": ({"config": {"fitt": 1}}, "additional properties 'fitt' not allowed"),
     "setting of the chart": (
         {"config": {"watchNamespaces": ["a"]}},
@@ -247,9 +248,48 @@ def test_selectors_find_the_pod(objects: list[Object]) -> None:
     assert all(one["spec"]["selector"]["matchLabels"].items() <= service for one in monitors)
 
 
-def test_one_dispatcher_at_a_time(objects: list[Object]) -> None:
+def test_one_stands_by_on_another_node(objects: list[Object]) -> None:
     spec = only(objects, "Deployment")["spec"]
-    assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+    assert spec["replicas"] == 2
+    assert spec["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
+    (spread,) = spec["template"]["spec"]["topologySpreadConstraints"]
+    assert spread["whenUnsatisfiable"] == "ScheduleAnyway"
+    assert spread["labelSelector"] == spec["selector"]
+    budget = only(objects, "PodDisruptionBudget")["spec"]
+    assert budget == {"maxUnavailable": 1, "selector": spec["selector"]}
+
+
+def test_one_alone_has_no_budget(helm: Helm) -> None:
+    objects = helm.template(replicas=1)
+    assert only(objects, "Deployment")["spec"]["replicas"] == 1
+    assert of_kind(objects, "PodDisruptionBudget") == []
+
+
+def test_everybody_may_see_who_leads_and_nothing_more(helm: Helm) -> None:
+    lease = {"leaderElection": {"namespace": "ops", "name": "ours"}}
+    objects = helm.template(config=lease)
+    everyone = [
+        binding
+        for binding in [*of_kind(objects, "RoleBinding"), *of_kind(objects, "ClusterRoleBinding")]
+        for one in binding["subjects"]
+        if one["kind"] != "ServiceAccount"
+    ]
+    (binding,) = everyone
+    assert [one["name"] for one in binding["subjects"]] == ["system:authenticated"]
+    (role,) = [
+        one
+        for one in of_kind(objects, "Role")
+        if one["metadata"]["name"] == binding["roleRef"]["name"]
+    ]
+    assert role["metadata"]["namespace"] == binding["metadata"]["namespace"] == "ops"
+    assert role["rules"] == [
+        {
+            "apiGroups": ["coordination.k8s.io"],
+            "resources": ["leases"],
+            "resourceNames": ["ours"],
+            "verbs": ["get"],
+        }
+    ]
 
 
 def test_the_configuration_is_valid(objects: list[Object]) -> None:
