@@ -131,6 +131,8 @@ class Line:
     def __init__(self, world: World, sets: list[tuple[PodSet, ...]]) -> None:
         self.capacity = world.capacity
         self.waiting = [(self.capacity.shape(each), each) for each in sets]
+        for shape, _ in self.waiting:
+            self.capacity.remember(shape)
         self.refused_at: dict[Shape, int] = {}
         self.serial = 0
 
@@ -147,11 +149,11 @@ class Line:
         return done
 
     def _refused(self, shape: Shape) -> bool:
-        if self.refused_at.get(shape) == shape.rises():
+        if self.refused_at.get(shape) == self.capacity.rises(shape):
             return True
         if self.capacity.refusal(shape) is None:
             return False
-        self.refused_at[shape] = shape.rises()
+        self.refused_at[shape] = self.capacity.rises(shape)
         return True
 
     def drain(self) -> int:

@@ -10,6 +10,7 @@ from heapq import heapify, heappop, heappush
 from itertools import islice
 
 from mcad.core import attempts, completion, obstacles, recovery, rights, teardown
+from mcad.core.capacity import Glance
 from mcad.core.commands import Urgency
 from mcad.core.entry import Entry, Hold
 from mcad.core.lifecycle import Phase
@@ -218,7 +219,7 @@ def _still_refused(world: World, bucket: Bucket) -> bool:
     if refusal is None or refusal.kind is RefusalKind.BLOCKED:
         return False
     fresh = world.now - bucket.tested_at < world.settings.backoff // 2
-    return fresh and bucket.refused_at == bucket.shape.rises()
+    return fresh and bucket.refused_at == world.capacity.rises(bucket.shape)
 
 
 def _refused(world: World, gate: _Gate, bucket: Bucket) -> bool:
@@ -240,7 +241,7 @@ def _refused(world: World, gate: _Gate, bucket: Bucket) -> bool:
 
 def _refuse(world: World, bucket: Bucket, refusal: Refusal) -> None:
     before = bucket.refusal
-    bucket.refusal, bucket.refused_at = refusal, bucket.shape.rises()
+    bucket.refusal, bucket.refused_at = refusal, world.capacity.rises(bucket.shape)
     if before is not None and _signature(before) == _signature(refusal):
         return
     for entry in bucket.front(RESTATED_PER_SHAPE):
@@ -256,11 +257,11 @@ def _reserved(world: World, bucket: Bucket, entry: Entry) -> bool:
     return refusal is None
 
 
-def verdict(world: World, bucket: Bucket) -> Refusal | None:
+def verdict(glance: Glance, bucket: Bucket) -> Refusal | None:
     """The present verdict on a bucket, for people: with live figures, and nothing is changed."""
     if bucket.refusal is not None and bucket.refusal.kind is RefusalKind.BLOCKED:
         return bucket.refusal
-    return world.capacity.refusal(bucket.shape)
+    return glance.refusal(bucket.shape)
 
 
 def _stand_in_front(world: World, entry: Entry) -> None:
@@ -350,12 +351,15 @@ def _restate_if_changed(world: World, entry: Entry) -> None:
         world.to_tell[entry.uid] = None
 
 
-def head_of_line(world: World, now: Instant) -> Entry | None:
-    """First in order among those refused by capacity that would fit if AppWrappers left (R6)."""
+def head_of_line(world: World, glance: Glance, now: Instant) -> Entry | None:
+    """First in order among those refused by capacity that would fit if AppWrappers left (R6).
+
+    For people: nothing is changed.
+    """
     for bucket in sorted(world.queue.buckets(), key=lambda one: one.key(now)):
-        refusal = world.capacity.refusal(bucket.shape)
+        refusal = glance.refusal(bucket.shape)
         if refusal is None or refusal.kind in _IMPOSSIBLE:
             continue
-        if world.capacity.would_fit_emptied(bucket.shape):
+        if glance.would_fit_emptied(bucket.shape):
             return bucket.first()
     return None

@@ -16,7 +16,7 @@ from sortedcontainers import SortedDict
 from mcad.core.model import Instant, Refusal
 
 if TYPE_CHECKING:
-    from mcad.core.capacity import Shape
+    from mcad.core.capacity import Capacity, Shape
     from mcad.core.entry import Entry
 
 _MS = 1_000
@@ -36,8 +36,8 @@ def standing(entry: Entry) -> Key:
 class Bucket:
     """Waiting AppWrappers of one shape and slope.
 
-    ``refusal`` is their common verdict and ``refused_at`` the state of the shape's pools at which
-    it was reached at ``tested_at``: while no pool has risen since, it stands (core rule R4).
+    ``refusal`` is their common verdict and ``refused_at`` the shape's ``rises`` right after it
+    was reached at ``tested_at``: while no pool has risen since, it stands (core rule R4).
     """
 
     shape: Shape
@@ -63,9 +63,10 @@ class Bucket:
 
 
 class Queue:
-    """All buckets that have members."""
+    """All buckets that have members; the capacity remembers their shapes as long as they have."""
 
-    def __init__(self) -> None:
+    def __init__(self, capacity: Capacity) -> None:
+        self._capacity = capacity
         self._buckets: dict[tuple[Shape, int], Bucket] = {}
         self._places: dict[str, Bucket] = {}
 
@@ -81,6 +82,7 @@ class Queue:
         bucket = self._buckets.get(place)
         if bucket is None:
             bucket = self._buckets[place] = Bucket(shape, entry.workload.slope)
+            self._capacity.remember(shape)
         bucket.members[standing(entry)] = entry
         self._places[entry.uid] = bucket
         return bucket
@@ -93,6 +95,7 @@ class Queue:
         del bucket.members[standing(entry)]
         if not bucket.members:
             del self._buckets[bucket.shape, bucket.slope]
+            self._capacity.forget(bucket.shape)
 
     def bucket_of(self, entry: Entry) -> Bucket | None:
         """Where an AppWrapper stands, None if it is not in line."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mcad.core import deciding, obstacles
+from mcad.core.capacity import Glance
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
 from mcad.core.model import Instant, Refusal, Resources
@@ -38,29 +39,40 @@ class Row:
 
 def queue_rows(world: World, now: Instant) -> tuple[Row, ...]:
     """Everybody in line, first to last, and then those on hold, by first-seen time."""
-    head = deciding.head_of_line(world, now)
-    verdicts = {bucket: deciding.verdict(world, bucket) for bucket in world.queue.buckets()}
+    return _queue_rows(world, world.capacity.glance(), now)
+
+
+def all_rows(world: World, now: Instant) -> tuple[Row, ...]:
+    """Every AppWrapper: those that wait in their order, then the others by first-seen time."""
+    glance = world.capacity.glance()
+    waiting = _queue_rows(world, glance, now)
+    others = [e for e in world.entries.values() if e.phase not in (Phase.WAITING, Phase.GONE)]
+    others.sort(key=lambda e: (e.first_seen, e.uid))
+    return waiting + tuple(_row(entry, _demand(world, glance, entry), ("", "")) for entry in others)
+
+
+def _queue_rows(world: World, glance: Glance, now: Instant) -> tuple[Row, ...]:
+    head = deciding.head_of_line(world, glance, now)
+    verdicts = {bucket: deciding.verdict(glance, bucket) for bucket in world.queue.buckets()}
     rows = []
     for position, entry in enumerate(world.queue.in_order(now), 1):
         bucket = world.queue.bucket_of(entry)
         refusal = verdicts[bucket] if bucket is not None else None
         waits = _waits_in_line(world, entry, refusal)
-        rows.append(_row(world, entry, waits, position, head=entry is head))
+        rows.append(_row(entry, _demand(world, glance, entry), waits, position, head=entry is head))
     held = [e for e in world.entries.values() if e.phase is Phase.WAITING and e.hold is not None]
     held.sort(key=lambda e: (e.first_seen, e.uid))
-    return (*rows, *(_row(world, entry, _waits_on_hold(entry)) for entry in held))
-
-
-def all_rows(world: World, now: Instant) -> tuple[Row, ...]:
-    """Every AppWrapper: those that wait in their order, then the others by first-seen time."""
-    waiting = queue_rows(world, now)
-    others = [e for e in world.entries.values() if e.phase not in (Phase.WAITING, Phase.GONE)]
-    others.sort(key=lambda e: (e.first_seen, e.uid))
-    return waiting + tuple(_row(world, entry, ("", "")) for entry in others)
+    rows += [_row(entry, _demand(world, glance, entry), _waits_on_hold(entry)) for entry in held]
+    return tuple(rows)
 
 
 def _row(
-    world: World, entry: Entry, waits: tuple[str, str], position: int = 0, *, head: bool = False
+    entry: Entry,
+    demand: Resources,
+    waits: tuple[str, str],
+    position: int = 0,
+    *,
+    head: bool = False,
 ) -> Row:
     work = entry.workload
     waits_for, why = waits
@@ -74,11 +86,17 @@ def _row(
         queue_job_state=queue_job_state(entry),
         priority=work.priority,
         first_seen=entry.first_seen,
-        demand=world.capacity.shape(work.sets).demand,
+        demand=demand,
         attempt=entry.attempt,
         waits_for=waits_for,
         why=why,
     )
+
+
+def _demand(world: World, glance: Glance, entry: Entry) -> Resources:
+    bucket = world.queue.bucket_of(entry)
+    shape = bucket.shape if bucket is not None else world.capacity.shape(entry.workload.sets)
+    return glance.demand(shape)
 
 
 def _waits_in_line(world: World, entry: Entry, refusal: Refusal | None) -> tuple[str, str]:

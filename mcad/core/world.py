@@ -42,7 +42,7 @@ class World:
         self.settings = settings
         self.ceilings = dict(settings.max_priority)
         self.capacity = Capacity(settings)
-        self.queue = Queue()
+        self.queue = Queue(self.capacity)
         self.entries: dict[str, Entry] = {}
         self.now: Instant = 0
         self.started = False

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from mcad.core.capacity import Capacity
+from mcad.core.capacity import Capacity, Shape
 from mcad.core.capacity.placement import admits
 from mcad.core.capacity.resources import resources, with_pod_slot
 from mcad.core.model import (
@@ -173,6 +173,13 @@ def adopt(capacity: Capacity, uid: str, *sets: PodSet, attempt: int = 1) -> None
     """Take up what a predecessor dispatched."""
     capacity.adopt(uid, attempt, capacity.shape(sets), sets)
     capacity.check()
+
+
+def waiting(capacity: Capacity, *sets: PodSet) -> Shape:
+    """Somebody waits with such a gang: its shape, which the capacity remembers from now on."""
+    shape = capacity.shape(sets)
+    capacity.remember(shape)
+    return shape
 
 
 def fits(capacity: Capacity, *sets: PodSet) -> bool:

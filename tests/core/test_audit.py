@@ -37,7 +37,7 @@ SPOILT: dict[str, Callable[[Capacity], object]] = {
         pool.neighbours().update(dict.fromkeys(pool.neighbours(), 9)) for pool in c._ledger.pools()
     ],
     "class-room-is-exact": lambda c: setattr(
-        c._shapes.classes()[0], "_total", c._shapes.classes()[0]._total + 50
+        c._memory.classes()[0], "_total", c._memory.classes()[0]._total + 50
     ),
     "slots-are-known-by-node": lambda c: c._reservations.slots_on.update(gone={}),
     "assumed-is-the-sum-of-slots": lambda c: setattr(_claim(c), "assumed", 7),

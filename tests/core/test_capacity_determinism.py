@@ -10,7 +10,7 @@ from random import Random
 
 from mcad.core.capacity import Capacity
 from mcad.core.model import Fit, Pod, PodPhase, PodSet, Settings
-from tests.core.builders import GPU, node, on, pods, taint, tolerates, wants
+from tests.core.builders import GPU, node, on, pods, taint, tolerates, waiting, wants
 
 ROOT = Path(__file__).parents[2]
 STEPS = 400
@@ -24,9 +24,11 @@ def history(seed: int, fit: Fit) -> list[str]:
         _one_step(rnd, capacity, step)
         capacity.rehome()
         sets = _gang(rnd)
-        shape = capacity.shape(sets)
+        shape = waiting(capacity, *sets)
         uid = f"w{step}"
-        told.append(f"{capacity.refusal(shape)} {shape.rises()} {shape.demand}")
+        told.append(
+            f"{capacity.refusal(shape)} {capacity.rises(shape)} {capacity.glance().demand(shape)}"
+        )
         told.append(f"{capacity.would_fit_emptied(shape)}")
         if rnd.random() < 0.5:
             told.append(f"{capacity.reserve(uid, 1, shape, sets)} {capacity.outstanding(uid)}")

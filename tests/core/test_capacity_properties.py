@@ -27,7 +27,7 @@ from mcad.core.capacity.placement import admits
 from mcad.core.capacity.resources import with_pod_slot
 from mcad.core.model import TERMINAL_PHASES, Fit, Node, Pod, PodPhase, PodSet, Settings
 from tests.core import worlds
-from tests.core.builders import pods
+from tests.core.builders import pods, waiting
 
 NAMES = [f"n{i}" for i in range(4)]
 UIDS = ["w0", "w1", "w2"]
@@ -360,7 +360,7 @@ def test_verdicts_after_a_history_are_those_of_a_capacity_that_never_had_one(
     for sets, shape in zip(gangs, shapes, strict=True):
         found, expected = capacity.refusal(shape), fresh.refusal(fresh.shape(sets))
         assert (found is None) == (expected is None)
-        if found is None or expected is None or len(shape.parts) > 1 or shape.per_node:
+        if found is None or expected is None or len(shape.alike) > 1 or shape.per_node:
             continue  # after a search the figures are those of the search
         assert replace(found, missing=0) == replace(expected, missing=0)
         assert found.missing <= expected.missing, "missing is at least so many"
@@ -398,19 +398,19 @@ def test_a_refusal_stands_until_the_shape_rises(
 ) -> None:
     """R4: whoever waits for a rise misses nothing. Whenever a refused gang fits, it has risen."""
     capacity, books = Capacity(Settings()), Books()
-    shape = capacity.shape(sets)
+    shape = waiting(capacity, *sets)
     for each in nodes.values():
         capacity.node_seen(each)
         books.nodes[each.name] = each
     lost = (data.draw(worlds.pod_sets()),)
     capacity.adopt("lost", 1, capacity.shape(lost), lost)
     capacity.rehome()
-    refused_at = shape.rises() if capacity.refusal(shape) is not None else None
+    refused_at = capacity.rises(shape) if capacity.refusal(shape) is not None else None
     for step in range(data.draw(st.integers(1, 8))):
         _one_change(capacity, books, step, data)
         if data.draw(st.sampled_from([False, False, True])):
             capacity.want("lost", 0, 0, data.draw(st.integers(0, 4)))
         capacity.rehome()
         refused = capacity.refusal(shape) is not None
-        assert refused or refused_at is None or shape.rises() != refused_at
-        refused_at = shape.rises() if refused else None
+        assert refused or refused_at is None or capacity.rises(shape) != refused_at
+        refused_at = capacity.rises(shape) if refused else None

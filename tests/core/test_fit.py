@@ -16,6 +16,7 @@ from tests.core.builders import (
     refusal,
     taint,
     tolerates,
+    waiting,
 )
 
 KIND = RefusalKind
@@ -227,7 +228,7 @@ def test_when_a_pass_has_looked_at_too_many_nodes_the_rest_waits_for_the_next(
     monkeypatch.setattr(fit, "GREEDY_WORK_PER_PASS_MAX", 3)
     capacity = cluster(node("a", "5"), node("b", "5"))
     sizes = ("3.5", "3.6", "3.7", "4")
-    shapes = [capacity.shape((pods(2, "3"), pods(1, size, item=1))) for size in sizes]
+    shapes = [waiting(capacity, pods(2, "3"), pods(1, size, item=1)) for size in sizes]
     decided = []
     for _ in range(4):
         capacity.rehome()
@@ -284,7 +285,7 @@ def test_sets_of_equal_pods_are_one_part_of_the_gang() -> None:
     singles = [pods(1, "2", item=i) for i in range(16)]
     shape = capacity.shape(tuple(singles))
 
-    assert len(shape.parts) == 1
+    assert len(shape.alike) == 1
     assert capacity.refusal(shape) is None
     found = refusal(capacity, *singles, pods(1, "2", item=16))
     assert found is not None
@@ -327,7 +328,7 @@ def test_a_failed_search_is_not_repeated_until_something_rises(
     searches = []
     monkeypatch.setattr(fit, "pack", lambda *a: searches.append(1) or packing.pack(*a))  # type: ignore[func-returns-value]
     capacity = cluster(node("a", "5"), node("b", "5"))
-    shape = capacity.shape((pods(2, "3"), pods(1, "4", item=1)))
+    shape = waiting(capacity, pods(2, "3"), pods(1, "4", item=1))
 
     assert [capacity.refusal(shape) is None for _ in range(3)] == [False] * 3
     assert len(searches) == 1
@@ -355,14 +356,16 @@ def test_what_the_budget_of_a_pass_did_not_suffice_for_is_asked_again_in_the_nex
 ) -> None:
     monkeypatch.setattr(fit, "EXACT_WORK_PER_PASS_MAX", 10)
     capacity = cluster(node("a", "5"), node("b", "5"))
-    shapes = [capacity.shape((pods(2, "3"), pods(1, size, item=1))) for size in ("3.5", "4")]
+    shapes = [waiting(capacity, pods(2, "3"), pods(1, size, item=1)) for size in ("3.5", "4")]
     capacity.rehome()
     kinds = [capacity.refusal(shape).kind for shape in shapes]  # type: ignore[union-attr]
-    rises = [shape.rises() for shape in shapes]
+    rises = [capacity.rises(shape) for shape in shapes]
     capacity.rehome()
 
     assert kinds == [KIND.FRAGMENTED, KIND.UNDECIDED]
-    assert [shape.rises() > before for shape, before in zip(shapes, rises, strict=True)] == [
+    assert [
+        capacity.rises(shape) > before for shape, before in zip(shapes, rises, strict=True)
+    ] == [
         False,
         True,
     ]

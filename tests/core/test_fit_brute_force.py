@@ -58,7 +58,8 @@ def test_a_mixed_gang_at_the_edge_fits_if_and_only_if_brute_force_places_it(
     capacity = cluster(*nodes.values())
     shape = capacity.shape(sets)
     expected = fits_by_brute_force(hosts_of(nodes.values()), sets)
-    greedy = packing.pack(shape, packing.Nodes(), 0, {"cpu": 1}).plan is not None
+    prospect = capacity._memory.hold(shape)
+    greedy = packing.pack(prospect, packing.Nodes(), 0, {"cpu": 1}).plan is not None
 
     found = capacity.refusal(shape)
     event(f"brute force {expected}, greed {greedy}, {found.kind if found else 'fits'}")

@@ -13,6 +13,7 @@ from tests.core.builders import (
     pods,
     reserved,
     taint,
+    waiting,
     wants,
 )
 
@@ -169,13 +170,13 @@ def test_c6_nodes_that_are_set_aside_no_longer_wake_those_who_wait() -> None:
     capacity.pod_seen(pod("g", "b", "3"))
     adopt(capacity, "lost", pods(1, "2", "16Gi"))
     capacity.rehome()
-    shape = capacity.shape((pods(2, "1"),))
+    shape = waiting(capacity, pods(2, "1"))
     assert capacity.refusal(shape) is not None
-    before = shape.rises()
+    before = capacity.rises(shape)
 
     capacity.release("lost")
     capacity.rehome()
-    assert shape.rises() > before
+    assert capacity.rises(shape) > before
     assert capacity.refusal(shape) is None
 
 
@@ -184,13 +185,13 @@ def test_c6_a_node_less_may_end_what_weighed_on_others() -> None:
     capacity = cluster(node("a", "1", labels={"zone": "a"}), node("b", "3"))
     adopt(capacity, "lost", pods(1, "4", where=on(zone="a")))
     capacity.rehome()
-    shape = capacity.shape((pods(2),))
+    shape = waiting(capacity, pods(2))
     assert capacity.refusal(shape) is not None
-    before = shape.rises()
+    before = capacity.rises(shape)
 
     capacity.node_gone("a")
     capacity.rehome()
-    assert shape.rises() > before
+    assert capacity.rises(shape) > before
     assert capacity.refusal(shape) is None
 
 
@@ -199,15 +200,15 @@ def test_c6_what_drifts_and_is_home_before_anybody_asks_wakes_nobody() -> None:
     capacity = cluster(node("a", "2", labels={"zone": "a"}), node("b", "1"))
     hold(capacity, "job", pods(2))
     capacity.pod_seen(pod("x", "a", of="job", item=0, index=0))
-    everywhere, elsewhere = capacity.shape((pods(9),)), capacity.shape((pods(2, "1", "99Gi"),))
+    everywhere, elsewhere = waiting(capacity, pods(9)), waiting(capacity, pods(2, "1", "99Gi"))
     for shape in (everywhere, elsewhere):
         assert capacity.refusal(shape) is not None
-    before = everywhere.rises()
+    before = capacity.rises(everywhere)
 
     capacity.adopt("one", 1, capacity.shape((pods(1),)), (pods(1),))
     capacity.want("one", 0, 0, 0)
     capacity.rehome()
-    assert everywhere.rises() == before
+    assert capacity.rises(everywhere) == before
     assert capacity.totals().adrift == ()
 
 
@@ -270,12 +271,12 @@ def test_two_equal_daemon_sets_of_one_gang_come_to_every_node_both() -> None:
 
 def test_a_refused_daemon_set_may_fit_when_a_node_leaves() -> None:
     capacity = cluster(node("a"), node("b", "500m"))
-    shape = capacity.shape((pods(0, per_node=True),))
+    shape = waiting(capacity, pods(0, per_node=True))
     assert capacity.refusal(shape) is not None
-    before = shape.rises()
+    before = capacity.rises(shape)
 
     capacity.node_gone("b")
-    assert shape.rises() > before
+    assert capacity.rises(shape) > before
     assert capacity.refusal(shape) is None
 
 

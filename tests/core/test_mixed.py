@@ -19,7 +19,8 @@ AMPLE = 1_000_000
 
 
 def search(nodes: list[Node], sets: tuple[PodSet, ...], budget: int = AMPLE) -> Verdict:
-    shape = cluster(*nodes).shape(sets)
+    capacity = cluster(*nodes)
+    shape = capacity._memory.hold(capacity.shape(sets))
     needs = [Need(i, part.pods, part.replicas) for i, part in enumerate(shape.parts)]
     rows = {rank: row for part in shape.parts for rank, row in part.pods.pool.rows.items()}
     verdict = exact(needs, [rows[rank] for rank in sorted(rows)], _free, budget)

@@ -14,9 +14,14 @@ from mcad.core.capacity.placement import admits
 from mcad.core.capacity.podclass import PodClass, slots
 from mcad.core.capacity.pools import Pool, joint_total, rough_total, sum_of, widest
 from mcad.core.capacity.resources import resources
-from mcad.core.model import Node
+from mcad.core.capacity.shapes import ClassKey
+from mcad.core.model import Constraint, Node, Resources
 from tests.core import worlds
 from tests.core.builders import GPU, node, on, wants
+
+
+def alike(request: Resources, cap: int = 0) -> ClassKey:
+    return ClassKey(request, Constraint(), cap)
 
 
 def pool_of(ledger: Ledger, **selector: str) -> Pool:
@@ -58,7 +63,7 @@ def test_slots(
 
 def test_what_only_some_nodes_have_is_asked_for_first() -> None:
     ledger = Ledger()
-    pods = PodClass(wants("1", "1Gi", 2), pool_of(ledger), 0, ledger.log)
+    pods = PodClass(alike(wants("1", "1Gi", 2)), pool_of(ledger), ledger.log)
 
     assert [name for name, _ in pods.request] == [GPU, "cpu", "memory", "pods"]
 
@@ -76,7 +81,8 @@ def test_missing_is_exact_at_zero_and_a_lower_bound_beyond_through_any_history(
     pool = pool_of(ledger)
     requests = [wants("1"), wants("3", gpu=1), wants("2")]
     pods = [
-        PodClass(each, pool, cap, ledger.log) for each, cap in zip(requests, (0, 0, 1), strict=True)
+        PodClass(alike(each, cap), pool, ledger.log)
+        for each, cap in zip(requests, (0, 0, 1), strict=True)
     ]
     for step in range(data.draw(st.integers(3, 25))):
         name = f"n{data.draw(st.integers(0, 5))}"
@@ -111,7 +117,7 @@ def _change(ledger: Ledger, data: st.DataObject, name: str) -> None:
 def test_candidates_are_a_superset_of_the_nodes_with_room(data: st.DataObject) -> None:
     ledger = Ledger()
     pool = pool_of(ledger)
-    pods = PodClass(wants("2", gpu=1), pool, 0, ledger.log)
+    pods = PodClass(alike(wants("2", gpu=1)), pool, ledger.log)
     for _ in range(data.draw(st.integers(3, 25))):
         _change(ledger, data, f"n{data.draw(st.integers(0, 5))}")
         if data.draw(st.booleans()):
@@ -126,7 +132,7 @@ def test_a_class_that_saw_everything_looks_only_at_what_changed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ledger = Ledger()
-    pods = PodClass(wants("3"), pool_of(ledger), 0, ledger.log)
+    pods = PodClass(alike(wants("3")), pool_of(ledger), ledger.log)
     for i in range(40):
         ledger.add(node(f"n{i}", "4" if i < 10 else "2"))
     assert pods.missing(11) == 1
@@ -146,7 +152,7 @@ def test_a_scan_goes_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch
     """Two hundred gangs of one class, one after the other, look at every node once."""
     monkeypatch.setattr(classes, "SCAN_STEP", 1)
     ledger = Ledger()
-    pods = PodClass(wants("4"), pool_of(ledger), 0, ledger.log)
+    pods = PodClass(alike(wants("4")), pool_of(ledger), ledger.log)
     for i in range(60):
         ledger.add(node(f"n{i}", "4"))
     looked: list[int] = []
@@ -166,7 +172,7 @@ def test_a_scan_goes_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch
 
 def test_too_large_is_a_matter_of_one_node_not_of_each_resource() -> None:
     ledger = Ledger()
-    pods = PodClass(wants("4", gpu=2), pool_of(ledger), 0, ledger.log)
+    pods = PodClass(alike(wants("4", gpu=2)), pool_of(ledger), ledger.log)
     assert pods.too_large()
     ledger.add(node("cpus", "8"))
     ledger.add(node("gpus", "2", gpu=4))

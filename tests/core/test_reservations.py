@@ -19,6 +19,7 @@ from tests.core.builders import (
     pods,
     reserved,
     taint,
+    waiting,
     wants,
 )
 
@@ -188,15 +189,15 @@ def test_an_unknown_pod_or_node_may_go_without_having_come() -> None:
 def test_c2_binding_moves_one_unit_from_reservation_to_use_in_one_event() -> None:
     capacity = cluster(node("a", "2"))
     hold(capacity, "one", pods(2))
-    shape = capacity.shape((pods(1),))
-    before = shape.rises()
+    shape = waiting(capacity, pods(1))
+    before = capacity.rises(shape)
     capacity.pod_seen(pod("x", of="one", item=0, index=0))
     assert capacity.outstanding("one") == (2,)
 
     capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
     assert capacity.outstanding("one") == (1,)
     assert free_on(capacity, "a") == wants("0", "16Gi", pods="108")
-    assert shape.rises() == before, "nothing rose, so nobody is woken"
+    assert capacity.rises(shape) == before, "nothing rose, so nobody is woken"
     capacity.check()
 
 

@@ -14,6 +14,7 @@ from tests.core.builders import (
     pods,
     refusal,
     taint,
+    waiting,
     wants,
 )
 
@@ -70,13 +71,13 @@ def test_in_aggregate_what_has_no_node_weighs_on_the_sum() -> None:
 def test_in_aggregate_a_release_of_what_has_no_node_is_a_rise() -> None:
     more = wants("10", pods="100")
     capacity = cluster(settings=Settings(fit=AGGREGATE.fit, potential_capacity=more))
-    shape = capacity.shape((gang := pods(10),))
+    shape = waiting(capacity, gang := pods(10))
     assert capacity.reserve("one", 1, shape, (gang,)) is None
     assert capacity.refusal(shape) is not None
-    before = shape.rises()
+    before = capacity.rises(shape)
 
     capacity.release("one")
-    assert shape.rises() > before
+    assert capacity.rises(shape) > before
     assert capacity.refusal(shape) is None
 
 

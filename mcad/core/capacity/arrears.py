@@ -7,6 +7,8 @@ would take every bit of room that comes up.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
 from heapq import nsmallest
 
 from mcad.core.capacity.ledger import Ledger
@@ -35,6 +37,13 @@ class Arrears:
         self._weighed: dict[PodClass, None] = {}
         self.adrift: dict[PodClass, int] = {}
         self.barred: dict[int, Row] = {}
+
+    def twin(self, class_of: Callable[[PodClass], PodClass]) -> Arrears:
+        """A copy for twins of the classes: whom it weighs on, this one does not remember."""
+        twin = copy(self)
+        twin.adrift = {class_of(pods): n for pods, n in self.adrift.items()}
+        twin._weighed = {}
+        return twin
 
     def owe(self, pods: PodClass, more: int) -> None:
         """So many more pods (fewer, if negative) of the class have no node."""

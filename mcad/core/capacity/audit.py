@@ -8,26 +8,26 @@ from __future__ import annotations
 from mcad.core.capacity.arrears import Arrears
 from mcad.core.capacity.claims import Claim
 from mcad.core.capacity.ledger import Ledger
+from mcad.core.capacity.memory import Memory
 from mcad.core.capacity.podclass import PodClass
 from mcad.core.capacity.pools import Pool, Row, joint_total
 from mcad.core.capacity.report import reserved_on, used_on
 from mcad.core.capacity.reservations import Reservations
 from mcad.core.capacity.resources import Books, book, resources, total
 from mcad.core.capacity.roster import Roster, Use
-from mcad.core.capacity.shapes import Shapes
 from mcad.core.invariants import check
 from mcad.core.model import TERMINAL_PHASES
 
 
 def audit(
-    ledger: Ledger, shapes: Shapes, roster: Roster, reservations: Reservations, arrears: Arrears
+    ledger: Ledger, memory: Memory, roster: Roster, reservations: Reservations, arrears: Arrears
 ) -> None:
     """Raise ``InvariantViolated`` at the first entry that is not what it should be."""
     for row in ledger.rows.values():
         _check_row(row, ledger, roster, reservations)
     for pool in ledger.pools():
         _check_pool(pool, ledger)
-    for pods in shapes.classes():
+    for pods in memory.classes():
         _check_class(pods)
     _check_claims(roster, reservations, ledger)
     _check_arrears(reservations, arrears)
@@ -72,6 +72,7 @@ def _check_pool(pool: Pool, ledger: Ledger) -> None:
 
 def _check_class(pods: PodClass) -> None:
     """The verdict by its memory, at the edge and beyond, against a look at every node."""
+    pods = pods.twin(pods.pool.twin())  # looking must not change what is looked at
     exact = sum(pods.slots(row) for row in pods.pool.rows.values())
     check(
         not pods.missing(exact) and pods.missing(exact + 1) > 0,

@@ -12,15 +12,17 @@ from mcad.core.capacity.arrears import Arrears
 from mcad.core.capacity.audit import audit
 from mcad.core.capacity.claims import Claim, Reservation
 from mcad.core.capacity.fit import Judge
+from mcad.core.capacity.glance import Glance
 from mcad.core.capacity.ledger import Ledger
+from mcad.core.capacity.memory import Memory
 from mcad.core.capacity.report import CapacityReport, NodeReport, report
 from mcad.core.capacity.reservations import Reservations, shrunk_to
 from mcad.core.capacity.roster import Roster
-from mcad.core.capacity.shapes import Shape, Shapes
+from mcad.core.capacity.shapes import Shape
 from mcad.core.invariants import check
 from mcad.core.model import Fit, Node, Pod, PodCounts, PodSet, Refusal, Settings
 
-__all__ = ["Capacity", "CapacityReport", "NodeReport", "Shape"]
+__all__ = ["Capacity", "CapacityReport", "Glance", "NodeReport", "Shape"]
 
 NOTHING_TOLD: Mapping[tuple[int, int], int | None] = {}
 
@@ -29,11 +31,12 @@ class Capacity:
     """Ledger, roster, reservations and verdicts, kept in step."""
 
     def __init__(self, settings: Settings) -> None:
+        self._settings = settings
         self._on_nodes = settings.fit is Fit.NODES
         self._ledger = Ledger(with_ports=self._on_nodes)
-        self._shapes = Shapes(self._ledger, on_nodes=self._on_nodes)
+        self._memory = Memory(self._ledger, on_nodes=self._on_nodes)
         self._arrears = Arrears(self._ledger, on_nodes=self._on_nodes)
-        self._reservations = Reservations(self._ledger, self._arrears)
+        self._reservations = Reservations(self._ledger, self._arrears, self._memory)
         self._roster = Roster(self._ledger, self._reservations)
         self._judge = Judge(settings, self._ledger, self._arrears)
 
@@ -78,20 +81,43 @@ class Capacity:
     # -- verdicts ------------------------------------------------------------------------------
 
     def shape(self, sets: tuple[PodSet, ...]) -> Shape:
-        """The shape of these sets; equal sets (but for their paths) have the same one."""
-        return self._shapes.shape(sets)
+        """The shape of these sets; equal sets (but for their paths) have an equal one."""
+        return Shape.of(sets)
+
+    def remember(self, shape: Shape) -> None:
+        """Somebody waits with this shape: remember what verdicts on it found out."""
+        self._memory.hold(shape)
+
+    def forget(self, shape: Shape) -> None:
+        """Nobody waits with it any more, if as many have left as came."""
+        self._memory.let_go(shape)
 
     def refusal(self, shape: Shape) -> Refusal | None:
-        """Why a gang of this shape does not fit now; None if it does."""
-        return self._judge.refusal(shape)
+        """Why a gang of this shape does not fit now; None if it does. For deciding: the answer
+        spends the budget of the pass. People ask a ``glance``."""
+        with self._memory.held(shape) as prospect:
+            return self._judge.refusal(prospect)
 
     def would_fit_emptied(self, shape: Shape) -> bool:
         """Whether it would fit if every AppWrapper's pods and reservations left (R6)."""
-        return self._judge.would_fit_emptied(shape)
+        with self._memory.held(shape) as prospect:
+            return self._judge.would_fit_emptied(prospect)
+
+    def rises(self, shape: Shape) -> int:
+        """A number that changes whenever something rose that may let the refused shape in (R4).
+
+        Compare it with what it was right after ``refusal``; the shape must be remembered.
+        """
+        return self._memory.remembered(shape).rises()
 
     def compete(self, one: Shape, other: Shape) -> bool:
-        """Whether pods of both could go to the same node."""
-        return any(a.shared(b) for a in one.pools for b in other.pools)
+        """Whether pods of both could go to the same node; both must be remembered."""
+        mine, others = self._memory.remembered(one).pools, self._memory.remembered(other).pools
+        return any(a.shared(b) for a in mine for b in others)
+
+    def glance(self) -> Glance:
+        """The same questions for people: no answer changes anything. Good until the next event."""
+        return Glance(self._settings, self._ledger, self._memory, self._arrears)
 
     # -- reservations --------------------------------------------------------------------------
 
@@ -109,13 +135,12 @@ class Capacity:
         for claim in reservation.claims:
             claim.want = wants.get((claim.pod_set.item, claim.pod_set.index))
         left = shrunk_to(sets, reservation)
-        if left != sets:
-            shape = self._shapes.shape(left)
-        refused = self._judge.refusal(shape)
-        if refused is not None:
-            self._end(uid)
-            return refused
-        self._reservations.place(reservation, shape, self._judge.plan(shape))
+        with self._memory.held(shape if left == sets else Shape.of(left)) as prospect:
+            refused = self._judge.refusal(prospect)
+            if refused is not None:
+                self._end(uid)
+                return refused
+            self._reservations.place(reservation, prospect.shape, self._judge.plan(prospect))
         self._ledger.post()
         if self._on_nodes:
             adrift = [claim.position for claim in reservation.claims if claim.adrift]
@@ -208,11 +233,11 @@ class Capacity:
 
     def check(self) -> None:
         """Recompute everything from pods and claims; raises ``InvariantViolated``. O(all)."""
-        audit(self._ledger, self._shapes, self._roster, self._reservations, self._arrears)
+        audit(self._ledger, self._memory, self._roster, self._reservations, self._arrears)
 
     def _forget_unused_ports(self) -> None:
         taken = (use.request for use in self._roster.uses.values())
-        asked_for = (pods.request for pods in self._shapes.classes())
+        asked_for = (pods.request for pods in self._memory.classes())
         self._ledger.keep_ports({name for load in (*taken, *asked_for) for name, _ in load})
 
     # -- in common -----------------------------------------------------------------------------
@@ -222,7 +247,7 @@ class Capacity:
         return reservation.claims if reservation is not None else ()
 
     def _begin(self, uid: str, attempt: int, sets: tuple[PodSet, ...]) -> Reservation:
-        reservation = self._reservations.make(uid, attempt, sets, self._shapes)
+        reservation = self._reservations.make(uid, attempt, sets)
         self._roster.join(reservation)
         return reservation
 

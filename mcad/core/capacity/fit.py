@@ -22,8 +22,8 @@ from mcad.core.capacity.packing import Nodes, Outcome, as_many_as_fit, pack
 from mcad.core.capacity.podclass import slots
 from mcad.core.capacity.pools import Pool, joint_total, rough_total, sum_of, widest
 from mcad.core.capacity.ports import in_whole_ports, is_port
+from mcad.core.capacity.prospects import Few, Part, Prospect, Short
 from mcad.core.capacity.resources import book
-from mcad.core.capacity.shapes import Few, Part, Shape, Short
 from mcad.core.model import Fit, Refusal, RefusalKind, Settings, Shortage
 
 _MILLION = 1_000_000
@@ -32,7 +32,7 @@ Sums = Mapping[str, int]
 
 
 class Judge:
-    """Answers whether shapes fit. An answer changes nothing but the memory of who gave it."""
+    """Answers whether the gangs of a prospect fit, and remembers in it what helps the next time."""
 
     def __init__(self, settings: Settings, ledger: Ledger, arrears: Arrears) -> None:
         self._ledger = ledger
@@ -41,70 +41,72 @@ class Judge:
         self._potential = settings.potential_capacity
         self._budget = EXACT_WORK_PER_PASS_MAX
         self._looks = GREEDY_WORK_PER_PASS_MAX
-        self._put_off: list[Shape] = []
-        self._planned: tuple[Shape, int, Plan] | None = None
+        self._put_off: list[Prospect] = []
+        self._planned: tuple[Prospect, int, Plan] | None = None
 
     def new_pass(self) -> None:
         """A fresh budget; what the last one did not suffice for may be asked again."""
         self._budget, self._looks = EXACT_WORK_PER_PASS_MAX, GREEDY_WORK_PER_PASS_MAX
-        for shape in self._put_off:
-            shape.again = self._ledger.log.tick()
+        for prospect in self._put_off:
+            prospect.again = self._ledger.log.tick()
         self._put_off.clear()
 
     # -- now -----------------------------------------------------------------------------------
 
-    def refusal(self, shape: Shape) -> Refusal | None:
+    def refusal(self, prospect: Prospect) -> Refusal | None:
         """Why the gang does not fit now; None if it does."""
-        shape.obstacle = None
-        if not shape.parts:
+        prospect.obstacle = None
+        if not prospect.parts:
             return None
-        sums = self._sums(shape)
+        sums = self._sums(prospect)
         if not self._on_nodes:
-            return self._sum_refuses(shape, sums or {})
-        for part in shape.parts:
+            return self._sum_refuses(prospect, sums or {})
+        for part in prospect.parts:
             if not part.pods.pool.rows and not part.per_node:
-                return _named(RefusalKind.NO_NODE, shape, part, (), part.replicas)
-        refused = self._sum_refuses(shape, sums) if sums is not None else None
-        refused = refused or self._some_part_refuses(shape) or self._refused_together(shape)
-        return None if refused is None else _in_words(_too_large(shape) or refused)
+                return _named(RefusalKind.NO_NODE, prospect, part, (), part.replicas)
+        refused = self._sum_refuses(prospect, sums) if sums is not None else None
+        refused = refused or self._some_part_refuses(prospect) or self._refused_together(prospect)
+        return None if refused is None else _in_words(_too_large(prospect) or refused)
 
-    def plan(self, shape: Shape) -> Plan:
+    def plan(self, prospect: Prospect) -> Plan:
         """Where the gang would go; it must not be refused. With ``fit: aggregate`` the plan may
         hold fewer pods than the gang has."""
         if not self._on_nodes:
-            return as_many_as_fit(shape, self._nodes())
+            return as_many_as_fit(prospect, self._nodes())
         if self._planned is not None:
             planned, at, plan = self._planned
-            if planned is shape and at == self._ledger.log.now:
+            if planned is prospect and at == self._ledger.log.now:
                 return plan
-        return pack(shape, self._nodes(), 0, self._ledger.allocatable).plan or []
+        return pack(prospect, self._nodes(), 0, self._ledger.allocatable).plan or []
 
     def _nodes(self) -> Nodes:
         return Nodes(self._arrears.barred)
 
     # -- sums ----------------------------------------------------------------------------------
 
-    def _sums(self, shape: Shape) -> Sums | None:
+    def _sums(self, prospect: Prospect) -> Sums | None:
         """What is free on all its nodes; None if that takes a look at every node."""
-        at, pools = shape.widest
+        at, pools = prospect.widest
         if at != self._ledger.membership:
-            pools = widest(shape.pools)
-            shape.widest = (self._ledger.membership, pools)
+            pools = widest(prospect.pools)
+            prospect.widest = (self._ledger.membership, pools)
         return None if pools is None else sum_of(pools)
 
-    def _sum_refuses(self, shape: Shape, sums: Sums) -> Refusal | None:
-        demand, available = shape.demand, self._less_arrears(shape, sums)
+    def _sum_refuses(self, prospect: Prospect, sums: Sums) -> Refusal | None:
+        demand, available = prospect.demand, self._less_arrears(prospect, sums)
         for name, n in demand:
             if available.get(name, 0) < n:
                 shortages = _shortages(demand, available)
-                if not shape.per_node:
-                    self._remember_short(shape, shape.widest[1], name, n)
-                return Refusal(RefusalKind.INSUFFICIENT, shortages, unmodelled=shape.unmodelled)
+                if not prospect.shape.per_node:
+                    self._remember_short(prospect, prospect.widest[1], name, n)
+                return Refusal(
+                    RefusalKind.INSUFFICIENT, shortages, unmodelled=prospect.shape.unmodelled
+                )
         return None
 
-    def _less_arrears(self, shape: Shape, sums: Sums) -> Sums:
+    def _less_arrears(self, prospect: Prospect, sums: Sums) -> Sums:
         """What is left of the sums after those whose reservations have no node (C6)."""
-        owed = self._arrears.weighing_on(shape.pools) if self._arrears.adrift else []
+        owed = self._arrears.weighing_on(prospect.pools) if self._arrears.adrift else []
         if self._on_nodes and not owed:
             return sums
         left = dict(sums)
@@ -115,32 +117,32 @@ class Judge:
         return left
 
     def _remember_short(
-        self, shape: Shape, pools: Sequence[Pool] | None, resource: str, needed: int
+        self, prospect: Prospect, pools: Sequence[Pool] | None, resource: str, needed: int
     ) -> None:
         if pools is None:
             return
         needed -= 0 if self._on_nodes else dict(self._potential).get(resource, 0)
-        standing_in = len(shape.pools) > 1 and pools is shape.widest[1]
+        standing_in = len(prospect.pools) > 1 and pools is prospect.widest[1]
         membership = self._ledger.membership if standing_in else -1
-        risen = shape.latest_rise()
-        shape.obstacle = Short(pools, self._ledger, membership, resource, needed, risen)
+        risen = prospect.latest_rise()
+        prospect.obstacle = Short(pools, self._ledger, membership, resource, needed, risen)
 
     # -- each part alone -----------------------------------------------------------------------
 
-    def _some_part_refuses(self, shape: Shape) -> Refusal | None:
-        if shape.watched:
-            refused = self._part_refuses(shape, shape.watched)
+    def _some_part_refuses(self, prospect: Prospect) -> Refusal | None:
+        if prospect.watched:
+            refused = self._part_refuses(prospect, prospect.watched)
             if refused is not None:
                 return refused
-        for number in range(len(shape.parts)):
-            refused = self._part_refuses(shape, number)
+        for number in range(len(prospect.parts)):
+            refused = self._part_refuses(prospect, number)
             if refused is not None:
-                shape.watched = number
+                prospect.watched = number
                 return refused
         return None
 
-    def _part_refuses(self, shape: Shape, number: int) -> Refusal | None:
-        part = shape.parts[number]
+    def _part_refuses(self, prospect: Prospect, number: int) -> Refusal | None:
+        part = prospect.parts[number]
         pods, replicas = part.pods, part.replicas
         if part.per_node:
             return None  # no count of slots decides it; it is placed first when sets are combined
@@ -151,126 +153,130 @@ class Judge:
         shortages = _shortages([(r, n * replicas) for r, n in pods.request], pods.pool.total)
         missing = min(missing, replicas)
         if not shortages[0].missing:
-            shape.obstacle = Few(pods, replicas, shape.latest_rise())
-            return _named(RefusalKind.FRAGMENTED, shape, part, shortages, missing)
+            prospect.obstacle = Few(pods, replicas, prospect.latest_rise())
+            return _named(RefusalKind.FRAGMENTED, prospect, part, shortages, missing)
         binding = shortages[0]
-        self._remember_short(shape, [pods.pool], binding.resource, binding.requested)
-        return _named(RefusalKind.INSUFFICIENT, shape, part, shortages, missing)
+        self._remember_short(prospect, [pods.pool], binding.resource, binding.requested)
+        return _named(RefusalKind.INSUFFICIENT, prospect, part, shortages, missing)
 
     # -- all parts together --------------------------------------------------------------------
 
-    def _refused_together(self, shape: Shape) -> Refusal | None:
-        if len(shape.parts) == 1 and not shape.per_node:
+    def _refused_together(self, prospect: Prospect) -> Refusal | None:
+        if len(prospect.parts) == 1 and not prospect.shape.per_node:
             return None  # alone is all there is
-        if shape.searched == shape.latest_rise():
-            return shape.found  # only falls since the search failed
-        refused = self._search(shape)
+        if prospect.searched == prospect.latest_rise():
+            return prospect.found  # only falls since the search failed
+        refused = self._search(prospect)
         if refused is not None:
-            shape.searched, shape.found = shape.latest_rise(), refused
+            prospect.searched, prospect.found = prospect.latest_rise(), refused
         return refused
 
-    def _search(self, shape: Shape) -> Refusal | None:
-        sums = self._sums(shape)
-        if sums is None and not self._plainly_suffices(shape):
-            sums = joint_total(shape.pools)
-            refused = self._sum_refuses(shape, sums)
+    def _search(self, prospect: Prospect) -> Refusal | None:
+        sums = self._sums(prospect)
+        if sums is None and not self._plainly_suffices(prospect):
+            sums = joint_total(prospect.pools)
+            refused = self._sum_refuses(prospect, sums)
             if refused is not None:
                 return refused
         ample = self._ample()
-        outcome = self._pack(shape, self._nodes())
+        outcome = self._pack(prospect, self._nodes())
         if outcome.plan is not None:
-            self._planned = (shape, self._ledger.log.now, outcome.plan)
+            self._planned = (prospect, self._ledger.log.now, outcome.plan)
             return None
         if not outcome.decided and not ample:
-            self._put_off.append(shape)
-        return self._no_plan(shape, outcome, joint_total(shape.pools) if sums is None else sums)
+            self._put_off.append(prospect)
+        return self._no_plan(
+            prospect, outcome, joint_total(prospect.pools) if sums is None else sums
+        )
 
     def _ample(self) -> bool:
         """Whether a search that is undecided now would be so in any other pass."""
         return self._looks > 0 and self._budget >= EXACT_WORK_MAX
 
-    def _pack(self, shape: Shape, nodes: Nodes) -> Outcome:
+    def _pack(self, prospect: Prospect, nodes: Nodes) -> Outcome:
         """Search within what is left of the budgets of the pass."""
         if self._looks <= 0:
             return Outcome(decided=False)
         budget = min(self._budget, EXACT_WORK_MAX)
-        outcome = pack(shape, nodes, budget, self._ledger.allocatable)
+        outcome = pack(prospect, nodes, budget, self._ledger.allocatable)
         self._looks -= outcome.looked
         self._budget -= outcome.work
         return outcome
 
-    def _plainly_suffices(self, shape: Shape) -> bool:
+    def _plainly_suffices(self, prospect: Prospect) -> bool:
         """A lower bound of the sum, so that nodes need not be added up at every dispatch."""
-        available = self._less_arrears(shape, rough_total(shape.pools))
-        return all(available.get(name, 0) >= n for name, n in shape.demand)
+        available = self._less_arrears(prospect, rough_total(prospect.pools))
+        return all(available.get(name, 0) >= n for name, n in prospect.demand)
 
-    def _no_plan(self, shape: Shape, outcome: Outcome, sums: Sums) -> Refusal:
+    def _no_plan(self, prospect: Prospect, outcome: Outcome, sums: Sums) -> Refusal:
         kind = RefusalKind.FRAGMENTED if outcome.decided else RefusalKind.UNDECIDED
-        shortages = _shortages(shape.demand, self._less_arrears(shape, sums))
+        shortages = _shortages(prospect.demand, self._less_arrears(prospect, sums))
         if outcome.part >= 0:
-            return _named(kind, shape, shape.parts[outcome.part], shortages, outcome.missing)
-        return Refusal(kind, shortages, missing=outcome.missing, unmodelled=shape.unmodelled)
+            return _named(kind, prospect, prospect.parts[outcome.part], shortages, outcome.missing)
+        return Refusal(
+            kind, shortages, missing=outcome.missing, unmodelled=prospect.shape.unmodelled
+        )
 
     # -- emptied -------------------------------------------------------------------------------
 
-    def would_fit_emptied(self, shape: Shape) -> bool:
+    def would_fit_emptied(self, prospect: Prospect) -> bool:
         """Whether the gang would fit if every AppWrapper's pods and reservations left (R6).
 
         Undecided counts as no: who cannot be shown to fit must not hold up the others.
         """
-        at, fitted = shape.emptied
+        at, fitted = prospect.emptied
         ledger = self._ledger
         changed = ledger.idle_falls if fitted else ledger.idle_rises
-        if shape.per_node:  # a node more is a pod more, a node less is a pod less
+        if prospect.shape.per_node:  # a node more is a pod more, a node less is a pod less
             changed = max(ledger.idle_falls, ledger.idle_rises)
         if at >= changed:
             return fitted
         ample = self._ample()
-        fits = self._fits_emptied(shape)
+        fits = self._fits_emptied(prospect)
         if fits or ample:
-            shape.emptied = (ledger.log.now, fits)
+            prospect.emptied = (ledger.log.now, fits)
         return fits
 
-    def _fits_emptied(self, shape: Shape) -> bool:
+    def _fits_emptied(self, prospect: Prospect) -> bool:
         if not self._on_nodes:
-            return self._sum_fits_emptied(shape)
-        for part in shape.parts:
+            return self._sum_fits_emptied(prospect)
+        for part in prospect.parts:
             pods = part.pods
             if not part.per_node and part.replicas > sum(
                 slots(row.idle, pods.request, pods.cap) for row in pods.pool.rows.values()
             ):
                 return False
-        if len(shape.parts) == 1 and not shape.per_node:
+        if len(prospect.parts) == 1 and not prospect.shape.per_node:
             return True
-        return self._pack(shape, Nodes(emptied=True)).plan is not None
+        return self._pack(prospect, Nodes(emptied=True)).plan is not None
 
-    def _sum_fits_emptied(self, shape: Shape) -> bool:
+    def _sum_fits_emptied(self, prospect: Prospect) -> bool:
         left = dict(self._potential)
-        for pool in shape.pools:
+        for pool in prospect.pools:
             for row in pool.rows.values():
                 book(left, ((name, max(0, n)) for name, n in row.idle.items()))
-        return all(left.get(name, 0) >= n for name, n in shape.demand)
+        return all(left.get(name, 0) >= n for name, n in prospect.demand)
 
 
 # -- figures -------------------------------------------------------------------------------------
 
 
-def _too_large(shape: Shape) -> Refusal | None:
+def _too_large(prospect: Prospect) -> Refusal | None:
     """A pod larger than every node that admits it makes all other figures beside the point."""
-    for part in shape.parts:
+    for part in prospect.parts:
         pods = part.pods
         if pods.pool.rows and pods.too_large():
             shortages = _shortages(pods.request, pods.pool.largest())
-            return _named(RefusalKind.TOO_LARGE, shape, part, shortages, part.replicas)
+            return _named(RefusalKind.TOO_LARGE, prospect, part, shortages, part.replicas)
     return None
 
 
 def _named(
-    kind: RefusalKind, shape: Shape, part: Part, shortages: tuple[Shortage, ...], missing: int
+    kind: RefusalKind, prospect: Prospect, part: Part, shortages: tuple[Shortage, ...], missing: int
 ) -> Refusal:
     """A refusal by one part; it is named after the first of its sets."""
-    pod_set = shape.sets[part.positions[0]]
-    return Refusal(kind, shortages, pod_set.item, pod_set.index, missing, shape.unmodelled)
+    pod_set = prospect.shape.sets[part.positions[0]]
+    return Refusal(kind, shortages, pod_set.item, pod_set.index, missing, prospect.shape.unmodelled)
 
 
 def _shortages(demand: Iterable[tuple[str, int]], available: Sums) -> tuple[Shortage, ...]:

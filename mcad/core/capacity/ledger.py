@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Container
-from weakref import WeakValueDictionary
 
 from mcad.core.capacity import ports
 from mcad.core.capacity.limits import CATCH_UP_MAX, PORTS_KEPT_MIN, PORTS_MAX
@@ -74,7 +73,7 @@ class Ledger:
         self.idle_rises = 0
         self.idle_falls = 0
         self._pools: dict[Pool, None] = {}
-        self._profiles: WeakValueDictionary[Resources, Profile] = WeakValueDictionary()
+        self._profiles: dict[Resources, Profile] = {}
         self._rank = 0
         self._noted: dict[str, Books] = {}
 
@@ -103,26 +102,28 @@ class Ledger:
     def load(self, request: Resources, wanted: tuple[HostPort, ...]) -> Resources:
         """What a pod takes from its node, host ports included; each is known from then on.
 
-        Beyond ``PORTS_MAX`` ports nothing is known of any other one (``knows``).
+        Beyond ``PORTS_MAX`` ports nothing is known of any other one.
         """
+        if wanted and self._with_ports:
+            taken = [name for name, _ in ports.load(request, wanted) if ports.is_port(name)]
+            for name in taken:
+                self._open(name, ports.of_each_node(name))
+            if not all(name in self.ports for name in taken):
+                self._ports_max = 0  # perhaps some are in use no more
+        return self.known_load(request, wanted)
+
+    def known_load(self, request: Resources, wanted: tuple[HostPort, ...]) -> Resources:
+        """The same, but of host ports only those that are known already."""
         if not (wanted and self._with_ports):
             return with_pod_slot(request)
         taken = ports.load(request, wanted)
-        for name, _ in taken:
-            if ports.is_port(name) and name not in self.ports:
-                self._open(name, ports.of_each_node(name))
-        if self.knows(taken):
-            return taken
-        self._ports_max = 0  # perhaps some are in use no more
-        return tuple(pair for pair in taken if self.knows((pair,)))
-
-    def knows(self, load: Resources) -> bool:
-        """Whether the books have all of the host ports among these amounts."""
-        return all(name in self.ports for name, _ in load if ports.is_port(name))
+        return tuple(
+            (name, n) for name, n in taken if name in self.ports or not ports.is_port(name)
+        )
 
     def _open(self, name: str, n: int) -> None:
         """Every node has the port from now on, free: nobody took it so far."""
-        if len(self.ports) >= PORTS_MAX:
+        if name in self.ports or len(self.ports) >= PORTS_MAX:
             return
         self.ports[name] = n
         for profile in self._profiles.values():
@@ -168,6 +169,7 @@ class Ledger:
         self.overdrawn.pop(name, None)
         book(self.allocatable, row.profile.amounts.items(), -1)
         self._leave(row)
+        self._drop_profile(row.node)
         self.idle_falls = self.log.now
         return row
 
@@ -176,6 +178,7 @@ class Ledger:
         old = self.rows[node.name]
         row = Row(self._next_rank(), node, self._profile(node), old.free, old.idle)
         self._leave(old)
+        self._drop_profile(old.node)
         self._join(row)
         self._rebook(node.name, old.node.allocatable, node.allocatable)
         self.idle_rises = self.idle_falls = self.log.tick()
@@ -189,6 +192,7 @@ class Ledger:
         change = self.log.tick()
         for pool in row.pools:
             pool.resized(before, row.profile, change)
+        self._drop_profile(old)
         self._rebook(node.name, old.allocatable, node.allocatable)
 
     def _rebook(self, name: str, old: Resources, new: Resources) -> None:
@@ -204,7 +208,14 @@ class Ledger:
         if profile is None:
             profile = self._profiles[node.allocatable] = Profile(node.allocatable)
             profile.amounts.update(self.ports)
+        profile.nodes += 1
         return profile
+
+    def _drop_profile(self, node: Node) -> None:
+        profile = self._profiles[node.allocatable]
+        profile.nodes -= 1
+        if not profile.nodes:
+            del self._profiles[node.allocatable]
 
     def _next_rank(self) -> int:
         self._rank += 1

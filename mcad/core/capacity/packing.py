@@ -13,8 +13,8 @@ from mcad.core.capacity.limits import EXACT_WORK_MAX
 from mcad.core.capacity.mixed import FreeOf, Need, Plan, exact
 from mcad.core.capacity.podclass import PodClass, slots
 from mcad.core.capacity.pools import Row
+from mcad.core.capacity.prospects import Prospect
 from mcad.core.capacity.resources import Books
-from mcad.core.capacity.shapes import Shape
 from mcad.core.model import Resources
 
 
@@ -91,13 +91,13 @@ class Outcome:
     work: int = 0
 
 
-def pack(shape: Shape, nodes: Nodes, budget: int, weights: Mapping[str, int]) -> Outcome:
-    """Place all pods of the shape, or say why not. ``weights`` are the cluster's totals: they tell
+def pack(prospect: Prospect, nodes: Nodes, budget: int, weights: Mapping[str, int]) -> Outcome:
+    """Place all pods of a gang, or say why not. ``weights`` are the cluster's totals: they tell
     which pods are large. ``budget`` bounds the work; 0 leaves the first greedy placement."""
     overlay = Overlay(nodes)
     plan: Plan = []
     needs: list[Need] = []
-    for part, demand in enumerate(shape.parts):
+    for part, demand in enumerate(prospect.parts):
         if not demand.per_node:
             needs.append(Need(part, demand.pods, demand.replicas))
             continue
@@ -117,11 +117,11 @@ def pack(shape: Shape, nodes: Nodes, budget: int, weights: Mapping[str, int]) ->
     return Outcome(plan, looked=looked, work=work)
 
 
-def as_many_as_fit(shape: Shape, nodes: Nodes) -> Plan:
-    """Where pods of the shape go, part after part, if not all have to have a place."""
+def as_many_as_fit(prospect: Prospect, nodes: Nodes) -> Plan:
+    """Where pods of a gang go, part after part, if not all have to have a place."""
     overlay = Overlay(nodes)
     plan: Plan = []
-    for number, part in enumerate(shape.parts):
+    for number, part in enumerate(prospect.parts):
         left = part.replicas
         for row in nodes.places(part.pods):
             fit = min(left, slots(overlay.free(row), part.pods.request, part.pods.cap))

@@ -8,11 +8,13 @@ scanning again.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 
 from mcad.core.capacity.ledger import ChangeLog
 from mcad.core.capacity.limits import ROOM_MAX, SCAN_STEP
 from mcad.core.capacity.pools import Cut, Pool, Profile, Row, with_at_least
 from mcad.core.capacity.resources import PODS, Books, with_pod_slot
+from mcad.core.capacity.shapes import ClassKey
 from mcad.core.model import Resources
 from mcad.core.quantity import CPU, EPHEMERAL_STORAGE, MEMORY
 
@@ -41,10 +43,9 @@ def _scarcest_first(amount: tuple[str, int]) -> tuple[int, str]:
 
 
 class PodClass:
-    """Pods of one request, one pool and one cap per node (0 is none)."""
+    """Pods of one key in one capacity; ``holders`` counts who holds the class."""
 
     __slots__ = (
-        "__weakref__",
         "_complete",
         "_cut",
         "_log",
@@ -54,15 +55,19 @@ class PodClass:
         "_total",
         "_witness",
         "cap",
+        "holders",
+        "key",
         "pool",
         "request",
     )
 
-    def __init__(self, request: Resources, pool: Pool, cap: int, log: ChangeLog) -> None:
-        taken = with_pod_slot(tuple((name, n) for name, n in request if n > 0))
+    def __init__(self, key: ClassKey, pool: Pool, log: ChangeLog) -> None:
+        taken = with_pod_slot(tuple((name, n) for name, n in key.request if n > 0))
+        self.key = key
+        self.holders = 0
         self.request: Resources = tuple(sorted(taken, key=_scarcest_first))
         self.pool = pool
-        self.cap = cap or UNBOUNDED
+        self.cap = key.cap or UNBOUNDED
         self._log = log
         self._room: dict[int, int] | None = {}
         self._total = 0
@@ -71,6 +76,13 @@ class PodClass:
         self._cut: Cut | None = None
         self._witness: Profile | None = None
         self._sized_at = -1
+
+    def twin(self, pool: Pool) -> PodClass:
+        """A copy on a twin of the pool: what it is asked, this one does not remember."""
+        twin = copy(self)
+        twin.pool = pool
+        twin._room = None if self._room is None else dict(self._room)
+        return twin
 
     def slots(self, row: Row) -> int:
         """How many pods fit on the node now."""

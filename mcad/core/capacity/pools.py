@@ -8,7 +8,8 @@ its nodes sorted by what is free, and with how many nodes it shares another pool
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from itertools import combinations
 from typing import NamedTuple
 
@@ -18,12 +19,13 @@ from mcad.core.model import Node, Resources
 
 
 class Profile:
-    """What nodes of one kind have allocatable; interned, for there are many nodes of few kinds."""
+    """What nodes of one kind have allocatable; one for all of them, for there are few kinds."""
 
-    __slots__ = ("__weakref__", "amounts")
+    __slots__ = ("amounts", "nodes")
 
     def __init__(self, allocatable: Resources) -> None:
         self.amounts: Books = dict(allocatable)
+        self.nodes = 0
 
 
 class Row:
@@ -106,6 +108,16 @@ class Pool:
         self._tails: dict[str, _Tail] = {}
         self._risen_rows: dict[int, Row] = {}
         self._neighbours: dict[Pool, int] = {}
+        self._twin_of: Pool | None = None
+
+    def twin(self) -> Pool:
+        """A copy: what it is asked, this one does not remember. It holds until a node changes, and
+        is to be compared with other twins only."""
+        twin = copy(self)
+        twin._twin_of = self
+        twin._tails = dict(self._tails)
+        twin._neighbours = dict(self._neighbours)
+        return twin
 
     # -- membership ----------------------------------------------------------------------------
 
@@ -116,12 +128,21 @@ class Pool:
         for other in self._neighbours:
             if row.rank in other.rows:
                 self._share(other, 1)
-        self.rows[row.rank] = row
+        self._enter(row)
         row.pools[self] = None
-        book(self.total, ((name, max(0, n)) for name, n in row.free.items()))
-        self._count_profile(row.profile, 1)
         self.shifted = change
         self.rise(row, change)
+
+    def survey(self, rows: Iterable[Row]) -> None:
+        """Take in the admitted ones without their knowing: for a glance, they tell it nothing."""
+        for row in rows:
+            if self.admits(row.node):
+                self._enter(row)
+
+    def _enter(self, row: Row) -> None:
+        self.rows[row.rank] = row
+        book(self.total, ((name, max(0, n)) for name, n in row.free.items()))
+        self._count_profile(row.profile, 1)
 
     def withdraw(self, row: Row, change: int) -> None:
         """Let the row go; it must be in the pool."""
@@ -146,10 +167,11 @@ class Pool:
         """How many nodes both pools hold."""
         if other is self:
             return len(self.rows)
-        known = self._neighbours.get(other)
+        mine, others = self._twin_of or self, other._twin_of or other
+        known = self._neighbours.get(others)
         if known is None:
             known = len(self.rows.keys() & other.rows.keys())
-            self._neighbours[other] = other._neighbours[self] = known
+            self._neighbours[others] = other._neighbours[mine] = known
         return known
 
     def neighbours(self) -> dict[Pool, int]:

@@ -11,10 +11,11 @@ from dataclasses import replace
 from mcad.core.capacity.arrears import Arrears
 from mcad.core.capacity.claims import Claim, Reservation
 from mcad.core.capacity.ledger import Ledger
+from mcad.core.capacity.memory import Memory
 from mcad.core.capacity.mixed import Plan
 from mcad.core.capacity.podclass import UNBOUNDED
 from mcad.core.capacity.pools import Row
-from mcad.core.capacity.shapes import Shape, Shapes
+from mcad.core.capacity.shapes import ClassKey, Shape
 from mcad.core.invariants import check
 from mcad.core.model import PodSet
 
@@ -22,9 +23,10 @@ from mcad.core.model import PodSet
 class Reservations:
     """Every reservation by uid, and which claims hold slots on which node (``slots_on``)."""
 
-    def __init__(self, ledger: Ledger, arrears: Arrears) -> None:
+    def __init__(self, ledger: Ledger, arrears: Arrears, memory: Memory) -> None:
         self._ledger = ledger
         self._arrears = arrears
+        self._memory = memory
         self._made = 0
         self._adrift: dict[Claim, None] = {}
         self.by_uid: dict[str, Reservation] = {}
@@ -32,14 +34,14 @@ class Reservations:
 
     # -- making and ending ---------------------------------------------------------------------
 
-    def make(self, uid: str, attempt: int, sets: tuple[PodSet, ...], shapes: Shapes) -> Reservation:
+    def make(self, uid: str, attempt: int, sets: tuple[PodSet, ...]) -> Reservation:
         """A reservation that holds nothing yet, and will not until it is placed."""
         check(uid not in self.by_uid, "reserved-once", f"{uid} has a reservation already")
         self._made += 1
         reservation = Reservation(uid, attempt, self._made)
         claims = []
         for position, pod_set in enumerate(sets):
-            pods = shapes.pod_class(pod_set)
+            pods = self._memory.hold_class(ClassKey.of(pod_set))
             declared = len(pods.pool.rows) if pod_set.per_node else max(0, pod_set.replicas)
             claims.append(Claim(reservation, position, pod_set, pods, declared))
         reservation.claims = tuple(claims)
@@ -51,7 +53,7 @@ class Reservations:
         reservation.frozen = False
         for number, row, times in plan:
             name, left = row.node.name, times
-            for position in shape.parts[number].positions:
+            for position in shape.alike[number].positions:
                 claim = reservation.claims[position]
                 part = min(left, claim.target - claim.size)
                 if part > 0 and not (claim.pod_set.per_node and claim.crowd(name)):
@@ -67,6 +69,8 @@ class Reservations:
             self._owe(claim, -claim.adrift)
             for name, held in list(claim.at.items()):
                 self._release(claim, name, held)
+            self._memory.let_go_class(claim.pods)
+        reservation.claims = ()  # they know it, so nothing but the collector would free them
 
     # -- size ----------------------------------------------------------------------------------
 

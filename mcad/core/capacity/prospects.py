@@ -1,0 +1,132 @@
+"""Prospects: what one capacity made of one shape, and what it found out about it so far.
+
+Whoever waits with a shape, or asks about it, holds its prospect; ``Memory`` counts the holders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from mcad.core.capacity.ledger import Ledger
+from mcad.core.capacity.podclass import PodClass
+from mcad.core.capacity.pools import Pool
+from mcad.core.capacity.resources import total
+from mcad.core.capacity.shapes import Shape
+from mcad.core.model import Refusal, Resources
+
+
+class Part(NamedTuple):
+    """The pods of a gang that are alike (``shapes.Alike``), with their class in this capacity."""
+
+    pods: PodClass
+    declared: int
+    positions: tuple[int, ...]
+    per_node: bool
+
+    @property
+    def replicas(self) -> int:
+        """How many pods the part has now."""
+        return len(self.pods.pool.rows) if self.per_node else self.declared
+
+
+class Short(NamedTuple):
+    """A resource that is short in the sum of pools: as long as it is, nothing else matters.
+
+    Pools that stand for others do so only as long as ``membership`` is what it was; -1 says that
+    they stand for themselves.
+    """
+
+    pools: Sequence[Pool]
+    ledger: Ledger
+    membership: int
+    resource: str
+    needed: int
+    risen: int
+
+    def lasts(self) -> bool:
+        """Whether it is still short, and surely so."""
+        if self.membership not in (-1, self.ledger.membership):
+            return False
+        left = self.needed
+        for pool in self.pools:
+            left -= pool.total.get(self.resource, 0)
+        return left > 0
+
+
+class Few(NamedTuple):
+    """Pods that do not find enough slots even by themselves: as long as that is so, likewise."""
+
+    pods: PodClass
+    replicas: int
+    risen: int
+
+    def lasts(self) -> bool:
+        """Whether there are still too few slots; a few nodes are looked at if some changed."""
+        return self.pods.missing(self.replicas) > 0
+
+
+@dataclass(slots=True, eq=False)
+class Prospect:
+    """A shape in one capacity.
+
+    ``pools`` are those whose rises concern it, ``fixed`` is the demand that does not depend on the
+    number of nodes, and ``holders`` counts who holds it.
+
+    The rest is what its last tests found out. ``watched`` is the part that refused it, to be asked
+    first (R4), and ``obstacle`` what surely keeps it out. ``searched`` and ``found`` are
+    ``latest_rise()`` at its last search on nodes and the verdict, which stands until something
+    rises; ``again`` counts as a rise, too. ``widest`` are the pools whose sums are that of all its
+    nodes, None if there are none such, and the membership of pools that this holds for.
+    ``emptied`` is the change at which it was tried on emptied nodes, and whether it fitted.
+    """
+
+    shape: Shape
+    parts: tuple[Part, ...]
+    pools: tuple[Pool, ...]
+    fixed: Resources = field(init=False)
+    holders: int = 0
+    watched: int = 0
+    obstacle: Short | Few | None = None
+    searched: int = -1
+    found: Refusal | None = None
+    again: int = 0
+    widest: tuple[int, Sequence[Pool] | None] = (-1, None)
+    emptied: tuple[int, bool] = (-1, False)
+
+    def __post_init__(self) -> None:
+        parts = (part for part in self.parts if not part.per_node)
+        self.fixed = total((part.pods.request, part.declared) for part in parts)
+
+    def twin(self, parts: tuple[Part, ...], pools: tuple[Pool, ...]) -> Prospect:
+        """A copy on twins of parts and pools: what it is asked, this one does not remember."""
+        return replace(self, parts=parts, pools=pools, obstacle=None, widest=(-1, None))
+
+    @property
+    def demand(self) -> Resources:
+        """What the whole gang declares now, with ``pods`` slots and host ports."""
+        if not self.shape.per_node:
+            return self.fixed
+        return total((part.pods.request, part.replicas) for part in self.parts)
+
+    def rises(self) -> int:
+        """A number that changes whenever something rose that may let the refused shape in (R4).
+
+        Compare it with what it was right after ``refusal``: while it is the same, the gang is
+        refused, although the figures of the refusal grow old.
+        """
+        latest, obstacle = self.latest_rise(), self.obstacle
+        if obstacle is None or latest == obstacle.risen or not obstacle.lasts():
+            return latest
+        return obstacle.risen
+
+    def latest_rise(self) -> int:
+        """The change at which something last rose in one of its pools."""
+        latest = self.again
+        for pool in self.pools:
+            latest = max(latest, pool.risen)
+            # A node less is a pod less: what is a fall for others may let a DaemonSet in.
+            if self.shape.per_node and pool.shifted > latest:
+                latest = pool.shifted
+        return latest
