@@ -18,10 +18,13 @@ BANNED_CALLS = {
 
 
 def _calls(tree: ast.AST) -> list[tuple[str, int]]:
+    """Calls by plain names. ``__hash__`` itself may ask for hashes: a dict has no order of them."""
+    hashing = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == "__hash__")
+    excused = {node for function in hashing for node in ast.walk(function)}
     return [
         (node.func.id, node.lineno)
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node not in excused
     ]
 
 
@@ -67,7 +70,7 @@ def test_the_core_does_not_assert(path: Path) -> None:
 
 
 def test_the_rules_find_what_they_are_for() -> None:
-    bad = ast.parse("for x in {1, 2}: hash(x)\n[y for y in set(z)]")
+    bad = ast.parse("for x in {1, 2}: hash(x)\n[y for y in set(z)]\ndef __hash__(s): hash(s.key)")
 
     assert _set_iterations(bad) == [1, 2]
     assert [name for name, _ in _calls(bad)] == ["hash", "set"]

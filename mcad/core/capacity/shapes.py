@@ -55,7 +55,7 @@ class Shape:
     unmodelled: tuple[str, ...] = ()
     fixed: Resources = ()
     per_node: bool = False
-    _hash: int = field(default=0, repr=False)
+    _hash: int | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, sets: tuple[PodSet, ...]) -> Shape:
@@ -68,18 +68,19 @@ class Shape:
             tuple(dict.fromkeys(name for s in bare for name in s.unmodelled)),
             total((with_pod_slot(a.key.request), a.declared) for a in alike if not a.per_node),
             any(a.per_node for a in alike),
-            hash(bare),
         )
 
     def __hash__(self) -> int:
-        return self._hash
+        if self._hash is None:  # it is looked up in every pass, and the sets are long
+            object.__setattr__(self, "_hash", hash(self.sets))
+        return self._hash  # type: ignore[return-value]
 
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
         if not isinstance(other, Shape):
             return NotImplemented
-        return self._hash == other._hash and self.sets == other.sets
+        return self.sets == other.sets
 
 
 def _alike(sets: tuple[PodSet, ...]) -> tuple[Alike, ...]:
