@@ -12,6 +12,7 @@ from mcad.api.catalog import Catalog, Resource
 from mcad.api.children import child_item, read_child
 from mcad.api.owner import Owner, controller_of
 from mcad.api.pods import read_node, read_pod
+from mcad.controller.early import Early
 from mcad.controller.kinds import PODS, catalog_entry
 from mcad.controller.mirror import Mirror, Reflection, is_older, spec_mark, status_mark
 from mcad.controller.owners import Missing, Owners
@@ -69,7 +70,7 @@ class Sightings:
         self._feed = feed
         self._ask = ask
         self._owners = Owners()
-        self._early: dict[str, dict[str, tuple[Resource, Json]]] = {}
+        self._early = Early()
         self._nodes: dict[str, str] = {}
 
     # -- AppWrappers -------------------------------------------------------------------------
@@ -96,7 +97,7 @@ class Sightings:
         parsed = self._read(obj, self._catalog())
         self._mirror.put(uid, Reflection(parsed.workload, parsed.manifests, version, spec, status))
         self._feed(AppWrapperSeen(parsed.workload, listed))
-        for resource, child in self._early.pop(uid, {}).values():
+        for resource, child in self._early.take(uid):
             self.object_seen(resource, child)
 
     def appwrapper_gone(self, uid: str) -> None:
@@ -131,7 +132,7 @@ class Sightings:
 
     def pod_gone(self, uid: str) -> None:
         """A pod was deleted."""
-        self._owners.stop_waiting(uid)
+        self._owners.forget_pod(uid)
         self._forget_object(uid)
         self._feed(PodGone(uid))
 
@@ -140,6 +141,8 @@ class Sightings:
         if isinstance(end, Missing):
             self._wait_for_link(end.owner, pod, controller)
             end = ""
+        elif end:
+            self._owners.attributed(pod.uid, controller)
         self._feed(PodSeen(replace(pod, workload=end) if end else pod))
 
     def _wait_for_link(self, missing: Owner, pod: Pod, controller: Owner | None) -> None:
@@ -149,9 +152,9 @@ class Sightings:
         if self._owners.wait(missing, pod, controller):
             self._ask(pod, missing)
 
-    def owner_found(self, uid: str, controller: Owner | None) -> None:
+    def owner_found(self, uid: str, controller: Owner | None, *, watched: bool = True) -> None:
         """The controller of an owner is known now."""
-        for pod, own in self._owners.learn(uid, controller):
+        for pod, own in self._owners.learn(uid, controller, watched=watched):
             self._attribute(pod, own)
 
     def is_owner_awaited(self, uid: str) -> bool:
@@ -169,7 +172,7 @@ class Sightings:
             return
         seat = self._mirror.get(controller.uid)
         if seat is None:
-            self._early.setdefault(controller.uid, {})[uid] = (resource, obj)
+            self._early.put(controller.uid, resource, obj)
         self._feed(ChildSeen(_child(resource, obj, seat)))
 
     def object_gone(self, uid: str) -> None:
@@ -178,8 +181,7 @@ class Sightings:
 
     def _forget_object(self, uid: str) -> None:
         self._owners.forget(uid)
-        for early in self._early.values():
-            early.pop(uid, None)
+        self._early.drop(uid)
         self._feed(ChildGone(uid))
 
 

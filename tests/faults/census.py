@@ -25,7 +25,11 @@ def census() -> Counter[str]:
     for one in gc.get_objects():
         kind = type(one)
         module = kind.__module__
-        if not isinstance(module, str) or not module.startswith(OURS) or module.startswith(NOT_OURS):
+        if (
+            not isinstance(module, str)
+            or not module.startswith(OURS)
+            or module.startswith(NOT_OURS)
+        ):
             continue
         counts[kind.__qualname__] += 1
         for name, value in _attributes(one):
