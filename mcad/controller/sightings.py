@@ -7,10 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
+
 from mcad.api.appwrapper import Parsed, parse
 from mcad.api.catalog import Catalog, Resource
 from mcad.api.children import child_item, read_child
 from mcad.api.owner import Owner, controller_of
+from mcad.api.picks import NodePick, PodPick
 from mcad.api.pods import read_node, read_pod
 from mcad.controller.early import Early
 from mcad.controller.kinds import PODS, catalog_entry
@@ -32,6 +35,9 @@ from mcad.kube.document import Document
 
 Json = dict[str, Any]
 
+_POD = msgspec.json.Decoder(PodPick)
+_NODE = msgspec.json.Decoder(NodePick)
+
 
 @dataclass(frozen=True, slots=True)
 class PodSighting:
@@ -44,10 +50,15 @@ class PodSighting:
 
 def slim_pod(document: Document) -> PodSighting:
     """What is needed of a pod; 50,000 of them must not be kept as dicts."""
-    obj = document.json()
+    obj = document.pick(_POD)
     controller = controller_of(obj)
     wrapped = controller is not None and controller.is_appwrapper
-    return PodSighting(read_pod(obj), controller, obj if wrapped else None)
+    return PodSighting(read_pod(obj), controller, document.json() if wrapped else None)
+
+
+def slim_node(document: Document) -> Json:
+    """What is needed of a node."""
+    return document.pick(_NODE)
 
 
 class Sightings:
