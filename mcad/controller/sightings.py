@@ -11,7 +11,7 @@ import msgspec
 
 from mcad.api.appwrapper import Parsed, parse
 from mcad.api.catalog import Catalog, Resource
-from mcad.api.children import child_item, read_child
+from mcad.api.children import attempt_of, child_item, read_child
 from mcad.api.owner import Owner, controller_of
 from mcad.api.picks import NodePick, PodPick
 from mcad.api.pods import read_node, read_pod
@@ -30,7 +30,8 @@ from mcad.core.events import (
     PodGone,
     PodSeen,
 )
-from mcad.core.model import Child, Pod, ProblemKind
+from mcad.core.inventory import aligned
+from mcad.core.model import Child, Pod, ProblemKind, Workload
 from mcad.kube.document import Document
 
 Json = dict[str, Any]
@@ -198,8 +199,15 @@ class Sightings:
 
 def _child(resource: Resource, obj: Json, seat: Reflection | None) -> Child:
     item = child_item(obj)
-    sets = [one for one in seat.workload.sets if one.item == item] if seat is not None else []
+    work = _judged(seat.workload, attempt_of(obj)) if seat is not None else None
+    sets = [one for one in work.sets if one.item == item] if work is not None else []
     return read_child(obj, resource, sets)
+
+
+def _judged(work: Workload, attempt: int) -> Workload:
+    """The AppWrapper by whose pod sets an object of this attempt is read (P8)."""
+    record = work.persisted.dispatch if work.persisted is not None else None
+    return aligned(work, record) if record is not None and record.attempt == attempt else work
 
 
 def _creation_order(obj: Json) -> tuple[str, bool, int, str]:
