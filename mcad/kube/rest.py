@@ -11,6 +11,7 @@ import socket
 from collections.abc import AsyncGenerator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from ipaddress import ip_address
+from math import inf
 from types import TracebackType
 from typing import Self
 from urllib.parse import urlencode, urlsplit
@@ -85,19 +86,23 @@ class RestApi:
     async def request(self, request: Request, timeout: float | None = None) -> Response:
         """See ``Api.request``."""
         seconds = self._timeout_s if timeout is None else timeout
+        until = self._clock.monotonic() + seconds
         try:
             async with asyncio.timeout(seconds):
                 auth = await self._connection.headers()
-                answer = await self._exchange(request, auth)
+                answer = await self._exchange(request, auth, until)
                 if answer.status == 401:
                     await self._connection.renew()
                     renewed = await self._connection.headers()
                     if renewed != auth:
-                        answer = await self._exchange(request, renewed)
+                        answer = await self._exchange(request, renewed, until)
                 return answer
         except TimeoutError as error:
             raise RequestTimeout(f"{_name(request)}: no answer within {seconds:g} s") from error
         except (aiohttp.ClientError, OSError) as error:
+            if self._clock.monotonic() >= until:
+                name = _name(request)
+                raise RequestTimeout(f"{name}: no answer within {seconds:g} s") from error
             raise ConnectionLost(f"{_name(request)}: {_words(error)}") from error
 
     async def stream(self, request: Request, idle_timeout: float) -> AsyncGenerator[bytes, None]:
@@ -121,8 +126,8 @@ class RestApi:
             if answer is not None:
                 answer.close()
 
-    async def _exchange(self, request: Request, auth: Mapping[str, str]) -> Response:
-        answer = await self._open(self._requests, request, auth)
+    async def _exchange(self, request: Request, auth: Mapping[str, str], until: float) -> Response:
+        answer = await self._open(self._requests, request, auth, until=until)
         try:
             body = await _read(answer)
         finally:
@@ -135,6 +140,7 @@ class RestApi:
         request: Request,
         auth: Mapping[str, str],
         idle_timeout: float | None = None,
+        until: float = inf,
     ) -> aiohttp.ClientResponse:
         if session.closed:
             raise aiohttp.ClientConnectionError("we have closed the connection")
@@ -142,15 +148,16 @@ class RestApi:
         if request.params:
             url += "?" + urlencode(request.params)
         headers = {**self._headers, **auth, **request.headers}
-        body = request.body
+        body, data = request.body, None
         if body is not None:
             headers["Content-Type"] = request.content_type
             if not isinstance(body, bytes):
                 body = _ENCODER.encode(body).encode()
+            data = _Timely(body, self._clock, until)
         return await session.request(
             request.method,
             URL(url, encoded=True),
-            data=body,
+            data=data,
             headers=headers,
             allow_redirects=False,
             timeout=aiohttp.ClientTimeout(sock_read=idle_timeout) if idle_timeout else _NO_TIMEOUT,
@@ -162,6 +169,27 @@ class RestApi:
         if answer.status == 401:
             await self._connection.renew()
         raise api_error(answer.status, await _read(answer), retry_after)
+
+
+class _Timely(aiohttp.BytesPayload):
+    """A body that is sent by a monotonic second or not at all.
+
+    The headers go out with it, so nothing of such a request does. A process that was stopped
+    between a decision and its sending would send it on waking up, before it looks at any timer.
+    """
+
+    def __init__(self, body: bytes, clock: Clock, until: float) -> None:
+        super().__init__(body)
+        self._clock = clock
+        self._until = until
+
+    async def write_with_length(
+        self, writer: aiohttp.abc.AbstractStreamWriter, content_length: int | None
+    ) -> None:
+        """Write it, if there is time; aiohttp tells whoever waits for the answer that it failed."""
+        if self._clock.monotonic() >= self._until:
+            raise TimeoutError
+        await super().write_with_length(writer, content_length)
 
 
 def user_agent() -> str:

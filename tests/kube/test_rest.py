@@ -112,6 +112,22 @@ class TestFaults:
         with pytest.raises(RequestTimeout):
             await api.request(GET, 0.05)
 
+    @pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])
+    async def test_what_could_not_be_sent_in_time_is_not_sent_later(
+        self, server, api, clock, method, monkeypatch
+    ):
+        """As if the process had been stopped for a minute just before it sends."""
+
+        async def headers(self: Connection) -> dict[str, str]:
+            clock.now += 60.0
+            return {}
+
+        monkeypatch.setattr(Connection, "headers", headers)
+        with pytest.raises(RequestTimeout, match="no answer within 15 s"):
+            await api.request(Request(method, "/x", body={}), 15.0)
+        await asyncio.sleep(0.05)
+        assert server.requests == []
+
     async def test_a_server_that_accepts_and_never_answers(self):
         async def handler(reader, writer):
             await asyncio.Event().wait()
