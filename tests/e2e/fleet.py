@@ -95,8 +95,8 @@ def ours(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
 
 
 def writes(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
-    """The dispatcher's writes, Events and reviews of access aside."""
-    aside = ("events", "selfsubjectaccessreviews")
+    """The dispatcher's writes; Events, reviews of access and renewals of its lease aside."""
+    aside = ("events", "selfsubjectaccessreviews", "leases")
     return [one for one in ours(entries) if one.is_write and one.resource not in aside]
 
 
@@ -106,8 +106,9 @@ def events(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
 
 
 def reads(entries: Iterable[AuditEntry]) -> Counter[tuple[str, str]]:
-    """Its lists and gets as (verb, resource); discovery, which reads no object, aside."""
+    """Its lists and gets as (verb, resource), but for the lease; discovery reads no object."""
     found = [one for one in ours(entries) if one.verb in ("get", "list") and one.resource]
+    found = [one for one in found if one.resource != "leases"]
     return Counter((one.verb, one.resource) for one in found)
 
 

@@ -51,8 +51,11 @@ class Dispatcher:
         kubeconfig: Path,
         *args: str,
         env: Mapping[str, str] | None = None,
+        name: str = "mcad",
     ) -> None:
+        """``name`` tells processes of one control plane apart."""
         self._plane = plane
+        self._name = name
         self._env = dict(env or {})
         self._args = [
             *MCAD,
@@ -63,23 +66,40 @@ class Dispatcher:
             "127.0.0.1:0",
             *args,
         ]
-        self._log = plane.folder / "mcad.log"
         self._process: subprocess.Popen[bytes] | None = None
         self.url = ""
 
-    def start(self, *, ready: bool = True) -> Dispatcher:
-        """Start it and wait until it is synced."""
+    def start(self, *, ready: bool = True, leads: bool = True) -> Dispatcher:
+        """Start it and wait until it is synced; without ``leads``, a standby will do.
+
+        After a kill nobody leads until the lease of the dead has run out.
+        """
         before = self.log()
-        self._plane.spawn("mcad", self._args, self._env)
-        self._process = self._plane.process("mcad")
+        self._plane.spawn(self._name, self._args, self._env)
+        self._process = self._plane.process(self._name)
         if ready:
             found = self._plane.wait_for(
                 lambda: self._lives() and re.search(r"http=(\S+)", self.log()[len(before) :]),
                 what="the address of the HTTP port in the log",
             )
             self.url = f"http://{found.group(1)}"
-            self._plane.wait_for(lambda: self.get("/readyz")[0] == 200, what="readiness")
+            self._plane.wait_for(lambda: self._is_ready(leads=leads), what="readiness")
         return self
+
+    def _is_ready(self, *, leads: bool) -> bool:
+        code, text = self.get("/readyz")
+        return code == 200 and not (leads and text.startswith("standby"))
+
+    @property
+    def pid(self) -> int:
+        """Of the running process."""
+        return self._alive().pid
+
+    def end_of_life(self, timeout: float) -> int:
+        """The exit code of a process that ends by itself."""
+        code = self._alive().wait(timeout=timeout)
+        self._process = None
+        return code
 
     def get(self, path: str) -> tuple[int, str]:
         """A GET at the HTTP port; 0 if nobody listens."""
@@ -109,7 +129,7 @@ class Dispatcher:
 
     def log(self) -> str:
         """Everything that it said so far."""
-        path = self._plane.log("mcad")
+        path = self._plane.log(self._name)
         return path.read_text(errors="replace") if path.exists() else ""
 
     def __enter__(self) -> Dispatcher:

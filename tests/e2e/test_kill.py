@@ -43,7 +43,9 @@ Json = dict[str, Any]
 SEED = int(os.environ.get("KILL_SEED", "20260727"))  # another one, for those who look for more
 KILLS = 20
 WRITES_MAX = 9  # of one life; thirty AppWrappers need some 150
-LIFE_SECONDS = 3.0  # of a life without that many writes
+LIFE_SECONDS = 5.0  # of a life without that many writes, the wait for the lease included
+# Each life begins when the lease of the one before has run out.
+SHORT_LEASE = ("--set", "leaderElection={leaseDuration: 2, renewDeadline: 1.6, retryPeriod: 0.4}")
 SLOT = "example.com/slot"
 WATCHED = (
     collection(),
@@ -90,7 +92,7 @@ class Killer:
     def __init__(self, plane: ControlPlane, account: Path, rng: random.Random) -> None:
         self._plane = plane
         self._rng = rng
-        self.dispatcher = Dispatcher(plane, account)
+        self.dispatcher = Dispatcher(plane, account, *SHORT_LEASE)
         self.moments: list[int] = []
 
     def live_and_die(self) -> None:
@@ -127,7 +129,7 @@ def test_killed_twenty_times(control_plane: ControlPlane, account: Path) -> None
 
     for name in SUSPENDED:
         patch(plane, name, {"spec": {"suspend": False}})
-    with killer.dispatcher:
+    with Dispatcher(plane, account):
         plane.wait_for(lambda: all_are_through(plane), LONG, "the end of the queue")
         turn_over(plane)
         plane.wait_for(lambda: all_are_through(plane), LONG, "the end of the queue, once more")

@@ -1,0 +1,275 @@
+"""Two dispatchers on one cluster, as processes: one leads, whatever is done to it.
+
+Each has a token of its own, so that the API server's log tells who wrote. What is asserted are
+counts and order; how long a fail-over took is printed.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcad.api.config import LeaderElection
+from mcad.api.labels import LEASE_NAME, LEASE_NAMESPACE
+from tests.controlplane.audit import WRITES
+from tests.controlplane.controlplane import ControlPlane
+from tests.e2e.process import ACCOUNT, NAMESPACE, Dispatcher, install
+from tests.e2e.support import appwrapper, create, delete, phases, pod, states
+
+pytestmark = pytest.mark.controlplane
+
+Json = dict[str, Any]
+
+NODES, GANGS = 50, 60
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{LEASE_NAMESPACE}/leases/{LEASE_NAME}"
+TERMS = LeaderElection()
+LOOKS_MAX = TERMS.lease_duration + 2  # of a standby, which looks once a second, until it leads
+LONG = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One request, in the order of its arrival."""
+
+    at: str
+    who: str  # the id of the token
+    verb: str
+    resource: str
+    name: str
+    code: int
+
+
+@dataclass
+class Process:
+    """A dispatcher and the token that it writes with."""
+
+    dispatcher: Dispatcher
+    who: str
+
+    @property
+    def leads(self) -> bool:
+        code, text = self.dispatcher.get("/readyz")
+        return code == 200 and not text.startswith("standby")
+
+    @property
+    def stands_by(self) -> bool:
+        code, text = self.dispatcher.get("/readyz")
+        return code == 200 and text.startswith("standby; ")
+
+
+@pytest.fixture(scope="module")
+def plane(control_plane: ControlPlane) -> ControlPlane:
+    """Fifty nodes with room for one gang each, and the dispatcher's rights."""
+    install(control_plane)
+    for number in range(NODES):
+        control_plane.add_node(f"node-{number:02}", cpu="1", wait=False)
+    control_plane.wait_for_nodes(f"node-{number:02}" for number in range(NODES))
+    return control_plane
+
+
+@pytest.fixture
+def pair(plane: ControlPlane) -> Iterator[tuple[Process, Process]]:
+    """The leader and the standby. Whoever still runs is ended, and must end well."""
+    first = begin(plane, "first")
+    second = begin(plane, "second", leads=False)
+    yield first, second
+    delete(plane)
+    for one in (first, second):
+        one.dispatcher.__exit__(None, None, None)
+
+
+def begin(plane: ControlPlane, name: str, *, leads: bool = True) -> Process:
+    token = plane.service_account(NAMESPACE, ACCOUNT)
+    kubeconfig: Path = plane.kubeconfig_for_token(token, name)
+    payload = token.split(".")[1]
+    claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    dispatcher = Dispatcher(plane, kubeconfig, name=name).start(leads=leads)
+    return Process(dispatcher, claims["jti"])
+
+
+def seen(plane: ControlPlane, since: int) -> list[Seen]:
+    """Every request since a mark."""
+    with plane.audit_log.open("rb") as log:
+        log.seek(since)
+        whole = log.read().rpartition(b"\n")[0]
+    found = []
+    for line in whole.splitlines():
+        event = json.loads(line)
+        extra = event["user"].get("extra", {})
+        who = extra.get("authentication.kubernetes.io/credential-id", [""])[0]
+        what = event.get("objectRef", {})
+        found.append(
+            Seen(
+                event["requestReceivedTimestamp"],
+                who.removeprefix("JTI="),
+                event["verb"],
+                "/".join(filter(None, (what.get("resource"), what.get("subresource")))),
+                what.get("name", ""),
+                event.get("responseStatus", {}).get("code", 0),
+            )
+        )
+    return sorted(found, key=lambda one: one.at)
+
+
+def written(requests: list[Seen], process: Process, *aside: str) -> list[Seen]:
+    """The writes of one process."""
+    return [
+        one
+        for one in requests
+        if one.who == process.who and one.verb in WRITES and one.resource not in aside
+    ]
+
+
+def submit(plane: ControlPlane, prefix: str, count: int, cpu: str = "900m") -> list[str]:
+    names = [f"{prefix}-{number:02}" for number in range(count)]
+    for name in names:
+        create(plane, appwrapper(name, pod(name, cpu)))
+    return names
+
+
+def tally(plane: ControlPlane) -> Counter[str]:
+    return Counter(states(plane).values())
+
+
+def wait_until_all_is_done(plane: ControlPlane) -> None:
+    """Fifty run and ten wait: every pod has found a node, and there is not one too many."""
+    done = {"Running": NODES, "Pending": GANGS - NODES}
+    plane.wait_for(lambda: tally(plane) == done, LONG, "fifty run and ten wait")
+    plane.wait_for(
+        lambda: Counter(phases(plane).values()) == {"Running": NODES}, LONG, "fifty pods run"
+    )
+
+
+def check_that_nothing_is_doubled(plane: ControlPlane, since: int) -> None:
+    """No pod was created twice."""
+    requests = seen(plane, since)
+    made = Counter(
+        one.name
+        for one in requests
+        if (one.verb, one.resource, one.code) == ("create", "pods", 201)
+    )
+    assert made
+    assert [name for name, count in made.items() if count > 1] == []
+
+
+def check_the_lease_was_passed(plane: ControlPlane, since: int, old: Process, new: Process) -> None:
+    """The new one looked as often as it may, and the old one wrote nothing after its grasp."""
+    requests = seen(plane, since)
+    grasp = next(
+        number
+        for number, one in enumerate(requests)
+        if (one.who, one.verb, one.resource, one.code) == (new.who, "patch", "leases", 200)
+    )
+    looks = [
+        one
+        for one in requests[:grasp]
+        if (one.who, one.verb, one.resource) == (new.who, "get", "leases")
+    ]
+    print(f"looks until the grasp: {len(looks)}, first {looks[0].at}, grasp {requests[grasp].at}")
+    assert len(looks) <= LOOKS_MAX
+    assert written(requests[grasp:], old) == []
+    assert [one for one in requests[:grasp] if one.who == new.who and one.verb in WRITES] == []
+
+
+def test_two_dispatchers_admit_what_one_would(
+    plane: ControlPlane, pair: tuple[Process, Process]
+) -> None:
+    leader, standby = pair
+    since = plane.audit_mark()
+    holder = plane.request("GET", LEASE)[1]["spec"]["holderIdentity"]
+    assert standby.dispatcher.get("/readyz") == (200, f"standby; {holder} leads\n")
+    names = submit(plane, "gang", GANGS)
+    wait_until_all_is_done(plane)
+    assert sorted(name for name, state in states(plane).items() if state == "Running") == sorted(
+        names[:NODES]
+    )
+    assert written(seen(plane, since), standby) == []
+    rows = json.loads(standby.dispatcher.get("/api/v1/queue")[1])["items"]
+    assert [row["name"] for row in rows] == names[NODES:]
+    assert "mcad_leader 0.0" in standby.dispatcher.get("/metrics")[1]
+    assert "mcad_leader 1.0" in leader.dispatcher.get("/metrics")[1]
+    check_that_nothing_is_doubled(plane, since)
+
+
+def test_a_leader_that_is_killed_is_succeeded(
+    plane: ControlPlane, pair: tuple[Process, Process]
+) -> None:
+    leader, standby = pair
+    since = plane.audit_mark()
+    submit(plane, "early", 30)
+    plane.wait_for(lambda: tally(plane)["Running"] >= 10, LONG, "it works")
+    mark = plane.audit_mark()
+    leader.dispatcher.kill()
+    submit(plane, "late", 30)
+    plane.wait_for(lambda: standby.leads, LONG, "the other one leads")
+    wait_until_all_is_done(plane)
+    check_the_lease_was_passed(plane, mark, leader, standby)
+    check_that_nothing_is_doubled(plane, since)
+
+
+def test_a_leader_that_was_stopped_and_goes_on_writes_nothing_more_and_ends(
+    plane: ControlPlane, pair: tuple[Process, Process]
+) -> None:
+    leader, standby = pair
+    since = plane.audit_mark()
+    submit(plane, "early", 30)
+    plane.wait_for(lambda: tally(plane)["Running"] >= 5, LONG, "it is in the middle of work")
+    plane.process("first").send_signal(signal.SIGSTOP)
+    mark = plane.audit_mark()
+    submit(plane, "late", 30)
+    plane.wait_for(lambda: standby.leads, LONG, "the other one leads")
+    plane.process("first").send_signal(signal.SIGCONT)
+    assert leader.dispatcher.end_of_life(timeout=10) == 1
+    last = leader.dispatcher.log().splitlines()[-1]
+    assert "level=error" in last
+    assert "the lease kube-system/mcad-dispatcher of" in last
+    wait_until_all_is_done(plane)
+    check_the_lease_was_passed(plane, mark, leader, standby)
+    check_that_nothing_is_doubled(plane, since)
+
+
+def test_a_leader_that_is_told_to_end_hands_over_at_once(
+    plane: ControlPlane, pair: tuple[Process, Process]
+) -> None:
+    leader, standby = pair
+    since = plane.audit_mark()
+    submit(plane, "early", 40)
+    plane.wait_for(lambda: tally(plane)["Running"] >= 5, LONG, "it is in the middle of work")
+    assert leader.dispatcher.stop() == 0
+    requests = seen(plane, since)
+    release = written(requests, leader)[-1]
+    assert release.resource == "leases", "what was under way ended before the lease was given back"
+    submit(plane, "late", 20)
+    plane.wait_for(lambda: standby.leads, LONG, "the other one leads")
+    wait_until_all_is_done(plane)
+    requests = [one for one in seen(plane, since) if one.at > release.at]
+    looks = [one.verb for one in requests if one.who == standby.who and one.resource == "leases"]
+    assert looks.index("patch") <= 2, "it was seen at the next look"
+    check_that_nothing_is_doubled(plane, since)
+
+
+def test_one_leads_after_the_api_server_was_restarted(
+    plane: ControlPlane, pair: tuple[Process, Process]
+) -> None:
+    since = plane.audit_mark()
+    submit(plane, "early", 40)
+    plane.wait_for(lambda: tally(plane)["Running"] >= 5, LONG, "it is in the middle of work")
+    plane.process("kube-apiserver").kill()
+    plane.restart("kube-apiserver")
+    plane.wait_for(plane.ready, 60, "the API server is back")
+    plane.wait_for(lambda: len(states(plane)) == 40, 60, "so are AppWrappers")
+    submit(plane, "late", 20)
+    wait_until_all_is_done(plane)
+    leader, standby = pair
+    assert (leader.leads, standby.stands_by) == (True, True), "it was away for less than 10 s"
+    assert written(seen(plane, since), standby) == []
+    check_that_nothing_is_doubled(plane, since)
+    plane.restart("kube-controller-manager")  # its garbage collector may sulk for a minute
