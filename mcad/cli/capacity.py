@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 
-from mcad.cli.errors import NotFoundError
+from mcad.cli.errors import CliError, fail_for_missing
 from mcad.cli.figures import Source, look, source_options
+from mcad.cli.humane import humane
+from mcad.cli.names import NODE, names_of
 from mcad.cli.options import Output, Scope, output_options
 from mcad.cli.session import environment
 from mcad.cli.tables import echo, echo_structured, table
@@ -28,16 +30,17 @@ BOOKS = ("allocatable", "used", "reserved", "free")
 def capacity(nodes: tuple[str, ...], total_only: bool, source: Source, output: Output) -> None:  # noqa: FBT001 - click passes it by name
     """What the nodes have, what is used, reserved and free.
 
-    USED is what bound pods request, RESERVED what dispatched AppWrappers declared and have not
-    bound yet. A node that is overdrawn has negative FREE and counts as 0 in <total>. <adrift> is
-    reserved, but fits no node at present.
+    With names, only those nodes: NAME or node/NAME. USED is what bound pods request, RESERVED what
+    dispatched AppWrappers declared and have not bound yet. A node that is overdrawn has negative
+    FREE and counts as 0 in <total>. <adrift> is reserved, but fits no node at present.
     """
+    nodes = names_of(NODE, nodes)
+    if nodes and total_only:
+        raise click.UsageError("--total is the sum of all nodes: leave it out, or the names")
     view = asyncio.run(_capacity(source))
     known = {node["name"]: node for node in view["nodes"]}
-    for name in nodes:
-        if name not in known:
-            raise NotFoundError(f'no node "{name}"; see `kubectl get nodes`')
-    shown = [known[name] for name in nodes] if nodes else view["nodes"]
+    missing = [name for name in nodes if name not in known]
+    shown = [known[name] for name in nodes if name in known] if nodes else view["nodes"]
     if output.form in ("json", "yaml"):
         echo_structured(view | {"nodes": [] if total_only else shown}, output.form)
     elif output.form == "name":
@@ -46,20 +49,26 @@ def capacity(nodes: tuple[str, ...], total_only: bool, source: Source, output: O
         rows = [] if total_only else [row for node in shown for row in _rows(node["name"], node)]
         if not nodes:
             rows += [*_rows("<total>", view["total"]), *_adrift(view["adrift"])]
-        echo(table(TITLES, rows, headers=not output.no_headers, palette=output.palette))
+        if rows:
+            echo(table(TITLES, rows, headers=not output.no_headers, palette=output.palette))
+    fail_for_missing(missing, 'no node "{}"; see `kubectl get nodes`')
 
 
 async def _capacity(source: Source) -> Json:
     async with look(environment(), source, Scope(all_namespaces=True)) as (figures, _):
-        return await figures.capacity()
+        view = await figures.capacity()
+    if view is None:
+        raise CliError("what the nodes have is not known")
+    return view
 
 
 def _rows(name: str, node: Json) -> Iterator[tuple[str, ...]]:
     """One row per resource that the node has or that somebody uses on it."""
     for resource in sorted({key for book in BOOKS for key in node[book]}):
-        yield (name, resource, *(node[book].get(resource, "0") for book in BOOKS))
+        amounts = (node[book].get(resource, "0") for book in BOOKS)
+        yield (name, resource, *(humane(resource, amount) for amount in amounts))
 
 
 def _adrift(reserved: Json) -> Iterator[tuple[str, ...]]:
     for resource, amount in reserved.items():
-        yield ("<adrift>", resource, "0", "0", amount, "0")
+        yield ("<adrift>", resource, "0", "0", humane(resource, amount), "0")

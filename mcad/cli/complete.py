@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import aclosing
 
 import click
 from click.shell_completion import CompletionItem
 
+from mcad.api import labels
 from mcad.cli.session import Environment, Target
-from mcad.controller.kinds import APPWRAPPERS
-from mcad.kube.client import Selection
+from mcad.kube.client import METADATA_LIST
+from mcad.kube.port import Request
 from mcad.kube.resource import Resource
 
+APPWRAPPERS = Resource(labels.GROUP, "v1beta2", "appwrappers", labels.KIND)
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 
 PATIENCE_S = 2.0  # a shell that hangs on the tab key is worse than one that does not complete
@@ -52,15 +53,11 @@ def _complete(ctx: click.Context, resource: Resource, incomplete: str) -> list[C
 async def _names(ctx: click.Context, resource: Resource) -> list[str]:
     target = Target(ctx.params.get("kubeconfig"), ctx.params.get("context"))
     environment = ctx.find_object(Environment) or Environment()
-    async with environment.connect(target) as session:
-        namespace = ctx.params.get("namespace") or session.namespace
-        pages = session.client.list_pages(
-            resource,
-            Selection(namespace=namespace, metadata_only=True),
-            limit=NAMES_MAX,
-            retry_first_page=False,
-        )
-        async with aclosing(pages):
-            async for page in pages:
-                return [str(item["metadata"]["name"]) for item in page.items]
-    return []
+    async with environment.open_quickly(target) as (api, own):
+        namespace = ctx.params.get("namespace") or own
+        params = {"limit": str(NAMES_MAX)}
+        request = Request("GET", resource.path(namespace), params, headers=METADATA_LIST)
+        answer = await api.request(request, PATIENCE_S)
+    if answer.status != 200:
+        return []
+    return [str(item["metadata"]["name"]) for item in answer.json()["items"]]

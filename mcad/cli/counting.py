@@ -17,6 +17,7 @@ from mcad.api.catalog import Catalog
 from mcad.api.config import Config, to_settings
 from mcad.api.owner import Owner, controller_of
 from mcad.api.wire import as_map
+from mcad.cli.presence import UNKNOWN, Heartbeat
 from mcad.controller.kinds import Kinds, catalog_entry
 from mcad.controller.mirror import Mirror
 from mcad.controller.owners import CHAIN_MAX
@@ -46,16 +47,23 @@ class Snapshot:
     world: World
     now: Instant
     unseen: frozenset[tuple[str, str]]
-    marks: Mapping[str, Mapping[str, str]]  # uid of an AppWrapper -> its labels
+    objects: Mapping[str, Json]  # by uid of an AppWrapper
+    heartbeat: Heartbeat
+    only: None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """That no dispatcher is running, if that is so."""
+        return self.heartbeat.notes
 
     def labels(self, uid: str) -> Mapping[str, str]:
         """The labels of an AppWrapper."""
-        return self.marks.get(uid, {})
+        return as_map(as_map(self.objects.get(uid, {}).get("metadata")).get("labels"))
 
     async def rows(self, *, waiting_only: bool) -> list[Json]:
         """One row per AppWrapper, those in line first and in order."""
-        rows: list[Json] = rows_view(self.world, self.now, waiting_only=waiting_only)["items"]
-        return rows
+        rows = rows_view(self.world, self.now, waiting_only=waiting_only)["items"]
+        return list(map(self.heartbeat.tell, rows))
 
     async def capacity(self) -> Json:
         """Per node and in total."""
@@ -64,10 +72,12 @@ class Snapshot:
     async def detail(self, namespace: str, name: str) -> Json | None:
         """One AppWrapper in full, None if the dispatcher does not know it."""
         view = detail_view(self.world, self.now, namespace, name)
-        for item in view["items"] if view is not None else ():
+        if view is None:
+            return None
+        for item in view["items"]:
             if (item["apiVersion"].rpartition("/")[0], item["kind"]) in self.unseen:
                 item["exists"] = None  # nobody can tell
-        return view
+        return self.heartbeat.tell(view)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +89,7 @@ class Inventory:
     pods: Iterable[PodSighting]
     children: Mapping[Resource, Iterable[Json]]
     unseen: Iterable[Resource]
+    heartbeat: Heartbeat = UNKNOWN
 
 
 class Links:
@@ -191,9 +202,10 @@ class _Counter:
         await self._find_links()
         self._feed(Decide(may_dispatch=False))
         unseen = frozenset((kind.group, kind.kind) for kind in inventory.unseen)
-        marks = dict(map(_labelled, appwrappers))
-        self._readings.keep(marks)
-        return Snapshot(self._dispatcher.world, self._now, unseen, marks)
+        known = {str(obj["metadata"]["uid"]): obj for obj in appwrappers}
+        self._readings.keep(known)
+        world = self._dispatcher.world
+        return Snapshot(world, self._now, unseen, known, inventory.heartbeat)
 
     def _feed(self, event: Event) -> None:
         self._dispatcher.step(event, self._now)
@@ -214,11 +226,6 @@ class _Counter:
         controller = await self._links.controller(pod, owner)
         if controller is not None:
             self._sightings.owner_found(owner.uid, controller)
-
-
-def _labelled(obj: Json) -> tuple[str, Json]:
-    metadata = obj["metadata"]
-    return metadata["uid"], as_map(metadata.get("labels"))
 
 
 def _created(obj: Json) -> str:

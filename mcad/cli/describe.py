@@ -3,65 +3,105 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
+from mcad.api.labels import GROUP, KIND
 from mcad.api.wire import as_list
+from mcad.cli import rows as columns
 from mcad.cli.colours import palette
 from mcad.cli.complete import complete_appwrappers
-from mcad.cli.errors import CliError, NotFoundError, warn
-from mcad.cli.figures import Source, figures_of, source_options
-from mcad.cli.options import color_option, namespace_option
+from mcad.cli.errors import NOT_INSTALLED, CliError, fail_for_missing, warn
+from mcad.cli.figures import Source, asked_namespace, count_in, source_options, tell_notes
+from mcad.cli.names import APPWRAPPER, names_of
+from mcad.cli.options import Scope, color_option, namespace_option
+from mcad.cli.server import server_at
 from mcad.cli.session import Session, environment
-from mcad.cli.snapshot import NOT_INSTALLED
 from mcad.cli.story import Page, Story, event_time
 from mcad.cli.tables import echo, echo_structured
-from mcad.controller.kinds import APPWRAPPERS
 from mcad.kube.client import Client, Selection
 from mcad.kube.errors import ApiError
 from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
 
+APPWRAPPERS = Resource(GROUP, "v1beta2", "appwrappers", KIND)
 EVENTS = Resource("", "v1", "events", "Event")  # the view that the usual roles may read
 EVENTS_SHOWN = 10
+BETWEEN = ("", "")  # blank lines between two pages, as kubectl has them
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What there is to tell, and the names of which there is nothing."""
+
+    namespace: str
+    stories: list[Story]
+    missing: list[str]
 
 
 @click.command()
-@click.argument("name", shell_complete=complete_appwrappers)
+@click.argument(
+    "names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_appwrappers
+)
 @namespace_option
 @source_options
 @click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Another form.")
 @color_option
 def describe(
-    name: str, namespace: str | None, source: Source, form: str | None, color: str
+    names: tuple[str, ...], namespace: str | None, source: Source, form: str | None, color: str
 ) -> None:
     """One AppWrapper in full: demand, reasons, items, events.
 
-    Positions, reasons and figures are of this moment; conditions and the dispatch record are what
-    the dispatcher has written.
+    Several may be named: NAME, aw/NAME, or as `mcad queue -o name` prints them. Positions, reasons
+    and figures are of this moment; conditions and the dispatch record are what the dispatcher has
+    written. With --server only the dispatcher is asked: no conditions, no Events.
     """
-    story = asyncio.run(_look(name, namespace, source))
+    names = names_of(APPWRAPPER, names)
+    if not names:
+        raise click.UsageError("name an AppWrapper: `mcad get` lists them")
+    found = asyncio.run(_look(names, Scope(namespace), source))
     if form:
-        echo_structured(_structured(story), form)
+        _print_structured(found.stories, form, alone=len(names) == 1)
     else:
-        echo(Page(environment().clock.now_us(), palette(color)).lines(story))
+        page = Page(environment().clock.now_us(), palette(color))
+        for number, story in enumerate(found.stories):
+            echo([*BETWEEN * (number > 0), *page.lines(story)])
+    where = columns.where(found.namespace)
+    fail_for_missing(found.missing, f'no AppWrapper "{{}}"{where}; see `mcad get -A`')
 
 
-async def _look(name: str, namespace: str | None, source: Source) -> Story:
+async def _look(names: tuple[str, ...], scope: Scope, source: Source) -> Found:
+    if source.server:
+        where = asked_namespace(environment(), source, scope) or ""
+        server = server_at(source.server)
+        details = {name: await server.detail(where, name) for name in names}
+        stories = [Story(None, detail) for detail in details.values() if detail is not None]
+        return Found(where, stories, [name for name in names if details[name] is None])
     async with environment().connect(source.target) as session:
-        where = namespace or session.namespace
-        obj = await _read(session, where, name)
-        figures = await figures_of(source, session)
-        detail, events = await asyncio.gather(
-            figures.detail(where, name),
-            _events(session.client, where, obj["metadata"]["uid"]),
-        )
-    return Story(obj, detail, events)
+        where = scope.choose(session.namespace) or ""
+        return await _read_all(session, names, where, source)
 
 
-async def _read(session: Session, namespace: str, name: str) -> Json:
+async def _read_all(session: Session, names: tuple[str, ...], where: str, source: Source) -> Found:
+    objects = {name: await _read(session, where, name) for name in names}
+    found = {name: obj for name, obj in objects.items() if obj is not None}
+    missing = [name for name in names if name not in found]
+    if not found:
+        return Found(where, [], missing)
+    figures = await count_in(session, source, where)
+    tell_notes(figures)
+    stories = []
+    for name, obj in found.items():
+        events = await _events(session.client, where, obj["metadata"]["uid"])
+        stories.append(Story(obj, await figures.detail(where, name), events))
+    return Found(where, stories, missing)
+
+
+async def _read(session: Session, namespace: str, name: str) -> Json | None:
+    """The live object, None if there is none of this name."""
     try:
         return await session.client.get(APPWRAPPERS, namespace, name)
     except ApiError as error:
@@ -69,9 +109,7 @@ async def _read(session: Session, namespace: str, name: str) -> Json:
             raise
         if not error.details.get("name"):
             raise CliError(NOT_INSTALLED) from error
-        raise NotFoundError(
-            f'no AppWrapper "{name}" in namespace {namespace}; see `mcad get -A`'
-        ) from error
+        return None
 
 
 async def _events(client: Client, namespace: str, uid: str) -> list[Json]:
@@ -91,7 +129,18 @@ async def _events(client: Client, namespace: str, uid: str) -> list[Json]:
 # -- for scripts -----------------------------------------------------------------------------
 
 
+def _print_structured(stories: list[Story], form: str, *, alone: bool) -> None:
+    """One AppWrapper as itself, several as a list."""
+    told = [_structured(story) for story in stories]
+    if not alone:
+        echo_structured({"items": told}, form)
+    elif told:
+        echo_structured(told[0], form)
+
+
 def _structured(story: Story) -> Json:
+    if story.obj is None:
+        return {"appwrapper": story.detail}
     return {
         "appwrapper": story.detail,
         "conditions": as_list(story.status.get("conditions")),

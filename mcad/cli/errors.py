@@ -5,6 +5,7 @@ Commands raise ``CliError`` with the whole sentence; failures of the transport g
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import IO, Any
 
 import click
@@ -13,6 +14,12 @@ from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown
 
 FAILED, USAGE, NOT_FOUND, TIMED_OUT, INTERRUPTED = 1, 2, 4, 124, 130
 """Exit codes besides 0; ``mcad --help`` lists them."""
+
+
+NOT_INSTALLED = (
+    "AppWrappers are not installed in this cluster; install them with "
+    "`mcad crd | kubectl apply --server-side -f -`"
+)
 
 
 class CliError(click.ClickException):
@@ -29,6 +36,17 @@ class NotFoundError(CliError):
     """What was named does not exist."""
 
     exit_code = NOT_FOUND
+
+
+def fail_for_missing(names: Sequence[str], message: str) -> None:
+    """Tell of each name that nothing has it, and end the command if there is any such name.
+
+    ``message`` has ``{}`` where the name belongs.
+    """
+    for name in names:
+        NotFoundError(message.format(name)).show()
+    if names:
+        raise click.exceptions.Exit(NOT_FOUND)
 
 
 def one_line(text: str) -> str:

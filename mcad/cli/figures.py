@@ -1,4 +1,7 @@
-"""Where the figures come from: a snapshot of the cluster, or the running dispatcher (--server)."""
+"""Where the figures come from: a snapshot of the cluster, or the running dispatcher (--server).
+
+What counts by itself is imported only when it is used: --server does without the client library.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,30 @@ from typing import Any, Protocol
 
 import click
 
-from mcad.cli.config import load_config
-from mcad.cli.live import live
+from mcad.cli.errors import warn
 from mcad.cli.options import SETTINGS_OPTIONS, TARGET_OPTIONS, Scope, Settings, record
 from mcad.cli.server import Polling, server_at
 from mcad.cli.session import Environment, Session, Target
-from mcad.cli.snapshot import take_snapshot
 
 Json = dict[str, Any]
 
 
 class Figures(Protocol):
-    """The figures that commands print, as the JSON of ``mcad.controller.views``."""
+    """The figures that commands print, as the JSON of ``mcad.controller.views``.
+
+    A position that is not known is None. ``notes`` are sentences about all of it: what the caller
+    may not see, or that no dispatcher is running.
+    """
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to tell once, beside the figures."""
+        ...
+
+    @property
+    def only(self) -> str | None:
+        """The only namespace that the caller may look into; None if that is the whole cluster."""
+        ...
 
     def labels(self, uid: str) -> Mapping[str, str]:
         """The labels of an AppWrapper; a server does not tell any."""
@@ -30,8 +45,8 @@ class Figures(Protocol):
         """One row per AppWrapper, those in line first and in order."""
         ...
 
-    async def capacity(self) -> Json:
-        """Per node and in total."""
+    async def capacity(self) -> Json | None:
+        """Per node and in total; None where the caller may not see that."""
         ...
 
     async def detail(self, namespace: str, name: str) -> Json | None:
@@ -86,43 +101,67 @@ source_options = record(
 )
 
 
-async def figures_of(source: Source, session: Session) -> Figures:
-    """The figures, with a session to count them in if no server is named."""
-    if source.server:
-        return server_at(source.server)
-    return await take_snapshot(session.client, load_config(source.settings))
+async def count_in(session: Session, source: Source, namespace: str | None) -> Figures:
+    """The figures, counted anew.
+
+    Who may not list the whole cluster gets what ``namespace`` shows, if one is given.
+    """
+    from mcad.cli.config import load_config  # noqa: PLC0415 - see above
+    from mcad.cli.snapshot import take_figures  # noqa: PLC0415
+
+    return await take_figures(session.client, load_config(source.settings), namespace)
+
+
+def tell_notes(figures: Figures) -> None:
+    """Say on stderr what concerns all of the figures."""
+    for note in figures.notes:
+        warn(note)
 
 
 @asynccontextmanager
 async def look(
-    environment: Environment, source: Source, scope: Scope
+    environment: Environment, source: Source, scope: Scope, *, may_narrow: bool = False
 ) -> AsyncIterator[tuple[Figures, str | None]]:
     """The figures, and the namespace that is meant (None: all).
 
     With --server no session is opened; the kubeconfig is read only if the namespace is in there.
+    ``may_narrow``: the namespace of the context will do if all of them may not be seen.
     """
     if source.server:
-        settled = scope.all_namespaces or scope.namespace
-        own = "" if settled else await environment.namespace(source.target)
-        yield server_at(source.server), scope.choose(own)
+        yield server_at(source.server), asked_namespace(environment, source, scope)
         return
     async with environment.connect(source.target) as session:
-        yield await figures_of(source, session), scope.choose(session.namespace)
+        namespace = scope.choose(session.namespace)
+        own = session.namespace if may_narrow else None
+        figures = await count_in(session, source, namespace or own)
+        yield figures, figures.only or namespace
 
 
 @asynccontextmanager
 async def follow(
-    environment: Environment, source: Source, scope: Scope
+    environment: Environment, source: Source, scope: Scope, *, may_narrow: bool = False
 ) -> AsyncIterator[tuple[Feed, str | None]]:
-    """Figures that follow the cluster, and the namespace that is meant (None: all)."""
+    """Figures that follow the cluster, and the namespace that is meant (None: all).
+
+    For ``may_narrow`` see ``look``.
+    """
     if source.server:
-        settled = scope.all_namespaces or scope.namespace
-        own = "" if settled else await environment.namespace(source.target)
-        yield Polling(server_at(source.server), environment.clock), scope.choose(own)
+        namespace = asked_namespace(environment, source, scope)
+        yield Polling(server_at(source.server), environment.clock), namespace
         return
+    from mcad.cli.config import load_config  # noqa: PLC0415 - see above
+    from mcad.cli.live import live  # noqa: PLC0415
+
     config = load_config(source.settings)
-    async with (
-        environment.connect(source.target) as session,
-        live(session.client, config) as feed,
-    ):
-        yield feed, scope.choose(session.namespace)
+    async with environment.connect(source.target) as session:
+        namespace = scope.choose(session.namespace)
+        own = session.namespace if may_narrow else None
+        async with live(session.client, config, namespace or own) as feed:
+            yield feed, namespace
+
+
+def asked_namespace(environment: Environment, source: Source, scope: Scope) -> str | None:
+    """The namespace that is meant (None: all), without a session."""
+    if scope.all_namespaces or scope.namespace:
+        return scope.choose("")
+    return environment.namespace(source.target)

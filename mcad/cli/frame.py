@@ -1,7 +1,8 @@
 """What ``mcad top`` shows: a pure function from figures and a size to lines.
 
-No line is wider than the terminal and there are never more lines than it has rows; what does not
-fit is cut, the queue and the running ones share the room that is left.
+No line is wider than the terminal and there are never more lines than it has rows. Where a table
+is too wide, demands and names are shortened first and columns left out last; the queue and the
+running ones share the lines that are left.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from textwrap import wrap
 from typing import Any
 
 from mcad.cli.bars import capacity_lines
@@ -24,7 +26,8 @@ from mcad.cli.colours import (
     Palette,
     printable,
 )
-from mcad.cli.server import is_waiting
+from mcad.cli.narrow import fitted
+from mcad.cli.rows import is_in_line, is_waiting, place
 from mcad.cli.tables import GAP, NONE, age, amounts, shortened
 
 Json = dict[str, Any]
@@ -42,7 +45,8 @@ class Moment:
     """What is shown: rows and capacity as ``mcad.controller.views`` has them.
 
     ``rows`` is None as long as nothing is known; ``trouble`` tells why they may be old. ``place``
-    names the cluster or the server, ``namespace`` the only one whose rows are shown.
+    names the cluster or the server, ``namespace`` the only one whose rows are shown. ``notes``
+    concern all of it. ``skip`` rows were scrolled past; None where nobody can scroll.
     """
 
     now_us: int
@@ -51,6 +55,8 @@ class Moment:
     capacity: Json | None = None
     namespace: str | None = None
     trouble: str = ""
+    notes: tuple[str, ...] = ()
+    skip: int | None = None
 
 
 def frame(moment: Moment, width: int, height: int, palette: Palette = PLAIN) -> list[str]:
@@ -77,11 +83,22 @@ class _Frame:
             return [*top, "", self._cut("reading the cluster...")][:height]
         top += ["", *capacity_lines(self._moment.capacity, self._width, self._palette)]
         room = max(height - len(top), 0)
+        if self._moment.skip:
+            return [*top, *self._scrolled(self._moment.skip, room)][:height]
         queue, dispatched = self._queue(room), self._dispatched(room)
         first, second = _shares(_height(queue), _height(dispatched), room)
         lower = self._clipped(queue, len(self._waiting), first)
         lower += self._clipped(dispatched, len(self._active), second)
         return [*top, *lower][:height]
+
+    def _scrolled(self, skip: int, room: int) -> list[str]:
+        """Both lists as one, without what was scrolled past."""
+        most = skip + room
+        blocks = self._queue(most), self._dispatched(most)
+        lines = [line for section in blocks for block in section for line in block]
+        left = len(self._waiting) + len(self._active) - skip
+        lines = lines[min(skip, max(len(lines) - room + 2, 0)) :]
+        return ["", self._cut(f"... {skip} rows above, {left} more", DIM), *lines][:room]
 
     # -- the head ------------------------------------------------------------------------------
 
@@ -95,11 +112,14 @@ class _Frame:
         yield self._cut(left + " " * blanks + right, BOLD)
         if moment.trouble:
             yield self._cut(moment.trouble, RED)
+        for note in moment.notes:
+            for line in wrap(printable(note), self._width):
+                yield self._palette.paint(line, YELLOW)
         if moment.rows is not None:
             yield self._counts()
 
     def _counts(self) -> str:
-        in_line = sum(1 for row in self._waiting if row["position"])
+        in_line = sum(map(is_in_line, self._waiting))
         held = len(self._waiting) - in_line
         states = Counter(row["state"] for row in self._rows if not is_waiting(row))
         told = [("in line", in_line, YELLOW), ("on hold", held, YELLOW)]
@@ -118,7 +138,7 @@ class _Frame:
 
     def _queue(self, most: int) -> list[Block]:
         """Those who wait; where reasons have no room in a column, the first get lines for them."""
-        in_line = sum(1 for row in self._waiting if row["position"])
+        in_line = sum(map(is_in_line, self._waiting))
         told = f"{in_line} in line, {len(self._waiting) - in_line} on hold"
         rows = [self._queue_row(row) for row in self._waiting[:most]]
         short = [row[:-1] for row in rows]
@@ -132,7 +152,7 @@ class _Frame:
 
     def _queue_row(self, row: Json) -> tuple[str, ...]:
         return (
-            str(row["position"] or NONE),
+            place(row),
             self._name(row),
             str(row["priority"]),
             amounts(row["demand"]),
@@ -166,7 +186,7 @@ class _Frame:
         head = ["", self._cut(f"{title}: {told}", BOLD)]
         if not rows:
             return [head]
-        cells = [tuple(map(printable, row)) for row in rows]
+        titles, cells = fitted(titles, [tuple(map(printable, row)) for row in rows], self._width)
         widths = _widths([titles, *cells])
         head.append(self._cut(_aligned(titles, widths), REVERSE))
         return [head, *([self._row(titles, row, widths)] for row in cells)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,16 +11,17 @@ import click
 
 from mcad.cli import rows as columns
 from mcad.cli.complete import complete_appwrappers
-from mcad.cli.errors import INTERRUPTED
-from mcad.cli.figures import Figures, Source, follow, look, source_options
+from mcad.cli.errors import INTERRUPTED, fail_for_missing
+from mcad.cli.figures import Figures, Source, follow, look, source_options, tell_notes
+from mcad.cli.names import APPWRAPPER, names_of
 from mcad.cli.options import Output, Scope, output_options, record, scope_options
-from mcad.cli.server import is_waiting
+from mcad.cli.rows import is_waiting
 from mcad.cli.session import environment
 from mcad.cli.tables import echo, echo_structured, table
 from mcad.cli.watching import PLACES_TOLD, Printer, until_nobody_reads
-from mcad.sim.selectors import LabelMatch, labels
 
 Json = dict[str, Any]
+LabelMatch = Callable[[Mapping[str, str]], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +64,15 @@ class Wanted:
             return rows
         return [row for row in rows if self.has_labels(figures.labels(row["uid"]))]
 
-    def pick(self, rows: list[Json], namespace: str | None) -> list[Json]:
-        """The rows that are wanted; raises ``NotFoundError`` for a name that none has."""
+    def pick(self, rows: list[Json], namespace: str | None) -> tuple[list[Json], list[str]]:
+        """The rows that are wanted, and the names that none has."""
         shown = columns.within(rows, namespace)
         if self.names:
-            return [columns.named(shown, name, namespace) for name in self.names]
-        return [row for row in shown if is_waiting(row)] if self.waiting_only else shown
+            return columns.named(shown, self.names)
+        return [row for row in shown if is_waiting(row)] if self.waiting_only else shown, []
 
     def pick_present(self, rows: list[Json], namespace: str | None) -> list[Json]:
-        """The same without complaint: what is watched may vanish."""
+        """Of what is watched, what is there and is wanted: it may vanish."""
         shown = self.pick_all(rows, namespace)
         return [row for row in shown if is_waiting(row)] if self.waiting_only else shown
 
@@ -109,9 +111,10 @@ def get(
 ) -> None:
     """All AppWrappers with their state and place in line.
 
-    With names, only those. The rows are the dispatcher's figures; `kubectl get appwrapper NAME -o
-    yaml` has the manifest.
+    With names, only those: NAME, aw/NAME, or as `mcad queue -o name` prints them. The rows are the
+    dispatcher's figures; `kubectl get appwrapper NAME -o yaml` has the manifest.
     """
+    names = names_of(APPWRAPPER, names)
     if names and manner.selector is not None:
         raise click.UsageError("a name says enough: leave -l out")
     if names and scope.all_namespaces:
@@ -134,6 +137,8 @@ def _list(wanted: Wanted, source: Source, scope: Scope, manner: Manner, output: 
 def _labels(selector: str, source: Source) -> LabelMatch:
     if source.server:
         raise click.UsageError("the dispatcher does not tell labels: leave out --server, or -l")
+    from mcad.sim.selectors import labels  # noqa: PLC0415 - the simulator is not for every look
+
     try:
         return labels(selector)
     except ValueError as error:
@@ -145,10 +150,12 @@ async def _print_once(
 ) -> None:
     async with look(environment(), source, scope) as (figures, namespace):
         rows = await wanted.rows(figures, waiting_only=wanted.waiting_only)
-    shown = wanted.pick(rows, namespace)
-    if not shown:
+    tell_notes(figures)
+    shown, missing = wanted.pick(rows, namespace)
+    if not shown and not missing:
         _tell_of_nobody(wanted, rows, namespace)
     _print(columns.in_order(shown, manner.sort_by), output, namespaces=scope.all_namespaces)
+    _fail_for_missing(missing, namespace)
 
 
 async def _watch(
@@ -162,8 +169,13 @@ async def _watch(
         places_told=float("inf") if wanted.names else PLACES_TOLD,
     )
     async with follow(world, source, scope) as (feed, namespace):
-        rows = await wanted.rows(await feed.next(), waiting_only=False)
-        if not wanted.pick(rows, namespace):
+        figures = await feed.next()
+        printer.note(figures.notes)
+        rows = await wanted.rows(figures, waiting_only=False)
+        shown, missing = wanted.pick(rows, namespace)
+        if missing and not shown:
+            _fail_for_missing(missing, namespace)
+        if not shown:
             _tell_of_nobody(wanted, list(filter(is_waiting, rows)), namespace)
         while True:
             shown = wanted.pick_present(rows, namespace)
@@ -171,7 +183,13 @@ async def _watch(
             printer.show(columns.in_order(shown, manner.sort_by), others)
             figures = await feed.next()
             printer.mention(feed.trouble)
+            printer.note(figures.notes)
             rows = await wanted.rows(figures, waiting_only=False)
+
+
+def _fail_for_missing(missing: list[str], namespace: str | None) -> None:
+    place = f"{columns.where(namespace)} that this dispatcher manages"
+    fail_for_missing(missing, f'no AppWrapper "{{}}"{place}; see `mcad get -A`')
 
 
 def _tell_of_nobody(wanted: Wanted, rows: list[Json], namespace: str | None) -> None:

@@ -16,8 +16,10 @@ from typing import Any, Generic, TypeVar
 
 from mcad.api.config import Config
 from mcad.cli.counting import Inventory, Memory, Snapshot, count
+from mcad.cli.presence import UNKNOWN, listen
 from mcad.cli.progress import Progress
-from mcad.cli.snapshot import WRAPPED, explain_list, warn_of_unseen
+from mcad.cli.snapshot import WRAPPED, DeniedError, explain_list, warn_of_unseen
+from mcad.cli.tenant import Tenant
 from mcad.controller.kinds import APPWRAPPERS, NODES, PODS, Kinds
 from mcad.controller.sightings import PodSighting, slim_pod
 from mcad.kube.client import Client, Selection
@@ -34,6 +36,7 @@ SETTLE_S = 0.1  # a dispatch changes several objects; they are shown together
 REST_FACTOR, REST_S_MAX = 4, 10.0  # at most a fifth of the time is spent on counting
 DENIALS_BORNE = 3  # a server that is starting may refuse what it will grant
 KINDS_S = 60.0  # how often a kind that was installed meanwhile is looked for
+LISTEN_S = 10.0  # how often it is asked whether a dispatcher is running
 
 
 class Store(Generic[T]):
@@ -84,8 +87,8 @@ class Store(Generic[T]):
 class Live:
     """Snapshots, one after each change; see ``mcad.cli.figures.Feed``."""
 
-    def __init__(self, client: Client, config: Config) -> None:
-        """Nothing is read before ``live`` has started it."""
+    def __init__(self, client: Client, config: Config, namespace: str | None) -> None:
+        """Nothing is read before ``live`` has started it; for ``namespace`` see there."""
         self._client = client
         self._config = config
         self._kinds = Kinds(Discovery(client), config)
@@ -94,7 +97,10 @@ class Live:
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._failure: BaseException | None = None
-        self._namespaces = config.watch_namespaces or (None,)
+        self._namespaces: tuple[str | None, ...] = config.watch_namespaces or (None,)
+        self._fallback = namespace
+        self._only: str | None = None
+        self._heartbeat = UNKNOWN
         self._appwrappers: list[Store[Json]] = []
         self._nodes: list[Store[Json]] = []
         self._pods: list[Store[PodSighting]] = []
@@ -104,7 +110,7 @@ class Live:
 
     # -- what commands use -------------------------------------------------------------------
 
-    async def next(self) -> Snapshot:
+    async def next(self) -> Snapshot | Tenant:
         """The figures after the next change; the first ones as soon as everything is listed."""
         clock = self._client.clock
         while True:
@@ -134,16 +140,25 @@ class Live:
 
     async def start(self) -> None:
         """Look whether it can work at all, and begin to watch."""
-        for resource in (APPWRAPPERS, NODES, PODS):
-            await self._probe(resource)
+        try:
+            await self._probe()
+        except DeniedError:
+            if self._fallback is None:
+                raise
+            self._only, self._namespaces = self._fallback, (self._fallback,)
+            await self._probe()
+        self._heartbeat = await listen(self._client, self._config)
         await self._kinds.refresh()
         for namespace in self._namespaces:
             own = Selection(namespace=namespace)
             self._appwrappers.append(self._watch(APPWRAPPERS, Document.json, _uid, own))
-        self._nodes.append(self._watch(NODES, Document.json, _uid, Selection()))
-        self._pods.append(self._watch(PODS, slim_pod, lambda one: one.pod.uid, Selection()))
+        if self._only is None:
+            self._nodes.append(self._watch(NODES, Document.json, _uid, Selection()))
+        pods = Selection(namespace=self._only)
+        self._pods.append(self._watch(PODS, slim_pod, lambda one: one.pod.uid, pods))
         self._watch_wrapped()
         self._spawn(self._look_for_kinds())
+        self._spawn(self._listen())
 
     async def close(self) -> None:
         """Stop watching."""
@@ -152,16 +167,17 @@ class Live:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _probe(self, resource: Resource) -> None:
+    async def _probe(self) -> None:
         """A right that is missing is told at once; a reflector would try for ever."""
-        namespaces = self._namespaces if resource == APPWRAPPERS else (None,)
-        for namespace in namespaces:
+        places = [(APPWRAPPERS, namespace) for namespace in self._namespaces]
+        places += [(NODES, None)] * (self._only is None) + [(PODS, self._only)]
+        for resource, namespace in places:
             selection = Selection(namespace=namespace, metadata_only=True)
             try:
                 async with aclosing(self._client.list_pages(resource, selection, limit=1)) as pages:
                     await anext(pages)
             except ApiError as error:
-                raise explain_list(resource, error) from error
+                raise explain_list(resource, error, self._only) from error
 
     def _watch(
         self,
@@ -200,6 +216,14 @@ class Live:
                 self._watch_wrapped()
                 self._changed.set()
 
+    async def _listen(self) -> None:
+        while True:
+            await self._client.clock.sleep(LISTEN_S)
+            heard = await listen(self._client, self._config)
+            if heard.presence is not self._heartbeat.presence:
+                self._changed.set()
+            self._heartbeat = heard
+
     def _spawn(self, work: Any) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
@@ -222,10 +246,10 @@ class Live:
             store.is_synced or store.is_denied for store in children
         )
 
-    async def _count(self) -> Snapshot:
+    async def _count(self) -> Snapshot | Tenant:
         self._progress.done()
         unseen = [kind for kind, stores in self._children.items() if _denied(stores)]
-        if not self._warned:
+        if not self._warned and self._only is None:
             self._warned = True
             warn_of_unseen(unseen)
         inventory = Inventory(
@@ -234,19 +258,23 @@ class Live:
             list(_all(self._pods)),
             {kind: list(_all(stores)) for kind, stores in self._children.items()},
             unseen,
+            self._heartbeat,
         )
         clock = self._client.clock
         began = clock.monotonic()
         snapshot = await count(inventory, self._config, self._memory, clock.now_us())
         ended = clock.monotonic()
         self._resting_until = ended + min(REST_FACTOR * (ended - began), REST_S_MAX)
-        return snapshot
+        return snapshot if self._only is None else Tenant(snapshot, self._only)
 
 
 @asynccontextmanager
-async def live(client: Client, config: Config) -> AsyncIterator[Live]:
-    """Snapshots until the end of the block."""
-    watching = Live(client, config)
+async def live(client: Client, config: Config, namespace: str | None = None) -> AsyncIterator[Live]:
+    """Snapshots until the end of the block.
+
+    Who may not list the whole cluster follows ``namespace``, unless it is None.
+    """
+    watching = Live(client, config, namespace)
     try:
         await watching.start()
         yield watching

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
+import mcad
 from mcad.cli.errors import FAILED, INTERRUPTED, USAGE, CliError, one_line
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -117,6 +118,7 @@ def _internal(error: Exception) -> str:
 
 
 @click.group(cls=Program, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(mcad.__version__, message="mcad %(version)s", help="Print the version.")
 def main() -> None:
     """Dispatch AppWrappers: bundles of Kubernetes objects that start only when all of it fits."""
 

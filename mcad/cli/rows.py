@@ -8,9 +8,8 @@ from typing import Any
 import click
 
 from mcad.api.labels import GROUP
-from mcad.cli.errors import NotFoundError
 from mcad.cli.options import Output
-from mcad.cli.tables import NONE, age, amounts
+from mcad.cli.tables import NONE, UNKNOWN, age, amounts
 
 Json = dict[str, Any]
 
@@ -45,7 +44,7 @@ def cells(row: Json, output: Output, now_us: int, *, namespaces: bool) -> tuple[
     """What stands in these columns at this moment."""
     plain = (
         row["name"],
-        str(row["position"] or NONE),
+        place(row),
         row["state"],
         str(row["priority"]),
         amounts(row["demand"]),
@@ -59,6 +58,21 @@ def cells(row: Json, output: Output, now_us: int, *, namespaces: bool) -> tuple[
 def reference(row: Json) -> str:
     """``-o name``."""
     return f"appwrapper.{GROUP}/{row['name']}"
+
+
+def is_in_line(row: Json) -> bool:
+    """Whether a row has a position, be it one that is not known (None)."""
+    return bool(row["position"] != 0)
+
+
+def is_waiting(row: Json) -> bool:
+    """Whether a row is of one who waits: in line, or on hold for a reason."""
+    return is_in_line(row) or bool(row["waitsFor"])
+
+
+def place(row: Json) -> str:
+    """The position as it is printed."""
+    return UNKNOWN if row["position"] is None else str(row["position"] or NONE)
 
 
 def in_order(rows: list[Json], sort_by: str) -> list[Json]:
@@ -77,11 +91,7 @@ def where(namespace: str | None) -> str:
     return f" in namespace {namespace}" if namespace else ""
 
 
-def named(rows: list[Json], name: str, namespace: str | None) -> Json:
-    """The row of this name; raises ``NotFoundError``."""
-    for row in rows:
-        if row["name"] == name:
-            return row
-    raise NotFoundError(
-        f'no AppWrapper "{name}"{where(namespace)} that this dispatcher manages; see `mcad get -A`'
-    )
+def named(rows: list[Json], names: tuple[str, ...]) -> tuple[list[Json], list[str]]:
+    """The rows of these names, in their order, and the names that no row has."""
+    known = {row["name"]: row for row in rows}
+    return [known[name] for name in names if name in known], [n for n in names if n not in known]

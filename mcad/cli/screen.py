@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import sys
 import termios
 import tty
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 
 ENTER = "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J"  # alternate screen, no cursor
 LEAVE = "\x1b[0m\x1b[?25h\x1b[?1049l"
 HOME, CLEAR_LINE, CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
-QUIT_KEYS = b"qQ\x03\x04"  # Ctrl-C and Ctrl-D where they come as keys
+QUIT_KEYS = frozenset((b"q", b"Q", b"\x03", b"\x04"))  # Ctrl-C and Ctrl-D where they come as keys
+_KEY = re.compile(rb"\x1b[\[O][0-9;]*[A-Za-z~]|.", re.DOTALL)  # a sequence counts as one key
 SIZE_UNKNOWN = (80, 24)
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -62,11 +65,13 @@ class Screen:
 
 
 @contextmanager
-def full_screen(redraw: Callable[[], None], stop: Callable[[], None]) -> Iterator[Screen]:
+def full_screen(
+    redraw: Callable[[], None], stop: Callable[[], None], press: Callable[[bytes], None]
+) -> Iterator[Screen]:
     """The terminal until the end of the block, which must run in an event loop.
 
     ``redraw`` is called when the size has changed or the program was suspended, ``stop`` when the
-    user wants to leave: q, Ctrl-C, or a signal.
+    user wants to leave (q, Ctrl-C, or a signal), ``press`` with every other key.
     """
     loop, screen = asyncio.get_running_loop(), Screen()
 
@@ -75,8 +80,8 @@ def full_screen(redraw: Callable[[], None], stop: Callable[[], None]) -> Iterato
             typed = os.read(sys.stdin.fileno(), 64)
             if not typed:  # the terminal is gone, or stdin is at its end
                 loop.remove_reader(sys.stdin.fileno())
-            elif set(typed) & set(QUIT_KEYS):
-                stop()
+            for key in _KEY.findall(typed):
+                (stop if key in QUIT_KEYS else partial(press, key))()
 
     def suspend() -> None:
         screen.leave()

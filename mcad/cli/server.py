@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http.client import responses
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-import aiohttp
-
 from mcad.cli.errors import CliError, one_line
+from mcad.cli.rows import is_waiting
+from mcad.kube import plain
 from mcad.kube.clock import Clock
+from mcad.kube.errors import BadAnswer, OutcomeUnknown
+from mcad.kube.port import Response
 
 Json = dict[str, Any]
 
 ANSWER_S = 10.0
+SAID_MAX = 400  # characters of why it does not answer
 POLL_S = 1.0  # the port tells figures, not changes
+
+
+def _text(answer: Response) -> str:
+    return answer.body.decode(errors="replace") if isinstance(answer.body, bytes) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +31,8 @@ class Server:
     """One dispatcher's HTTP port; see ``mcad.cli.figures.Figures``."""
 
     url: str
+    notes: tuple[str, ...] = ()  # one that answers is there
+    only: None = None
 
     def labels(self, uid: str) -> Mapping[str, str]:  # noqa: ARG002
         """None: the port tells figures, not metadata."""
@@ -50,33 +59,23 @@ class Server:
 
     async def _get(self, path: str) -> Json | None:
         """The JSON object at a path, None if there is none."""
-        timeout = aiohttp.ClientTimeout(total=ANSWER_S)
         try:
-            async with (
-                aiohttp.ClientSession(timeout=timeout, trust_env=False) as session,
-                session.get(f"{self.url}/api/v1/{path}", allow_redirects=False) as answer,
-            ):
-                body = await answer.read()
-        except (aiohttp.ClientError, OSError) as error:
-            what = one_line(str(error)) or type(error).__name__
+            answer = await plain.get(self.url, f"/api/v1/{path}", ANSWER_S, {})
+        except OutcomeUnknown as error:
             raise CliError(
-                f"the dispatcher at {self.url} cannot be reached: {what}; --server is the address "
+                f"the dispatcher at {self.url} cannot be reached: {error}; --server is the address "
                 "of its HTTP port, for example http://127.0.0.1:8080"
             ) from error
-        if answer.status == 404 and body == b"null":
+        if answer.status == 404 and answer.body == b"null":
             return None
+        if answer.status in (403, 503) and (said := one_line(_text(answer)[:SAID_MAX])):
+            raise CliError(f"the dispatcher at {self.url} does not answer: {said}")
         if answer.status != 200:
-            raise self._strange(f"{answer.status} {answer.reason or ''}".strip())
-        return self._decode(body)
-
-    def _decode(self, body: bytes) -> Json:
+            raise self._strange(f"{answer.status} {responses.get(answer.status, '')}".strip())
         try:
-            decoded = json.loads(body)
-        except ValueError:
-            decoded = None
-        if not isinstance(decoded, dict):
-            raise self._strange("no JSON object")
-        return decoded
+            return answer.json()
+        except BadAnswer as error:
+            raise self._strange("no JSON object") from error
 
     def _strange(self, what: str) -> CliError:
         return CliError(f"{self.url} answers as no dispatcher does ({what}); is it the right port?")
@@ -88,6 +87,8 @@ class Polled:
 
     server: Server
     found: list[Json]
+    notes: tuple[str, ...] = ()
+    only: None = None
 
     def labels(self, uid: str) -> Mapping[str, str]:  # noqa: ARG002
         """None: the port tells figures, not metadata."""
@@ -130,11 +131,6 @@ class Polling:
         self.trouble = ""
         self._latest = Polled(self._server, rows)
         return self._latest
-
-
-def is_waiting(row: Json) -> bool:
-    """Whether a row is of one who waits: in line, or on hold for a reason."""
-    return bool(row["position"] or row["waitsFor"])
 
 
 def server_at(address: str) -> Server:

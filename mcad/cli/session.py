@@ -1,7 +1,7 @@
 """Where commands meet the world outside: the connection and the clock.
 
-Tests pass another ``Environment`` as click's ``obj``. This module brings the client library with
-it, which costs a quarter of a second: import it in commands, never in main.py.
+Tests pass another ``Environment`` as click's ``obj``. The client library is imported where it is
+used: it costs most of a second, which neither completion nor --server may take.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from random import SystemRandom
+from typing import Protocol
 
 import click
 
 from mcad.cli.errors import explain
+from mcad.kube import kubeconfig
 from mcad.kube.client import Client
 from mcad.kube.clock import Clock, RealClock
-from mcad.kube.connection import load
 from mcad.kube.errors import ApiError, KubeError
-from mcad.kube.port import Api, Request
-from mcad.kube.rest import RestApi
+from mcad.kube.plain import PlainApi
+from mcad.kube.port import Api, Request, Response
 
 CALL_S = 15.0  # of one call, retries included: a person waits for it
 KNOCK_S = 10.0  # until the first answer
@@ -39,6 +40,14 @@ class Session:
 
     client: Client
     namespace: str
+
+
+class Reads(Protocol):
+    """As much of ``Api`` as one quick read needs."""
+
+    async def request(self, request: Request, timeout: float | None = None) -> Response:
+        """See ``Api.request``."""
+        ...
 
 
 class Environment:
@@ -61,16 +70,27 @@ class Environment:
     @asynccontextmanager
     async def open(self, target: Target) -> AsyncIterator[tuple[Api, str]]:
         """The API port and the namespace of the context."""
+        from mcad.kube.connection import load  # noqa: PLC0415 - see above
+        from mcad.kube.rest import RestApi  # noqa: PLC0415
+
         connection = await load(self.clock, target.kubeconfig, target.context)
         async with RestApi(connection, self.clock) as api:
             yield api, connection.namespace
 
-    async def namespace(self, target: Target) -> str:
+    @asynccontextmanager
+    async def open_quickly(self, target: Target) -> AsyncIterator[tuple[Reads, str]]:
+        """The same for reads, without the client library wherever the kubeconfig allows that."""
+        context = kubeconfig.read_context(target.kubeconfig, target.context)
+        server = kubeconfig.plain(context) if context is not None else None
+        if context is not None and server is not None:
+            yield PlainApi(server), context.namespace
+            return
+        async with self.open(target) as opened:
+            yield opened
+
+    def namespace(self, target: Target) -> str:
         """The namespace of the context, ``default`` where there is no context."""
-        try:
-            return (await load(self.clock, target.kubeconfig, target.context)).namespace
-        except KubeError:
-            return "default"
+        return kubeconfig.namespace(target.kubeconfig, target.context)
 
 
 async def _knock(api: Api) -> None:

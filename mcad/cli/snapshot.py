@@ -1,17 +1,22 @@
-"""One look at the cluster: everything that counts is listed once and counted."""
+"""One look at the cluster: everything that counts is listed once and counted.
+
+Who may not list the whole cluster sees what one namespace shows; see ``mcad.cli.tenant``.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from mcad.api import labels
 from mcad.api.config import Config
 from mcad.cli.counting import Inventory, Memory, Snapshot, count
-from mcad.cli.errors import CliError, warn
+from mcad.cli.errors import NOT_INSTALLED, CliError, warn
+from mcad.cli.presence import listen
 from mcad.cli.progress import Progress
+from mcad.cli.tenant import Tenant
 from mcad.controller.kinds import APPWRAPPERS, NODES, PODS, Kinds
 from mcad.controller.sightings import slim_pod
 from mcad.kube.client import Client, Selection
@@ -23,34 +28,53 @@ from mcad.kube.resource import Resource
 Json = dict[str, Any]
 T = TypeVar("T")
 
-SERVER_HINT = "ask the running dispatcher instead, with --server URL"
-NOT_INSTALLED = (
-    "AppWrappers are not installed in this cluster; install them with "
-    "`mcad crd | kubectl apply --server-side -f -`"
-)
 WRAPPED = Selection(label_selector=labels.APPWRAPPER_UID)
 
 
+class DeniedError(CliError):
+    """An essential list that the caller may not make."""
+
+
 async def take_snapshot(client: Client, config: Config) -> Snapshot:
-    """List everything that counts, and count it."""
+    """List everything that counts, and count it; a ``DeniedError`` if the caller may not."""
     return await _Photographer(client, config).take()
 
 
+async def take_figures(client: Client, config: Config, namespace: str | None) -> Snapshot | Tenant:
+    """The same, or what ``namespace`` shows to who may not list the whole cluster."""
+    try:
+        return await take_snapshot(client, config)
+    except DeniedError:
+        if namespace is None:
+            raise
+    return Tenant(await _Photographer(client, config, namespace).take_silently(), namespace)
+
+
 class _Photographer:
-    def __init__(self, client: Client, config: Config) -> None:
+    def __init__(self, client: Client, config: Config, namespace: str | None = None) -> None:
+        """``namespace`` is the only one that is looked into, None for the whole cluster."""
         self._client = client
         self._config = config
         self._now = client.clock.now_us()
         self._kinds = Kinds(Discovery(client), config)
         self._unseen: list[Resource] = []
         self._progress = Progress(client.clock.monotonic)
+        self._only = namespace
+        self._namespaces = (namespace,) if namespace else config.watch_namespaces or (None,)
 
     async def take(self) -> Snapshot:
+        snapshot = await self.take_silently()
+        warn_of_unseen(self._unseen)
+        return snapshot
+
+    async def take_silently(self) -> Snapshot:
+        heartbeat = asyncio.ensure_future(listen(self._client, self._config))
         try:
             inventory = await self._list_everything()
+            inventory = replace(inventory, heartbeat=await heartbeat)
         finally:
+            heartbeat.cancel()
             self._progress.done()
-        warn_of_unseen(self._unseen)
         memory = Memory.of(self._client, self._kinds)
         return await count(inventory, self._config, memory, self._now)
 
@@ -58,26 +82,27 @@ class _Photographer:
         await self._kinds.refresh()
         wrapped = [kind for kind in self._kinds.wrapped() if kind != PODS]
         appwrappers, nodes, pods = await asyncio.gather(
-            self._list(APPWRAPPERS, Document.json),
-            self._list(NODES, Document.json),
-            self._list(PODS, slim_pod),
+            self._list(APPWRAPPERS, Document.json, self._namespaces),
+            self._list(NODES, Document.json, () if self._only else (None,)),
+            # Pods count wherever they are, so only AppWrappers are looked for in some namespaces.
+            self._list(PODS, slim_pod, (self._only,)),
         )
         children = await asyncio.gather(*(self._list_children(kind) for kind in wrapped))
         found = dict(zip(wrapped, children, strict=True))
         return Inventory(appwrappers, nodes, pods, found, self._unseen)
 
-    async def _list(self, resource: Resource, read: Callable[[Document], T]) -> list[T]:
+    async def _list(
+        self, resource: Resource, read: Callable[[Document], T], namespaces: Iterable[str | None]
+    ) -> list[T]:
         """All objects of an essential kind, each one read as its page comes in."""
-        # Pods count wherever they are, so only AppWrappers are looked for in some namespaces.
-        namespaces = self._config.watch_namespaces if resource == APPWRAPPERS else ()
         try:
             return [
                 one
-                for namespace in namespaces or (None,)
+                for namespace in namespaces
                 for one in await self._read_pages(resource, Selection(namespace=namespace), read)
             ]
         except ApiError as error:
-            raise explain_list(resource, error) from error
+            raise explain_list(resource, error, self._only) from error
 
     async def _read_pages(
         self, resource: Resource, selection: Selection, read: Callable[[Document], T]
@@ -94,7 +119,7 @@ class _Photographer:
         """Wrapped objects of one kind; none if the caller may not see them."""
         found: list[Json] = []
         try:
-            for namespace in self._config.watch_namespaces or (None,):
+            for namespace in self._namespaces:
                 own = replace(WRAPPED, namespace=namespace)
                 found += await self._read_pages(resource, own, Document.json)
         except ApiError as error:
@@ -116,12 +141,17 @@ def warn_of_unseen(unseen: Sequence[Resource]) -> None:
         )
 
 
-def explain_list(resource: Resource, error: ApiError) -> Exception:
+def explain_list(resource: Resource, error: ApiError, namespace: str | None = None) -> Exception:
     """What to tell of an essential list that failed; the error itself if nothing special."""
+    if error.forbidden and namespace:
+        return DeniedError(
+            f"you may not list {_title(resource)} in namespace {namespace}; choose one of yours "
+            "with -n, or ask an administrator for the role `view` in this one"
+        )
     if error.forbidden:
-        return CliError(
-            f"you may not list {_title(resource)} in the whole cluster, which the figures need; "
-            f"{SERVER_HINT}, or ask an administrator for the right to list {_title(resource)}"
+        return DeniedError(
+            f"you may not list {_title(resource)} in the whole cluster; ask the dispatcher with "
+            f"--server URL, or an administrator for the right to list {_title(resource)}"
         )
     if error.not_found and resource == APPWRAPPERS:
         return CliError(NOT_INSTALLED)

@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mcad.api.wire import as_list, as_map, as_text
 from mcad.cli.colours import Palette, printable
-from mcad.cli.tables import NONE, Row, age, amounts, table
+from mcad.cli.humane import humane
+from mcad.cli.presence import NO_DISPATCHER
+from mcad.cli.rows import place
+from mcad.cli.tables import NONE, UNKNOWN, Row, age, amounts, table
+from mcad.core.reasons import HoldReason
 
 Json = dict[str, Any]
 
 NAME_WIDTH = 14
+FIGURES = ("RESOURCE", "REQUESTED", "AVAILABLE", "MISSING")
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What is told: the live object, the dispatcher's figures (None if it knows none), Events."""
+    """What is told: the live object, the dispatcher's figures (None if it knows none), Events.
 
-    obj: Json
+    The object is None where only the dispatcher was asked.
+    """
+
+    obj: Json | None
     detail: Json | None
-    events: list[Json]
+    events: list[Json] = field(default_factory=list)
+
+    @property
+    def metadata(self) -> Json:
+        """Name, namespace and uid."""
+        return as_map(self.obj["metadata"]) if self.obj is not None else self.detail or {}
 
     @property
     def status(self) -> Json:
         """What the dispatcher has written."""
-        return as_map(self.obj.get("status"))
+        return as_map(self.obj.get("status")) if self.obj is not None else {}
 
 
 def event_time(event: Json) -> str | None:
@@ -48,14 +61,17 @@ class Page:
 
     def lines(self, story: Story) -> Iterator[str]:
         """All lines, without line breaks."""
-        metadata, spec = as_map(story.obj["metadata"]), as_map(story.obj.get("spec"))
+        metadata = story.metadata
         yield _pair("Name", metadata["name"])
         yield _pair("Namespace", metadata["namespace"])
         yield _pair("UID", metadata["uid"])
         if story.detail is not None:
             yield from self._figures(story.detail)
-        else:
-            yield from _unknown(spec)
+        if story.obj is None:
+            yield _pair("Conditions", "not asked for; they and Events are shown without --server")
+            return
+        if story.detail is None:
+            yield from _unknown(as_map(story.obj.get("spec")))
         yield from self._dispatch(as_map(story.status.get("dispatch")))
         yield from self._conditions(story)
         yield from self._told(story.events)
@@ -91,10 +107,9 @@ class Page:
             return
         yield _pair("Waits for", detail["waitsFor"] or NONE)
         yield _pair("Why", detail["why"])
-        titles = ("RESOURCE", "REQUESTED", "AVAILABLE", "MISSING")
-        rows = [tuple(one[title.lower()] for title in titles) for one in detail["figures"]]
+        rows = list(map(_figure, detail["figures"]))
         if rows:
-            yield from _indented(table(titles, rows, palette=self._palette))
+            yield from _indented(table(FIGURES, rows, palette=self._palette))
 
     def _dispatch(self, record: Json) -> Iterator[str]:
         if not record:
@@ -117,7 +132,7 @@ class Page:
     def _conditions(self, story: Story) -> Iterator[str]:
         conditions = [as_map(one) for one in as_list(story.status.get("conditions"))]
         if not conditions and story.detail is not None:
-            yield _pair("Conditions", f"{NONE}: no dispatcher has written any yet; is one running?")
+            yield _pair("Conditions", f"{NONE}: no dispatcher has written any yet")
             return
         rows = [
             (
@@ -170,16 +185,41 @@ def _unknown(spec: Json) -> Iterator[str]:
         )
 
 
+def _figure(one: Json) -> tuple[str, ...]:
+    """One resource of a refusal; exact where rounding would hide what is missing."""
+    resource = one["resource"]
+    exact = tuple(one[title.lower()] for title in FIGURES[1:])
+    rounded = tuple(humane(resource, amount) for amount in exact)
+    hides = rounded[0] == rounded[1] and exact[0] != exact[1]
+    return (resource, *(exact if hides else rounded))
+
+
 def _place(detail: Json) -> Iterator[str]:
     if not detail["position"]:
-        yield _pair("Position", NONE)
+        yield _pair("Position", place(detail))
         return
-    head = ", head of line" if detail["headOfLine"] else ""
+    head = ", the next to be dispatched once room is free" if detail["headOfLine"] else ""
     yield _pair("Position", f"{detail['position']} of {detail['inLine']}{head}")
-    ahead = [f"{one['namespace']}/{one['name']}" for one in detail["ahead"]]
+    ahead = [_one_ahead(one, of_head=detail["headOfLine"]) for one in detail["ahead"]]
     more = detail["position"] - 1 - len(ahead)
     told = ", ".join(ahead) + (f" and {more} more" if more > 0 else "")
     yield _pair("Ahead", told or NONE)
+
+
+def _one_ahead(row: Json, *, of_head: bool) -> str:
+    """Who is further ahead; and why that does not keep the head of the line from going next.
+
+    The head is the first one refused that would fit if every AppWrapper left, so whoever was
+    refused before it does not even fit then.
+    """
+    title = f"{row['namespace']}/{row['name']}"
+    if not of_head:
+        return title
+    if row["waitsFor"] in ("", NO_DISPATCHER):
+        return f"{title} (it fits)"
+    if row["waitsFor"] in set(HoldReason):
+        return f"{title} (kept by {row['waitsFor']})"
+    return f"{title} (does not fit even with every AppWrapper gone)"
 
 
 def _items(detail: Json) -> Iterator[tuple[str, ...]]:
@@ -195,7 +235,7 @@ def _items(detail: Json) -> Iterator[tuple[str, ...]]:
 
 def _exists(item: Json) -> str:
     if item["exists"] is None:
-        return "<unknown>"
+        return UNKNOWN
     return "deleting" if item["terminating"] else "yes" if item["exists"] else "no"
 
 
@@ -209,7 +249,7 @@ def _sets(detail: Json) -> Iterator[tuple[str, ...]]:
             one["path"] or "<declared>",
             pods + " (guessed)" * (one["item"] in guessed),
             amounts(one["request"]),
-            str(one["reserved"]),
+            UNKNOWN if one["reserved"] is None else str(one["reserved"]),
         )
 
 

@@ -122,7 +122,7 @@ async def _submit(
     plan: Plan,
 ) -> None:
     if plan.dry_run == "client":
-        own = await environment().namespace(target)
+        own = environment().namespace(target)
         catalog = catalog_of(config, WELL_KNOWN)
         for obj in _prepare(documents, namespace, own, catalog):
             _report(obj, plan)

@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Any
 
 import click
-import yaml
 
 from mcad.api.durations import human
 from mcad.cli.colours import PLAIN, Palette, printable, style
+from mcad.cli.humane import humane
 
-NONE = "<none>"
+NONE, UNKNOWN = "<none>", "<unknown>"
 GAP = "   "
 
 Row = Sequence[str]
@@ -78,20 +78,22 @@ def echo_structured(value: Any, form: str) -> None:
     if form == "json":
         click.echo(json.dumps(value, indent=2, ensure_ascii=False))
     else:
+        import yaml  # noqa: PLC0415 - a tenth of a second, which tables need not take
+
         click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)
 
 
 def amounts(quantities: Mapping[str, str]) -> str:
     """``cpu=200m,memory=512Mi``: one word, in the order of the names."""
-    return ",".join(f"{name}={value}" for name, value in quantities.items()) or NONE
+    return ",".join(f"{name}={humane(name, value)}" for name, value in quantities.items()) or NONE
 
 
 def age(since: str | None, now_us: int) -> str:
     """The time since an RFC 3339 instant, as kubectl writes it; never negative."""
     if not since:
-        return "<unknown>"
+        return UNKNOWN
     try:
         began = datetime.fromisoformat(since).timestamp()
     except ValueError:
-        return "<unknown>"
+        return UNKNOWN
     return human(max(0, int(now_us / 1e6 - began)))

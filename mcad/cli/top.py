@@ -15,7 +15,7 @@ import click
 
 from mcad.cli.colours import Palette, palette
 from mcad.cli.errors import CliError
-from mcad.cli.figures import Feed, Figures, Source, follow, look, source_options
+from mcad.cli.figures import Feed, Figures, Source, follow, look, source_options, tell_notes
 from mcad.cli.frame import Moment, frame
 from mcad.cli.options import Scope, color_option, scope_options
 from mcad.cli.screen import full_screen, size
@@ -23,6 +23,7 @@ from mcad.cli.session import Environment, environment
 from mcad.cli.tables import echo
 
 TICK_S = 1.0  # ages grow although nothing changes
+PAGE_ROWS = 10  # of PgDn: some rows stay in sight, whatever the size
 PAGE_LINES = 10_000  # without a terminal nothing is cut below
 
 
@@ -35,23 +36,28 @@ def top(once: bool, source: Source, scope: Scope, color: str) -> None:  # noqa: 
     """Queue and capacity, live, on the whole terminal.
 
     It shows who waits for what, who runs, and what is free, in all namespaces unless one is named
-    with -n. q or Ctrl-C leaves. Without a terminal it is printed once. Bars are # used by bound
-    pods, + reserved for dispatched AppWrappers, . free.
+    with -n. Arrow keys, PgUp, PgDn and Home move through the rows; q or Ctrl-C leaves. Without a
+    terminal it is printed once. Bars are # used by bound pods, + reserved for dispatched
+    AppWrappers, . free.
     """
     if scope.namespace and scope.all_namespaces:
         raise click.UsageError("-n names one namespace and -A means all: give one of them")
+    may_narrow = not scope.all_namespaces  # nobody asked for all of them
     scope = Scope(scope.namespace, all_namespaces=not scope.namespace)
     if once or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
-        asyncio.run(_print_once(source, scope, palette(color)))
+        asyncio.run(_print_once(source, scope, palette(color), may_narrow=may_narrow))
     else:
         with suppress(KeyboardInterrupt):  # before the screen takes the signal
-            asyncio.run(_Top(environment(), source, scope, palette(color)).run())
+            live = _Top(environment(), source, scope, palette(color), may_narrow=may_narrow)
+            asyncio.run(live.run())
 
 
-async def _print_once(source: Source, scope: Scope, colours: Palette) -> None:
+async def _print_once(source: Source, scope: Scope, colours: Palette, *, may_narrow: bool) -> None:
     world = environment()
-    async with look(world, source, scope) as (figures, namespace):
+    async with look(world, source, scope, may_narrow=may_narrow) as (figures, namespace):
         moment = await _moment(world, source, namespace, figures)
+    tell_notes(figures)
+    moment = replace(moment, notes=())
     # A pipe has no width; COLUMNS, or else a wide line, so that reasons can be read and searched.
     columns = size()[0] if sys.stdout.isatty() else shutil.get_terminal_size((200, 0)).columns
     echo(frame(moment, columns, PAGE_LINES, colours))
@@ -62,7 +68,8 @@ async def _moment(
 ) -> Moment:
     rows = await figures.rows(waiting_only=False)
     capacity = await figures.capacity()
-    return Moment(world.clock.now_us(), _place(source), rows, capacity, namespace)
+    now_us, place = world.clock.now_us(), _place(source)
+    return Moment(now_us, place, rows, capacity, namespace, notes=figures.notes)
 
 
 def _place(source: Source) -> str:
@@ -72,16 +79,36 @@ def _place(source: Source) -> str:
     return f"context {source.context}" if source.context else "current context"
 
 
+_MOVES = {
+    **dict.fromkeys((b"\x1b[A", b"\x1bOA", b"k"), -1),
+    **dict.fromkeys((b"\x1b[B", b"\x1bOB", b"j"), 1),
+    **dict.fromkeys((b"\x1b[5~", b"b"), -PAGE_ROWS),
+    **dict.fromkeys((b"\x1b[6~", b" "), PAGE_ROWS),
+    **dict.fromkeys((b"\x1b[H", b"\x1bOH", b"\x1b[1~", b"g"), -sys.maxsize),
+}
+"""Rows that a key moves by: arrows, PgUp, PgDn, Home, and what pagers use for them."""
+
+
 class _Top:
     """One task follows the figures, the other one draws; an event joins them."""
 
-    def __init__(self, world: Environment, source: Source, scope: Scope, colours: Palette) -> None:
+    def __init__(
+        self,
+        world: Environment,
+        source: Source,
+        scope: Scope,
+        colours: Palette,
+        *,
+        may_narrow: bool,
+    ) -> None:
         self._world = world
         self._source = source
         self._scope = scope
         self._colours = colours
         self._dirty = asyncio.Event()
+        self._may_narrow = may_narrow
         self._leaving = False
+        self._skip = 0
         self._feed: Feed | None = None
         self._failure = ""
         self._latest = Moment(world.clock.now_us(), _place(source), namespace=scope.namespace)
@@ -99,7 +126,7 @@ class _Top:
         following = asyncio.ensure_future(self._follow())
         following.add_done_callback(lambda _: self._dirty.set())
         try:
-            with full_screen(self._dirty.set, self._leave) as screen:
+            with full_screen(self._dirty.set, self._leave, self._press) as screen:
                 while not self._leaving and not following.done():
                     self._dirty.clear()
                     screen.draw(frame(self._now(), *size(), self._colours))
@@ -114,11 +141,18 @@ class _Top:
         self._leaving = True
         self._dirty.set()
 
+    def _press(self, key: bytes) -> None:
+        rows = len(self._latest.rows or ())
+        self._skip = min(max(self._skip + _MOVES.get(key, 0), 0), max(rows - 1, 0))
+        self._dirty.set()
+
     async def _follow(self) -> None:
-        async with follow(self._world, self._source, self._scope) as (feed, namespace):
+        following = follow(self._world, self._source, self._scope, may_narrow=self._may_narrow)
+        async with following as (feed, namespace):
             self._feed = feed
             while True:
-                await self._look(await feed.next(), namespace)
+                figures = await feed.next()
+                await self._look(figures, figures.only or namespace)
                 self._dirty.set()
 
     async def _look(self, figures: Figures, namespace: str | None) -> None:
@@ -132,4 +166,5 @@ class _Top:
         """The latest figures, with the ages of this moment and whether they are old."""
         trouble = self._feed.trouble if self._feed is not None else ""
         now_us = self._world.clock.now_us()
-        return replace(self._latest, now_us=now_us, trouble=trouble or self._failure)
+        trouble = trouble or self._failure
+        return replace(self._latest, now_us=now_us, trouble=trouble, skip=self._skip)

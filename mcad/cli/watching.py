@@ -16,6 +16,7 @@ from typing import Any
 from mcad.cli import rows as columns
 from mcad.cli.errors import warn
 from mcad.cli.options import Output
+from mcad.cli.rows import is_in_line
 from mcad.cli.tables import Columns, echo, echo_structured
 from mcad.core.reasons import State
 
@@ -46,6 +47,7 @@ class Printer:
         self._columns = Columns(titles, output.palette)
         self._headers = not output.no_headers
         self._trouble = ""
+        self._noted: tuple[str, ...] = ()
 
     def show(self, shown: list[Json], others: Iterable[Json] = ()) -> None:
         """Print what is new in ``shown``; who has gone over to ``others`` is told from there."""
@@ -68,11 +70,18 @@ class Printer:
             warn(f"{trouble}; what is shown may be old until this works again")
         self._trouble = trouble
 
+    def note(self, notes: tuple[str, ...]) -> None:
+        """Tell what concerns everything shown, whenever that begins."""
+        for text in notes:
+            if text not in self._noted:
+                warn(text)
+        self._noted = notes
+
     def _is_news(self, row: Json) -> bool:
         told = self._told.get(row["uid"])
         if told is None:
             return True
-        near = row["position"] <= self._places_told
+        near = (row["position"] or 0) <= self._places_told
         return _facts(told, place=near) != _facts(row, place=near)
 
     def _print(self, news: list[Json]) -> None:
@@ -98,7 +107,7 @@ class Printer:
 
 def _facts(row: Json, *, place: bool) -> Json:
     """What makes a row another one. Figures that only follow the free room are not news."""
-    kept = row | {"position": row["position"] if place else bool(row["position"])}
+    kept = row | {"position": row["position"] if place else is_in_line(row)}
     return {key: value for key, value in kept.items() if key not in ("headOfLine", "why")}
 
 

@@ -52,7 +52,7 @@ ACCESS_REVIEWS = Resource(
 EVENTS = Resource("events.k8s.io", "v1", "events", "Event")
 
 # The server sends metadata only, and whole objects where it cannot (old aggregated APIs).
-_METADATA_LIST = {
+METADATA_LIST = {
     "Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 }
 _METADATA = {
@@ -388,7 +388,7 @@ class Client:
 
 
 def _list(resource: Resource, selection: Selection, params: Mapping[str, str]) -> Request:
-    headers = _METADATA_LIST if selection.metadata_only else NOTHING
+    headers = METADATA_LIST if selection.metadata_only else NOTHING
     return Request("GET", resource.path(selection.namespace), params, headers=headers)
 
 

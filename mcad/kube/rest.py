@@ -23,6 +23,7 @@ from mcad.kube.clock import Clock
 from mcad.kube.connection import Connection
 from mcad.kube.errors import BadAnswer, ConnectionLost, RequestTimeout, api_error
 from mcad.kube.lines import LINE_BYTES_MAX, LineSplitter
+from mcad.kube.plain import words
 from mcad.kube.port import JSON, Request, Response
 from mcad.kube.retry import parse_retry_after
 
@@ -257,4 +258,9 @@ def _name(request: Request) -> str:
 
 
 def _words(error: Exception) -> str:
+    """What went wrong, without what aiohttp says of its own objects (``ssl:default``)."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return words(error.certificate_error)
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return words(error.os_error)
     return str(error) or type(error).__name__

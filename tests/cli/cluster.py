@@ -7,13 +7,16 @@ from tests.cli.fakeapi import GROUP, FakeApi
 Json = dict[str, Any]
 
 NOW_US = 1_800_000_000_000_000  # 2027-01-15T08:00:00Z
+DECADES_S = 1_000_000_000  # processes of their own have the real clock
 RUNNING_UID = "aaaa-1"
 WAITING_UID = "bbbb-2"
 
 
-def tutorial() -> FakeApi:
-    """As it is after the tutorial's second AppWrapper was created."""
+def tutorial(*, led: bool = True) -> FakeApi:
+    """As it is after the tutorial's second AppWrapper was created; ``led`` by a dispatcher."""
     api = FakeApi()
+    if led:
+        api.put("coordination.k8s.io", "leases", lease(leaseDurationSeconds=DECADES_S))
     api.put("", "namespaces", *(_named("Namespace", name) for name in ("default", "team-a")))
     api.put("", "nodes", node("minikube", cpu="2", memory="8129036Ki"))
     api.put("", "pods", pod("others", "kube-system", cpu="1750m", memory="1194Mi"))
@@ -26,6 +29,7 @@ def tutorial() -> FakeApi:
 def crowd() -> FakeApi:
     """Two nodes, two namespaces, and every reason to wait."""
     api = FakeApi()
+    api.put("coordination.k8s.io", "leases", lease(leaseDurationSeconds=DECADES_S))
     api.put("", "namespaces", *(_named("Namespace", name) for name in ("default", "team-a")))
     names = ("node-a", "node-b", "full")
     api.put("", "nodes", *(node(name, cpu="2", memory="4Gi") for name in names))
@@ -53,6 +57,18 @@ def crowd() -> FakeApi:
     return api
 
 
+def lease(**spec: Any) -> Json:
+    """That of a dispatcher that renewed it two seconds ago."""
+    held = {
+        "holderIdentity": "mcad-1",
+        "leaseDurationSeconds": 15,
+        "renewTime": "2027-01-15T07:59:58.000000Z",
+        "leaseTransitions": 1,
+    }
+    metadata = {"name": "mcad-dispatcher", "namespace": "kube-system"}
+    return {"metadata": metadata, "spec": held | spec}
+
+
 def labelled() -> FakeApi:
     """The crowd, with labels on some of them."""
     api = crowd()
@@ -69,6 +85,7 @@ def labelled() -> FakeApi:
 def adrift() -> FakeApi:
     """An AppWrapper that was dispatched; one of its pods has room on a node, the other on none."""
     api = FakeApi()
+    api.put("coordination.k8s.io", "leases", lease(leaseDurationSeconds=DECADES_S))
     api.put("", "nodes", node("node-a", cpu="2", memory="4Gi"))
     spec = deployment("adrift", replicas=2, cpu="2", memory="1Gi")
     item = {"group": "apps", "version": "v1", "resource": "deployments", "kind": "Deployment"}
@@ -86,6 +103,7 @@ def adrift() -> FakeApi:
         "dispatch": record,
     }
     api.put(GROUP, "appwrappers", appwrapper("adrift", "u-adrift", "07:00:00", spec, status=status))
+    _put_child(api, spec, "u-adrift", attempt=3)
     return api
 
 
@@ -126,16 +144,7 @@ def put_running(api: FakeApi) -> None:
     }
     spec = deployment(name, replicas=2, cpu="100m", memory="256Mi")
     api.put(GROUP, "appwrappers", appwrapper(name, RUNNING_UID, "07:58:29", spec, status=status))
-    labels = {
-        f"{GROUP}/appwrapper": name,
-        f"{GROUP}/appwrapper-uid": RUNNING_UID,
-        f"{GROUP}/attempt": "1",
-        f"{GROUP}/item": "0",
-    }
-    owner = _owner(f"{GROUP}/v1beta1", "AppWrapper", name, RUNNING_UID)
-    live = spec | {"metadata": {"name": name, "namespace": "default", "uid": "dep-1"}}
-    live["metadata"] |= {"labels": labels, "ownerReferences": [owner]}
-    api.put("apps", "deployments", live)
+    labels = _put_child(api, spec, RUNNING_UID, attempt=1)
     owner = _owner("apps/v1", "Deployment", name, "dep-1")
     replicaset = {"name": f"{name}-7", "namespace": "default", "uid": "rs-1", "labels": labels}
     api.put("apps", "replicasets", {"metadata": replicaset | {"ownerReferences": [owner]}})
@@ -146,6 +155,22 @@ def put_running(api: FakeApi) -> None:
             "ownerReferences": [_owner("apps/v1", "ReplicaSet", f"{name}-7", "rs-1")],
         }
         api.put("", "pods", one)
+
+
+def _put_child(api: FakeApi, spec: Json, uid: str, *, attempt: int) -> Json:
+    """The one item of an AppWrapper, created; its labels."""
+    name = spec["metadata"]["name"]
+    labels = {
+        f"{GROUP}/appwrapper": name,
+        f"{GROUP}/appwrapper-uid": uid,
+        f"{GROUP}/attempt": str(attempt),
+        f"{GROUP}/item": "0",
+    }
+    owner = _owner(f"{GROUP}/v1beta1", "AppWrapper", name, uid)
+    metadata = {"name": name, "namespace": "default", "uid": "dep-1", "labels": labels}
+    live = spec | {"metadata": metadata | {"ownerReferences": [owner]}}
+    api.put("apps", "deployments", live)
+    return labels
 
 
 def waiting(**status: Any) -> Json:

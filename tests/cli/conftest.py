@@ -42,7 +42,12 @@ class FakeEnvironment(Environment):
     async def open(self, target: Target) -> AsyncIterator[tuple[Api, str]]:
         yield self.api, "default"
 
-    async def namespace(self, target: Target) -> str:
+    @asynccontextmanager
+    async def open_quickly(self, target: Target) -> AsyncIterator[tuple[Api, str]]:
+        async with self.open(target) as opened:
+            yield opened
+
+    def namespace(self, target: Target) -> str:
         return "default"
 
 

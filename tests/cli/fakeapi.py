@@ -50,6 +50,7 @@ class FakeApi:
     objects: dict[tuple[str, str], list[Json]] = field(default_factory=dict)
     denied: set[str] = field(default_factory=set)
     failing: dict[str, Response] = field(default_factory=dict)  # plural -> every answer
+    tenant: str = ""  # the only namespace that the caller may look into
     refusal: Response | None = None  # the answer to every create
     broken: bool = False
     unauthorized: bool = False
@@ -125,7 +126,8 @@ class FakeApi:
             return status(404, "NotFound", "the server could not find the requested resource")
         if place.plural in self.failing:
             return self.failing[place.plural]
-        if place.plural in self.denied:
+        foreign = self.tenant and place.namespace != self.tenant and place.plural != "leases"
+        if place.plural in self.denied or foreign:
             verb = "create" if request.method == "POST" else "list"
             words = f'{place.plural} is forbidden: User "ann" cannot {verb} resource'
             return status(403, "Forbidden", f'{words} "{place.plural}" in API group ""')

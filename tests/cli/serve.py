@@ -5,6 +5,7 @@ Watches tell what the test changes and what others write, through ``FakeApi.stre
 
 import asyncio
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import aclosing, contextmanager
@@ -29,7 +30,7 @@ def served(api: FakeApi) -> Iterator[str]:
 
 
 @contextmanager
-def in_thread(app: web.Application) -> Iterator[str]:
+def in_thread(app: web.Application, context: ssl.SSLContext | None = None) -> Iterator[str]:
     """Any application on a free port of 127.0.0.1, until the end of the block."""
     ready: list[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = []
     started = threading.Event()
@@ -37,9 +38,9 @@ def in_thread(app: web.Application) -> Iterator[str]:
     async def serve() -> None:
         runner = web.AppRunner(app, shutdown_timeout=0.01, handler_cancellation=True)
         await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
         stop = asyncio.Event()
-        url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        url = f"http{'s' * (context is not None)}://127.0.0.1:{runner.addresses[0][1]}"
         ready.append((url, asyncio.get_running_loop(), stop))
         started.set()
         await stop.wait()

@@ -1,10 +1,13 @@
 """Everything that can go wrong is told in one line, with what to do, and has its exit code."""
 
 import json
+import ssl
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from click.testing import CliRunner
 
 from mcad.cli.main import COMMANDS, main
@@ -12,7 +15,7 @@ from mcad.cli.session import Environment, Target
 from mcad.kube.errors import ConfigError
 from tests.cli.conftest import FakeEnvironment, Type
 from tests.cli.fakeapi import GROUP, FakeApi, status
-from tests.cli.serve import kubeconfig
+from tests.cli.serve import in_thread, kubeconfig
 
 NOBODY = "http://127.0.0.1:1"  # tcpmux: below the ports that anybody is given
 
@@ -54,20 +57,27 @@ CASES: list[Case] = [
         "install them with `mcad crd | kubectl apply --server-side -f -`",
     ),
     (("describe", "x"), _without_crd, 1, "AppWrappers are not installed in this cluster"),
-    (("queue",), _denied("nodes"), 1, "may not list nodes in the whole cluster, which the figures"),
-    (
-        ("queue",),
-        _denied("nodes", "deployments", "jobs"),
-        1,
-        "ask the running dispatcher instead, with --server URL",
-    ),
+    (("queue", "-A"), _denied("nodes"), 1, "may not list nodes in the whole cluster; ask the disp"),
+    (("capacity",), _denied("nodes"), 1, "ask the dispatcher with --server URL, or an administra"),
+    (("top", "-A"), _denied("pods"), 1, "you may not list pods in the whole cluster"),
     (("capacity",), _denied("pods"), 1, "you may not list pods in the whole cluster"),
-    (("queue",), _denied("appwrappers"), 1, f"you may not list appwrappers.{GROUP}"),
+    (("queue",), _denied("appwrappers"), 1, f"you may not list appwrappers.{GROUP} in namespace d"),
+    (
+        ("queue", "-w"),
+        _denied("appwrappers"),
+        1,
+        "an administrator for the role `view` in this one",
+    ),
     (("describe", "x"), _denied("appwrappers"), 1, 'User "ann" cannot list resource'),
     (("queue",), _busy, 1, "the API server is busy or broken (503 ServiceUnavailable: etcd is"),
     (("describe", "x"), _unchanged, 4, 'no AppWrapper "x" in namespace default; see `mcad get -A`'),
     (("get", "x", "-n", "y"), _unchanged, 4, 'no AppWrapper "x" in namespace y that this'),
-    (("describe", "a/b"), _unchanged, 1, "'a/b' cannot be the name of an object"),
+    (("describe", "a/b"), _unchanged, 2, "'a/b' is not an AppWrapper: write NAME or aw/NAME, and"),
+    (("get", "pod/x"), _unchanged, 2, "'pod/x' is not an AppWrapper"),
+    (("describe", ".."), _unchanged, 1, "'..' cannot be the name of an object"),
+    (("describe", "aw"), _unchanged, 2, "name an AppWrapper: `mcad get` lists them"),
+    (("capacity", "aw/x"), _unchanged, 2, "'aw/x' is not a node: write NAME or node/NAME (see"),
+    (("capacity", "minikube", "--total"), _unchanged, 2, "--total is the sum of all nodes: leave"),
     (("queue", "--server", NOBODY), _unchanged, 1, f"the dispatcher at {NOBODY} cannot be reached"),
     (("queue", "--server", "ftp://x"), _unchanged, 1, "give a URL such as http://127.0.0.1:8080"),
     (("queue", "--config", "/nowhere/mcad.yaml"), _unchanged, 1, "cannot be read: No such file"),
@@ -76,7 +86,7 @@ CASES: list[Case] = [
     (("rbac", "--set", "fit"), _unchanged, 1, "must be KEY=VALUE"),
     (("queue", "-o", "xml"), _unchanged, 2, "'xml' is not one of"),
     (("quue",), _unchanged, 2, "No such command 'quue'"),
-    (("describe",), _unchanged, 2, "Missing argument 'NAME' (see `mcad describe --help`)"),
+    (("describe",), _unchanged, 2, "Missing argument 'NAME...' (see `mcad describe --help`)"),
     (("queue", "-l", "a in ("), _unchanged, 2, "-l 'a in (': unable to parse requirement: found"),
     (("get", "--sort-by", "size"), _unchanged, 2, "'size' is not one of 'position', 'name'"),
     (("get", "--color", "blue"), _unchanged, 2, "'blue' is not one of 'auto', 'always', 'never'"),
@@ -200,3 +210,39 @@ def test_no_command_is_wrong_usage(mcad: Type) -> None:
     result = mcad()
     assert result.exit_code == 2
     assert "Commands:" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        (NOBODY, "Connection refused"),
+        ("https://127.0.0.1:1", "Connection refused"),
+        ("https://no-such-host.invalid", "not known"),
+    ],
+)
+def test_what_keeps_us_from_a_server_is_told_in_words(url: str, words: str, tmp_path: Path) -> None:
+    config = kubeconfig(tmp_path, url)
+    for args in (["get", "--kubeconfig", config], ["get", "--server", url, "-n", "x"]):
+        said = CliRunner().invoke(main, args).stderr
+        assert f"cannot be reached: {'GET /version: ' * ('--server' not in args)}" in said
+        assert words in said
+        assert "default" not in said
+        assert "Errno" not in said
+
+
+def test_a_certificate_that_is_not_trusted_is_told_in_words(tmp_path: Path) -> None:
+    with in_thread(web.Application(), self_signed(tmp_path)) as url:
+        config = kubeconfig(tmp_path, url)
+        for args in (["get", "--kubeconfig", config], ["get", "--server", url, "-n", "x"]):
+            said = CliRunner().invoke(main, args).stderr
+            assert "its certificate is not trusted (self-signed certificate)" in said
+
+
+def self_signed(folder: Path) -> ssl.SSLContext:
+    key, certificate = folder / "key", folder / "certificate"
+    made = ["-keyout", key, "-out", certificate, "-subj", "/CN=127.0.0.1", "-days", "1"]
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *made]
+    subprocess.run(command, check=True, capture_output=True)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    return context

@@ -184,3 +184,27 @@ def test_what_stands_in_a_cluster_cannot_steer_the_terminal() -> None:
     evil = waiting("a", 1, why="\x1b[2J\x07gone\nnext")
     lines = frame(moment([evil], trouble="\x1b]0;title\x07"), 200, 30)
     assert all("\x1b" not in line and "\x07" not in line and "\n" not in line for line in lines)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("skip", [1, 7, 40, 70, 1000])
+def test_scrolled_it_stays_on_the_screen(size: tuple[int, int], skip: int) -> None:
+    width, height = size
+    lines = frame(moment(crowd(), skip=skip), width, height)
+    assert len(lines) <= height
+    assert all(len(line) <= width for line in lines)
+
+
+def test_every_row_can_be_scrolled_into_sight() -> None:
+    rows = crowd()
+    seen: set[str] = set()
+    for skip in range(len(rows)):
+        text = "\n".join(frame(moment(rows, skip=skip), 130, 24))
+        seen |= {row["name"] for row in rows if re.search(rf"default/{row['name']}\b(?!-)", text)}
+    ended = {"done", "broken"}
+    assert seen == {row["name"] for row in rows} - ended
+
+
+def test_what_concerns_all_of_it_is_above_everything() -> None:
+    lines = frame(moment([], notes=("no dispatcher is running",)), 80, 20)
+    assert lines[1] == "no dispatcher is running"

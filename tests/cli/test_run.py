@@ -78,7 +78,7 @@ def get(url: str) -> tuple[int, str]:
 
 
 def test_it_serves_and_ends_when_told(tmp_path: Path) -> None:
-    with served(tutorial()) as url, running(tmp_path, url) as mcad:
+    with served(tutorial(led=False)) as url, running(tmp_path, url) as mcad:
         address = mcad.wait_for(r"msg=listening http=(127\.0\.0\.1:\d+)")
         mcad.wait_for("msg=synced")
         assert get(f"http://{address}/healthz") == (200, "ok\n")
@@ -101,13 +101,16 @@ def _compare_figures(config: str, address: str) -> None:
         asked = CliRunner().invoke(main, [*options, "--server", address])
         counted = CliRunner().invoke(main, options)
         assert (asked.exit_code, counted.exit_code) == (0, 0), asked.output + counted.output
-        assert json.loads(asked.stdout) == json.loads(counted.stdout)
+        told, found = json.loads(asked.stdout), json.loads(counted.stdout)
+        if command[0] == "describe":  # the rest of the page is not the dispatcher's to tell
+            told, found = told["appwrapper"], found["appwrapper"]
+        assert told == found
     unknown = ["describe", "x", "--kubeconfig", config, "--server", address]
     assert CliRunner().invoke(main, unknown).exit_code == 4
 
 
 def test_a_second_instance_at_the_same_port_is_told_so(tmp_path: Path) -> None:
-    with served(tutorial()) as url, running(tmp_path, url) as mcad:
+    with served(tutorial(led=False)) as url, running(tmp_path, url) as mcad:
         address = mcad.wait_for(r"msg=listening http=(127\.0\.0\.1:\d+)")
         folder = tmp_path / "other"
         folder.mkdir()
@@ -119,7 +122,7 @@ def test_a_second_instance_at_the_same_port_is_told_so(tmp_path: Path) -> None:
 
 
 def test_a_missing_crd_is_told_and_waited_for(tmp_path: Path) -> None:
-    api = tutorial()
+    api = tutorial(led=False)
     api.served = tuple(one for one in api.served if one.group != GROUP)
     with served(api) as url, running(tmp_path, url) as mcad:
         line = mcad.wait_for("(.*AppWrappers are not installed.*)")
@@ -148,7 +151,7 @@ MISMATCH = (
 def test_a_crd_that_comes_later_is_compared_before_anything_is_served(
     right: bool, tmp_path: Path
 ) -> None:
-    api = tutorial()
+    api = tutorial(led=False)
     appwrappers = tuple(one for one in api.served if one.group == GROUP)
     api.served = tuple(one for one in api.served if one.group != GROUP)
     with served(api) as url, running(tmp_path, url) as mcad:
@@ -175,7 +178,7 @@ def test_a_crd_that_comes_later_is_compared_before_anything_is_served(
 
 
 def test_a_crd_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
-    api = tutorial()
+    api = tutorial(led=False)
     put_crd(api, right=False)
     api.denied.add(CRDS.plural)
     with served(api) as url, running(tmp_path, url) as mcad:
@@ -217,7 +220,7 @@ def test_a_start_that_fails_is_told_in_one_line(
 ) -> None:
     options, change, words = case
     monkeypatch.setattr("mcad.cli.run.start_logging", lambda level: None)
-    api = tutorial()
+    api = tutorial(led=False)
     if change is not None:
         change(api)
     with served(api) as url:

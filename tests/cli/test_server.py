@@ -26,6 +26,21 @@ ROW = {
     "why": "cpu: 1 requested, 0 available, 1 missing.",
 }
 
+CAPACITY = {
+    "nodes": [],
+    "total": {book: {"cpu": "1"} for book in ("allocatable", "used", "reserved", "free")},
+    "adrift": {},
+}
+DETAIL = ROW | {
+    "dialect": "v1beta1",
+    "inLine": 1,
+    "ahead": [],
+    "figures": [],
+    "items": [],
+    "podSets": [],
+    "pods": {"pending": 0, "running": 0, "succeeded": 0, "failed": 0},
+}
+
 Answer = Callable[[web.Request], Awaitable[web.Response]]
 
 

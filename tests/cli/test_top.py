@@ -179,7 +179,7 @@ def test_a_dispatcher_that_goes_away_leaves_its_last_figures() -> None:
 
     async def answer(request: web.Request) -> web.Response:
         if gone:
-            raise web.HTTPServiceUnavailable
+            raise web.HTTPServiceUnavailable(text="not synced yet; see /readyz\n")
         if request.path.endswith("/capacity"):
             return web.json_response({"nodes": [{}], "total": total, "adrift": {}})
         return web.json_response({"items": [ROW]})
@@ -190,19 +190,37 @@ def test_a_dispatcher_that_goes_away_leaves_its_last_figures() -> None:
         term.wait_for(is_drawn)
         gone = True
         term.said = ""
-        term.wait_for(lambda said: "503 Service Unavailable" in said and is_drawn(said))
+        term.wait_for(lambda said: "does not answer: not synced" in said and is_drawn(said))
         term.type(b"q")
         assert term.end() == 0
 
 
 def test_a_failure_is_told_on_the_restored_terminal(api: FakeApi, config: str) -> None:
     api.denied.add("nodes")
-    with terminal("top", "--kubeconfig", config) as term:
+    with terminal("top", "-A", "--kubeconfig", config) as term:
         assert term.end() == 1
         assert_restored(term)
         told = term.said.partition(LEAVE)[2]
         assert told.startswith("error: you may not list nodes in the whole cluster")
         assert len(told.splitlines()) == 1
+
+
+def test_keys_move_through_more_rows_than_the_terminal_has(api: FakeApi, config: str) -> None:
+    for number in range(30):
+        item = deployment(f"late-{number}", replicas=1, cpu="8", memory="1Gi")
+        obj = appwrapper(f"late-{number}", f"u-{number}", f"07:59:{number + 10}", item)
+        api.put(GROUP, "appwrappers", obj)
+    with terminal("top", "--kubeconfig", config, columns=80, rows=24) as term:
+        term.wait_for(lambda said: "late-0" in said)
+        assert "late-29" not in term.said
+        for _ in range(3):
+            term.type(b"\x1b[6~")
+        term.wait_for(lambda said: "rows above" in said and "late-29" in said)
+        term.said = ""
+        term.type(b"\x1b[H")
+        term.wait_for(lambda said: "Capacity of 1 node" in said and "late-0" in said)
+        term.type(b"q")
+        assert term.end() == 0
 
 
 def test_warnings_do_not_disturb_the_screen(api: FakeApi, config: str) -> None:

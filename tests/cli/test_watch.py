@@ -161,7 +161,7 @@ def test_a_reader_that_leaves_ends_it(tmp_path: Path) -> None:
 
 def test_rights_that_are_missing_are_told_at_once(api: FakeApi, mcad: Type) -> None:
     api.denied.add("nodes")
-    result = mcad("queue", "-w")
+    result = mcad("queue", "-w", "-A")
     assert result.exit_code == 1
     assert "you may not list nodes in the whole cluster" in result.stderr
     api.denied.clear()

@@ -1,0 +1,40 @@
+"""Quantities for people: ``6.1Gi`` for 6382092Ki. What scripts read stays exact (-o json, yaml)."""
+
+from __future__ import annotations
+
+from mcad.core.quantity import CPU, EPHEMERAL_STORAGE, HUGE_PAGES, MEMORY, MILLIS, parse_quantity
+
+_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_MILLIS_SHOWN = 100_000  # from 100 CPUs on, thousandths of one are no longer read
+
+
+def humane(resource: str, quantity: str) -> str:
+    """The amount in few digits where it is one of bytes or of many CPUs, else as it is."""
+    if resource == CPU:
+        return _cpus(quantity)
+    if resource in (MEMORY, EPHEMERAL_STORAGE) or resource.startswith(HUGE_PAGES):
+        return _bytes(parse_quantity(quantity, negative=True))
+    return quantity
+
+
+def _cpus(quantity: str) -> str:
+    millis = parse_quantity(quantity, MILLIS, negative=True)
+    if abs(millis) < _MILLIS_SHOWN or millis % MILLIS == 0:
+        return quantity
+    return f"{'-' * (millis < 0)}{_tenths(abs(millis), MILLIS)}"
+
+
+def _bytes(size: int) -> str:
+    """In the largest unit of which there is at least one, with one decimal."""
+    sign, size = ("-", -size) if size < 0 else ("", size)
+    power = min((size.bit_length() - 1) // 10, len(_BINARY) - 1) if size else 0
+    if power and _tenths(size, 1 << 10 * power) == "1024":
+        power += 1
+    return f"{sign}{_tenths(size, 1 << 10 * power)}{_BINARY[power]}"
+
+
+def _tenths(amount: int, unit: int) -> str:
+    """``amount / unit``, rounded half up to tenths; whole numbers without a decimal."""
+    tenths = (20 * amount + unit) // (2 * unit)
+    whole, part = divmod(tenths, 10)
+    return f"{whole}.{part}" if part else str(whole)

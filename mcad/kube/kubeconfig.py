@@ -1,0 +1,142 @@
+"""What a kubeconfig says, read without the client library, whose import costs most of a second.
+
+That is enough to know the namespace of a context, and for one quick request with a credential that
+stands in the file. Whatever needs more (an exec plugin, a proxy) is left to ``connection.load``.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import ssl
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+from urllib.parse import urlsplit
+
+Json = dict[str, Any]
+
+NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+_FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+_PLAIN = {*_FILES, *(f"{name}-data" for name in _FILES), "token"}
+_NOT_PLAIN = {"proxy-url", "tls-server-name"}
+_PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One context: its cluster and its user as they stand there, file names made absolute."""
+
+    cluster: Json
+    user: Json
+    namespace: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """An API server that can be asked without anything but what stands in the kubeconfig."""
+
+    url: str
+    headers: Mapping[str, str]
+    ssl_context: ssl.SSLContext | None
+
+
+def read_context(kubeconfig: str | None, context: str | None) -> Context | None:
+    """The context that kubectl would use; None where there is none, or it cannot be read."""
+    paths = kubeconfig or os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
+    try:
+        files = [_load(Path(path).expanduser()) for path in paths.split(os.pathsep) if path]
+        name = context or next(filter(None, (one.get("current-context") for one in files)), "")
+        found = _named(files, "contexts", "context", name)
+        if found is None:
+            return None
+        cluster = _named(files, "clusters", "cluster", found.get("cluster"))
+        user = _named(files, "users", "user", found.get("user"))
+        return Context(cluster or {}, user or {}, str(found.get("namespace") or "default"))
+    except (OSError, ValueError, AttributeError, TypeError):
+        return None
+
+
+def namespace(kubeconfig: str | None, context: str | None) -> str:
+    """The namespace of the context, else that of this pod, else ``default``."""
+    found = read_context(kubeconfig, context)
+    if found is not None:
+        return found.namespace
+    try:
+        return NAMESPACE.read_text().strip() or "default"
+    except OSError:
+        return "default"
+
+
+def plain(context: Context) -> Plain | None:
+    """How to ask its server at once; None if that takes a plugin, a proxy or what we do not know.
+
+    Raises OSError or ValueError for files that cannot be used.
+    """
+    cluster, user = context.cluster, context.user
+    url = str(cluster.get("server") or "").rstrip("/")
+    if not url or not user.keys() <= _PLAIN or cluster.keys() & _NOT_PLAIN:
+        return None
+    if any(os.environ.get(name) for name in _PROXIES):
+        return None
+    token = _text(user, "tokenFile") or user.get("token") or ""
+    headers = {"Authorization": f"Bearer {token.strip()}"} if token else {}
+    secure = urlsplit(url).scheme == "https"
+    return Plain(url, headers, _ssl_context(cluster, user) if secure else None)
+
+
+def _load(path: Path) -> Json:
+    """A file's content, with absolute paths in it; empty where there is no such file."""
+    if not path.is_file():
+        return {}
+    import yaml  # noqa: PLC0415 - where no file is, it is not needed
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        content = yaml.load(path.read_text(encoding="utf-8"), loader) or {}  # noqa: S506 - a safe one
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path} is not YAML") from error
+    for inner in _inner(content):
+        for key in _FILES:
+            if inner.get(key):
+                inner[key] = str(path.parent.absolute() / inner[key])
+    return dict(content)
+
+
+def _inner(content: Json) -> Iterator[Json]:
+    for kind, key in (("clusters", "cluster"), ("users", "user")):
+        yield from (one[key] for one in content.get(kind) or () if one.get(key))
+
+
+def _named(files: list[Json], kind: str, key: str, name: object) -> Json | None:
+    """The first entry of that name in any file, as kubectl merges them."""
+    for content in files:
+        for one in content.get(kind) or ():
+            if one.get("name") == name:
+                return dict(one.get(key) or {})
+    return None
+
+
+def _text(entry: Json, key: str) -> str:
+    """What stands in a file or, encoded, in the entry itself; data win, as for kubectl."""
+    if data := entry.get(f"{key}-data"):
+        return base64.b64decode(data).decode()
+    return Path(entry[key]).read_text(encoding="utf-8") if entry.get(key) else ""
+
+
+def _ssl_context(cluster: Json, user: Json) -> ssl.SSLContext:
+    made = ssl.create_default_context(cadata=_text(cluster, "certificate-authority") or None)
+    made.verify_flags &= ~ssl.VERIFY_X509_STRICT  # as in connection.py
+    if cluster.get("insecure-skip-tls-verify"):
+        made.check_hostname = False
+        made.verify_mode = ssl.CERT_NONE
+    certificate, key = _text(user, "client-certificate"), _text(user, "client-key")
+    if certificate:
+        with NamedTemporaryFile("w") as file:  # private to us, and gone at once
+            file.write(f"{certificate}\n{key}\n")
+            file.flush()
+            made.load_cert_chain(file.name)
+    return made

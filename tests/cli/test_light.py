@@ -1,0 +1,84 @@
+"""What a person waits for at every key or look is imported without the heavy libraries."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from tests.cli.cluster import tutorial
+from tests.cli.serve import in_thread, kubeconfig, served
+from tests.cli.test_server import CAPACITY, DETAIL, ROW
+
+HEAVY = ("kubernetes", "pydantic", "aiohttp", "mcad.sim", "mcad.core.dispatcher", "yaml")
+CODE = """\
+import sys
+from mcad.cli.main import main
+try:
+    main()
+finally:
+    print([one for one in {heavy} if one in sys.modules], file=sys.stderr)"""
+
+
+def imported(*args: str, but: tuple[str, ...] = (), **env: str) -> tuple[str, str]:
+    """Output, and which of the heavy modules a command imported, as a list in text."""
+    heavy = [one for one in HEAVY if one not in but]
+    done = subprocess.run(
+        [sys.executable, "-c", CODE.format(heavy=heavy), *args],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | env,
+    )
+    return done.stdout, done.stderr.strip()
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("queue",),
+        ("get", "a", "-o", "json"),
+        ("describe", "a"),
+        ("capacity",),
+        ("top", "--once"),
+    ],
+    ids=lambda args: args[0],
+)
+def test_the_dispatcher_is_asked_with_the_standard_library(
+    args: tuple[str, ...], tmp_path: Path
+) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        path = request.path.removeprefix("/api/v1/")
+        kind = path.partition("/")[0] if path.count("/") == 0 else "detail"
+        said = {"capacity": CAPACITY, "detail": DETAIL}.get(kind, {"items": [ROW]})
+        return web.json_response(said)
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", answer)
+    none = {"KUBECONFIG": str(tmp_path / "none"), "HOME": str(tmp_path)}
+    with in_thread(app) as url:
+        said, heavy = imported(*args, "--server", url, **none)
+    assert said
+    assert heavy == "[]"
+
+
+def test_names_are_completed_with_the_standard_library_and_yaml(tmp_path: Path) -> None:
+    with served(tutorial()) as url:
+        line = "mcad describe 00"
+        said, heavy = imported(
+            but=("yaml",),
+            _MCAD_COMPLETE="bash_complete",
+            COMP_WORDS=line,
+            COMP_CWORD="2",
+            KUBECONFIG=kubeconfig(tmp_path, url),
+        )
+    assert len(said.splitlines()) == 2
+    assert heavy == "[]"
+
+
+def test_commands_and_options_are_completed_with_nothing_else() -> None:
+    said, heavy = imported(_MCAD_COMPLETE="bash_complete", COMP_WORDS="mcad des", COMP_CWORD="1")
+    assert said.strip() == "plain,describe"
+    assert heavy == "[]"

@@ -1,0 +1,166 @@
+"""What is typed or piped as a name: NAME, TYPE/NAME, TYPE NAME, several of them, good and bad."""
+
+import json
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcad.cli.humane import humane
+from mcad.cli.main import main
+from mcad.cli.names import APPWRAPPER, NODE, names_of
+from mcad.cli.narrow import fitted
+from mcad.cli.tables import GAP
+from mcad.core.quantity import format_amount
+from tests.cli.cluster import crowd
+from tests.cli.conftest import FakeEnvironment, Type
+from tests.cli.fakeapi import FakeApi
+
+SECOND = "0002-aw-generic-deployment-2"
+
+
+@pytest.mark.parametrize(
+    ("typed", "names"),
+    [
+        (["x"], ("x",)),
+        (["aw/x", "AppWrapper/y", "z"], ("x", "y", "z")),
+        (["appwrapper.workload.codeflare.dev/x"], ("x",)),
+        (["appwrappers.v1beta2.workload.codeflare.dev/x"], ("x",)),
+        (["aw", "x", "y"], ("x", "y")),
+        (["appwrappers"], ()),
+        (["aw/aw"], ("aw",)),
+        (["x", "aw"], ("x", "aw")),
+        (["x", "aw/x"], ("x",)),
+    ],
+)
+def test_names(typed: list[str], names: tuple[str, ...]) -> None:
+    assert names_of(APPWRAPPER, typed) == names
+
+
+@pytest.mark.parametrize("typed", ["pod/x", "a/b/c", "aw/", "default/x", "node/x"])
+def test_what_is_no_name(typed: str) -> None:
+    with pytest.raises(click.UsageError, match="is not an AppWrapper: write NAME or aw/NAME"):
+        names_of(APPWRAPPER, [typed])
+
+
+def test_nodes() -> None:
+    assert names_of(NODE, ["nodes", "a", "no/b"]) == ("a", "b")
+
+
+def test_what_one_command_prints_another_one_takes(mcad: Type) -> None:
+    printed = mcad("queue", "-o", "name").stdout.split()
+    assert mcad("describe", *printed).stdout.startswith(f"Name:         {SECOND}\n")
+    assert mcad("get", *printed, "-o", "name").stdout.split() == printed
+    nodes = mcad("capacity", "-o", "name").stdout.split()
+    assert mcad("capacity", *nodes, "--no-headers").stdout.startswith("minikube   cpu")
+
+
+def test_several_pages_are_apart_and_several_objects_are_a_list() -> None:
+    world = FakeEnvironment(crowd())
+
+    def say(*args: str) -> str:
+        return CliRunner().invoke(main, ["describe", *args], obj=world).stdout
+
+    one, two = say("fits"), say("fragmented")
+    assert say("fits", "aw/fragmented") == f"{one}\n\n{two}"
+    items = json.loads(say("fits", "fragmented", "-o", "json"))["items"]
+    assert [item["appwrapper"]["name"] for item in items] == ["fits", "fragmented"]
+
+
+@pytest.mark.parametrize(
+    ("args", "stdout"),
+    [
+        (("get", SECOND, "bad", "--no-headers"), SECOND),
+        (("describe", "bad", SECOND), f"Name:         {SECOND}"),
+        (("capacity", "minikube", "bad", "--no-headers"), "minikube"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_the_good_ones_are_shown_and_the_bad_ones_told(
+    args: tuple[str, ...], stdout: str, mcad: Type
+) -> None:
+    said = mcad(*args)
+    assert said.exit_code == 4
+    assert said.stdout.startswith(stdout)
+    assert len(said.stderr.splitlines()) == 1
+    assert said.stderr.startswith("error: no ")
+    assert '"bad"' in said.stderr
+
+
+def test_the_version_is_an_option_too(mcad: Type) -> None:
+    assert mcad("--version").stdout.split()[:2] == mcad("version").stdout.split()[:2]
+
+
+def test_scripts_get_exact_quantities(mcad: Type, api: FakeApi) -> None:
+    said = json.loads(mcad("capacity", "-o", "json").stdout)
+    assert said["total"]["free"]["memory"] == "6382092Ki"
+    assert "6.1Gi" in mcad("capacity").stdout
+
+
+@pytest.mark.parametrize(
+    ("resource", "exact", "shown"),
+    [
+        ("memory", "6382092Ki", "6.1Gi"),
+        ("memory", "512Mi", "512Mi"),
+        ("memory", "1706Mi", "1.7Gi"),
+        ("memory", "1023", "1023"),
+        ("memory", "1073741823", "1Gi"),
+        ("memory", "-3Gi", "-3Gi"),
+        ("memory", "0", "0"),
+        ("hugepages-2Mi", "2Gi", "2Gi"),
+        ("ephemeral-storage", "8Ei", "8Ei"),
+        ("cpu", "1950m", "1950m"),
+        ("cpu", "3217450m", "3217.5"),
+        ("cpu", "-500m", "-500m"),
+        ("pods", "110", "110"),
+        ("nvidia.com/gpu", "4096", "4096"),
+    ],
+)
+def test_quantities_are_shown_as_people_say_them(resource: str, exact: str, shown: str) -> None:
+    assert humane(resource, exact) == shown
+
+
+@given(st.integers(-(2**63) + 1, 2**63 - 1))
+def test_rounding_never_makes_more_than_a_twentieth_of_a_unit(size: int) -> None:
+    shown = humane("memory", format_amount("memory", size))
+    power = "KMGTPE".find(shown[-2:-1]) + 1 if shown.endswith("i") else 0
+    number = float(shown.rstrip("KMGTPEi"))
+    assert abs(number - size / 1024**power) <= 0.051
+    assert power == 0 or 1 <= abs(number) < 1024
+
+
+_CELLS = st.text("abc-", min_size=1, max_size=50)
+_TITLES = ("POS", "NAME", "PRIORITY", "DEMAND", "AGE", "WAITS-FOR")
+
+
+@given(st.lists(st.tuples(*[_CELLS] * 2, st.just("0"), _CELLS, *[st.just("3m")] * 2)))
+def test_a_table_fits_or_is_as_narrow_as_it_can_be(rows: list[tuple[str, ...]]) -> None:
+    rows = [("1", *row[1:]) for row in rows]
+    for width in range(20, 160, 20):
+        titles, lines = fitted(_TITLES, rows, width)
+        widths = [max(map(len, column)) for column in zip(titles, *lines, strict=True)]
+        total = sum(widths) + len(GAP) * (len(widths) - 1)
+        assert total <= width or titles == ("POS", "NAME", "AGE", "WAITS-FOR")
+        assert {"POS", "NAME", "AGE", "WAITS-FOR"} <= set(titles)
+        assert len(lines) == len(rows)
+
+
+def test_names_keep_their_end_where_they_are_shortened() -> None:
+    row = ("1", "default/0002-aw-generic-deployment-2", "0", "cpu=150m,memory=512Mi,pods=2")
+    rows: list[tuple[str, ...]] = [(*row, "60s", "cpu")]
+    titles, lines = fitted(_TITLES, rows, 60)
+    assert titles == ("POS", "NAME", "DEMAND", "AGE", "WAITS-FOR")
+    assert lines == [("1", "default/0...oyment-2", "cpu=150m,m...", "60s", "cpu")]
+
+
+def test_at_eighty_columns_every_column_is_in_sight(mcad: Type, monkeypatch: Any) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    said = mcad("top").stdout
+    assert max(map(len, said.splitlines())) <= 80
+    assert said.splitlines()[9].split() == [
+        "POS", "NAME", "PRIORITY", "DEMAND", "AGE", "WAITS-FOR",
+    ]  # fmt: skip
+    assert "cpu: 150m requested, 50m available, 100m missing." in said

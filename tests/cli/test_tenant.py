@@ -1,0 +1,136 @@
+"""Who may see one namespace only: commands tell what there is, and once what is missing."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcad.cli.tenant import NOTE, _figures
+from mcad.core.model import Refusal, RefusalKind, Shortage
+from mcad.core.reasons import explain_refusal
+from tests.cli.cluster import condition, tutorial, waiting
+from tests.cli.conftest import Type
+from tests.cli.fakeapi import GROUP, FakeApi
+from tests.cli.serve import kubeconfig, served
+from tests.cli.test_watch import typed
+
+Json = dict[str, Any]
+
+FIRST, SECOND = "0001-aw-generic-deployment-1", "0002-aw-generic-deployment-2"
+REFUSED = (
+    "Insufficient resources to dispatch AppWrapper. cpu: 150m requested, 50m available, 100m "
+    "missing."
+)
+WARNING = f"warning: {NOTE}\n"
+
+
+@pytest.fixture
+def api() -> FakeApi:
+    found = tutorial()
+    found.tenant = "default"
+
+    def refuse(obj: Json) -> None:
+        obj["status"]["conditions"][-1]["message"] = REFUSED
+
+    found.change(GROUP, "appwrappers", SECOND, refuse)
+    return found
+
+
+@pytest.mark.parametrize("args", [("queue",), ("get",), ("top",), ("describe", FIRST, SECOND)])
+def test_no_command_is_refused(args: tuple[str, ...], mcad: Type) -> None:
+    said = mcad(*args)
+    assert (said.exit_code, said.stderr) == (0, WARNING)
+    assert SECOND in said.stdout
+
+
+def test_a_row_is_what_was_written_and_what_the_manifest_demands(mcad: Type) -> None:
+    row = json.loads(mcad("queue", "-o", "json").stdout)["items"][0]
+    assert row["position"] is None
+    assert row["headOfLine"] is None
+    assert row["demand"] == {"cpu": "150m", "memory": "512Mi", "pods": "2"}
+    assert (row["waitsFor"], row["why"]) == ("cpu", REFUSED)
+    assert (row["state"], row["queuejobstate"]) == ("Pending", "Backoff")
+
+
+def test_the_state_is_the_dispatchers_whatever_would_be_counted(api: FakeApi, mcad: Type) -> None:
+    def change(obj: Json) -> None:
+        obj["status"] |= {"state": "RunningHoldCompletion", "queuejobstate": "Odd"}
+
+    api.change(GROUP, "appwrappers", FIRST, change)
+    row = json.loads(mcad("get", FIRST, "-o", "json").stdout)["items"][0]
+    assert (row["state"], row["queuejobstate"]) == ("RunningHoldCompletion", "Odd")
+
+
+def test_one_page_has_the_figures_of_the_last_refusal_and_no_invented_ones(mcad: Type) -> None:
+    said = mcad("describe", SECOND).stdout
+    assert "Position:     <unknown>\nWaits for:    cpu\n" in said
+    assert "  cpu        150m        50m         100m\n" in said
+    assert "Ahead:" not in said
+    said = mcad("describe", FIRST).stdout
+    assert "Pods:         0 pending, 2 running" in said
+    assert "cpu=100m,memory=256Mi,pods=1   <unknown>\n" in said  # reserved: only the cluster tells
+
+
+def test_who_was_not_looked_at_yet_waits_for_nothing_that_is_known(
+    api: FakeApi, mcad: Type
+) -> None:
+    api.change(GROUP, "appwrappers", SECOND, lambda obj: obj.update(status={}))
+    row = json.loads(mcad("queue", "-o", "json").stdout)["items"][0]
+    told = (row["position"], row["waitsFor"], row["why"])
+    assert told == (None, "", "The dispatcher has not said anything about it yet.")
+
+
+def test_what_keeps_one_out_of_the_line_is_in_the_manifest(api: FakeApi, mcad: Type) -> None:
+    suspended = waiting()
+    suspended["metadata"] |= {"name": "suspended", "uid": "cccc-3"}
+    suspended["spec"]["suspend"] = True
+    suspended["status"]["conditions"] = [condition("Init", "07:59:00")]
+    api.put(GROUP, "appwrappers", suspended)
+    rows = {row["name"]: row for row in json.loads(mcad("queue", "-o", "json").stdout)["items"]}
+    assert (rows["suspended"]["position"], rows["suspended"]["waitsFor"]) == (0, "Suspended")
+
+
+def test_the_whole_cluster_and_other_namespaces_stay_closed(mcad: Type) -> None:
+    for args in (("queue", "-A"), ("get", "-A"), ("top", "-A"), ("capacity",)):
+        said = mcad(*args)
+        assert (said.exit_code, said.stdout) == (1, "")
+        assert "in the whole cluster; ask the dispatcher with --server URL" in said.stderr
+    said = mcad("get", "-n", "team-a")
+    assert "in namespace team-a; choose one of yours with -n" in said.stderr
+
+
+def test_a_watch_follows_one_namespace(api: FakeApi, tmp_path: Path) -> None:
+    with served(api) as url:
+        config = kubeconfig(tmp_path, url)
+        with typed(tmp_path, "queue", "-w", "--kubeconfig", config) as mcad:
+            mcad.wait_for(lambda: len(mcad.lines) == 2)
+            api.change(GROUP, "appwrappers", SECOND, _dispatch)
+            mcad.wait_for(lambda: len(mcad.lines) == 3)
+            assert mcad.end() == 130
+            assert mcad.errors.strip() == WARNING.strip()
+    assert [line.split()[1:3] for line in mcad.lines[1:]] == [
+        ["<unknown>", "Pending"],
+        ["<none>", "Running"],
+    ]
+
+
+def _dispatch(obj: Json) -> None:
+    item = {"group": "apps", "version": "v1", "resource": "deployments", "kind": "Deployment"}
+    record = {
+        "attempt": 1,
+        "epoch": 1,
+        "phase": "dispatched",
+        "inventory": [{**item, "namespace": "default", "name": SECOND}],
+        "intentTime": "2027-01-15T08:00:00Z",
+        "confirmTime": "2027-01-15T08:00:00Z",
+    }
+    obj["status"] |= {"state": "Running", "dispatch": record}
+
+
+@pytest.mark.parametrize("resource", ["cpu", "nvidia.com/gpu", "hugepages-2Mi"])
+def test_figures_are_read_back_from_the_words_that_tell_them(resource: str) -> None:
+    shortages = (Shortage(resource, 4096, 1024), Shortage("memory", 10, 3))
+    message = explain_refusal(Refusal(RefusalKind.FRAGMENTED, shortages))
+    assert [one["resource"] for one in _figures(message)] == [resource, "memory"]
+    assert all(one["missing"] != "0" for one in _figures(message))
