@@ -2,7 +2,7 @@
 
 In a shared cluster a priority is a claim on everybody else's place. Too high a claim is cut, not
 refused: the manifest goes on working wherever it came from, and a Warning says what it queues with.
-A positive ``priorityslope`` would climb over any ceiling in time, so it has no effect below one.
+A ``priorityslope`` climbs to the ceiling and no further.
 """
 
 from __future__ import annotations
@@ -10,33 +10,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mcad.core.model import Workload
+from mcad.core.model import SECOND, Instant, Workload
+from mcad.core.queue import Rank
 
 OTHERS = "*"
 """Instead of a namespace: every one that is not named."""
 
+_SLOPE_UNIT = 1_000_000  # slopes are in millionths per second
+
 
 def cut(work: Workload, ceilings: Mapping[str, int]) -> Workload:
     """The AppWrapper as it queues: its claim within the ceiling of its namespace."""
-    ceiling = ceilings.get(work.namespace, ceilings.get(OTHERS))
-    if ceiling is None or (work.priority <= ceiling and work.slope <= 0):
+    ceiling = _ceiling(work, ceilings)
+    if ceiling is None or work.priority <= ceiling:
         return work
-    return replace(
-        work,
-        priority=min(work.priority, ceiling),
-        slope=min(work.slope, 0),
-        warnings=(*work.warnings, *_warnings(work, ceiling)),
+    warning = (
+        f"spec.priority: {work.priority} is above the maxPriority of namespace {work.namespace}; "
+        f"it queues with {ceiling}."
     )
+    return replace(work, priority=ceiling, warnings=(*work.warnings, warning))
 
 
-def _warnings(work: Workload, ceiling: int) -> list[str]:
-    where = f"namespace {work.namespace}"
-    told = []
-    if work.priority > ceiling:
-        told.append(
-            f"spec.priority: {work.priority} is above the maxPriority of {where}; it queues with "
-            f"{ceiling}."
-        )
-    if work.slope > 0:
-        told.append(f"spec.priorityslope: has no effect, because {where} has a maxPriority.")
-    return told
+def rank(work: Workload, first_seen: Instant, now: Instant, ceilings: Mapping[str, int]) -> Rank:
+    """What a cut AppWrapper queues with at this instant."""
+    ceiling = _ceiling(work, ceilings)
+    if ceiling is None or work.slope <= 0:
+        return Rank(work.priority, work.slope)
+    climb = -(-(ceiling - work.priority) * _SLOPE_UNIT * SECOND // work.slope)
+    arrives = first_seen + climb
+    return Rank(work.priority, work.slope, arrives) if now < arrives else Rank(ceiling)
+
+
+def _ceiling(work: Workload, ceilings: Mapping[str, int]) -> int | None:
+    return ceilings.get(work.namespace, ceilings.get(OTHERS))

@@ -71,6 +71,8 @@ def _rings(world: World, entry: Entry, timer: Timer) -> None:
             _repeat_step(world, entry)
         case Timer.HOLD:
             world.line_up(entry)
+        case Timer.CEILING:
+            world.rank_anew(entry)
         case Timer.RESTATE:
             _restate_if_changed(world, entry)
         case Timer.RESERVATION:

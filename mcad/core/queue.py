@@ -25,11 +25,21 @@ _SCALE = 10**9  # priority 1 = slope of 10^6 millionths per second over 1000 ms
 Key = tuple[int, int, str]
 
 
-def standing(entry: Entry) -> Key:
-    """The static sort key of an AppWrapper within its bucket."""
-    work = entry.workload
-    seen_ms = entry.first_seen // _MS
-    return (work.slope * seen_ms - work.priority * _SCALE, entry.first_seen, work.uid)
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """What an AppWrapper queues with: a priority, and how it climbs (millionths per second).
+
+    ``until`` is when it has to be ranked anew, because it may climb no further; 0 is never.
+    """
+
+    priority: int
+    slope: int = 0
+    until: Instant = 0
+
+    def key(self, entry: Entry) -> Key:
+        """The static sort key within a bucket."""
+        seen_ms = entry.first_seen // _MS
+        return (self.slope * seen_ms - self.priority * _SCALE, entry.first_seen, entry.uid)
 
 
 @dataclass(slots=True, eq=False)
@@ -68,7 +78,7 @@ class Queue:
     def __init__(self, capacity: Capacity) -> None:
         self._capacity = capacity
         self._buckets: dict[tuple[Shape, int], Bucket] = {}
-        self._places: dict[str, Bucket] = {}
+        self._places: dict[str, tuple[Bucket, Key]] = {}
 
     def __len__(self) -> int:
         return len(self._places)
@@ -76,34 +86,37 @@ class Queue:
     def __contains__(self, entry: Entry) -> bool:
         return entry.uid in self._places
 
-    def add(self, entry: Entry, shape: Shape) -> Bucket:
+    def add(self, entry: Entry, shape: Shape, rank: Rank) -> Bucket:
         """Put an AppWrapper in line; in a refused bucket this is an insertion and no more."""
-        place = (shape, entry.workload.slope)
+        place = (shape, rank.slope)
         bucket = self._buckets.get(place)
         if bucket is None:
-            bucket = self._buckets[place] = Bucket(shape, entry.workload.slope)
+            bucket = self._buckets[place] = Bucket(shape, rank.slope)
             self._capacity.remember(shape)
-        bucket.members[standing(entry)] = entry
-        self._places[entry.uid] = bucket
+        key = rank.key(entry)
+        bucket.members[key] = entry
+        self._places[entry.uid] = (bucket, key)
         return bucket
 
     def remove(self, entry: Entry) -> None:
-        """Take an AppWrapper out of the line; its record must be the one it was added with."""
-        bucket = self._places.pop(entry.uid, None)
-        if bucket is None:
+        """Take an AppWrapper out of the line, if it is there."""
+        place = self._places.pop(entry.uid, None)
+        if place is None:
             return
-        del bucket.members[standing(entry)]
+        bucket, key = place
+        del bucket.members[key]
         if not bucket.members:
             del self._buckets[bucket.shape, bucket.slope]
             self._capacity.forget(bucket.shape)
 
     def bucket_of(self, entry: Entry) -> Bucket | None:
         """Where an AppWrapper stands, None if it is not in line."""
-        return self._places.get(entry.uid)
+        place = self._places.get(entry.uid)
+        return place[0] if place is not None else None
 
     def refusal_of(self, entry: Entry) -> Refusal | None:
         """The verdict that stands for an AppWrapper, None if it has none or is not in line."""
-        bucket = self._places.get(entry.uid)
+        bucket = self.bucket_of(entry)
         return bucket.refusal if bucket is not None else None
 
     def buckets(self) -> Iterator[Bucket]:

@@ -23,6 +23,7 @@ class Timer(StrEnum):
     STATUS = "status"  # a status write that was refused is repeated
     STEP = "step"  # a create, deletion or look that failed is repeated
     HOLD = "hold"  # a hold is over
+    CEILING = "ceiling"  # its priorityslope has brought it as high as it may climb
     RESTATE = "restate"  # a refusal may be rewritten
     RESERVATION = "reservation"  # what was declared and never came is given up (C4)
     TOMBSTONE = "tombstone"  # the remains of a deleted AppWrapper are looked at again

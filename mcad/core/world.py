@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from mcad.core import ceilings
 from mcad.core.capacity import Capacity
 from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatus
 from mcad.core.entry import Entry, Hold
@@ -126,8 +127,21 @@ class World:
         if hold is not None:
             self.hold(entry, hold)
             return
-        self.queue.add(entry, self.capacity.shape(entry.workload.sets))
+        self._stand(entry)
         self.to_tell[entry.uid] = None
+
+    def rank_anew(self, entry: Entry) -> None:
+        """It may climb no further; who is told why it waits is told no more because of that."""
+        if entry in self.queue:
+            self.queue.remove(entry)
+            self._stand(entry)
+
+    def _stand(self, entry: Entry) -> None:
+        work = entry.workload
+        rank = ceilings.rank(work, entry.first_seen, self.now, self.ceilings)
+        self.queue.add(entry, self.capacity.shape(work.sets), rank)
+        if rank.until:
+            self.wake_in(entry, Timer.CEILING, rank.until - self.now)
 
     def leave_line(self, entry: Entry) -> None:
         """Take it out of the line and off any hold."""

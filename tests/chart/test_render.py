@@ -302,7 +302,12 @@ def test_the_configuration_is_valid(objects: list[Object]) -> None:
 def test_defaults_are_those_of_the_dispatcher(helm: Helm) -> None:
     config = config_of(helm.template())
     assert config.allowed == Config().allowed
-    own = {"wrapped_resources": DEFAULT_WRAPPED, "excluded_namespaces": SYSTEM_NAMESPACES}
+    assert config.max_priority == {"*": 1_000_000}
+    own = {
+        "wrapped_resources": DEFAULT_WRAPPED,
+        "excluded_namespaces": SYSTEM_NAMESPACES,
+        "max_priority": {},
+    }
     assert config.model_copy(update=own) == Config()
 
 
@@ -484,6 +489,7 @@ def test_before_kubernetes_1_30_there_is_no_policy(helm: Helm) -> None:
 def test_notes_say_what_to_do_next(helm: Helm) -> None:
     notes = helm.notes()
     assert f"kubectl --namespace {NAMESPACE} rollout status deployment/mcad" in notes
+    assert "Priorities above 1000000 are cut to it" in notes
     assert "WARNING" not in notes
     manifest = re.search(r"<<EOF\n(.*?)\n +EOF", notes, re.DOTALL)
     assert manifest is not None

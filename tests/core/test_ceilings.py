@@ -9,7 +9,6 @@ from mcad.core.model import Settings
 from tests.core.bench import Bench, node, workload
 
 CUT = "spec.priority: 100 is above the maxPriority of namespace default; it queues with {}."
-FLAT = "spec.priorityslope: has no effect, because namespace default has a maxPriority."
 
 
 @pytest.mark.parametrize(
@@ -23,9 +22,9 @@ FLAT = "spec.priorityslope: has no effect, because namespace default has a maxPr
         pytest.param({"default": -1}, (0, 0), (-1, 0), None, id="no claim, below zero"),
         pytest.param({"*": 3}, (100, 0), (3, 0), (CUT.format(3),), id="the others"),
         pytest.param({"*": 3, "default": 200}, (100, 0), (100, 0), (), id="named, not others"),
-        pytest.param({"default": 10}, (0, 5), (0, 0), (FLAT,), id="climbing"),
+        pytest.param({"default": 10}, (0, 5), (0, 5), (), id="climbing"),
         pytest.param({"default": 10}, (0, -5), (0, -5), (), id="sinking"),
-        pytest.param({"*": 3}, (100, 1), (3, 0), (CUT.format(3), FLAT), id="both"),
+        pytest.param({"*": 3}, (100, 1), (3, 1), (CUT.format(3),), id="both"),
     ],
 )
 def test_cut(
@@ -58,8 +57,39 @@ def test_who_claims_more_stands_behind_whoever_came_first() -> None:
 
     order = [entry.workload.name for entry in line.dispatcher.world.queue.in_order(line.now)]
     assert order == ["first", "greedy", "modest"]
-    assert notes(line) == [CUT.format(10), FLAT]
+    assert notes(line) == [CUT.format(10)]
     assert line.status["uid-greedy"].system_priority == 10
+
+
+def names(line: Bench) -> list[str]:
+    return [entry.workload.name for entry in line.dispatcher.world.queue.in_order(line.now)]
+
+
+def test_a_slope_climbs_to_the_ceiling_and_no_further() -> None:
+    """At 1 a second "climber" passes "middle" after 5 s, and never "top", which stands at 10."""
+    line = bench(default=10)
+    line.submit(workload("climber", 100, priority=0, slope=1_000_000))
+    line.submit(workload("top", 100, priority=10))
+    line.submit(workload("middle", 100, priority=5))
+    line.submit(workload("sprinter", 100, priority=0, slope=10**9))
+    line.settle()
+    assert names(line) == ["top", "middle", "climber", "sprinter"]
+    line.advance(1)
+    line.settle()
+    # At the ceiling they stand by first-seen time, however fast they came there.
+    assert names(line) == ["top", "sprinter", "middle", "climber"]
+    line.advance(6)
+    line.settle()
+    assert names(line) == ["top", "sprinter", "climber", "middle"]
+    line.advance(3600)
+    line.settle()
+    assert names(line) == ["climber", "top", "sprinter", "middle"]
+    writes = line.writes
+    line.advance(3600)
+    line.crash()
+    line.settle()
+    assert names(line) == ["climber", "top", "sprinter", "middle"]
+    assert line.writes == writes
 
 
 def test_a_claim_that_is_raised_later_is_said_once() -> None:
