@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from mcad.api.canonical import survey
 from mcad.api.catalog import Catalog
 from mcad.api.items import Entry, Owner, ReadItem, completion_words, duplicates, read_item
 from mcad.api.labels import CONTROLLERS
@@ -62,6 +63,7 @@ class _Spec:
     """What was understood of a spec so far."""
 
     dialect: Dialect
+    plain: bool = False  # canonical.py
     model: AppWrapperSpec | None = None
     items: tuple[Item, ...] = ()
     sets: tuple[PodSet, ...] = ()
@@ -149,7 +151,8 @@ def _read_spec(value: Json, owner: Owner, catalog: Catalog) -> _Spec:
     if not isinstance(value, dict):
         spec.refuse("spec", f"must be a map, not {describe(value)}.")
         return spec
-    if _is_deep(value):
+    deep, spec.plain = survey(value, MAX_NESTING)
+    if deep:
         message = f"is nested too deeply; {MAX_NESTING} levels are allowed, flatten it."
         spec.refuse("spec", message)
         spec.model = AppWrapperSpec(managedBy=as_text(value.get("managedBy")) or None)
@@ -167,15 +170,6 @@ def _read_spec(value: Json, owner: Owner, catalog: Catalog) -> _Spec:
     entries = list(_entries(spec.model, spec))
     _read_items(entries, owner, catalog, spec)
     return spec
-
-
-def _is_deep(value: Json) -> bool:
-    """Whether there are more levels than allowed; without recursion."""
-    level = [value]
-    for _ in range(MAX_NESTING):
-        inner = (one.values() if isinstance(one, dict) else one for one in level)
-        level = [one for holder in inner for one in holder if isinstance(one, dict | list)]
-    return bool(level)
 
 
 def _check_rules(model: AppWrapperSpec, spec: _Spec) -> None:
@@ -223,6 +217,7 @@ def _generic_entry(item: GenericItem, base: str, spec: _Spec) -> Entry:
         template=item.generictemplate,
         pods=tuple(DeclaredPods(one.replicas, one.requests, one.limits or {}) for one in declared),
         completion=completion_words(item.completionstatus),
+        plain=spec.plain,
     )
 
 
@@ -239,6 +234,7 @@ def _component_entry(component: Component, base: str, spec: _Spec) -> Entry:
         template=component.template,
         sets=tuple(declared),
         infos=tuple(component.pod_set_infos or ()),
+        plain=spec.plain,
     )
 
 

@@ -20,6 +20,11 @@ def child_item(obj: Map) -> int:
     return labels.parse_number(labels.labels_of(obj).get(labels.ITEM), -1)
 
 
+def attempt_of(obj: Map) -> int:
+    """The attempt that an object was created in, 0 if its label does not say."""
+    return labels.parse_number(labels.labels_of(obj).get(labels.ATTEMPT), 0)
+
+
 def read_child(obj: Map, resource: Resource, sets: Sequence[PodSet] = ()) -> Child:
     """A live object. ``sets`` are the pod sets of its item (see ``child_item``), empty if its
     AppWrapper is not known.
@@ -41,7 +46,7 @@ def read_child(obj: Map, resource: Resource, sets: Sequence[PodSet] = ()) -> Chi
             name=as_text(meta.get("name")),
         ),
         workload=owner.uid if owner is not None and owner.is_appwrapper else "",
-        attempt=labels.parse_number(tags.get(labels.ATTEMPT), 0),
+        attempt=attempt_of(obj),
         item=child_item(obj),
         terminating="deletionTimestamp" in meta,
         wants=_wants(obj, status, row, sets, final=bool(met & row.final)),

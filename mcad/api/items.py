@@ -1,11 +1,10 @@
 """Reading one wrapped object: where it will live, what it needs, and what is wrong with it."""
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from mcad.api import labels
+from mcad.api import canonical, labels
 from mcad.api.catalog import Catalog, Resource
 from mcad.api.kinds import tells_end
 from mcad.api.models import PodSetInfo
@@ -28,7 +27,6 @@ from mcad.core.model import Item, ObjectRef, PodSet, Problem, ProblemKind
 MAX_NAME = 253
 MAX_GENERATED_NAME = 63
 
-_ENCODER = json.JSONEncoder(separators=(",", ":"), sort_keys=True, allow_nan=False)
 _DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DNS_SUBDOMAIN = re.compile(rf"{_DNS_LABEL}(\.{_DNS_LABEL})*")
 _API_VERSION = re.compile(r"(?:([^/\s]+)/)?([^/\s]+)")
@@ -38,7 +36,7 @@ _API_VERSION = re.compile(r"(?:([^/\s]+)/)?([^/\s]+)")
 class Entry:
     """One element of GenericItems or components, in words that suit both.
 
-    ``base`` is its field path and ``key`` that of the template in it.
+    ``base`` is its field path and ``key`` that of the template in it; ``plain`` as ``survey`` says.
     """
 
     base: str
@@ -48,6 +46,7 @@ class Entry:
     sets: tuple[DeclaredSet, ...] = ()
     infos: tuple[PodSetInfo, ...] = ()
     completion: tuple[str, ...] = ()
+    plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ def read_item(entry: Entry, index: int, owner: Owner, catalog: Catalog) -> ReadI
             tells_end=tells_end(served.group, served.kind),
         )
         read.sets = demand.sets
-        read.manifest = _to_bytes(merged, where, read)
+        read.manifest = _to_bytes(merged, where, read, plain=entry.plain)
     return read
 
 
@@ -257,10 +256,10 @@ def _locate(entry: Entry, path: str) -> str:
     return join(f"{entry.base}.{entry.key}", rest) if head == "template" else f"{entry.base}.{path}"
 
 
-def _to_bytes(template: Map, where: str, read: ReadItem) -> bytes:
-    """The manifest as compact JSON with sorted keys: one form to keep and to hash."""
+def _to_bytes(template: Map, where: str, read: ReadItem, *, plain: bool) -> bytes:
+    """The manifest in its one form to keep and to hash."""
     try:
-        return _ENCODER.encode(template).encode()
+        return canonical.encode(template, plain=plain)
     except (TypeError, ValueError):  # only from a file: dates, binary data, keys of mixed types
         read.refuse(where, "holds a value that JSON cannot express; quote dates and the like.")
         return b""

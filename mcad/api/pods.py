@@ -4,6 +4,8 @@ Both functions run over every object of the cluster at start and on every change
 dictionary reads, no models, and no exception whatever the object looks like.
 """
 
+from sys import intern
+
 from mcad.api import labels
 from mcad.api.podspec import amounts, effective_request, host_ports, to_resources
 from mcad.api.wire import Map, as_list, as_map, as_text
@@ -25,7 +27,7 @@ def read_pod(obj: Map, workload_uid: str = "") -> Pod:
         uid=as_text(meta.get("uid")),
         namespace=as_text(meta.get("namespace")),
         name=as_text(meta.get("name")),
-        node=as_text(spec.get("nodeName")),
+        node=intern(as_text(spec.get("nodeName"))),
         phase=_phase(status),
         request=effective_request(spec, status),
         terminating="deletionTimestamp" in meta,
@@ -56,7 +58,13 @@ def read_node(obj: Map) -> Node:
             for one in as_list(spec.get("taints"))
             if isinstance(one, dict)
         ),
-        labels=tuple(sorted((key, value) for key, value in tags.items() if type(value) is str)),
+        labels=tuple(
+            sorted(
+                (intern(key), intern(value))  # the same few on thousands of nodes
+                for key, value in tags.items()
+                if type(value) is str
+            )
+        ),
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from mcad.api import labels
+from mcad.api.children import attempt_of
 from mcad.api.manifest import render
 from mcad.api.owner import controller_of
 from mcad.controller.answers import answer_of
@@ -291,11 +292,6 @@ class Executor:
 def resource_of(ref: ObjectRef) -> Resource:
     """The served kind of an inventoried object."""
     return Resource(ref.group, ref.version, ref.resource, ref.kind, bool(ref.namespace))
-
-
-def attempt_of(obj: Json) -> int:
-    """The attempt label of an object, 0 if it has none."""
-    return labels.parse_number(labels.labels_of(obj).get(labels.ATTEMPT), 0)
 
 
 def _ref(resource: Resource, obj: Json) -> ObjectRef:

@@ -43,7 +43,7 @@ class Lookups:
             _log.warning("owner unknown owner=%s/%s error=%s", namespace, owner.name, error)
             return
         if live["metadata"]["uid"] == owner.uid:
-            self._sightings.owner_found(owner.uid, controller_of(live))
+            self._sightings.owner_found(owner.uid, controller_of(live), watched=False)
 
     async def look_for_kinds(
         self, is_missing: Callable[[], bool], found: Callable[[], None]

@@ -10,9 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from mcad.core.model import Workload
 
 Json = dict[str, Any]
+
+_ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 @dataclass(slots=True)
@@ -109,5 +113,8 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _digest(value: object) -> bytes:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+    try:
+        text = _ENCODER.encode(value)
+    except (msgspec.MsgspecError, ValueError, OverflowError):  # half a surrogate pair, say
+        text = json.dumps(value, sort_keys=True).encode()
+    return hashlib.blake2b(text, digest_size=16).digest()

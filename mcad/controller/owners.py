@@ -5,6 +5,7 @@ watches. Where a link is missing, a pod that carries our uid label waits for the
 moment the missing link is asked for. Labels alone never attribute anything.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mcad.api.owner import Owner
@@ -21,45 +22,96 @@ class Missing:
 
 
 class Owners:
-    """The known links: object uid -> its controller, and pods that wait for a link."""
+    """The known links: object uid -> its controller, and pods that wait for a link.
+
+    Of what a watch tells, the watch also tells the end. Of a link that had to be asked for, nobody
+    does, so it is kept for as long as the chain of a living pod leads over it (``_asked``: link ->
+    those pods).
+    """
 
     def __init__(self) -> None:
         self._controllers: dict[str, Owner | None] = {}
+        self._asked: dict[str, set[str]] = {}
         self._waiting: dict[str, dict[str, tuple[Pod, Owner]]] = {}
+        # By pod, because pods vanish all the time and most of them mean nothing here.
+        self._leads_over: dict[str, tuple[str, ...]] = {}
+        self._waits_for: dict[str, str] = {}
 
-    def learn(self, uid: str, controller: Owner | None) -> list[tuple[Pod, Owner]]:
+    # -- links -----------------------------------------------------------------------------------
+
+    def learn(
+        self, uid: str, controller: Owner | None, *, watched: bool = True
+    ) -> list[tuple[Pod, Owner]]:
         """Remember a link; returns the pods that waited for it with their own controllers."""
-        self._controllers[uid] = controller
-        return list(self._waiting.pop(uid, {}).values())
+        waited = self._waiting.pop(uid, {})
+        for pod_uid in waited:
+            del self._waits_for[pod_uid]
+        if watched:
+            self._asked.pop(uid, None)
+        elif waited:
+            self._asked.setdefault(uid, set())
+        if watched or waited:
+            self._controllers[uid] = controller
+        return list(waited.values())
 
     def forget(self, uid: str) -> None:
         """The object no longer exists."""
         self._controllers.pop(uid, None)
+        self._asked.pop(uid, None)
 
     def appwrapper(self, controller: Owner | None) -> str | Missing:
         """The uid of the AppWrapper at the end of the chain, "" if it ends elsewhere."""
+        for owner in self._chain(controller):
+            if owner.is_appwrapper:
+                return owner.uid
+            if owner.uid not in self._controllers:
+                return Missing(owner)
+        return ""
+
+    def _chain(self, controller: Owner | None) -> Iterator[Owner]:
         for _ in range(CHAIN_MAX):
             if controller is None:
-                return ""
-            if controller.is_appwrapper:
-                return controller.uid
-            if controller.uid not in self._controllers:
-                return Missing(controller)
-            controller = self._controllers[controller.uid]
-        return ""
+                return
+            yield controller
+            controller = self._controllers.get(controller.uid)
+
+    # -- pods ------------------------------------------------------------------------------------
 
     def wait(self, missing: Owner, pod: Pod, controller: Owner) -> bool:
         """Let a pod wait for a link; True if it is the first that waits for it."""
-        waiting = self._waiting.setdefault(missing.uid, {})
-        first = not waiting
-        waiting[pod.uid] = (pod, controller)
+        self.forget_pod(pod.uid)
+        first = missing.uid not in self._waiting
+        self._waiting.setdefault(missing.uid, {})[pod.uid] = (pod, controller)
+        self._waits_for[pod.uid] = missing.uid
+        self._rely(pod.uid, controller)
         return first
 
-    def stop_waiting(self, pod_uid: str) -> None:
+    def attributed(self, pod_uid: str, controller: Owner | None) -> None:
+        """The chain of a pod is complete."""
+        self.forget_pod(pod_uid)
+        self._rely(pod_uid, controller)
+
+    def _rely(self, pod_uid: str, controller: Owner | None) -> None:
+        links = tuple(one.uid for one in self._chain(controller) if one.uid in self._asked)
+        for link in links:
+            self._asked[link].add(pod_uid)
+        if links:
+            self._leads_over[pod_uid] = links
+
+    def forget_pod(self, pod_uid: str) -> None:
         """The pod no longer exists."""
-        for waiting in self._waiting.values():
-            waiting.pop(pod_uid, None)
+        awaited = self._waits_for.pop(pod_uid, "")
+        if awaited:
+            del self._waiting[awaited][pod_uid]
+            if not self._waiting[awaited]:
+                del self._waiting[awaited]
+        for link in self._leads_over.pop(pod_uid, ()):
+            pods = self._asked.get(link)
+            if pods is not None:
+                pods.discard(pod_uid)
+                if not pods:
+                    self.forget(link)
 
     def is_awaited(self, uid: str) -> bool:
         """Whether somebody still waits for this link."""
-        return bool(self._waiting.get(uid))
+        return uid in self._waiting

@@ -21,6 +21,7 @@ from mcad.controller.adoption import Adoption
 from mcad.controller.alarm import Alarm
 from mcad.controller.execute import Executor
 from mcad.controller.holds import HoldLog
+from mcad.controller.journal import Journal
 from mcad.controller.kinds import Kinds, wrapped_pairs
 from mcad.controller.lookups import Lookups
 from mcad.controller.metrics import Metrics
@@ -29,7 +30,7 @@ from mcad.controller.preflight import Preflight, await_installed
 from mcad.controller.sightings import Sightings
 from mcad.controller.watches import Watches
 from mcad.core.dispatcher import Dispatcher
-from mcad.core.events import Decide, Event, Leading
+from mcad.core.events import AppWrapperGone, Decide, Event, Leading
 from mcad.core.model import Instant, Pod
 from mcad.kube.client import Client
 from mcad.kube.discovery import Discovery
@@ -93,6 +94,7 @@ class Controller:
         self.watches = Watches(client, self._kinds, self._sightings, self, config.watch_namespaces)
         self._lookups = Lookups(client, self._kinds, self._sightings)
         self._holds = HoldLog()
+        self._journal = Journal(self.dispatcher.world)
         self._alarm = Alarm(self.clock, self._wake)
         self._inbox: deque[Event] = deque()
         self._stopped = False
@@ -231,9 +233,12 @@ class Controller:
 
     def _step(self, event: Event) -> None:
         self.stepped_at = self.clock.monotonic()
+        if isinstance(event, AppWrapperGone):
+            self._journal.gone(event.uid)
         commands = self.dispatcher.step(event, self.clock.now_us())
         for command in commands:
             self.metrics.count(command)
+            self._journal.tell(command)
             self.executor.submit(command)
         self._holds.look(self.dispatcher.world.held_resources(), self.clock.now_us())
         if not isinstance(event, Decide):

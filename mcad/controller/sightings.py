@@ -7,11 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
+
 from mcad.api.appwrapper import Parsed, parse
 from mcad.api.catalog import Catalog, Resource
-from mcad.api.children import child_item, read_child
+from mcad.api.children import attempt_of, child_item, read_child
 from mcad.api.owner import Owner, controller_of
+from mcad.api.picks import NodePick, PodPick
 from mcad.api.pods import read_node, read_pod
+from mcad.controller.early import Early
 from mcad.controller.kinds import PODS, catalog_entry
 from mcad.controller.mirror import Mirror, Reflection, is_older, spec_mark, status_mark
 from mcad.controller.owners import Missing, Owners
@@ -26,10 +30,14 @@ from mcad.core.events import (
     PodGone,
     PodSeen,
 )
-from mcad.core.model import Child, Pod, ProblemKind
+from mcad.core.inventory import aligned
+from mcad.core.model import Child, Pod, ProblemKind, Workload
 from mcad.kube.document import Document
 
 Json = dict[str, Any]
+
+_POD = msgspec.json.Decoder(PodPick)
+_NODE = msgspec.json.Decoder(NodePick)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +51,15 @@ class PodSighting:
 
 def slim_pod(document: Document) -> PodSighting:
     """What is needed of a pod; 50,000 of them must not be kept as dicts."""
-    obj = document.json()
+    obj = document.pick(_POD)
     controller = controller_of(obj)
     wrapped = controller is not None and controller.is_appwrapper
-    return PodSighting(read_pod(obj), controller, obj if wrapped else None)
+    return PodSighting(read_pod(obj), controller, document.json() if wrapped else None)
+
+
+def slim_node(document: Document) -> Json:
+    """What is needed of a node."""
+    return document.pick(_NODE)
 
 
 class Sightings:
@@ -69,7 +82,7 @@ class Sightings:
         self._feed = feed
         self._ask = ask
         self._owners = Owners()
-        self._early: dict[str, dict[str, tuple[Resource, Json]]] = {}
+        self._early = Early()
         self._nodes: dict[str, str] = {}
 
     # -- AppWrappers -------------------------------------------------------------------------
@@ -96,7 +109,7 @@ class Sightings:
         parsed = self._read(obj, self._catalog())
         self._mirror.put(uid, Reflection(parsed.workload, parsed.manifests, version, spec, status))
         self._feed(AppWrapperSeen(parsed.workload, listed))
-        for resource, child in self._early.pop(uid, {}).values():
+        for resource, child in self._early.take(uid):
             self.object_seen(resource, child)
 
     def appwrapper_gone(self, uid: str) -> None:
@@ -131,7 +144,7 @@ class Sightings:
 
     def pod_gone(self, uid: str) -> None:
         """A pod was deleted."""
-        self._owners.stop_waiting(uid)
+        self._owners.forget_pod(uid)
         self._forget_object(uid)
         self._feed(PodGone(uid))
 
@@ -140,6 +153,8 @@ class Sightings:
         if isinstance(end, Missing):
             self._wait_for_link(end.owner, pod, controller)
             end = ""
+        elif end:
+            self._owners.attributed(pod.uid, controller)
         self._feed(PodSeen(replace(pod, workload=end) if end else pod))
 
     def _wait_for_link(self, missing: Owner, pod: Pod, controller: Owner | None) -> None:
@@ -149,9 +164,9 @@ class Sightings:
         if self._owners.wait(missing, pod, controller):
             self._ask(pod, missing)
 
-    def owner_found(self, uid: str, controller: Owner | None) -> None:
+    def owner_found(self, uid: str, controller: Owner | None, *, watched: bool = True) -> None:
         """The controller of an owner is known now."""
-        for pod, own in self._owners.learn(uid, controller):
+        for pod, own in self._owners.learn(uid, controller, watched=watched):
             self._attribute(pod, own)
 
     def is_owner_awaited(self, uid: str) -> bool:
@@ -169,7 +184,7 @@ class Sightings:
             return
         seat = self._mirror.get(controller.uid)
         if seat is None:
-            self._early.setdefault(controller.uid, {})[uid] = (resource, obj)
+            self._early.put(controller.uid, resource, obj)
         self._feed(ChildSeen(_child(resource, obj, seat)))
 
     def object_gone(self, uid: str) -> None:
@@ -178,15 +193,21 @@ class Sightings:
 
     def _forget_object(self, uid: str) -> None:
         self._owners.forget(uid)
-        for early in self._early.values():
-            early.pop(uid, None)
+        self._early.drop(uid)
         self._feed(ChildGone(uid))
 
 
 def _child(resource: Resource, obj: Json, seat: Reflection | None) -> Child:
     item = child_item(obj)
-    sets = [one for one in seat.workload.sets if one.item == item] if seat is not None else []
+    work = _judged(seat.workload, attempt_of(obj)) if seat is not None else None
+    sets = [one for one in work.sets if one.item == item] if work is not None else []
     return read_child(obj, resource, sets)
+
+
+def _judged(work: Workload, attempt: int) -> Workload:
+    """The AppWrapper by whose pod sets an object of this attempt is read (P8)."""
+    record = work.persisted.dispatch if work.persisted is not None else None
+    return aligned(work, record) if record is not None and record.attempt == attempt else work
 
 
 def _creation_order(obj: Json) -> tuple[str, bool, int, str]:

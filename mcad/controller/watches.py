@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mcad.api import labels
 from mcad.controller.kinds import APPWRAPPERS, NODES, PODS, Kinds, catalog_entry
-from mcad.controller.sightings import PodSighting, Sightings, slim_pod
+from mcad.controller.sightings import PodSighting, Sightings, slim_node, slim_pod
 from mcad.controller.streams import Part, Stream
 from mcad.core.events import Event, KindWatched
 from mcad.kube.client import Client, Selection
@@ -96,7 +96,7 @@ class Watches:
         self._watch(APPWRAPPERS, appwrappers, namespaces=self._namespaces)
         # Nodes and pods are watched everywhere: whoever uses a node uses it up.
         nodes = Stream("nodes", seen.node_seen, seen.node_gone, self._stream_changed)
-        self._watch(NODES, nodes)
+        self._watch(NODES, nodes, slim=slim_node)
         pods: Stream[PodSighting] = Stream(
             "pods", seen.pod_seen, seen.pod_gone, self._stream_changed
         )

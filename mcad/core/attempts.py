@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import StrEnum
 
-from mcad.core import rights, teardown
+from mcad.core import needs, rights, teardown
 from mcad.core.commands import CreateItem, InspectItem, Urgency
 from mcad.core.entry import Entry, Tries
 from mcad.core.events import AccessReviewed, Answer, Holder, ItemCreated, ItemInspected, ItemRefused
@@ -87,6 +87,7 @@ def intent_refused(world: World, entry: Entry) -> None:
     """The object changed under the intent: nothing was recorded, judge it anew."""
     world.free_names(entry)
     entry.dispatch = entry.superseded
+    entry.end_attempt()
     world.capacity.release(entry.uid)
     entry.move(Signal.INTENT_REFUSED, world.now)
     world.line_up(entry)
@@ -144,7 +145,7 @@ def confirmed(world: World, entry: Entry) -> None:
         f"Created {count} item{'' if count == 1 else 's'} {waited} ms after it was first seen.",
         action="Dispatch",
     )
-    world.wake_in(entry, Timer.RESERVATION, world.settings.reservation_timeout)
+    needs.begin(world, entry)
     world.to_judge[entry.uid] = None
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from itertools import islice
 
-from mcad.core import attempts, completion, obstacles, recovery, rights, teardown
+from mcad.core import attempts, completion, needs, obstacles, recovery, rights, teardown
 from mcad.core.capacity import Glance
 from mcad.core.commands import Urgency
 from mcad.core.entry import Entry, Hold
 from mcad.core.lifecycle import Phase
-from mcad.core.model import SECOND, Instant, Policy, Refusal, RefusalKind
+from mcad.core.model import Instant, Policy, Refusal, RefusalKind
 from mcad.core.pacing import (
     DISPATCHES_PER_PASS,
     REPORTS_PER_PASS,
@@ -43,6 +43,7 @@ def decide(world: World, *, may_dispatch: bool) -> None:
     if not world.started:
         _start(world)
     recovery.recover(world)
+    needs.watch(world)
     for entry, timer in world.ripe():
         _rings(world, entry, timer)
     rights.test(world)
@@ -76,7 +77,7 @@ def _rings(world: World, entry: Entry, timer: Timer) -> None:
         case Timer.RESTATE:
             _restate_if_changed(world, entry)
         case Timer.RESERVATION:
-            _give_up_unattributed(world, entry)
+            needs.give_up(world, entry)
         case Timer.TOMBSTONE:
             teardown.visit(world, entry)
 
@@ -91,19 +92,6 @@ def _repeat_step(world: World, entry: Entry) -> None:
             teardown.look(world, entry)
         case _:
             pass
-
-
-def _give_up_unattributed(world: World, entry: Entry) -> None:
-    """C4: nothing is reserved for ever for pods that nobody ever made."""
-    given_up = world.capacity.expire(entry.uid)
-    world.to_judge[entry.uid] = None  # pods that nobody waits for keep nobody from completing
-    if given_up:
-        seconds = world.settings.reservation_timeout // SECOND
-        note = (
-            f"{given_up} declared pods were not seen within {seconds} s of the dispatch; "
-            "their reservation ends. Is the operator of the wrapped kind running?"
-        )
-        world.announce(entry, EventReason.PODS_NOT_ATTRIBUTED, note, action="Reserve", warning=True)
 
 
 def _settle_changed(world: World) -> None:

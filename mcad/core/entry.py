@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mcad.core.commands import StatusView, Urgency
+from mcad.core.inventory import aligned
 from mcad.core.lifecycle import Phase, Signal, transition
 from mcad.core.model import (
     Condition,
@@ -43,6 +44,9 @@ class Tries:
 class Entry:
     """Everything that is known about one AppWrapper.
 
+    While an attempt stands, the items of ``workload`` are those of its inventory, one by one, and
+    ``edited`` is the spec as it is now if that differs: it counts when the attempt is over (P8).
+
     ``told`` is the refusal that its status shows and ``told_at`` when it was written; ``announced``
     whether an Event said so in this stay in the queue; ``restored`` until the first verdict after a
     restart, which must not rewrite figures that are on record. ``untested``: its attempt is another
@@ -65,6 +69,7 @@ class Entry:
 
     workload: Workload
     first_seen: Instant
+    edited: Workload | None = None
     phase: Phase = Phase.WAITING
     dispatch: DispatchRecord | None = None
     superseded: DispatchRecord | None = None
@@ -122,6 +127,25 @@ class Entry:
         self.tries, self.step_since = Tries(), now
         for timer in OF_PHASE.intersection(self.timers):
             del self.timers[timer]
+
+    def take_up(self, record: DispatchRecord) -> None:
+        """Somebody else's attempt stands: it is judged by its own inventory from here on."""
+        self.dispatch = record
+        spec, self.workload = self.workload, aligned(self.workload, record)
+        self.edited = spec if self.workload is not spec else None
+
+    def edit(self, work: Workload) -> None:
+        """The spec was edited while an attempt stands: what is dispatched stays what it is."""
+        record, old = self.dispatch, self.workload
+        if record is None or work.payload == record.payload:
+            self.workload, self.edited = work, None
+        else:
+            self.workload, self.edited = replace(work, items=old.items, sets=old.sets), work
+
+    def end_attempt(self) -> None:
+        """No attempt stands any more: the spec counts as it is now."""
+        if self.edited is not None:
+            self.workload, self.edited = self.edited, None
 
     def stop(self, timer: Timer) -> None:
         """Let a timer not ring, if it runs."""

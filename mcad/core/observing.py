@@ -102,7 +102,7 @@ def _changed(world: World, entry: Entry, work: Workload) -> None:
         entry.written = None
         world.to_settle[entry.uid] = None
     if entry.phase is not Phase.WAITING:
-        entry.workload = work
+        entry.edit(work)
         _changed_after_intent(world, entry, old)
     elif work != old:
         world.leave_line(entry)  # under the record that it was added with
@@ -137,7 +137,9 @@ def _intent_found(world: World, entry: Entry, record: DispatchRecord) -> None:
     world.capacity.release(entry.uid)
     world.leave_line(entry)
     world.free_names(entry)
-    entry.flying, entry.dispatch, entry.untested = None, record, True
+    entry.flying, entry.untested = None, True
+    entry.end_attempt()
+    entry.take_up(record)
     world.claim_names(entry)
     entry.cursor, entry.created, entry.finished = 0, {}, set()
     entry.move(Signal.INTENT_FOUND, world.now)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from mcad.core import attempts, children, completion, teardown
+from mcad.core import attempts, children, completion, needs, teardown
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
 from mcad.core.model import DispatchPhase, DispatchRecord, Next, Persisted
 from mcad.core.pacing import COMMIT_GRACE
 from mcad.core.reasons import EventReason, State, TeardownReason
-from mcad.core.timers import Timer
 from mcad.core.world import World, kind_key
 
 _RESTORED = {
@@ -28,6 +27,7 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
     if saved.dispatch is not None:
         entry.phase = _restored_phase(saved.dispatch, saved.state)
         if saved.dispatch.phase is not DispatchPhase.RELEASED:
+            entry.take_up(saved.dispatch)
             world.claim_names(entry)
         return
     if saved.state == State.COMPLETED:
@@ -136,7 +136,6 @@ def _resume(world: World, entry: Entry) -> None:
         teardown.delete_all(world, entry)
     elif entry.phase is Phase.RUNNING and entry.dispatch is not None:
         entry.cursor = len(entry.dispatch.inventory)  # all exist, for a teardown to come
-        left = entry.dispatch.confirmed + world.settings.reservation_timeout - world.now
-        world.wake_in(entry, Timer.RESERVATION, max(0, left))
+        needs.begin(world, entry)
         completion.remember(entry)
         world.to_judge[entry.uid] = None

@@ -220,6 +220,7 @@ def settled(world: World, entry: Entry) -> None:
     failed = record.next is Next.FAILED
     entry.created, entry.told, entry.announced = {}, None, False
     world.free_names(entry)
+    entry.end_attempt()
     entry.move(Signal.SETTLED_FAILED if failed else Signal.SETTLED_QUEUED, world.now)
     for child in world.children_for(entry):
         world.unswept[child.uid] = None

@@ -4,6 +4,7 @@ What identifies it is read at once, a tenth of the cost of all of it: most of wh
 known already, or concerns fields that nobody looks at.
 """
 
+from sys import intern
 from typing import Any
 
 import msgspec
@@ -65,7 +66,7 @@ class Document:
         metadata, identity = value["metadata"], self.identity
         metadata["name"], metadata["uid"] = identity.name, identity.uid
         if identity.namespace:
-            metadata["namespace"] = identity.namespace
+            metadata["namespace"] = intern(identity.namespace)
         return value
 
 

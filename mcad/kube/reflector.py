@@ -8,6 +8,7 @@ in silence: when in doubt it lists again.
 
 from collections.abc import Callable
 from contextlib import aclosing
+from sys import intern
 from typing import Generic, NoReturn, Protocol, TypeVar
 
 from mcad.kube.client import EVERYTHING, Client, Selection
@@ -184,7 +185,7 @@ class Reflector(Generic[T]):
 
     def _upsert(self, document: Document) -> None:
         identity = document.identity
-        key = (identity.namespace, identity.name)
+        key = (intern(identity.namespace), identity.name)
         uid, version = self._known.get(key, ("", ""))
         if uid and uid != identity.uid:
             self._sink.gone(uid, *key, None)

@@ -199,9 +199,27 @@ def test_pods_wait_for_a_missing_link_and_are_told_once() -> None:
     owners = Owners()
     assert owners.wait(REPLICA_SET, _pod("p1"), REPLICA_SET)
     assert not owners.wait(REPLICA_SET, _pod("p2"), REPLICA_SET)
-    owners.stop_waiting("p1")
+    owners.forget_pod("p1")
+    assert owners.is_awaited("rs")
     assert [pod.uid for pod, _ in owners.learn("rs", DEPLOYMENT)] == ["p2"]
     assert owners.learn("rs", DEPLOYMENT) == []
+    assert not owners.is_awaited("rs")
+
+
+def test_a_link_that_was_asked_for_is_kept_while_a_pod_needs_it() -> None:
+    """No watch tells when it ends."""
+    owners = Owners()
+    owners.learn("deploy", APPWRAPPER)
+    for pod in ("p1", "p2"):
+        owners.wait(REPLICA_SET, _pod(pod), REPLICA_SET)
+    for pod, controller in owners.learn("rs", DEPLOYMENT, watched=False):
+        owners.attributed(pod.uid, controller)
+    owners.forget_pod("p1")
+    assert owners.appwrapper(REPLICA_SET) == "aw"
+    owners.forget_pod("p2")
+    assert owners.appwrapper(REPLICA_SET) == Missing(REPLICA_SET)
+    owners.learn("rs", DEPLOYMENT, watched=False)  # an answer that nobody waits for any more
+    assert owners.appwrapper(REPLICA_SET) == Missing(REPLICA_SET)
 
 
 @pytest.mark.parametrize(

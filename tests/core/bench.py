@@ -127,6 +127,7 @@ class Bench:
     order: list[str] = field(default_factory=list)
     events: list[RecordEvent] = field(default_factory=list)
     wishes: list[Instant] = field(default_factory=list)
+    bodies: dict[tuple[str, int, int], tuple[ObjectRef, Resources]] = field(default_factory=dict)
     refusals: dict[str, list[Answer]] = field(default_factory=dict)
     forbidden: set[tuple[str, str]] = field(default_factory=set)  # (namespace, resource) to create
     _serial: int = 0
@@ -150,6 +151,8 @@ class Bench:
                     self.wishes.append(command.at)
                 case _:
                     self.pending.append(command)
+            if isinstance(command, CreateItem):
+                self._render(command)
         return commands
 
     def submit(self, *works: Workload) -> None:
@@ -356,13 +359,21 @@ class Bench:
         self.status[command.uid] = command.status
         return StatusWritten(command.uid, command.serial)
 
+    def _render(self, command: CreateItem) -> None:
+        """What a request contains is fixed when the command is given."""
+        work = self.works.get(command.uid)
+        if work is not None:
+            ref = work.items[command.item].ref
+            request = next((s.request for s in work.sets if s.item == command.item), ())
+            self.bodies[command.uid, command.attempt, command.item] = (ref, request)
+
     def _create(self, command: CreateItem) -> Event:
         uid, attempt, item = command.uid, command.attempt, command.item
         work = self.works.get(uid)
         if work is None:
             missing = Answer(404, "NotFound", "no such AppWrapper")
             return ItemRefused(uid, attempt, item, missing)
-        ref = work.items[item].ref
+        ref, request = self.bodies[uid, attempt, item]
         if (ref.namespace, ref.resource) in self.forbidden:
             self.writes["forbidden"] += 1
             return ItemRefused(uid, attempt, item, Answer(403, "Forbidden", "mcad cannot create"))
@@ -375,7 +386,6 @@ class Bench:
         if item == 0:
             self.order.append(work.name)
         child = Child(f"obj-{self._serial}", ref, uid, attempt, item)
-        request = next((s.request for s in work.sets if s.item == item), ())
         self.things[ref] = Thing(child, request)
         self.observe(ref)
         return ItemCreated(uid, attempt, item, child.uid)

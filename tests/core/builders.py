@@ -182,6 +182,13 @@ def waiting(capacity: Capacity, *sets: PodSet) -> Shape:
     return shape
 
 
+def expire(capacity: Capacity, uid: str) -> int:
+    """Give up what is wanted and not seen, however short a time it has been so (C4)."""
+    capacity.await_pods(uid, 0)
+    capacity.note_needs(0)
+    return capacity.expire(uid, 0)
+
+
 def fits(capacity: Capacity, *sets: PodSet) -> bool:
     """Whether the queue could go on with such a gang."""
     return capacity.refusal(capacity.shape(sets)) is None

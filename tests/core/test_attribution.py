@@ -3,7 +3,7 @@
 import pytest
 
 from mcad.core.model import PodCounts, PodPhase
-from tests.core.builders import cluster, hold, node, pod, pods
+from tests.core.builders import cluster, expire, hold, node, pod, pods
 
 # -- C3 ------------------------------------------------------------------------------------------
 
@@ -94,9 +94,9 @@ def test_c4_pods_that_nobody_ever_made_are_given_up() -> None:
     capacity.pod_seen(pod("bound", "a", of="one", item=0, index=0))
     capacity.pod_seen(pod("pending", of="one", item=0, index=0))
 
-    assert capacity.expire("one") == 3
+    assert expire(capacity, "one") == 3
     assert capacity.outstanding("one") == (1,)
-    assert capacity.expire("one") == 0
+    assert expire(capacity, "one") == 0
     capacity.check()
 
 
@@ -105,7 +105,7 @@ def test_c4_what_is_given_up_does_not_come_back_but_what_was_seen_does() -> None
     hold(capacity, "one", pods(5))
     for i in range(2):
         capacity.pod_seen(pod(f"x{i}", "a", of="one", item=0, index=0))
-    assert capacity.expire("one") == 3
+    assert expire(capacity, "one") == 3
 
     capacity.want("one", 0, 0, 5)
     assert capacity.outstanding("one") == (0,)
@@ -122,7 +122,7 @@ def test_c4_only_what_the_child_still_wants_can_be_given_up() -> None:
     hold(capacity, "one", pods(5))
     capacity.want("one", 0, 0, 2)
 
-    assert capacity.expire("one") == 2
+    assert expire(capacity, "one") == 2
     capacity.want("one", 0, 0, 5)
     assert capacity.outstanding("one") == (0,)
 
@@ -132,7 +132,7 @@ def test_c4_after_expiry_succeeded_pods_still_lower_the_wish() -> None:
     hold(capacity, "one", pods(5, counts_pods=True))
     for i in range(3):
         capacity.pod_seen(pod(f"x{i}", "a", of="one", item=0, index=0))
-    assert capacity.expire("one") == 2
+    assert expire(capacity, "one") == 2
     for i in range(3):
         done = pod(f"x{i}", "a", of="one", item=0, index=0, phase=PodPhase.SUCCEEDED)
         capacity.pod_seen(done)

@@ -42,7 +42,7 @@ SPOILT: dict[str, Callable[[Capacity], object]] = {
     "slots-are-known-by-node": lambda c: c._reservations.slots_on.update(gone={}),
     "assumed-is-the-sum-of-slots": lambda c: setattr(_claim(c), "assumed", 7),
     "assumed-and-adrift-is-the-reservation": lambda c: setattr(_claim(c), "want", 1),
-    "have-is-counted": lambda c: (setattr(_claim(c), "have", 0), setattr(_claim(c), "declared", 2)),
+    "have-is-counted": lambda c: (setattr(_claim(c), "have", 0), setattr(_claim(c), "given_up", 1)),
     "live-is-counted": lambda c: setattr(_claim(c), "live", 0),
     "bound-is-counted-by-node": lambda c: setattr(_claim(c), "bound", {}),
     "claims-of-the-living": lambda c: setattr(c._roster.uses["foreign"], "claim", cluster_claim()),

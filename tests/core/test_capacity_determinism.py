@@ -10,7 +10,7 @@ from random import Random
 
 from mcad.core.capacity import Capacity
 from mcad.core.model import Fit, Pod, PodPhase, PodSet, Settings
-from tests.core.builders import GPU, node, on, pods, taint, tolerates, waiting, wants
+from tests.core.builders import GPU, expire, node, on, pods, taint, tolerates, waiting, wants
 
 ROOT = Path(__file__).parents[2]
 STEPS = 400
@@ -61,7 +61,7 @@ def _one_step(rnd: Random, capacity: Capacity, step: int) -> None:
         case "want":
             capacity.want(f"w{rnd.randrange(step + 1)}", 0, 0, rnd.randrange(3))
         case _:
-            capacity.expire(f"w{rnd.randrange(step + 1)}")
+            expire(capacity, f"w{rnd.randrange(step + 1)}")
 
 
 def _gang(rnd: Random) -> tuple[PodSet, ...]:

@@ -31,6 +31,7 @@ from tests.core.builders import pods, waiting
 
 NAMES = [f"n{i}" for i in range(4)]
 UIDS = ["w0", "w1", "w2"]
+PATIENCE = 2  # passes for which what is wanted may be unseen
 
 
 @pytest.fixture(params=[False, True], ids=["bounds as they are", "bounds of one"])
@@ -47,10 +48,11 @@ class Held:
 
     attempt: int
     sets: tuple[PodSet, ...]
-    declared: list[int]
+    given_up: list[int]
     want: list[int | None]
     finished: list[set[str]]
     frozen: tuple[int, ...] | None = None
+    looks: list[list[tuple[int, int]]] | None = None  # (when, unseen) per set, once it is awaited
 
 
 @dataclass
@@ -71,12 +73,20 @@ class Books:
                 yield pod
 
     def have(self, uid: str, position: int) -> int:
-        stands = [p for p in self.own(uid, position) if p.node in self.nodes]
-        return sum(self.nodes[p.node].ready for p in stands)
+        one = self.held[uid].sets[position]
+        stands = [self.nodes[p.node] for p in self.own(uid, position) if p.node in self.nodes]
+        return sum(admits(n, one.constraint) if one.per_node else n.ready for n in stands)
+
+    def declared(self, uid: str, position: int) -> int:
+        """One pod per node that admits it now, if it is a DaemonSet."""
+        held = self.held[uid]
+        one = held.sets[position]
+        hosts = sum(admits(n, one.constraint) for n in self.nodes.values())
+        return max(0, (hosts if one.per_node else one.replicas) - held.given_up[position])
 
     def goal(self, uid: str, position: int) -> int:
         held = self.held[uid]
-        goal = held.declared[position] - len(held.finished[position])
+        goal = self.declared(uid, position) - len(held.finished[position])
         want = held.want[position]
         return max(0, goal if want is None else min(goal, want))
 
@@ -85,6 +95,18 @@ class Books:
         if held.frozen is not None:
             return held.frozen
         return tuple(max(0, self.goal(uid, i) - self.have(uid, i)) for i in range(len(held.sets)))
+
+    def unseen(self, uid: str, position: int) -> int:
+        """Wanted, and no live pod is there for it."""
+        unbound = len(list(self.own(uid, position))) - self.have(uid, position)
+        missing = self.goal(uid, position) - self.have(uid, position)
+        return max(0, max(0, missing) - max(0, unbound))
+
+    def look(self, now: int) -> None:
+        for uid, held in self.held.items():
+            if held.looks is not None and held.frozen is None:
+                for position, looks in enumerate(held.looks):
+                    looks.append((now, self.unseen(uid, position)))
 
     def note_finished(self) -> None:
         for uid, held in self.held.items():
@@ -104,6 +126,7 @@ class Machine(RuleBasedStateMachine):
         self.capacity = Capacity(Settings(fit=self.fit))
         self.books = Books()
         self.settled = False
+        self.now = 0
         for each in world.values():
             self.see_node(each)
 
@@ -197,13 +220,7 @@ class Machine(RuleBasedStateMachine):
         self.capacity.rehome()
         shape = self.capacity.shape(sets)
         before = self.capacity.totals()
-        declared = [
-            sum(admits(n, s.constraint) for n in self.books.nodes.values())
-            if s.per_node
-            else s.replicas
-            for s in sets
-        ]
-        held = Held(1, sets, declared, [None] * len(sets), [set() for _ in sets])
+        held = Held(1, sets, [0] * len(sets), [None] * len(sets), [set() for _ in sets])
         if adopt:
             self.capacity.adopt(uid, 1, shape, sets)
         elif self.capacity.reserve(uid, 1, shape, sets) is not None:
@@ -227,7 +244,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.books.held)
     @rule(
         data=st.data(),
-        act=st.sampled_from(["want", "want", "freeze", "release", "expire"]),
+        act=st.sampled_from(["want", "want", "freeze", "release", "await", "expire", "expire"]),
     )
     def gang_changes(self, data: st.DataObject, act: str) -> None:
         uid = data.draw(st.sampled_from(sorted(self.books.held)))
@@ -246,23 +263,36 @@ class Machine(RuleBasedStateMachine):
             case "release":
                 self.capacity.release(uid)
                 del self.books.held[uid]
+            case "await":
+                self.capacity.await_pods(uid, self.now)
+                held.looks = [[] for _ in held.sets]
+                self.books.look(self.now)
             case "expire":
+                self.capacity.note_needs(self.now)
+                self.books.look(self.now)
                 expected = 0 if held.frozen is not None else self._expire(uid, held)
-                assert self.capacity.expire(uid) == expected
+                assert self.capacity.expire(uid, self.now - PATIENCE) == expected
 
     def _expire(self, uid: str, held: Held) -> int:
+        """As many as were unseen at every look since so long ago."""
         given_up = 0
-        for i, reserved in enumerate(self.books.outstanding(uid)):
-            unbound = len(list(self.books.own(uid, i))) - self.books.have(uid, i)
-            gone = reserved - min(reserved, unbound)
+        for position, looks in enumerate(held.looks or ()):
+            before = [number for number, (at, _) in enumerate(looks) if at <= self.now - PATIENCE]
+            if not before:
+                continue
+            gone = min(unseen for _, unseen in looks[before[-1] :])
+            left = self.books.declared(uid, position) - len(held.finished[position])
             if gone:
-                goal = self.books.goal(uid, i)
-                held.declared[i] = goal - gone + len(held.finished[i])
+                held.given_up[position] += left - self.books.goal(uid, position) + gone
+            looks[:] = [(at, unseen - gone) for at, unseen in looks[before[-1] :]]
             given_up += gone
         return given_up
 
     @rule()
     def pass_begins(self) -> None:
+        self.now += 1
+        self.capacity.note_needs(self.now)
+        self.books.look(self.now)
         self.capacity.rehome()
         self.settled = True
 

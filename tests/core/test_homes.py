@@ -2,6 +2,7 @@
 
 import pytest
 
+from mcad.core.model import Node
 from tests.core.builders import (
     adopt,
     cluster,
@@ -247,15 +248,47 @@ def test_a_daemon_set_reserves_one_pod_on_every_admitted_node() -> None:
     assert reserved(capacity) == {"a": wants("4", pods="2"), "b": wants("4", pods="2")}
 
 
-def test_a_node_that_joins_later_is_not_reserved_for_a_daemon_set() -> None:
+def test_a_daemon_set_has_a_pod_to_come_on_a_node_that_joins_later() -> None:
     capacity = cluster(node("a"))
     hold(capacity, "one", pods(0, per_node=True))
-    capacity.node_seen(node("b"))
+    capacity.node_seen(node("b", "1"))
     capacity.rehome()
-    capacity.pod_seen(pod("x", "b", of="one", item=0, index=0))
-
-    assert capacity.outstanding("one") == (0,), "its pods are charged when bound"
+    assert reserved(capacity) == {"a": wants("1", pods="1"), "b": wants("1", pods="1")}
     capacity.check()
+    assert not fits(capacity, pods(4))
+
+    capacity.pod_seen(pod("x", "b", of="one", item=0, index=0))
+    assert reserved(capacity) == {"a": wants("1", pods="1")}
+    capacity.check()
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        pytest.param(None, id="gone"),
+        pytest.param(node("b", ready=False), id="not ready"),
+        pytest.param(node("b", cordoned=True), id="cordoned"),
+    ],
+)
+def test_a_daemon_set_owes_no_pod_to_a_node_that_was_decommissioned(after: Node | None) -> None:
+    capacity = cluster(node("a"), node("b"), node("c"))
+    hold(capacity, "one", pods(0, per_node=True))
+    for name in "ab":
+        capacity.pod_seen(pod(name, name, of="one", item=0, index=0))
+    for before in (node("b"), None):
+        if after is None:
+            capacity.node_gone("b")
+        else:
+            capacity.node_seen(after)
+        capacity.rehome()
+        assert capacity.outstanding("one") == (1,)
+        assert reserved(capacity) == {"c": wants("1", pods="1")}
+        assert capacity.totals().adrift == ()
+        capacity.check()
+        if before is not None:
+            capacity.node_seen(before)
+            capacity.check()
+            assert capacity.outstanding("one") == (1,), "its pod is still there"
 
 
 def test_two_equal_daemon_sets_of_one_gang_come_to_every_node_both() -> None:

@@ -150,6 +150,18 @@ def test_ports_that_nobody_takes_any_more_are_forgotten(monkeypatch: pytest.Monk
     assert dict(capacity._ledger.rows["a"].free).keys() >= capacity._ledger.ports.keys()
 
 
+def test_ports_are_forgotten_where_a_pool_has_no_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledgers, "PORTS_KEPT_MIN", 0)
+    capacity = cluster(node("a"))
+    capacity._ledger._ports_max = 0
+    capacity.pod_seen(pod("x", "a", ports=[port(80)]))
+    assert not fits(capacity, pods(1, where=on(zone="nowhere")))
+    capacity.pod_gone("x")
+    capacity.rehome()
+    capacity.check()
+    assert not capacity._ledger.ports
+
+
 def test_ports_beyond_what_the_books_take_are_kept_apart_within_their_set(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -11,6 +11,7 @@ from tests.core.builders import (
     GPU,
     adopt,
     cluster,
+    expire,
     fits,
     free_on,
     hold,
@@ -91,7 +92,7 @@ def test_what_nobody_holds_can_be_released_frozen_expired_and_wanted() -> None:
     capacity.freeze("x")
     capacity.want("x", 0, 0, 1)
 
-    assert capacity.expire("x") == 0
+    assert expire(capacity, "x") == 0
     assert capacity.outstanding("x") == ()
     assert capacity.pod_counts("x") == PodCounts()
 
@@ -333,7 +334,7 @@ def test_c2_a_frozen_reservation_stays_what_it_is() -> None:
     capacity.want("one", 0, 0, 0)
     capacity.pod_gone("x")
     capacity.pod_seen(pod("y", "a", of="one", item=0, index=0))
-    assert capacity.expire("one") == 0
+    assert expire(capacity, "one") == 0
     assert capacity.outstanding("one") == (2,)
     capacity.check()
     capacity.release("one")

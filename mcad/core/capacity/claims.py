@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 
 from mcad.core.capacity.podclass import PodClass
 from mcad.core.capacity.resources import with_pod_slot
-from mcad.core.model import Pod, PodSet
+from mcad.core.model import Instant, Pod, PodSet
 
 
 @dataclass(slots=True, eq=False)
 class Claim:
     """The reservation of one pod set: ``assumed`` slots on nodes (``at``) and ``adrift`` ones.
 
-    ``declared`` shrinks by what ``expire`` gives up. ``want`` is the live child's figure, None if
+    ``given_up`` is what of the declared pods nobody waits for any more, and ``needs`` since when
+    how many are wanted and do not exist, latest last. ``want`` is the live child's figure, None if
     it does not tell. ``have`` counts the own pods that cover the claim, ``bound`` says on which
     nodes, ``live`` counts those that may come to cover it too, and ``finished`` holds the uids of
     succeeded pods, gone ones included, for sets whose want is known in no other way.
@@ -26,7 +27,7 @@ class Claim:
     position: int
     pod_set: PodSet
     pods: PodClass
-    declared: int
+    given_up: int = 0
     want: int | None = None
     have: int = 0
     live: int = 0
@@ -35,6 +36,13 @@ class Claim:
     at: dict[str, int] = field(default_factory=dict)
     assumed: int = 0
     adrift: int = 0
+    needs: list[tuple[Instant, int]] = field(default_factory=list)
+
+    @property
+    def declared(self) -> int:
+        """The pods to reserve for; a DaemonSet's are one per node that admits them, now."""
+        declared = len(self.pods.pool.rows) if self.pod_set.per_node else self.pod_set.replicas
+        return max(0, declared - self.given_up)
 
     @property
     def size(self) -> int:
@@ -71,12 +79,30 @@ class Claim:
         counted = [self] if self.pod_set.per_node else alike
         return sum(claim.at.get(node, 0) + claim.bound.get(node, 0) for claim in counted)
 
-    def give_up_unseen(self) -> int:
-        """End the claim to pods of which no live one exists; returns how many (C4)."""
-        unseen = max(0, self.uncovered - max(0, self.live - self.have))
-        if unseen:
-            self.declared = self.goal - unseen + len(self.finished)
-        return unseen
+    @property
+    def unseen(self) -> int:
+        """Pods that are wanted and of which no live one exists."""
+        return max(0, self.uncovered - max(0, self.live - self.have))
+
+    def note_needs(self, now: Instant) -> None:
+        """What has come to be unseen is so from now on; what was seen ends the latest needs."""
+        more = self.unseen - sum(n for _, n in self.needs)
+        while more < 0:
+            since, n = self.needs.pop()
+            more += n
+            if more > 0:
+                self.needs.append((since, more))
+                return
+        if more:
+            self.needs.append((now, more))
+
+    def give_up(self, until: Instant) -> int:
+        """End the claim to pods that have been unseen since ``until``; returns how many (C4)."""
+        old = sum(n for since, n in self.needs if since <= until)
+        if old:
+            self.given_up += self.declared - len(self.finished) - self.goal + old
+            self.needs = [(since, n) for since, n in self.needs if since > until]
+        return old
 
 
 @dataclass(slots=True, eq=False)
@@ -84,7 +110,8 @@ class Reservation:
     """The claims of one attempt. ``order`` numbers reservations as they were made.
 
     ``frozen`` claims keep their size whatever happens: while the reservation is being made, and
-    again during teardown until nothing is left (protocol C2, P4 c).
+    again during teardown until nothing is left (protocol C2, P4 c). ``awaited``: its items exist,
+    so its pods are waited for, and not for ever (C4).
     """
 
     uid: str
@@ -92,6 +119,7 @@ class Reservation:
     order: int
     claims: tuple[Claim, ...] = ()
     frozen: bool = True
+    awaited: bool = False
 
     def claim_for(self, pod: Pod) -> Claim | None:
         """Whose pod this is (C3): by its label; the only set of its item; an equal request.

@@ -20,7 +20,7 @@ from mcad.core.capacity.reservations import Reservations, shrunk_to
 from mcad.core.capacity.roster import Roster
 from mcad.core.capacity.shapes import Shape
 from mcad.core.invariants import check
-from mcad.core.model import Fit, Node, Pod, PodCounts, PodSet, Refusal, Settings
+from mcad.core.model import Fit, Instant, Node, Pod, PodCounts, PodSet, Refusal, Settings
 
 __all__ = ["Capacity", "CapacityReport", "Glance", "NodeReport", "Shape"]
 
@@ -48,6 +48,7 @@ class Capacity:
         if row is None:
             self._ledger.add(node)
             self._roster.node_added(node.name)
+            self._reservations.settle_daemons()
         elif row.node == node:
             return
         elif _same_for_placement(row.node, node):
@@ -56,6 +57,7 @@ class Capacity:
             row = self._ledger.replace(node)
             self._reservations.leave(node.name, unless_admitted_by=row)
             self._roster.node_changed(node.name)
+            self._reservations.settle_daemons()
         self._ledger.post()
 
     def node_gone(self, name: str) -> None:
@@ -65,6 +67,7 @@ class Capacity:
         self._reservations.leave(name)
         self._ledger.remove(name)
         self._roster.node_changed(name)
+        self._reservations.settle_daemons()
         self._ledger.post()
 
     def pod_seen(self, pod: Pod) -> None:
@@ -173,14 +176,37 @@ class Capacity:
             self._end(uid)
             self._ledger.post()
 
-    def expire(self, uid: str) -> int:
-        """C4: the reservation of pods of which no live one exists ends; returns how many."""
+    def await_pods(self, uid: str, now: Instant) -> None:
+        """Its items exist: from now on its pods are waited for, and needs are counted (C4)."""
+        reservation = self._reservations.by_uid.get(uid)
+        if reservation is not None:
+            reservation.awaited = True
+            for claim in reservation.claims:
+                claim.needs.clear()
+                claim.note_needs(now)
+
+    def note_needs(self, now: Instant) -> list[str]:
+        """Count from now what has come to be needed since the last call; whose needs changed."""
+        changed: dict[str, None] = {}
+        for claim in self._reservations.take_unnoted():
+            if claim.reservation.awaited and not claim.reservation.frozen:
+                claim.note_needs(now)
+                changed[claim.reservation.uid] = None
+        return list(changed)
+
+    def in_need_since(self, uid: str) -> Instant | None:
+        """Since when a pod is wanted that nobody has made; None if there is none such."""
+        return min((c.needs[0][0] for c in self._claims(uid) if c.needs), default=None)
+
+    def expire(self, uid: str, until: Instant) -> int:
+        """C4: the reservation of pods that have been unseen since ``until`` or longer ends; returns
+        of how many. ``note_needs`` comes first."""
         reservation = self._reservations.by_uid.get(uid)
         if reservation is None or reservation.frozen:
             return 0
         given_up = 0
         for claim in reservation.claims:
-            given_up += claim.give_up_unseen()
+            given_up += claim.give_up(until)
             self._reservations.settle(claim)
         self._ledger.post()
         return given_up

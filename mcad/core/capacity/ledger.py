@@ -147,7 +147,7 @@ class Ledger:
             for row in self.rows.values():
                 del row.free[name], row.idle[name]
             for pool in self._pools:
-                del pool.total[name]
+                pool.total.pop(name, None)  # one without nodes may never have heard of it
             del self.allocatable[name]
         self._ports_max = max(PORTS_KEPT_MIN, 2 * len(self.ports))
 

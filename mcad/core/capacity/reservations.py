@@ -29,6 +29,8 @@ class Reservations:
         self._memory = memory
         self._made = 0
         self._adrift: dict[Claim, None] = {}
+        self._per_node: dict[Claim, None] = {}
+        self._unnoted: dict[Claim, None] = {}
         self.by_uid: dict[str, Reservation] = {}
         self.slots_on: dict[str, dict[Claim, None]] = {}
 
@@ -42,9 +44,9 @@ class Reservations:
         claims = []
         for position, pod_set in enumerate(sets):
             pods = self._memory.hold_class(ClassKey.of(pod_set))
-            declared = len(pods.pool.rows) if pod_set.per_node else max(0, pod_set.replicas)
-            claims.append(Claim(reservation, position, pod_set, pods, declared))
+            claims.append(Claim(reservation, position, pod_set, pods))
         reservation.claims = tuple(claims)
+        self._per_node.update(dict.fromkeys(one for one in claims if one.pod_set.per_node))
         self.by_uid[uid] = reservation
         return reservation
 
@@ -66,6 +68,8 @@ class Reservations:
         """The reservation is over."""
         reservation = self.by_uid.pop(uid)
         for claim in reservation.claims:
+            self._per_node.pop(claim, None)
+            self._unnoted.pop(claim, None)
             self._owe(claim, -claim.adrift)
             for name, held in list(claim.at.items()):
                 self._release(claim, name, held)
@@ -78,6 +82,7 @@ class Reservations:
         """Bring the claim to its size: what it lacks drifts until the next pass. What is too much
         goes from the node that a pod was just bound to, else from what is adrift, else from the
         node assumed last (R3)."""
+        self._unnoted[claim] = None
         surplus = claim.size - claim.target
         if surplus < 0:
             self._owe(claim, -surplus)
@@ -94,6 +99,16 @@ class Reservations:
             part = min(surplus, claim.at[last])
             self._release(claim, last, part)
             surplus -= part
+
+    def settle_daemons(self) -> None:
+        """A node came or went: DaemonSets have a pod more or less to make."""
+        for claim in self._per_node:
+            self.settle(claim)
+
+    def take_unnoted(self) -> list[Claim]:
+        """The claims whose pods or wishes changed since the last call."""
+        unnoted, self._unnoted = self._unnoted, {}
+        return list(unnoted)
 
     def leave(self, name: str, *, unless_admitted_by: Row | None = None) -> None:
         """Slots on the node drift: all of them, or those that the node does not admit any more."""

@@ -185,13 +185,16 @@ class Roster:
         live = pod.phase not in TERMINAL_PHASES and not pod.terminating
         if claim.pod_set.counts_pods and pod.phase is PodPhase.SUCCEEDED:
             claim.finished.add(pod.uid)
-        _recount(use, live=live, covers=live and self._stands(pod.node))
+        _recount(use, live=live, covers=live and self._stands(claim, pod.node))
         self._reservations.settle(claim, near=pod.node)
 
-    def _stands(self, name: str) -> bool:
-        """C6: own pods on a node that is gone or not ready are reserved again."""
+    def _stands(self, claim: Claim, name: str) -> bool:
+        """C6: own pods on a node that is gone or not ready are reserved again. A DaemonSet's pod is
+        that of its node, if its node is among those that it has to have one on."""
         row = self._ledger.rows.get(name)
-        return row is not None and row.node.ready
+        if row is None or not row.node.ready:
+            return False
+        return not claim.pod_set.per_node or row.rank in claim.pods.pool.rows
 
 
 def _owner(pod: Pod) -> tuple[str, int, int, int]:

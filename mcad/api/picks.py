@@ -1,0 +1,73 @@
+"""The fields of live pods and nodes that ``pods.py`` reads: the rest is never decoded.
+
+Of a pod that is nine tenths: environments, volumes, managed fields. A leaf is whatever was sent;
+what is malformed is for its reader to bear.
+"""
+
+from typing import Any, TypedDict
+
+
+class MetadataPick(TypedDict, total=False):
+    """Of any object."""
+
+    name: Any
+    namespace: Any
+    uid: Any
+    labels: Any
+    ownerReferences: Any
+    deletionTimestamp: Any
+
+
+class ContainerPick(TypedDict, total=False):
+    """Of a container and of its status."""
+
+    name: Any
+    resources: Any
+    restartPolicy: Any
+    ports: Any
+    allocatedResources: Any
+
+
+class PodSpecPick(TypedDict, total=False):
+    """Of the spec of a pod."""
+
+    nodeName: Any
+    containers: list[ContainerPick]
+    initContainers: list[ContainerPick]
+    resources: Any
+    overhead: Any
+    hostNetwork: Any
+
+
+class PodStatusPick(TypedDict, total=False):
+    """Of the status of a pod."""
+
+    phase: Any
+    conditions: Any
+    containerStatuses: list[ContainerPick]
+    initContainerStatuses: list[ContainerPick]
+    resources: Any
+    allocatedResources: Any
+
+
+class PodPick(TypedDict, total=False):
+    """Of a pod."""
+
+    metadata: MetadataPick
+    spec: PodSpecPick
+    status: PodStatusPick
+
+
+class NodeStatusPick(TypedDict, total=False):
+    """Of the status of a node."""
+
+    allocatable: Any
+    conditions: Any
+
+
+class NodePick(TypedDict, total=False):
+    """Of a node; its spec is small."""
+
+    metadata: MetadataPick
+    spec: Any
+    status: NodeStatusPick

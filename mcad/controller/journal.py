@@ -1,0 +1,77 @@
+"""One line in the log for each turn in the life of an AppWrapper: what the core makes Events of.
+
+Reasons are ours and figures are those of the refusal; the words of the API server and of a manifest
+stay in the status and the Events, because they may quote what nobody should find in a log.
+"""
+
+import logging
+
+from mcad.core.commands import Command, RecordEvent
+from mcad.core.entry import Entry
+from mcad.core.lifecycle import Phase
+from mcad.core.model import Instant
+from mcad.core.reasons import PODS_COMPLETED, RUNNABLE, EventReason
+from mcad.core.world import World
+
+_log = logging.getLogger(__name__)
+
+
+class Journal:
+    """Tells what the commands of a step mean, and which AppWrapper is about to be forgotten."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def tell(self, command: Command) -> None:
+        """A command of the step that has just been made."""
+        if not isinstance(command, RecordEvent):
+            return
+        entry = self._world.entries.get(command.uid)
+        if entry is None:
+            return
+        match command.reason:
+            case EventReason.DISPATCHED:
+                self._waited("dispatched", entry, RUNNABLE)
+            case EventReason.QUEUED if entry.told is not None:
+                refusal = entry.told
+                self._waited("refused", entry, refusal.binding or refusal.kind, command.note)
+            case EventReason.REFUSED if entry.phase is Phase.WAITING and entry.hold is not None:
+                self._waited("refused", entry, entry.hold.reason)
+            case EventReason.COMPLETED:
+                self._ran("completed", entry, PODS_COMPLETED)
+            case EventReason.FAILED | EventReason.TAKEN_BACK if entry.dispatch is not None:
+                failed = command.reason == EventReason.FAILED
+                self._ran("failed" if failed else "taken back", entry, entry.dispatch.reason)
+            case _:
+                pass
+
+    def gone(self, uid: str) -> None:
+        """An AppWrapper was deleted; told before the step that forgets it."""
+        entry = self._world.entries.get(uid)
+        if entry is not None and entry.phase is not Phase.GONE:
+            self._ran("deleted", entry, "Deleted")
+
+    def _waited(self, what: str, entry: Entry, reason: str, why: str = "") -> None:
+        waited = _seconds(entry.first_seen, self._world.now)
+        text = "%s appwrapper=%s attempt=%d reason=%s waited_s=%s"
+        words = (what, entry.title, entry.attempt, reason, waited)
+        if why:
+            _log.info(f"{text} why=%s", *words, why)
+        else:
+            _log.info(text, *words)
+
+    def _ran(self, what: str, entry: Entry, reason: str) -> None:
+        confirmed = entry.dispatch.confirmed if entry.dispatch is not None else 0
+        _log.info(
+            "%s appwrapper=%s attempt=%d reason=%s ran_s=%s",
+            what,
+            entry.title,
+            entry.attempt,
+            reason,
+            _seconds(confirmed, self._world.now) if confirmed else "0",
+        )
+
+
+def _seconds(since: Instant, now: Instant) -> str:
+    """``12.345``."""
+    return f"{max(0, now - since) / 1e6:.3f}"

@@ -1,0 +1,120 @@
+"""The log has one line for each turn in the life of an AppWrapper, and none of its manifest."""
+
+from __future__ import annotations
+
+import logging
+import re
+from random import Random
+
+import pytest
+
+from mcad.api.config import Config
+from mcad.cli.logs import KeyValue
+from mcad.cli.stage import dispatching, embedded_cluster
+from mcad.controller.kinds import APPWRAPPERS
+from mcad.sim.clock import VirtualClock, run_virtually
+from mcad.sim.cluster import Cluster
+from tests.manifests import Json, components, config_map, deployment, job, pod
+
+SECRET = "do-not-log-me"
+LINE = re.compile(r'msg="?(?P<what>[a-z ]+?)"? appwrapper=default/(?P<name>\S+) (?P<rest>.*)')
+
+
+class Log:
+    """What the journal wrote, as lines."""
+
+    def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
+        self._caplog = caplog
+
+    def take(self) -> list[tuple[str, str, str]]:
+        """(what, name, the rest) of every line since the last call."""
+        lines = [KeyValue().format(record) for record in self._caplog.records]
+        self._caplog.clear()
+        assert not any(SECRET in line for line in lines)
+        return [
+            (found["what"], found["name"], found["rest"])
+            for line in lines
+            if "logger=controller.journal" in line and (found := LINE.search(line))
+        ]
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> Log:
+    caplog.set_level(logging.INFO)
+    return Log(caplog)
+
+
+def bad(name: str) -> Json:
+    """A pod that the API server does not take, with something to hide in it."""
+    wrong = pod(name)
+    wrong["spec"]["containers"][0] |= {
+        "env": [{"name": "PASSWORD", "value": SECRET}],
+        "imagePullPolicy": SECRET,
+    }
+    return wrong
+
+
+APPWRAPPERS_OF_ALL_ENDS = {
+    "completes": components("completes", job("completes", 1, "100m", 20)),
+    "waits": components("waits", deployment("waits", cpu="900m")),
+    "fails": components("fails", bad("fails")),
+    "invalid": components("invalid", config_map("Not A Name", {"k": SECRET})),
+    "deleted": components("deleted", pod("deleted")),
+    "stopped": components("stopped", pod("stopped")),
+}
+
+
+def play(log: Log) -> list[list[tuple[str, str, str]]]:
+    """Each element is what one life of the dispatcher logged, the second on what the first left."""
+
+    async def live(cluster: Cluster, *, first: bool) -> None:
+        async with dispatching(cluster, Config(), Random(5)) as client:
+            clock = cluster.registry.clock
+            for one in APPWRAPPERS_OF_ALL_ENDS.values() if first else ():
+                await client.create(APPWRAPPERS, "default", one)
+            await clock.sleep(60)
+            if first:
+                await client.patch(APPWRAPPERS, "default", "stopped", {"spec": {"suspend": True}})
+                await client.delete(APPWRAPPERS, "default", "deleted")
+            await clock.sleep(60)
+
+    async def whole() -> list[list[tuple[str, str, str]]]:
+        async with embedded_cluster(VirtualClock(), Random(3)) as cluster:
+            cluster.add_node("node", cpu="1")
+            lives = []
+            for first in (True, False):
+                await live(cluster, first=first)
+                lives.append(log.take())
+            return lives
+
+    return run_virtually(whole())
+
+
+def test_each_turn_is_one_line_and_none_is_repeated_after_a_restart(log: Log) -> None:
+    first, second = play(log)
+    assert sorted((what, name) for what, name, _ in first) == [
+        ("completed", "completes"),
+        ("deleted", "deleted"),
+        ("dispatched", "completes"),
+        ("dispatched", "deleted"),
+        ("dispatched", "stopped"),
+        ("failed", "fails"),
+        ("refused", "invalid"),
+        ("refused", "waits"),
+        ("taken back", "stopped"),
+    ]
+    assert second == []
+
+
+def test_a_line_says_why_and_how_long(log: Log) -> None:
+    lines = {(what, name): rest for what, name, rest in play(log)[0]}
+    wanted = {
+        ("dispatched", "completes"): r"attempt=1 reason=AppWrapperRunnable waited_s=0\.\d{3}",
+        ("completed", "completes"): r"attempt=1 reason=PodsCompleted ran_s=2\d\.\d{3}",
+        ("taken back", "stopped"): r"attempt=1 reason=Suspended ran_s=(59|6\d)\.\d{3}",
+        ("deleted", "deleted"): r"attempt=1 reason=Deleted ran_s=(59|6\d)\.\d{3}",
+        ("failed", "fails"): r"attempt=1 reason=ItemCreationFailure\. ran_s=0",
+        ("refused", "invalid"): r"attempt=0 reason=InvalidAppWrapper waited_s=0\.\d{3}",
+        ("refused", "waits"): r'attempt=0 reason=cpu waited_s=0\.\d{3} why=".* 900m missing\."',
+    }
+    assert {key for key, form in wanted.items() if not re.fullmatch(form, lines[key])} == set()

@@ -1,0 +1,230 @@
+"""Edits of every shape at every moment (P8): what is dispatched is judged by its inventory alone.
+
+v1beta1 promises no immutability, so items may be dropped, added, swapped and replaced while an
+attempt of the old ones is under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from mcad.core.commands import CreateItem, WriteStatus
+from mcad.core.entry import Entry
+from mcad.core.events import Answer
+from mcad.core.lifecycle import RESERVING, Phase
+from mcad.core.model import (
+    Dialect,
+    DispatchPhase,
+    DispatchRecord,
+    Item,
+    ObjectRef,
+    PodPhase,
+    Problem,
+    ProblemKind,
+    Workload,
+)
+from mcad.core.names import name_key
+from tests.core.bench import START, Bench, node, workload
+
+Edit = Callable[[Workload], Workload]
+PROBLEM = Problem(ProblemKind.INVALID, "spec", "is wrong; put it right")
+
+
+def _keep(work: Workload, *numbers: int) -> Workload:
+    """So many of the items, in this order."""
+    items = tuple(work.items[number] for number in numbers)
+    sets = tuple(
+        replace(work.sets[old], item=new) for new, old in enumerate(numbers) if work.sets[old]
+    )
+    payload = "+".join(item.ref.name for item in items)
+    return replace(work, items=items, sets=sets, payload=payload)
+
+
+def _with(work: Workload, name: str, at: int, *, instead: bool = False) -> Workload:
+    """Another item in this place, or instead of that one."""
+    ref = ObjectRef("", "v1", "pods", "Pod", "default", name)
+    item, one = Item(ref), replace(work.sets[0], item=at)
+    items, sets = list(work.items), [replace(s, item=s.item + (s.item >= at)) for s in work.sets]
+    items.insert(at, item)
+    sets.insert(at, one)
+    grown = replace(work, items=tuple(items), sets=tuple(sets), payload=f"{name}@{at}")
+    if not instead:
+        return grown
+    return replace(
+        _keep(grown, *(n for n in range(len(items)) if n != at + 1)), payload=f"{name}={at}"
+    )
+
+
+EDITS: dict[str, Edit] = {
+    "drops the first": lambda work: _keep(work, 1, 2),
+    "drops the last": lambda work: _keep(work, 0, 1),
+    "drops all but the last": lambda work: _keep(work, 2),
+    "adds one in front": lambda work: _with(work, "new", 0),
+    "adds one at the end": lambda work: _with(work, "new", 3),
+    "swaps": lambda work: _keep(work, 2, 1, 0),
+    "replaces the first": lambda work: _with(work, "new", 0, instead=True),
+    "replaces the last": lambda work: _with(work, "new", 2, instead=True),
+    "changes a template": lambda work: replace(work, payload="changed"),
+    "spoils it": lambda work: replace(work, items=(), sets=(), payload="", problem=PROBLEM),
+    "changes the dialect": lambda work: replace(work, dialect=Dialect.V1BETA2, payload="2"),
+    "suspends it": lambda work: replace(work, suspended=True),
+    "raises its priority": lambda work: replace(work, priority=5),
+    "nothing": lambda work: work,
+}
+
+ANSWERS: dict[str, Answer | None] = {
+    "and is answered": None,
+    "and is refused": Answer(422, "Invalid", "no"),
+    "and is forbidden": Answer(403, "Forbidden", "quota"),
+    "and is unknown": Answer(0, "RequestTimeout", "no answer"),
+    "and is not found": Answer(404, "NotFound", "no such collection"),
+    "and conflicts": Answer(409, "Conflict", "changed"),
+}
+
+
+def _edit(bench: Bench, edit: Edit) -> None:
+    work = edit(bench.works["uid-a"])
+    changes = {name: getattr(work, name) for name in ("items", "sets", "payload", "problem")}
+    more = {name: getattr(work, name) for name in ("dialect", "suspended", "priority")}
+    bench.edit("uid-a", **changes, **more)
+
+
+def _aligned(entry: Entry) -> bool:
+    """While an attempt stands, the items are those of its inventory, one by one."""
+    if entry.dispatch is None or entry.phase not in RESERVING | {Phase.COMPLETED}:
+        return True
+    refs = [name_key(ref) for ref in entry.dispatch.inventory]
+    return [name_key(item.ref) for item in entry.workload.items] == refs
+
+
+def _run(bench: Bench, steps: int) -> None:
+    """So many commands are carried out, in their order; time passes where there is none."""
+    for _ in range(steps):
+        if bench.pending:
+            bench.execute(bench.pending.pop(0))
+        else:
+            bench.now += 1_000_000
+            bench.decide()
+        assert all(_aligned(entry) for entry in bench.dispatcher.world.entries.values())
+
+
+def _ends_well(bench: Bench) -> None:
+    bench.settle()
+    bench.advance(500)
+    assert all(_aligned(entry) for entry in bench.dispatcher.world.entries.values())
+    assert max(bench.created.values(), default=0) <= 1
+    entry, work = bench.entry("a"), bench.works["uid-a"]
+    assert entry.phase in (Phase.RUNNING, Phase.WAITING, Phase.FAILED)
+    live = {thing.child.attempt for thing in bench.things.values()}
+    if entry.phase is not Phase.RUNNING:
+        assert bench.names() == []
+        assert work.problem or work.suspended or entry.phase is Phase.FAILED
+        assert bench.dispatcher.world.capacity.totals().totals.reserved == ()
+        return
+    assert live == {entry.attempt}
+    assert bench.names() == sorted(ref.name for ref in entry.dispatch.inventory)
+
+
+@pytest.mark.parametrize("then", ANSWERS)
+@pytest.mark.parametrize("shape", EDITS)
+def test_an_edit_at_any_moment_of_a_dispatch(shape: str, then: str) -> None:
+    """It comes after any number of commands, while the next one is under way."""
+    for moment in range(9):
+        bench = Bench(nodes=[node()])
+        bench.submit(workload("a", 1, 1, 1))
+        bench.decide()
+        _run(bench, moment)
+        answer = ANSWERS[then]
+        under_way = bench.pending[0] if bench.pending else None
+        _edit(bench, EDITS[shape])
+        if answer is not None and isinstance(under_way, CreateItem | WriteStatus):
+            bench.refuse(type(under_way).__name__, answer)
+        _ends_well(bench)
+
+
+@pytest.mark.parametrize("shape", EDITS)
+def test_an_edit_and_a_crash_at_any_moment(shape: str) -> None:
+    for moment in range(7):
+        for later in range(9):
+            bench = Bench(nodes=[node()])
+            bench.submit(workload("a", 1, 1, 1))
+            bench.decide()
+            _run(bench, moment)
+            _edit(bench, EDITS[shape])
+            _run(bench, later)
+            bench.crash()
+            _ends_well(bench)
+
+
+@pytest.mark.parametrize("first", EDITS)
+def test_two_edits_in_a_row(first: str) -> None:
+    original = workload("a", 1, 1, 1)
+    for second in EDITS.values():
+        for moment in (0, 2, 4, 8):
+            bench = Bench(nodes=[node()])
+            bench.submit(original)
+            bench.decide()
+            _run(bench, moment)
+            _edit(bench, EDITS[first])
+            _run(bench, 1)
+            _edit(bench, lambda _, edit=second: edit(original))
+            _ends_well(bench)
+
+
+@pytest.mark.parametrize("shape", EDITS)
+def test_an_edit_while_it_is_taken_back(shape: str) -> None:
+    for moment in range(9):
+        bench = Bench(nodes=[node()])
+        bench.submit(workload("a", 1, 1, 1))
+        bench.settle()
+        bench.edit("uid-a", suspended=True)
+        bench.decide()
+        _run(bench, moment)
+        bench.edit("uid-a", suspended=False)
+        _edit(bench, EDITS[shape])
+        _ends_well(bench)
+
+
+@pytest.mark.parametrize("crash", [False, True])
+@pytest.mark.parametrize("shape", [one for one in EDITS if one != "suspends it"])
+def test_what_runs_is_completed_by_its_own_items_whatever_the_spec_says_now(
+    shape: str, crash: bool
+) -> None:
+    """The last item has a word to say; the edit may drop it, and move its number."""
+    bench = Bench(nodes=[node()])
+    work = workload("a", 1, 1, 1)
+    flagged = replace(work.items[2], completion=("succeeded",))
+    bench.submit(replace(work, items=(*work.items[:2], flagged)))
+    bench.settle()
+    for name in ("a-0", "a-1", "a-2"):
+        bench.bind(name)
+    _edit(bench, EDITS[shape])
+    bench.settle()
+    if crash:
+        bench.crash()
+        bench.settle()
+    for name in ("a-0", "a-1"):
+        bench.change(name, phase=PodPhase.SUCCEEDED)
+        bench.settle()
+        assert bench.state("a") in ("Running", "RunningHoldCompletion")
+    bench.change("a-2", phase=PodPhase.SUCCEEDED)
+    bench.settle()
+    if not crash or shape in ("nothing", "swaps", "drops the first", "adds one in front"):
+        assert bench.state("a") == "Completed"
+
+
+def test_what_another_leader_began_is_judged_by_its_own_inventory() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, 1, 1, suspended=True))
+    bench.settle()
+    inventory = tuple(workload("b", 1, 1).items[number].ref for number in (0, 1))
+    record = DispatchRecord(1, 9, DispatchPhase.CREATING, "other", inventory, START)
+    bench.status["uid-a"] = replace(bench.status["uid-a"], dispatch=record)
+    bench.edit("uid-a", suspended=False)
+    bench.decide()
+    assert all(_aligned(entry) for entry in bench.dispatcher.world.entries.values())
+    _ends_well(bench)
+    assert bench.names() == ["a-0", "a-1", "a-2"]
