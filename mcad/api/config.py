@@ -232,6 +232,7 @@ class Config(_Strict):
     dispatch_resource_reservation_timeout: float = Field(
         default=300_000, alias="dispatchResourceReservationTimeout", ge=0, le=MAX_SECONDS * 1000
     )
+    placement_timeout: float = Field(default=300, alias="placementTimeout", ge=0, le=MAX_SECONDS)
     quota_enabled: bool = Field(default=False, alias="quotaEnabled")
     preemption: bool = False
     fit: Fit = Fit.NODES
@@ -344,6 +345,7 @@ def to_settings(config: Config) -> Settings:
         backoff=round(config.backoff_time * SECOND),
         head_of_line_holding=round(config.head_of_line_holding_time * SECOND),
         reservation_timeout=round(config.dispatch_resource_reservation_timeout * MILLISECOND),
+        placement_timeout=round(config.placement_timeout * SECOND),
         max_priority=tuple(sorted(config.max_priority.items())),
         potential_capacity=tuple(sorted((name, value) for name, value in capacity if value)),
     )

@@ -8,7 +8,7 @@ from sys import intern
 
 from mcad.api import labels
 from mcad.api.podspec import amounts, effective_request, host_ports, to_resources
-from mcad.api.wire import Map, as_list, as_map, as_text
+from mcad.api.wire import Map, as_list, as_map, as_text, parse_instant
 from mcad.core.model import Node, Pod, PodPhase, Taint
 
 _PHASES = {phase.value: phase for phase in PodPhase}
@@ -23,6 +23,7 @@ def read_pod(obj: Map, workload_uid: str = "") -> Pod:
     meta, spec, status = (as_map(obj.get(key)) for key in ("metadata", "spec", "status"))
     tags = as_map(meta.get("labels"))
     item, index = labels.parse_podset(tags[labels.PODSET]) if labels.PODSET in tags else (-1, -1)
+    attempt = labels.parse_number(tags.get(labels.ATTEMPT), 0)
     return Pod(
         uid=as_text(meta.get("uid")),
         namespace=as_text(meta.get("namespace")),
@@ -34,8 +35,9 @@ def read_pod(obj: Map, workload_uid: str = "") -> Pod:
         workload=workload_uid,
         item=item,
         index=index,
-        attempt=labels.parse_number(tags.get(labels.ATTEMPT), 0),
+        attempt=attempt,
         ports=host_ports(spec),
+        created=parse_instant(meta.get("creationTimestamp")) if attempt else 0,
     )
 
 

@@ -76,6 +76,8 @@ def _rings(world: World, entry: Entry, timer: Timer) -> None:
             world.rank_anew(entry)
         case Timer.RESTATE:
             _restate_if_changed(world, entry)
+        case Timer.PLACEMENT:
+            needs.take_back_unplaced(world, entry)
         case Timer.RESERVATION:
             needs.give_up(world, entry)
         case Timer.TOMBSTONE:

@@ -302,7 +302,8 @@ class Pod:
     ``node`` is "" until it is bound. ``workload`` is the uid of the AppWrapper at the end of its
     chain of controllers, "" if there is none (protocol C3); ``item`` and ``index`` are the hint of
     the podset label, -1 if absent. ``attempt`` is the attempt label, 0 if absent. ``ports``
-    are taken on the node for as long as ``request`` is.
+    are taken on the node for as long as ``request`` is. ``created`` is 0 for pods without our
+    label.
     """
 
     uid: str
@@ -317,6 +318,7 @@ class Pod:
     index: int = -1
     attempt: int = 0
     ports: tuple[HostPort, ...] = ()
+    created: Instant = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,6 +389,7 @@ class Settings:
     backoff: Duration = 20 * SECOND
     head_of_line_holding: Duration = 0
     reservation_timeout: Duration = 300 * SECOND
+    placement_timeout: Duration = 300 * SECOND
     potential_capacity: Resources = ()
     max_priority: tuple[tuple[str, int], ...] = ()
 

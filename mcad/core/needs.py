@@ -1,23 +1,38 @@
-"""Pods that are wanted and do not come: what is reserved for them is not so for ever (C4)."""
+"""Pods that are wanted and do not come (C4), and pods that come and find no node (C6).
+
+Neither is waited for without an end: what is reserved for pods that nobody makes is free again
+after a while, and a gang whose pods find no node is taken back and queues again.
+"""
 
 from __future__ import annotations
 
+from mcad.core import teardown
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
-from mcad.core.model import SECOND
-from mcad.core.reasons import EventReason
+from mcad.core.model import SECOND, Instant, Pod
+from mcad.core.reasons import EventReason, TeardownReason
 from mcad.core.timers import Timer
 from mcad.core.world import World
+
+PODS_NAMED = 3
+"""Pods that a message names; ``kubectl get pods`` knows the others."""
 
 
 def begin(world: World, entry: Entry) -> None:
     """It runs, or was found running: its pods are waited for from now on.
 
     After a restart nobody knows since when a pod is missing. It may have vanished a moment ago, and
-    whoever makes pods is about to replace it, so the time begins anew.
+    whoever makes pods is about to replace it, so that time begins anew (C4). A pod that has no node
+    says since when it exists, so the other one goes on (P15).
     """
     world.capacity.await_pods(entry.uid, world.now)
     _time(world, entry)
+    timeout = world.settings.placement_timeout
+    if timeout:
+        left = _confirmed(entry) + timeout - world.now
+        if left <= 0:
+            world.capacity.end_placement(entry.uid)
+        world.wake_in(entry, Timer.PLACEMENT, max(0, left))
 
 
 def watch(world: World) -> None:
@@ -26,6 +41,7 @@ def watch(world: World) -> None:
         entry = world.entries.get(uid)
         if entry is not None and entry.phase is Phase.RUNNING:
             _time(world, entry)
+            _time_placement(world, entry)
 
 
 def _time(world: World, entry: Entry) -> None:
@@ -52,3 +68,60 @@ def give_up(world: World, entry: Entry) -> None:
             f"{ends} reservation ends. Is the controller of the wrapped kind running?"
         )
         world.announce(entry, EventReason.PODS_NOT_ATTRIBUTED, note, action="Reserve", warning=True)
+
+
+# -- placement -----------------------------------------------------------------------------------
+
+
+def _time_placement(world: World, entry: Entry) -> None:
+    """A pod without a node is looked at when the first of them may have been so for too long."""
+    timeout = world.settings.placement_timeout
+    if not timeout or Timer.PLACEMENT in entry.timers:
+        return
+    unbound = world.capacity.unbound(entry.uid)
+    if unbound:
+        until = min(_unbound_since(entry, pod) for pod in unbound) + timeout
+        world.wake_in(entry, Timer.PLACEMENT, max(0, until - world.now))
+
+
+def take_back_unplaced(world: World, entry: Entry) -> None:
+    """C6: pods have been without a node for ``placementTimeout``, or never came into being.
+
+    What was lost and is not replaced yet is no reason: a Job waits for minutes before it repeats
+    what failed.
+    """
+    if entry.workload.deleting:
+        return
+    timeout = world.settings.placement_timeout
+    late = [
+        pod.name
+        for pod in world.capacity.unbound(entry.uid)
+        if _unbound_since(entry, pod) + timeout <= world.now
+    ]
+    missing = world.capacity.never_came(entry.uid)
+    world.capacity.end_placement(entry.uid)
+    if late or missing:
+        entry.requeueings += 1
+        message = _unplaced(late, missing, timeout // SECOND)
+        teardown.take_back(world, entry, TeardownReason.NOT_PLACED, message)
+    else:
+        _time_placement(world, entry)
+
+
+def _confirmed(entry: Entry) -> Instant:
+    return entry.dispatch.confirmed if entry.dispatch is not None else 0
+
+
+def _unbound_since(entry: Entry, pod: Pod) -> Instant:
+    return max(pod.created, _confirmed(entry))
+
+
+def _unplaced(late: list[str], missing: int, seconds: int) -> str:
+    told = []
+    if late:
+        more = len(late) - PODS_NAMED
+        names = ", ".join(late[:PODS_NAMED]) + (f" and {more} more" if more > 0 else "")
+        told.append(f"Without a node for {seconds} s: {names}.")
+    if missing:
+        told.append(f"Pods that are wanted and did not come into being: {missing}.")
+    return " ".join(told)

@@ -61,6 +61,7 @@ class HoldReason(StrEnum):
     KIND_NOT_WATCHED = "KindNotWatched"
     WAITING_FOR_NAME = "WaitingForName"
     CREATION_BACKOFF = "CreationBackoff"
+    PLACEMENT_BACKOFF = "PlacementBackoff"
     MISSING_RIGHT = "MissingRight"
     SUSPENDED = "Suspended"
     DELETED = "Terminating"
@@ -75,6 +76,7 @@ class TeardownReason(StrEnum):
     WAITING_FOR_NAME = "WaitingForName"
     NOT_WATCHED = "KindNotWatched"
     MISSING_RIGHT = "MissingRight"
+    NOT_PLACED = "PlacementTimeout"
     SUPERSEDED = "Superseded"
 
 

@@ -42,6 +42,7 @@ from mcad.core.world import World
 _PAUSED: dict[str, HoldReason] = {
     TeardownReason.ITEM_CREATION_FAILURE: HoldReason.CREATION_BACKOFF,
     TeardownReason.WAITING_FOR_NAME: HoldReason.WAITING_FOR_NAME,
+    TeardownReason.NOT_PLACED: HoldReason.PLACEMENT_BACKOFF,
 }
 """After these nothing tells for sure when another attempt is worth while: there is a pause."""
 
@@ -233,7 +234,8 @@ def settled(world: World, entry: Entry) -> None:
     world.line_up(entry)
     why = _PAUSED.get(record.reason)
     if entry.hold is None and why is not None:
-        pause = backoff(entry.rollbacks, CREATION_BACKOFF_BASE, CREATION_BACKOFF_MAX)
+        times = entry.requeueings if why == HoldReason.PLACEMENT_BACKOFF else entry.rollbacks
+        pause = backoff(times, CREATION_BACKOFF_BASE, CREATION_BACKOFF_MAX)
         world.hold(entry, Hold(why, record.message, world.now + pause))
 
 

@@ -25,6 +25,7 @@ class Timer(StrEnum):
     HOLD = "hold"  # a hold is over
     CEILING = "ceiling"  # its priorityslope has brought it as high as it may climb
     RESTATE = "restate"  # a refusal may be rewritten
+    PLACEMENT = "placement"  # pods have been without a node for too long (C6)
     RESERVATION = "reservation"  # what was declared and never came is given up (C4)
     TOMBSTONE = "tombstone"  # the remains of a deleted AppWrapper are looked at again
 

@@ -26,7 +26,8 @@ def live_pod(**changes: Any) -> dict[str, Any]:
 
 def test_a_pod_of_an_appwrapper() -> None:
     tags = {labels.PODSET: "2.1", labels.ATTEMPT: "4", labels.ITEM: "2"}
-    assert read_pod(live_pod(metadata={"labels": tags}), "aw-uid") == Pod(
+    meta = {"labels": tags, "creationTimestamp": "1970-01-01T00:00:02Z"}
+    assert read_pod(live_pod(metadata=meta), "aw-uid") == Pod(
         uid="u",
         namespace="team",
         name="p",
@@ -37,6 +38,7 @@ def test_a_pod_of_an_appwrapper() -> None:
         item=2,
         index=1,
         attempt=4,
+        created=2_000_000,
     )
 
 

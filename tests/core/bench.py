@@ -65,6 +65,8 @@ from mcad.core.model import (
 )
 
 START: Instant = 1_700_000_000 * SECOND
+PATIENT = Settings(placement_timeout=0)
+"""Pods of the bench are bound where a test says so, and most do not."""
 
 
 def cpu(milli: int, pods: int = 110) -> Resources:
@@ -109,13 +111,14 @@ class Thing:
     request: Resources
     node: str = ""
     phase: PodPhase = PodPhase.PENDING
+    created: Instant = 0
 
 
 @dataclass
 class Bench:
     """The cluster and the dispatcher on it."""
 
-    settings: Settings = field(default_factory=Settings)
+    settings: Settings = PATIENT
     nodes: list[Node] = field(default_factory=list)
     now: Instant = START
     works: dict[str, Workload] = field(default_factory=dict)
@@ -292,6 +295,7 @@ class Bench:
                     item=child.item,
                     index=0,
                     attempt=child.attempt,
+                    created=thing.created,
                 )
             )
         )
@@ -386,7 +390,7 @@ class Bench:
         if item == 0:
             self.order.append(work.name)
         child = Child(f"obj-{self._serial}", ref, uid, attempt, item)
-        self.things[ref] = Thing(child, request)
+        self.things[ref] = Thing(child, request, created=self.now)
         self.observe(ref)
         return ItemCreated(uid, attempt, item, child.uid)
 

@@ -111,7 +111,8 @@ class Reservation:
 
     ``frozen`` claims keep their size whatever happens: while the reservation is being made, and
     again during teardown until nothing is left (protocol C2, P4 c). ``awaited``: its items exist,
-    so its pods are waited for, and not for ever (C4).
+    so its pods are waited for, and not for ever (C4). ``placed``: all of
+    them had nodes once, or the time for that is over.
     """
 
     uid: str
@@ -120,6 +121,7 @@ class Reservation:
     claims: tuple[Claim, ...] = ()
     frozen: bool = True
     awaited: bool = False
+    placed: bool = False
 
     def claim_for(self, pod: Pod) -> Claim | None:
         """Whose pod this is (C3): by its label; the only set of its item; an equal request.

@@ -184,6 +184,7 @@ class Capacity:
             for claim in reservation.claims:
                 claim.needs.clear()
                 claim.note_needs(now)
+            self._note_placement(reservation)
 
     def note_needs(self, now: Instant) -> list[str]:
         """Count from now what has come to be needed since the last call; whose needs changed."""
@@ -192,11 +193,32 @@ class Capacity:
             if claim.reservation.awaited and not claim.reservation.frozen:
                 claim.note_needs(now)
                 changed[claim.reservation.uid] = None
+        for uid in changed:
+            self._note_placement(self._reservations.by_uid[uid])
         return list(changed)
 
     def in_need_since(self, uid: str) -> Instant | None:
         """Since when a pod is wanted that nobody has made; None if there is none such."""
         return min((c.needs[0][0] for c in self._claims(uid) if c.needs), default=None)
+
+    def unbound(self, uid: str) -> list[Pod]:
+        """The live pods of the reserved attempt that have no node."""
+        reservation = self._reservations.by_uid.get(uid)
+        return self._roster.unbound(uid, reservation.attempt) if reservation is not None else []
+
+    def never_came(self, uid: str) -> int:
+        """Pods that live children want and that do not exist; none once all pods had nodes."""
+        return sum(
+            claim.unseen
+            for claim in self._claims(uid)
+            if claim.want is not None and not claim.reservation.placed
+        )
+
+    def end_placement(self, uid: str) -> None:
+        """The time for that is over: what is missing from now on was lost, or nobody makes it."""
+        reservation = self._reservations.by_uid.get(uid)
+        if reservation is not None:
+            reservation.placed = True
 
     def expire(self, uid: str, until: Instant) -> int:
         """C4: the reservation of pods that have been unseen since ``until`` or longer ends; returns
@@ -265,6 +287,10 @@ class Capacity:
         taken = (use.request for use in self._roster.uses.values())
         asked_for = (pods.request for pods in self._memory.classes())
         self._ledger.keep_ports({name for load in (*taken, *asked_for) for name, _ in load})
+
+    def _note_placement(self, reservation: Reservation) -> None:
+        if not any(claim.uncovered for claim in reservation.claims):
+            reservation.placed = True
 
     # -- in common -----------------------------------------------------------------------------
 

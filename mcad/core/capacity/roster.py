@@ -71,6 +71,14 @@ class Roster:
         """Whether any pod of the AppWrapper exists, of whatever attempt."""
         return uid in self._of
 
+    def unbound(self, uid: str, attempt: int) -> list[Pod]:
+        """The live pods of the AppWrapper's attempt that have no node, as they were first seen."""
+        return [
+            use.pod
+            for use in self._of.get(uid, {}).values()
+            if not use.pod.node and _is_live(use.pod) and use.pod.attempt in (0, attempt)
+        ]
+
     def counts(self, uid: str) -> PodCounts:
         """The AppWrapper's pods by phase: of the current attempt, as long as there is one."""
         reservation = self._reservations.by_uid.get(uid)
@@ -182,7 +190,7 @@ class Roster:
         pod, claim = use.pod, use.claim
         if claim is None:
             return
-        live = pod.phase not in TERMINAL_PHASES and not pod.terminating
+        live = _is_live(pod)
         if claim.pod_set.counts_pods and pod.phase is PodPhase.SUCCEEDED:
             claim.finished.add(pod.uid)
         _recount(use, live=live, covers=live and self._stands(claim, pod.node))
@@ -195,6 +203,10 @@ class Roster:
         if row is None or not row.node.ready:
             return False
         return not claim.pod_set.per_node or row.rank in claim.pods.pool.rows
+
+
+def _is_live(pod: Pod) -> bool:
+    return pod.phase not in TERMINAL_PHASES and not pod.terminating
 
 
 def _owner(pod: Pod) -> tuple[str, int, int, int]:
