@@ -15,6 +15,7 @@ class MetadataPick(TypedDict, total=False):
     uid: Any
     labels: Any
     ownerReferences: Any
+    creationTimestamp: Any
     deletionTimestamp: Any
 
 
