@@ -1,4 +1,4 @@
-"""One pass over the line: who goes, who is refused, and who has to be told (core R1-R6, R11).
+"""One pass: what has to be done, in this order, and who has to be told (core R1-R6, R11).
 
 1. take up what was begun   2. timers   3. completion and sweep
 4. adrift reservations find a home      5. dispatch in order   6. tell the refused
@@ -6,24 +6,22 @@
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
 from itertools import islice
 
-from mcad.core import attempts, completion, needs, obstacles, recovery, rights, teardown
+from mcad.core import attempts, completion, needs, recovery, rights, teardown
 from mcad.core.capacity import Glance
 from mcad.core.commands import Urgency
+from mcad.core.dispatching import dispatch, signature, stand_in_front
 from mcad.core.entry import Entry, Hold
+from mcad.core.gate import IMPOSSIBLE
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Instant, Policy, Refusal, RefusalKind
+from mcad.core.model import Instant, Refusal, RefusalKind
 from mcad.core.pacing import (
-    DISPATCHES_PER_PASS,
     REPORTS_PER_PASS,
     RESTATE_INTERVAL,
-    RESTATED_PER_SHAPE,
 )
-from mcad.core.queue import Bucket, Key
+from mcad.core.queue import Bucket
 from mcad.core.reasons import (
-    FRONT_OF_QUEUE,
     INSUFFICIENT_RESOURCES,
     NOT_RUNNABLE,
     ConditionType,
@@ -33,9 +31,6 @@ from mcad.core.reasons import (
 )
 from mcad.core.timers import Timer
 from mcad.core.world import AWAITED, World
-
-_IMPOSSIBLE = frozenset({RefusalKind.NO_NODE, RefusalKind.TOO_LARGE})
-_BLOCKED = Refusal(RefusalKind.BLOCKED)
 
 
 def decide(world: World, *, may_dispatch: bool) -> None:
@@ -52,7 +47,7 @@ def decide(world: World, *, may_dispatch: bool) -> None:
     _settle_changed(world)
     world.capacity.rehome()
     if may_dispatch:
-        _dispatch(world)
+        dispatch(world)
         _tell(world)
 
 
@@ -104,168 +99,7 @@ def _settle_changed(world: World) -> None:
     world.to_settle.clear()
 
 
-# -- dispatching ---------------------------------------------------------------------------------
-
-
-class _Gate:
-    """What the refused head of the line does to those behind it (core R6)."""
-
-    def __init__(self, world: World) -> None:
-        settings = world.settings
-        self._world = world
-        self._strict = settings.policy is Policy.STRICT_FIFO
-        self._holding = settings.head_of_line_holding
-        self._blocking: list[Bucket] = []
-        self._closed = False
-        self._has_head = False
-
-    @property
-    def open_to_all(self) -> bool:
-        """Nobody can be blocked, so refused buckets need not even be looked at in order."""
-        return not self._strict and not self._holding
-
-    def blocks(self, bucket: Bucket) -> bool:
-        """Whether somebody further ahead keeps this bucket from going."""
-        capacity = self._world.capacity
-        return self._closed or any(
-            capacity.compete(ahead.shape, bucket.shape) for ahead in self._blocking
-        )
-
-    def refused(self, bucket: Bucket, refusal: Refusal) -> None:
-        """The head of a bucket was refused: it may block those behind. The impossible never do."""
-        if self.open_to_all or refusal.kind in _IMPOSSIBLE:
-            return
-        if not self._world.capacity.would_fit_emptied(bucket.shape):
-            return
-        if self._strict:
-            self._blocking.append(bucket)
-        if self._has_head:
-            return
-        self._has_head = True
-        self._hold(bucket.first())
-
-    def _hold(self, head: Entry) -> None:
-        now = self._world.now
-        head.head_since = head.head_since or now
-        until = head.head_since + self._holding
-        if self._holding and now < until:
-            self._closed = True
-            self._world.wake_at(until)
-
-
-def _dispatch(world: World) -> None:
-    gate = _Gate(world)
-    line = _heads(world, gate)
-    begun = 0
-    while line and begun < DISPATCHES_PER_PASS:
-        _, _, bucket = line[0]
-        if _refused(world, gate, bucket):
-            heappop(line)
-            continue
-        entry = bucket.first()
-        hindrance = obstacles.obstacle(world, entry)
-        if hindrance is not None:
-            world.hold(entry, hindrance)
-        elif _reserved(world, bucket, entry):
-            begun += 1
-            _stand_in_front(world, entry)
-            attempts.begin(world, entry)
-        order = heappop(line)[1]
-        if bucket.members:
-            heappush(line, (bucket.key(world.now), order, bucket))
-    if line:
-        world.wake_at(world.now)
-    elif len(world.queue):
-        _look_again(world)
-
-
-def _look_again(world: World) -> None:
-    """Wake twice in ``backoffTime`` while somebody waits, by one timer however often we decide.
-
-    At each ring those are tested whose verdict is half of ``backoffTime`` old or older, so none
-    gets older than all of it. A timer per verdict would never end: each ring would wish another.
-    """
-    half = world.settings.backoff // 2
-    if half and world.look_again_at <= world.now:
-        world.look_again_at = world.now + half
-        world.wake_at(world.look_again_at)
-
-
-def _heads(world: World, gate: _Gate) -> list[tuple[Key, int, Bucket]]:
-    line = []
-    for order, bucket in enumerate(world.queue.buckets()):
-        if gate.open_to_all and _still_refused(world, bucket):
-            continue
-        line.append((bucket.key(world.now), order, bucket))
-    heapify(line)
-    return line
-
-
-def _still_refused(world: World, bucket: Bucket) -> bool:
-    """Falls wake nobody: a refusal stands until a pool of the shape rises (core R4).
-
-    It is tested again within ``backoffTime`` all the same (``_look_again``), for the day on which
-    this is wrong.
-    """
-    refusal = bucket.refusal
-    if refusal is None or refusal.kind is RefusalKind.BLOCKED:
-        return False
-    fresh = world.now - bucket.tested_at < world.settings.backoff // 2
-    return fresh and bucket.refused_at == world.capacity.rises(bucket.shape)
-
-
-def _refused(world: World, gate: _Gate, bucket: Bucket) -> bool:
-    if gate.blocks(bucket):
-        _refuse(world, bucket, _BLOCKED)
-        return True
-    if _still_refused(world, bucket):
-        refusal = bucket.refusal
-    else:
-        refusal = world.capacity.refusal(bucket.shape)
-        bucket.tested_at = world.now
-    if refusal is None:
-        bucket.refusal = None
-        return False
-    _refuse(world, bucket, refusal)
-    gate.refused(bucket, refusal)
-    return True
-
-
-def _refuse(world: World, bucket: Bucket, refusal: Refusal) -> None:
-    before = bucket.refusal
-    bucket.refusal, bucket.refused_at = refusal, world.capacity.rises(bucket.shape)
-    if before is not None and _signature(before) == _signature(refusal):
-        return
-    for entry in bucket.front(RESTATED_PER_SHAPE):
-        if entry.told is not None:
-            world.to_tell[entry.uid] = None
-
-
-def _reserved(world: World, bucket: Bucket, entry: Entry) -> bool:
-    work = entry.workload
-    refusal = world.capacity.reserve(work.uid, entry.attempt + 1, bucket.shape, work.sets)
-    if refusal is not None:
-        _refuse(world, bucket, refusal)
-    return refusal is None
-
-
-def verdict(glance: Glance, bucket: Bucket) -> Refusal | None:
-    """The present verdict on a bucket, for people: with live figures, and nothing is changed."""
-    if bucket.refusal is not None and bucket.refusal.kind is RefusalKind.BLOCKED:
-        return bucket.refusal
-    return glance.refusal(bucket.shape)
-
-
-def _stand_in_front(world: World, entry: Entry) -> None:
-    entry.set_condition(ConditionType.HEAD_OF_LINE, world.now, reason=FRONT_OF_QUEUE)
-
-
 # -- telling -------------------------------------------------------------------------------------
-
-
-def _signature(refusal: Refusal) -> tuple[RefusalKind, str]:
-    """What has to change before a refusal is worth another write (design section 5)."""
-    return (refusal.kind, refusal.binding)
 
 
 def _tell(world: World) -> None:
@@ -317,7 +151,7 @@ def _tell_refusal(world: World, entry: Entry, refusal: Refusal) -> None:
     on_record = entry.restored and _shows_refusal(entry)
     entry.restored = False
     entry.told, entry.told_at = refusal, world.now
-    entry.set_condition(ConditionType.HEAD_OF_LINE, world.now, reason=FRONT_OF_QUEUE)
+    stand_in_front(world, entry)
     if on_record:
         # After a restart the figures stay frozen at the refusal that is on record.
         entry.announced = True
@@ -339,8 +173,18 @@ def _restate_if_changed(world: World, entry: Entry) -> None:
     current = world.queue.refusal_of(entry)
     if current is None or entry.told is None:
         return
-    if _signature(current) != _signature(entry.told):
+    if signature(current) != signature(entry.told):
         world.to_tell[entry.uid] = None
+
+
+# -- for people ---------------------------------------------------------------------------------
+
+
+def verdict(glance: Glance, bucket: Bucket) -> Refusal | None:
+    """The present verdict on a bucket, for people: with live figures, and nothing is changed."""
+    if bucket.refusal is not None and bucket.refusal.kind is RefusalKind.BLOCKED:
+        return bucket.refusal
+    return glance.refusal(bucket.shape)
 
 
 def head_of_line(world: World, glance: Glance, now: Instant) -> Entry | None:
@@ -350,7 +194,7 @@ def head_of_line(world: World, glance: Glance, now: Instant) -> Entry | None:
     """
     for bucket in sorted(world.queue.buckets(), key=lambda one: one.key(now)):
         refusal = glance.refusal(bucket.shape)
-        if refusal is None or refusal.kind in _IMPOSSIBLE:
+        if refusal is None or refusal.kind in IMPOSSIBLE:
             continue
         if glance.would_fit_emptied(bucket.shape):
             return bucket.first()

@@ -10,6 +10,7 @@ from mcad.core.lifecycle import Phase, Signal, transition
 from mcad.core.model import (
     Condition,
     DispatchRecord,
+    Duration,
     Instant,
     Refusal,
     Workload,
@@ -51,6 +52,8 @@ class Entry:
     whether an Event said so in this stay in the queue; ``restored`` until the first verdict after a
     restart, which must not rewrite figures that are on record. ``untested``: its attempt is another
     leader's and was first seen after the barrier, so nobody knows yet whether it fits (P12).
+    ``head_since`` is when it became the head of the line, if it is; ``held`` for how long it was
+    that before, in this stay in the queue (R6).
 
     ``cursor`` is the next item to create, ``asked`` whether its create is under way, and ``doubt``
     the instant until which one that got no clear answer may still be committed (ADR 7);
@@ -83,6 +86,7 @@ class Entry:
     restored: bool = False
     untested: bool = False
     head_since: Instant = 0
+    held: Duration = 0
     cursor: int = 0
     asked: bool = False
     doubt: Instant = 0

@@ -5,6 +5,12 @@ from mcad.core.model import SECOND, Duration
 DISPATCHES_PER_PASS = 200
 """A pass must not keep the loop from reading its inbox; it asks for another one (core R5)."""
 
+STEPS_PER_PASS = 50_000
+"""Steps of all verdicts of a pass, about a microsecond each: another pass goes on from there."""
+
+HOLD_STEPS = 15
+"""What it counts for in a pass to put one AppWrapper on hold."""
+
 REPORTS_PER_PASS = 500
 """Status writes about refusals that one pass may ask for; they give way to dispatches."""
 

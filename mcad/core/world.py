@@ -15,7 +15,7 @@ from mcad.core.entry import Entry, Hold
 from mcad.core.lifecycle import Phase
 from mcad.core.model import Child, Duration, HeldResource, Instant, ObjectRef, Settings
 from mcad.core.names import Names
-from mcad.core.queue import Queue
+from mcad.core.queue import Key, Queue
 from mcad.core.reasons import EventReason, HoldReason
 from mcad.core.rights import Rights, concern
 from mcad.core.status import derive
@@ -62,6 +62,8 @@ class World:
         self.unswept: dict[str, None] = {}
         self.swept: dict[str, Instant] = {}  # uid -> when its deletion may be asked for again
         self.timers = Timers(self.entries)
+        self.head = ""  # the uid of the AppWrapper whose hold is running (R6)
+        self.resume_at: Key | None = None  # where the walk along the line goes on (R5)
         self.look_again_at: Instant = 0  # when the refused are tested again, at the latest
         self.out: list[Command] = []
 

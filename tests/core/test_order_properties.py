@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from itertools import product
 
+import pytest
 from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from mcad.core import dispatching
+from mcad.core.capacity.limits import VERDICT_STEPS
 from mcad.core.events import NodeGone, NodeSeen
 from mcad.core.lifecycle import Phase
 from mcad.core.model import PodPhase
+from mcad.core.pacing import STEPS_PER_PASS
 from tests.core.bench import Bench, node, workload
 
 NODES = ("n1", "n2", "n3")
@@ -163,20 +167,40 @@ class Histories(RuleBasedStateMachine):
                 assert not (same and older and equal and arrived), (one.title, other.title)
 
 
+class ShortPasses(Histories):
+    """The same, with passes that end after a verdict or two."""
+
+    @initialize(steps=st.sampled_from([1, 2 * VERDICT_STEPS, 4 * VERDICT_STEPS]))
+    def shorten(self, steps: int) -> None:
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(dispatching, "STEPS_PER_PASS", steps)
+
+    def teardown(self) -> None:
+        if hasattr(self, "patch"):
+            self.patch.undo()
+
+
 TestHistories = Histories.TestCase
 TestHistories.settings = profile(max_examples=150, stateful_step_count=30, deadline=None)
+TestShortPasses = ShortPasses.TestCase
+TestShortPasses.settings = profile(max_examples=100, stateful_step_count=30, deadline=None)
 
 
 @given(
+    steps=st.sampled_from([1, 2 * VERDICT_STEPS, 5 * VERDICT_STEPS, STEPS_PER_PASS]),
     sizes=st.lists(st.integers(1, 5), min_size=1, max_size=3),
     gangs=st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=3), min_size=1, max_size=6),
 )
-def test_one_pass_is_an_ordered_walk_in_which_everybody_in_turn_takes_what_fits(
-    sizes: list[int], gangs: list[list[int]]
+def test_one_walk_is_in_order_and_everybody_in_turn_takes_what_fits(
+    steps: int, sizes: list[int], gangs: list[list[int]]
 ) -> None:
     bench = Bench(nodes=[node(f"n{i}", 100 * size) for i, size in enumerate(sizes)])
     bench.submit(*(workload(f"w{i}", *(100 * p for p in g)) for i, g in enumerate(gangs)))
-    bench.decide()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dispatching, "STEPS_PER_PASS", steps)
+        bench.decide()
+        while bench.now in bench.wishes:  # the pass ended before the line did
+            bench.decide()
     begun = [int(command.uid.removeprefix("uid-w")) for command in bench.pending]
     begun = [n for n in begun if bench.entry(f"w{n}").phase is Phase.INTENDING]
 

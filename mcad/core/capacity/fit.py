@@ -16,6 +16,7 @@ from mcad.core.capacity.limits import (
     EXACT_WORK_MAX,
     EXACT_WORK_PER_PASS_MAX,
     GREEDY_WORK_PER_PASS_MAX,
+    VERDICT_STEPS,
 )
 from mcad.core.capacity.mixed import Plan
 from mcad.core.capacity.packing import Nodes, Outcome, as_many_as_fit, pack
@@ -32,13 +33,17 @@ Sums = Mapping[str, int]
 
 
 class Judge:
-    """Answers whether the gangs of a prospect fit, and remembers in it what helps the next time."""
+    """Answers whether the gangs of a prospect fit, and remembers in it what helps the next time.
+
+    ``steps`` counts its work so far, about a microsecond each: verdicts, and nodes looked at.
+    """
 
     def __init__(self, settings: Settings, ledger: Ledger, arrears: Arrears) -> None:
         self._ledger = ledger
         self._arrears = arrears
         self._on_nodes = settings.fit is Fit.NODES
         self._potential = settings.potential_capacity
+        self.steps = 0
         self._budget = EXACT_WORK_PER_PASS_MAX
         self._looks = GREEDY_WORK_PER_PASS_MAX
         self._put_off: list[Prospect] = []
@@ -55,6 +60,7 @@ class Judge:
 
     def refusal(self, prospect: Prospect) -> Refusal | None:
         """Why the gang does not fit now; None if it does."""
+        self.steps += VERDICT_STEPS
         prospect.obstacle = None
         if not prospect.parts:
             return None
@@ -147,7 +153,9 @@ class Judge:
         if part.per_node:
             return None  # no count of slots decides it; it is placed first when sets are combined
         held = self._arrears.held_slots(pods) if self._arrears.barred else 0
+        looked = pods.looked
         missing = pods.missing(replicas + held)
+        self.steps += pods.looked - looked
         if not missing:
             return None
         shortages = _shortages([(r, n * replicas) for r, n in pods.request], pods.pool.total)
@@ -201,6 +209,7 @@ class Judge:
         outcome = pack(prospect, nodes, budget, self._ledger.allocatable)
         self._looks -= outcome.looked
         self._budget -= outcome.work
+        self.steps += outcome.looked + outcome.work
         return outcome
 
     def _plainly_suffices(self, prospect: Prospect) -> bool:
@@ -232,6 +241,7 @@ class Judge:
         if at >= changed:
             return fitted
         ample = self._ample()
+        self.steps += sum(len(pool.rows) for pool in prospect.pools)
         fits = self._fits_emptied(prospect)
         if fits or ample:
             prospect.emptied = (ledger.log.now, fits)

@@ -20,6 +20,9 @@ TAIL_SHORT = 64
 SCAN_STEP = 16
 """Nodes that a scan looks at before it asks whether it has found enough; it doubles each time."""
 
+VERDICT_STEPS = 20
+"""What a verdict counts for in the work of a pass, besides the nodes it looks at."""
+
 EXACT_STATES_MAX = 4096
 """Combinations of placed counts that the exact search may have to tell apart. A head, a dozen
 helpers and a thousand workers need 26; three sets of 64 equal to one another need 4,225."""

@@ -43,7 +43,10 @@ def _scarcest_first(amount: tuple[str, int]) -> tuple[int, str]:
 
 
 class PodClass:
-    """Pods of one key in one capacity; ``holders`` counts who holds the class."""
+    """Pods of one key in one capacity.
+
+    ``holders`` counts who holds the class, ``looked`` the nodes it looked at so far.
+    """
 
     __slots__ = (
         "_complete",
@@ -57,6 +60,7 @@ class PodClass:
         "cap",
         "holders",
         "key",
+        "looked",
         "pool",
         "request",
     )
@@ -65,6 +69,7 @@ class PodClass:
         taken = with_pod_slot(tuple((name, n) for name, n in key.request if n > 0))
         self.key = key
         self.holders = 0
+        self.looked = 0
         self.request: Resources = tuple(sorted(taken, key=_scarcest_first))
         self.pool = pool
         self.cap = key.cap or UNBOUNDED
@@ -174,6 +179,7 @@ class PodClass:
             self._forget_nodes()
 
     def _add(self, room: dict[int, int], rows: list[Row]) -> None:
+        self.looked += len(rows)
         total, request, cap = self._total, self.request, self.cap
         for row in rows:
             if (fit := slots(row.free, request, cap)) and row.rank not in room:

@@ -1,0 +1,198 @@
+"""The walk along the line: who goes, and who is refused (core R4-R6, R11).
+
+A walk leads from the first in line to the last and takes as many passes as it needs: each ends at a
+number of dispatches or at a bound of counted work, and the next one goes on there, so that those at
+the end get their verdict however often those in front are woken. Whoever is ahead of that point has
+had a verdict in this walk. If room rose for one of them since, it is judged again before anybody
+behind goes, with up to half of the work of the pass; who is left over waits for the next walk.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+
+from mcad.core import attempts, obstacles
+from mcad.core.entry import Entry
+from mcad.core.gate import Gate
+from mcad.core.model import Refusal, RefusalKind
+from mcad.core.pacing import (
+    DISPATCHES_PER_PASS,
+    HOLD_STEPS,
+    RESTATED_PER_SHAPE,
+    STEPS_PER_PASS,
+)
+from mcad.core.queue import Bucket, Key
+from mcad.core.reasons import FRONT_OF_QUEUE, ConditionType
+from mcad.core.world import World
+
+_BLOCKED = Refusal(RefusalKind.BLOCKED)
+
+Line = list[tuple[Key, int, Bucket]]
+"""A heap of the heads of buckets: (key, number of the bucket, bucket)."""
+
+
+class _Effort:
+    """The work of one pass. ``leftover``: somebody ahead was left for the next walk."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._resumed_at = world.resume_at
+        self._begun = world.capacity.steps
+        self._rest_begun: int | None = None
+        self._dispatches = 0
+        self._holds = 0
+        self.leftover = False
+
+    def dispatched(self) -> None:
+        """One more goes."""
+        self._dispatches += 1
+
+    def held(self) -> None:
+        """One more does not, for a reason of its own."""
+        self._holds += 1
+
+    def is_over(self, key: Key) -> bool:
+        """Whether the pass ends before this head, which needs a verdict."""
+        if self._dispatches >= DISPATCHES_PER_PASS:
+            return True
+        if self._is_passed(key):
+            return self._spent() >= STEPS_PER_PASS
+        if self._rest_begun is None:
+            self._rest_begun = self._spent()
+        share = STEPS_PER_PASS if self._resumed_at is None else STEPS_PER_PASS // 2
+        spent = self._spent() - self._rest_begun
+        return spent > 0 and spent >= share  # whoever is next in the walk gets a verdict
+
+    def leaves(self, key: Key, bucket: Bucket) -> bool:
+        """Whether this head keeps the verdict it had in this walk, although room rose since."""
+        had_one = bucket.refusal is not None and bucket.refusal.kind is not RefusalKind.BLOCKED
+        if not (had_one and self._is_passed(key) and self._spent() >= STEPS_PER_PASS // 2):
+            return False
+        self.leftover = True
+        return True
+
+    def _is_passed(self, key: Key) -> bool:
+        return self._resumed_at is not None and key < self._resumed_at
+
+    def _spent(self) -> int:
+        return self._world.capacity.steps - self._begun + self._holds * HOLD_STEPS
+
+
+def dispatch(world: World) -> None:
+    """Go along the line as far as this pass gets."""
+    gate, effort = Gate(world), _Effort(world)
+    line = _heads(world, gate)
+    while line:
+        key, order, bucket = line[0]
+        if gate.blocks(bucket):
+            _refuse(world, bucket, _BLOCKED)
+            heappop(line)
+            continue
+        if not (_still_refused(world, bucket) or effort.leaves(key, bucket)):
+            if effort.is_over(key):
+                break
+            _judge(world, bucket)
+        heappop(line)
+        if bucket.refusal is not None:
+            gate.refused(bucket, bucket.refusal)
+            continue
+        _go(world, gate, effort, bucket)
+        if bucket.members:
+            heappush(line, (bucket.key(world.now), order, bucket))
+    _end(world, gate, effort, line)
+
+
+def _end(world: World, gate: Gate, effort: _Effort, line: Line) -> None:
+    world.resume_at = line[0][0] if line else None
+    if not line:
+        gate.closes()
+    if line or effort.leftover:
+        world.wake_at(world.now)
+    elif len(world.queue):
+        _look_again(world)
+
+
+def _go(world: World, gate: Gate, effort: _Effort, bucket: Bucket) -> None:
+    """The first of the bucket fits: it goes, unless something besides capacity hinders it."""
+    entry = bucket.first()
+    hindrance = obstacles.obstacle(world, entry)
+    if hindrance is not None:
+        effort.held()
+        world.hold(entry, hindrance)
+    elif _reserved(world, bucket, entry):
+        effort.dispatched()
+        gate.goes(entry)
+        stand_in_front(world, entry)
+        attempts.begin(world, entry)
+
+
+def _look_again(world: World) -> None:
+    """Wake twice in ``backoffTime`` while somebody waits, by one timer however often we decide.
+
+    At each ring those are tested whose verdict is half of ``backoffTime`` old or older, so none
+    gets older than all of it. A timer per verdict would never end: each ring would wish another.
+    """
+    half = world.settings.backoff // 2
+    if half and world.look_again_at <= world.now:
+        world.look_again_at = world.now + half
+        world.wake_at(world.look_again_at)
+
+
+def _heads(world: World, gate: Gate) -> Line:
+    line = []
+    for order, bucket in enumerate(world.queue.buckets()):
+        if gate.open_to_all and _still_refused(world, bucket):
+            continue
+        line.append((bucket.key(world.now), order, bucket))
+    heapify(line)
+    return line
+
+
+def _still_refused(world: World, bucket: Bucket) -> bool:
+    """Falls wake nobody: a refusal stands until a pool of the shape rises (core R4).
+
+    It is tested again within ``backoffTime`` all the same (``_look_again``), for the day on which
+    this is wrong.
+    """
+    refusal = bucket.refusal
+    if refusal is None or refusal.kind is RefusalKind.BLOCKED:
+        return False
+    fresh = world.now - bucket.tested_at < world.settings.backoff // 2
+    return fresh and bucket.refused_at == world.capacity.rises(bucket.shape)
+
+
+def _judge(world: World, bucket: Bucket) -> None:
+    bucket.tested_at = world.now
+    refusal = world.capacity.refusal(bucket.shape)
+    if refusal is None:
+        bucket.refusal = None
+    else:
+        _refuse(world, bucket, refusal)
+
+
+def _refuse(world: World, bucket: Bucket, refusal: Refusal) -> None:
+    before = bucket.refusal
+    bucket.refusal, bucket.refused_at = refusal, world.capacity.rises(bucket.shape)
+    if before is not None and signature(before) == signature(refusal):
+        return
+    for entry in bucket.front(RESTATED_PER_SHAPE):
+        if entry.told is not None:
+            world.to_tell[entry.uid] = None
+
+
+def _reserved(world: World, bucket: Bucket, entry: Entry) -> bool:
+    work = entry.workload
+    refusal = world.capacity.reserve(work.uid, entry.attempt + 1, bucket.shape, work.sets)
+    if refusal is not None:
+        _refuse(world, bucket, refusal)
+    return refusal is None
+
+
+def signature(refusal: Refusal) -> tuple[RefusalKind, str]:
+    """What has to change before a refusal is worth another write (design section 5)."""
+    return (refusal.kind, refusal.binding)
+
+
+def stand_in_front(world: World, entry: Entry) -> None:
+    """The condition HeadOfLine: it comes with the first verdict, whichever it is."""
+    entry.set_condition(ConditionType.HEAD_OF_LINE, world.now, reason=FRONT_OF_QUEUE)
