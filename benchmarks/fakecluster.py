@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import contextmanager
 from typing import Any
 
-from mcad.kube.port import Request, Response
+from mcad.kube.port import Request, Response, nothing
 
 Json = dict[str, Any]
 GROUP = "workload.codeflare.dev"
@@ -303,9 +303,12 @@ class FakeCluster:
         with self._not_ours():
             return self._answer(request)
 
-    async def stream(self, request: Request, idle_timeout: float) -> AsyncGenerator[bytes, None]:
+    async def stream(
+        self, request: Request, idle_timeout: float, opened: Callable[[], None] = nothing
+    ) -> AsyncGenerator[bytes, None]:
         """A watch: whatever ``send`` is given."""
         queue = self._watches.setdefault(request.path.rsplit("/", 1)[-1], asyncio.Queue())
+        opened()
         while True:
             yield await queue.get()
 

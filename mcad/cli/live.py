@@ -56,6 +56,14 @@ class Store(Generic[T]):
         """Whether the caller may not list it."""
         return isinstance(self.error, ApiError) and self.error.forbidden
 
+    @property
+    def is_absent(self) -> bool:
+        """Whether the kind is not installed."""
+        return isinstance(self.error, ApiError) and self.error.not_found
+
+    def listing(self) -> None:
+        """A list begins."""
+
     def upserted(self, obj: T) -> None:
         """An object is new or changed."""
         self.objects[self._uid(obj)] = obj
@@ -243,7 +251,7 @@ class Live:
         """Whether everything was listed; a kind that the caller may not list is done without."""
         children = chain.from_iterable(self._children.values())
         return all(store.is_synced for store in self._essential()) and all(
-            store.is_synced or store.is_denied for store in children
+            store.is_synced or store.is_denied or store.is_absent for store in children
         )
 
     async def _count(self) -> Snapshot | Tenant:

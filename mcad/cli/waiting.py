@@ -103,6 +103,9 @@ class _Watch:
         selection = Selection(metadata["namespace"], field_selector=chosen)
         await Reflector(client, APPWRAPPERS, self, Document.json, selection).run()
 
+    def listing(self) -> None:
+        """Nothing is shown of that."""
+
     def upserted(self, obj: Json) -> None:
         if self.end.done() or obj["metadata"]["uid"] != self._uid:
             return

@@ -1,8 +1,9 @@
 """The HTTP port: health, readiness, metrics, and the figures that the CLI asks for.
 
 Read-only, and figures about AppWrappers on loopback only (loopback.py). ``/healthz`` fails when the
-loop has not turned for a while, ``/readyz`` until every kind is synced. While another process
-leads, standby.py answers.
+loop has not turned for a while, ``/readyz`` as long as what every decision rests on cannot be seen;
+it also names the kinds whose AppWrappers have to wait. While another process leads, standby.py
+answers.
 """
 
 from __future__ import annotations
@@ -82,10 +83,18 @@ class _Port:
         return web.Response(text="ok\n")
 
     async def readyz(self, _: web.Request) -> web.Response:
-        waiting = [s.name for s in self._controller.watches.streams.values() if not s.is_synced]
-        if not self._controller.watches.is_synced:
-            return web.Response(status=503, text=f"not synced: {', '.join(waiting)}\n")
-        return web.Response(text="ok\n")
+        """503 while nothing is dispatched; a line for each kind whose AppWrappers have to wait."""
+        watches = self._controller.watches
+        obstacles = watches.obstacles()
+        lines = [f"degraded: {one}" for one in watches.degraded()]
+        if not watches.is_synced:
+            first = f"not synced: {'; '.join(obstacles)}" if obstacles else "not synced"
+        elif obstacles:
+            first = f"nothing is dispatched: {'; '.join(obstacles)}"
+        else:
+            first = "ok"
+        status = 200 if first == "ok" else 503
+        return web.Response(status=status, text="\n".join([first, *lines, ""]))
 
     async def metrics(self, _: web.Request) -> web.Response:
         return web.Response(
@@ -95,7 +104,10 @@ class _Port:
 
     def _world(self) -> World:
         """The core's memory; half a picture would be a wrong answer."""
-        if not self._controller.watches.is_synced:
+        watches = self._controller.watches
+        if watches.absence:
+            raise web.HTTPServiceUnavailable(text=f"{watches.absence}\n")
+        if not watches.is_synced:
             raise web.HTTPServiceUnavailable(text="not synced yet; see /readyz\n")
         return self._controller.dispatcher.world
 

@@ -128,8 +128,8 @@ class Metrics:
         now = self._clock.monotonic()
         yield self._gauge(
             "mcad_stream_synced",
-            "Whether a watched kind is listed",
-            [({"kind": s.name}, int(s.is_synced)) for s in streams],
+            "Whether a watched kind is listed, and can be watched at present",
+            [({"kind": s.name}, int(s.is_watched)) for s in streams],
         )
         yield self._gauge(
             "mcad_stream_silence_seconds",

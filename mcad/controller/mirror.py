@@ -23,7 +23,8 @@ _ENCODER = msgspec.json.Encoder(order="sorted")
 class Reflection:
     """One AppWrapper as the transport knows it.
 
-    ``version`` is the highest resourceVersion that we know of: the fence of the next write.
+    ``version`` is the latest resourceVersion that we know of: the fence of the next write. What is
+    older than ``floor`` is the past (protocol P13): the same, or "" since a list has begun.
     ``expected`` marks the status of a write under way, whose echo may come before its answer.
     """
 
@@ -33,6 +34,15 @@ class Reflection:
     spec_mark: bytes
     status_mark: bytes
     expected: bytes = b""
+    floor: str = ""
+
+    def precedes(self, version: str) -> bool:
+        """Whether an observation of this version is the past, or known already."""
+        return version == self.version or is_older(version, self.floor)
+
+    def reached(self, version: str) -> None:
+        """This is the latest version from now on."""
+        self.version = self.floor = version
 
     def shows(self, spec: bytes, status: bytes) -> bool:
         """Whether an observation tells nothing new."""
@@ -70,8 +80,19 @@ class Mirror:
     def written(self, uid: str, version: str, mark: bytes) -> None:
         """Our status write returned ``version``."""
         seat = self._seats.get(uid)
-        if seat is not None and not is_older(version, seat.version):
-            seat.version, seat.status_mark, seat.expected = version, mark, b""
+        if seat is not None and not is_older(version, seat.floor):
+            seat.reached(version)
+            seat.status_mark, seat.expected = mark, b""
+
+    def rewind(self, namespace: str) -> None:
+        """A list of a namespace, or of all (""), begins: it is believed whatever versions it tells.
+
+        It is read consistently, so it tells at least what was known when it began. If that is older
+        than ours, the server was restored from a backup. What we write meanwhile is newer still.
+        """
+        for seat in self._seats.values():
+            if namespace in ("", seat.workload.namespace):
+                seat.floor = ""
 
 
 def is_older(version: str, known: str) -> bool:

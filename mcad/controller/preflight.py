@@ -7,8 +7,9 @@ CRD that is not installed yet is waited for and judged when it comes.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import aclosing
 from typing import Any
 
@@ -63,16 +64,16 @@ class Preflight:
         self._client = client
         self.coexist = coexist
         self._namespaces = config.watch_namespaces or (None,)
-        self._installed = False
+        self._is_judged = False  # by ``check``, a moment ago
 
     async def check(self) -> None:
         """Everything that can be told at once; raises ``Unfit``."""
         self._installed = False
         for resource in (NODES, PODS):
             await self._look(resource, None)
-        if not await self.installed():
+        self._is_judged = await self.installed()
+        if not self._is_judged:
             _log.warning("AppWrappers are not installed; they are waited for remedy=%s", INSTALL)
-
         await self._look_for_webhooks()
 
     def listed(self, appwrappers: list[Json]) -> None:
@@ -86,7 +87,8 @@ class Preflight:
 
         They are looked at before their CRD: one that appears between the two is not there yet.
         """
-        if self._installed:
+        if self._is_judged:
+            self._is_judged = False
             return True
         for namespace in self._namespaces:
             try:
@@ -96,7 +98,6 @@ class Preflight:
                     raise
                 return False
         await self._compare()
-        self._installed = True
         return True
 
     async def _look(self, resource: Resource, namespace: str | None) -> None:
@@ -163,24 +164,51 @@ class Preflight:
         _log.warning("%s; going on as told", sign)
 
 
-async def await_installed(
-    installed: Callable[[], Awaitable[bool]], parts: Sequence[Part[Any]], clock: Clock
-) -> None:
-    """Return once it says yes; that long there are no AppWrappers, and ``parts`` know it.
+class Gate:
+    """Lets nobody list AppWrappers before they are installed as ``installed`` wants them.
 
-    A CRD that comes later is judged by this before its first object is looked at.
+    So a CRD that comes later, or again, is judged before its first object is looked at. However
+    many wait, it is asked once a second.
     """
-    again = False
-    while True:
+
+    def __init__(
+        self,
+        installed: Callable[[], Awaitable[bool]],
+        clock: Clock,
+        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+    ) -> None:
+        """``spawn`` runs a task that ends with the controller."""
+        self._installed = installed
+        self._clock = clock
+        self._spawn = spawn
+        self._waiting: set[Part[Any]] = set()
+        self._looking: asyncio.Task[None] | None = None
+
+    async def passed(self, part: Part[Any]) -> None:
+        """Return once AppWrappers may be listed; that long ``part`` is told why not.
+
+        Raises what ``installed`` raises, ``KubeError`` aside.
+        """
+        self._waiting.add(part)
+        if self._looking is None:
+            self._looking = self._spawn(self._look())
+        await asyncio.shield(self._looking)
+
+    async def _look(self) -> None:
         try:
-            if await installed():
-                return
-        except KubeError as error:
-            for part in parts:
-                part.failing(error)
-        else:
-            for part in parts:
-                part.alive(clock.monotonic())
-                part.synced(relist=again)
-            again = True
-        await clock.sleep(INSTALLED_RETRY_S)
+            while not await self._is_open():
+                await self._clock.sleep(INSTALLED_RETRY_S)
+        finally:
+            self._waiting.clear()
+            self._looking = None
+
+    async def _is_open(self) -> bool:
+        try:
+            if await self._installed():
+                return True
+            error: KubeError = ApiError(404, message="AppWrappers are not installed")
+        except KubeError as caught:
+            error = caught
+        for part in self._waiting:
+            part.failing(error)
+        return False

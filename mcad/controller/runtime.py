@@ -26,7 +26,7 @@ from mcad.controller.kinds import Kinds, wrapped_pairs
 from mcad.controller.lookups import Lookups
 from mcad.controller.metrics import Metrics
 from mcad.controller.mirror import Mirror
-from mcad.controller.preflight import Preflight, await_installed
+from mcad.controller.preflight import Gate, Preflight
 from mcad.controller.sightings import Sightings
 from mcad.controller.watches import Watches
 from mcad.core.dispatcher import Dispatcher
@@ -38,7 +38,7 @@ from mcad.kube.errors import KubeError
 from mcad.kube.recorder import Recorder, Reporter
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Sequence
+    from collections.abc import Coroutine
 
     from mcad.controller.streams import Part
 
@@ -88,6 +88,7 @@ class Controller:
             self._mirror, lambda: self._kinds.catalog, self.feed, self._ask_owner
         )
         self._preflight = preflight
+        self._gate = Gate(preflight.installed, self.clock, self.spawn) if preflight else None
         # Beside another controller, told to coexist, its finalizers are its own.
         alone = preflight is None or not preflight.coexist
         self._adoption = Adoption(client, self._recorder, self.spawn) if alone else None
@@ -107,6 +108,8 @@ class Controller:
             self.dispatcher.world, self.watches.streams, self.executor.lanes, self.clock
         )
         self.stepped_at = self.clock.monotonic()
+        self._is_held = False  # nothing is dispatched, and that was said
+        self._look_again_at: Instant = 0
 
     # -- life --------------------------------------------------------------------------------
 
@@ -163,7 +166,7 @@ class Controller:
             await self._drain()
             self.raise_failure()
             if self.watches.is_synced:
-                self.feed(Decide(may_dispatch=self._streams_alive()))
+                self._decide()
 
     async def _drain(self) -> None:
         """Wait until nothing more comes in, but not for long."""
@@ -256,20 +259,34 @@ class Controller:
         _log.info("synced appwrappers=%d", len(self._mirror))
         self._wake()
 
-    def _streams_alive(self) -> bool:
-        """Whether capacity is known to be what it seems; if not, look again soon (P14)."""
-        silent = self.watches.silent(self.clock.monotonic())
-        if silent:
-            _log.warning("nothing is dispatched: silent streams=%s", ",".join(silent))
-            self._alarm.wish(self.clock.now_us() + int(SILENT_RETRY_S * 1e6))
-        return not silent
+    def _decide(self) -> None:
+        """Decide as far as what is known allows; said once when that changes (P11, P14)."""
+        obstacles = self.watches.obstacles()
+        if bool(obstacles) != self._is_held:
+            self._is_held = bool(obstacles)
+            if obstacles:
+                _log.warning("nothing is dispatched why=%s", "; ".join(obstacles))
+            else:
+                _log.info("dispatching again")
+        now = self.clock.now_us()
+        if obstacles and self._look_again_at <= now:
+            self._look_again_at = now + int(SILENT_RETRY_S * 1e6)
+            self._alarm.wish(self._look_again_at)
+        if self.watches.absence:
+            self.stepped_at = self.clock.monotonic()  # on purpose, so it is no stall
+        else:
+            self.feed(Decide(may_dispatch=not obstacles))
 
     # -- AppWrappers, as they come ---------------------------------------------------------------
 
-    async def await_served(self, parts: Sequence[Part[Any]]) -> None:
+    async def await_served(self, part: Part[Any]) -> None:
         """Return when the preflight has found the CRD and found it good."""
-        if self._preflight is not None:
-            await await_installed(self._preflight.installed, parts, self.clock)
+        if self._gate is not None:
+            await self._gate.passed(part)
+
+    def listing_appwrappers(self, namespace: str) -> None:
+        """A list begins, which may tell older versions than we know (P13)."""
+        self._mirror.rewind(namespace)
 
     def appwrappers_listed(self, objs: list[Json]) -> None:
         """The first list, judged as a whole before anything is done."""
@@ -293,6 +310,9 @@ class Controller:
     def observe_appwrapper(self, obj: Json) -> None:
         """An AppWrapper that was read because a write met a conflict."""
         self._sightings.appwrapper_seen(obj)
+
+    def kind_denied(self) -> None:
+        """A kind that was served is not (any more) in the version that we know."""
 
     def _ask_owner(self, pod: Pod, owner: Owner) -> None:
         self.spawn(self._lookups.find_owner(pod.namespace, owner))

@@ -100,15 +100,18 @@ class Sightings:
         """An AppWrapper as it is; our own echoes and what precedes them are passed over (P13)."""
         uid, version = obj["metadata"]["uid"], obj["metadata"]["resourceVersion"]
         seat = self._mirror.get(uid)
-        if seat is not None and (version == seat.version or is_older(version, seat.version)):
+        if seat is not None and seat.precedes(version):
             return
         spec, status = spec_mark(obj), status_mark(obj.get("status"))
         if seat is not None and seat.shows(spec, status):
-            seat.version, seat.status_mark = version, status
+            seat.reached(version)
+            seat.status_mark = status
             return
+        rewound = seat is not None and is_older(version, seat.version)
         parsed = self._read(obj, self._catalog())
-        self._mirror.put(uid, Reflection(parsed.workload, parsed.manifests, version, spec, status))
-        self._feed(AppWrapperSeen(parsed.workload, listed))
+        seat = Reflection(parsed.workload, parsed.manifests, version, spec, status, floor=version)
+        self._mirror.put(uid, seat)
+        self._feed(AppWrapperSeen(parsed.workload, listed, rewound))
         for resource, child in self._early.take(uid):
             self.object_seen(resource, child)
 

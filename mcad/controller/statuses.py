@@ -12,7 +12,7 @@ from mcad.api.status import render_status
 from mcad.controller.answers import answer_of
 from mcad.controller.kinds import APPWRAPPERS
 from mcad.controller.lanes import Lane
-from mcad.controller.mirror import Mirror, Reflection, status_mark
+from mcad.controller.mirror import Mirror, Reflection, is_older, status_mark
 from mcad.core.commands import WriteStatus
 from mcad.core.events import Answer, Event, StatusRefused, StatusWritten
 from mcad.kube.client import Client
@@ -89,7 +89,7 @@ class StatusWriter:
 
     async def _settle_conflict(self, command: WriteStatus, seat: Reflection, mark: bytes) -> Event:
         """Somebody else wrote, or our own first try did after all: the object itself tells."""
-        work, serial = seat.workload, command.serial
+        work, serial, known = seat.workload, command.serial, seat.version
         try:
             live = await self._client.get(APPWRAPPERS, work.namespace, work.name)
         except KubeError as error:
@@ -97,6 +97,8 @@ class StatusWriter:
         if live["metadata"]["uid"] != command.uid:
             gone = Answer(404, "NotFound", "another AppWrapper has this name now")
             return StatusRefused(command.uid, serial, gone)
+        if seat.version == known and is_older(live["metadata"]["resourceVersion"], known):
+            seat.floor = ""  # a read that began after we knew it: the server was restored (P13)
         if status_mark(live.get("status")) == mark:
             self._mirror.written(command.uid, live["metadata"]["resourceVersion"], mark)
             return StatusWritten(command.uid, serial)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from mcad.kube.errors import KubeError
+from mcad.kube.errors import ApiError, KubeError
 
 T = TypeVar("T")
 
@@ -21,28 +21,44 @@ SILENCE_S = 75.0  # bookmarks come every 60 s; the server keeps events for 75 s 
 class Stream(Generic[T]):
     """One watched kind: where its objects go, and how it fares.
 
-    It may be watched in parts (one per namespace) and is synced when all of them are. ``batch``
-    takes the objects of the first lists at once, because only a whole list can be put in order;
-    after that every object goes to ``seen``. ``changed`` is called when the stream becomes synced
-    or fails to.
+    It may be watched in parts (one per namespace). It is synced once all of them have been listed,
+    for good; ``error`` says why it cannot be believed at present, "" if it can. ``changed`` is
+    called when either is different. ``batch`` takes the objects of the first lists at once, because
+    only a whole list can be put in order; after that every object goes to ``seen``. ``uid`` is
+    asked for the objects that are held back until then. ``listing`` hears the namespace of each
+    list that begins. ``now`` is ``Clock.monotonic``.
     """
 
     name: str
     seen: Callable[[T], None]
     lost: Callable[[str], None]
     changed: Callable[["Stream[T]"], None]
+    now: Callable[[], float]
     batch: Callable[[list[T]], None] | None = None
+    uid: Callable[[T], str] = str
+    listing: Callable[[str], None] = lambda _: None
+    absence: str = "it is not installed"
     is_synced: bool = False
     error: str = ""
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
     _parts: list["Part[T]"] = field(default_factory=list)
-    _first: list[T] = field(default_factory=list)
+    _first: dict[str, T] = field(default_factory=dict)
 
-    def part(self) -> "Part[T]":
+    def part(self, namespace: str = "") -> "Part[T]":
         """A sink for one more reflector of this kind; all are made before the first runs."""
-        part = Part(self)
+        part = Part(self, namespace)
         self._parts.append(part)
         return part
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether what it told is complete, and still true."""
+        return self.is_synced and not self.error
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether the server says that it does not serve the kind."""
+        return any(part.is_absent for part in self._parts)
 
     def is_silent(self, now: float) -> bool:
         """Whether nothing came for so long that it may be a dead connection."""
@@ -56,36 +72,54 @@ class Stream(Generic[T]):
     def take(self, obj: T) -> None:
         """An object is new or changed."""
         if self.batch is not None and not self.is_synced:
-            self._first.append(obj)
+            self._first[self.uid(obj)] = obj
         else:
             self.seen(obj)
 
+    def lose(self, uid: str) -> None:
+        """An object vanished; of one that is held back nobody has heard yet."""
+        if self._first.pop(uid, None) is None:
+            self.lost(uid)
+
     def judge(self) -> None:
-        """Look whether the stream has become synced, or fails."""
+        """Look whether the stream has become synced, or cannot be believed (any more)."""
         before = (self.is_synced, self.error)
-        errors = [part.error for part in self._parts if part.error and not part.is_synced]
-        self.error = errors[0] if errors else ""
+        self.error = next((part.error for part in self._parts if part.error), "")
         if not self.is_synced and all(part.is_synced for part in self._parts):
             self._sync()
         if before != (self.is_synced, self.error):
             self.changed(self)
 
     def _sync(self) -> None:
+        first, self._first = list(self._first.values()), {}
         if self.batch is not None:
-            self.batch(self._first)
-            self._first = []
+            self.batch(first)
         self.is_synced = True
 
 
 class Part(Generic[T]):
-    """The sink of one reflector."""
+    """The sink of one reflector.
 
-    def __init__(self, stream: Stream[T]) -> None:
+    Its ``error`` is set as long as it has never been listed; afterwards when the server refuses or
+    does not know the kind, and when it has failed for longer than a silence may last.
+    """
+
+    def __init__(self, stream: Stream[T], namespace: str) -> None:
         self._stream = stream
+        self._title = f"{stream.name} namespace={namespace}" if namespace else stream.name
+        self._namespace = namespace
         self.is_synced = False
+        self.is_absent = False
         self.error = ""
         self.alive_at = float("-inf")
+        self._must_list = False  # before anything else can be a sign that it works again
         self._failures = 0  # in a row, without a sign of life in between
+        self._failing_since = float("inf")
+        self._is_told = False
+
+    def listing(self) -> None:
+        """A list begins."""
+        self._stream.listing(self._namespace)
 
     def upserted(self, obj: T) -> None:
         """An object is new or changed."""
@@ -95,29 +129,62 @@ class Part(Generic[T]):
     def gone(self, uid: str, namespace: str, name: str, last: T | None) -> None:  # noqa: ARG002
         """An object vanished."""
         self._stream.counts["gone"] += 1
-        self._stream.lost(uid)
+        self._stream.lose(uid)
 
     def synced(self, *, relist: bool) -> None:
-        """A list is complete."""
+        """A list is complete; what failed before is over when the watch that follows is opened."""
         self._stream.counts["relists" if relist else "lists"] += 1
-        self.is_synced, self.error = True, ""
+        self.is_synced, self.is_absent, self._must_list = True, False, False
         self._stream.judge()
 
     def alive(self, at: float) -> None:
         """Something came from the server."""
         self.alive_at = at
-        if self.is_synced and self._failures > FAILURES_BORNE:
-            _log.info("watch works again kind=%s", self._stream.name)
-        self._failures = 0
+        self._failures, self._failing_since = 0, float("inf")
+        if self.is_synced and not self._must_list:
+            self._works()
 
     def failing(self, error: KubeError) -> None:
-        """A list or watch failed and will be tried again; said once until it works again.
-
-        Before the first list is complete, that is for ``changed`` to tell.
-        """
+        """A list or watch failed and will be tried again."""
         self._stream.counts["errors"] += 1
-        self.error = str(error)
         self._failures += 1
-        if self.is_synced and self._failures == FAILURES_BORNE + 1:
-            _log.warning("watch fails kind=%s error=%s", self._stream.name, error)
+        if _is_refusal(error):
+            self._refused(error)
+            return
+        now = self._stream.now()
+        self._failing_since = min(self._failing_since, now)
+        if self.error or not self.is_synced or now - self._failing_since > SILENCE_S:
+            self.error = str(error)
+        if self.error or self._failures > FAILURES_BORNE:
+            self._tell(str(error))
         self._stream.judge()
+
+    def _refused(self, error: KubeError) -> None:
+        self.is_absent = isinstance(error, ApiError) and error.not_found
+        self.error = self._stream.absence if self.is_absent else str(error)
+        self._must_list = True
+        self._tell(self.error)
+        self._stream.judge()
+
+    def _works(self) -> None:
+        if self._is_told:
+            self._is_told = False
+            _log.info("watch works again kind=%s", self._title)
+        self.error = ""
+        self._stream.judge()
+
+    def _tell(self, why: str) -> None:
+        """Once until it works again."""
+        if not self._is_told:
+            self._is_told = True
+            _log.warning("watch fails kind=%s error=%s", self._title, why)
+
+
+def _is_refusal(error: KubeError) -> bool:
+    """Whether the server understood and will not, so that it makes no difference to ask again soon.
+
+    A version that is too old is routine, and credentials are renewed.
+    """
+    if not isinstance(error, ApiError) or error.transient:
+        return False
+    return not (error.gone or error.unauthorized)

@@ -20,6 +20,7 @@ from mcad.kube.document import Document
 from mcad.kube.reflector import Reflector
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Coroutine, Sequence
 
     from mcad.kube.resource import Resource
@@ -29,6 +30,9 @@ _log = logging.getLogger(__name__)
 
 EVERYWHERE: tuple[str | None, ...] = (None,)
 ESSENTIAL = tuple((kind.group, kind.plural) for kind in (APPWRAPPERS, NODES, PODS))
+ABSENCE = (
+    "AppWrappers are not installed; install them with `mcad crd | kubectl apply --server-side -f -`"
+)
 
 
 class Host(Protocol):
@@ -38,12 +42,20 @@ class Host(Protocol):
         """Take an event for the core."""
         ...
 
-    def spawn(self, work: Coroutine[Any, Any, Any]) -> object:
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Run a task that ends with the controller."""
         ...
 
-    async def await_served(self, parts: Sequence[Part[Any]]) -> None:
-        """Return when AppWrappers can be listed; that long, tell ``parts`` how it stands."""
+    async def await_served(self, part: Part[Any]) -> None:
+        """Return when AppWrappers can be listed; that long, tell ``part`` how it stands."""
+        ...
+
+    def listing_appwrappers(self, namespace: str) -> None:
+        """Hear that a list of AppWrappers begins: of this namespace, or of all if it is ""."""
+        ...
+
+    def kind_denied(self) -> None:
+        """Hear that a watched kind is not served (any more) in the version that we know."""
         ...
 
     def appwrappers_listed(self, objs: list[Json]) -> None:
@@ -57,6 +69,25 @@ class Host(Protocol):
     def synced(self) -> None:
         """Hear that the barrier is passed; once."""
         ...
+
+
+class _Watch:
+    """The reflectors of one stream. Run anew, each of them lists first."""
+
+    def __init__(self, resource: Resource, stream: Stream[Any], host: Host) -> None:
+        self.resource = resource
+        self.stream = stream
+        self.reflectors: list[Reflector[Any]] = []
+        self._host = host
+        self._tasks: list[asyncio.Task[Any]] = []
+
+    def start(self) -> None:
+        """Begin, or begin anew: in the version that is served now."""
+        for task in self._tasks:
+            task.cancel()
+        for reflector in self.reflectors:
+            reflector.resource = self.resource
+        self._tasks = [self._host.spawn(one.run()) for one in self.reflectors]
 
 
 class Watches:
@@ -76,12 +107,33 @@ class Watches:
         self._sightings = sightings
         self._host = host
         self._namespaces = namespaces or EVERYWHERE
+        self._watches: dict[tuple[str, str], _Watch] = {}
         self.streams: dict[tuple[str, str], Stream[Any]] = {}
         self.is_synced = False
 
-    def silent(self, now: float) -> list[str]:
-        """The kinds that decisions rest on and that may be dead, at a monotonic second (P14)."""
-        return [stream.name for stream in self._essential() if stream.is_silent(now)]
+    @property
+    def absence(self) -> str:
+        """Why nothing can be decided at all, and what to do: AppWrappers are not installed."""
+        stream = self.streams.get(ESSENTIAL[0])
+        return stream.error if stream is not None and stream.is_absent else ""
+
+    def obstacles(self) -> list[str]:
+        """Why nothing may be dispatched now: what decisions rest on cannot be seen (P11, P14)."""
+        now, found = self._client.clock.monotonic(), []
+        for stream in self._essential():
+            if not stream.is_synced or stream.error:
+                found.append(f"{stream.name}: {stream.error or 'not listed yet'}")
+            elif stream.is_silent(now):
+                found.append(f"{stream.name}: no news for {now - stream.alive_at:.0f} s")
+        return found
+
+    def degraded(self) -> list[str]:
+        """The wrapped kinds that cannot be watched, and why: AppWrappers with them have to wait."""
+        return [
+            f"{stream.name}: {stream.error or 'not listed yet'}"
+            for pair, stream in self.streams.items()
+            if pair not in ESSENTIAL and not stream.is_watched
+        ]
 
     def watch_all(self) -> None:
         """Begin; called once, when the kinds are known."""
@@ -91,28 +143,41 @@ class Watches:
             self._host.appwrapper_seen,
             seen.appwrapper_gone,
             self._stream_changed,
+            self._client.clock.monotonic,
             batch=self._host.appwrappers_listed,
+            uid=_uid,
+            listing=self._host.listing_appwrappers,
+            absence=ABSENCE,
         )
         self._watch(APPWRAPPERS, appwrappers, namespaces=self._namespaces)
         # Nodes and pods are watched everywhere: whoever uses a node uses it up.
-        nodes = Stream("nodes", seen.node_seen, seen.node_gone, self._stream_changed)
+        now = self._client.clock.monotonic
+        nodes = Stream("nodes", seen.node_seen, seen.node_gone, self._stream_changed, now)
         self._watch(NODES, nodes, slim=slim_node)
         pods: Stream[PodSighting] = Stream(
-            "pods", seen.pod_seen, seen.pod_gone, self._stream_changed
+            "pods", seen.pod_seen, seen.pod_gone, self._stream_changed, now
         )
         self._watch(PODS, pods, slim=slim_pod)
         self.watch_wrapped()
 
     def watch_wrapped(self) -> None:
-        """One label-selected watch for every kind that may be wrapped (P7), pods aside."""
+        """One label-selected watch for every kind that may be wrapped (P7), pods aside.
+
+        Called again whenever other kinds are served: one that is served in another version is
+        watched in that, and one that was not served is asked for at once.
+        """
         for resource in self._kinds.wrapped():
-            if (resource.group, resource.plural) in self.streams:
+            known = self._watches.get((resource.group, resource.plural))
+            if known is not None:
+                if known.resource != resource or known.stream.error:
+                    self._watch_anew(known, resource)
                 continue
             stream: Stream[Json] = Stream(
                 f"{resource.plural}.{resource.group}".rstrip("."),
                 partial(self._sightings.object_seen, catalog_entry(resource)),
                 self._sightings.object_gone,
                 self._stream_changed,
+                self._client.clock.monotonic,
             )
             self._host.feed(KindWatched(resource.group, resource.plural, False, "not listed yet"))
             self._watch(
@@ -121,6 +186,13 @@ class Watches:
                 label_selector=labels.APPWRAPPER_UID,
                 namespaces=self._namespaces if resource.namespaced else EVERYWHERE,
             )
+
+    def _watch_anew(self, watch: _Watch, resource: Resource) -> None:
+        if watch.resource != resource:
+            _log.info("watching kind=%s version=%s", watch.stream.name, resource.version)
+        watch.resource = resource
+        watch.stream.seen = partial(self._sightings.object_seen, catalog_entry(resource))
+        watch.start()
 
     def _watch(
         self,
@@ -131,31 +203,27 @@ class Watches:
         label_selector: str = "",
         namespaces: Sequence[str | None] = EVERYWHERE,
     ) -> None:
-        self.streams[resource.group, resource.plural] = stream
-        pairs = []
+        watch = _Watch(resource, stream, self._host)
+        key = (resource.group, resource.plural)
+        self._watches[key], self.streams[key] = watch, stream
         for namespace in namespaces:
             selection = Selection(namespace=namespace, label_selector=label_selector)
-            part = stream.part()
-            pairs.append((part, Reflector(self._client, resource, part, slim, selection)))
-        self._host.spawn(self._follow(resource, pairs))
-
-    async def _follow(
-        self, resource: Resource, pairs: list[tuple[Part[Any], Reflector[Any]]]
-    ) -> None:
-        if resource is APPWRAPPERS:
-            await self._host.await_served([part for part, _ in pairs])
-        for _, reflector in pairs:
-            self._host.spawn(reflector.run())
+            part = stream.part(namespace or "")
+            reflector = Reflector(self._client, resource, part, slim, selection)
+            if resource is APPWRAPPERS:
+                reflector.ready = partial(self._host.await_served, part)
+            watch.reflectors.append(reflector)
+        watch.start()
 
     def _essential(self) -> list[Stream[Any]]:
-        return [self.streams[pair] for pair in ESSENTIAL]
+        return [self.streams[pair] for pair in ESSENTIAL if pair in self.streams]
 
     def _stream_changed(self, stream: Stream[Any]) -> None:
         key = next(k for k, known in self.streams.items() if known is stream)
-        if stream.error:
-            _log.warning("cannot list kind=%s error=%s", stream.name, stream.error)
         if key not in ESSENTIAL:
-            self._host.feed(KindWatched(*key, stream.is_synced, stream.error))
+            self._host.feed(KindWatched(*key, stream.is_watched, stream.error))
+            if stream.is_absent:
+                self._host.kind_denied()
         self._pass_barrier()
 
     def _pass_barrier(self) -> None:
@@ -166,3 +234,7 @@ class Watches:
         if settled and all(stream.is_synced for stream in self._essential()):
             self.is_synced = True
             self._host.synced()
+
+
+def _uid(obj: Json) -> str:
+    return str(obj["metadata"]["uid"])

@@ -19,10 +19,15 @@ class Leading:
 
 @dataclass(frozen=True, slots=True)
 class AppWrapperSeen:
-    """An AppWrapper appeared or changed; ``listed`` if it came from a list rather than a watch."""
+    """An AppWrapper appeared or changed; ``listed`` if it came from a list rather than a watch.
+
+    ``rewound`` says that it is older than what was known of it: the server was restored from a
+    backup, and what we have written meanwhile may be lost.
+    """
 
     workload: Workload
     listed: bool = False
+    rewound: bool = False
 
 
 @dataclass(frozen=True, slots=True)

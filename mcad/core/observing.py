@@ -43,7 +43,7 @@ def appwrapper_seen(world: World, event: AppWrapperSeen) -> None:
     if entry is None:
         _first_sight(world, work, listed=event.listed)
     elif entry.phase is not Phase.GONE:
-        _changed(world, entry, work)
+        _changed(world, entry, work, rewound=event.rewound)
 
 
 def _first_sight(world: World, work: Workload, *, listed: bool) -> None:
@@ -95,10 +95,10 @@ def _enter_queue(world: World, entry: Entry) -> None:
     world.line_up(entry)
 
 
-def _changed(world: World, entry: Entry, work: Workload) -> None:
+def _changed(world: World, entry: Entry, work: Workload, *, rewound: bool) -> None:
     saved, work, old = work.persisted, replace(work, persisted=None), entry.workload
     _warn(world, entry, (one for one in work.warnings if one not in old.warnings))
-    if saved is not None and _is_news(entry, saved):
+    if rewound or (saved is not None and _is_news(entry, saved)):
         entry.written = None
         world.to_settle[entry.uid] = None
     if entry.phase is not Phase.WAITING:

@@ -18,7 +18,7 @@ from mcad.kube.decode import Listed, decode, take_list
 from mcad.kube.document import Document
 from mcad.kube.errors import ApiError, BadAnswer, api_error
 from mcad.kube.fence import Fence
-from mcad.kube.port import MERGE_PATCH, NOTHING, Api, Request, Response
+from mcad.kube.port import MERGE_PATCH, NOTHING, Api, Request, Response, nothing
 from mcad.kube.resource import Resource
 from mcad.kube.retry import (
     Policy,
@@ -234,7 +234,11 @@ class Client:
         return items, resource_version
 
     def watch(
-        self, resource: Resource, resource_version: str, selection: Selection = EVERYTHING
+        self,
+        resource: Resource,
+        resource_version: str,
+        selection: Selection = EVERYTHING,
+        opened: Callable[[], None] = nothing,
     ) -> AsyncGenerator[bytes, None]:
         """The lines of one watch from ``resource_version`` on; see ``Api.stream`` for its ends."""
         params = {
@@ -246,7 +250,8 @@ class Client:
         }
         headers = _METADATA if selection.metadata_only else NOTHING
         path = resource.path(selection.namespace)
-        return self.api.stream(Request("GET", path, params, headers=headers), self._idle_s)
+        request = Request("GET", path, params, headers=headers)
+        return self.api.stream(request, self._idle_s, opened)
 
     async def create(
         self,

@@ -6,7 +6,7 @@ It is put around the port itself, so that nobody who writes has to think of it.
 from collections.abc import AsyncGenerator, Callable
 
 from mcad.kube.errors import Fenced
-from mcad.kube.port import Api, Request, Response
+from mcad.kube.port import Api, Request, Response, nothing
 
 READS = frozenset({"GET", "HEAD"})
 
@@ -28,6 +28,8 @@ class Fence:
             raise Fenced(f"{request.method} {request.path} was not sent: nothing may be written")
         return await self._api.request(request, left if timeout is None else min(timeout, left))
 
-    def stream(self, request: Request, idle_timeout: float) -> AsyncGenerator[bytes, None]:
+    def stream(
+        self, request: Request, idle_timeout: float, opened: Callable[[], None] = nothing
+    ) -> AsyncGenerator[bytes, None]:
         """A watch, which writes nothing."""
-        return self._api.stream(request, idle_timeout)
+        return self._api.stream(request, idle_timeout, opened)

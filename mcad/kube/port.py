@@ -4,7 +4,7 @@ Status codes are answers here, not exceptions, so that a simulator can be served
 compared with a real server answer by answer. Turning them into errors is the client's job.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
@@ -16,6 +16,10 @@ from mcad.kube.types import Json
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+def nothing() -> None:
+    """For a callback of which nobody wants to hear."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +66,12 @@ class Api(Protocol):
         """
         ...
 
-    def stream(self, request: Request, idle_timeout: float) -> AsyncGenerator[bytes, None]:
+    def stream(
+        self, request: Request, idle_timeout: float, opened: Callable[[], None] = nothing
+    ) -> AsyncGenerator[bytes, None]:
         """A GET as lines without their line ends; close it with ``contextlib.aclosing``.
+
+        ``opened`` is called when the server has accepted it, which may be long before a line comes.
 
         Raises ``ApiError`` if the answer is no 200, ``RequestTimeout`` after ``idle_timeout``
         seconds without a byte, ``ConnectionLost`` if it breaks. It ends without an error only

@@ -6,7 +6,7 @@ whatever the server or the network does, it neither crashes, nor loops hot, nor 
 in silence: when in doubt it lists again.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from sys import intern
 from typing import Generic, NoReturn, Protocol, TypeVar
@@ -14,7 +14,7 @@ from typing import Generic, NoReturn, Protocol, TypeVar
 from mcad.kube.client import EVERYTHING, Client, Selection
 from mcad.kube.decode import Line, decode, take_line
 from mcad.kube.document import Document
-from mcad.kube.errors import ApiError, BadAnswer, KubeError, status_error
+from mcad.kube.errors import ApiError, BadAnswer, KubeError, RequestTimeout, status_error
 from mcad.kube.resource import Resource
 from mcad.kube.retry import WATCH_PACE, Backoff, Pace
 from mcad.kube.types import Json
@@ -22,7 +22,8 @@ from mcad.kube.types import Json
 SETTLED_S = 5.0  # a watch that lived this long is followed by the next one without a pause
 SLICE = 25  # objects of a page between two turns of the loop: some 10 ms at most
 FRUITLESS_MAX = 3  # watches in a row without an event before their version is given up
-ABSENCES_MIN = 2  # answers 404 in a row before objects that we know count as gone
+SILENT_WEIGHT = 2  # a watch that was silent for its whole idle time counts for so many of these
+ABSENT_S = 30.0  # of nothing but 404 before objects that we know count as gone with their kind
 ABSENT_PACE = Pace(first_s=5.0, max_s=60.0, jitter=0.2)  # a kind that may be installed some day
 
 T = TypeVar("T")
@@ -31,6 +32,14 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 class Sink(Protocol[T_contra]):
     """What a reflector reports. Calls come from the event loop and must neither block nor raise."""
+
+    def listing(self) -> None:
+        """A list begins, read consistently: it tells at least what was answered before now.
+
+        So if it tells an older version of an object than was known, that one no longer counts:
+        the server was restored from a backup.
+        """
+        ...
 
     def upserted(self, obj: T_contra) -> None:
         """An object is new or has another resourceVersion than before."""
@@ -45,16 +54,34 @@ class Sink(Protocol[T_contra]):
         ...
 
     def alive(self, at: float) -> None:
-        """Something came from the server; ``at`` is ``Clock.monotonic()`` seconds."""
+        """Something came from the server; ``at`` is ``Clock.monotonic()`` seconds.
+
+        A watch that is opened is a sign of life before its first event: from there on nothing is
+        missed.
+        """
         ...
 
     def failing(self, error: KubeError) -> None:
-        """A list or watch failed and will be tried again."""
+        """A list or watch failed and will be tried again.
+
+        404 means that the server does not serve the kind. If that lasts, its objects are gone.
+        """
         ...
 
 
+async def _at_once() -> None:
+    """Nothing has to be waited for before a kind is listed."""
+
+
 class Reflector(Generic[T]):
-    """One kind of one server. ``slim`` turns a document into what the sink is given."""
+    """One kind of one server. ``slim`` turns a document into what the sink is given.
+
+    ``resource`` may be set to another version of the kind between two runs. ``ready``, which may be
+    set before the first one, is awaited before the first list, and again before the next one after
+    the server denied that it serves the kind.
+    """
+
+    ready: Callable[[], Awaitable[None]]
 
     def __init__(
         self,
@@ -66,7 +93,8 @@ class Reflector(Generic[T]):
     ) -> None:
         """``slim`` may raise ``BadAnswer``, as its argument does, and nothing else."""
         self._client = client
-        self._resource = resource
+        self.resource = resource
+        self.ready = _at_once
         self._sink = sink
         self._slim = slim
         self._selection = selection
@@ -76,7 +104,9 @@ class Reflector(Generic[T]):
         self._known: dict[tuple[str, str], tuple[str, str]] = {}  # name -> uid, version
         self._version = ""  # to watch from; empty: list first
         self._lists = 0
-        self._absences = 0
+        self._is_served = False  # as far as we know
+        self._absent_since: float | None = None
+        self._is_mute = False  # the present watch was opened and has told nothing so far
         self._fruitless = 0
 
     async def run(self) -> NoReturn:
@@ -88,6 +118,7 @@ class Reflector(Generic[T]):
     async def _round(self) -> float:
         """List if need be and watch as long as it lasts; the pause to make then, in seconds."""
         started: float | None = None
+        self._is_mute = False
         try:
             if not self._version and not await self._list():
                 return self._absent_backoff.delay()
@@ -108,39 +139,52 @@ class Reflector(Generic[T]):
             self._version = ""  # too old, not served any more, not allowed: a list will tell
         elif watching and isinstance(error, ApiError | BadAnswer):
             self._watched_in_vain()
+        elif self._is_mute and isinstance(error, RequestTimeout):
+            self._watched_in_vain(SILENT_WEIGHT)
         return self._backoff.delay(error.retry_after)
 
-    def _watched_in_vain(self) -> None:
+    def _watched_in_vain(self, weight: int = 1) -> None:
         """The server answered, but without any event. It may not like our version: it was
         restored from a backup, say, or something in between swallows streams.
         """
-        self._fruitless += 1
+        self._fruitless += weight
         if self._fruitless >= FRUITLESS_MAX:
             self._version = ""
 
     async def _list(self) -> bool:
         """List everything and report the difference; whether the kind exists."""
+        if not self._is_served:
+            await self.ready()
+        self._sink.listing()
         try:
             await self._list_pages()
-        except ApiError as error:
-            if not error.not_found:
+        except KubeError as error:
+            if not (isinstance(error, ApiError) and error.not_found):
+                self._absent_since = None
                 raise
-            self._absences += 1
-            if self._known and self._absences < ABSENCES_MIN:
+            self._is_served = False
+            if self._known and not self._is_absent():
                 raise  # a server that is just starting may deny a kind that it does serve
             self._forget_others(set())
-        else:
-            self._absences = 0
+            self._sink.failing(error)
+            return False
+        self._is_served, self._absent_since = True, None
         self._lists += 1
         self._sink.alive(self._clock.monotonic())
         self._sink.synced(relist=self._lists > 1)
-        return self._absences == 0
+        return True
+
+    def _is_absent(self) -> bool:
+        now = self._clock.monotonic()
+        if self._absent_since is None:
+            self._absent_since = now
+        return now - self._absent_since >= ABSENT_S
 
     async def _list_pages(self) -> None:
         seen: set[tuple[str, str]] = set()
         version = ""
         async with aclosing(
-            self._client.list_pages(self._resource, self._selection, retry_first_page=False)
+            self._client.list_pages(self.resource, self._selection, retry_first_page=False)
         ) as pages:
             async for page in pages:
                 if page.first:
@@ -152,7 +196,7 @@ class Reflector(Generic[T]):
                     if number % SLICE == 0:
                         await self._clock.sleep(0)
         if not version:
-            raise BadAnswer(f"a list of {self._resource.plural} without a resourceVersion")
+            raise BadAnswer(f"a list of {self.resource.plural} without a resourceVersion")
         self._forget_others(seen)
         self._version, self._fruitless = version, 0
 
@@ -163,18 +207,23 @@ class Reflector(Generic[T]):
 
     async def _watch(self) -> None:
         """Report events until the server ends the stream; raises ``KubeError`` for other ends."""
-        lines = self._client.watch(self._resource, self._version, self._selection)
+        lines = self._client.watch(self.resource, self._version, self._selection, self._open)
         async with aclosing(lines):
             async for line in lines:
+                self._is_mute = False
                 self._receive(_event(line))
                 self._fruitless = 0
                 self._sink.alive(self._clock.monotonic())
+
+    def _open(self) -> None:
+        self._is_mute = True
+        self._sink.alive(self._clock.monotonic())
 
     def _receive(self, event: Line) -> None:
         if event.type == "BOOKMARK":
             self._version = _version(_object(event))
             return
-        document = Document(event.object, self._resource)
+        document = Document(event.object, self.resource)
         if event.type in {"ADDED", "MODIFIED"}:
             self._upsert(document)
         elif event.type == "DELETED":
@@ -202,7 +251,7 @@ class Reflector(Generic[T]):
         self._sink.gone(identity.uid, *key, self._slim(document))
         if uid != identity.uid:
             self._version = ""
-            raise BadAnswer(f"{self._resource.kind} {key}: deletion of another uid than is known")
+            raise BadAnswer(f"{self.resource.kind} {key}: deletion of another uid than is known")
         self._known.pop(key, None)
 
 

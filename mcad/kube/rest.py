@@ -8,7 +8,7 @@ could be renewed: the server did not look at it.
 import asyncio
 import json
 import socket
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from ipaddress import ip_address
 from math import inf
@@ -24,7 +24,7 @@ from mcad.kube.connection import Connection
 from mcad.kube.errors import BadAnswer, ConnectionLost, RequestTimeout, api_error
 from mcad.kube.lines import LINE_BYTES_MAX, LineSplitter
 from mcad.kube.plain import words
-from mcad.kube.port import JSON, Request, Response
+from mcad.kube.port import JSON, Request, Response, nothing
 from mcad.kube.retry import parse_retry_after
 
 TIMEOUT_S = 15.0  # of a request that names none, and until a watch's headers come
@@ -106,7 +106,9 @@ class RestApi:
                 raise RequestTimeout(f"{name}: no answer within {seconds:g} s") from error
             raise ConnectionLost(f"{_name(request)}: {_words(error)}") from error
 
-    async def stream(self, request: Request, idle_timeout: float) -> AsyncGenerator[bytes, None]:
+    async def stream(
+        self, request: Request, idle_timeout: float, opened: Callable[[], None] = nothing
+    ) -> AsyncGenerator[bytes, None]:
         """See ``Api.stream``."""
         splitter = LineSplitter(LINE_BYTES_MAX)
         answer: aiohttp.ClientResponse | None = None
@@ -116,6 +118,7 @@ class RestApi:
                 answer = await self._open(self._streams, request, auth, idle_timeout)
                 if answer.status != 200:
                     await self._refuse(answer)
+            opened()
             async for chunk in answer.content.iter_any():
                 for line in splitter.feed(chunk):
                     yield line

@@ -101,7 +101,9 @@ class FakeApi:
             return Response(200, self._discovery(core=request.path == "/api"))
         return self._answer(request, _place(request.path))
 
-    async def stream(self, request: Request, idle_timeout: float) -> AsyncGenerator[bytes, None]:
+    async def stream(
+        self, request: Request, idle_timeout: float, opened: Callable[[], None]
+    ) -> AsyncGenerator[bytes, None]:
         """A watch: a bookmark first, then what happens after the version that was asked for."""
         place, known = _place(request.path), int(request.params["resourceVersion"])
         if place.plural in self.unwatchable:
@@ -109,6 +111,7 @@ class FakeApi:
                 f'{place.plural} is forbidden: User "ann" cannot watch resource "{place.plural}"'
             )
             raise ApiError(403, "Forbidden", words)
+        opened()
         self.watched.add(place.plural)
         yield _line("BOOKMARK", {"metadata": {"resourceVersion": str(known)}})
         while True:

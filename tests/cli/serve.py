@@ -16,7 +16,7 @@ import yaml
 from aiohttp import web
 
 from mcad.kube.errors import ConnectionLost
-from mcad.kube.port import Request
+from mcad.kube.port import Request, nothing
 from tests.cli.fakeapi import FakeApi
 
 
@@ -104,7 +104,8 @@ async def _watch(api: FakeApi, request: web.Request) -> web.StreamResponse:
         return _hang_up(request)
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     await response.prepare(request)
-    lines = api.stream(Request("GET", request.path, dict(request.query)), idle_timeout=60)
+    watch = Request("GET", request.path, dict(request.query))
+    lines = api.stream(watch, idle_timeout=60, opened=nothing)
     async with aclosing(lines):
         try:
             async for line in lines:

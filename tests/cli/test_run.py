@@ -155,7 +155,7 @@ def test_a_crd_that_comes_later_is_compared_before_anything_is_served(
     appwrappers = tuple(one for one in api.served if one.group == GROUP)
     api.served = tuple(one for one in api.served if one.group != GROUP)
     with served(api) as url, running(tmp_path, url) as mcad:
-        mcad.wait_for("msg=synced appwrappers=0")
+        mcad.wait_for("watch fails.* kind=appwrappers .*AppWrappers are not installed")
         put_crd(api, right=right)
         api.served += appwrappers
         if right:

@@ -75,6 +75,15 @@ def _say(text: str, status: int = 200) -> Answer:
     return answer
 
 
+def test_a_dispatcher_that_cannot_see_says_why(mcad: Type) -> None:
+    with answering(_say("AppWrappers are not installed\n", 503)) as url:
+        result = mcad("queue", "--server", url)
+    assert result.exit_code == 1
+    assert result.stderr == (
+        f"error: the dispatcher at {url} does not answer: AppWrappers are not installed\n"
+    )
+
+
 async def _elsewhere(_: web.Request) -> web.Response:
     raise web.HTTPFound("http://example.com/")
 

@@ -11,7 +11,7 @@ from mcad.controller.mirror import is_older, spec_mark, status_mark
 from mcad.controller.owners import CHAIN_MAX, Missing, Owners
 from mcad.controller.streams import SILENCE_S, Stream
 from mcad.core.model import Pod, PodPhase
-from mcad.kube.errors import ApiError
+from mcad.kube.errors import ApiError, ConnectionLost, KubeError, RequestTimeout
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,12 @@ async def test_the_alarm_rings_at_the_earliest_wish_and_at_every_later_one() -> 
 def test_a_stream_in_parts_is_synced_when_all_parts_are() -> None:
     batches, seen, changes = [], [], []
     stream: Stream[str] = Stream(
-        "x", seen.append, lambda uid: None, lambda s: changes.append(s.is_synced), batches.append
+        "x",
+        seen.append,
+        lambda uid: None,
+        lambda s: changes.append(s.is_synced),
+        lambda: 0.0,
+        batch=batches.append,
     )
     one, two = stream.part(), stream.part()
     one.upserted("a")
@@ -145,19 +150,119 @@ def test_a_stream_in_parts_is_synced_when_all_parts_are() -> None:
     assert (seen, changes) == (["c"], [True])
 
 
-def test_a_stream_that_cannot_be_listed_says_why_until_it_can() -> None:
-    errors = []
-    stream: Stream[str] = Stream("x", id, id, lambda s: errors.append(s.error))
-    part = stream.part()
-    part.failing(ApiError(403, "Forbidden", "no right to list"))
-    part.failing(ApiError(403, "Forbidden", "no right to list"))
-    part.synced(relist=False)
+def test_what_happens_while_the_first_list_is_held_back_is_part_of_it() -> None:
+    """Two namespaces, of which one cannot be listed yet, or a list that had to start again."""
+    batches, told = [], []
+    stream: Stream[tuple[str, int]] = Stream(
+        "x",
+        lambda obj: told.append(("seen", obj)),
+        lambda uid: told.append(("lost", uid)),
+        lambda _: None,
+        lambda: 0.0,
+        batch=batches.append,
+        uid=lambda obj: obj[0],
+    )
+    one, two = stream.part("one"), stream.part("two")
+    for uid in ("a", "b", "c"):
+        one.upserted((uid, 1))
+    one.synced(relist=False)
+    one.gone("a", "one", "a", None)
+    one.upserted(("b", 2))
+    two.synced(relist=False)
+    assert batches == [[("b", 2), ("c", 1)]]
+    assert told == []
+    one.gone("a", "one", "a", None)
+    one.gone("b", "one", "b", None)
+    assert told == [("lost", "a"), ("lost", "b")]
 
-    assert errors == ["403 Forbidden: no right to list", ""]
+
+class Health:
+    """A stream in one part, and what it said of itself: (synced, error) at each change."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.changes: list[tuple[bool, str]] = []
+        self.stream: Stream[str] = Stream(
+            "jobs", lambda _: None, lambda _: None, self._changed, lambda: self.now
+        )
+        self.part = self.stream.part()
+
+    def _changed(self, stream: Stream[str]) -> None:
+        self.changes.append((stream.is_synced, stream.error))
+
+    def works(self) -> None:
+        """A list, and the watch that follows it."""
+        self.part.alive(self.now)
+        self.part.synced(relist=False)
+        self.part.alive(self.now)
+
+
+def test_a_stream_that_cannot_be_listed_says_why_until_it_can() -> None:
+    health = Health()
+    health.part.failing(ApiError(403, "Forbidden", "no right to list"))
+    health.part.failing(ApiError(403, "Forbidden", "no right to list"))
+    health.works()
+
+    error = "403 Forbidden: no right to list"
+    assert health.changes == [(False, error), (True, error), (True, "")]
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [(403, "403 Forbidden: no"), (404, "it is not installed"), (405, "405 MethodNotAllowed: no")],
+)
+def test_a_stream_that_is_refused_later_cannot_be_believed_until_it_is_listed_again(
+    status: int, error: str
+) -> None:
+    health = Health()
+    health.works()
+    health.part.failing(ApiError(status, message="no"))
+    assert not health.stream.is_watched
+    assert health.stream.is_synced
+    health.part.alive(101.0)  # a sign of life is no list
+    assert health.stream.error == error
+    assert health.stream.is_absent is (status == 404)
+    health.works()
+    assert health.stream.is_watched
+    assert not health.stream.is_absent
+    assert len(health.changes) == 3
+
+
+def test_who_may_list_but_not_watch_is_not_believed_in_between(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    health = Health()
+    for _ in range(3):
+        health.part.alive(health.now)
+        health.part.synced(relist=False)
+        health.part.failing(ApiError(403, "Forbidden", "may not watch"))
+    assert health.changes == [(True, ""), (True, "403 Forbidden: may not watch")]
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ApiError(503), ApiError(401), ApiError(410), ConnectionLost("reset"), RequestTimeout("slow")],
+    ids=str,
+)
+def test_other_failures_count_when_they_last_longer_than_a_silence(error: KubeError) -> None:
+    health = Health()
+    health.works()
+    health.now += 10 * SILENCE_S  # nothing happened, and nobody was asked for bookmarks
+    health.part.failing(error)
+    health.now += SILENCE_S
+    health.part.failing(error)
+    assert health.stream.is_watched
+    health.now += 1.0
+    health.part.failing(error)
+    assert health.stream.error == str(error)
+    health.part.alive(health.now)  # a watch that goes on where it was
+    assert health.stream.is_watched
+    assert len(health.changes) == 3
 
 
 def test_a_stream_is_silent_when_one_part_is() -> None:
-    stream: Stream[str] = Stream("x", id, id, id)
+    stream: Stream[str] = Stream("x", id, id, id, lambda: 0.0)
     one, two = stream.part(), stream.part()
     one.alive(100.0)
     assert stream.is_silent(100.0)
@@ -237,23 +342,25 @@ def test_objects_without_a_controller(obj: dict) -> None:
 
 def test_a_watch_that_goes_on_failing_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    stream: Stream[object] = Stream("pods", lambda _: None, lambda _: None, lambda _: None)
-    part = stream.part()
-    part.failing(ApiError(403, message="not yet"))  # told by the barrier
+    health = Health()
+    part = health.part
     part.failing(ApiError(403, message="not yet"))
-    part.alive(1.0)
-    part.synced(relist=False)
+    part.failing(ApiError(403, message="not yet"))
+    health.works()
     part.failing(ApiError(503, message="once"))
-    part.alive(2.0)
+    part.alive(101.0)
     for _ in range(3):
         part.failing(ApiError(403, message="no right"))
-    part.alive(3.0)
-    part.alive(4.0)
+    part.alive(101.0)
+    health.works()
+    part.alive(101.0)
     for _ in range(3):
         part.failing(ApiError(410, message="too old"))
 
     assert [(one.levelname, one.getMessage()) for one in caplog.records] == [
-        ("WARNING", "watch fails kind=pods error=403 Forbidden: no right"),
-        ("INFO", "watch works again kind=pods"),
-        ("WARNING", "watch fails kind=pods error=410 Gone: too old"),
+        ("WARNING", "watch fails kind=jobs error=403 Forbidden: not yet"),
+        ("INFO", "watch works again kind=jobs"),
+        ("WARNING", "watch fails kind=jobs error=403 Forbidden: no right"),
+        ("INFO", "watch works again kind=jobs"),
+        ("WARNING", "watch fails kind=jobs error=410 Gone: too old"),
     ]

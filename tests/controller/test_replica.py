@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from random import Random
 from typing import Any
 
@@ -21,7 +21,7 @@ from mcad.controller.standby import NoFigures
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, ConnectionLost
 from mcad.kube.lease import LEASES, LeaseLost
-from mcad.kube.port import Request, Response
+from mcad.kube.port import Request, Response, nothing
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
 from mcad.sim.serving.server import SimApi
@@ -45,8 +45,10 @@ class Line:
             raise ConnectionLost("no route to host")
         return await self._api.request(request, timeout)
 
-    def stream(self, request: Request, idle_timeout: float) -> AsyncGenerator[bytes, None]:
-        return self._api.stream(request, idle_timeout)
+    def stream(
+        self, request: Request, idle_timeout: float, opened: Callable[[], None] = nothing
+    ) -> AsyncGenerator[bytes, None]:
+        return self._api.stream(request, idle_timeout, opened)
 
 
 class Process:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from random import Random
 from typing import Any
 
@@ -19,7 +19,7 @@ from mcad.controller.runtime import Controller
 from mcad.core.events import Decide, Event
 from mcad.core.pacing import DISPATCHES_PER_PASS
 from mcad.kube.client import Client
-from mcad.kube.errors import ApiError
+from mcad.kube.errors import ApiError, ConnectionLost, api_error
 from mcad.kube.port import Request, Response
 from tests.controller.clock import LoopClock
 
@@ -39,9 +39,10 @@ class TableServer:
     def __init__(self) -> None:
         self.version = 100
         self.objects: dict[str, dict[str, Json]] = {kind[2]: {} for kind in KINDS}
-        self.watchers: list[tuple[str, asyncio.Queue[bytes]]] = []
+        self.watchers: list[tuple[str, asyncio.Queue[bytes | None]]] = []
         self.forbidden: set[str] = set()
         self.uncreatable: set[str] = set()  # plurals that we have no right to create
+        self.reads: list[str] = []
         self.denials: dict[str, int] = {}  # end of a path -> how many reads are denied
         self.writes: list[tuple[str, str]] = []
         self.answering = asyncio.Event()  # cleared, every write lasts until it is set again
@@ -66,15 +67,32 @@ class TableServer:
         for _, queue in self.watchers:
             queue.put_nowait(json.dumps(line).encode())
 
+    def cut(self) -> None:
+        """Break every watch."""
+        for _, queue in self.watchers:
+            queue.put_nowait(None)
+        self.watchers.clear()
+
+    def backup(self) -> str:
+        """Everything, to be restored."""
+        return json.dumps([self.version, self.objects])
+
+    def restore(self, backup: str) -> None:
+        """Versions go back, too."""
+        self.version, self.objects = json.loads(backup)
+        self.cut()
+
     async def request(self, request: Request, timeout: float | None = None) -> Response:
         await asyncio.sleep(0)
         parts = request.path.strip("/").split("/")
-        if request.path in ("/api", "/apis"):
-            return Response(200, self._discovery(request.path))
+        if request.method == "GET":
+            self.reads.append(request.path)
         for end in [one for one, left in self.denials.items() if left]:
             if request.method == "GET" and request.path.endswith(end):
                 self.denials[end] -= 1
                 return Response(403, {"kind": "Status", "reason": "Forbidden"})
+        if request.path in ("/api", "/apis"):
+            return Response(200, self._discovery(request.path))
         if request.method == "GET":
             if parts[-2] not in self.objects:
                 return self._list(parts[-1])
@@ -102,20 +120,39 @@ class TableServer:
         changed = obj | {"status": obj.get("status", {}) | body["status"]}
         return Response(200, self.put("appwrappers", json.loads(json.dumps(changed)), "MODIFIED"))
 
-    async def stream(self, request: Request, idle_timeout: float) -> AsyncGenerator[bytes, None]:
+    async def stream(
+        self, request: Request, idle_timeout: float, opened: Callable[[], None]
+    ) -> AsyncGenerator[bytes, None]:
         plural = request.path.split("/")[-1]
         since = int(request.params["resourceVersion"])
-        queue: asyncio.Queue[bytes] = asyncio.Queue()
+        refusal = self._refusal(plural)
+        if refusal is not None:
+            raise api_error(refusal.status, refusal.body)
+        if since > self.version:
+            raise ApiError(504, "Timeout", "Too large resource version")
+        queue: asyncio.Queue[bytes | None] = asyncio.Queue()
         for obj in self.objects[plural].values():
             if int(obj["metadata"]["resourceVersion"]) > since:
                 queue.put_nowait(json.dumps({"type": "ADDED", "object": obj}).encode())
         self.watchers.append((plural, queue))
-        while True:
-            yield await queue.get()
+        opened()
+        while (line := await queue.get()) is not None:
+            yield line
+        raise ConnectionLost("cut")
 
-    def _list(self, plural: str) -> Response:
+    def _refusal(self, plural: str) -> Response | None:
         if plural in self.forbidden:
             return Response(403, {"kind": "Status", "reason": "Forbidden", "message": "no right"})
+        if plural not in self.objects:
+            return Response(
+                404, {"kind": "Status", "reason": "NotFound", "message": "no such kind"}
+            )
+        return None
+
+    def _list(self, plural: str) -> Response:
+        refusal = self._refusal(plural)
+        if refusal is not None:
+            return refusal
         items = json.loads(json.dumps(list(self.objects[plural].values())))
         return Response(200, {"metadata": {"resourceVersion": str(self.version)}, "items": items})
 
@@ -170,8 +207,9 @@ class Rig:
         self.clock = LoopClock()
         wrapped = [{"apiGroup": "", "resources": ["pods", "configmaps"]}]
         config = Config(wrappedResources=wrapped, **settings)
+        self.client = Client(self.server, self.clock, Random(1))
         self.controller = Controller(
-            Client(self.server, self.clock, Random(1)),
+            self.client,
             config,
             identity="test",
             preflight=preflight,
@@ -391,7 +429,8 @@ async def test_appwrappers_are_not_looked_at_before_they_are_installed() -> None
     add_appwrapper(rig.server, "early", "500m")
     async with rig:
         await rig.clock.advance(5)
-        assert rig.controller.watches.is_synced
+        assert not rig.controller.watches.is_synced
+        assert "mcad crd | kubectl apply" in rig.controller.watches.absence
         assert 5 <= later.asked <= 7  # once a second, whatever the number of namespaces
         later.answer = ApiError(503, message="busy")
         await rig.clock.advance(5)

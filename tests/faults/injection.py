@@ -112,12 +112,14 @@ class Wire:
             raise ConnectionLost("the connection was reset")
         return response
 
-    async def stream(self, request: Request, idle_timeout: float) -> AsyncGenerator[bytes, None]:
+    async def stream(
+        self, request: Request, idle_timeout: float, opened: Callable[[], None]
+    ) -> AsyncGenerator[bytes, None]:
         """A watch; one of a dead process hangs."""
         if request.path in self._forgetful:
             self._forgetful.remove(request.path)
             raise ApiError(410, "Expired", "too old resource version")
-        async for line in self._inner.stream(request, idle_timeout):
+        async for line in self._inner.stream(request, idle_timeout, opened):
             match self._gap(line):
                 case Gap.CUT:
                     raise ConnectionLost("the connection was reset")

@@ -55,6 +55,10 @@ class RecordingSink:
         self.log: list[tuple[Any, ...]] = []
         self.alive_at: list[float] = []
         self.errors: list[KubeError] = []
+        self.listings = 0
+
+    def listing(self) -> None:
+        self.listings += 1
 
     def upserted(self, obj: Json) -> None:
         self.log.append(("upserted", obj["metadata"]["name"], obj["metadata"]["resourceVersion"]))

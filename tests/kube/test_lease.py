@@ -16,7 +16,7 @@ import pytest
 from mcad.kube.client import Client
 from mcad.kube.errors import ConnectionLost, Fenced, RequestTimeout
 from mcad.kube.lease import LEASES, Lease, LeaseLost, Terms
-from mcad.kube.port import Request, Response
+from mcad.kube.port import Request, Response, nothing
 from mcad.kube.resource import Resource
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.registry import Registry
@@ -67,7 +67,9 @@ class Process:
                 return answer
         return await self.api.request(request, timeout)
 
-    def stream(self, request: Request, idle_timeout: float) -> AsyncGenerator[bytes, None]:
+    def stream(
+        self, request: Request, idle_timeout: float, opened: Callable[[], None] = nothing
+    ) -> AsyncGenerator[bytes, None]:
         raise NotImplementedError
 
     def begin(self) -> None:

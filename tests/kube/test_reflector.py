@@ -3,13 +3,14 @@
 import asyncio
 import json
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
 from mcad.kube.client import Selection
 from mcad.kube.document import Document
 from mcad.kube.errors import ApiError, BadAnswer, ConnectionLost, RequestTimeout
-from mcad.kube.reflector import FRUITLESS_MAX, Reflector
+from mcad.kube.reflector import ABSENT_S, FRUITLESS_MAX, Reflector
 from mcad.kube.rest import RestApi
 from tests.kube.fakeserver import (
     answer,
@@ -140,18 +141,24 @@ class TestListAndWatch:
         task.cancel()
         assert got == ["p0", "p1", "p2"]
 
-    async def test_p14_events_bookmarks_and_lists_are_signs_of_life(
+    async def test_p14_lists_opened_watches_bookmarks_and_events_are_signs_of_life(
         self, server, client, sink, pods, clock
     ):
         async with reflecting(client, sink):
-            await eventually(lambda: server.streams)
-            assert len(sink.alive_at) == 1
-            server.bookmark()
             await eventually(lambda: len(sink.alive_at) == 2)
+            clock.now += 1
+            server.bookmark()
+            await eventually(lambda: len(sink.alive_at) == 3)
             clock.now += 7
             server.put(ALL, pod("a"))
-            await eventually(lambda: len(sink.alive_at) == 3)
-        assert sink.alive_at == [100.0, 100.0, 107.0]
+            await eventually(lambda: len(sink.alive_at) == 4)
+        assert sink.alive_at == [100.0, 100.0, 101.0, 108.0]
+
+    async def test_p14_a_watch_that_is_refused_is_no_sign_of_life(self, server, client, sink, pods):
+        server.fail("WATCH", ALL, *[refuse(503)] * (FRUITLESS_MAX - 1))
+        async with reflecting(client, sink):
+            await eventually(lambda: server.streams and len(sink.alive_at) == 2)
+        assert len(sink.errors) == FRUITLESS_MAX - 1
 
     async def test_p11_running_again_starts_with_a_fresh_list(self, server, client, sink, pods):
         server.put(ALL, pod("a"))
@@ -175,7 +182,7 @@ class TestReconnecting:
             server.send(None)
             await eventually(lambda: len(server.seen("WATCH")) == 2 and server.streams)
             server.bookmark()
-            await eventually(lambda: len(sink.alive_at) == 3)
+            await eventually(lambda: len(sink.alive_at) == 5)  # a list, two watches, two lines
             server.send(None)
             await eventually(lambda: len(server.seen("WATCH")) == 3)
         versions = [watch.query["resourceVersion"] for watch in server.seen("WATCH")]
@@ -206,6 +213,17 @@ class TestReconnecting:
             await eventually(lambda: sink.names("upserted"))
         assert isinstance(sink.errors[0], RequestTimeout)
         assert len(server.seen("LIST")) == 1
+
+    async def test_watches_that_stay_silent_lead_to_a_list(self, server, sink, pods):
+        """A version of the future, from before a restore: the server waits until it is reached."""
+        server.fail("WATCH", ALL, *[stream(then="silent")] * 2)
+        clock = FakeClock()
+        async with (
+            RestApi(connection(server.url), clock) as api,
+            reflecting(client_of(api, clock, idle_s=0.1), sink),
+        ):
+            await eventually(lambda: sink.syncs == 2)
+        assert len(server.seen("WATCH")) in (2, 3)
 
     async def test_a_watch_that_never_begins(self, server, sink, pods):
         server.fail("WATCH", ALL, hang)
@@ -511,7 +529,7 @@ class TestFailures:
             await eventually(lambda: sink.syncs)
         assert clock.sleeps[0] == 17.0
 
-    async def test_p11_a_kind_that_is_not_installed_is_synced_and_asked_for_slowly(
+    async def test_p11_a_kind_that_is_not_installed_is_told_and_asked_for_slowly(
         self, server, sink
     ):
         clock = FakeClock(horizon=600.0)
@@ -520,16 +538,16 @@ class TestFailures:
             reflecting(client_of(api, clock), sink, WRAPPERS),
         ):
             await eventually(clock.parked.is_set)
-            assert sink.log[0] == ("synced", False)
             assert len(server.requests) < 20
             assert 5.0 <= clock.sleeps[0] < 10.0
             assert clock.sleeps[-1] >= 60.0
             assert server.seen("WATCH") == []
-        assert sink.errors == []
+        assert sink.log == []
+        assert {error.status for error in sink.errors} == {404}
 
     async def test_a_kind_installed_later_is_found(self, server, client, sink):
         async with reflecting(client, sink, WRAPPERS):
-            await eventually(lambda: sink.syncs)
+            await eventually(lambda: sink.errors)
             server.objects[WRAPPERS_PATH] = {}
             server.put(WRAPPERS_PATH, {"metadata": {"name": "aw"}})
             await eventually(lambda: sink.names("upserted") == ["aw"])
@@ -546,14 +564,71 @@ class TestFailures:
                 await eventually(lambda syncs=syncs: sink.syncs == syncs)
         assert sink.names("gone") == []
 
-    async def test_a_kind_that_is_removed_takes_its_objects_along(self, server, client, sink, pods):
+    async def test_a_kind_that_is_removed_takes_its_objects_along(
+        self, server, client, sink, pods, clock
+    ):
         server.put(ALL, pod("a"))
         async with reflecting(client, sink):
             await eventually(lambda: server.streams)
             server.fail_always("GET", ALL, refuse(404))
             server.send(None)
             await eventually(lambda: sink.names("gone") == ["a"])
-            await eventually(lambda: sink.syncs >= 2)
+        assert clock.now - 100.0 >= ABSENT_S
+        assert sink.syncs == 1
+
+    async def test_a_server_that_starts_may_deny_a_kind_for_a_while(
+        self, server, client, sink, pods, clock
+    ):
+        """404 for a quarter of a minute, as long as its CRDs are not loaded, with 503 between."""
+        server.put(ALL, pod("a"))
+        async with reflecting(client, sink):
+            await eventually(lambda: server.streams)
+            server.fail("WATCH", ALL, refuse(404))
+            server.fail("LIST", ALL, *[refuse(404)] * 3, refuse(503), refuse(404))
+            server.send(None)
+            await eventually(lambda: sink.syncs == 2)
+        assert sink.names("gone") == []
+        assert clock.now - 100.0 >= ABSENT_S
+
+    async def test_it_waits_until_a_kind_may_be_listed_at_first_and_after_a_404(
+        self, server, client, sink, pods
+    ):
+        asked = 0
+
+        async def ready():
+            nonlocal asked
+            asked += 1
+
+        async with reflecting(client, sink) as reflector:
+            reflector.ready = ready
+            await eventually(lambda: server.streams)
+            assert asked == 1
+            server.fail("WATCH", ALL, refuse(410))
+            server.send(None)
+            await eventually(lambda: sink.syncs == 2 and server.streams)
+            assert asked == 1
+            server.fail("WATCH", ALL, refuse(404))
+            server.fail("LIST", ALL, refuse(404))
+            server.send(None)
+            await eventually(lambda: sink.syncs == 3)
+        assert asked == 2
+        assert sink.listings == 4
+
+    async def test_run_anew_it_lists_the_version_that_is_served_now(self, server, client, sink):
+        old, new = WRAPPERS, replace(WRAPPERS, version="v1")
+        server.objects[old.path()] = {}
+        server.put(old.path(), {"metadata": {"name": "aw"}})
+        reflector = Reflector(client, old, sink, Document.json)
+        for resource in (old, new):
+            server.objects[resource.path()] = server.objects[old.path()]
+            reflector.resource = resource
+            task = asyncio.ensure_future(reflector.run())
+            await eventually(lambda: server.streams)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await eventually(lambda: not server.streams)
+        assert sink.log == [("upserted", "aw", "1001"), ("synced", False), ("synced", True)]
+        assert server.seen("WATCH", new.path())
 
     async def test_a_settled_watch_that_ends_is_followed_at_once(
         self, server, client, sink, pods, clock

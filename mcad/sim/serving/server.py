@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, cast
 
 from mcad.kube.errors import api_error
-from mcad.kube.port import Request, Response
+from mcad.kube.port import Request, Response, nothing
 from mcad.sim import deletion, failures
 from mcad.sim.failures import Failure
 from mcad.sim.patching.applying import read_intent
@@ -76,7 +76,9 @@ class SimApi:
         await asyncio.sleep(0)  # an answer takes at least one turn of the loop, as over a network
         return self.answer(request)
 
-    async def stream(self, request: Request, idle_timeout: float) -> AsyncGenerator[bytes, None]:
+    async def stream(
+        self, request: Request, idle_timeout: float, opened: Callable[[], None] = nothing
+    ) -> AsyncGenerator[bytes, None]:
         """A watch as lines."""
         try:
             watch = self._watch(request)
@@ -84,6 +86,7 @@ class SimApi:
             raise api_error(404, _NO_PAGE) from error
         except Failure as failure:
             raise api_error(failure.code, failure.status()) from failure
+        opened()
         if watch is None:  # one object is read and not watched, whatever the query says
             response = self.answer(request)
             if response.status != 200:

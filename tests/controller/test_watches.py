@@ -1,0 +1,243 @@
+"""What the controller does when it cannot see: rights lost, kinds removed, a server restored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from mcad.api.config import Config
+from mcad.controller.http import STALL_S, application
+from mcad.controller.preflight import Preflight
+from mcad.controller.replica import Replica
+from mcad.core.events import Decide, KindWatched
+from mcad.kube.reflector import ABSENT_S
+from tests.controller.test_runtime import Rig, add_appwrapper, add_node
+
+Json = dict[str, Any]
+
+
+async def nobody_counts() -> Any:
+    """What a standby would do."""
+    raise AssertionError
+
+
+async def told(rig: Rig, path: str) -> tuple[int, str]:
+    """What the HTTP port answers."""
+    replica = Replica(rig.client, rig.controller.config, identity="test")
+    replica.controller = rig.controller
+    async with TestClient(TestServer(application(replica, nobody_counts))) as http:
+        answer = await http.get(path)
+        return answer.status, await answer.text()
+
+
+async def lively(rig: Rig, seconds: int) -> None:
+    """Time that passes while bookmarks come."""
+    for _ in range(seconds):
+        rig.server.bookmark()
+        await rig.clock.advance(1)
+
+
+def add_wrapped_config_map(rig: Rig, name: str) -> None:
+    """An AppWrapper that needs no room."""
+    template = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+    metadata = {"name": name, "namespace": "default", "generation": 1}
+    spec = {"components": [{"template": template}]}
+    rig.server.put("appwrappers", {"metadata": metadata, "spec": spec})
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What the log said of watches and of dispatching."""
+    words = ("watch fails", "watch works", "nothing is", "dispatching")
+    found = [record.getMessage() for record in caplog.records]
+    return [one for one in found if one.startswith(words)]
+
+
+async def test_a_right_that_is_lost_later_holds_who_needs_the_kind_and_says_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    async with Rig() as rig:
+        add_node(rig.server)
+        add_wrapped_config_map(rig, "before")
+        await lively(rig, 2)
+        rig.server.forbidden.add("configmaps")
+        rig.server.cut()
+        await lively(rig, 5)
+        add_wrapped_config_map(rig, "after")
+        add_appwrapper(rig.server, "other", "500m")
+        await lively(rig, 60)
+
+        status = rig.status("after")["conditions"][-1]
+        assert status["reason"] == "KindNotWatched"
+        assert "no right" in status["message"]
+        assert rig.status("other")["state"] == "Running"
+        assert rig.status("before")["state"] == "Running"  # what was known is not forgotten
+        code, text = await told(rig, "/readyz")
+        assert (code, text) == (200, "ok\ndegraded: configmaps: 403 Forbidden: no right\n")
+        assert 'mcad_stream_synced{kind="configmaps"} 0.0' in (await told(rig, "/metrics"))[1]
+
+        rig.server.forbidden.clear()
+        await lively(rig, 70)
+        assert rig.status("after")["state"] == "Running"
+        assert await told(rig, "/readyz") == (200, "ok\n")
+        assert 'mcad_stream_synced{kind="configmaps"} 1.0' in (await told(rig, "/metrics"))[1]
+    assert warnings(caplog) == [
+        "watch fails kind=configmaps error=403 Forbidden: no right",
+        "watch works again kind=configmaps",
+    ]
+
+
+async def test_it_is_not_ready_before_it_knows_what_to_watch() -> None:
+    rig = Rig()
+    rig.server.denials["/apis"] = 99
+    async with rig:
+        await rig.clock.advance(5)
+        assert await told(rig, "/readyz") == (503, "not synced\n")
+        assert (await told(rig, "/api/v1/queue"))[0] == 503
+
+
+async def test_a_kind_that_is_removed_is_told_as_not_installed_and_its_objects_go() -> None:
+    async with Rig() as rig:
+        add_node(rig.server)
+        add_wrapped_config_map(rig, "before")
+        await lively(rig, 2)
+        removed = rig.server.objects.pop("configmaps")
+        rig.server.cut()
+        await lively(rig, 5)
+        assert len(rig.controller.dispatcher.world.children) == 1  # it may be starting
+        assert (await told(rig, "/readyz"))[1] == "ok\ndegraded: configmaps: it is not installed\n"
+        await lively(rig, int(3 * ABSENT_S))
+        assert rig.controller.dispatcher.world.children == {}
+        rig.server.objects["configmaps"] = removed
+        await lively(rig, 90)
+        assert len(rig.controller.dispatcher.world.children) == 1
+        changes = [e.watched for e in rig.events if isinstance(e, KindWatched)]
+        assert changes == [False, True, False, True]
+
+
+class Installed(Preflight):
+    """A CRD that comes and goes; each time it comes, it is looked at."""
+
+    def __init__(self, rig_server: list[Any]) -> None:
+        super().__init__(None, Config())  # type: ignore[arg-type]  # nothing is asked of it
+        self.judged = 0
+        self._servers = rig_server
+
+    async def installed(self) -> bool:
+        there = "appwrappers" in self._servers[0].objects
+        self.judged += there
+        return there
+
+    def listed(self, appwrappers: list[Json]) -> None:
+        pass
+
+
+async def test_nothing_is_decided_while_appwrappers_are_not_installed_any_more(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """What runs is not touched: that the kind is denied does not prove that anything is deleted."""
+    caplog.set_level("INFO")
+    servers: list[Any] = []
+    preflight = Installed(servers)
+    rig = Rig(preflight)
+    servers.append(rig.server)
+    add_node(rig.server)
+    add_wrapped_config_map(rig, "a")
+    async with rig:
+        await lively(rig, 2)
+        assert rig.status("a")["state"] == "Running"
+        rig.server.writes.clear()
+        kept = rig.server.objects.pop("appwrappers")
+        rig.server.cut()
+        await lively(rig, 3)
+        rig.events.clear()
+        await lively(rig, 2 * int(STALL_S))
+        assert not [e for e in rig.events if isinstance(e, Decide)]
+        assert rig.server.writes == []
+        absence = (
+            "AppWrappers are not installed; install them with "
+            "`mcad crd | kubectl apply --server-side -f -`"
+        )
+        assert await told(rig, "/readyz") == (
+            503,
+            f"nothing is dispatched: appwrappers: {absence}\n",
+        )
+        assert await told(rig, "/healthz") == (200, "ok\n")
+        assert await told(rig, "/api/v1/queue") == (503, f"{absence}\n")
+        assert preflight.judged == 1
+
+        rig.server.objects["appwrappers"] = kept
+        await lively(rig, 3)
+        assert preflight.judged == 2
+        assert await told(rig, "/readyz") == (200, "ok\n")
+        assert rig.server.writes == []
+        assert rig.status("a")["state"] == "Running"
+    assert warnings(caplog) == [
+        f"watch fails kind=appwrappers error={absence}",
+        f"nothing is dispatched why=appwrappers: {absence}",
+        "watch works again kind=appwrappers",
+        "dispatching again",
+    ]
+
+
+async def test_p13_a_restored_server_is_believed_by_the_relist() -> None:
+    """Versions go back: the fence of every write would be refused for ever."""
+    rig = Rig()
+    add_node(rig.server)
+    async with rig:
+        add_appwrapper(rig.server, "a", "2")
+        await lively(rig, 2)
+        assert rig.status("a")["state"] == "Pending"
+        backup = rig.server.backup()
+        for number in range(3):
+            a = rig.server.objects["appwrappers"]["a"]
+            a["metadata"]["annotations"] = {"touched": str(number)}
+            rig.server.put("appwrappers", a, "MODIFIED")
+            await lively(rig, 1)
+        rig.server.restore(backup)
+        rig.server.reads.clear()
+        rig.server.writes.clear()
+        add_node(rig.server, "4")
+        await lively(rig, 20)
+
+        assert rig.status("a")["state"] == "Running"
+        assert len(rig.server.writes) <= 10
+        assert len(rig.server.reads) <= 20
+
+
+async def test_p13_what_a_restored_server_has_lost_of_a_status_is_written_again() -> None:
+    rig = Rig()
+    add_node(rig.server)
+    async with rig:
+        add_appwrapper(rig.server, "a", "2")
+        backup = rig.server.backup()
+        await lively(rig, 2)
+        assert rig.status("a")["state"] == "Pending"
+        rig.server.restore(backup)
+        assert rig.status("a") == {}
+        await lively(rig, 20)
+        assert rig.status("a")["state"] == "Pending"
+
+
+async def test_p14_a_watch_that_is_back_is_a_sign_of_life(caplog: pytest.LogCaptureFixture) -> None:
+    """Events may be rare, and the next bookmark a minute away."""
+    caplog.set_level("INFO")
+    async with Rig() as rig:
+        add_node(rig.server)
+        await rig.clock.advance(80)  # not even a bookmark
+        for number in range(5):
+            add_appwrapper(rig.server, f"a{number}", "500m")
+            await rig.clock.advance(1)
+        assert rig.server.writes == []
+        assert (await told(rig, "/readyz"))[0] == 503
+        rig.events.clear()
+        await rig.clock.advance(10)
+        assert len(rig.events) <= 11  # looked at once a second, however much has happened
+        rig.server.cut()
+        await rig.clock.advance(4)
+        assert rig.status("a0")["state"] == "Running"
+        assert await told(rig, "/readyz") == (200, "ok\n")
+    silent = "; ".join(f"{kind}: no news for 80 s" for kind in ("appwrappers", "nodes", "pods"))
+    assert warnings(caplog) == [f"nothing is dispatched why={silent}", "dispatching again"]
