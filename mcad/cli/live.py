@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from mcad.api.config import Config
 from mcad.cli.counting import Inventory, Memory, Snapshot, count
-from mcad.cli.presence import UNKNOWN, listen
+from mcad.cli.presence import LISTEN_S, UNKNOWN, listen
 from mcad.cli.progress import Progress
 from mcad.cli.snapshot import WRAPPED, DeniedError, explain_list, warn_of_unseen
 from mcad.cli.tenant import Tenant
@@ -36,7 +36,6 @@ SETTLE_S = 0.1  # a dispatch changes several objects; they are shown together
 REST_FACTOR, REST_S_MAX = 4, 10.0  # at most a fifth of the time is spent on counting
 DENIALS_BORNE = 3  # a server that is starting may refuse what it will grant
 KINDS_S = 60.0  # how often a kind that was installed meanwhile is looked for
-LISTEN_S = 10.0  # how often it is asked whether a dispatcher is running
 
 
 class Store(Generic[T]):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+LISTEN_S = 10.0  # how often who stays asks whether a dispatcher is running
 LEASE_S = 15  # of a Lease that does not say how long it holds
 SECOND_US = 1_000_000
 SKEW_S = 5  # between the clocks of two machines that are kept well

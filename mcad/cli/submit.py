@@ -135,7 +135,11 @@ async def _submit(
         well = len(made) == len(objects)
         if plan.wait:
             well &= await wait_until_dispatched(
-                session.client, made, plan.timeout_s, lambda obj: _report(obj, plan, "dispatched")
+                session.client,
+                config,
+                made,
+                plan.timeout_s,
+                lambda obj: _report(obj, plan, "dispatched"),
             )
     if not well:
         raise click.exceptions.Exit(FAILED)

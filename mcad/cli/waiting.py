@@ -9,8 +9,10 @@ from typing import Any
 
 import click
 
+from mcad.api.config import Config
 from mcad.api.wire import as_list, as_map, as_text
-from mcad.cli.errors import TIMED_OUT, CliError, one_line
+from mcad.cli.errors import TIMED_OUT, CliError, one_line, warn
+from mcad.cli.presence import LISTEN_S, listen
 from mcad.controller.kinds import APPWRAPPERS
 from mcad.core.reasons import ConditionType, State
 from mcad.kube.client import Client, Selection
@@ -47,15 +49,20 @@ class SecondsType(click.ParamType[float]):
 
 
 async def wait_until_dispatched(
-    client: Client, made: Sequence[Json], timeout_s: float | None, tell: Callable[[Json], None]
+    client: Client,
+    config: Config,
+    made: Sequence[Json],
+    timeout_s: float | None,
+    tell: Callable[[Json], None],
 ) -> bool:
     """Wait for all of these; whether every one was dispatched.
 
-    ``tell`` is called with each one that is. Reasons and failures are told on stderr. Raises
-    ``TimedOutError`` after ``timeout_s``.
+    ``tell`` is called with each one that is. Reasons and failures are told on stderr, and that no
+    dispatcher is running. Raises ``TimedOutError`` after ``timeout_s``.
     """
     watches = [_Watch(obj, tell) for obj in made]
     tasks = [asyncio.ensure_future(one.run(client)) for one in watches]
+    tasks.append(asyncio.ensure_future(_tell_of_absence(client, config)))
     ends = asyncio.gather(*(one.end for one in watches))
     try:
         async with asyncio.timeout(timeout_s):
@@ -71,6 +78,18 @@ async def wait_until_dispatched(
         for task in tasks:
             task.cancel()
         await asyncio.gather(ends, *tasks, return_exceptions=True)
+
+
+async def _tell_of_absence(client: Client, config: Config) -> None:
+    """Say that no dispatcher is running, whenever that begins."""
+    told: tuple[str, ...] = ()
+    while True:
+        notes = (await listen(client, config)).notes
+        for note in notes:
+            if note not in told:
+                warn(note)
+        told = notes
+        await client.clock.sleep(LISTEN_S)
 
 
 async def _first_failure(

@@ -14,7 +14,7 @@ from mcad.cli import waiting
 from mcad.cli.main import main
 from mcad.cli.waiting import SecondsType
 from mcad.kube.client import Client
-from tests.cli.cluster import condition
+from tests.cli.cluster import condition, lease
 from tests.cli.conftest import FakeEnvironment, StoppedClock, Type
 from tests.cli.fakeapi import GROUP, FakeApi
 from tests.cli.test_submit import wrapper, write
@@ -106,6 +106,22 @@ def test_patience_has_an_end(api: FakeApi, submit: Callable[..., Result]) -> Non
         "error: not dispatched within 1 s: default/new; still queued, see `mcad queue`\n"
     )
     assert "new" in [obj["metadata"]["name"] for obj in api.objects[GROUP, "appwrappers"]]
+
+
+def test_nobody_waits_in_silence_for_a_dispatcher_that_is_not_there(
+    api: FakeApi, submit: Callable[..., Result]
+) -> None:
+    def release(obj: Json) -> None:
+        obj["spec"] = lease(holderIdentity="", renewTime="2027-01-15T07:59:50Z")["spec"]
+
+    api.change("coordination.k8s.io", "leases", "mcad-dispatcher", release)
+    result = submit(args=("--wait", "--timeout", "1s"))
+    warning, error = result.stderr.splitlines()
+    assert warning == (
+        "warning: no dispatcher is running (the last sign of one is of 2027-01-15T07:59:50Z): "
+        "nothing is dispatched until one is started"
+    )
+    assert error.startswith("error: not dispatched within 1 s")
 
 
 def test_scripts_get_the_object_once(api: FakeApi, submit: Callable[..., Result]) -> None:
