@@ -6,7 +6,8 @@ BIN := .venv/bin
 .DEFAULT_GOAL := test
 
 demo: .venv/runtime
-	$(BIN)/python -m mcad demo
+	@echo "Starting the demo: $(BIN)/python -m mcad demo"
+	@$(BIN)/python -m mcad demo
 
 # Most of the suite waits for servers and for processes: two files at a time, each with the control
 # plane of its own. A file stays whole, because its tests share what it started.
@@ -30,11 +31,14 @@ crd: .venv/ready
 
 # What runs, without what develops: `make demo` should not wait for compilers and linters.
 .venv/runtime: requirements.lock
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --no-compile --require-hashes --requirement requirements.lock
-	touch $@
+	@echo "Making .venv with $(PYTHON)..."
+	@$(PYTHON) -m venv .venv
+	@echo "Installing $$(grep -c == $<) packages into it; this takes about a minute, once..."
+	@$(BIN)/pip install --quiet --no-compile --require-hashes --requirement $<
+	@touch $@
 
 .venv/ready: .venv/runtime requirements-dev.lock pyproject.toml
+	@echo "Installing what develops and tests..."
 	$(BIN)/pip install --quiet --require-hashes --requirement requirements-dev.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import signal
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -17,13 +18,17 @@ from random import Random
 import click
 import yaml
 
+from mcad.api.config import Config
 from mcad.cli import tutorial
 from mcad.cli.colours import BOLD, Palette
 from mcad.cli.config import load_config
 from mcad.cli.errors import CliError
 from mcad.cli.options import Output, Settings, record, settings_options
-from mcad.cli.play import BrokenPromiseError, Manner, Play
+from mcad.cli.play import LOOK_S, BrokenPromiseError, Manner, Play
+from mcad.cli.presence import Presence, listen
+from mcad.cli.program import invocation, run_with
 from mcad.cli.stage import dispatching, embedded_cluster
+from mcad.kube.client import Client
 from mcad.kube.clock import RealClock
 from mcad.sim.cluster import Cluster
 from mcad.sim.serving.serve import ApiServerHttp, kubeconfig
@@ -32,7 +37,9 @@ from mcad.sim.serving.server import SimApi
 PAUSE_S = 4.0
 SEED = 20260727
 KUBECONFIG = "mcad-demo.kubeconfig"
+SAMPLE = "samples/aw-01.yaml"
 NODES_MAX = 5000
+LED_S = 10.0  # until the dispatcher has taken its Lease
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +54,9 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """Whether and how the API server is kept up."""
+    """Whether and how the API server is kept up: for ``command``, or until Ctrl-C."""
 
+    command: tuple[str, ...] = ()
     serve: bool = False
     port: int = 0
     kubeconfig: str = KUBECONFIG
@@ -70,6 +78,7 @@ shape_options = record(
 serving_options = record(
     "serving",
     Serving,
+    click.argument("command", metavar="[-- COMMAND [ARG]...]", nargs=-1, type=click.UNPROCESSED),
     click.option("--serve", is_flag=True, help="Keep an API server up for kubectl, until Ctrl-C."),
     click.option(
         "--port", type=click.IntRange(0, 65535), default=0, help="On loopback; 0 takes a free one."
@@ -109,14 +118,17 @@ def demo(shape: Shape, serving: Serving, pause_s: float, settings: Settings) -> 
     it was told.
 
     With --serve the cluster stays, and kubectl works against it: with --nodes, of your own size,
-    otherwise the tutorial's node with the tutorial's load.
+    otherwise the tutorial's node with the tutorial's load. A COMMAND is run with KUBECONFIG set, as
+    soon as the cluster is ready, and the end of the command is the end of it all:
+    `mcad demo --serve -- bash`.
     """
+    if serving.command and not serving.serve:
+        raise click.UsageError("a command is for the cluster of --serve: give that, too")
     if not serving.serve and shape != Shape():
         raise click.UsageError("--nodes, --cpu, --memory and --gpu shape the cluster of --serve")
     palette = Output().palette
     if serving.serve:
-        asyncio.run(_serve(shape, serving, settings, palette))
-        return
+        raise click.exceptions.Exit(asyncio.run(_serve(shape, serving, settings, palette)))
     try:
         asyncio.run(_play(settings, Manner(click.echo, palette, pause_s)))
     except BrokenPromiseError as error:
@@ -132,29 +144,57 @@ async def _play(settings: Settings, manner: Manner) -> None:
             await Play(client, config, manner).run()
     for line in (
         "That was the tutorial. Go on with",
-        "    mcad demo --serve                                a cluster like this one for kubectl",
-        "    helm install mcad deploy/helm/mcad -n mcad-system --create-namespace   a real one",
+        f"    {invocation()} demo --serve",
+        "for a cluster like this one, to be used with kubectl, or on a real one with",
+        "    helm install mcad deploy/helm/mcad --namespace mcad-system --create-namespace",
     ):
         manner.say(line)
 
 
-async def _serve(shape: Shape, serving: Serving, settings: Settings, palette: Palette) -> None:
+async def _serve(shape: Shape, serving: Serving, settings: Settings, palette: Palette) -> int:
+    """Returns the exit code."""
     config = load_config(settings)
     stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    # A command gets Ctrl-C from the terminal itself, and decides what to do about it.
+    loop.add_signal_handler(signal.SIGINT, (lambda: None) if serving.command else stop.set)
     rng = Random(SEED)  # noqa: S311 - names of simulated objects are no secrets
-    async with embedded_cluster(RealClock(), rng) as cluster:
+    async with AsyncExitStack() as stack:
+        cluster = await stack.enter_async_context(embedded_cluster(RealClock(), rng))
         _fill(cluster, shape)
-        async with _served(cluster, serving) as path:
-            click.echo(f"A cluster is up. In another terminal:\n\n    export KUBECONFIG={path}")
-            click.echo("    kubectl get nodes,pods -A\n    kubectl create -f samples/aw-01.yaml")
-            click.echo(f"    mcad queue\n\n{palette.paint('Ctrl-C ends it.', BOLD)}")
-            if not serving.dispatcher:
-                await stop.wait()
-                return
-            async with dispatching(cluster, config, rng):
-                await stop.wait()
+        path = await stack.enter_async_context(_served(cluster, serving))
+        if serving.dispatcher:
+            client = await stack.enter_async_context(dispatching(cluster, config, rng))
+            await _until_led(client, config)
+        if serving.command:
+            return await run_with(serving.command, {"KUBECONFIG": str(path)}, stop)
+        for line in _ready(path, palette):
+            click.echo(line)
+        await stop.wait()
+    return 0
+
+
+async def _until_led(client: Client, config: Config) -> None:
+    """Return when the dispatcher is at work, or in doubt after a while: it is no condition."""
+    until = client.clock.monotonic() + LED_S
+    while client.clock.monotonic() < until:
+        if (await listen(client, config)).presence is Presence.RUNNING:
+            return
+        await client.clock.sleep(LOOK_S)
+
+
+def _ready(path: Path, palette: Palette) -> Iterator[str]:
+    """What to do now, line by line, to be pasted."""
+    yield "The cluster is ready. In another terminal:"
+    yield ""
+    yield f"    export KUBECONFIG={shlex.quote(str(path))}"
+    yield "    kubectl get nodes,pods -A"
+    if Path(SAMPLE).exists():
+        yield f"    kubectl create -f {SAMPLE}"
+    yield f"    {invocation()} queue"
+    yield ""
+    yield palette.paint("Ctrl-C ends it.", BOLD)
 
 
 @asynccontextmanager

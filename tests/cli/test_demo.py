@@ -108,7 +108,7 @@ def test_serving_ends_with_a_signal_and_takes_its_kubeconfig_along(
     args = [*CLI, "--serve", "--nodes", "3", "--gpu", "8", "--kubeconfig", str(path)]
     with subprocess.Popen(args, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == "A cluster is up. In another terminal:\n"
+        assert process.stdout.readline() == "The cluster is ready. In another terminal:\n"
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         listed = subprocess.run(
             [sys.executable, "-m", "mcad", "capacity", "--total", "--kubeconfig", str(path)],
