@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import stat
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from mcad.api.config import Config
-from mcad.cli import tutorial
+from mcad.cli import program, tutorial
 from mcad.cli.colours import PLAIN
 from mcad.cli.demo import demo, load_tutorial
 from mcad.cli.main import main
@@ -22,6 +23,9 @@ from mcad.cli.stage import dispatching, embedded_cluster
 from mcad.sim.clock import VirtualClock, run_virtually
 
 CLI = (sys.executable, "-m", "mcad", "demo")
+NOT_YET = (
+    "warning: no dispatcher is running: nothing is dispatched until one is started\n"  # nor was it
+)
 SAMPLES = Path(__file__).parents[2] / "samples"
 
 
@@ -143,5 +147,105 @@ def test_the_dispatcher_runs_over_http_against_the_embedded_cluster(tmp_path: Pa
             assert dispatcher.wait() == 0
         server.send_signal(signal.SIGTERM)
         assert server.wait() == 0
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr.replace(NOT_YET, "")) == (0, "")
     assert "dispatched" in done.stdout
+
+
+def serve(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """``mcad demo --serve -- command``."""
+    return subprocess.run(
+        [*CLI, "--serve", "--kubeconfig", str(folder / "config"), "--", *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_a_command_is_run_with_the_cluster_and_its_end_is_the_end(tmp_path: Path) -> None:
+    ask = f"{sys.executable} -m mcad get && exit 3"  # with the KUBECONFIG of its environment
+    done = serve(tmp_path, "sh", "-c", ask)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == "No AppWrappers found in namespace default.\n"  # and nobody is missing
+    assert not (tmp_path / "config").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "told"),
+    [
+        (
+            ("nothing",),
+            127,
+            "error: cannot run nothing: No such file or directory\n",
+        ),
+        (("sh", "-c", "kill -9 $$"), 137, ""),
+    ],
+)
+def test_the_code_of_a_command_is_that_of_a_shell(
+    command: tuple[str, ...], code: int, told: str, tmp_path: Path
+) -> None:
+    done = serve(tmp_path, *command)
+    assert (done.returncode, done.stderr) == (code, told)
+
+
+def test_a_command_is_ended_with_the_cluster(tmp_path: Path) -> None:
+    args = [*CLI, "--serve", "--kubeconfig", str(tmp_path / "config")]
+    sleeper = ["--", "sh", "-c", "echo begun; exec sleep 60"]
+    with subprocess.Popen([*args, *sleeper], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 128 + signal.SIGTERM
+
+
+def test_a_command_needs_a_cluster_that_stays() -> None:
+    result = CliRunner().invoke(main, ["demo", "--", "true"])
+    assert result.exit_code == 2
+    assert "a command is for the cluster of --serve" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "on_path", "told"),
+    [
+        ("/opt/venv/bin/mcad", "/opt/venv/bin", "mcad"),
+        ("/opt/venv/bin/mcad", "", "/opt/venv/bin/mcad"),
+        ("{here}/.venv/bin/mcad", "", ".venv/bin/mcad"),
+        ("{here}/a b/mcad", "", "'a b/mcad'"),
+        ("/opt/bin/kubectl-mcad", "", "kubectl mcad"),
+        ("/opt/site-packages/mcad/__main__.py", "", "{python} -m mcad"),
+    ],
+)
+def test_hints_can_be_pasted(
+    script: str, on_path: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = tmp_path / ".venv" / "bin" / "python"
+    found = {"mcad": f"{on_path}/mcad"} if on_path else {}
+    monkeypatch.setattr(program.shutil, "which", found.get)
+    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setattr(sys, "argv", [script.format(here=tmp_path)])
+    monkeypatch.chdir(tmp_path)
+    assert program.invocation() == told.format(python=".venv/bin/python")
+
+
+def test_make_demo_says_what_it_does_before_it_does_it(tmp_path: Path) -> None:
+    """Stand-ins for Python and pip tell when they are run."""
+    root = Path(__file__).parents[2]
+    for name in ("Makefile", "requirements.lock"):
+        shutil.copy(root / name, tmp_path)
+    tool = '#!/bin/sh\necho "RUN $(basename $0) $1 $2"\n'
+    make_venv = f"mkdir -p .venv/bin; cp python .venv/bin/; cp python .venv/bin/pip\n{tool[10:]}"
+    (tmp_path / "python").write_text(tool)
+    (tmp_path / "py").write_text(f"#!/bin/sh\n{make_venv}")
+    for name in ("python", "py"):
+        (tmp_path / name).chmod(0o755)
+    command = ["make", "--no-print-directory", "demo", "PYTHON=./py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    packages = (root / "requirements.lock").read_text().count("==")
+    assert done.stdout.splitlines() == [
+        "Making .venv with ./py...",
+        "RUN py -m venv",
+        f"Installing {packages} packages into it; this takes about a minute, once...",
+        "RUN pip install --quiet",
+        "Starting the demo: .venv/bin/python -m mcad demo",
+        "RUN python -m mcad",
+    ]
