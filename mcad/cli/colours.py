@@ -87,4 +87,4 @@ def palette(choice: str, stream: TextIO | None = None) -> Palette:
 
 def printable(text: str) -> str:
     """Without control characters: what stands in a cluster must not steer the reader's terminal."""
-    return text.translate(_CONTROLS)
+    return text if text.isprintable() else text.translate(_CONTROLS)

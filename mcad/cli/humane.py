@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from mcad.core.quantity import CPU, EPHEMERAL_STORAGE, HUGE_PAGES, MEMORY, MILLIS, parse_quantity
 
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _MILLIS_SHOWN = 100_000  # from 100 CPUs on, thousandths of one are no longer read
 
 
+@lru_cache(maxsize=4096)  # a long queue asks for the same few over and over
 def humane(resource: str, quantity: str) -> str:
     """The amount in few digits where it is one of bytes or of many CPUs, else as it is."""
     if resource == CPU:

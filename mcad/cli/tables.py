@@ -46,6 +46,8 @@ class Columns:
         return [self._pad(self._titles, self._titles), *lines] if headers else lines
 
     def _line(self, cells: Row) -> str:
+        if not self._palette.enabled:
+            return self._pad(cells, cells)
         row = dict(zip(self._titles, cells, strict=True))
         painted = [self._palette.paint(row[title], style(title, row)) for title in self._titles]
         return self._pad(cells, painted)

@@ -38,7 +38,10 @@ def api() -> FakeApi:
 
 
 @pytest.mark.parametrize("args", [("queue",), ("get",), ("top",), ("describe", FIRST, SECOND)])
-def test_no_command_is_refused(args: tuple[str, ...], mcad: Type) -> None:
+def test_no_command_is_refused(
+    args: tuple[str, ...], mcad: Type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     said = mcad(*args)
     assert (said.exit_code, said.stderr) == (0, WARNING)
     assert SECOND in said.stdout
