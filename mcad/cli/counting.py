@@ -182,10 +182,10 @@ class _Counter:
         self._unlinked: list[tuple[Pod, Owner]] = []
         self._sightings = Sightings(
             Mirror(),
-            lambda: memory.kinds.catalog,
+            lambda obj: memory.readings.read(obj, memory.kinds.catalog),
             self._feed,
             lambda pod, owner: self._unlinked.append((pod, owner)),
-            self._readings.read,
+            self._dispatcher.world.judged,
         )
 
     async def count(self, inventory: Inventory) -> Snapshot:

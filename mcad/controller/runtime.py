@@ -15,6 +15,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from mcad.api import labels
+from mcad.api.appwrapper import parse
 from mcad.api.config import Config, to_settings
 from mcad.api.owner import Owner
 from mcad.controller.adoption import Adoption
@@ -85,7 +86,11 @@ class Controller:
         writer = client.fenced(self._time_to_write)
         self.executor = Executor(writer, self._mirror, self._recorder, self, creator=creator)
         self._sightings = Sightings(
-            self._mirror, lambda: self._kinds.catalog, self.feed, self._ask_owner
+            self._mirror,
+            lambda obj: parse(obj, self._kinds.catalog),
+            self.feed,
+            self._ask_owner,
+            self.dispatcher.world.judged,
         )
         self._preflight = preflight
         self._gate = Gate(preflight.installed, self.clock, self.spawn) if preflight else None

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from mcad.api.appwrapper import Parsed, parse
-from mcad.api.catalog import Catalog, Resource
-from mcad.api.children import attempt_of, child_item, read_child
+from mcad.api.appwrapper import Parsed
+from mcad.api.catalog import Resource
+from mcad.api.children import child_item, read_child
 from mcad.api.owner import Owner, controller_of
 from mcad.api.picks import NodePick, PodPick
 from mcad.api.pods import read_node, read_pod
@@ -30,7 +30,6 @@ from mcad.core.events import (
     PodGone,
     PodSeen,
 )
-from mcad.core.inventory import aligned
 from mcad.core.model import Child, Pod, ProblemKind, Workload
 from mcad.kube.document import Document
 
@@ -65,22 +64,23 @@ def slim_node(document: Document) -> Json:
 class Sightings:
     """Translates and feeds. ``ask`` is called with an owner whose own controller is not known.
 
-    ``read`` is ``parse``, or one that remembers what it has parsed.
+    ``read`` parses an AppWrapper with the present catalogue; ``judged`` knows, of one that was fed,
+    by which items and pod sets it is judged.
     """
 
     def __init__(
         self,
         mirror: Mirror,
-        catalog: Callable[[], Catalog],
+        read: Callable[[Json], Parsed],
         feed: Callable[[Event], None],
         ask: Callable[[Pod, Owner], None],
-        read: Callable[[Json, Catalog], Parsed] = parse,
+        judged: Callable[[str], Workload | None],
     ) -> None:
         self._read = read
         self._mirror = mirror
-        self._catalog = catalog
         self._feed = feed
         self._ask = ask
+        self._judged = judged
         self._owners = Owners()
         self._early = Early()
         self._nodes: dict[str, str] = {}
@@ -108,7 +108,7 @@ class Sightings:
             seat.status_mark = status
             return
         rewound = seat is not None and is_older(version, seat.version)
-        parsed = self._read(obj, self._catalog())
+        parsed = self._read(obj)
         seat = Reflection(parsed.workload, parsed.manifests, version, spec, status, floor=version)
         self._mirror.put(uid, seat)
         self._feed(AppWrapperSeen(parsed.workload, listed, rewound))
@@ -188,7 +188,13 @@ class Sightings:
         seat = self._mirror.get(controller.uid)
         if seat is None:
             self._early.put(controller.uid, resource, obj)
-        self._feed(ChildSeen(_child(resource, obj, seat)))
+        self._feed(ChildSeen(self._child(resource, obj, controller.uid)))
+
+    def _child(self, resource: Resource, obj: Json, uid: str) -> Child:
+        """Read by the pod sets that its attempt is judged by: the spec may be edited (P8)."""
+        work, item = self._judged(uid), child_item(obj)
+        sets = [one for one in work.sets if one.item == item] if work is not None else []
+        return read_child(obj, resource, sets)
 
     def object_gone(self, uid: str) -> None:
         """An object with our labels was deleted."""
@@ -198,19 +204,6 @@ class Sightings:
         self._owners.forget(uid)
         self._early.drop(uid)
         self._feed(ChildGone(uid))
-
-
-def _child(resource: Resource, obj: Json, seat: Reflection | None) -> Child:
-    item = child_item(obj)
-    work = _judged(seat.workload, attempt_of(obj)) if seat is not None else None
-    sets = [one for one in work.sets if one.item == item] if work is not None else []
-    return read_child(obj, resource, sets)
-
-
-def _judged(work: Workload, attempt: int) -> Workload:
-    """The AppWrapper by whose pod sets an object of this attempt is read (P8)."""
-    record = work.persisted.dispatch if work.persisted is not None else None
-    return aligned(work, record) if record is not None and record.attempt == attempt else work
 
 
 def _creation_order(obj: Json) -> tuple[str, bool, int, str]:

@@ -13,7 +13,7 @@ from mcad.core.capacity import Capacity
 from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatus
 from mcad.core.entry import Entry, Hold
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Child, Duration, HeldResource, Instant, ObjectRef, Settings
+from mcad.core.model import Child, Duration, HeldResource, Instant, ObjectRef, Settings, Workload
 from mcad.core.names import Names
 from mcad.core.queue import Key, Queue
 from mcad.core.reasons import EventReason, HoldReason
@@ -66,6 +66,11 @@ class World:
         self.resume_at: Key | None = None  # where the walk along the line goes on (R5)
         self.look_again_at: Instant = 0  # when the refused are tested again, at the latest
         self.out: list[Command] = []
+
+    def judged(self, uid: str) -> Workload | None:
+        """An AppWrapper with the items that it is judged by: those of its attempt if one stands."""
+        entry = self.entries.get(uid)
+        return entry.workload if entry is not None else None
 
     def emit(self, command: Command) -> None:
         """Add a command to the answer of this step."""

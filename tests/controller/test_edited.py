@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 
 from mcad.api import labels
+from mcad.api.appwrapper import parse
 from mcad.api.catalog import Resource, StaticCatalog
 from mcad.controller.mirror import Mirror
 from mcad.controller.sightings import Sightings
+from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import ChildSeen, Event
+from mcad.core.model import Child, Settings
 from tests import manifests
 
 Json = dict[str, Any]
@@ -71,19 +74,33 @@ def _live(attempt: int, item: int) -> Json:
 def test_how_many_pods_an_item_wants_is_read_by_its_place_in_the_inventory(
     templates: tuple[Json, ...],
 ) -> None:
-    told: list[Event] = []
-    sightings = Sightings(Mirror(), lambda: SERVED, told.append, lambda pod, owner: None)
-    sightings.appwrapper_seen(_edited(*templates))
-    sightings.object_seen(DEPLOYMENTS, _live(ATTEMPT, 1))
-    (seen,) = [event.child for event in told if isinstance(event, ChildSeen)]
-    assert (seen.item, seen.wants) == (1, (5,))
+    told = _told(_edited(*templates), _live(ATTEMPT, 1))
+    assert (told.item, told.wants) == (1, (5,))
 
 
-def test_an_object_of_a_later_attempt_is_read_by_the_spec() -> None:
-    """The record that came with the edit is that of the attempt before."""
-    told: list[Event] = []
-    sightings = Sightings(Mirror(), lambda: SERVED, told.append, lambda pod, owner: None)
-    sightings.appwrapper_seen(_edited(manifests.deployment("d", 3)))
-    sightings.object_seen(DEPLOYMENTS, _live(ATTEMPT + 1, 0))
-    (seen,) = [event.child for event in told if isinstance(event, ChildSeen)]
-    assert (seen.item, seen.wants) == (0, (5,))
+def test_what_was_dispatched_is_known_although_the_spec_lists_it_no_more() -> None:
+    """As long as the process lives, that is; the status does not say what an item demanded."""
+    before = _edited(manifests.config_map("c"), manifests.deployment("d", 3))
+    before["status"]["dispatch"]["payloadSHA256"] = "that of the edit before"
+    after = _edited(manifests.config_map("c"))
+    after["metadata"] |= {"resourceVersion": "8", "generation": 3}
+    assert _told(before, after, _live(ATTEMPT, 1)).wants == (5,)
+
+
+def _told(*seen: Json) -> Child:
+    """What is told of the last of these, which is the Deployment."""
+    dispatcher, told = Dispatcher(Settings()), []
+
+    def feed(event: Event) -> None:
+        told.append(event)
+        dispatcher.step(event, 1_800_000_000_000_000)
+
+    judged = dispatcher.world.judged
+    sightings = Sightings(
+        Mirror(), lambda obj: parse(obj, SERVED), feed, lambda pod, owner: None, judged
+    )
+    for obj in seen[:-1]:
+        sightings.appwrapper_seen(obj)
+    sightings.object_seen(DEPLOYMENTS, seen[-1])
+    (one,) = [event.child for event in told if isinstance(event, ChildSeen)]
+    return one

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mcad.api.appwrapper import parse
 from mcad.api.catalog import StaticCatalog
 from mcad.controller.mirror import Mirror
 from mcad.controller.sightings import Sightings
@@ -35,7 +36,11 @@ def test_what_is_not_on_record_is_new_within_its_second_only() -> None:
     """
     told: list[Event] = []
     sightings = Sightings(
-        Mirror(), lambda: StaticCatalog({}, frozenset()), told.append, lambda pod, owner: None
+        Mirror(),
+        lambda obj: parse(obj, StaticCatalog({}, frozenset())),
+        told.append,
+        lambda pod, owner: None,
+        lambda uid: None,
     )
     sightings.appwrappers_listed(
         [

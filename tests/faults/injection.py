@@ -12,6 +12,7 @@ from typing import NoReturn
 from mcad.kube.errors import ApiError, ConnectionLost, RequestTimeout
 from mcad.kube.port import Request, Response
 from mcad.sim.serving.server import SimApi
+from tests.faults.meddling import Edit
 
 LATE_S = 7.0  # after which a write that nobody waits for any more is committed all the same
 
@@ -27,6 +28,11 @@ class Fault(Enum):
     THROTTLED = "429 with Retry-After"
     BROKEN = "500"
     DENIED = "403, as a quota answers"
+    UNAUTHORIZED = "401, as if the credential had just ended"
+    NOT_FOUND = "404, of what is there"
+    NOT_ALLOWED = "405"
+    TIMED_OUT = "408"
+    REDIRECTED = "307 to nowhere"
     CHANGED = "somebody else writes the object just before"
 
 
@@ -34,6 +40,11 @@ REFUSALS = {
     Fault.THROTTLED: (429, "TooManyRequests", {"Retry-After": "2"}),
     Fault.BROKEN: (500, "InternalError", {}),
     Fault.DENIED: (403, "Forbidden", {}),
+    Fault.UNAUTHORIZED: (401, "Unauthorized", {}),
+    Fault.NOT_FOUND: (404, "NotFound", {}),
+    Fault.NOT_ALLOWED: (405, "MethodNotAllowed", {}),
+    Fault.TIMED_OUT: (408, "Timeout", {}),
+    Fault.REDIRECTED: (307, "", {"Location": "/nowhere"}),
 }
 
 DELAY_S = 12.0  # of one event and of all behind it
@@ -55,7 +66,7 @@ class Plan:
     watches: nothing rests on them.
     """
 
-    writes: Callable[[int], Fault | None] = lambda number: None
+    writes: Callable[[int], Fault | Edit | None] = lambda number: None
     events: Callable[[int], Gap | None] = lambda number: None
     written: itertools.count[int] = field(default_factory=itertools.count)
     told: itertools.count[int] = field(default_factory=itertools.count)
@@ -70,9 +81,9 @@ class Wire:
         plan: Plan,
         *,
         killed: Callable[[], None],
-        meddle: Callable[[Request], None],
+        meddle: Callable[[Request, Edit | None], None],
     ) -> None:
-        """``killed`` ends the process; ``meddle`` changes the object that a request is about."""
+        """``killed`` ends the process; ``meddle`` edits the AppWrapper that a request is about."""
         self._inner = inner
         self._plan = plan
         self._killed = killed
@@ -86,6 +97,9 @@ class Wire:
         if self.is_dead:
             await _forever()
         fault = self._fault(request)
+        if fault in REFUSALS:
+            await asyncio.sleep(0)
+            return _refusal(fault)
         match fault:
             case Fault.KILLED_BEFORE:
                 await self._die()
@@ -96,11 +110,10 @@ class Wire:
                 asyncio.get_running_loop().call_later(LATE_S, self._inner.answer, request)
                 await asyncio.sleep(LATE_S - 2.0)
                 raise RequestTimeout("no answer in time")
-            case Fault.THROTTLED | Fault.BROKEN | Fault.DENIED:
-                await asyncio.sleep(0)
-                return _refusal(fault)
             case Fault.CHANGED:
-                self._meddle(request)
+                self._meddle(request, None)
+            case Edit():
+                self._meddle(request, fault)
             case _:
                 pass
         response = await self._inner.request(request, timeout)
@@ -139,7 +152,7 @@ class Wire:
             return None
         return self._plan.events(next(self._plan.told))
 
-    def _fault(self, request: Request) -> Fault | None:
+    def _fault(self, request: Request) -> Fault | Edit | None:
         if request.method == "GET" or _is_event(request) or "selfsubject" in request.path:
             return None
         self.writes.append(request)

@@ -184,4 +184,15 @@ WAVES = Scenario(
     ends=dict.fromkeys("abcd", "Completed") | {"e": "Running"},
 )
 
-SCENARIOS = (IN_TURN, COMPLETED, ROLLED_BACK, DELETED, EDITED, SUSPENDED, NODE_LOST, WAVES)
+TWINS = Scenario(
+    "two want the same names at the same time, and the second waits until the first is deleted",
+    cpus=(2,),
+    acts=(
+        (0.0, create(generic("a", config_map("x"), pod("p")))),
+        (0.0, create(generic("b", config_map("x"), pod("p")))),
+        (30.0, delete("a")),
+    ),
+    ends={"a": "", "b": "Running"},
+)
+
+SCENARIOS = (IN_TURN, COMPLETED, ROLLED_BACK, DELETED, EDITED, SUSPENDED, NODE_LOST, WAVES, TWINS)

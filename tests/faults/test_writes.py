@@ -9,8 +9,11 @@ from __future__ import annotations
 import pytest
 
 from tests.faults.injection import Fault, Plan
+from tests.faults.meddling import Edit
 from tests.faults.scenarios import SCENARIOS, Scenario
 from tests.faults.world import MORE_WRITES, run, undisturbed
+
+WRITES_OF_AN_EDIT = 16  # an attempt is taken back, and another one is made of what was edited
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
@@ -32,3 +35,16 @@ def test_one_fault_changes_nothing_in_the_end(scenario: Scenario, fault: Fault) 
         assert outcome.lives == (2 if fault.name.startswith("KILLED") else 1), where
         assert outcome.objects == expected.objects, where
         assert outcome.writes <= expected.writes + MORE_WRITES, where
+
+
+@pytest.mark.parametrize("edit", Edit, ids=lambda one: one.name.lower())
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
+def test_one_edit_at_any_write_leaves_everything_whole(scenario: Scenario, edit: Edit) -> None:
+    """Of what is edited another attempt may be made, so its objects may be others in the end."""
+    expected = undisturbed(scenario)
+    for k in range(expected.writes):
+        plan = Plan(writes=lambda number, k=k: edit if number == k else None)
+        outcome = run(scenario, plan)
+        where = f"{edit.value}: write {k}, {expected.requests[k]}"
+        assert outcome.lives == 1, where
+        assert outcome.writes <= expected.writes + WRITES_OF_AN_EDIT, where

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
@@ -13,15 +12,14 @@ from typing import Any
 from mcad.api import labels
 from mcad.api.config import Config
 from mcad.cli.stage import embedded_cluster
-from mcad.controller.kinds import APPWRAPPERS
 from mcad.controller.runtime import Controller
 from mcad.kube.client import Client
-from mcad.kube.port import Request
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
 from mcad.sim.serving.server import SimApi
 from mcad.sim.store import Change
 from tests.faults.injection import Plan, Wire
+from tests.faults.meddling import STORAGE, meddle
 from tests.faults.scenarios import NAMESPACE, Scenario
 
 Json = dict[str, Any]
@@ -31,7 +29,6 @@ SETTLE_S = 400.0  # after the last act: deadlines, grace periods and backoff are
 MORE_WRITES = 8  # that a fault may cost: a teardown, or every status said once more
 REST_S = 300.0  # after that nothing may be written any more
 WRAPPED = [("", "configmaps"), ("", "pods"), ("apps", "deployments"), ("batch", "jobs")]
-STORAGE = (APPWRAPPERS.group, APPWRAPPERS.plural)
 
 
 @dataclass(slots=True)
@@ -74,22 +71,18 @@ class World:
             asyncio.get_running_loop().call_later(RESTART_S, self.begin_life)
 
         api = SimApi(self._cluster.registry)
-        wire = Wire(api, self._plan, killed=killed, meddle=self._meddle)
+        registry = self._cluster.registry
+        wire = Wire(
+            api,
+            self._plan,
+            killed=killed,
+            meddle=lambda request, edit: meddle(request, registry, edit),
+        )
         self._wires.append(wire)
         client = Client(wire, self._cluster.registry.clock, Random(len(self._wires)))
         controller = Controller(client, Config(), identity=f"life-{len(self._wires)}")
         life = asyncio.ensure_future(controller.run(asyncio.Event()))
         self._lives.append(life)
-
-    def _meddle(self, request: Request) -> None:
-        """Somebody annotates the AppWrapper that is about to be written."""
-        path = request.path.removesuffix("/status")
-        if "/appwrappers/" in path:
-            patch = {"metadata": {"annotations": {"somebody": f"was here {next(_COUNT)}"}}}
-            patched = SimApi(self._cluster.registry).answer(
-                Request("PATCH", path, body=patch, content_type="application/merge-patch+json")
-            )
-            assert patched.status in (200, 404), patched
 
     # -- the run -------------------------------------------------------------------------------
 
@@ -132,6 +125,8 @@ class World:
             for storage in WRAPPED
             for key, obj in store.items(storage, NAMESPACE)
         ]
+        for obj in found.values():
+            self._check_whole(obj)
         requests = [f"{r.method} {r.path}" for wire in self._wires for r in wire.writes]
         return Outcome(
             states,
@@ -142,6 +137,29 @@ class World:
             events=next(self._plan.told),
             requests=requests,
         )
+
+    def _check_whole(self, obj: Json) -> None:
+        """All or nothing at rest: what runs is its inventory, and nothing else is there."""
+        store, name = self._cluster.registry.store, obj["metadata"]["name"]
+        status = obj.get("status") or {}
+        record = status.get("dispatch") or {}
+        wanted = {
+            (ref["kind"], ref["name"])
+            for ref in record.get("inventory") or ()
+            if record["phase"] == "dispatched"
+        }
+        live = {
+            (one["kind"], key[1]): labels.labels_of(one)[labels.ATTEMPT]
+            for storage in WRAPPED
+            for key, one in store.items(storage, NAMESPACE)
+            if labels.labels_of(one).get(labels.APPWRAPPER_UID) == obj["metadata"]["uid"]
+            and not _is_generated(one)
+        }
+        left_over = [one for one in live if one not in wanted]
+        missing = [one for one in wanted if one not in live and status["state"] == "Running"]
+        others = [one for one, attempt in live.items() if attempt != str(record.get("attempt"))]
+        if left_over or missing or others:
+            self.troubles.append(f"{name} is not whole: {left_over=} {missing=} {others=}")
 
     # -- the watcher ---------------------------------------------------------------------------
 
@@ -215,9 +233,6 @@ def _is_generated(obj: Json) -> bool:
     """Whether a controller made it, under a name that differs from run to run."""
     owners = obj["metadata"].get("ownerReferences") or ()
     return any(owner["kind"] != "AppWrapper" for owner in owners)
-
-
-_COUNT = itertools.count()
 
 
 def run(scenario: Scenario, plan: Plan | None = None) -> Outcome:
