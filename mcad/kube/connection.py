@@ -131,7 +131,15 @@ def _load_in_cluster() -> Connection:
         raise ConfigError(
             f"{origin}: {error}: is automountServiceAccountToken on for this pod?"
         ) from error
-    return Connection(configuration, context, namespace, origin)
+
+    async def renew() -> None:
+        """Read the token now; the library looks at its file once a minute."""
+        try:
+            load_incluster_config(client_configuration=configuration)
+        except LOAD_ERRORS as error:
+            _log.warning("credential not renewed error=%s", error)
+
+    return Connection(configuration, context, namespace, origin, renew)
 
 
 async def _load_kubeconfig(clock: Clock, paths: str, context: str | None) -> Connection:

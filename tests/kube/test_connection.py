@@ -225,6 +225,16 @@ class TestCredentials:
         loader.token_expires_at -= timedelta(minutes=2)
         assert await authorization(opened) == "bearer rotated"
 
+    async def test_the_pods_token_is_read_at_once_when_the_server_refuses_the_old_one(self, in_pod):
+        opened = await load(FakeClock(), in_cluster_first=True)
+        (in_pod / "token").write_text("rotated")
+        assert await authorization(opened) == "bearer pod-token"
+        await opened.renew()
+        assert await authorization(opened) == "bearer rotated"
+        (in_pod / "token").unlink()
+        await opened.renew()
+        assert await authorization(opened) == "bearer rotated"
+
     async def test_any_refresh_hook_runs_for_every_request(self, server, write):
         server.fail_always("GET", "/", answer({}))
         opened = await load(FakeClock(), write(config(server.url)))
