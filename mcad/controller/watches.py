@@ -7,6 +7,7 @@ whether it may decide at all.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,7 +16,7 @@ from mcad.controller.kinds import APPWRAPPERS, NODES, PODS, Kinds, catalog_entry
 from mcad.controller.sightings import PodSighting, Sightings, slim_node, slim_pod
 from mcad.controller.streams import Part, Stream
 from mcad.core.events import Event, KindWatched
-from mcad.kube.client import Client, Selection
+from mcad.kube.client import EVERYTHING, Client, Selection
 from mcad.kube.document import Document
 from mcad.kube.reflector import Reflector
 
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 _log = logging.getLogger(__name__)
+
+DATA = frozenset({("", "configmaps"), ("", "secrets")})
+"""Objects that hold nothing but data, which is nobody's business here: that they exist is told by
+their metadata."""
 
 EVERYWHERE: tuple[str | None, ...] = (None,)
 ESSENTIAL = tuple((kind.group, kind.plural) for kind in (APPWRAPPERS, NODES, PODS))
@@ -183,7 +188,10 @@ class Watches:
             self._watch(
                 resource,
                 stream,
-                label_selector=labels.APPWRAPPER_UID,
+                selection=Selection(
+                    label_selector=labels.APPWRAPPER_UID,
+                    metadata_only=(resource.group, resource.plural) in DATA,
+                ),
                 namespaces=self._namespaces if resource.namespaced else EVERYWHERE,
             )
 
@@ -200,16 +208,16 @@ class Watches:
         stream: Stream[Any],
         *,
         slim: Callable[[Document], Any] = Document.json,
-        label_selector: str = "",
+        selection: Selection = EVERYTHING,
         namespaces: Sequence[str | None] = EVERYWHERE,
     ) -> None:
         watch = _Watch(resource, stream, self._host)
         key = (resource.group, resource.plural)
         self._watches[key], self.streams[key] = watch, stream
         for namespace in namespaces:
-            selection = Selection(namespace=namespace, label_selector=label_selector)
             part = stream.part(namespace or "")
-            reflector = Reflector(self._client, resource, part, slim, selection)
+            where = replace(selection, namespace=namespace)
+            reflector = Reflector(self._client, resource, part, slim, where)
             if resource is APPWRAPPERS:
                 reflector.ready = partial(self._host.await_served, part)
             watch.reflectors.append(reflector)

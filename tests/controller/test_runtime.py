@@ -277,6 +277,32 @@ async def test_a_wrapped_kind_that_cannot_be_listed_blocks_nobody_else() -> None
         assert rig.status("a")["state"] == "Running"
 
 
+async def test_data_is_watched_without_being_read() -> None:
+    """A dispatcher that wraps Secrets would otherwise hold those of the whole cluster."""
+    rig = Rig()
+    whole: set[str] = set()
+    answer, tell = rig.server.request, rig.server.stream
+
+    def note(request: Request) -> None:
+        if "PartialObjectMetadata" not in request.headers.get("Accept", ""):
+            whole.add(request.path.split("/")[-1])
+
+    async def request(one: Request, timeout: float | None = None) -> Response:
+        note(one)
+        return await answer(one, timeout)
+
+    def stream(one: Request, *how: Any) -> AsyncGenerator[bytes, None]:
+        note(one)
+        return tell(one, *how)
+
+    rig.server.request, rig.server.stream = request, stream  # type: ignore[method-assign]
+    async with rig:
+        await rig.clock.advance(1)
+    assert {"pods", "nodes", "appwrappers"} <= whole
+    assert "configmaps" not in whole
+    assert any(plural == "configmaps" for plural, _ in rig.server.watchers)
+
+
 async def test_observations_are_coalesced_into_few_decisions() -> None:
     async with Rig() as rig:
         add_node(rig.server)
