@@ -4,8 +4,11 @@ Also the two notations of the wire that the core does not know: RFC 3339 times a
 units other than microseconds.
 """
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import msgspec
 
 from mcad.core.model import Instant
 
@@ -15,6 +18,7 @@ Json = Any
 Map = dict[str, Json]
 """A decoded JSON object."""
 
+_ENCODER = msgspec.json.Encoder(order="sorted")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -46,6 +50,14 @@ def dig(value: Json, *keys: str) -> Json:
             return None
         value = value.get(key)
     return value
+
+
+def to_json(value: Json) -> bytes:
+    """The compact text of a value that is not hashed; keys are sorted."""
+    try:
+        return _ENCODER.encode(value)
+    except (msgspec.MsgspecError, ValueError, OverflowError):  # half a surrogate pair, say
+        return json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
 
 
 def parse_instant(value: Json) -> Instant:

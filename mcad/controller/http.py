@@ -8,13 +8,17 @@ answers.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from mcad.api.wire import to_json
 from mcad.controller import loopback
+from mcad.controller.slices import in_slices
 from mcad.controller.standby import Standby
-from mcad.controller.views import capacity_view, detail_view, rows_view
+from mcad.controller.views import capacity_sums, detail_steps, node_steps, row_steps
+from mcad.core.rows import Picture
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -98,7 +102,7 @@ class _Port:
 
     async def metrics(self, _: web.Request) -> web.Response:
         return web.Response(
-            body=self._controller.metrics.page(),
+            body=await self._controller.metrics.page(),
             headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"},
         )
 
@@ -112,18 +116,41 @@ class _Port:
         return self._controller.dispatcher.world
 
     async def queue(self, _: web.Request) -> web.Response:
-        world, now = self._world(), self._controller.clock.now_us()
-        return web.json_response(rows_view(world, now, waiting_only=True))
+        return await self._rows(waiting_only=True)
 
     async def appwrappers(self, _: web.Request) -> web.Response:
-        world, now = self._world(), self._controller.clock.now_us()
-        return web.json_response(rows_view(world, now, waiting_only=False))
+        return await self._rows(waiting_only=False)
+
+    async def _rows(self, *, waiting_only: bool) -> web.Response:
+        picture = await self._picture()
+        steps = row_steps(picture, waiting_only=waiting_only)
+        texts = (to_json(row) if row is not None else None for row in steps)
+        items = await in_slices(texts, self._controller.clock.monotonic, picture.renew)
+        return _answer(b'{"items":[', items, b"]}")
+
+    async def _picture(self) -> Picture:
+        """Who is there now, in order; each half of the work is a turn of the loop."""
+        picture = Picture(self._world(), self._controller.clock.now_us())
+        await asyncio.sleep(0)
+        picture.order()
+        await asyncio.sleep(0)
+        picture.renew()
+        return picture
 
     async def appwrapper(self, request: web.Request) -> web.Response:
-        world, now = self._world(), self._controller.clock.now_us()
-        where = request.match_info
-        view = detail_view(world, now, where["namespace"], where["name"])
-        return web.json_response(view, status=200 if view is not None else 404)
+        picture, where = await self._picture(), request.match_info
+        steps = detail_steps(self._world(), picture, where["namespace"], where["name"])
+        found = await in_slices(steps, self._controller.clock.monotonic, picture.renew)
+        return web.json_response(found[0] if found else None, status=200 if found else 404)
 
     async def capacity(self, _: web.Request) -> web.Response:
-        return web.json_response(capacity_view(self._world()))
+        world, now = self._world(), self._controller.clock.monotonic
+        nodes = await in_slices(map(to_json, node_steps(world)), now)
+        sums = to_json(capacity_sums(world))
+        return _answer(b'{"nodes":[', nodes, b"]," + sums[1:])
+
+
+def _answer(begin: bytes, items: list[bytes], end: bytes) -> web.Response:
+    return web.Response(
+        body=begin + b",".join(items) + end, content_type="application/json", charset="utf-8"
+    )

@@ -11,6 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 import mcad
 from mcad.controller.lanes import Lane
+from mcad.controller.slices import with_pauses
 from mcad.controller.streams import Stream
 from mcad.core.commands import Command, RecordEvent, WriteStatus
 from mcad.core.lifecycle import Phase
@@ -37,6 +38,7 @@ class Metrics:
         self._streams = streams
         self._lanes = lanes
         self._clock = clock
+        self._states: list[Metric] = []
         self.registry = CollectorRegistry()
         self._commands = Counter(
             "mcad_commands_total",
@@ -71,12 +73,16 @@ class Metrics:
         if record is not None and entry is not None and entry.phase is Phase.CONFIRMING:
             self._wait.observe((record.confirmed - command.status.first_seen) / 1e6)
 
-    def page(self) -> bytes:
-        """The exposition, in the text format."""
+    async def page(self) -> bytes:
+        """The exposition, in the text format; others have their turns while it is made."""
+        self._states = [one async for one in with_pauses(self._collect())]
         return generate_latest(self.registry)
 
     def collect(self) -> Iterator[Metric]:
-        """Everything that is a state rather than a count."""
+        """Everything that is a state rather than a count, as it was for this page."""
+        return iter(self._states)
+
+    def _collect(self) -> Iterator[Metric]:
         yield from self._queue_gauges()
         yield from self._capacity_gauges()
         yield from self._stream_gauges()
@@ -114,7 +120,7 @@ class Metrics:
         )
 
     def _capacity_gauges(self) -> Iterator[Metric]:
-        totals = self._world.capacity.totals().totals
+        totals = self._world.capacity.sums()
         for name in ("allocatable", "used", "reserved", "free"):
             samples = [
                 ({"resource": resource}, amount / _BASE_UNITS.get(resource, ("", 1))[1])

@@ -5,18 +5,14 @@ the status only a digest is kept, which is enough to tell whether a write would 
 """
 
 import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
+from mcad.api.wire import to_json
 from mcad.core.model import Workload
 
 Json = dict[str, Any]
-
-_ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 @dataclass(slots=True)
@@ -134,8 +130,4 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _digest(value: object) -> bytes:
-    try:
-        text = _ENCODER.encode(value)
-    except (msgspec.MsgspecError, ValueError, OverflowError):  # half a surrogate pair, say
-        text = json.dumps(value, sort_keys=True).encode()
-    return hashlib.blake2b(text, digest_size=16).digest()
+    return hashlib.blake2b(to_json(value), digest_size=16).digest()

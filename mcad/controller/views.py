@@ -3,6 +3,7 @@
 Amounts are Kubernetes quantities as strings, times RFC 3339, so that scripts can use them.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from mcad.api.wire import format_instant
@@ -11,7 +12,7 @@ from mcad.core.capacity import NodeReport
 from mcad.core.entry import Entry
 from mcad.core.model import Instant, Resources
 from mcad.core.quantity import format_amount
-from mcad.core.rows import Row, all_rows, queue_rows
+from mcad.core.rows import Picture, Row
 from mcad.core.world import World
 
 Json = dict[str, Any]
@@ -21,8 +22,14 @@ AHEAD_SHOWN = 5  # of those further ahead, their number says enough
 
 def rows_view(world: World, now: Instant, *, waiting_only: bool) -> Json:
     """``{"items": [...]}``: one object per AppWrapper, those in line first and in order."""
-    rows = queue_rows(world, now) if waiting_only else all_rows(world, now)
-    return {"items": [_row(row) for row in rows]}
+    rows = row_steps(Picture(world, now), waiting_only=waiting_only)
+    return {"items": [row for row in rows if row is not None]}
+
+
+def row_steps(picture: Picture, *, waiting_only: bool) -> Iterator[Json | None]:
+    """The items of ``rows_view``, one at a time; None for whatever takes as long and is none."""
+    rows = picture.rows(picture.waits) if waiting_only else picture.rows()
+    return (_row(row) if row is not None else None for row in rows)
 
 
 def detail_view(world: World, now: Instant, namespace: str, name: str) -> Json | None:
@@ -31,19 +38,41 @@ def detail_view(world: World, now: Instant, namespace: str, name: str) -> Json |
     ``figures`` has every resource of the refusal, the binding one first; the row's ``why`` names
     only those that are short.
     """
-    rows = all_rows(world, now)
-    row = next((one for one in rows if (one.namespace, one.name) == (namespace, name)), None)
-    if row is None:
-        return None
-    entry = world.entries[row.uid]
-    pods = world.capacity.pod_counts(row.uid)
-    ahead = [one for one in rows if 0 < one.position < row.position]
-    in_line = sum(1 for one in rows if one.position)
-    return _row(row) | {
+    steps = detail_steps(world, Picture(world, now), namespace, name)
+    return next((view for view in steps if view is not None), None)
+
+
+def detail_steps(
+    world: World, picture: Picture, namespace: str, name: str
+) -> Iterator[Json | None]:
+    """``detail_view`` after as many None as it takes."""
+    title, rows = (namespace, name), []
+    for row in picture.rows(
+        lambda place, work: place <= AHEAD_SHOWN or (work.namespace, work.name) == title
+    ):
+        yield None
+        if row is None:
+            continue
+        rows.append(row)
+        if (row.namespace, row.name) == title:
+            break
+    else:
+        return
+    entry = world.entries.get(row.uid)
+    if entry is not None:
+        ahead = [one for one in rows if 0 < one.position < row.position]
+        yield _row(row) | {
+            "inLine": picture.in_line,
+            "ahead": [_row(one) for one in ahead[:AHEAD_SHOWN]],
+            **_detail(world, entry),
+        }
+
+
+def _detail(world: World, entry: Entry) -> Json:
+    pods = world.capacity.pod_counts(entry.uid)
+    return {
         "dialect": entry.workload.dialect.value,
         "warnings": list(entry.workload.warnings),
-        "inLine": in_line,
-        "ahead": [_row(one) for one in ahead[:AHEAD_SHOWN]],
         "figures": _figures(world, entry),
         "items": _items(world, entry),
         "podSets": _pod_sets(world, entry),
@@ -58,12 +87,18 @@ def detail_view(world: World, now: Instant, namespace: str, name: str) -> Json |
 
 def capacity_view(world: World) -> Json:
     """Per node and in total: allocatable, used, reserved, free; and reservations without a node."""
-    report = world.capacity.totals()
-    return {
-        "nodes": [_node(node) for node in report.nodes],
-        "total": _node(report.totals),
-        "adrift": quantities(report.adrift),
-    }
+    return {"nodes": list(node_steps(world)), **capacity_sums(world)}
+
+
+def node_steps(world: World) -> Iterator[Json]:
+    """The nodes of ``capacity_view``, one at a time."""
+    return map(_node, world.capacity.nodes())
+
+
+def capacity_sums(world: World) -> Json:
+    """``capacity_view`` without the nodes."""
+    capacity = world.capacity
+    return {"total": _node(capacity.sums()), "adrift": quantities(capacity.adrift())}
 
 
 def quantities(amounts: Resources) -> dict[str, str]:

@@ -15,7 +15,7 @@ from mcad.core.dispatching import dispatch, signature, stand_in_front
 from mcad.core.entry import Entry, Hold
 from mcad.core.gate import IMPOSSIBLE
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Instant, Refusal, RefusalKind
+from mcad.core.model import Refusal, RefusalKind
 from mcad.core.pacing import (
     REPORTS_PER_PASS,
     RESTATE_INTERVAL,
@@ -187,15 +187,11 @@ def verdict(glance: Glance, bucket: Bucket) -> Refusal | None:
     return glance.refusal(bucket.shape)
 
 
-def head_of_line(world: World, glance: Glance, now: Instant) -> Entry | None:
-    """First in order among those refused by capacity that would fit if AppWrappers left (R6).
-
-    For people: nothing is changed.
+def may_be_head(glance: Glance, bucket: Bucket) -> bool:
+    """Whether the first of a bucket is head of the line, if nobody before it is: refused by
+    capacity, but would fit if AppWrappers left (R6). For people: nothing is changed.
     """
-    for bucket in sorted(world.queue.buckets(), key=lambda one: one.key(now)):
-        refusal = glance.refusal(bucket.shape)
-        if refusal is None or refusal.kind in IMPOSSIBLE:
-            continue
-        if glance.would_fit_emptied(bucket.shape):
-            return bucket.first()
-    return None
+    refusal = glance.refusal(bucket.shape)
+    if refusal is None or refusal.kind in IMPOSSIBLE:
+        return False
+    return glance.would_fit_emptied(bucket.shape)

@@ -64,8 +64,7 @@ class Bucket:
 
     def key(self, now: Instant) -> Key:
         """How the head compares with heads of other buckets at this instant."""
-        static, seen, uid = self.members.peekitem(0)[0]
-        return (static - self.slope * (now // _MS), seen, uid)
+        return current(self, self.members.peekitem(0)[0], now)
 
     def front(self, count: int) -> list[Entry]:
         """The first members in order, at most ``count``."""
@@ -123,12 +122,12 @@ class Queue:
         """The buckets in the order of their making."""
         return iter(self._buckets.values())
 
-    def in_order(self, now: Instant) -> list[Entry]:
-        """Everybody in line, first to last. O(n log n): for reports, never for deciding."""
-        ranked = [
-            ((static - bucket.slope * (now // _MS), seen, uid), entry)
-            for bucket in self._buckets.values()
-            for (static, seen, uid), entry in bucket.members.items()
-        ]
-        ranked.sort(key=lambda pair: pair[0])
-        return [entry for _, entry in ranked]
+    def places(self) -> dict[str, tuple[Bucket, Key]]:
+        """Where everybody in line stands (by uid), and its static key there; a copy."""
+        return dict(self._places)
+
+
+def current(bucket: Bucket, key: Key, now: Instant) -> Key:
+    """How a member of a bucket compares with members of others at this instant."""
+    static, seen, uid = key
+    return (static - bucket.slope * (now // _MS), seen, uid)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 
 from mcad.core import deciding, obstacles
-from mcad.core.capacity import Glance
-from mcad.core.entry import Entry
+from mcad.core.entry import Entry, Hold
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Instant, Refusal, Resources
+from mcad.core.model import Condition, DispatchRecord, Instant, Refusal, Resources, Workload
+from mcad.core.queue import Bucket, current
 from mcad.core.reasons import HoldReason, explain_refusal
 from mcad.core.status import queue_job_state, state
 from mcad.core.world import World
@@ -37,33 +39,98 @@ class Row:
     why: str
 
 
-def queue_rows(world: World, now: Instant) -> tuple[Row, ...]:
-    """Everybody in line, first to last, and then those on hold, by first-seen time."""
-    return _queue_rows(world, world.capacity.glance(), now)
+_IN_LINE, _ON_HOLD, _OTHER = range(3)
+
+_Key = tuple[int, int, int, str]
+_Still = tuple[Workload, Instant, Phase, Hold | None, DispatchRecord | None, dict[str, Condition]]
 
 
-def all_rows(world: World, now: Instant) -> tuple[Row, ...]:
-    """Every AppWrapper: those that wait in their order, then the others by first-seen time."""
-    glance = world.capacity.glance()
-    waiting = _queue_rows(world, glance, now)
-    others = [e for e in world.entries.values() if e.phase not in (Phase.WAITING, Phase.GONE)]
-    others.sort(key=lambda e: (e.first_seen, e.uid))
-    return waiting + tuple(_row(entry, _demand(world, glance, entry), ("", "")) for entry in others)
+def _all(_: int, __: Workload) -> bool:
+    return True
 
 
-def _queue_rows(world: World, glance: Glance, now: Instant) -> tuple[Row, ...]:
-    head = deciding.head_of_line(world, glance, now)
-    verdicts = {bucket: deciding.verdict(glance, bucket) for bucket in world.queue.buckets()}
-    rows = []
-    for position, entry in enumerate(world.queue.in_order(now), 1):
-        bucket = world.queue.bucket_of(entry)
-        refusal = verdicts[bucket] if bucket is not None else None
-        waits = _waits_in_line(world, entry, refusal)
-        rows.append(_row(entry, _demand(world, glance, entry), waits, position, head=entry is head))
-    held = [e for e in world.entries.values() if e.phase is Phase.WAITING and e.hold is not None]
-    held.sort(key=lambda e: (e.first_seen, e.uid))
-    rows += [_row(entry, _demand(world, glance, entry), _waits_on_hold(entry)) for entry in held]
-    return tuple(rows)
+class Picture:
+    """Who is there at one moment, as copies: rows are made of them one at a time, even later.
+
+    What an AppWrapper is and where it stands is of that moment. Why it waits is of the moment at
+    which its row is made; whoever lets events come in between says so (``renew``).
+    """
+
+    def __init__(self, world: World, now: Instant) -> None:
+        self._world = world
+        self._now = now
+        self._places = world.queue.places()
+        self._stills = [
+            (e.workload, e.first_seen, e.phase, e.hold, e.dispatch, e.conditions.copy())
+            for e in world.entries.values()
+            if e.phase is not Phase.GONE
+        ]
+        self._ordered: list[tuple[_Key, _Still]] | None = None
+        self._waiting = {still[0].uid for still in self._stills if still[2] is Phase.WAITING}
+        self.in_line = len(self._places)
+        self.renew()
+
+    def renew(self) -> None:
+        """Something may have happened: what is asked from now on is answered anew."""
+        self._glance = self._world.capacity.glance()
+
+    def order(self) -> None:
+        """Put the copies in order; the first row does it if nobody did."""
+        if self._ordered is None:
+            keyed = [(self._key(still), still) for still in self._stills]
+            self._ordered = sorted(keyed, key=itemgetter(0))
+
+    def rows(self, wanted: Callable[[int, Workload], bool] = _all) -> Iterator[Row | None]:
+        """Those in line in their order, then those on hold and the others by first-seen time.
+
+        Of those that are not ``wanted``, by place from 1 and record, there is None.
+        """
+        self.order()
+        verdicts: dict[Bucket, Refusal | None] = {}
+        seen: set[Bucket] = set()
+        head = ""
+        for place, ((group, *_), still) in enumerate(self._ordered or (), 1):
+            work = still[0]
+            bucket = self._places[work.uid][0] if group == _IN_LINE else None
+            if bucket is not None and not head and bucket not in seen:
+                seen.add(bucket)
+                head = work.uid if deciding.may_be_head(self._glance, bucket) else ""
+            if not wanted(place, work):
+                yield None
+                continue
+            if bucket is not None and bucket not in verdicts:
+                verdicts[bucket] = deciding.verdict(self._glance, bucket)
+            yield self._row(still, bucket, verdicts, place, head=head == work.uid)
+
+    def _row(
+        self,
+        still: _Still,
+        bucket: Bucket | None,
+        verdicts: dict[Bucket, Refusal | None],
+        place: int,
+        *,
+        head: bool,
+    ) -> Row:
+        work, first_seen, phase, hold, dispatch, conditions = still
+        entry = Entry(
+            work, first_seen, phase=phase, hold=hold, dispatch=dispatch, conditions=conditions
+        )
+        if bucket is not None:
+            waits = _waits_in_line(self._world, entry, verdicts[bucket])
+            return _row(entry, self._glance.demand(bucket.shape), waits, place, head=head)
+        demand = self._glance.demand(self._world.capacity.shape(work.sets))
+        return _row(entry, demand, _waits_on_hold(entry))
+
+    def waits(self, _: int, work: Workload) -> bool:
+        """Whether an AppWrapper was waiting, for ``rows``."""
+        return work.uid in self._waiting
+
+    def _key(self, still: _Still) -> _Key:
+        work, first_seen, phase = still[:3]
+        place = self._places.get(work.uid)
+        if place is not None:
+            return (_IN_LINE, *current(*place, self._now))
+        return (_ON_HOLD if phase is Phase.WAITING else _OTHER, 0, first_seen, work.uid)
 
 
 def _row(
@@ -93,12 +160,6 @@ def _row(
     )
 
 
-def _demand(world: World, glance: Glance, entry: Entry) -> Resources:
-    bucket = world.queue.bucket_of(entry)
-    shape = bucket.shape if bucket is not None else world.capacity.shape(entry.workload.sets)
-    return glance.demand(shape)
-
-
 def _waits_in_line(world: World, entry: Entry, refusal: Refusal | None) -> tuple[str, str]:
     if refusal is not None:
         return refusal.binding or refusal.kind.value, explain_refusal(refusal)
@@ -111,3 +172,14 @@ def _waits_in_line(world: World, entry: Entry, refusal: Refusal | None) -> tuple
 def _waits_on_hold(entry: Entry) -> tuple[str, str]:
     hold = entry.hold
     return (HoldReason(hold.reason).value, hold.message) if hold is not None else ("", "")
+
+
+def all_rows(world: World, now: Instant) -> tuple[Row, ...]:
+    """Every AppWrapper: those that wait in their order, then the others by first-seen time."""
+    return tuple(row for row in Picture(world, now).rows() if row is not None)
+
+
+def queue_rows(world: World, now: Instant) -> tuple[Row, ...]:
+    """Everybody in line, first to last, and then those on hold, by first-seen time."""
+    picture = Picture(world, now)
+    return tuple(row for row in picture.rows(picture.waits) if row is not None)

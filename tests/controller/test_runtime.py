@@ -357,14 +357,14 @@ async def test_a_right_that_is_missing_for_a_minute_is_told_once_and_fails_nothi
         sample = (
             'mcad_held_resources{namespace="default",reason="MissingRight",resource="pods"} 1.0'
         )
-        assert sample in rig.controller.metrics.page().decode()
+        assert sample in (await rig.controller.metrics.page()).decode()
         assert {rig.status(f"a{number}")["state"] for number in range(40)} == {"Pending"}
 
         rig.server.uncreatable.clear()
         rig.server.bookmark()
         await rig.clock.advance(60)
         assert {rig.status(f"a{number}")["state"] for number in range(40)} == {"Running"}
-        assert "mcad_held_resources{" not in rig.controller.metrics.page().decode()
+        assert "mcad_held_resources{" not in (await rig.controller.metrics.page()).decode()
     begin, end = [record.message for record in caplog.records]
     assert begin.startswith("held: not created for now resource=pods namespace=default")
     assert "no right to create pods in namespace default: no. Grant it" in begin

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from mcad.core.capacity import Capacity, ledger, podclass, pools
+from mcad.core.capacity import Capacity, NodeReport, ledger, podclass, pools
 from mcad.core.capacity.placement import admits
 from mcad.core.capacity.resources import with_pod_slot
 from mcad.core.model import TERMINAL_PHASES, Fit, Node, Pod, PodPhase, PodSet, Settings
@@ -317,6 +317,17 @@ class Machine(RuleBasedStateMachine):
             for resource, n in (pair for request in used for pair in request):
                 sums[resource] = sums.get(resource, 0) + n
             assert dict(told.used) == {r: n for r, n in sums.items() if n}
+        self._sums_agree(list(report.values()))
+
+    def _sums_agree(self, nodes: list[NodeReport]) -> None:
+        """The sums are kept apart from the nodes; a node without room lends nobody its debt."""
+        sums = self.capacity.totals().totals
+        for name in ("allocatable", "used", "reserved", "free"):
+            added: dict[str, int] = {}
+            for resource, n in (pair for node in nodes for pair in getattr(node, name)):
+                lent = max(n, 0) if name == "free" else n
+                added[resource] = added.get(resource, 0) + lent
+            assert dict(getattr(sums, name)) == {r: n for r, n in added.items() if n}, name
 
     @invariant()
     def after_a_pass_slots_are_where_there_is_room(self) -> None:

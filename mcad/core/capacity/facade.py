@@ -6,7 +6,7 @@ whether they fit, and gangs that do are reserved, all of it or nothing (protocol
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from mcad.core.capacity.arrears import Arrears
 from mcad.core.capacity.audit import audit
@@ -15,12 +15,13 @@ from mcad.core.capacity.fit import Judge
 from mcad.core.capacity.glance import Glance
 from mcad.core.capacity.ledger import Ledger
 from mcad.core.capacity.memory import Memory
-from mcad.core.capacity.report import CapacityReport, NodeReport, report
+from mcad.core.capacity.ports import without_ports
+from mcad.core.capacity.report import CapacityReport, NodeReport, node_reports, report, sums
 from mcad.core.capacity.reservations import Reservations, shrunk_to
 from mcad.core.capacity.roster import Roster
 from mcad.core.capacity.shapes import Shape
 from mcad.core.invariants import check
-from mcad.core.model import Fit, Instant, Node, Pod, PodCounts, PodSet, Refusal, Settings
+from mcad.core.model import Fit, Instant, Node, Pod, PodCounts, PodSet, Refusal, Resources, Settings
 
 __all__ = ["Capacity", "CapacityReport", "Glance", "NodeReport", "Shape"]
 
@@ -283,6 +284,18 @@ class Capacity:
     def totals(self) -> CapacityReport:
         """The books of every node and their sum."""
         return report(self._ledger, self._roster, self._reservations, self._arrears)
+
+    def sums(self) -> NodeReport:
+        """The sums of ``totals`` alone."""
+        return sums(self._ledger, self._reservations)
+
+    def nodes(self) -> Iterator[NodeReport]:
+        """The nodes of ``totals`` one at a time, each as it is when it is asked for."""
+        return node_reports(self._ledger, self._roster, self._reservations)
+
+    def adrift(self) -> Resources:
+        """The reservations that have no node."""
+        return without_ports(self._arrears.demand())
 
     def check(self) -> None:
         """Recompute everything from pods and claims; raises ``InvariantViolated``. O(all)."""

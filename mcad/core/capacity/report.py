@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mcad.core.capacity.arrears import Arrears
 from mcad.core.capacity.ledger import Ledger
-from mcad.core.capacity.pools import Row
 from mcad.core.capacity.ports import without_ports
 from mcad.core.capacity.reservations import Reservations
 from mcad.core.capacity.resources import Books, book, resources, total
@@ -42,18 +42,44 @@ def report(
     ledger: Ledger, roster: Roster, reservations: Reservations, arrears: Arrears
 ) -> CapacityReport:
     """Everything, as it is now."""
-    nodes = tuple(
-        NodeReport(
-            name,
-            row.node.allocatable,
-            without_ports(used_on(name, roster)),
-            without_ports(reserved_on(name, reservations)),
-            without_ports(resources(row.free)),
-        )
-        for name, row in sorted(ledger.rows.items())
+    nodes = tuple(node_reports(ledger, roster, reservations))
+    return CapacityReport(nodes, sums(ledger, reservations), without_ports(arrears.demand()))
+
+
+def node_reports(
+    ledger: Ledger, roster: Roster, reservations: Reservations
+) -> Iterator[NodeReport]:
+    """Each node by name, as it is when it is asked for; one that is gone by then is left out."""
+    for name in sorted(ledger.rows):
+        row = ledger.rows.get(name)
+        if row is not None:
+            yield NodeReport(
+                name,
+                row.node.allocatable,
+                without_ports(used_on(name, roster)),
+                without_ports(reserved_on(name, reservations)),
+                without_ports(resources(row.free)),
+            )
+
+
+def sums(ledger: Ledger, reservations: Reservations) -> NodeReport:
+    """The sums over all nodes: what is used is what is neither reserved nor free."""
+    free: Books = {}
+    used: Books = dict(ledger.allocatable)
+    for row in ledger.rows.values():
+        for name, n in row.free.items():
+            used[name] = used.get(name, 0) - n
+            if n > 0:
+                free[name] = free.get(name, 0) + n
+    reserved = total(
+        (claim.pods.request, claim.at[name])
+        for name, claims in reservations.slots_on.items()
+        if name in ledger.rows
+        for claim in claims
     )
-    sums = _sums(nodes, list(ledger.rows.values()))
-    return CapacityReport(nodes, sums, without_ports(arrears.demand()))
+    book(used, reserved, -1)
+    parts = (resources(books) for books in (ledger.allocatable, used))
+    return NodeReport("", *map(without_ports, (*parts, reserved, resources(free))))
 
 
 def used_on(name: str, roster: Roster) -> Resources:
@@ -66,17 +92,4 @@ def reserved_on(name: str, reservations: Reservations) -> Resources:
     """What is assumed on the node."""
     return total(
         (claim.pods.request, claim.at[name]) for claim in reservations.slots_on.get(name, {})
-    )
-
-
-def _sums(nodes: tuple[NodeReport, ...], rows: list[Row]) -> NodeReport:
-    free: Books = {}
-    for row in rows:
-        book(free, ((name, max(0, n)) for name, n in row.free.items()))
-    return NodeReport(
-        "",
-        total((node.allocatable, 1) for node in nodes),
-        total((node.used, 1) for node in nodes),
-        total((node.reserved, 1) for node in nodes),
-        without_ports(resources(free)),
     )

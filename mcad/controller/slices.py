@@ -1,0 +1,34 @@
+"""Long work in slices: everybody else has a turn in between."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+SLICE_S = 0.01  # of work between two turns of the loop
+
+
+async def with_pauses(steps: Iterator[T]) -> AsyncIterator[T]:
+    """The steps, with a turn of the loop after each."""
+    for step in steps:
+        yield step
+        await asyncio.sleep(0)
+
+
+async def in_slices(
+    steps: Iterator[T | None], now: Callable[[], float], renew: Callable[[], None] = lambda: None
+) -> list[T]:
+    """What the steps make, None aside. ``renew`` is called when others have had a turn.
+
+    ``now`` is ``Clock.monotonic``.
+    """
+    made, until = [], now() + SLICE_S
+    for step in steps:
+        if step is not None:
+            made.append(step)
+        if now() >= until:
+            await asyncio.sleep(0)
+            renew()
+            until = now() + SLICE_S
+    return made

@@ -1,0 +1,129 @@
+"""Figures are made in slices: others have their turns, and what is told belongs together."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+
+from mcad.controller import slices, views
+from mcad.controller.http import application
+from mcad.core import deciding
+from mcad.core.events import AppWrapperGone
+from mcad.core.rows import Picture
+from tests.controller.test_runtime import Rig, add_appwrapper, add_node
+
+Json = dict[str, Any]
+COUNT = 30
+NAMES = [f"a{number:02}" for number in range(COUNT)]
+PATHS = ["/api/v1/queue", "/api/v1/appwrappers", "/api/v1/appwrappers/default/a29"]
+PATHS += ["/api/v1/capacity", "/metrics"]
+
+
+async def nobody() -> Any:
+    raise NotImplementedError
+
+
+async def full(rig: Rig) -> Rig:
+    """As many AppWrappers as ``NAMES``, each of a shape of its own, on one node that holds none."""
+    add_node(rig.server, "1")
+    for number, name in enumerate(NAMES):
+        add_appwrapper(rig.server, name, f"{2000 + number}m")
+    await rig.clock.advance(1)
+    return rig
+
+
+async def get(rig: Rig, path: str) -> web.Response:
+    replica: Any = SimpleNamespace(controller=rig.controller, lease=None)
+    app = application(replica, nobody)
+    request = make_mocked_request("GET", path, app=app)
+    found = await app.router.resolve(request)
+    request._match_info = found
+    answer = await found.handler(request)
+    assert isinstance(answer, web.Response)
+    return answer
+
+
+def body(answer: web.Response) -> Json:
+    assert isinstance(answer.body, bytes)
+    decoded: Json = json.loads(answer.body)
+    return decoded
+
+
+@pytest.fixture(autouse=True)
+def every_step_is_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_others_have_their_turns_while_it_is_made(path: str) -> None:
+    async with Rig() as rig:
+        await full(rig)
+        asking = asyncio.ensure_future(get(rig, path))
+        turns = 0
+        while not asking.done():
+            await asyncio.sleep(0)
+            turns += 1
+        assert (await asking).status == 200
+        assert turns > (COUNT if "appwrappers" in path or "queue" in path else 1)
+
+
+async def test_a_row_that_is_deleted_meanwhile_breaks_nothing() -> None:
+    async with Rig() as rig:
+        await full(rig)
+        asking = asyncio.ensure_future(get(rig, "/api/v1/queue"))
+        for _ in range(COUNT // 2):
+            await asyncio.sleep(0)
+        assert not asking.done()
+        for name in NAMES[::2]:
+            rig.controller.feed(AppWrapperGone(f"uid-{name}"))
+        rows = body(await asking)["items"]
+        assert [row["name"] for row in rows] == NAMES
+        assert [row["position"] for row in rows] == list(range(1, COUNT + 1))
+        assert [row["name"] for row in body(await get(rig, "/api/v1/queue"))["items"]] == NAMES[
+            1::2
+        ]
+
+
+async def test_one_that_is_deleted_meanwhile_is_not_there() -> None:
+    async with Rig() as rig:
+        await full(rig)
+        asking = asyncio.ensure_future(get(rig, "/api/v1/appwrappers/default/a29"))
+        for _ in range(COUNT // 2):
+            await asyncio.sleep(0)
+        rig.controller.feed(AppWrapperGone("uid-a29"))
+        assert (await asking).status == 404
+
+
+async def test_for_one_appwrapper_not_everybody_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Rig() as rig:
+        await full(rig)
+        judged = []
+        verdict = deciding.verdict
+        monkeypatch.setattr(
+            deciding, "verdict", lambda *args: judged.append(args) or verdict(*args)
+        )
+        answer = body(await get(rig, "/api/v1/appwrappers/default/a29"))
+        assert (answer["position"], answer["inLine"]) == (COUNT, COUNT)
+        assert [one["name"] for one in answer["ahead"]] == NAMES[: views.AHEAD_SHOWN]
+        assert len(judged) <= views.AHEAD_SHOWN + 2  # itself, once more for its figures
+
+
+async def test_a_picture_stays_as_it_was_taken() -> None:
+    async with Rig() as rig:
+        await full(rig)
+        world = rig.controller.dispatcher.world
+        picture, before = Picture(world, world.now), tuple(Picture(world, world.now).rows())
+        add_node(rig.server, "100")
+        await rig.clock.advance(1)
+        assert {row.state for row in Picture(world, world.now).rows() if row} == {"Running"}
+        picture.renew()
+        after = tuple(picture.rows())
+        assert [(r.name, r.position, r.state) for r in after if r] == [
+            (r.name, r.position, r.state) for r in before if r
+        ]
