@@ -46,7 +46,7 @@ class Heartbeat:
         """What to tell beside all figures: nothing, unless no dispatcher is running."""
         if self.presence is not Presence.ABSENT:
             return ()
-        last = f" (the last sign of one is of {self.since})" if self.since else ""
+        last = f" (the last one was heard from at {self.since})" if self.since else ""
         return (f"no dispatcher is running{last}: nothing is dispatched until one is started",)
 
     def tell(self, row: Json) -> Json:

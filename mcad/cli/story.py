@@ -198,7 +198,7 @@ def _place(detail: Json) -> Iterator[str]:
     if not detail["position"]:
         yield _pair("Position", place(detail))
         return
-    head = ", the next to be dispatched once room is free" if detail["headOfLine"] else ""
+    head = ", next to be dispatched once room is free" if detail["headOfLine"] else ""
     yield _pair("Position", f"{detail['position']} of {detail['inLine']}{head}")
     ahead = [_one_ahead(one, of_head=detail["headOfLine"]) for one in detail["ahead"]]
     more = detail["position"] - 1 - len(ahead)

@@ -16,8 +16,8 @@ Json = dict[str, Any]
 
 LEASE = "coordination.k8s.io", "leases", "mcad-dispatcher"
 WARNING = (
-    "warning: no dispatcher is running (the last sign of one is of 2027-01-15T07:59:58Z): nothing "
-    "is dispatched until one is started\n"
+    "warning: no dispatcher is running (the last one was heard from at 2027-01-15T07:59:58Z): "
+    "nothing is dispatched until one is started\n"
 )
 RELEASED = {"holderIdentity": "", "leaseDurationSeconds": 1}
 
@@ -113,7 +113,7 @@ def test_the_head_of_the_line_need_not_be_the_first_in_it() -> None:
     api.put(GROUP, "appwrappers", appwrapper("small", "u2", "07:01:00", taken))
     world = FakeEnvironment(api)
     said = CliRunner().invoke(main, ["describe", "0002-aw-generic-deployment-2"], obj=world).stdout
-    assert "Position:     3 of 3, the next to be dispatched once room is free\n" in said
+    assert "Position:     3 of 3, next to be dispatched once room is free\n" in said
     assert (
         "Ahead:        default/huge (does not fit even with every AppWrapper gone), "
         "default/small (kept by WaitingForName)\n"
