@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from mcad.cli.complete import complete_nodes
 from mcad.cli.errors import CliError, fail_for_missing
 from mcad.cli.figures import Source, look, source_options
 from mcad.cli.humane import humane
@@ -23,7 +24,7 @@ BOOKS = ("allocatable", "used", "reserved", "free")
 
 
 @click.command()
-@click.argument("nodes", metavar="[NODE]...", nargs=-1)
+@click.argument("nodes", metavar="[NODE]...", nargs=-1, shell_complete=complete_nodes)
 @click.option("--total", "total_only", is_flag=True, help="Only the sums.")
 @source_options
 @output_options("json", "yaml", "name")

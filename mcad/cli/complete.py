@@ -1,4 +1,4 @@
-"""Completion of namespaces and AppWrapper names in the shell: quick, bounded, silent on failure."""
+"""Completion of names in the shell: quick, bounded, silent on failure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from mcad.api import labels
+from mcad.cli.names import APPWRAPPER, NODE, Kind
 from mcad.cli.session import Environment, Target
 from mcad.kube.client import METADATA_LIST
 from mcad.kube.port import Request
@@ -16,6 +17,7 @@ from mcad.kube.resource import Resource
 
 APPWRAPPERS = Resource(labels.GROUP, "v1beta2", "appwrappers", labels.KIND)
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 
 PATIENCE_S = 2.0  # a shell that hangs on the tab key is worse than one that does not complete
 NAMES_MAX = 500
@@ -35,11 +37,25 @@ def complete_appwrappers(
     param: click.Parameter,  # noqa: ARG001 - click's signature
     incomplete: str,
 ) -> list[CompletionItem]:
-    """The AppWrappers of the chosen namespace that begin so."""
-    return _complete(ctx, APPWRAPPERS, incomplete)
+    """The AppWrappers of the chosen namespace that begin so; after ``aw/``, too."""
+    return _complete(ctx, APPWRAPPERS, incomplete, APPWRAPPER)
 
 
-def _complete(ctx: click.Context, resource: Resource, incomplete: str) -> list[CompletionItem]:
+def complete_nodes(
+    ctx: click.Context,
+    param: click.Parameter,  # noqa: ARG001 - click's signature
+    incomplete: str,
+) -> list[CompletionItem]:
+    """The nodes that begin so; after ``node/``, too."""
+    return _complete(ctx, NODES, incomplete, NODE)
+
+
+def _complete(
+    ctx: click.Context, resource: Resource, incomplete: str, kind: Kind | None = None
+) -> list[CompletionItem]:
+    given, slash, begun = incomplete.rpartition("/")
+    if slash and (kind is None or given.lower() not in kind.words):
+        return []
     logging.disable()  # whatever is said would end up in the command line being typed
     try:
         names = asyncio.run(asyncio.wait_for(_names(ctx, resource), PATIENCE_S))
@@ -47,7 +63,7 @@ def _complete(ctx: click.Context, resource: Resource, incomplete: str) -> list[C
         return []
     finally:
         logging.disable(logging.NOTSET)
-    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    return [CompletionItem(given + slash + name) for name in names if name.startswith(begun)]
 
 
 async def _names(ctx: click.Context, resource: Resource) -> list[str]:

@@ -38,6 +38,11 @@ def test_names_and_namespaces(api: FakeApi) -> None:
     names = ["0001-aw-generic-deployment-1", "0002-aw-generic-deployment-2"]
     assert completed(api, "mcad describe ") == names
     assert completed(api, "mcad get 0002") == names[1:]
+    assert completed(api, "mcad describe aw/0002") == [f"aw/{names[1]}"]
+    assert completed(api, "mcad describe pod/0002") == []
+    assert completed(api, "mcad describe aw 0001") == names[:1]
+    assert completed(api, "mcad capacity m") == ["minikube"]
+    assert completed(api, "mcad capacity node/m") == ["node/minikube"]
     assert completed(api, "mcad describe -n team-a ") == []
     assert completed(api, "mcad queue -n ") == ["default", "team-a"]
     assert completed(api, "mcad queue --namespace t") == ["team-a"]
