@@ -47,9 +47,9 @@ def capacity(nodes: tuple[str, ...], total_only: bool, source: Source, output: O
     elif output.form == "name":
         echo(f"node/{node['name']}" for node in shown)
     else:
-        rows = [] if total_only else [row for node in shown for row in _rows(node["name"], node)]
+        rows = [] if total_only else [row for node in shown for row in rows_of(node["name"], node)]
         if not nodes:
-            rows += [*_rows("<total>", view["total"]), *_adrift(view["adrift"])]
+            rows += [*rows_of("<total>", view["total"]), *_adrift(view["adrift"])]
         if rows:
             echo(table(TITLES, rows, headers=not output.no_headers, palette=output.palette))
     fail_for_missing(missing, 'no node "{}"; see `kubectl get nodes`')
@@ -63,8 +63,8 @@ async def _capacity(source: Source) -> Json:
     return view
 
 
-def _rows(name: str, node: Json) -> Iterator[tuple[str, ...]]:
-    """One row per resource that the node has or that somebody uses on it."""
+def rows_of(name: str, node: Json) -> Iterator[tuple[str, ...]]:
+    """The rows below ``TITLES``: one per resource that the node has or that somebody uses on it."""
     for resource in sorted({key for book in BOOKS for key in node[book]}):
         amounts = (node[book].get(resource, "0") for book in BOOKS)
         yield (name, resource, *(humane(resource, amount) for amount in amounts))

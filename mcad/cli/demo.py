@@ -143,10 +143,9 @@ async def _play(settings: Settings, manner: Manner) -> None:
         async with dispatching(cluster, config, rng) as client:
             await Play(client, config, manner).run()
     for line in (
-        "That was the tutorial. Go on with",
+        "That was the tutorial. A cluster like this one, to be used with kubectl:",
         f"    {invocation()} demo --serve",
-        "for a cluster like this one, to be used with kubectl, or on a real one with",
-        "    helm install mcad deploy/helm/mcad --namespace mcad-system --create-namespace",
+        "How to install the dispatcher on a real one stands in README.md.",
     ):
         manner.say(line)
 

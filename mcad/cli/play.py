@@ -9,6 +9,8 @@ from typing import Any
 from mcad.api import labels
 from mcad.api.config import Config
 from mcad.cli import rows as columns
+from mcad.cli.capacity import TITLES as CAPACITY_TITLES
+from mcad.cli.capacity import rows_of
 from mcad.cli.colours import BOLD, Palette
 from mcad.cli.options import Output
 from mcad.cli.snapshot import take_snapshot
@@ -108,7 +110,7 @@ class Play:
     async def _second_follows(self) -> None:
         self._step(
             f"5/5  Delete {FIRST}",
-            "Its Deployment and pods go with it. The room is given to who waits, at once.",
+            "Its Deployment and pods go with it. The room goes to whoever waits, at once.",
         )
         await self._client.delete(APPWRAPPERS, NAMESPACE, FIRST)
         await self._promise("two pods of the second AppWrapper run", self._is_running(SECOND))
@@ -189,14 +191,8 @@ class Play:
 
     async def _capacity(self) -> Iterable[str]:
         view = await (await take_snapshot(self._client, self._config)).capacity()
-        books = ("allocatable", "used", "reserved", "free")
-        total = view["total"]
-        lines = [
-            ("<total>", name, *(total[book].get(name, "0") for book in books))
-            for name in sorted(total["allocatable"])
-        ]
-        titles = ("NODE", "RESOURCE", *(book.upper() for book in books))
-        printed = table(titles, lines, palette=self._manner.palette)
+        lines = rows_of("<total>", view["total"])
+        printed = table(CAPACITY_TITLES, lines, palette=self._manner.palette)
         return ["$ mcad capacity --total", *printed]
 
     async def _pods(self) -> Iterable[str]:

@@ -50,7 +50,7 @@ def play(*, cpu: str = tutorial.NODE_CPU) -> list[str]:
 
 def test_the_play_tells_what_happens() -> None:
     text = "\n".join(play())
-    assert "cpu        2             1750m    0          250m" in text
+    assert "cpu        2             1750m   0          250m" in text
     assert "cpu: 150m requested, 50m available, 100m missing." in text
     assert text.index(f"2/5  Submit {tutorial.FIRST}") < text.index(
         f"3/5  Submit {tutorial.SECOND}"
