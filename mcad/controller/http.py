@@ -90,7 +90,11 @@ class _Port:
         """503 while nothing is dispatched; a line for each kind whose AppWrappers have to wait."""
         watches = self._controller.watches
         obstacles = watches.obstacles()
-        lines = [f"degraded: {one}" for one in watches.degraded()]
+        held = [
+            f"{one.title} in namespace {one.namespace}: {one.message}"
+            for one in self._controller.dispatcher.world.held_resources()
+        ]
+        lines = [f"degraded: {one}" for one in (*watches.degraded(), *held)]
         if not watches.is_synced:
             first = f"not synced: {'; '.join(obstacles)}" if obstacles else "not synced"
         elif obstacles:

@@ -54,6 +54,22 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [one for one in found if one.startswith(words)]
 
 
+async def test_a_right_to_create_that_is_missing_is_a_line_of_readiness() -> None:
+    async with Rig() as rig:
+        add_node(rig.server)
+        rig.server.uncreatable = {"pods"}
+        add_appwrapper(rig.server, "a", "1m")
+        await lively(rig, 10)
+        assert await told(rig, "/readyz") == (
+            200,
+            "ok\ndegraded: pods in namespace default: The dispatcher has no right to create pods "
+            "in namespace default: no. Grant it; what waits for it then goes on by itself.\n",
+        )
+        rig.server.uncreatable.clear()
+        await lively(rig, 60)
+        assert await told(rig, "/readyz") == (200, "ok\n")
+
+
 async def test_a_right_that_is_lost_later_holds_who_needs_the_kind_and_says_so(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
