@@ -168,6 +168,8 @@ async def _connected(clock: Clock, target: Target) -> AsyncIterator[Client]:
             client = Client(api, clock, SystemRandom())
             await _reach(client)
             _log.info("connected server=%s origin=%s", connection.base_url, connection.origin)
+            if connection.proxy is not None:
+                _log.info("connected through a proxy proxy=%s", connection.proxy)
             yield client
     except KubeError as error:
         raise explain(error) from error

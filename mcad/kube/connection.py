@@ -22,6 +22,8 @@ from kubernetes.aio.config.kube_config import ConfigNode, KubeConfigLoader, Kube
 
 from mcad.kube.clock import Clock
 from mcad.kube.errors import ConfigError
+from mcad.kube.proxy import Proxy, environment_proxy, read_proxy
+from mcad.kube.tls import Tls
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 REREAD_S = 60.0  # client-go's period for token files
@@ -50,15 +52,24 @@ async def _nothing_to_renew() -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Credential:
+    """Who we are to the server, and whom we trust to be it; compared to see whether it is new."""
+
+    headers: Mapping[str, str]
+    ssl_context: ssl.SSLContext | None
+
+
+@dataclass(frozen=True, slots=True)
 class Connection:
     """One API server and one identity. ``configuration`` is the library's, hooks included."""
 
     configuration: Configuration
-    ssl_context: ssl.SSLContext | None
+    tls: Tls | None
     namespace: str
     origin: str  # for messages: where this came from
     renew: Callable[[], Awaitable[None]] = field(default=_nothing_to_renew)
     """Get a new credential where there can be one; called after a 401."""
+    proxy: Proxy | None = None
 
     @property
     def base_url(self) -> str:
@@ -70,6 +81,11 @@ class Connection:
         """The name to expect in the server's certificate, if it is not the host's."""
         name = self.configuration.tls_server_name
         return str(name) if name else None
+
+    async def credential(self) -> Credential:
+        """With what to make one request."""
+        headers = await self.headers()  # which may bring a new certificate
+        return Credential(headers, self.tls.context() if self.tls is not None else None)
 
     async def headers(self) -> Mapping[str, str]:
         """The authentication headers of one request; runs the library's refresh hook.
@@ -126,7 +142,7 @@ def _load_in_cluster() -> Connection:
         load_incluster_config(client_configuration=configuration)
         namespace_file = SERVICE_ACCOUNT / "namespace"
         namespace = namespace_file.read_text().strip() if namespace_file.exists() else "default"
-        context = _ssl_context(configuration)
+        tls = _tls(configuration)
     except LOAD_ERRORS as error:
         raise ConfigError(
             f"{origin}: {error}: is automountServiceAccountToken on for this pod?"
@@ -139,7 +155,8 @@ def _load_in_cluster() -> Connection:
         except LOAD_ERRORS as error:
             _log.warning("credential not renewed error=%s", error)
 
-    return Connection(configuration, context, namespace, origin, renew)
+    proxy = environment_proxy(configuration.host, os.environ)
+    return Connection(configuration, tls, namespace, origin, renew, proxy)
 
 
 async def _load_kubeconfig(clock: Clock, paths: str, context: str | None) -> Connection:
@@ -151,16 +168,18 @@ async def _load_kubeconfig(clock: Clock, paths: str, context: str | None) -> Con
         selected = loader.current_context["context"]
         user = _user(files.config, selected.get("user"))
         await _login(loader, configuration, user)
-        ssl_context = _ssl_context(configuration)
+        tls = _tls(configuration)
     except LOAD_ERRORS as error:
         names = "kubectl config get-contexts"
         raise ConfigError(f"{origin}: {error}: look at it with `{names}`") from error
     if configuration.proxy:
-        raise ConfigError(f"{origin}: proxy-url is not supported")
+        proxy: Proxy | None = read_proxy(configuration.proxy, f"{origin}: proxy-url")
+    else:
+        proxy = environment_proxy(configuration.host, os.environ)
     namespace = str(selected.get("namespace") or "default")
     credential = _Credential(clock, loader, configuration, user)
     configuration.refresh_api_key_hook = credential.refresh
-    return Connection(configuration, ssl_context, namespace, origin, credential.renew)
+    return Connection(configuration, tls, namespace, origin, credential.renew, proxy)
 
 
 def _user(config: ConfigNode, name: str | None) -> Mapping[str, object]:
@@ -254,15 +273,5 @@ class _Credential:
         self._expires_us = self._expiry() or self._expires_us
 
 
-def _ssl_context(configuration: Configuration) -> ssl.SSLContext | None:
-    if not str(configuration.host).startswith("https:"):
-        return None
-    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-    # Python 3.13 became stricter than Go: CAs that kubeadm and others made would be refused.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    if configuration.cert_file:
-        context.load_cert_chain(configuration.cert_file, configuration.key_file)
-    if not configuration.verify_ssl:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
+def _tls(configuration: Configuration) -> Tls | None:
+    return Tls(configuration) if str(configuration.host).startswith("https:") else None

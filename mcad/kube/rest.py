@@ -1,6 +1,6 @@
 """The API port over HTTP: an aiohttp session with every default that matters written down.
 
-No redirects, no proxy, no cookies, no retries, a timeout on everything. Answers are handed on
+No redirects, no cookies, no retries, a timeout on everything. Answers are handed on
 as they are. The one thing that is repeated is a request refused with 401, if the credential
 could be renewed: the server did not look at it.
 """
@@ -8,7 +8,7 @@ could be renewed: the server did not look at it.
 import asyncio
 import json
 import socket
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from importlib.metadata import PackageNotFoundError, version
 from ipaddress import ip_address
 from math import inf
@@ -20,11 +20,12 @@ import aiohttp
 from yarl import URL
 
 from mcad.kube.clock import Clock
-from mcad.kube.connection import Connection
+from mcad.kube.connection import Connection, Credential
 from mcad.kube.errors import BadAnswer, ConnectionLost, RequestTimeout, api_error
 from mcad.kube.lines import LINE_BYTES_MAX, LineSplitter
 from mcad.kube.plain import words
 from mcad.kube.port import JSON, Request, Response, nothing
+from mcad.kube.proxy import Proxy
 from mcad.kube.retry import parse_retry_after
 
 TIMEOUT_S = 15.0  # of a request that names none, and until a watch's headers come
@@ -53,6 +54,7 @@ class RestApi:
         """``connections`` bounds concurrent requests; ``gzip`` None means: not on loopback."""
         self._connection = connection
         self._clock = clock
+        self._proxy = connection.proxy
         self._base_url = connection.base_url
         self._timeout_s = timeout_s
         if gzip is None:
@@ -62,9 +64,11 @@ class RestApi:
             "Accept-Encoding": "gzip" if gzip else "identity",
             "User-Agent": user_agent(),
         }
+        if connection.tls is None:  # there is no tunnel: the proxy reads the request itself
+            self._headers |= _login(connection.proxy)
         # Two pools, so that watches can never starve the workers of connections.
-        self._requests = _session(connection, connections)
-        self._streams = _session(connection, 0)
+        self._requests = _session(connections)
+        self._streams = _session(0)
 
     async def __aenter__(self) -> Self:
         """For ``async with``: closes at its end."""
@@ -90,12 +94,12 @@ class RestApi:
         until = self._clock.monotonic() + seconds
         try:
             async with asyncio.timeout(seconds):
-                auth = await self._connection.headers()
-                answer = await self._exchange(request, auth, until)
+                credential = await self._connection.credential()
+                answer = await self._exchange(request, credential, until)
                 if answer.status == 401:
                     await self._connection.renew()
-                    renewed = await self._connection.headers()
-                    if renewed != auth:
+                    renewed = await self._connection.credential()
+                    if renewed != credential:
                         answer = await self._exchange(request, renewed, until)
                 return answer
         except TimeoutError as error:
@@ -104,7 +108,7 @@ class RestApi:
             if self._clock.monotonic() >= until:
                 name = _name(request)
                 raise RequestTimeout(f"{name}: no answer within {seconds:g} s") from error
-            raise ConnectionLost(f"{_name(request)}: {_words(error)}") from error
+            raise ConnectionLost(f"{_name(request)}: {self._words(error)}") from error
 
     async def stream(
         self, request: Request, idle_timeout: float, opened: Callable[[], None] = nothing
@@ -114,8 +118,8 @@ class RestApi:
         answer: aiohttp.ClientResponse | None = None
         try:
             async with asyncio.timeout(self._timeout_s):
-                auth = await self._connection.headers()
-                answer = await self._open(self._streams, request, auth, idle_timeout)
+                credential = await self._connection.credential()
+                answer = await self._open(self._streams, request, credential, idle_timeout)
                 if answer.status != 200:
                     await self._refuse(answer)
             opened()
@@ -125,13 +129,13 @@ class RestApi:
         except TimeoutError as error:
             raise RequestTimeout(f"{_name(request)}: nothing came for too long") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise ConnectionLost(f"{_name(request)}: {_words(error)}") from error
+            raise ConnectionLost(f"{_name(request)}: {self._words(error)}") from error
         finally:
             if answer is not None:
                 answer.close()
 
-    async def _exchange(self, request: Request, auth: Mapping[str, str], until: float) -> Response:
-        answer = await self._open(self._requests, request, auth, until=until)
+    async def _exchange(self, request: Request, credential: Credential, until: float) -> Response:
+        answer = await self._open(self._requests, request, credential, until=until)
         try:
             body = await _read(answer)
         finally:
@@ -142,7 +146,7 @@ class RestApi:
         self,
         session: aiohttp.ClientSession,
         request: Request,
-        auth: Mapping[str, str],
+        credential: Credential,
         idle_timeout: float | None = None,
         until: float = inf,
     ) -> aiohttp.ClientResponse:
@@ -151,7 +155,7 @@ class RestApi:
         url = self._base_url + request.path
         if request.params:
             url += "?" + urlencode(request.params)
-        headers = {**self._headers, **auth, **request.headers}
+        headers = {**self._headers, **credential.headers, **request.headers}
         body, data = request.body, None
         if body is not None:
             headers["Content-Type"] = request.content_type
@@ -166,7 +170,14 @@ class RestApi:
             allow_redirects=False,
             timeout=aiohttp.ClientTimeout(sock_read=idle_timeout) if idle_timeout else _NO_TIMEOUT,
             server_hostname=self._connection.server_name,
+            ssl=credential.ssl_context or True,  # another context means another connection
+            proxy=self._proxy.url if self._proxy is not None else None,
+            proxy_headers=_login(self._proxy),  # with which the tunnel is asked for
         )
+
+    def _words(self, error: Exception) -> str:
+        via = f"through the proxy {self._proxy}: " if self._proxy is not None else ""
+        return via + _words(error)
 
     async def _refuse(self, answer: aiohttp.ClientResponse) -> None:
         retry_after = parse_retry_after(answer.headers.get("Retry-After"), self._clock.now_us())
@@ -204,10 +215,15 @@ def user_agent() -> str:
         return "mcad/unpackaged"
 
 
-def _session(connection: Connection, limit: int) -> aiohttp.ClientSession:
+def _login(proxy: Proxy | None) -> dict[str, str]:
+    if proxy is None or not proxy.user:
+        return {}
+    return {"Proxy-Authorization": aiohttp.encode_basic_auth(proxy.user, proxy.password)}
+
+
+def _session(limit: int) -> aiohttp.ClientSession:
     connector = aiohttp.TCPConnector(
         limit=limit,
-        ssl=connection.ssl_context or True,
         keepalive_timeout=IDLE_CONNECTION_S,
         socket_factory=_socket,
     )
@@ -266,4 +282,6 @@ def _words(error: Exception) -> str:
         return words(error.certificate_error)
     if isinstance(error, aiohttp.ClientConnectorError):
         return words(error.os_error)
+    if isinstance(error, aiohttp.ClientResponseError):  # of a proxy that would not connect us
+        return f"{error.status} {error.message}"
     return str(error) or type(error).__name__

@@ -169,8 +169,8 @@ class TestMistakes:
         body = config("https://127.0.0.1:1", **{"certificate-authority-data": data})
         assert "context" in await self.message(write(body))
 
-    async def test_a_proxy_is_refused_rather_than_ignored(self, write):
-        body = config(**{"proxy-url": "http://proxy:1"})
+    async def test_a_proxy_that_is_not_supported_is_refused_rather_than_ignored(self, write):
+        body = config(**{"proxy-url": "socks5://proxy:1"})
         assert "proxy-url" in await self.message(write(body))
 
     async def test_a_pod_without_a_usable_service_account(self, in_pod):
@@ -192,10 +192,10 @@ class TestCredentials:
         data = base64.b64encode(pem.encode()).decode()
         settings = {"certificate-authority-data": data, "tls-server-name": "api.example"}
         opened = await load(FakeClock(), write(config("https://127.0.0.1:1", **settings)))
-        assert opened.ssl_context is not None
-        assert opened.ssl_context.check_hostname
+        assert opened.tls is not None
+        assert opened.tls.context().check_hostname
         assert opened.server_name == "api.example"
-        assert len(opened.ssl_context.get_ca_certs()) == 1
+        assert len(opened.tls.context().get_ca_certs()) == 1
 
     async def test_a7_a_token_file_is_read_again(self, write, tmp_path):
         """The library reads it once; and it keeps the line feed, which no header may contain."""

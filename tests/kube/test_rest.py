@@ -1,18 +1,14 @@
 """RestApi over real sockets: what goes out, and what every kind of broken answer becomes."""
 
 import asyncio
-import gc
 import json
 import socket
-import ssl
-import subprocess
 from contextlib import aclosing
 
 import pytest
-from kubernetes.aio.client import Configuration
 
 from mcad.kube import rest as rest_module
-from mcad.kube.connection import Connection, _ssl_context
+from mcad.kube.connection import Connection
 from mcad.kube.errors import ApiError, BadAnswer, ConnectionLost, KubeError, RequestTimeout
 from mcad.kube.port import MERGE_PATCH, Request
 from mcad.kube.rest import RestApi
@@ -24,7 +20,6 @@ from tests.kube.fakeserver import (
     refuse,
     reset,
     say,
-    serve,
     serve_raw,
     stream,
 )
@@ -316,79 +311,3 @@ class TestStream:
         async with aclosing(api.stream(GET, 1.0)) as lines:
             await anext(lines)
         assert not api._streams.connector._acquired
-
-
-@pytest.fixture(scope="module")
-def pki(tmp_path_factory):
-    """A CA, a server certificate for 127.0.0.1 and a client certificate."""
-    folder = tmp_path_factory.mktemp("pki")
-
-    def openssl(*arguments: str) -> None:
-        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
-
-    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-    openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=ca")
-    for name, extension in (("server", "subjectAltName=IP:127.0.0.1"), ("client", "")):
-        request = ("req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr")
-        openssl(*request, "-subj", f"/CN={name}")
-        (folder / "extensions").write_text(extension)
-        openssl(
-            "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.crt", "-CAkey", "ca.key",
-            "-CAcreateserial", "-out", f"{name}.crt", "-days", "2", "-extfile", "extensions",
-        )  # fmt: skip
-    return folder
-
-
-class TestTls:
-    @staticmethod
-    def to(url: str, **settings: object) -> Connection:
-        configuration = Configuration(host=url)
-        for name, value in settings.items():
-            setattr(configuration, name, value)
-        return Connection(configuration, _ssl_context(configuration), "default", "a test")
-
-    @pytest.fixture
-    async def tls(self, pki):
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=pki / "ca.crt")
-        context.load_cert_chain(pki / "server.crt", pki / "server.key")
-        context.verify_mode = ssl.CERT_OPTIONAL
-        async with serve(context) as server:
-            subjects = []
-
-            async def tell(request):
-                subjects.append(request.transport.get_extra_info("peercert"))
-                return await answer({})(request)
-
-            server.fail_always("GET", "/", tell)
-            yield server.url, subjects
-
-    @pytest.mark.parametrize(
-        ("settings", "trusted"),
-        [
-            ({"ssl_ca_cert": "ca.crt"}, True),
-            ({}, False),
-            ({"verify_ssl": False}, True),
-            ({"ssl_ca_cert": "ca.crt", "tls_server_name": "other.example"}, False),
-        ],
-        ids=["ca", "system trust only", "insecure-skip-tls-verify", "tls-server-name"],
-    )
-    async def test_whom_we_trust(self, pki, tls, settings, trusted):
-        if "ssl_ca_cert" in settings:
-            settings = {**settings, "ssl_ca_cert": str(pki / "ca.crt")}
-        async with RestApi(self.to(tls[0], **settings), FakeClock()) as api:
-            if trusted:
-                assert (await api.request(GET)).status == 200
-            else:
-                with pytest.raises(ConnectionLost, match=r"(?i)certificate"):
-                    await api.request(GET)
-        gc.collect()
-
-    async def test_a_client_certificate_is_presented(self, pki, tls):
-        files = {
-            "ssl_ca_cert": str(pki / "ca.crt"),
-            "cert_file": str(pki / "client.crt"),
-            "key_file": str(pki / "client.key"),
-        }
-        async with RestApi(self.to(tls[0], **files), FakeClock()) as api:
-            await api.request(GET)
-        assert tls[1][0]["subject"] == ((("commonName", "client"),),)
