@@ -90,8 +90,9 @@ class Wanted:
 def queue(source: Source, scope: Scope, manner: Manner, output: Output) -> None:
     """Who waits, in which order, and for what.
 
-    Positions count in the whole cluster, whichever namespaces are shown. An AppWrapper without a
-    position is kept out of the line by something other than capacity. AGE is the time since the
+    Positions count in the whole cluster, whichever namespaces are shown; they are <unknown> (null
+    in JSON) to who may not list it. An AppWrapper without a position is kept out of the line by
+    something other than capacity. AGE is the time since the
     dispatcher first saw it.
 
     With --watch a row is printed again when it has changed, and a last time when its AppWrapper

@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from socket import gaierror
+from threading import Thread
 from urllib.parse import urlencode, urlsplit
 
 from mcad.kube.errors import ConnectionLost, RequestTimeout
@@ -39,13 +41,42 @@ async def get(
             connection.close()
 
     try:
-        return await asyncio.to_thread(exchange)
+        return await _beside(exchange)
     except TimeoutError as error:
         raise RequestTimeout(f"no answer within {timeout_s:g} s") from error
     except OSError as error:
         raise ConnectionLost(words(error)) from error
     except (HTTPException, ValueError) as error:
         raise ConnectionLost(f"no answer in HTTP ({str(error) or type(error).__name__})") from error
+
+
+async def _beside(work: Callable[[], Response]) -> Response:
+    """The outcome of work in a thread that nobody waits for any more once its asker has gone.
+
+    ``asyncio.to_thread`` would keep the process alive until its timeout: a person has left by then.
+    """
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[Response] = loop.create_future()
+
+    def tell(answer: Response | None, error: Exception | None) -> None:
+        if outcome.done():  # the asker has given up
+            return
+        if error is not None:
+            outcome.set_exception(error)
+        elif answer is not None:
+            outcome.set_result(answer)
+
+    def run() -> None:
+        answer, failure = None, None
+        try:
+            answer = work()
+        except Exception as error:  # noqa: BLE001 - it is raised where it is awaited
+            failure = error
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(tell, answer, failure)
+
+    Thread(target=run, daemon=True).start()
+    return await outcome
 
 
 class PlainApi:

@@ -72,6 +72,17 @@ async def test_every_change_leads_to_what_a_look_would_find() -> None:
             await until_the_same(api, client, feed)
 
 
+async def test_a_dispatcher_that_ends_is_news() -> None:
+    api = tutorial()
+    async with following(api) as (_, feed):
+        assert (await feed.next()).notes == ()
+        api.remove("coordination.k8s.io", "leases", "mcad-dispatcher")
+        async with asyncio.timeout(PATIENCE_S):
+            while not (notes := (await feed.next()).notes):
+                pass
+    assert notes == ("no dispatcher is running: nothing is dispatched until one is started",)
+
+
 async def test_a_crowd() -> None:
     api = crowd()
     async with following(api) as (client, feed):

@@ -1,11 +1,14 @@
 """``--server``: what is asked at the dispatcher's port, and answers that are not a dispatcher's."""
 
+import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 from aiohttp import web
 
+from mcad.cli.server import server_at
 from tests.cli.conftest import Type
 from tests.cli.fakeapi import FakeApi
 from tests.cli.serve import in_thread
@@ -82,6 +85,37 @@ def test_a_dispatcher_that_cannot_see_says_why(mcad: Type) -> None:
     assert result.stderr == (
         f"error: the dispatcher at {url} does not answer: AppWrappers are not installed\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [(403, "this is told on loopback only: run ..."), (503, "not synced yet; see /readyz")],
+)
+def test_a_dispatcher_that_does_not_answer_says_why(status: int, words: str, mcad: Type) -> None:
+    with answering(_say(f"{words}\n", status)) as url:
+        told = f"error: the dispatcher at {url} does not answer: {words}\n"
+        for args in (("queue",), ("describe", "a"), ("top",)):
+            assert (mcad(*args, "--server", url).stderr) == told
+
+
+def test_who_leaves_does_not_wait_for_an_answer() -> None:
+    asked, answered = threading.Event(), threading.Event()
+
+    async def linger(_: web.Request) -> web.Response:
+        asked.set()
+        await asyncio.sleep(1)
+        answered.set()
+        return web.Response(text="{}")
+
+    async def leave(url: str) -> None:
+        asking = asyncio.ensure_future(server_at(url).capacity())
+        await asyncio.to_thread(asked.wait, 10)
+        asking.cancel()
+
+    with answering(linger) as url:
+        asyncio.run(leave(url))  # which waits for the threads of the loop
+        assert asked.is_set()
+        assert not answered.is_set()
 
 
 async def _elsewhere(_: web.Request) -> web.Response:
