@@ -20,13 +20,14 @@ import yaml
 
 from mcad.api.config import Config
 from mcad.cli import tutorial
+from mcad.cli.child import run_with
 from mcad.cli.colours import BOLD, Palette
 from mcad.cli.config import load_config
 from mcad.cli.errors import CliError
 from mcad.cli.options import Output, Settings, record, settings_options
 from mcad.cli.play import LOOK_S, BrokenPromiseError, Manner, Play
 from mcad.cli.presence import Presence, listen
-from mcad.cli.program import invocation, run_with
+from mcad.cli.program import invocation
 from mcad.cli.stage import dispatching, embedded_cluster
 from mcad.kube.client import Client
 from mcad.kube.clock import RealClock

@@ -10,6 +10,7 @@ from typing import IO, Any
 
 import click
 
+from mcad.cli.program import pasteable
 from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown
 
 FAILED, USAGE, NOT_FOUND, TIMED_OUT, INTERRUPTED = 1, 2, 4, 124, 130
@@ -29,7 +30,7 @@ class CliError(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the line."""
-        click.echo(f"error: {one_line(self.message)}", file=file, err=True)
+        click.echo(f"error: {pasteable(one_line(self.message))}", file=file, err=True)
 
 
 class NotFoundError(CliError):
@@ -56,7 +57,7 @@ def one_line(text: str) -> str:
 
 def warn(text: str) -> None:
     """Say something that does not stop the command."""
-    click.echo(f"warning: {one_line(text)}", err=True)
+    click.echo(f"warning: {pasteable(one_line(text))}", err=True)
 
 
 def explain(error: KubeError) -> CliError:

@@ -1,20 +1,12 @@
-"""Programs: how this one was started, so that hints can be pasted, and how others are run."""
+"""How this program was started, so that a hint can be pasted as it stands."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-
-from mcad.cli.errors import CliError
-
-NOT_RUN = 127  # the shells' exit code for a command that cannot be run
-SIGNALLED = 128  # and what they add to the number of the signal that ended one
 
 
 def invocation() -> str:
@@ -22,9 +14,14 @@ def invocation() -> str:
     script = Path(sys.argv[0])
     if script.name == "kubectl-mcad":
         return "kubectl mcad"
-    if script.name == "__main__.py":
+    if script.name == "__main__.py" and script.parent.name == "mcad":
         return f"{_shortest(Path(sys.executable))} -m mcad"
-    return _shortest(script)
+    return _shortest(script) if script.name == "mcad" else "mcad"
+
+
+def pasteable(text: str) -> str:
+    """The same text, with commands of ours in it as they have to be typed here."""
+    return text.replace("`mcad ", f"`{invocation()} ")
 
 
 def _shortest(program: Path) -> str:
@@ -35,28 +32,3 @@ def _shortest(program: Path) -> str:
     path = Path(os.path.abspath(program))  # not resolved: a venv's python is a link
     here = Path.cwd()
     return shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
-
-
-async def run_with(command: Sequence[str], settings: Mapping[str, str], stop: asyncio.Event) -> int:
-    """Run a command with these environment variables as well; its exit code, as a shell has it.
-
-    It is asked to end when ``stop`` is set.
-    """
-    try:
-        process = await asyncio.create_subprocess_exec(*command, env={**os.environ, **settings})
-    except OSError as error:
-        failure = CliError(f"cannot run {command[0]}: {error.strerror}")
-        failure.show()
-        return NOT_RUN
-    stopping = asyncio.ensure_future(_end(process, stop))
-    try:
-        code = await process.wait()
-    finally:
-        stopping.cancel()
-    return code if code >= 0 else SIGNALLED - code
-
-
-async def _end(process: asyncio.subprocess.Process, stop: asyncio.Event) -> None:
-    await stop.wait()
-    with suppress(ProcessLookupError):
-        process.terminate()

@@ -218,7 +218,7 @@ def _one_ahead(row: Json, *, of_head: bool) -> str:
     if row["waitsFor"] in ("", NO_DISPATCHER):
         return f"{title} (it fits)"
     if row["waitsFor"] in set(HoldReason):
-        return f"{title} (kept by {row['waitsFor']})"
+        return f"{title} (kept back: {row['waitsFor']})"
     return f"{title} (does not fit even with every AppWrapper gone)"
 
 

@@ -17,6 +17,7 @@ from mcad.api.config import Config
 from mcad.cli import program, tutorial
 from mcad.cli.colours import PLAIN
 from mcad.cli.demo import demo, load_tutorial
+from mcad.cli.errors import CliError, warn
 from mcad.cli.main import main
 from mcad.cli.play import BrokenPromiseError, Manner, Play
 from mcad.cli.stage import dispatching, embedded_cluster
@@ -205,7 +206,7 @@ def test_a_command_needs_a_cluster_that_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "on_path", "told"),
+    "case",
     [
         ("/opt/venv/bin/mcad", "/opt/venv/bin", "mcad"),
         ("/opt/venv/bin/mcad", "", "/opt/venv/bin/mcad"),
@@ -213,18 +214,29 @@ def test_a_command_needs_a_cluster_that_stays() -> None:
         ("{here}/a b/mcad", "", "'a b/mcad'"),
         ("/opt/bin/kubectl-mcad", "", "kubectl mcad"),
         ("/opt/site-packages/mcad/__main__.py", "", "{python} -m mcad"),
+        ("/opt/site-packages/pytest/__main__.py", "", "mcad"),
     ],
+    ids=lambda case: case[0],
 )
 def test_hints_can_be_pasted(
-    script: str, on_path: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    case: tuple[str, str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    script, on_path, told = case
     python = tmp_path / ".venv" / "bin" / "python"
     found = {"mcad": f"{on_path}/mcad"} if on_path else {}
     monkeypatch.setattr(program.shutil, "which", found.get)
     monkeypatch.setattr(sys, "executable", str(python))
     monkeypatch.setattr(sys, "argv", [script.format(here=tmp_path)])
     monkeypatch.chdir(tmp_path)
-    assert program.invocation() == told.format(python=".venv/bin/python")
+    typed = told.format(python=".venv/bin/python")
+    assert program.invocation() == typed
+    CliError("see `mcad get -A`").show()
+    warn("run `mcad run`")
+    said = f"error: see `{typed} get -A`\nwarning: run `{typed} run`\n"
+    assert capsys.readouterr().err == said
 
 
 def test_make_demo_says_what_it_does_before_it_does_it(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_the_head_of_the_line_need_not_be_the_first_in_it() -> None:
     assert "Position:     3 of 3, next to be dispatched once room is free\n" in said
     assert (
         "Ahead:        default/huge (does not fit even with every AppWrapper gone), "
-        "default/small (kept by WaitingForName)\n"
+        "default/small (kept back: WaitingForName)\n"
     ) in said
     said = CliRunner().invoke(main, ["describe", "huge"], obj=world).stdout
     assert "Position:     1 of 3\nAhead:        <none>\n" in said
