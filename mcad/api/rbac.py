@@ -85,6 +85,7 @@ def cluster_rules() -> list[Map]:
     return [
         _rule("", ["nodes", "pods"], WATCH),
         crd | {"resourceNames": [f"appwrappers.{GROUP}"]},
+        _rule("apiextensions.k8s.io", ["customresourcedefinitions"], WATCH),  # metadata only
         _rule("admissionregistration.k8s.io", list(WEBHOOKS), ("list",)),
         _rule("authorization.k8s.io", ["selfsubjectaccessreviews"], ("create",)),
     ]

@@ -14,6 +14,13 @@ from mcad.kube.resource import Resource
 APPWRAPPERS = Resource(labels.GROUP, "v1beta2", "appwrappers", labels.KIND)
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 PODS = Resource("", "v1", "pods", "Pod")
+CRDS = Resource(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    namespaced=False,
+)
 
 
 class Kinds:
@@ -30,13 +37,17 @@ class Kinds:
         """Ask discovery again; whether anything is different. Raises KubeError."""
         self._discovery.invalidate()
         served = await self._discovery.all_resources()
-        before = self.catalog
+        before = self.catalog, self._served
         self.catalog = catalog_of(self._config, map(catalog_entry, served))
         # The first version listed is the one that the server prefers.
         self._served = {}
         for resource in served:
             self._served.setdefault((resource.group, resource.plural), resource)
-        return before != self.catalog
+        return before != (self.catalog, self._served)
+
+    def missing(self) -> set[str]:
+        """The kinds that may be wrapped and are not served, by the names that their CRDs have."""
+        return {f"{pair[1]}.{pair[0]}" for pair in self._allowed if pair not in self._served}
 
     def wrapped(self) -> Iterable[Resource]:
         """The served kinds that may be wrapped, pods aside, in the order of the setting."""

@@ -1,8 +1,6 @@
-"""Reads outside of the watches: an owner that no watch tells of, a kind that is installed later."""
+"""Reads outside of the watches: an owner that no watch tells of, AppWrappers of a new kind."""
 
 import logging
-from collections.abc import Callable
-from contextlib import suppress
 
 from mcad.api.owner import Owner, controller_of
 from mcad.controller.kinds import APPWRAPPERS, Kinds
@@ -15,7 +13,6 @@ from mcad.kube.resource import Resource
 _log = logging.getLogger(__name__)
 
 LINK_GRACE_S = 2.0  # a missing owner normally comes with its own watch; after this we ask
-KINDS_RETRY_S = 60.0  # how often a kind that an AppWrapper names is looked for
 
 
 class Lookups:
@@ -45,25 +42,14 @@ class Lookups:
         if live["metadata"]["uid"] == owner.uid:
             self._sightings.owner_found(owner.uid, controller_of(live), watched=False)
 
-    async def look_for_kinds(
-        self, is_missing: Callable[[], bool], found: Callable[[], None]
-    ) -> None:
-        """For ever: a kind that an AppWrapper or the settings name may be installed some day.
+    def without_kind(self) -> list[Reflection]:
+        """The AppWrappers that name a kind which was not installed when they were read."""
+        return self._sightings.without_kind()
 
-        ``found`` is called when discovery tells something new.
-        """
-        is_news = False  # until everything that follows from it is done
-        while True:
-            await self._client.clock.sleep(KINDS_RETRY_S)
-            if not self._sightings.without_kind() and not is_missing():
-                continue
-            with suppress(KubeError):
-                is_news = await self._kinds.refresh() or is_news
-                if is_news:
-                    found()
-                    for seat in self._sightings.without_kind():
-                        await self._read_again(seat)
-                    is_news = False
+    async def read_again(self) -> None:
+        """Those once more, now that other kinds are installed; raises ``KubeError``."""
+        for seat in self.without_kind():
+            await self._read_again(seat)
 
     async def _read_again(self, seat: Reflection) -> None:
         work = seat.workload

@@ -17,7 +17,7 @@ from mcad.api import crd
 from mcad.api.config import Config
 from mcad.api.crddiff import first_difference
 from mcad.controller import rivals
-from mcad.controller.kinds import APPWRAPPERS, NODES, PODS
+from mcad.controller.kinds import APPWRAPPERS, CRDS, NODES, PODS
 from mcad.controller.streams import Part
 from mcad.kube.client import Client, Selection
 from mcad.kube.clock import Clock
@@ -27,13 +27,6 @@ from mcad.kube.types import Json
 
 _log = logging.getLogger(__name__)
 
-CRDS = Resource(
-    "apiextensions.k8s.io",
-    "v1",
-    "customresourcedefinitions",
-    "CustomResourceDefinition",
-    namespaced=False,
-)
 WEBHOOKS = tuple(
     Resource("admissionregistration.k8s.io", "v1", f"{kind.lower()}s", kind, namespaced=False)
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")

@@ -22,8 +22,9 @@ from mcad.controller.adoption import Adoption
 from mcad.controller.alarm import Alarm
 from mcad.controller.execute import Executor
 from mcad.controller.holds import HoldLog
+from mcad.controller.installs import Installs
 from mcad.controller.journal import Journal
-from mcad.controller.kinds import Kinds, wrapped_pairs
+from mcad.controller.kinds import Kinds
 from mcad.controller.lookups import Lookups
 from mcad.controller.metrics import Metrics
 from mcad.controller.mirror import Mirror
@@ -99,6 +100,7 @@ class Controller:
         self._adoption = Adoption(client, self._recorder, self.spawn) if alone else None
         self.watches = Watches(client, self._kinds, self._sightings, self, config.watch_namespaces)
         self._lookups = Lookups(client, self._kinds, self._sightings)
+        self._installs = Installs(client, self._kinds, self._lookups, self.watches.watch_wrapped)
         self._holds = HoldLog()
         self._journal = Journal(self.dispatcher.world)
         self._alarm = Alarm(self.clock, self._wake)
@@ -137,8 +139,7 @@ class Controller:
         self.watches.watch_all()
         for _ in range(EVENT_WRITERS):
             self.spawn(self._recorder.run())
-        missing, watch = self._is_kind_missing, self.watches.watch_wrapped
-        self.spawn(self._lookups.look_for_kinds(missing, watch))
+        self.spawn(self._installs.run())
         self.spawn(self._pulse())
 
     async def _pulse(self) -> None:
@@ -318,9 +319,7 @@ class Controller:
 
     def kind_denied(self) -> None:
         """A kind that was served is not (any more) in the version that we know."""
+        self._installs.look()
 
     def _ask_owner(self, pod: Pod, owner: Owner) -> None:
         self.spawn(self._lookups.find_owner(pod.namespace, owner))
-
-    def _is_kind_missing(self) -> bool:
-        return any(pair not in self.watches.streams for pair in wrapped_pairs(self.config))

@@ -17,7 +17,7 @@ from mcad.kube.types import Json
 
 FRESH_S = 600.0  # how long what is known is believed
 RETRY_S = 60.0  # how long what is unknown, or could not be asked, is believed to be so
-INVALIDATED_S = 5.0  # the same after ``invalidate``: a CRD comes in several updates
+INVALIDATED_S = 0.5  # the same after ``invalidate``, whose callers have a pace of their own
 
 _AGGREGATED = {
     "Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"

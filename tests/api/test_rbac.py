@@ -36,7 +36,7 @@ def test_all_rights_of_a_dispatcher_of_jobs() -> None:
         *(("batch", "jobs", verb) for verb in (*read, "create", "delete")),
         *(("", resource, verb) for verb in ("list", "watch") for resource in ("nodes", "pods")),
         ("events.k8s.io", "events", "create"),
-        ("apiextensions.k8s.io", "customresourcedefinitions", "get"),
+        *(("apiextensions.k8s.io", "customresourcedefinitions", verb) for verb in read),
         ("authorization.k8s.io", "selfsubjectaccessreviews", "create"),
         ("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "list"),
         ("admissionregistration.k8s.io", "validatingwebhookconfigurations", "list"),
@@ -58,10 +58,12 @@ def test_what_stands_between_a_wrapped_object_and_its_pods_is_read() -> None:
     assert {one for one in rights if one[:2] in between} == {(*pair, "get") for pair in between}
 
 
-def test_only_our_own_crd_is_read() -> None:
+def test_only_our_own_crd_is_read_by_name_and_which_there_are_is_watched() -> None:
     (role,) = [one for one in rules(Config()) if one["kind"] == "ClusterRole"]
-    (rule,) = [one for one in role["rules"] if "customresourcedefinitions" in one["resources"]]
-    assert rule["resourceNames"] == ["appwrappers.workload.codeflare.dev"]
+    found = [one for one in role["rules"] if "customresourcedefinitions" in one["resources"]]
+    own, all_of_them = found
+    assert own["resourceNames"] == ["appwrappers.workload.codeflare.dev"]
+    assert all_of_them["verbs"] == ["list", "watch"]
 
 
 def test_watched_namespaces_get_roles_of_their_own() -> None:

@@ -39,6 +39,7 @@ class TableServer:
     def __init__(self) -> None:
         self.version = 100
         self.objects: dict[str, dict[str, Json]] = {kind[2]: {} for kind in KINDS}
+        self.objects["customresourcedefinitions"] = {}
         self.watchers: list[tuple[str, asyncio.Queue[bytes | None]]] = []
         self.forbidden: set[str] = set()
         self.uncreatable: set[str] = set()  # plurals that we have no right to create
@@ -60,6 +61,11 @@ class TableServer:
             if watched == plural:
                 queue.put_nowait(line)
         return obj
+
+    def remove(self, plural: str, name: str) -> None:
+        """An object is deleted; watchers are told."""
+        self.put(plural, self.objects[plural][name], "DELETED")
+        del self.objects[plural][name]
 
     def bookmark(self) -> None:
         """A sign of life on every watch."""
@@ -206,7 +212,7 @@ class Rig:
         self.server = TableServer()
         self.clock = LoopClock()
         wrapped = [{"apiGroup": "", "resources": ["pods", "configmaps"]}]
-        config = Config(wrappedResources=wrapped, **settings)
+        config = Config(**{"wrappedResources": wrapped, **settings})
         self.client = Client(self.server, self.clock, Random(1))
         self.controller = Controller(
             self.client,

@@ -9,10 +9,12 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from mcad.api.config import Config
 from mcad.controller.http import STALL_S, application
+from mcad.controller.kinds import CRDS
 from mcad.controller.preflight import Preflight
 from mcad.controller.replica import Replica
 from mcad.core.events import Decide, KindWatched
 from mcad.kube.reflector import ABSENT_S
+from tests.controller import test_runtime
 from tests.controller.test_runtime import Rig, add_appwrapper, add_node
 
 Json = dict[str, Any]
@@ -216,7 +218,7 @@ async def test_p13_a_restored_server_is_believed_by_the_relist() -> None:
         rig.server.reads.clear()
         rig.server.writes.clear()
         add_node(rig.server, "4")
-        await lively(rig, 20)
+        await lively(rig, 40)  # a few refused watches lead to the list
 
         assert rig.status("a")["state"] == "Running"
         assert len(rig.server.writes) <= 10
@@ -233,7 +235,7 @@ async def test_p13_what_a_restored_server_has_lost_of_a_status_is_written_again(
         assert rig.status("a")["state"] == "Pending"
         rig.server.restore(backup)
         assert rig.status("a") == {}
-        await lively(rig, 20)
+        await lively(rig, 40)
         assert rig.status("a")["state"] == "Pending"
 
 
@@ -257,3 +259,138 @@ async def test_p14_a_watch_that_is_back_is_a_sign_of_life(caplog: pytest.LogCapt
         assert await told(rig, "/readyz") == (200, "ok\n")
     silent = "; ".join(f"{kind}: no news for 80 s" for kind in ("appwrappers", "nodes", "pods"))
     assert warnings(caplog) == [f"nothing is dispatched why={silent}", "dispatching again"]
+
+
+# -- what is installed ---------------------------------------------------------------------------
+
+WIDGETS = [{"apiGroup": "example.com", "resources": ["widgets"]}]
+
+
+class Shop(Rig):
+    """A cluster in which widgets may be installed; ``asked`` counts looks at discovery."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **settings: object) -> None:
+        super().__init__(**{"wrappedResources": WIDGETS, **settings})
+        self._kinds = list(test_runtime.KINDS)
+        self._monkeypatch = monkeypatch
+        add_node(self.server)
+
+    def serve(self, *versions: str) -> None:
+        """Widgets are served in these versions, the preferred one first."""
+        kinds = [("example.com", version, "widgets", "Widget") for version in versions]
+        self._monkeypatch.setattr(test_runtime, "KINDS", self._kinds + kinds)
+        if versions:
+            self.server.objects.setdefault("widgets", {})
+        else:
+            self.server.objects.pop("widgets", None)
+
+    def define(self, name: str = "widgets.example.com") -> None:
+        """The CRD is created or changed."""
+        self.server.put("customresourcedefinitions", {"metadata": {"name": name}})
+
+    @property
+    def asked(self) -> int:
+        return self.server.reads.count("/apis")
+
+    def lists(self, version: str) -> int:
+        return self.server.reads.count(f"/apis/example.com/{version}/widgets")
+
+
+async def test_an_idle_dispatcher_asks_nothing_although_a_kind_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with Shop(monkeypatch) as shop:
+        await shop.clock.advance(3600)
+        assert shop.asked == 1
+
+
+async def test_a_kind_that_is_installed_is_watched_within_two_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with Shop(monkeypatch) as shop:
+        await shop.clock.advance(1000)
+        shop.define()
+        await shop.clock.advance(0.3)
+        shop.serve("v1")
+        await shop.clock.advance(1.7)
+        assert shop.lists("v1") == 1
+        asked = shop.asked
+        await shop.clock.advance(1000)
+        assert shop.asked == asked <= 3
+
+
+async def test_a_kind_whose_crd_is_never_served_is_asked_for_ever_more_seldom(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with Shop(monkeypatch) as shop:
+        shop.define()
+        await shop.clock.advance(600)
+        assert shop.asked <= 18
+
+
+async def test_a_kind_that_is_served_in_another_version_is_watched_in_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shop = Shop(monkeypatch)
+    shop.define()
+    shop.serve("v1alpha1")
+    async with shop:
+        await lively(shop, 2)
+        assert (shop.lists("v1alpha1"), shop.lists("v1")) == (1, 0)
+        shop.serve("v1")
+        shop.define()
+        await lively(shop, 3)
+        assert (shop.lists("v1alpha1"), shop.lists("v1")) == (1, 1)
+        assert shop.controller.watches.streams["example.com", "widgets"].is_watched
+
+
+async def test_a_kind_that_comes_again_is_watched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = Shop(monkeypatch)
+    shop.define()
+    shop.serve("v1")
+    async with shop:
+        await lively(shop, 2)
+        shop.serve()
+        shop.server.remove("customresourcedefinitions", "widgets.example.com")
+        shop.server.cut()
+        await lively(shop, 300)
+        gone = "ok\ndegraded: widgets.example.com: it is not installed\n"
+        assert await told(shop, "/readyz") == (200, gone)
+        shop.serve("v1")
+        shop.define()
+        await lively(shop, 2)
+        assert await told(shop, "/readyz") == (200, "ok\n")
+
+
+async def test_without_the_right_to_watch_crds_kinds_are_looked_for_ever_more_seldom(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop = Shop(monkeypatch)
+    shop.server.forbidden.add("customresourcedefinitions")
+    async with shop:
+        await shop.clock.advance(4 * 3600)
+        assert 20 <= shop.asked <= 32
+        assert shop.server.reads.count(CRDS.path()) < 30
+        shop.serve("v1")
+        await shop.clock.advance(700)
+        assert shop.lists("v1") == 1
+        asked = shop.asked
+        await shop.clock.advance(3600)
+        assert shop.asked == asked  # nothing is missing any more
+    told_of = [one for one in caplog.messages if one.startswith("CRDs cannot be watched")]
+    assert len(told_of) == 1
+
+
+async def test_a_kind_of_an_aggregated_server_is_looked_for_while_somebody_wants_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with Shop(monkeypatch) as shop:
+        template = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+        metadata = {"name": "a", "namespace": "default", "generation": 1}
+        spec = {"components": [{"template": template}]}
+        shop.server.put("appwrappers", {"metadata": metadata, "spec": spec})
+        await lively(shop, 70)
+        assert shop.asked == 2
+        shop.serve("v1")
+        await lively(shop, 130)
+        assert shop.status("a")["state"] == "Running"

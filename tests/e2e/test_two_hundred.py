@@ -39,8 +39,13 @@ COUNT = 200
 SLOT = "example.com/slot"
 REST_SECONDS = 10.0
 
-START = {("list", "nodes"): 2, ("list", "pods"): 2, ("list", "appwrappers"): 2}
-"""``mcad run`` looks once whether it may read these, and lists them once."""
+START = {
+    ("list", "nodes"): 2,
+    ("list", "pods"): 2,
+    ("list", "appwrappers"): 2,
+    ("list", "customresourcedefinitions"): 1,
+}
+"""``mcad run`` looks once whether it may read the first three, and lists all of them once."""
 PREFLIGHT = {
     ("get", "customresourcedefinitions"): 1,
     ("list", "mutatingwebhookconfigurations"): 1,

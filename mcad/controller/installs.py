@@ -1,0 +1,157 @@
+"""Notices what is installed, removed, or served in another version: a watch on CRDs tells of it.
+
+So discovery is asked when there is news and at no other time. Kinds of aggregated API servers have
+no CRD, and the right to watch CRDs may be missing: then it is asked now and then, ever more seldom,
+as long as something is missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mcad.controller.kinds import CRDS, Kinds
+from mcad.kube.client import Client, Selection
+from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.reflector import Reflector
+from mcad.kube.retry import Backoff, Pace
+
+if TYPE_CHECKING:
+    from mcad.controller.lookups import Lookups
+    from mcad.kube.document import Document
+
+_log = logging.getLogger(__name__)
+
+NEWS_PACE = Pace(first_s=0.5, max_s=60.0, jitter=0.2)  # a CRD comes in several updates
+SEARCH_S = 60.0  # how often it is looked whether something is missing
+SEARCH_S_MAX = 600.0  # how seldom what stays missing is looked for
+REFUSED_S = 600.0  # how long it is believed that CRDs may not be watched
+
+
+class Installs:
+    """The sink of a reflector of CRDs, of which only the names are kept."""
+
+    def __init__(
+        self, client: Client, kinds: Kinds, lookups: Lookups, found: Callable[[], None]
+    ) -> None:
+        """``found`` is called when other kinds are served than before."""
+        self._client = client
+        self._clock = client.clock
+        self._kinds = kinds
+        self._lookups = lookups
+        self._found = found
+        self._names: dict[str, str] = {}  # by uid
+        self._is_blind = True  # CRDs cannot be watched, or not yet
+        self._is_told = False
+        self._refused = asyncio.Event()
+        self._news = asyncio.Event()
+        self._is_owing = False  # something new was found, and not all that follows is done
+
+    async def run(self) -> None:
+        """For ever."""
+        await asyncio.gather(self._watch(), self._follow(), self._search())
+
+    def look(self) -> None:
+        """Something may be served otherwise: ask soon."""
+        self._news.set()
+
+    # -- CRDs --------------------------------------------------------------------------------
+
+    async def _watch(self) -> None:
+        metadata = Selection(metadata_only=True)
+        reflector = Reflector(self._client, CRDS, self, _name, metadata)
+        while True:
+            watching = asyncio.ensure_future(reflector.run())
+            try:
+                await self._refused.wait()
+            finally:
+                watching.cancel()
+            self._refused.clear()
+            await self._clock.sleep(REFUSED_S)
+
+    def listing(self) -> None:
+        """A list begins."""
+
+    def upserted(self, obj: tuple[str, str]) -> None:
+        """A CRD is new or changed; those of the first list were there before discovery was."""
+        uid, name = obj
+        self._names[uid] = name
+        if not self._is_blind:
+            self.look()
+
+    def gone(self, uid: str, namespace: str, name: str, last: object) -> None:  # noqa: ARG002
+        """A CRD was removed."""
+        self._names.pop(uid, None)
+        self.look()
+
+    def synced(self, *, relist: bool) -> None:  # noqa: ARG002
+        """All CRDs are known."""
+        self._is_blind = self._is_told = False
+        if self._expected():
+            self.look()
+
+    def alive(self, at: float) -> None:
+        """Nothing rests on that."""
+
+    def failing(self, error: KubeError) -> None:
+        """They are watched again in a moment, unless we may not."""
+        if isinstance(error, ApiError) and (error.forbidden or error.not_found):
+            self._is_blind = True
+            self._refused.set()
+            if not self._is_told:
+                self._is_told = True
+                _log.warning("CRDs cannot be watched; new kinds are found late error=%s", error)
+
+    # -- discovery ---------------------------------------------------------------------------
+
+    async def _follow(self) -> None:
+        backoff = Backoff(self._clock, self._client.rng, NEWS_PACE)
+        while True:
+            await self._news.wait()
+            await self._clock.sleep(backoff.delay())
+            self._news.clear()
+            await self._ask()
+            if self._is_owing or self._expected():
+                self.look()
+
+    async def _search(self) -> None:
+        before: frozenset[object] = frozenset()
+        pause, due = SEARCH_S, 0.0
+        while True:
+            await self._clock.sleep(SEARCH_S)
+            missing, now = self._missing(), self._clock.monotonic()
+            if missing != before:
+                before, pause, due = missing, SEARCH_S, now
+            if missing and now >= due:
+                await self._ask()
+                due = now + pause
+                pause = min(2 * pause, SEARCH_S_MAX)
+
+    def _expected(self) -> bool:
+        """Whether a CRD is there whose kind is not served yet: it takes a moment."""
+        missing = self._kinds.missing()
+        return bool(missing) and any(name in missing for name in self._names.values())
+
+    def _missing(self) -> frozenset[object]:
+        """What discovery has to be asked for now and then: what somebody wants and nobody tells."""
+        wanted: set[object] = {seat.workload.uid for seat in self._lookups.without_kind()}
+        if self._is_blind:
+            wanted |= self._kinds.missing()
+        return frozenset(wanted)
+
+    async def _ask(self) -> None:
+        try:
+            self._is_owing = await self._kinds.refresh() or self._is_owing
+            if self._is_owing:
+                self._found()
+                await self._lookups.read_again()
+                self._is_owing = False
+        except KubeError as error:
+            self._is_owing = True
+            _log.info("kinds cannot be looked for error=%s", error)
+
+
+def _name(document: Document) -> tuple[str, str]:
+    return document.identity.uid, document.identity.name
