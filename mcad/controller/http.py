@@ -88,11 +88,11 @@ class _Port:
 
     async def readyz(self, _: web.Request) -> web.Response:
         """503 while nothing is dispatched; a line for each kind whose AppWrappers have to wait."""
-        watches = self._controller.watches
+        watches, world = self._controller.watches, self._controller.dispatcher.world
         obstacles = watches.obstacles()
         held = [
             f"{one.title} in namespace {one.namespace}: {one.message}"
-            for one in self._controller.dispatcher.world.held_resources()
+            for one in world.held_resources()
         ]
         lines = [f"degraded: {one}" for one in (*watches.degraded(), *held)]
         if not watches.is_synced:

@@ -169,7 +169,8 @@ def other_crd() -> Json:
 
 
 def test_a_crd_that_comes_later_is_compared_first(bare: ControlPlane) -> None:
-    dispatcher = Dispatcher(bare, grant(bare, ACCOUNT)).start()
+    dispatcher = Dispatcher(bare, grant(bare, ACCOUNT)).start(ready=False)
+    bare.wait_for(lambda: "watch fails" in dispatcher.log(), what="it waits for its CRD")
     assert "AppWrappers are not installed" in dispatcher.log()
     since = bare.audit_mark()
     bare.apply(other_crd())

@@ -56,6 +56,12 @@ class Gap(Enum):
     CUT = "the connection breaks"
     FORGOTTEN = "the connection breaks, and the server does not know the version any more"
     DELAYED = "the event and all behind it come late"
+    DENIED = "the connection breaks, and for a while we may neither list nor watch the kind"
+    UNSERVED = "the connection breaks, and for a while the server says that there is no such kind"
+
+
+REFUSED_GAPS = {Gap.DENIED: (403, "Forbidden"), Gap.UNSERVED: (404, "NotFound")}
+REFUSED_S = 25.0  # that long lists and watches of the kind are refused
 
 
 @dataclass(slots=True)
@@ -89,6 +95,7 @@ class Wire:
         self._killed = killed
         self._meddle = meddle
         self._forgetful: set[str] = set()
+        self._refusals: dict[str, tuple[float, ApiError]] = {}  # by path, until when
         self.is_dead = False
         self.writes: list[Request] = []
 
@@ -96,6 +103,9 @@ class Wire:
         """One exchange, or what becomes of it."""
         if self.is_dead:
             await _forever()
+        if refusal := self._refused(request):
+            await asyncio.sleep(0)
+            return Response(refusal.status, {"kind": "Status", "reason": refusal.reason})
         fault = self._fault(request)
         if fault in REFUSALS:
             await asyncio.sleep(0)
@@ -129,6 +139,8 @@ class Wire:
         self, request: Request, idle_timeout: float, opened: Callable[[], None]
     ) -> AsyncGenerator[bytes, None]:
         """A watch; one of a dead process hangs."""
+        if refusal := self._refused(request):
+            raise refusal
         if request.path in self._forgetful:
             self._forgetful.remove(request.path)
             raise ApiError(410, "Expired", "too old resource version")
@@ -141,11 +153,21 @@ class Wire:
                     raise ConnectionLost("the connection was reset")
                 case Gap.DELAYED:
                     await asyncio.sleep(DELAY_S)
+                case Gap.DENIED | Gap.UNSERVED as gap:
+                    until = asyncio.get_running_loop().time() + REFUSED_S
+                    self._refusals[request.path] = until, ApiError(*REFUSED_GAPS[gap])
+                    raise ConnectionLost("the connection was reset")
                 case None:
                     pass
             if self.is_dead:
                 await _forever()
             yield line
+
+    def _refused(self, request: Request) -> ApiError | None:
+        """The answer to lists and watches of a kind that is denied at present."""
+        until, error = self._refusals.get(request.path, (0.0, None))
+        late = asyncio.get_running_loop().time() >= until
+        return None if late or request.method != "GET" else error
 
     def _gap(self, line: bytes) -> Gap | None:
         if self.is_dead or line.startswith(b'{"type":"BOOKMARK"'):
