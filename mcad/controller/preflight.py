@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import aclosing
 from typing import Any
 
@@ -69,9 +69,9 @@ class Preflight:
             _log.warning("AppWrappers are not installed; they are waited for remedy=%s", INSTALL)
         await self._look_for_webhooks()
 
-    def listed(self, appwrappers: list[Json]) -> None:
-        """All AppWrappers as they are before anything is done; raises ``Unfit``."""
-        write = rivals.latest_write(appwrappers, self._client.clock.now_us())
+    def listed(self, writes: Iterable[rivals.Write]) -> None:
+        """All AppWrappers as they were written before anything is done; raises ``Unfit``."""
+        write = rivals.latest_write(writes, self._client.clock.now_us())
         if write:
             self._met(f"another controller is at work: {write}")
 

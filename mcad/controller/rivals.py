@@ -33,6 +33,12 @@ _STATUS = frozenset({"manager", "codeflare-operator"})
 """Names that other programs have as well: only who writes the status manages an AppWrapper."""
 
 
+Write = tuple[Instant, str, str]
+"""When, the field manager, and ``namespace/name`` of the AppWrapper."""
+
+NO_WRITE: Write = (0, "", "")
+
+
 @dataclass(frozen=True, slots=True)
 class Webhook:
     """A webhook that is made for AppWrappers, and the service that answers it."""
@@ -73,16 +79,20 @@ def integrates(configmap: Json) -> bool:
     return not isinstance(frameworks, list) or f"{GROUP}/appwrapper" in frameworks
 
 
-def latest_write(appwrappers: Iterable[Json], now: Instant) -> str:
-    """The latest write of another controller, in words; "" if there is no recent one."""
-    writes = [write for one in appwrappers for write in _writes(one)]
-    at, manager, title = max(writes, default=(0, "", ""))
+def latest_write(writes: Iterable[Write], now: Instant) -> str:
+    """The latest of them in words; "" if there is no recent one."""
+    at, manager, title = max(writes, default=NO_WRITE)
     if now - at > RECENT:
         return ""
     return f"{manager!r} has written to AppWrapper {title} {max(0, now - at) // SECOND} s ago"
 
 
-def _writes(obj: Json) -> Iterator[tuple[Instant, str, str]]:
+def last_write(appwrapper: Json) -> Write:
+    """The last write of another controller to an AppWrapper, ``NO_WRITE`` if there is none."""
+    return max(_writes(appwrapper), default=NO_WRITE)
+
+
+def _writes(obj: Json) -> Iterator[Write]:
     metadata = as_map(obj.get("metadata"))
     for field in map(as_map, as_list(metadata.get("managedFields"))):
         manager = as_text(field.get("manager"))

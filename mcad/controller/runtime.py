@@ -36,13 +36,15 @@ from mcad.core.events import AppWrapperGone, Decide, Event, Leading
 from mcad.core.model import Instant, Pod
 from mcad.kube.client import Client
 from mcad.kube.discovery import Discovery
-from mcad.kube.errors import KubeError
+from mcad.kube.errors import BadAnswer, KubeError
 from mcad.kube.recorder import Recorder, Reporter
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Iterable
 
+    from mcad.controller.rivals import Write
     from mcad.controller.streams import Part
+    from mcad.kube.document import Document
 
 Json = dict[str, Any]
 _log = logging.getLogger(__name__)
@@ -294,17 +296,30 @@ class Controller:
         """A list begins, which may tell older versions than we know (P13)."""
         self._mirror.rewind(namespace)
 
-    def appwrappers_listed(self, objs: list[Json]) -> None:
+    def appwrappers_listed(self, writes: Iterable[Write]) -> None:
         """The first list, judged as a whole before anything is done."""
         if self._preflight is not None:
-            self._preflight.listed(objs)
-        self._sightings.appwrappers_listed(objs)
-        for obj in objs:
-            self._adopt(obj)
+            self._preflight.listed(writes)
 
-    def appwrapper_seen(self, obj: Json) -> None:
+    def appwrapper_listed(self, document: Document) -> None:
+        """An AppWrapper of the first list."""
+        self._look_at(document, listed=True)
+
+    def appwrapper_seen(self, document: Document) -> None:
         """A new or changed AppWrapper."""
-        self._sightings.appwrapper_seen(obj)
+        self._look_at(document)
+
+    def _look_at(self, document: Document, *, listed: bool = False) -> None:
+        """Read it if it is news; one that cannot be read must not hide the others."""
+        if not self._sightings.is_news(document.identity):
+            return
+        try:
+            obj = document.json()
+        except BadAnswer as error:
+            where = f"{document.identity.namespace}/{document.identity.name}"
+            _log.warning("cannot be read appwrapper=%s error=%s", where, error)
+            return
+        self._sightings.appwrapper_seen(obj, listed=listed)
         self._adopt(obj)
 
     def _adopt(self, obj: Json) -> None:

@@ -31,9 +31,11 @@ from mcad.core.events import (
     PodSeen,
 )
 from mcad.core.model import Child, Pod, ProblemKind, Workload
-from mcad.kube.document import Document
+from mcad.kube.document import Document, Identity
 
 Json = dict[str, Any]
+
+CreationOrder = tuple[str, bool, int, str]
 
 _POD = msgspec.json.Decoder(PodPick)
 _NODE = msgspec.json.Decoder(NodePick)
@@ -93,8 +95,13 @@ class Sightings:
         Within a second, what has a first-seen time goes first: a status write has raised its
         version. An older second stays older: the first status of what was seen may be lost.
         """
-        for obj in sorted(objs, key=_creation_order):
+        for obj in sorted(objs, key=creation_order):
             self.appwrapper_seen(obj, listed=True)
+
+    def is_news(self, identity: Identity) -> bool:
+        """Whether this version of an AppWrapper has to be looked at (P13)."""
+        seat = self._mirror.get(identity.uid)
+        return seat is None or not seat.precedes(identity.version)
 
     def appwrapper_seen(self, obj: Json, *, listed: bool = False) -> None:
         """An AppWrapper as it is; our own echoes and what precedes them are passed over (P13)."""
@@ -206,7 +213,8 @@ class Sightings:
         self._feed(ChildGone(uid))
 
 
-def _creation_order(obj: Json) -> tuple[str, bool, int, str]:
+def creation_order(obj: Json) -> CreationOrder:
+    """The order of the first list; see ``appwrappers_listed``."""
     metadata, status = obj["metadata"], obj.get("status")
     unseen = not (isinstance(status, dict) and status.get("controllerfirsttimestamp"))
     version = metadata["resourceVersion"]

@@ -1,13 +1,15 @@
 """What a reflector tells, split into its uses: objects to the controller, health to the barrier."""
 
 import logging
-from collections.abc import Callable
+from asyncio import ensure_future
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from mcad.kube.errors import ApiError, KubeError
 
 T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
 
 _COUNTED = ("upserted", "gone", "lists", "relists", "errors")
 
@@ -17,16 +19,32 @@ FAILURES_BORNE = 1  # a connection breaks now and then, and the next one is ther
 SILENCE_S = 75.0  # bookmarks come every 60 s; the server keeps events for 75 s (protocol P14)
 
 
+class Held(Protocol[T_contra]):
+    """Objects that are held back until all are there; see ``FirstList``."""
+
+    def put(self, document: T_contra, /) -> None:
+        """An object is new or changed."""
+        ...
+
+    def drop(self, uid: str) -> bool:
+        """An object vanished; whether nobody has heard of it yet."""
+        ...
+
+    async def feed(self) -> None:
+        """Tell of all of them, and of what is put meanwhile."""
+        ...
+
+
 @dataclass(slots=True, eq=False)
 class Stream(Generic[T]):
     """One watched kind: where its objects go, and how it fares.
 
     It may be watched in parts (one per namespace). It is synced once all of them have been listed,
     for good; ``error`` says why it cannot be believed at present, "" if it can. ``changed`` is
-    called when either is different. ``batch`` takes the objects of the first lists at once, because
-    only a whole list can be put in order; after that every object goes to ``seen``. ``uid`` is
-    asked for the objects that are held back until then. ``listing`` hears the namespace of each
-    list that begins. ``now`` is ``Clock.monotonic``.
+    called when either is different. ``first`` holds the objects of the first lists back, because
+    only a whole list can be put in order, and is fed by a task that ``spawn`` runs; once it is
+    through the stream is synced, and every object goes to ``seen``. ``listing`` hears the
+    namespace of each list that begins. ``now`` is ``Clock.monotonic``.
     """
 
     name: str
@@ -34,15 +52,15 @@ class Stream(Generic[T]):
     lost: Callable[[str], None]
     changed: Callable[["Stream[T]"], None]
     now: Callable[[], float]
-    batch: Callable[[list[T]], None] | None = None
-    uid: Callable[[T], str] = str
+    first: Held[T] | None = None
+    spawn: Callable[[Coroutine[Any, Any, None]], object] = ensure_future
     listing: Callable[[str], None] = lambda _: None
     absence: str = "it is not installed"
     is_synced: bool = False
     error: str = ""
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
     _parts: list["Part[T]"] = field(default_factory=list)
-    _first: dict[str, T] = field(default_factory=dict)
+    _is_feeding: bool = False
 
     def part(self, namespace: str = "") -> "Part[T]":
         """A sink for one more reflector of this kind; all are made before the first runs."""
@@ -71,14 +89,14 @@ class Stream(Generic[T]):
 
     def take(self, obj: T) -> None:
         """An object is new or changed."""
-        if self.batch is not None and not self.is_synced:
-            self._first[self.uid(obj)] = obj
+        if self.first is not None and not self.is_synced:
+            self.first.put(obj)
         else:
             self.seen(obj)
 
     def lose(self, uid: str) -> None:
         """An object vanished; of one that is held back nobody has heard yet."""
-        if self._first.pop(uid, None) is None:
+        if self.first is None or self.is_synced or not self.first.drop(uid):
             self.lost(uid)
 
     def judge(self) -> None:
@@ -91,10 +109,16 @@ class Stream(Generic[T]):
             self.changed(self)
 
     def _sync(self) -> None:
-        first, self._first = list(self._first.values()), {}
-        if self.batch is not None:
-            self.batch(first)
+        if self.first is None:
+            self.is_synced = True
+        elif not self._is_feeding:
+            self._is_feeding = True
+            self.spawn(self._feed(self.first))
+
+    async def _feed(self, first: Held[T]) -> None:
+        await first.feed()
         self.is_synced = True
+        self.changed(self)
 
 
 class Part(Generic[T]):

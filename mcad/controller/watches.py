@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcad.api import labels
+from mcad.controller.firstlist import FirstList
 from mcad.controller.kinds import APPWRAPPERS, NODES, PODS, Kinds, catalog_entry
 from mcad.controller.sightings import PodSighting, Sightings, slim_node, slim_pod
 from mcad.controller.streams import Part, Stream
@@ -22,8 +23,9 @@ from mcad.kube.reflector import Reflector
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Sequence
 
+    from mcad.controller.rivals import Write
     from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
@@ -63,11 +65,15 @@ class Host(Protocol):
         """Hear that a watched kind is not served (any more) in the version that we know."""
         ...
 
-    def appwrappers_listed(self, objs: list[Json]) -> None:
-        """Take the AppWrappers of the first list."""
+    def appwrappers_listed(self, writes: Iterable[Write]) -> None:
+        """Hear the last foreign write to each AppWrapper of the first list."""
         ...
 
-    def appwrapper_seen(self, obj: Json) -> None:
+    def appwrapper_listed(self, document: Document) -> None:
+        """Take an AppWrapper of the first list, in its order."""
+        ...
+
+    def appwrapper_seen(self, document: Document) -> None:
         """Take a new or changed AppWrapper."""
         ...
 
@@ -143,18 +149,21 @@ class Watches:
     def watch_all(self) -> None:
         """Begin; called once, when the kinds are known."""
         seen = self._sightings
-        appwrappers: Stream[Json] = Stream(
+        first = FirstList(
+            self._host.appwrappers_listed, self._host.appwrapper_listed, self._client.clock
+        )
+        appwrappers: Stream[Document] = Stream(
             "appwrappers",
             self._host.appwrapper_seen,
             seen.appwrapper_gone,
             self._stream_changed,
             self._client.clock.monotonic,
-            batch=self._host.appwrappers_listed,
-            uid=_uid,
+            first=first,
+            spawn=self._host.spawn,
             listing=self._host.listing_appwrappers,
             absence=ABSENCE,
         )
-        self._watch(APPWRAPPERS, appwrappers, namespaces=self._namespaces)
+        self._watch(APPWRAPPERS, appwrappers, slim=Document.kept, namespaces=self._namespaces)
         # Nodes and pods are watched everywhere: whoever uses a node uses it up.
         now = self._client.clock.monotonic
         nodes = Stream("nodes", seen.node_seen, seen.node_gone, self._stream_changed, now)
@@ -242,7 +251,3 @@ class Watches:
         if settled and all(stream.is_synced for stream in self._essential()):
             self.is_synced = True
             self._host.synced()
-
-
-def _uid(obj: Json) -> str:
-    return str(obj["metadata"]["uid"])

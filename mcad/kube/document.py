@@ -43,6 +43,11 @@ class Document:
         self._resource = resource
         self.identity = _identify(text)
 
+    def kept(self) -> "Document":
+        """Itself, with a text of its own: what it came in need not be kept with it."""
+        self._text = self._text.copy()
+        return self
+
     def json(self) -> Json:
         """All of it; raises ``BadAnswer``."""
         try:

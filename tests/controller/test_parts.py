@@ -128,52 +128,51 @@ async def test_the_alarm_rings_at_the_earliest_wish_and_at_every_later_one() -> 
     assert len(rings) == 3
 
 
-def test_a_stream_in_parts_is_synced_when_all_parts_are() -> None:
-    batches, seen, changes = [], [], []
+class HeldBack:
+    """Of the first lists; ``feed`` waits until it is let go on."""
+
+    def __init__(self) -> None:
+        self.objs: list[str] = []
+        self.going = asyncio.Event()
+        self.was_fed = False
+
+    def put(self, obj: str) -> None:
+        self.objs.append(obj)
+
+    def drop(self, uid: str) -> bool:
+        if self.was_fed or uid not in self.objs:
+            return False
+        self.objs.remove(uid)
+        return True
+
+    async def feed(self) -> None:
+        self.was_fed = True
+        await self.going.wait()
+
+
+async def test_a_stream_in_parts_is_synced_when_all_parts_are_and_their_objects_fed() -> None:
+    held, seen, lost, changes = HeldBack(), [], [], []
     stream: Stream[str] = Stream(
-        "x",
-        seen.append,
-        lambda uid: None,
-        lambda s: changes.append(s.is_synced),
-        lambda: 0.0,
-        batch=batches.append,
+        "x", seen.append, lost.append, lambda s: changes.append(s.is_synced), float, first=held
     )
     one, two = stream.part(), stream.part()
     one.upserted("a")
     one.synced(relist=False)
     two.upserted("b")
-    assert (batches, seen, changes) == ([], [], [])
+    await asyncio.sleep(0)
+    assert not held.was_fed
+    one.gone("a", "", "a", None)
     two.synced(relist=False)
-    assert (batches, seen, changes) == ([["a", "b"]], [], [True])
+    await asyncio.sleep(0)
     one.upserted("c")
+    one.gone("b", "", "b", None)
+    assert (held.objs, lost, seen, changes) == (["b", "c"], ["b"], [], [])
+    held.going.set()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    one.upserted("d")
     one.synced(relist=True)
-    assert (seen, changes) == (["c"], [True])
-
-
-def test_what_happens_while_the_first_list_is_held_back_is_part_of_it() -> None:
-    """Two namespaces, of which one cannot be listed yet, or a list that had to start again."""
-    batches, told = [], []
-    stream: Stream[tuple[str, int]] = Stream(
-        "x",
-        lambda obj: told.append(("seen", obj)),
-        lambda uid: told.append(("lost", uid)),
-        lambda _: None,
-        lambda: 0.0,
-        batch=batches.append,
-        uid=lambda obj: obj[0],
-    )
-    one, two = stream.part("one"), stream.part("two")
-    for uid in ("a", "b", "c"):
-        one.upserted((uid, 1))
-    one.synced(relist=False)
-    one.gone("a", "one", "a", None)
-    one.upserted(("b", 2))
-    two.synced(relist=False)
-    assert batches == [[("b", 2), ("c", 1)]]
-    assert told == []
-    one.gone("a", "one", "a", None)
-    one.gone("b", "one", "b", None)
-    assert told == [("lost", "a"), ("lost", "b")]
+    assert (held.objs, seen, changes) == (["b", "c"], ["d"], [True])
 
 
 class Health:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcad.controller.rivals import integrates, latest_write, webhooks
+from mcad.controller.rivals import integrates, last_write, latest_write, webhooks
 from mcad.core.model import SECOND
 
 Json = dict[str, Any]
@@ -77,6 +77,10 @@ def write(manager: str, time: str = RECENTLY, subresource: str = "") -> Json:
     return field | ({"subresource": subresource} if subresource else {})
 
 
+def told_of(*appwrappers: Json) -> str:
+    return latest_write(map(last_write, appwrappers), NOW)
+
+
 @pytest.mark.parametrize(
     "field",
     [
@@ -88,13 +92,13 @@ def write(manager: str, time: str = RECENTLY, subresource: str = "") -> Json:
     ],
 )
 def test_a_recent_write_of_another_controller(field: Json) -> None:
-    told = latest_write([appwrapper("quiet"), appwrapper("b", write("mcad"), field)], NOW)
+    told = told_of(appwrapper("quiet"), appwrapper("b", write("mcad"), field))
     assert told == f"{field['manager']!r} has written to AppWrapper a/b 30 s ago"
 
 
 def test_the_latest_write_is_told() -> None:
     old, new = write("kueue"), write("kueue", "2025-12-31T23:59:50Z")
-    assert "a/c 10 s ago" in latest_write([appwrapper("b", old), appwrapper("c", new)], NOW)
+    assert "a/c 10 s ago" in told_of(appwrapper("b", old), appwrapper("c", new))
 
 
 @pytest.mark.parametrize(
@@ -111,4 +115,4 @@ def test_the_latest_write_is_told() -> None:
     ],
 )
 def test_no_sign_of_another_controller(field: Json) -> None:
-    assert latest_write([appwrapper("b", field), {"metadata": None}, {}], NOW) == ""
+    assert told_of(appwrapper("b", field), {"metadata": None}, {}) == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Iterable
 from random import Random
 from typing import Any
 
@@ -15,6 +15,7 @@ from mcad.api.config import Config
 from mcad.controller.execute import DISPATCH_WIDTH
 from mcad.controller.http import STALL_S
 from mcad.controller.preflight import Preflight, Unfit
+from mcad.controller.rivals import Write
 from mcad.controller.runtime import Controller
 from mcad.core.events import Decide, Event
 from mcad.core.pacing import DISPATCHES_PER_PASS
@@ -442,7 +443,7 @@ class Later(Preflight):
         super().__init__(None, Config())  # type: ignore[arg-type]  # nothing is asked of it
         self.answer: bool | Exception = False
         self.asked = 0
-        self.seen: list[str] = []
+        self.listed_count = 0
 
     async def installed(self) -> bool:
         self.asked += 1
@@ -450,8 +451,8 @@ class Later(Preflight):
             raise self.answer
         return self.answer
 
-    def listed(self, appwrappers: list[Json]) -> None:
-        self.seen += [one["metadata"]["name"] for one in appwrappers]
+    def listed(self, writes: Iterable[Write]) -> None:
+        self.listed_count += len(list(writes))
 
 
 async def test_appwrappers_are_not_looked_at_before_they_are_installed() -> None:
@@ -486,8 +487,8 @@ async def test_a_wrong_crd_that_comes_later_ends_it() -> None:
 
 async def test_another_controllers_writes_end_it_before_anything_is_done() -> None:
     class Rivals(Later):
-        def listed(self, appwrappers: list[Json]) -> None:
-            super().listed(appwrappers)
+        def listed(self, writes: Iterable[Write]) -> None:
+            super().listed(writes)
             raise Unfit("somebody else")
 
     rivals = Rivals()
@@ -499,7 +500,7 @@ async def test_another_controllers_writes_end_it_before_anything_is_done() -> No
     await rig.__aenter__()
     with pytest.raises(Unfit, match="somebody else"):
         await asyncio.wait_for(rig.task, 5)
-    assert rivals.seen == ["a", "b"]
+    assert rivals.listed_count == 2
     assert rig.server.writes == []
 
 

@@ -1,0 +1,87 @@
+"""The AppWrappers of the first lists: held back until all are there, then fed in their order.
+
+Held back they are text, because a dict of one costs five times as much, and they are read one at a
+time with everybody else's turns in between. Nothing is decided before they are through (P11).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypedDict
+
+import msgspec
+
+from mcad.controller.rivals import Write, last_write
+from mcad.controller.sightings import CreationOrder, creation_order
+from mcad.kube.clock import Clock
+from mcad.kube.document import Document
+
+FED_AT_ONCE = 10  # between two turns of the loop: some 10 ms
+
+
+class _MetadataPick(TypedDict, total=False):
+    name: Any
+    namespace: Any
+    uid: Any
+    resourceVersion: Any
+    creationTimestamp: Any
+    managedFields: Any
+
+
+class _StatusPick(TypedDict, total=False):
+    controllerfirsttimestamp: Any
+
+
+class _Pick(TypedDict, total=False):
+    """What order and rivals are told by."""
+
+    metadata: _MetadataPick
+    status: _StatusPick
+
+
+_PICK = msgspec.json.Decoder(_Pick)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    document: Document
+    order: CreationOrder
+    write: Write
+
+
+class FirstList:
+    """What happens to an AppWrapper that is held back happens here, and nobody hears of it."""
+
+    def __init__(
+        self,
+        judge: Callable[[Iterable[Write]], None],
+        seen: Callable[[Document], None],
+        clock: Clock,
+    ) -> None:
+        """``judge`` hears the last foreign write to each before any is given to ``seen``."""
+        self._judge = judge
+        self._seen = seen
+        self._clock = clock
+        self._held: dict[str, _Held] = {}
+        self._is_feeding = False
+
+    def put(self, document: Document) -> None:
+        """It is new or changed: in its old place, or behind all others."""
+        obj = document.pick(_PICK)
+        held = _Held(document, creation_order(obj), last_write(obj))
+        self._held[document.identity.uid] = held
+
+    def drop(self, uid: str) -> bool:
+        """It was deleted; whether nobody has heard of it yet."""
+        return self._held.pop(uid, None) is not None and not self._is_feeding
+
+    async def feed(self) -> None:
+        """Feed all that is held back, and what is put meanwhile."""
+        self._judge(held.write for held in self._held.values())
+        in_order = sorted(self._held.items(), key=lambda pair: pair[1].order)
+        self._held, self._is_feeding = dict(in_order), True
+        del in_order  # it would keep every text until the last one is read
+        while self._held:
+            for uid in tuple(islice(self._held, FED_AT_ONCE)):
+                self._seen(self._held.pop(uid).document)
+            await self._clock.sleep(0)
