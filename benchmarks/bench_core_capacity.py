@@ -66,7 +66,7 @@ class World:
             f"n{number:05d}",
             resources(amounts),
             taints=tuple(Taint(t, "", "NoSchedule") for t in taints),
-            labels=(("pool", pool), ("zone", f"z{number % 3}")),
+            labels=(("host", f"n{number}"), ("pool", pool), ("zone", f"z{number % 3}")),
         )
         self.nodes.append(node)
         self.capacity.node_seen(node)
@@ -276,6 +276,42 @@ def binding(size: int) -> None:
     world.capacity.check()
 
 
+def adrift(size: int, runs: int) -> None:
+    """Reservations that no node has room for: nodes are set aside for them in every pass."""
+    world = World(size, 0.9)
+    line = Line(world, gangs(100, diverse=False, scale=4))
+    line.drain()
+    for number in range(20):
+        request = resources({"cpu": 60_000 + number, "memory": 100 * GI})
+        sets = (PodSet(0, 0, "", 50, request),)
+        world.capacity.adopt(f"lost{number}", 1, world.capacity.shape(sets), sets)
+    line.run()
+    print(f"\n1,000 pods of 20 gangs have no node, {size} nodes")
+    show("a foreign pod ends", measure(line.run, world.pod_ends, runs), "5 ms")
+    world.capacity.check()
+
+
+def new_constraints(size: int) -> None:
+    """The first gang with a placement constraint: its nodes have to be found."""
+    world = World(size, 0.9)
+    hosts = iter(range(size))
+    print(f"\na constraint that nobody had before, {size} nodes")
+
+    def ask(key: str, value: str) -> None:
+        where = Constraint(selector=((key, value),))
+        world.capacity.refusal(world.capacity.shape((PodSet(0, 0, "", 1, (), where),)))
+
+    def by_host() -> None:
+        ask("host", f"n{next(hosts)}")
+
+    def by_toleration() -> None:
+        where = Constraint(tolerations=(Toleration(f"t{next(hosts)}", "Exists", "", ""),))
+        world.capacity.refusal(world.capacity.shape((PodSet(0, 0, "", 1, (), where),)))
+
+    show("a label of one node", measure(by_host, lambda: None, 9), "1 ms")
+    show("a toleration, no label", measure(by_toleration, lambda: None, 9))
+
+
 def many_shapes(size: int, runs: int, *, load: float = 0.9, count: int = 10_000) -> None:
     world = World(size, load)
     start = process_time_ns()
@@ -296,6 +332,8 @@ def main() -> None:
     few_shapes(500 if quick else 5000, 8 if quick else 30)
     fragmented(500 if quick else 5000)
     binding(500 if quick else 5000)
+    adrift(500 if quick else 5000, 8 if quick else 30)
+    new_constraints(500 if quick else 5000)
     for size in (200,) if quick else (1000, 5000):
         head_and_workers(size)
     many_shapes(200 if quick else 1000, 8 if quick else 30, count=1000 if quick else 10_000)

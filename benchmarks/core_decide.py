@@ -15,10 +15,19 @@ import resource
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from mcad.core.commands import WriteStatus
 from mcad.core.dispatcher import Dispatcher
-from mcad.core.events import AppWrapperSeen, Decide, NodeSeen, PodGone, PodSeen, StatusWritten
+from mcad.core.events import (
+    AppWrapperSeen,
+    Decide,
+    KindWatched,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+    StatusWritten,
+)
 from mcad.core.model import (
     SECOND,
     Dialect,
@@ -76,9 +85,11 @@ def workload(number: int, shape: int, rng: random.Random) -> Workload:
 class Bench:
     """A dispatcher with full nodes and a long line."""
 
-    def __init__(self, queued: int, shapes: int, nodes: int) -> None:
+    def __init__(
+        self, queued: int, shapes: int, nodes: int, settings: Settings | None = None
+    ) -> None:
         self.now = START
-        self.dispatcher = Dispatcher(Settings())
+        self.dispatcher = Dispatcher(settings or Settings())
         self.acknowledged = 0
         for number in range(nodes):
             self.feed(NodeSeen(node(number)))
@@ -116,6 +127,54 @@ class Bench:
             self.feed(Decide())
             times.append(1000 * (time.process_time() - begun))
         return f"min {min(times):.2f}  median {statistics.median(times):.2f} ms"
+
+
+def passes(bench: Bench) -> list[float]:
+    """Decide until no pass asks for another; the CPU of each, in ms."""
+    times = []
+    while True:
+        begun = time.process_time()
+        bench.feed(Decide())
+        times.append(1000 * (time.process_time() - begun))
+        if bench.dispatcher.world.resume_at is None:
+            return times
+
+
+def first_verdicts(queued: int, nodes: int) -> None:
+    """Everybody is of a shape of his own and has no verdict yet."""
+    bench = Bench(queued, queued, nodes)
+    times = passes(bench)
+    print(f"first verdicts on {queued} shapes, {nodes} nodes: ", _story(times))
+
+
+def after_a_hold(shapes: int, nodes: int) -> None:
+    """The head's holding time is over, and a foreign pod ends on a node at a time."""
+    settings = Settings(head_of_line_holding=SECOND)
+    bench = Bench(shapes, shapes, nodes, settings)
+    passes(bench)
+    bench.now += 2 * SECOND
+    passes(bench)
+
+    def end_pod(number: int) -> None:
+        bench.feed(PodGone(f"p{number}-0"))
+
+    print(f"a pod ends after a hold, {shapes} shapes: ", bench.timed(end_pod, 10))
+
+
+def many_holds(queued: int) -> None:
+    """Their kind cannot be watched: all of them are put on hold."""
+    bench = Bench(0, 1, 10)
+    bench.feed(KindWatched("batch", "jobs", watched=False, message="forbidden"))
+    bench.feed(NodeSeen(node(10)))
+    for number in range(queued):
+        work = replace(workload(number, 0, random.Random(0)), sets=())
+        bench.feed(AppWrapperSeen(work, listed=True))
+    times = passes(bench)
+    print(f"{queued} holds: ", _story(times))
+
+
+def _story(times: list[float]) -> str:
+    return f"{len(times)} passes, the longest {max(times):.0f} ms, together {sum(times):.0f} ms"
 
 
 def main() -> None:
@@ -156,6 +215,9 @@ def main() -> None:
     print(f"  dispatched meanwhile: {before - len(world.queue)}")
     print("all nodes rise a little ", bench.timed(all_change, 5))
     world.capacity.check()
+    first_verdicts(options.queued // 10, options.nodes // 5)
+    after_a_hold(options.queued // 100, options.nodes // 5)
+    many_holds(options.queued // 2)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"peak memory {peak:.0f} MB")
 

@@ -7,9 +7,10 @@ would take every bit of room that comes up.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import copy
 from heapq import nsmallest
+from typing import NamedTuple
 
 from mcad.core.capacity.ledger import Ledger
 from mcad.core.capacity.limits import EARMARKED_CLASSES_MAX, EARMARKED_NODES_MAX
@@ -19,6 +20,13 @@ from mcad.core.capacity.resources import total
 from mcad.core.model import Resources
 
 _MILLION = 1_000_000
+
+
+class _Picked(NamedTuple):
+    """The nodes that were set aside for a class: how many were wanted, and (shortfall, rank)."""
+
+    wanted: int
+    nodes: list[tuple[tuple[int, int], int]]
 
 
 class Arrears:
@@ -35,6 +43,7 @@ class Arrears:
         self._earmarked_at = -1
         self._membership = 0
         self._weighed: dict[PodClass, None] = {}
+        self._picked: dict[PodClass, _Picked] = {}
         self.adrift: dict[PodClass, int] = {}
         self.barred: dict[int, Row] = {}
 
@@ -88,10 +97,17 @@ class Arrears:
             self._earmark()
 
     def _earmark(self) -> None:
+        at = self._earmarked_at
+        changed = self._ledger.log.since(at) if at >= 0 else None
         before, self.barred = self.barred, {}
+        picked = {}
         for pods, n in list(self.adrift.items())[:EARMARKED_CLASSES_MAX]:
-            for row in self._nearest(pods, min(n, EARMARKED_NODES_MAX - len(self.barred))):
-                self.barred[row.rank] = row
+            wanted = min(n, EARMARKED_NODES_MAX - len(self.barred))
+            few = None if changed is None else self._few(pods, wanted, [*before, *changed])
+            picked[pods] = self._nearest(pods, wanted, pods.pool.rows if few is None else few)
+            for _, rank in picked[pods].nodes:
+                self.barred[rank] = pods.pool.rows[rank]
+        self._picked = picked
         for rank, row in before.items():
             if rank not in self.barred:
                 self._give_back(row)
@@ -101,14 +117,29 @@ class Arrears:
         at = self._earmarked_at
         return at < 0 or any(max(p.pool.risen, p.pool.shifted) > at for p in self.adrift)
 
-    def _nearest(self, pods: PodClass, n: int) -> list[Row]:
+    def _nearest(self, pods: PodClass, n: int, ranks: Iterable[int]) -> _Picked:
         """The ``n`` nodes that lack least for one pod, among those that could ever hold it."""
+        rows = pods.pool.rows
         found = (
-            (_shortfall(row, pods), rank, row)
-            for rank, row in pods.pool.rows.items()
-            if rank not in self.barred and slots(row.profile.amounts, pods.request)
+            (_shortfall(rows[rank], pods), rank)
+            for rank in ranks
+            if rank not in self.barred and slots(rows[rank].profile.amounts, pods.request)
         )
-        return [row for _, _, row in nsmallest(n, found)]
+        return _Picked(n, nsmallest(n, found))
+
+    def _few(self, pods: PodClass, n: int, news: Iterable[int]) -> Iterable[int] | None:
+        """Nodes among which the nearest surely are: those picked before, and the news (nodes that
+        changed, or were set aside). None if it may be any: one of those picked is taken, or lacks
+        more than it did, so one that nobody heard of may be nearer now."""
+        known, rows = self._picked.get(pods), pods.pool.rows
+        if known is None or known.wanted != n:
+            return None
+        for shortfall, rank in known.nodes:
+            row = rows.get(rank)
+            if row is None or rank in self.barred or _shortfall(row, pods) > shortfall:
+                return None
+        ranks = (*(rank for _, rank in known.nodes), *news)
+        return [rank for rank in dict.fromkeys(ranks) if rank in rows]
 
     def _ease(self, pool: Pool | None) -> None:
         """Everybody whose sum this weighed on may try again; None: everybody may."""

@@ -240,6 +240,9 @@ class Judge:
             changed = max(ledger.idle_falls, ledger.idle_rises)
         if at >= changed:
             return fitted
+        if not fitted and self._still_lacks(prospect):
+            prospect.emptied = (ledger.log.now, False)
+            return False
         ample = self._ample()
         self.steps += sum(len(pool.rows) for pool in prospect.pools)
         fits = self._fits_emptied(prospect)
@@ -247,14 +250,31 @@ class Judge:
             prospect.emptied = (ledger.log.now, fits)
         return fits
 
+    def _still_lacks(self, prospect: Prospect) -> bool:
+        """Whether all slots on the nodes that changed since are surely too few for those pods that
+        did not fit at the last look."""
+        changed = self._ledger.log.since(prospect.emptied[0])
+        if changed is None or prospect.lacking is None:
+            return False
+        number, missing = prospect.lacking
+        pods, rows = prospect.parts[number].pods, prospect.parts[number].pods.pool.rows
+        there = (rows[rank] for rank in changed if rank in rows)
+        missing -= sum(slots(row.idle, pods.request, pods.cap) for row in there)
+        prospect.lacking = (number, missing)
+        return missing > 0
+
     def _fits_emptied(self, prospect: Prospect) -> bool:
+        prospect.lacking = None
         if not self._on_nodes:
             return self._sum_fits_emptied(prospect)
-        for part in prospect.parts:
+        for number, part in enumerate(prospect.parts):
             pods = part.pods
-            if not part.per_node and part.replicas > sum(
-                slots(row.idle, pods.request, pods.cap) for row in pods.pool.rows.values()
-            ):
+            if part.per_node:
+                continue
+            rows = pods.pool.rows.values()
+            there = sum(slots(row.idle, pods.request, pods.cap) for row in rows)
+            if there < part.replicas:
+                prospect.lacking = (number, part.replicas - there)
                 return False
         if len(prospect.parts) == 1 and not prospect.shape.per_node:
             return True

@@ -90,5 +90,5 @@ class Glance:
     def _survey(self, constraint: Constraint) -> Pool:
         """The nodes of a constraint that nobody has a pool for; no node will know of this one."""
         pool = Pool(partial(admitted, constraint))
-        pool.survey(self._ledger.rows.values())
+        pool.survey(self._ledger.worth_asking(constraint))
         return pool

@@ -7,13 +7,13 @@ its reservation sat changes nothing, and a net fall wakes nobody (core rule R4).
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 
 from mcad.core.capacity import ports
 from mcad.core.capacity.limits import CATCH_UP_MAX, PORTS_KEPT_MIN, PORTS_MAX
 from mcad.core.capacity.pools import Pool, Profile, Row
 from mcad.core.capacity.resources import Books, book, with_pod_slot
-from mcad.core.model import HostPort, Node, Resources
+from mcad.core.model import Constraint, HostPort, Node, Resources
 
 
 class ChangeLog:
@@ -74,18 +74,28 @@ class Ledger:
         self.idle_falls = 0
         self._pools: dict[Pool, None] = {}
         self._profiles: dict[Resources, Profile] = {}
+        self._labelled: dict[tuple[str, str], dict[str, Row]] = {}
         self._rank = 0
         self._noted: dict[str, Books] = {}
 
     # -- pools ---------------------------------------------------------------------------------
 
-    def pool(self, admits: Callable[[Node], bool]) -> Pool:
-        """A new pool, filled with the nodes it admits."""
+    def pool(self, admits: Callable[[Node], bool], among: Iterable[Row] | None = None) -> Pool:
+        """A new pool, filled with the nodes it admits; no others are than ``among`` these."""
         pool = Pool(admits)
         self._pools[pool] = None
-        for row in self.rows.values():
+        for row in self.rows.values() if among is None else among:
             pool.offer(row, self.log.now)
         return pool
+
+    def worth_asking(self, constraint: Constraint) -> Iterable[Row]:
+        """The nodes that the constraint may admit: those of its name, or with the rarest of its
+        labels, if it has any."""
+        if constraint.node_name:
+            row = self.rows.get(constraint.node_name)
+            return () if row is None else (row,)
+        labelled = [self._labelled.get(label, {}) for label in constraint.selector]
+        return min(labelled, key=len, default=self.rows).values()
 
     def keep_pools(self, used: dict[Pool, None]) -> None:
         """Disband the pools that are not among ``used``."""
@@ -223,12 +233,18 @@ class Ledger:
 
     def _join(self, row: Row) -> None:
         self.rows[row.node.name] = row
+        for label in row.node.labels:
+            self._labelled.setdefault(label, {})[row.node.name] = row
         self.membership += 1
         change = self.log.touch(row.rank)
         for pool in self._pools:
             pool.offer(row, change)
 
     def _leave(self, row: Row) -> None:
+        for label in row.node.labels:
+            del self._labelled[label][row.node.name]
+            if not self._labelled[label]:
+                del self._labelled[label]
         self.membership += 1
         change = self.log.touch(row.rank)
         for pool in list(row.pools):
@@ -250,9 +266,9 @@ class Ledger:
         row = self.rows[name]
         book(row.idle, amounts, -times)
         if times < 0:
-            self.idle_rises = self.log.tick()
+            self.idle_rises = self.log.touch(row.rank)
         else:
-            self.idle_falls = self.log.tick()
+            self.idle_falls = self.log.touch(row.rank)
 
     def post(self) -> None:
         """Bring the books to what was noted; only what is left on balance is a change."""

@@ -128,7 +128,8 @@ class Memory:
     def _pool(self, constraint: Constraint) -> Pool:
         pool = self._pools.get(constraint)
         if pool is None:
-            pool = self._ledger.pool(partial(admitted, constraint))
+            among = self._ledger.worth_asking(constraint)
+            pool = self._ledger.pool(partial(admitted, constraint), among)
             self._pools[constraint] = pool
         return pool
 

@@ -76,8 +76,9 @@ class _Tail:
 
     def __init__(self, resource: str, rows: list[Row]) -> None:
         free = _free_of(rows, resource)
-        self.rows = [rows[i] for i in sorted(range(len(rows)), key=free.__getitem__)]
-        self.amounts = sorted(free)
+        order = sorted(range(len(rows)), key=free.__getitem__)
+        self.rows = [rows[i] for i in order]
+        self.amounts = [free[i] for i in order]
 
 
 class Cut(NamedTuple):

@@ -79,7 +79,8 @@ class Prospect:
     ``latest_rise()`` at its last search on nodes and the verdict, which stands until something
     rises; ``again`` counts as a rise, too. ``widest`` are the pools whose sums are that of all its
     nodes, None if there are none such, and the membership of pools that this holds for.
-    ``emptied`` is the change at which it was tried on emptied nodes, and whether it fitted.
+    ``emptied`` is the change at which it was tried on emptied nodes, and whether it fitted;
+    ``lacking`` the part that alone did not fit there, and at least how many of its pods.
     """
 
     shape: Shape
@@ -94,6 +95,7 @@ class Prospect:
     again: int = 0
     widest: tuple[int, Sequence[Pool] | None] = (-1, None)
     emptied: tuple[int, bool] = (-1, False)
+    lacking: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         parts = (part for part in self.parts if not part.per_node)
