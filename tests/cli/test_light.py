@@ -1,17 +1,20 @@
 """What a person waits for at every key or look is imported without the heavy libraries."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from aiohttp import web
 
 from tests.cli.cluster import tutorial
 from tests.cli.serve import in_thread, kubeconfig, served
 from tests.cli.test_server import CAPACITY, DETAIL, ROW
 
+LOGIN = "client.authentication.k8s.io/v1"
 HEAVY = ("kubernetes", "pydantic", "aiohttp", "mcad.sim", "mcad.core.dispatcher", "yaml")
 CODE = """\
 import sys
@@ -82,3 +85,20 @@ def test_commands_and_options_are_completed_with_nothing_else() -> None:
     said, heavy = imported(_MCAD_COMPLETE="bash_complete", COMP_WORDS="mcad des", COMP_CWORD="1")
     assert said.strip() == "plain,describe"
     assert heavy == "[]"
+
+
+def test_a_login_that_takes_a_plugin_is_left_to_the_client_library(tmp_path: Path) -> None:
+    token = {"token": "secret"}
+    answer = {"apiVersion": LOGIN, "kind": "ExecCredential", "status": token}
+    plugin = {"apiVersion": LOGIN, "command": "echo", "args": [json.dumps(answer)]}
+    api = tutorial()
+    with served(api) as url:
+        path = Path(kubeconfig(tmp_path, url))
+        config = yaml.safe_load(path.read_text())
+        config["users"][0]["user"] = {"exec": plugin | {"interactiveMode": "Never"}}
+        path.write_text(yaml.safe_dump(config))
+        env = {"_MCAD_COMPLETE": "bash_complete", "COMP_WORDS": "mcad get 00", "COMP_CWORD": "2"}
+        said, heavy = imported(KUBECONFIG=str(path), **env)
+    assert len(said.splitlines()) == 2
+    assert "kubernetes" in heavy
+    assert {one.headers["Authorization"] for one in api.requests} == {"Bearer secret"}
