@@ -31,6 +31,10 @@ class Catalog(Protocol):
     def makes_pods(self, group: str, resource: str) -> bool:
         """Whether pods can come of such an object (``resourcesWithoutPods``)."""
 
+    @property
+    def ignores_claims(self) -> bool:
+        """Whether pods with ``resourceClaims`` may be wrapped (``ignoreResourceClaims``)."""
+
 
 @dataclass(frozen=True, slots=True)
 class StaticCatalog:
@@ -40,6 +44,7 @@ class StaticCatalog:
     allowed: frozenset[tuple[str, str]] = field(default_factory=frozenset)
     excluded: frozenset[str] = field(default_factory=frozenset)
     podless: frozenset[tuple[str, str]] = field(default_factory=frozenset)
+    ignores_claims: bool = False
 
     @classmethod
     def of(

@@ -5,7 +5,7 @@ Settings that MCAD had keep MCAD's names and units. The file is the only thing t
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Self
@@ -232,6 +232,7 @@ class Config(_Strict):
     dispatch_resource_reservation_timeout: float = Field(
         default=300_000, alias="dispatchResourceReservationTimeout", ge=0, le=MAX_SECONDS * 1000
     )
+    ignore_resource_claims: bool = Field(default=False, alias="ignoreResourceClaims")
     placement_timeout: float = Field(default=300, alias="placementTimeout", ge=0, le=MAX_SECONDS)
     quota_enabled: bool = Field(default=False, alias="quotaEnabled")
     preemption: bool = False
@@ -331,7 +332,8 @@ NAMES: Mapping[str, str] = {
 def catalog_of(config: Config, served: Iterable[Resource]) -> StaticCatalog:
     """These kinds, as far as the configuration lets them be wrapped, and where."""
     podless = _pairs(config.resources_without_pods)
-    return StaticCatalog.of(served, config.allowed, config.excluded_namespaces, podless)
+    found = StaticCatalog.of(served, config.allowed, config.excluded_namespaces, podless)
+    return replace(found, ignores_claims=config.ignore_resource_claims)
 
 
 def to_settings(config: Config) -> Settings:

@@ -20,6 +20,7 @@ from mcad.api.podsets import (
     infer,
     inferred_demand,
 )
+from mcad.api.podspec import CLAIMS
 from mcad.api.templates import find_templates, set_path
 from mcad.api.wire import Json, Map, as_map, as_text
 from mcad.core.model import Item, ObjectRef, PodSet, Problem, ProblemKind
@@ -98,6 +99,10 @@ def read_item(entry: Entry, index: int, owner: Owner, catalog: Catalog) -> ReadI
         read.refuse(_locate(entry, fault.path), fault.message)
     for fault in _check_labels(merged, index, owner):
         read.refuse(f"{where}.{fault.path}", fault.message)
+    if any(CLAIMS in one.unmodelled for one in demand.sets) and not catalog.ignores_claims:
+        message = "its pods have resourceClaims, and whether devices are free is not looked at. "
+        message += "Request devices as resources; or an administrator sets ignoreResourceClaims."
+        read.refuse(where, message, ProblemKind.UNSUPPORTED_DRA)
     read.warnings += [f"{entry.base}: {warning}" for warning in demand.warnings]
     if name:
         ref = ObjectRef(

@@ -16,7 +16,7 @@ from mcad.api.podspec import (
 )
 from mcad.api.templates import PathError, find_templates, follow, set_path
 from mcad.api.wire import Json, Map, as_list, as_map, dig
-from mcad.core.model import PodSet, Resources
+from mcad.core.model import ObjectRef, PodSet, Resources
 from mcad.core.quantity import format_amount
 
 
@@ -128,6 +128,19 @@ def _pod_set(
         unmodelled=names,
         ports=place.ports,
     )
+
+
+def template_of(obj: Map, ref: ObjectRef, one: PodSet) -> Map | None:
+    """The pod template that a set was read from, None if it was declared without any."""
+    found = infer(obj, ref.group, ref.kind).found
+    same = [each for each in found[one.index : one.index + 1] if set_path(each.path) == one.path]
+    for each in (*same, *found):
+        if set_path(each.path) == one.path:
+            return each.template
+    try:
+        return follow(one.path, obj)
+    except PathError:
+        return None
 
 
 # v1beta1: custompodresources

@@ -24,6 +24,8 @@ Amounts = dict[str, int]
 
 HOSTNAME = "kubernetes.io/hostname"
 ANYWHERE = Constraint()
+CLAIMS = "resourceClaims"
+"""What ``unmodelled`` calls devices of dynamic resource allocation."""
 
 _QUANTITIES = 8192
 _SHAPES = 8192
@@ -221,7 +223,7 @@ def placement(template: Map) -> Placement:
             ("podAntiAffinity", beyond),
             ("topologySpread", _spreads(spec)),
             ("volumes", _claims_volumes(spec)),
-            ("resourceClaims", spec.get("resourceClaims")),
+            (CLAIMS, spec.get("resourceClaims")),
         )
         if present
     ]
@@ -229,7 +231,7 @@ def placement(template: Map) -> Placement:
         constraint=Constraint(
             selector=_pairs(spec.get("nodeSelector")),
             affinity=_node_affinity(as_map(affinity.get("nodeAffinity"))),
-            tolerations=tuple(map(_toleration, _maps(spec.get("tolerations")))),
+            tolerations=tolerations_of(spec.get("tolerations")),
             node_name=as_text(spec.get("nodeName")),
         ),
         cap=1 if apart else 0,
@@ -249,6 +251,11 @@ def _pairs(value: Json) -> tuple[tuple[str, str], ...]:
 
 def _required(affinity: Json) -> list[Json]:
     return as_list(as_map(affinity).get("requiredDuringSchedulingIgnoredDuringExecution"))
+
+
+def tolerations_of(value: Json) -> tuple[Toleration, ...]:
+    """A list of tolerations, without the malformed ones."""
+    return tuple(map(_toleration, _maps(value)))
 
 
 def _toleration(value: Map) -> Toleration:

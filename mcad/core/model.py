@@ -146,6 +146,7 @@ class ProblemKind(StrEnum):
     NOT_WRAPPED = "KindNotWrapped"
     NOT_INSTALLED = "KindNotInstalled"
     NOT_SERVED = "NamespaceNotServed"
+    UNSUPPORTED_DRA = "UnsupportedDRA"
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,7 @@ class HoldReason(StrEnum):
     KIND_NOT_WRAPPED = "KindNotWrapped"
     KIND_NOT_INSTALLED = "KindNotInstalled"
     NAMESPACE_NOT_SERVED = "NamespaceNotServed"
+    UNSUPPORTED_DRA = "UnsupportedDRA"
     KIND_NOT_WATCHED = "KindNotWatched"
     WAITING_FOR_NAME = "WaitingForName"
     CREATION_BACKOFF = "CreationBackoff"

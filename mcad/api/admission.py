@@ -1,0 +1,166 @@
+"""What the API server will add to pods before kube-scheduler sees them (protocol C5).
+
+As its admission plugins LimitRanger and RuntimeClass do it. Live pods have all of it in them; a
+template has not, and judged as it stands its pods would be larger than the room they were given.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from mcad.api.podsets import template_of
+from mcad.api.podspec import (
+    Amounts,
+    amounts,
+    container_requests,
+    effective_request,
+    placement,
+    tolerations_of,
+)
+from mcad.api.wire import Json, Map, as_list, as_map, as_text
+from mcad.core.model import Constraint, PodSet, Toleration, Workload
+from mcad.core.quantity import CPU
+
+_NAMES_A_CLASS = b'"runtimeClassName":"'
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeClass:
+    """What pods of a class get: overhead, and where they may go besides what they say."""
+
+    overhead: tuple[tuple[str, int], ...] = ()
+    selector: tuple[tuple[str, str], ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+
+    def narrowed(self, constraint: Constraint) -> Constraint:
+        """The constraint of a pod of this class."""
+        selector = dict(constraint.selector) | dict(self.selector)
+        more = tuple(one for one in self.tolerations if one not in constraint.tolerations)
+        return replace(
+            constraint,
+            selector=tuple(sorted(selector.items())),
+            tolerations=(*constraint.tolerations, *more),
+        )
+
+
+def read_limit_range(obj: Map) -> Amounts:
+    """What a container requests that says nothing: ``defaultRequest``, else ``default``.
+
+    Limits for pods and claims, minima and maxima only refuse; the server writes a maximum that
+    becomes a default into the object itself.
+    """
+    found: Amounts = {}
+    for limit in as_list(as_map(obj.get("spec")).get("limits")):
+        if as_text(as_map(limit).get("type")) == "Container":
+            said = amounts(limit.get("default")) | amounts(limit.get("defaultRequest"))
+            found = _larger(found, said)
+    return found
+
+
+def read_runtime_class(obj: Map) -> RuntimeClass:
+    """What a RuntimeClass adds to its pods."""
+    scheduling = as_map(obj.get("scheduling"))
+    selector = as_map(scheduling.get("nodeSelector"))
+    return RuntimeClass(
+        tuple(sorted(amounts(as_map(obj.get("overhead")).get("podFixed")).items())),
+        tuple(sorted((key, one) for key, one in selector.items() if isinstance(one, str))),
+        tolerations_of(scheduling.get("tolerations")),
+    )
+
+
+@dataclass(slots=True)
+class Admission:
+    """The LimitRanges by namespace and the RuntimeClasses by name, as they are now.
+
+    Of several LimitRanges in a namespace the server takes any default first: the largest counts.
+    """
+
+    _ranges: dict[str, dict[str, Amounts]] = field(default_factory=dict)
+    _classes: dict[str, RuntimeClass] = field(default_factory=dict)
+
+    def put_range(self, namespace: str, uid: str, defaults: Amounts) -> bool:
+        """A LimitRange is as it is; whether that makes a difference."""
+        before = self.defaults(namespace)
+        self._ranges.setdefault(namespace, {})[uid] = defaults
+        return self.defaults(namespace) != before
+
+    def drop_range(self, namespace: str, uid: str) -> bool:
+        """A LimitRange is gone; whether that makes a difference."""
+        before = self.defaults(namespace)
+        ranges = self._ranges.get(namespace, {})
+        ranges.pop(uid, None)
+        if not ranges:
+            self._ranges.pop(namespace, None)
+        return self.defaults(namespace) != before
+
+    def put_class(self, name: str, found: RuntimeClass) -> bool:
+        """A RuntimeClass is as it is; whether that makes a difference."""
+        known = self._classes.get(name)
+        self._classes[name] = found
+        return known != found
+
+    def drop_class(self, name: str) -> bool:
+        """A RuntimeClass is gone; whether that makes a difference."""
+        return self._classes.pop(name, None) is not None
+
+    def defaults(self, namespace: str) -> Amounts:
+        """What a container of the namespace requests that says nothing."""
+        found: Amounts = {}
+        for one in self._ranges.get(namespace, {}).values():
+            found = _larger(found, one)
+        return found
+
+    def concerns(self, work: Workload, manifests: Iterable[bytes]) -> bool:
+        """Whether any of it may matter to these manifests (compact JSON)."""
+        return bool(self._ranges.get(work.namespace)) or names_a_class(manifests)
+
+    def admitted(self, work: Workload, manifests: Sequence[bytes]) -> Workload:
+        """The AppWrapper with the demand that its pods will have, whatever it had so far.
+
+        What is hashed and created are the manifests, so the payload stays what it is (P8).
+        """
+        sets = list(work.sets)
+        for item, manifest in enumerate(manifests):
+            own = [at for at, one in enumerate(sets) if one.item == item and one.path]
+            obj = as_map(json.loads(manifest)) if own else {}
+            for at in own:
+                template = template_of(obj, work.items[item].ref, sets[at])
+                if template is not None:
+                    sets[at] = self._admitted(sets[at], template, work.namespace)
+        return replace(work, sets=tuple(sets))
+
+    def _admitted(self, one: PodSet, template: Map, namespace: str) -> PodSet:
+        spec = as_map(template.get("spec"))
+        named = self._classes.get(as_text(spec.get("runtimeClassName")), RuntimeClass())
+        completed = _completed(spec, self.defaults(namespace), dict(named.overhead))
+        constraint = named.narrowed(placement(template).constraint)
+        return replace(one, request=effective_request(completed), constraint=constraint)
+
+
+def names_a_class(manifests: Iterable[bytes]) -> bool:
+    """Whether a template in these manifests (compact JSON) names a RuntimeClass."""
+    return any(_NAMES_A_CLASS in manifest for manifest in manifests)
+
+
+def _completed(spec: Map, defaults: Amounts, overhead: Amounts) -> Map:
+    """The pod spec as it will be stored, as far as requests go; a limit is a request already."""
+    lists = {
+        key: [_container(one, defaults) for one in as_list(spec.get(key))]
+        for key in ("containers", "initContainers")
+    }
+    return {"overhead": _quantities(overhead)} | spec | lists
+
+
+def _container(container: Json, defaults: Amounts) -> Json:
+    if not isinstance(container, dict):
+        return container
+    requests = _quantities(defaults | container_requests(container))
+    return container | {"resources": {"requests": requests}}
+
+
+def _quantities(read: Amounts) -> Map:
+    return {name: f"{n}m" if name == CPU else str(n) for name, n in read.items()}
+
+
+def _larger(one: Amounts, other: Amounts) -> Amounts:
+    return {name: max(one.get(name, 0), other.get(name, 0)) for name in one | other}

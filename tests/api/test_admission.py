@@ -1,0 +1,222 @@
+"""What the API server adds to pods: defaults of LimitRanges, and what RuntimeClasses say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mcad.api.admission import Admission, read_limit_range, read_runtime_class
+from mcad.api.appwrapper import Parsed
+from mcad.core.model import Constraint, PodSet, ProblemKind, Toleration
+from tests.api.builders import (
+    CATALOG,
+    Gi,
+    Mi,
+    accepted,
+    config_map,
+    container,
+    deployment,
+    generic,
+    job,
+    obj,
+    parse,
+    pod,
+    template,
+    v1beta1,
+    v1beta2,
+)
+
+BARE = {"name": "main", "image": "busybox"}
+
+
+def limit_range(*limits: dict[str, Any]) -> dict[str, Any]:
+    return obj("v1", "LimitRange", "limits", {"limits": list(limits)})
+
+
+def container_limit(**said: Any) -> dict[str, Any]:
+    return {"type": "Container"} | said
+
+
+def admitted(parsed: Parsed, admission: Admission) -> tuple[PodSet, ...]:
+    work = admission.admitted(parsed.workload, parsed.manifests)
+    assert replace(work, sets=()) == replace(parsed.workload, sets=()), "only the demand changes"
+    return work.sets
+
+
+def limited(*limits: dict[str, Any], namespace: str = "team") -> Admission:
+    admission = Admission()
+    admission.put_range(namespace, "u1", read_limit_range(limit_range(*limits)))
+    return admission
+
+
+def request(*containers: dict[str, Any], **spec: Any) -> dict[str, int]:
+    """What a pod of these containers requests where 200m and 1Gi are the defaults."""
+    admission = limited(
+        container_limit(
+            default={"cpu": "400m", "memory": "1Gi"}, defaultRequest={"cpu": "200m"}, max={}
+        )
+    )
+    [one] = admitted(accepted(v1beta1(pod("x", *containers, **spec))), admission)
+    return dict(one.request)
+
+
+def test_a_container_that_says_nothing_requests_the_defaults() -> None:
+    assert request(BARE) == {"cpu": 200, "memory": Gi, "pods": 1}
+
+
+@pytest.mark.parametrize(
+    ("resources", "cpu"),
+    [
+        pytest.param({"requests": {"cpu": "1"}}, 1000, id="its request counts"),
+        pytest.param({"limits": {"cpu": "2"}}, 2000, id="so does its limit"),
+        pytest.param({"requests": {"cpu": "0"}}, 0, id="nothing is a request as well"),
+        pytest.param({"requests": {"memory": "1Gi"}}, 200, id="per resource"),
+    ],
+)
+def test_what_a_container_says_goes_first(resources: dict[str, Any], cpu: int) -> None:
+    assert request(BARE | {"resources": resources}).get("cpu", 0) == cpu
+
+
+def test_every_container_gets_them_init_containers_too() -> None:
+    sidecar = BARE | {"restartPolicy": "Always"}
+    assert request(BARE, BARE)["cpu"] == 400
+    assert request(BARE, initContainers=[sidecar])["cpu"] == 400
+    assert request(container("50m", "1Mi"), initContainers=[BARE])["cpu"] == 200
+
+
+def test_limits_of_pods_and_claims_are_no_defaults() -> None:
+    said = {"default": {"cpu": "7"}, "max": {"cpu": "9"}}
+    assert read_limit_range(limit_range({"type": "Pod"} | said, {"type": "Weird"} | said)) == {}
+    assert read_limit_range(limit_range(container_limit(max={"cpu": "9"}))) == {}
+    assert read_limit_range({"spec": {"limits": [7, None]}}) == {}
+
+
+def test_of_several_ranges_the_largest_default_counts() -> None:
+    admission = limited(container_limit(defaultRequest={"cpu": "1", "memory": "1Mi"}))
+    more = read_limit_range(limit_range(container_limit(defaultRequest={"cpu": "2"})))
+    assert admission.put_range("team", "u2", more)
+    assert not admission.put_range("team", "u2", more)
+    assert admission.defaults("team") == {"cpu": 2000, "memory": Mi}
+    assert admission.drop_range("team", "u2")
+    assert not admission.drop_range("team", "u2")
+    assert admission.defaults("team") == {"cpu": 1000, "memory": Mi}
+    assert admission.drop_range("team", "u1")
+    assert admission.defaults("team") == {}
+
+
+def test_a_range_of_another_namespace_does_not_matter() -> None:
+    admission = limited(container_limit(defaultRequest={"cpu": "9"}), namespace="other")
+    parsed = accepted(v1beta1(pod()))
+    assert not admission.concerns(parsed.workload, parsed.manifests)
+    assert admitted(parsed, admission) == parsed.workload.sets
+
+
+KATA = obj("node.k8s.io/v1", "RuntimeClass", "kata") | {
+    "handler": "kata",
+    "overhead": {"podFixed": {"cpu": "250m", "memory": "120Mi"}},
+    "scheduling": {
+        "nodeSelector": {"kata": "yes"},
+        "tolerations": [{"key": "kata", "operator": "Exists"}],
+    },
+}
+
+
+def test_a_runtime_class_adds_its_overhead_and_narrows_the_choice_of_nodes() -> None:
+    admission = Admission()
+    admission.put_class("kata", read_runtime_class(KATA))
+    parsed = accepted(v1beta1(pod(runtimeClassName="kata", nodeSelector={"zone": "a"})))
+    assert admission.concerns(parsed.workload, parsed.manifests)
+    [one] = admitted(parsed, admission)
+    assert dict(one.request) == {"cpu": 1250, "memory": 120 * Mi, "pods": 1}
+    assert one.constraint == Constraint(
+        selector=(("kata", "yes"), ("zone", "a")),
+        tolerations=(Toleration("kata", "Exists", "", ""),),
+    )
+
+
+def test_an_overhead_that_the_template_states_is_not_added_twice() -> None:
+    admission = Admission()
+    admission.put_class("kata", read_runtime_class(KATA))
+    said = KATA["overhead"]["podFixed"]
+    parsed = accepted(v1beta1(pod(runtimeClassName="kata", overhead=said)))
+    assert admitted(parsed, admission)[0].request == parsed.workload.sets[0].request
+
+
+def test_a_class_that_is_not_there_adds_nothing() -> None:
+    admission = Admission()
+    parsed = accepted(v1beta1(pod(runtimeClassName="gone")))
+    assert admission.put_class("gone", read_runtime_class(KATA))
+    assert not admission.put_class("gone", read_runtime_class(KATA))
+    assert admitted(parsed, admission) != parsed.workload.sets
+    assert admission.drop_class("gone")
+    assert not admission.drop_class("gone")
+    assert admitted(parsed, admission) == parsed.workload.sets
+
+
+RAY = obj(
+    "ray.io/v1",
+    "RayCluster",
+    "ray",
+    {
+        "enableInTreeAutoscaling": True,
+        "headGroupSpec": {"template": template(BARE)},
+        "workerGroupSpecs": [{"groupName": "a", "replicas": 2, "template": template(BARE)}],
+    },
+)
+MANIFESTS = {
+    "a deployment": v1beta1(deployment("a", 2, BARE)),
+    "several items": v1beta1(config_map(), deployment(), job("j", parallelism=2), pod("p", BARE)),
+    "what an operator completes": v1beta2(RAY),
+    "an unknown kind": v1beta1(
+        obj("example.com/v1", "Widget", "w", {"replicas": 2, "template": template(BARE)})
+    ),
+    "sets by path": v1beta2(
+        {
+            "template": deployment("d", 3, BARE),
+            "podSets": [{"path": "template.spec.template", "replicas": 3}],
+        }
+    ),
+    "a declaration": v1beta1(
+        generic(deployment(), custompodresources=[{"replicas": 2, "requests": {"cpu": 2}}])
+    ),
+}
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS.values(), ids=MANIFESTS.keys())
+def test_without_any_of_it_the_demand_is_what_was_read(manifest: dict[str, Any]) -> None:
+    """So what was added can be taken away again, however often."""
+    parsed = accepted(manifest)
+    assert admitted(parsed, Admission()) == parsed.workload.sets
+    more = limited(container_limit(defaultRequest={"memory": "1Gi", "cpu": "1"}))
+    work = more.admitted(parsed.workload, parsed.manifests)
+    assert Admission().admitted(work, parsed.manifests) == parsed.workload
+    declared = "custompodresources" in str(manifest)
+    assert (work.sets == parsed.workload.sets) is declared, "what is declared counts"
+
+
+def test_what_an_operator_adds_to_a_template_gets_the_defaults_as_well() -> None:
+    more = limited(container_limit(defaultRequest={"cpu": "1"}))
+    head, workers = admitted(accepted(v1beta2(RAY)), more)
+    assert dict(head.request)["cpu"] == 1500, "the autoscaler says what it wants"
+    assert dict(workers.request)["cpu"] == 1000
+
+
+# -- devices -------------------------------------------------------------------------------------
+
+DEVICES = pod("p", resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "gpu"}])
+
+
+@pytest.mark.parametrize("manifest", [v1beta1(DEVICES), v1beta2(DEVICES)], ids=["old", "new"])
+def test_pods_with_claims_for_devices_are_named(manifest: dict[str, Any]) -> None:
+    problem = parse(manifest, CATALOG).workload.problem
+    assert problem is not None
+    assert problem.kind is ProblemKind.UNSUPPORTED_DRA
+    assert "ignoreResourceClaims" in problem.message
+
+
+def test_they_are_dispatched_if_the_administrator_says_so() -> None:
+    work = parse(v1beta1(DEVICES), replace(CATALOG, ignores_claims=True)).workload
+    assert work.problem is None
+    assert work.sets[0].unmodelled == ("resourceClaims",)
