@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from mcad.api.appwrapper import Parsed
 from mcad.api.podsets import template_of
 from mcad.api.podspec import (
     Amounts,
@@ -113,6 +114,13 @@ class Admission:
     def concerns(self, work: Workload, manifests: Iterable[bytes]) -> bool:
         """Whether any of it may matter to these manifests (compact JSON)."""
         return bool(self._ranges.get(work.namespace)) or names_a_class(manifests)
+
+    def completed(self, parsed: Parsed) -> Parsed:
+        """What was read from a manifest, with the demand that its pods will have."""
+        work, manifests = parsed.workload, parsed.manifests
+        if not self.concerns(work, manifests):
+            return parsed
+        return replace(parsed, workload=self.admitted(work, manifests))
 
     def admitted(self, work: Workload, manifests: Sequence[bytes]) -> Workload:
         """The AppWrapper with the demand that its pods will have, whatever it had so far.

@@ -57,6 +57,7 @@ def namespaced_rules(config: Config) -> list[Map]:
         _rule(GROUP, ["appwrappers/status"], ("patch",)),
         *_creation_rules(config),
         *_by_group(between - config.allowed, ("get",)),
+        _rule("", ["limitranges"], WATCH),  # what containers request that say nothing
         _rule("events.k8s.io", ["events"], ("create",)),
     ]
 
@@ -84,6 +85,7 @@ def cluster_rules() -> list[Map]:
     crd = _rule("apiextensions.k8s.io", ["customresourcedefinitions"], ("get",))
     return [
         _rule("", ["nodes", "pods"], WATCH),
+        _rule("node.k8s.io", ["runtimeclasses"], WATCH),
         crd | {"resourceNames": [f"appwrappers.{GROUP}"]},
         _rule("apiextensions.k8s.io", ["customresourcedefinitions"], WATCH),  # metadata only
         _rule("admissionregistration.k8s.io", list(WEBHOOKS), ("list",)),

@@ -15,11 +15,11 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from mcad.api import labels
-from mcad.api.appwrapper import parse
 from mcad.api.config import Config, to_settings
 from mcad.api.owner import Owner
 from mcad.controller.adoption import Adoption
 from mcad.controller.alarm import Alarm
+from mcad.controller.defaults import Defaults
 from mcad.controller.execute import Executor
 from mcad.controller.holds import HoldLog
 from mcad.controller.installs import Installs
@@ -88,9 +88,10 @@ class Controller:
         creator = own.user if own is not None else (lambda _: "")
         writer = client.fenced(self._time_to_write)
         self.executor = Executor(writer, self._mirror, self._recorder, self, creator=creator)
+        self._defaults = Defaults(client, self._mirror, self, config.watch_namespaces)
         self._sightings = Sightings(
             self._mirror,
-            lambda obj: parse(obj, self._kinds.catalog),
+            lambda obj: self._defaults.read(obj, self._kinds.catalog),
             self.feed,
             self._ask_owner,
             self.dispatcher.world.judged,
@@ -138,6 +139,8 @@ class Controller:
 
     async def _start(self) -> None:
         await self._find_kinds()
+        self._defaults.watch()
+        await self._defaults.known()  # or the first AppWrappers would be judged without
         self.watches.watch_all()
         for _ in range(EVENT_WRITERS):
             self.spawn(self._recorder.run())

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from mcad.api.config import Config, load
-from mcad.api.rbac import NAME, rbac_yaml, rules
+from mcad.api.rbac import NAME, WATCH, rbac_yaml, rules
 
 ONLY_JOBS = ["wrappedResources=[{apiGroup: batch, resources: [jobs]}]"]
 
@@ -34,7 +34,8 @@ def test_all_rights_of_a_dispatcher_of_jobs() -> None:
         (appwrapper, "appwrappers/status", "patch"),
         (appwrapper, "appwrappers/finalizers", "update"),
         *(("batch", "jobs", verb) for verb in (*read, "create", "delete")),
-        *(("", resource, verb) for verb in ("list", "watch") for resource in ("nodes", "pods")),
+        *(("", resource, verb) for verb in WATCH for resource in ("nodes", "pods", "limitranges")),
+        *(("node.k8s.io", "runtimeclasses", verb) for verb in WATCH),
         ("events.k8s.io", "events", "create"),
         *(("apiextensions.k8s.io", "customresourcedefinitions", verb) for verb in read),
         ("authorization.k8s.io", "selfsubjectaccessreviews", "create"),

@@ -30,6 +30,8 @@ KINDS = [
     ("", "v1", "pods", "Pod"),
     ("", "v1", "nodes", "Node"),
     ("", "v1", "configmaps", "ConfigMap"),
+    ("", "v1", "limitranges", "LimitRange"),
+    ("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass"),
     (GROUP, "v1beta2", "appwrappers", "AppWrapper"),
 ]
 

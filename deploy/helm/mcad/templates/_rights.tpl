@@ -61,6 +61,10 @@ trainer.kubeflow.org/trainjobs: [jobset.x-k8s.io/jobsets, batch/jobs]
   verbs: [get]
 {{- end }}
 {{- end }}
+# What containers request that say nothing.
+- apiGroups: [""]
+  resources: [limitranges]
+  verbs: [list, watch]
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create]
@@ -70,6 +74,9 @@ trainer.kubeflow.org/trainjobs: [jobset.x-k8s.io/jobsets, batch/jobs]
 {{- define "mcad.clusterRules" -}}
 - apiGroups: [""]
   resources: [nodes, pods]
+  verbs: [list, watch]
+- apiGroups: [node.k8s.io]
+  resources: [runtimeclasses]
   verbs: [list, watch]
 - apiGroups: [apiextensions.k8s.io]
   resources: [customresourcedefinitions]

@@ -1,0 +1,157 @@
+"""LimitRanges and RuntimeClasses, watched: what admission adds to pods is part of the demand (C5).
+
+They are not essential. Who may not list them goes on without, and the watch says so once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mcad.api.admission import Admission, names_a_class, read_limit_range, read_runtime_class
+from mcad.api.appwrapper import Parsed, parse
+from mcad.controller.streams import Stream
+from mcad.core.events import AppWrapperSeen, Event
+from mcad.kube.client import Client, Selection
+from mcad.kube.document import Document
+from mcad.kube.reflector import Reflector
+from mcad.kube.resource import Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Sequence
+
+    from mcad.api.catalog import Catalog
+    from mcad.controller.mirror import Mirror
+
+Json = dict[str, Any]
+
+LIMIT_RANGES = Resource("", "v1", "limitranges", "LimitRange")
+RUNTIME_CLASSES = Resource("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", namespaced=False)
+
+SLICE = 50
+"""AppWrappers whose demand is read anew at a stretch: some 10 ms, and others wait that long."""
+
+
+class Host(Protocol):
+    """What is needed of the controller around."""
+
+    def feed(self, event: Event) -> None:
+        """Take an event for the core."""
+        ...
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Run a task that ends with the controller."""
+        ...
+
+
+class Defaults:
+    """Keeps ``admission`` up to date, and tells of every AppWrapper whose demand is another one."""
+
+    def __init__(
+        self,
+        client: Client,
+        mirror: Mirror,
+        host: Host,
+        namespaces: Sequence[str] = (),
+    ) -> None:
+        """``namespaces`` are those whose AppWrappers are looked at; none means all."""
+        self.admission = Admission()
+        self._client = client
+        self._mirror = mirror
+        self._host = host
+        self._namespaces: Sequence[str | None] = namespaces or (None,)
+        self._places: dict[str, str] = {}  # uid -> namespace of a LimitRange, name of a class
+        self._streams: list[Stream[Json]] = []
+        self._settled = asyncio.Event()
+
+    def read(self, obj: Json, catalog: Catalog) -> Parsed:
+        """``parse``, with the demand that the pods will have."""
+        return self.admission.completed(parse(obj, catalog))
+
+    def watch(self) -> None:
+        """Begin; called once."""
+        now = self._client.clock.monotonic
+        ranges = Stream("limitranges", self._range_seen, self._range_gone, self._judge, now)
+        classes = Stream(
+            "runtimeclasses.node.k8s.io", self._class_seen, self._class_gone, self._judge, now
+        )
+        self._streams = [ranges, classes]
+        self._follow(LIMIT_RANGES, ranges, self._namespaces)
+        self._follow(RUNTIME_CLASSES, classes, (None,))
+
+    async def known(self) -> None:
+        """Return when both kinds are listed, or it is clear that they cannot be."""
+        await self._settled.wait()
+
+    def _follow(
+        self, resource: Resource, stream: Stream[Json], namespaces: Sequence[str | None]
+    ) -> None:
+        reflectors = [
+            Reflector(
+                self._client,
+                resource,
+                stream.part(namespace or ""),
+                Document.json,
+                Selection(namespace=namespace),
+            )
+            for namespace in namespaces
+        ]
+        for reflector in reflectors:
+            self._host.spawn(reflector.run())
+
+    def _judge(self, _: Stream[Json]) -> None:
+        if all(stream.is_synced or stream.error for stream in self._streams):
+            self._settled.set()
+
+    # -- what they say -------------------------------------------------------------------------
+
+    def _range_seen(self, obj: Json) -> None:
+        uid, namespace = obj["metadata"]["uid"], obj["metadata"]["namespace"]
+        self._places[uid] = namespace
+        if self.admission.put_range(namespace, uid, read_limit_range(obj)):
+            self._read_anew_in(namespace)
+
+    def _range_gone(self, uid: str) -> None:
+        namespace = self._places.pop(uid, "")
+        if self.admission.drop_range(namespace, uid):
+            self._read_anew_in(namespace)
+
+    def _class_seen(self, obj: Json) -> None:
+        self._places[obj["metadata"]["uid"]] = name = obj["metadata"]["name"]
+        if self.admission.put_class(name, read_runtime_class(obj)):
+            self._read_anew_with_classes()
+
+    def _class_gone(self, uid: str) -> None:
+        name = self._places.pop(uid, "")
+        if name not in self._places.values() and self.admission.drop_class(name):
+            self._read_anew_with_classes()
+
+    # -- whom it concerns ----------------------------------------------------------------------
+
+    def _read_anew_in(self, namespace: str) -> None:
+        works = (seat.workload for seat in self._mirror.all())
+        self._read_anew([work.uid for work in works if work.namespace == namespace])
+
+    def _read_anew_with_classes(self) -> None:
+        seats = self._mirror.all()
+        self._read_anew([seat.workload.uid for seat in seats if names_a_class(seat.manifests)])
+
+    def _read_anew(self, uids: list[str]) -> None:
+        if uids:
+            self._host.spawn(self._in_slices(uids))
+
+    async def _in_slices(self, uids: list[str]) -> None:
+        for begin in range(0, len(uids), SLICE):
+            for uid in uids[begin : begin + SLICE]:
+                self._tell(uid)
+            await self._client.clock.sleep(0)
+
+    def _tell(self, uid: str) -> None:
+        seat = self._mirror.get(uid)
+        if seat is None:
+            return
+        work = self.admission.admitted(seat.workload, seat.manifests)
+        if work != seat.workload:
+            seat.workload = work
+            self._host.feed(AppWrapperSeen(replace(work, persisted=None)))

@@ -1,0 +1,135 @@
+"""What admission adds to pods is watched, and the demand of those who wait follows it (C5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcad.core.entry import Entry
+from tests.controller.test_runtime import Rig, TableServer, add_node
+
+Json = dict[str, Any]
+
+
+def add_range(server: TableServer, cpu: str, namespace: str = "default") -> None:
+    """Containers of the namespace that say nothing request so much."""
+    limit = {"type": "Container", "defaultRequest": {"cpu": cpu}}
+    meta = {"name": f"limits-{namespace}", "namespace": namespace}
+    server.put("limitranges", {"metadata": meta, "spec": {"limits": [limit]}})
+
+
+def add_class(server: TableServer, cpu: str, name: str = "kata") -> None:
+    """Pods of the class have so much overhead."""
+    overhead = {"podFixed": {"cpu": cpu}}
+    server.put("runtimeclasses", {"metadata": {"name": name}, "overhead": overhead})
+
+
+def remove(server: TableServer, plural: str, name: str) -> None:
+    """Somebody deletes an object."""
+    server.put(plural, server.objects[plural][name], "DELETED")
+    del server.objects[plural][name]
+
+
+def add(server: TableServer, name: str, **spec: Any) -> None:
+    """An AppWrapper with a pod that requests nothing."""
+    template = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"containers": [{"name": "c", "image": "i"}], **spec},
+    }
+    meta = {"name": name, "namespace": "default", "generation": 1}
+    server.put("appwrappers", {"metadata": meta, "spec": {"components": [{"template": template}]}})
+
+
+def entry(rig: Rig, name: str) -> Entry:
+    """What the core knows of it."""
+    return rig.controller.dispatcher.world.entries[f"uid-{name}"]
+
+
+def cpu(rig: Rig, name: str) -> int:
+    """What the only pod of an AppWrapper is taken to request."""
+    return dict(entry(rig, name).workload.sets[0].request).get("cpu", 0)
+
+
+async def test_what_is_there_at_the_start_counts_from_the_first_decision_on() -> None:
+    rig = Rig()
+    add_node(rig.server, "1")
+    add_range(rig.server, "800m")
+    add(rig.server, "a")
+    add(rig.server, "b")
+    async with rig:
+        await rig.clock.advance(1.0)
+        assert rig.server.writes.count(("create", "pods")) == 1
+        assert [cpu(rig, name) for name in "ab"] == [800, 800]
+
+
+async def test_the_demand_of_those_who_wait_follows_a_limit_range() -> None:
+    rig = Rig()
+    add_node(rig.server, "1")
+    add_range(rig.server, "2")
+    add(rig.server, "a")
+    async with rig:
+        before = entry(rig, "a").workload.payload
+        for said, expected in (("3", 3000), ("1500m", 1500)):
+            add_range(rig.server, said)
+            await rig.clock.advance(0.5)
+            assert cpu(rig, "a") == expected
+        add_range(rig.server, "9", namespace="other")
+        await rig.clock.advance(0.5)
+        assert cpu(rig, "a") == 1500
+        assert ("create", "pods") not in rig.server.writes
+        remove(rig.server, "limitranges", "limits-default")
+        await rig.clock.advance(1.0)
+        assert ("create", "pods") in rig.server.writes
+        assert entry(rig, "a").workload.payload == before, "what is created is the manifest (P8)"
+
+
+async def test_what_is_dispatched_keeps_the_room_that_it_has() -> None:
+    rig = Rig()
+    add_node(rig.server, "1")
+    add_range(rig.server, "400m")
+    add(rig.server, "a")
+    async with rig:
+        await rig.clock.advance(1.0)
+        reserved = rig.controller.dispatcher.world.capacity.totals().totals.reserved
+        add_range(rig.server, "900m")
+        await rig.clock.advance(1.0)
+        world = rig.controller.dispatcher.world
+        assert world.capacity.totals().totals.reserved == reserved
+        assert dict(reserved)["cpu"] == 400
+        assert entry(rig, "a").attempt == 1
+
+
+async def test_the_overhead_of_a_runtime_class_counts_for_those_who_name_it() -> None:
+    rig = Rig()
+    add_node(rig.server, "1")
+    add_class(rig.server, "2")
+    add(rig.server, "a", runtimeClassName="kata")
+    add(rig.server, "b", runtimeClassName="runc")
+    async with rig:
+        await rig.clock.advance(0.5)
+        assert [cpu(rig, name) for name in "ab"] == [2000, 0]
+        add_class(rig.server, "3")
+        await rig.clock.advance(0.5)
+        assert [cpu(rig, name) for name in "ab"] == [3000, 0]
+        remove(rig.server, "runtimeclasses", "kata")
+        await rig.clock.advance(0.5)
+        assert cpu(rig, "a") == 0
+
+
+@pytest.mark.parametrize("plural", ["limitranges", "runtimeclasses"])
+async def test_who_may_not_list_them_goes_on_without_and_says_so_once(
+    plural: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig = Rig()
+    rig.server.forbidden.add(plural)
+    add_node(rig.server, "1")
+    add(rig.server, "a")
+    async with rig:
+        await rig.clock.advance(120.0)
+        assert ("create", "pods") in rig.server.writes
+    said = [one.getMessage() for one in caplog.records if plural in one.getMessage()]
+    assert len(said) == 1
+    assert "403" in said[0]
