@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Self, TypeVar
 
+from mcad.api.admission import Admission
 from mcad.api.appwrapper import Parsed, parse
 from mcad.api.catalog import Catalog
 from mcad.api.config import Config, to_settings
@@ -156,11 +157,16 @@ class Memory:
     kinds: Kinds
     links: Links
     readings: Readings
+    admission: Admission = field(default_factory=Admission)
 
     @classmethod
     def of(cls, client: Client, kinds: Kinds) -> Self:
         """An empty one."""
         return cls(kinds, Links(client, kinds), Readings())
+
+    def read(self, obj: Json) -> Parsed:
+        """An AppWrapper with the demand that its pods will have."""
+        return self.admission.completed(self.readings.read(obj, self.kinds.catalog))
 
 
 async def count(inventory: Inventory, config: Config, memory: Memory, now: Instant) -> Snapshot:
@@ -182,7 +188,7 @@ class _Counter:
         self._unlinked: list[tuple[Pod, Owner]] = []
         self._sightings = Sightings(
             Mirror(),
-            lambda obj: memory.readings.read(obj, memory.kinds.catalog),
+            memory.read,
             self._feed,
             lambda pod, owner: self._unlinked.append((pod, owner)),
             self._dispatcher.world.judged,

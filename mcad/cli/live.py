@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from mcad.api.config import Config
 from mcad.cli.counting import Inventory, Memory, Snapshot, count
+from mcad.cli.defaults import list_defaults
 from mcad.cli.presence import LISTEN_S, UNKNOWN, listen
 from mcad.cli.progress import Progress
 from mcad.cli.snapshot import WRAPPED, DeniedError, explain_list, warn_of_unseen
@@ -156,6 +157,8 @@ class Live:
             await self._probe()
         self._heartbeat = await listen(self._client, self._config)
         await self._kinds.refresh()
+        admission = await list_defaults(self._client, self._namespaces)
+        self._memory = replace(self._memory, admission=admission)
         for namespace in self._namespaces:
             own = Selection(namespace=namespace)
             self._appwrappers.append(self._watch(APPWRAPPERS, Document.json, _uid, own))

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from mcad.api import labels
 from mcad.api.config import Config
 from mcad.cli.counting import Inventory, Memory, Snapshot, count
+from mcad.cli.defaults import list_defaults
 from mcad.cli.errors import NOT_INSTALLED, CliError, warn
 from mcad.cli.presence import listen
 from mcad.cli.progress import Progress
@@ -76,6 +77,7 @@ class _Photographer:
             heartbeat.cancel()
             self._progress.done()
         memory = Memory.of(self._client, self._kinds)
+        memory = replace(memory, admission=await list_defaults(self._client, self._namespaces))
         return await count(inventory, self._config, memory, self._now)
 
     async def _list_everything(self) -> Inventory:

@@ -14,6 +14,7 @@ from mcad.cli import live as module
 from mcad.cli.counting import Readings
 from mcad.cli.live import Live, live
 from mcad.cli.snapshot import take_snapshot
+from mcad.controller.defaults import LIMIT_RANGES
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError
 from mcad.kube.resource import Resource
@@ -70,6 +71,22 @@ async def test_every_change_leads_to_what_a_look_would_find() -> None:
         for change in CHANGES:
             change(api)
             await until_the_same(api, client, feed)
+
+
+async def test_what_a_limit_range_adds_to_pods_is_counted() -> None:
+    """The dispatcher judges by it, so the figures are other ones without (C5)."""
+    api = tutorial()
+    api.served += (LIMIT_RANGES,)
+    limit = {"type": "Container", "defaultRequest": {"cpu": "300m"}}
+    meta = {"name": "limits", "namespace": "default"}
+    api.put("", "limitranges", {"metadata": meta, "spec": {"limits": [limit]}})
+    bare = {"containers": [{"name": "c", "image": "i"}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "bare"}, "spec": bare}
+    api.put(GROUP, "appwrappers", appwrapper("bare", "uid-bare", "07:59:40", pod))
+    async with following(api) as (client, feed):
+        for figures in (await feed.next(), await take_snapshot(client, Config())):
+            rows = await figures.rows(waiting_only=True)
+            assert {row["name"]: row["demand"].get("cpu") for row in rows}["bare"] == "300m"
 
 
 async def test_a_dispatcher_that_ends_is_news() -> None:
