@@ -26,8 +26,8 @@ from mcad.api.parts import count_fault, describe, join
 from mcad.api.podsets import DeclaredPods, DeclaredSet
 from mcad.api.status import read_status
 from mcad.api.validation import explain
-from mcad.api.wire import Json, Map, as_int, as_map, as_text, parse_instant
-from mcad.core.model import Dialect, Item, PodSet, Problem, ProblemKind, Workload
+from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, parse_instant
+from mcad.core.model import Cascade, Dialect, Item, PodSet, Problem, ProblemKind, Workload
 
 MAX_PAYLOAD = 1 << 20
 """Bytes of all manifests together; etcd takes 1.5 MiB, and status has to fit in as well."""
@@ -126,10 +126,19 @@ def _to_workload(obj: Map, meta: Map, owner: Owner, spec: _Spec) -> Workload:
         suspended=model.suspend is True,
         managed=not model.managed_by or model.managed_by in CONTROLLERS,
         deleting="deletionTimestamp" in meta,
+        cascade=_cascade(meta),
         problem=spec.problems[0] if spec.problems else None,
         warnings=tuple(spec.warnings),
         persisted=read_status(obj.get("status")),
     )
+
+
+def _cascade(meta: Map) -> Cascade:
+    """What the garbage collector will do with the objects (its own two finalizers)."""
+    finalizers = as_list(meta.get("finalizers"))
+    if "orphan" in finalizers:
+        return Cascade.ORPHAN
+    return Cascade.FOREGROUND if "foregroundDeletion" in finalizers else Cascade.BACKGROUND
 
 
 def _slope(value: float) -> int:

@@ -1,13 +1,14 @@
 """Live wrapped objects as the core sees them: whose they are, and how many pods they still want."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mcad.api import labels
 from mcad.api.catalog import Resource
 from mcad.api.kinds import KINDS, Family, Kind, states_of
 from mcad.api.owner import controller_of
 from mcad.api.parts import Part, join
-from mcad.api.podsets import family_parts
+from mcad.api.podsets import family_parts, live_sets
 from mcad.api.templates import set_path
 from mcad.api.wire import Map, as_map, as_text
 from mcad.core.model import Child, ObjectRef, PodSet
@@ -25,9 +26,9 @@ def attempt_of(obj: Map) -> int:
     return labels.parse_number(labels.labels_of(obj).get(labels.ATTEMPT), 0)
 
 
-def read_child(obj: Map, resource: Resource, sets: Sequence[PodSet] = ()) -> Child:
+def read_child(obj: Map, resource: Resource, sets: Sequence[PodSet] | None = ()) -> Child:
     """A live object. ``sets`` are the pod sets of its item (see ``child_item``), empty if its
-    AppWrapper is not known.
+    AppWrapper is not known yet, and None if there is none: then the object tells its own.
 
     Objects out of a list carry neither apiVersion nor kind, hence ``resource``.
     """
@@ -35,6 +36,9 @@ def read_child(obj: Map, resource: Resource, sets: Sequence[PodSet] = ()) -> Chi
     tags = as_map(meta.get("labels"))
     row = KINDS.get((resource.group, resource.kind), _UNKNOWN)
     met, owner = states_of(row, status), controller_of(obj)
+    final = bool(met & row.final)
+    own = live_sets(obj, resource.group, resource.kind, child_item(obj)) if sets is None else ()
+    wants = _wants(obj, status, row, own if sets is None else sets, final=final)
     return Child(
         uid=as_text(meta.get("uid")),
         ref=ObjectRef(
@@ -49,9 +53,13 @@ def read_child(obj: Map, resource: Resource, sets: Sequence[PodSet] = ()) -> Chi
         attempt=attempt_of(obj),
         item=child_item(obj),
         terminating="deletionTimestamp" in meta,
-        wants=_wants(obj, status, row, sets, final=bool(met & row.final)),
+        wants=wants,
         met=met,
         labelled=bool(as_text(tags.get(labels.APPWRAPPER_UID))) and labels.ATTEMPT in tags,
+        sets=tuple(
+            one if want is None else replace(one, replicas=want)
+            for one, want in zip(own, wants, strict=False)
+        ),
     )
 
 

@@ -43,7 +43,7 @@ from mcad.core.events import (
     Remaining,
     StrayRefused,
 )
-from mcad.core.model import Instant, ObjectRef
+from mcad.core.model import Instant, ObjectRef, Remnant
 from mcad.kube.client import Client, CreateOptions, DeleteOptions, Selection
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.recorder import Recorder, Regarding
@@ -223,7 +223,10 @@ class Executor:
 
     async def _delete_stray(self, command: DeleteStray) -> None:
         try:
-            await self._delete_object(command.ref, command.object_uid)
+            live = await self._get_or_none(command.ref)
+            owner = controller_of(live) if live is not None else None
+            if owner is not None and owner.uid == command.uid:
+                await self._delete_object(command.ref, command.object_uid)
         except KubeError as error:
             _log.warning("a stray object stays object=%s error=%s", command.ref, error)
             self._shell.feed(StrayRefused(command.uid, command.object_uid, answer_of(error)))
@@ -232,7 +235,7 @@ class Executor:
         uid, attempt = command.uid, command.attempt
         kinds = {(ref.group, ref.resource): resource_of(ref) for ref in command.inventory}
         kinds[PODS.group, PODS.plural] = PODS
-        found: list[ObjectRef] = []
+        found: list[Remnant] = []
         try:
             for resource in kinds.values():
                 found += await self._remains(resource, command)
@@ -241,7 +244,7 @@ class Executor:
             return
         self._shell.feed(Remaining(uid, attempt, tuple(found)))
 
-    async def _remains(self, resource: Resource, command: LookForRemains) -> list[ObjectRef]:
+    async def _remains(self, resource: Resource, command: LookForRemains) -> list[Remnant]:
         selection = Selection(
             namespace=command.namespace,
             label_selector=f"{labels.APPWRAPPER_UID}={command.uid}",
@@ -253,7 +256,7 @@ class Executor:
             if error.not_found:
                 return []  # the kind itself is gone, and its objects with it
             raise
-        return [_ref(resource, item) for item in items if attempt_of(item) <= command.attempt]
+        return [_remnant(resource, item) for item in items if attempt_of(item) <= command.attempt]
 
     # -- the rest ----------------------------------------------------------------------------
 
@@ -294,13 +297,19 @@ def resource_of(ref: ObjectRef) -> Resource:
     return Resource(ref.group, ref.version, ref.resource, ref.kind, bool(ref.namespace))
 
 
-def _ref(resource: Resource, obj: Json) -> ObjectRef:
+def _remnant(resource: Resource, obj: Json) -> Remnant:
     metadata = obj["metadata"]
-    return ObjectRef(
+    ref = ObjectRef(
         resource.group,
         resource.version,
         resource.plural,
         resource.kind,
         metadata.get("namespace", ""),
         metadata["name"],
+    )
+    return Remnant(
+        ref,
+        metadata["uid"],
+        terminating="deletionTimestamp" in metadata,
+        finalizers=tuple(metadata.get("finalizers") or ()),
     )

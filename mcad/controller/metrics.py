@@ -17,6 +17,7 @@ from mcad.core.commands import Command, RecordEvent, WriteStatus
 from mcad.core.lifecycle import Phase
 from mcad.core.model import DispatchPhase
 from mcad.core.status import state
+from mcad.core.teardown import stuck_teardowns
 from mcad.core.world import World
 from mcad.kube.clock import Clock
 
@@ -87,6 +88,7 @@ class Metrics:
         yield from self._capacity_gauges()
         yield from self._stream_gauges()
         yield self._held_gauge()
+        yield self._stuck_gauge()
         yield self._gauge("mcad_build_info", "The version", [({"version": mcad.__version__}, 1)])
 
     def _queue_gauges(self) -> Iterator[Metric]:
@@ -107,6 +109,13 @@ class Metrics:
             "mcad_pending_appwrappers",
             "AppWrappers that wait, by what keeps them",
             [({"reason": reason}, count) for reason, count in sorted(reasons.items())],
+        )
+
+    def _stuck_gauge(self) -> Metric:
+        return self._gauge(
+            "mcad_stuck_teardowns",
+            "Teardowns that wait for objects to go for more than a minute, by kind of object",
+            [({"kind": kind}, n) for kind, n in sorted(stuck_teardowns(self._world).items())],
         )
 
     def _held_gauge(self) -> Metric:

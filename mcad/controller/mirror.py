@@ -111,6 +111,7 @@ def spec_mark(obj: Json) -> bytes:
             metadata.get("deletionTimestamp"),
             metadata.get("labels"),
             metadata.get("annotations"),
+            metadata.get("finalizers"),
         ]
     )
 

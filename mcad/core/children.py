@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcad.core import completion, teardown
+from mcad.core import completion, teardown, tombstones
 from mcad.core.entry import Entry
 from mcad.core.events import KindWatched, PodSeen
 from mcad.core.lifecycle import Phase
@@ -14,6 +14,8 @@ def child_seen(world: World, child: Child) -> None:
     """A wrapped object is as it is."""
     world.put_child(child)
     entry = world.entries.get(child.workload)
+    if entry is None or entry.rebuilt:
+        world.ownerless[child.workload] = None
     if entry is not None:
         apply(world, entry, child)
 
@@ -43,7 +45,17 @@ def child_gone(world: World, uid: str) -> None:
     if child.attempt == entry.attempt:
         _item_gone(world, entry, child)
     world.to_judge[entry.uid] = None
-    teardown.something_gone(world, entry)
+    _something_gone(world, entry)
+
+
+def _something_gone(world: World, entry: Entry) -> None:
+    """A child or pod of the AppWrapper is observed absent: that may have been the last one."""
+    if world.children_of.get(entry.uid):
+        return
+    if entry.phase is Phase.GONE:
+        tombstones.bury(world, entry)
+    elif not world.capacity.has_pods(entry.uid):
+        teardown.last_one_gone(world, entry)
 
 
 def _item_gone(world: World, entry: Entry, child: Child) -> None:
@@ -83,4 +95,4 @@ def pod_gone(world: World, uid: str) -> None:
     entry = world.entries.get(world.capacity.pod_gone(uid))
     if entry is not None:
         world.to_judge[entry.uid] = None
-        teardown.something_gone(world, entry)
+        _something_gone(world, entry)

@@ -116,7 +116,11 @@ class LookForRemains:
 
 @dataclass(frozen=True, slots=True)
 class DeleteStray:
-    """The sweep: delete an object of ours that no recorded attempt accounts for (protocol P7)."""
+    """The sweep: delete an object of ours that no recorded attempt accounts for (protocol P7).
+
+    It is left alone if by live GET that AppWrapper does not control it any more: its deletion may
+    have orphaned it, and the watches need not have told of that yet.
+    """
 
     uid: str
     ref: ObjectRef

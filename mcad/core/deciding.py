@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from mcad.core import attempts, completion, needs, recovery, rights, teardown
+from mcad.core import attempts, completion, needs, recovery, rights, teardown, tombstones
 from mcad.core.capacity import Glance
 from mcad.core.commands import Urgency
 from mcad.core.dispatching import dispatch, signature, stand_in_front
@@ -38,6 +38,7 @@ def decide(world: World, *, may_dispatch: bool) -> None:
     if not world.started:
         _start(world)
     recovery.recover(world)
+    tombstones.rebuild(world)
     needs.watch(world)
     for entry, timer in world.ripe():
         _rings(world, entry, timer)
@@ -76,7 +77,7 @@ def _rings(world: World, entry: Entry, timer: Timer) -> None:
         case Timer.RESERVATION:
             needs.give_up(world, entry)
         case Timer.TOMBSTONE:
-            teardown.visit(world, entry)
+            tombstones.visit(world, entry)
 
 
 def _repeat_step(world: World, entry: Entry) -> None:

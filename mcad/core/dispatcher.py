@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mcad.core import attempts, children, deciding, observing, teardown
+from mcad.core import attempts, children, deciding, observing, teardown, tombstones
 from mcad.core.commands import Command, Urgency
 from mcad.core.entry import Entry, Tries
 from mcad.core.events import (
@@ -134,7 +134,7 @@ class Dispatcher:
             case LookFailed():
                 teardown.look_failed(world, entry, event)
         if entry.phase is Phase.GONE:
-            teardown.bury(world, entry)
+            tombstones.bury(world, entry)
 
 
 def _status_written(world: World, entry: Entry, event: StatusWritten) -> None:

@@ -13,6 +13,7 @@ from mcad.core.model import (
     Duration,
     Instant,
     Refusal,
+    Remnant,
     Workload,
 )
 from mcad.core.reasons import ConditionType
@@ -52,13 +53,16 @@ class Entry:
     whether an Event said so in this stay in the queue; ``restored`` until the first verdict after a
     restart, which must not rewrite figures that are on record. ``untested``: its attempt is another
     leader's and was first seen after the barrier, so nobody knows yet whether it fits (P12).
+    ``rebuilt``: nobody has seen this AppWrapper, only objects that it left (P9).
     ``head_since`` is when it became the head of the line, if it is; ``held`` for how long it was
     that before, in this stay in the queue (R6).
 
     ``cursor`` is the next item to create, ``asked`` whether its create is under way, and ``doubt``
     the instant until which one that got no clear answer may still be committed (ADR 7);
     ``created`` the uids of the items that exist (item number -> uid), ``undeleted`` those whose
-    deletion is not accepted yet. ``superseded`` is the record that an unwritten intent replaces,
+    deletion is not accepted yet. ``remains`` is what the last of so many ``looks`` found of an
+    attempt that is taken back, ``overtaken`` whether something has gone since it was asked for.
+    ``superseded`` is the record that an unwritten intent replaces,
     ``words`` what the server said to a 403. ``tries`` counts failed requests of the present step,
     which began at ``step_since``, ``rollbacks`` the attempts since the last dispatch that came to
     nothing, and ``refusals`` those of them that a quota or admission refused.
@@ -76,6 +80,7 @@ class Entry:
     phase: Phase = Phase.WAITING
     dispatch: DispatchRecord | None = None
     superseded: DispatchRecord | None = None
+    rebuilt: bool = False
     first_dispatch: Instant = 0
     requeueings: int = 0
     conditions: dict[str, Condition] = field(default_factory=dict)
@@ -93,6 +98,9 @@ class Entry:
     created: dict[int, str] = field(default_factory=dict)
     undeleted: set[int] = field(default_factory=set)
     finished: set[int] = field(default_factory=set)
+    remains: tuple[Remnant, ...] = ()
+    looks: int = 0
+    overtaken: bool = False
     tries: Tries = field(default_factory=Tries)
     rollbacks: int = 0
     refusals: int = 0

@@ -7,7 +7,7 @@ is decided in the core (protocol P3a).
 
 from dataclasses import dataclass
 
-from mcad.core.model import Child, Node, ObjectRef, Pod, Workload
+from mcad.core.model import Child, Node, Pod, Remnant, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ class Remaining:
 
     uid: str
     attempt: int
-    objects: tuple[ObjectRef, ...]
+    objects: tuple[Remnant, ...]
 
 
 @dataclass(frozen=True, slots=True)

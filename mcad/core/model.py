@@ -139,6 +139,17 @@ class Item:
     tells_end: bool = False
 
 
+class Cascade(StrEnum):
+    """What becomes of its objects when an AppWrapper is deleted, told by its finalizers.
+
+    ``FOREGROUND`` objects go before it does, ``ORPHAN``s stay; else they go after it.
+    """
+
+    BACKGROUND = "background"
+    FOREGROUND = "foreground"
+    ORPHAN = "orphan"
+
+
 class ProblemKind(StrEnum):
     """Why a manifest cannot be dispatched as it stands."""
 
@@ -248,7 +259,8 @@ class Workload:
     ``created`` is metadata.creationTimestamp. ``payload`` is the SHA-256 of what would be created.
     ``slope`` is priorityslope in millionths per second. With a ``problem`` the items may be
     incomplete and the AppWrapper is refused until its manifest changes. ``managed`` is False if
-    another ``spec.managedBy`` claims it: then it is ignored, but its pods count.
+    another ``spec.managedBy`` claims it: then it is ignored, but its pods count. ``cascade`` is of
+    interest once it is ``deleting``.
     """
 
     uid: str
@@ -266,6 +278,7 @@ class Workload:
     suspended: bool = False
     managed: bool = True
     deleting: bool = False
+    cascade: Cascade = Cascade.BACKGROUND
     problem: Problem | None = None
     warnings: tuple[str, ...] = ()
     persisted: Persisted | None = None
@@ -329,7 +342,8 @@ class Child:
     ``wants`` is the live number of pods per set of the item (protocol C2), None where the object
     does not tell. ``met`` holds the types, in lower case, of its conditions with status True (for
     a Pod also its phase). ``labelled`` is True if it carries our uid and attempt labels: only then
-    may the sweep touch it (protocol P7).
+    may the sweep touch it (protocol P7). ``sets`` are the pods that it still wants by its own
+    words, if its AppWrapper is not known (protocol P9), else empty.
     """
 
     uid: str
@@ -341,6 +355,7 @@ class Child:
     wants: tuple[int | None, ...] = ()
     met: frozenset[str] = frozenset()
     labelled: bool = True
+    sets: tuple[PodSet, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,6 +377,16 @@ class HeldResource:
     def title(self) -> str:
         """``jobs.batch``, or ``pods`` for the core group."""
         return f"{self.resource}.{self.group}" if self.group else self.resource
+
+
+@dataclass(frozen=True, slots=True)
+class Remnant:
+    """What a live list found of an attempt that should be gone: an item, or a pod of one."""
+
+    ref: ObjectRef
+    uid: str
+    terminating: bool = False
+    finalizers: tuple[str, ...] = ()
 
 
 class Fit(StrEnum):

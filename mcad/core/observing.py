@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from mcad.core import recovery, teardown
+from mcad.core import recovery, teardown, tombstones
 from mcad.core.ceilings import cut
 from mcad.core.entry import Entry
 from mcad.core.events import AppWrapperSeen
@@ -40,6 +40,9 @@ def appwrapper_seen(world: World, event: AppWrapperSeen) -> None:
         return
     work = cut(event.workload, world.ceilings)
     entry = world.entries.get(work.uid)
+    if entry is not None and entry.rebuilt:
+        tombstones.alive_after_all(world, entry)
+        entry = None
     if entry is None:
         _first_sight(world, work, listed=event.listed)
     elif entry.phase is not Phase.GONE:
@@ -118,9 +121,8 @@ def _is_news(entry: Entry, saved: Persisted) -> bool:
 
 def _changed_after_intent(world: World, entry: Entry, old: Workload) -> None:
     work = entry.workload
-    if work.deleting and not old.deleting:
-        world.capacity.freeze(entry.uid)
-        world.to_settle[entry.uid] = None
+    if work.deleting and (not old.deleting or work.cascade is not old.cascade):
+        tombstones.deletion_seen(world, entry)
     elif work.suspended and not old.suspended and entry.phase is Phase.RUNNING:
         teardown.take_back(world, entry, TeardownReason.SUSPENDED, "spec.suspend is true.")
     elif work.generation != old.generation:
@@ -150,4 +152,4 @@ def appwrapper_gone(world: World, uid: str) -> None:
     """The object is deleted."""
     entry = world.entries.get(uid)
     if entry is not None and entry.phase is not Phase.GONE:
-        teardown.object_gone(world, entry)
+        tombstones.object_gone(world, entry)

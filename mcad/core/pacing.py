@@ -50,8 +50,12 @@ RIGHT_TEST_BASE: Duration = 5 * SECOND
 RIGHT_TEST_MAX: Duration = 60 * SECOND
 """How soon a right that is missing is asked for again: a slip is mended soon, or not for hours."""
 
-LOOK_INTERVAL: Duration = 5 * SECOND
-"""Live lists of a teardown when no watch event told that something is gone."""
+LOOK_BASE: Duration = 5 * SECOND
+LOOK_MAX: Duration = 300 * SECOND
+"""Live lists of a teardown when no watch event told that something is gone, ever more slowly."""
+
+STUCK_AFTER: Duration = 60 * SECOND
+"""When a teardown that waits for objects to go says for which: by default pods get 30 s to end."""
 
 COMMIT_GRACE: Duration = 75 * SECOND
 """How long a create that nobody heard an answer to may still be committed: kube-apiserver gives up

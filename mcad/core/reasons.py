@@ -4,9 +4,10 @@ The strings of MCAD are part of the contract and are kept with their odd full st
 (facts: the tutorial and KubeRay documents; MCAD sources at its last commit).
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
 
-from mcad.core.model import HOST_PORT, ObjectRef, Refusal, RefusalKind, Shortage
+from mcad.core.model import HOST_PORT, ObjectRef, Refusal, RefusalKind, Remnant, Shortage
 from mcad.core.quantity import format_amount
 
 
@@ -21,6 +22,7 @@ class ConditionType(StrEnum):
     RUNNING_HOLD_COMPLETION = "RunningHoldCompletion"
     COMPLETED = "Completed"
     FAILED = "Failed"
+    DELETING_RESOURCES = "DeletingResources"
 
 
 AWAITING_HEAD_OF_LINE = "AwaitingHeadOfLine"
@@ -31,6 +33,8 @@ RUNNABLE = "AppWrapperRunnable"
 SOME_ITEMS_COMPLETED = "SomeItemsCompleted"
 PODS_COMPLETED = "PodsCompleted"
 ITEM_CREATION_FAILURE = "ItemCreationFailure."
+WAITING_FOR_REMAINS = "WaitingForRemains"
+DELETION_COMPLETE = "DeletionComplete"
 
 SENDER_QUEUEING = "before worker - setQueueing"
 SENDER_CAN_RUN = "before ScheduleNext - setCanRun"
@@ -96,6 +100,7 @@ class EventReason(StrEnum):
     ADOPTED = "Adopted"
     STATUS_REFUSED = "StatusRefused"
     HELD = "ResourceHeld"
+    REMAINS = "WaitingForRemains"
 
 
 def explain_refusal(refusal: Refusal) -> str:
@@ -148,6 +153,39 @@ def _which_set(refusal: Refusal) -> str:
         return ""
     pods = "1 pod" if refusal.missing == 1 else f"{refusal.missing} pods"
     return f"No place for {pods} of item {refusal.item}."
+
+
+HARMLESS_FINALIZERS = frozenset(
+    {"foregroundDeletion", "orphan", "batch.kubernetes.io/job-tracking"}
+)
+"""Those of the cluster itself, which removes them when what they stand for is done."""
+
+
+def explain_remains(remains: Sequence[Remnant], node: str) -> str:
+    """What a teardown waits for: the most telling object; ``node`` is where that one runs, if it is
+    a pod (see ``most_telling``)."""
+    one = most_telling(remains)
+    foreign = [name for name in one.finalizers if name not in HARMLESS_FINALIZERS]
+    if foreign:
+        text = f"{one.ref} has to go, but keeps its finalizer {foreign[0]}: whoever set it has to "
+        text += "remove it, or you by hand."
+    elif one.ref.kind == "Pod" and one.terminating:
+        where = f" on node {node}" if node else ""
+        text = f"{one.ref} is terminating{where}: if the node is lost, delete the pod by force."
+    else:
+        text = f"{one.ref} is still there."
+    others = len(remains) - 1
+    return f"{text} Left besides: {others}." if others else text
+
+
+def most_telling(remains: Sequence[Remnant]) -> Remnant:
+    """A finalizer of somebody else tells more than a pod, and that more than what owns it."""
+
+    def rank(one: Remnant) -> tuple[bool, bool, str]:
+        is_held = HARMLESS_FINALIZERS.issuperset(one.finalizers)
+        return is_held, one.ref.kind != "Pod", str(one.ref)
+
+    return min(remains, key=rank)
 
 
 def held_by(ref: ObjectRef, owner: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from mcad.core.commands import DeleteItem, DeleteStray, LookForRemains, Urgency
@@ -15,26 +16,30 @@ from mcad.core.events import (
     StrayRefused,
 )
 from mcad.core.lifecycle import RETAINING, TEARING_DOWN, Phase, Signal
-from mcad.core.model import Child, DispatchPhase, Instant, Next
+from mcad.core.model import Cascade, Child, DispatchPhase, Instant, Next, Remnant
 from mcad.core.pacing import (
     CREATION_BACKOFF_BASE,
     CREATION_BACKOFF_MAX,
     DENIALS_BORNE,
-    LOOK_INTERVAL,
+    LOOK_BASE,
+    LOOK_MAX,
     REFUSED_WRITE_RETRY,
     RETRY_BASE,
     RETRY_MAX,
-    TOMBSTONE_GRACE,
-    TOMBSTONE_LOOK,
+    STUCK_AFTER,
     backoff,
 )
 from mcad.core.reasons import (
     AWAITING_HEAD_OF_LINE,
+    DELETION_COMPLETE,
     ITEM_CREATION_FAILURE,
+    WAITING_FOR_REMAINS,
     ConditionType,
     EventReason,
     HoldReason,
     TeardownReason,
+    explain_remains,
+    most_telling,
 )
 from mcad.core.timers import Timer
 from mcad.core.world import World
@@ -150,6 +155,7 @@ def _is_denial(answer: Answer) -> bool:
 
 def _all_deleted(world: World, entry: Entry) -> None:
     entry.move(Signal.ALL_DELETED, world.now)
+    entry.remains, entry.looks = (), 0
     look(world, entry)
 
 
@@ -159,24 +165,44 @@ def look(world: World, entry: Entry) -> None:
         return
     work = entry.workload
     entry.stop(Timer.STEP)
+    entry.overtaken = False
     world.emit(LookForRemains(entry.uid, work.namespace, entry.attempt, entry.dispatch.inventory))
 
 
 def remaining(world: World, entry: Entry, event: Remaining) -> None:
-    """The result of a live list."""
+    """The result of a live list: look again, ever more slowly, until nothing is left.
+
+    What the watches tell meanwhile shortens that (``last_one_gone``).
+    """
     if event.attempt != entry.attempt:
         return
-    match entry.phase:
-        case Phase.VERIFYING if event.objects:
-            world.wake_in(entry, Timer.STEP, LOOK_INTERVAL)
-        case Phase.VERIFYING if world.now < entry.doubt:  # absence may not last (ADR 7)
-            world.wake_in(entry, Timer.STEP, entry.doubt - world.now)
-        case Phase.VERIFYING:
-            _nothing_left(world, entry)
-        case Phase.GONE if not event.objects:
-            entry.created.clear()
-        case _:
-            pass
+    if entry.phase is Phase.GONE:
+        _found_of_deleted(world, entry, event.objects)
+    if entry.phase is not Phase.VERIFYING:
+        return
+    if event.objects:
+        entry.remains, entry.looks = event.objects, entry.looks + 1
+        _say_what_is_left(world, entry)
+        if entry.overtaken:
+            look(world, entry)
+        else:
+            world.wake_in(entry, Timer.STEP, backoff(entry.looks, LOOK_BASE, LOOK_MAX))
+    elif world.now < entry.doubt:  # absence may not last (ADR 7)
+        world.wake_in(entry, Timer.STEP, entry.doubt - world.now)
+    else:
+        _nothing_left(world, entry)
+
+
+def _say_what_is_left(world: World, entry: Entry) -> None:
+    """Nobody knows why a teardown takes long unless it says so."""
+    if world.now - entry.step_since < STUCK_AFTER:
+        return
+    node = world.capacity.node_of(most_telling(entry.remains).uid)
+    text, kind = explain_remains(entry.remains, node), ConditionType.DELETING_RESOURCES
+    if not entry.shows(kind):
+        world.announce(entry, EventReason.REMAINS, text, action="Delete", warning=True)
+    entry.set_condition(kind, world.now, reason=WAITING_FOR_REMAINS, message=text)
+    world.settle(entry)
 
 
 def look_failed(world: World, entry: Entry, event: LookFailed) -> None:
@@ -185,15 +211,14 @@ def look_failed(world: World, entry: Entry, event: LookFailed) -> None:
         world.wake_in(entry, Timer.STEP, _pause(entry, event.answer))
 
 
-def something_gone(world: World, entry: Entry) -> None:
-    """A child or pod of the AppWrapper is observed absent: that may have been the last one."""
-    if world.children_of.get(entry.uid):
+def last_one_gone(world: World, entry: Entry) -> None:
+    """No child and no pod of the AppWrapper is observed any more: that is worth a look."""
+    if entry.phase is not Phase.VERIFYING:
         return
-    if entry.phase is Phase.VERIFYING and Timer.STEP in entry.timers:
-        if not world.capacity.has_pods(entry.uid):
-            look(world, entry)
-    elif entry.phase is Phase.GONE:
-        bury(world, entry)
+    if Timer.STEP in entry.timers:
+        look(world, entry)
+    else:
+        entry.overtaken = True  # the answer under way may be older than this
 
 
 def _nothing_left(world: World, entry: Entry) -> None:
@@ -203,6 +228,7 @@ def _nothing_left(world: World, entry: Entry) -> None:
     world.capacity.release(entry.uid)
     entry.dispatch = replace(record, phase=DispatchPhase.RELEASED)
     entry.move(Signal.NOTHING_LEFT, now)
+    entry.unset_condition(ConditionType.DELETING_RESOURCES, now, reason=DELETION_COMPLETE)
     if record.next is Next.FAILED:
         entry.set_condition(
             ConditionType.FAILED, now, reason=ITEM_CREATION_FAILURE, message=record.message
@@ -239,38 +265,6 @@ def settled(world: World, entry: Entry) -> None:
         world.hold(entry, Hold(why, record.message, world.now + pause))
 
 
-# -- deletion of the AppWrapper itself -----------------------------------------------------------
-
-
-def object_gone(world: World, entry: Entry) -> None:
-    """The AppWrapper was deleted: its remains hold their room until they are gone (P9)."""
-    waiting = entry.phase is Phase.WAITING
-    world.leave_line(entry)
-    world.capacity.freeze(entry.uid)
-    entry.move(Signal.OBJECT_GONE, world.now)
-    if waiting:
-        world.forget(entry)
-    else:
-        bury(world, entry)
-
-
-def bury(world: World, entry: Entry) -> None:
-    """End a tombstone if nothing of it is left and nothing can come any more; else look again."""
-    left = entry.asked or entry.created or world.children_of.get(entry.uid)
-    until = entry.step_since + TOMBSTONE_GRACE if left else entry.doubt
-    if world.now >= until:
-        world.forget(entry)
-    else:
-        world.wake_in(entry, Timer.TOMBSTONE, min(until - world.now, TOMBSTONE_LOOK))
-
-
-def visit(world: World, entry: Entry) -> None:
-    """A tombstone's timer has run out."""
-    if entry.created and not world.children_of.get(entry.uid):
-        look(world, entry)
-    bury(world, entry)
-
-
 # -- the sweep -----------------------------------------------------------------------------------
 
 
@@ -291,6 +285,22 @@ def sweep(world: World) -> None:
     world.unswept = later
 
 
+def _found_of_deleted(world: World, entry: Entry, found: Sequence[Remnant]) -> None:
+    """What no watch has told of is there after all and is swept, or it is not."""
+    if not found:
+        entry.created.clear()
+    for one in found:
+        if one.uid not in world.children and not one.terminating and not _is_spared(entry):
+            world.emit(DeleteStray(entry.uid, one.ref, one.uid))
+
+
+def sweep_all_of(world: World, entry: Entry) -> None:
+    """Let the next sweep judge all objects of an AppWrapper anew."""
+    for child in world.children_for(entry):
+        world.swept.pop(child.uid, None)
+        world.unswept[child.uid] = None
+
+
 def stray_refused(world: World, event: StrayRefused) -> None:
     """A stray could not be deleted: again, after a while."""
     if event.object_uid not in world.children:
@@ -302,10 +312,40 @@ def stray_refused(world: World, event: StrayRefused) -> None:
     world.wake_at(world.now + pause)
 
 
+def _is_spared(entry: Entry) -> bool:
+    """Whether the objects of a deleted AppWrapper stay: whoever deleted it wished so."""
+    return entry.workload.cascade is Cascade.ORPHAN
+
+
 def _is_stray(entry: Entry, child: Child) -> bool:
-    if not child.labelled or child.terminating or entry.phase is Phase.GONE:
+    if not child.labelled or child.terminating:
         return False
+    if entry.phase is Phase.GONE:
+        return not _is_spared(entry)
+    if entry.workload.deleting and entry.workload.cascade is Cascade.FOREGROUND:
+        return True
     if entry.phase in TEARING_DOWN and child.attempt == entry.attempt:
         # The inventory is asked to go; what is not among those that were asked came later.
         return entry.phase in (Phase.DELETING, Phase.VERIFYING)
     return child.attempt != entry.attempt or entry.phase not in RETAINING
+
+
+# -- for people ----------------------------------------------------------------------------------
+
+
+def stuck_teardowns(world: World) -> dict[str, int]:
+    """How many teardowns wait for longer than they should, by kind of what they wait for."""
+    counts: dict[str, int] = {}
+    for entry in world.entries.values():
+        kind = _waited_for(world, entry)
+        if kind:
+            counts[kind] = counts.get(kind, 0) + 1
+    return counts
+
+
+def _waited_for(world: World, entry: Entry) -> str:
+    if entry.phase is Phase.VERIFYING and entry.shows(ConditionType.DELETING_RESOURCES):
+        return most_telling(entry.remains).ref.kind if entry.remains else ""
+    if entry.phase is Phase.GONE and world.now - entry.step_since >= STUCK_AFTER:
+        return next((child.ref.kind for child in world.children_for(entry)), "")
+    return ""

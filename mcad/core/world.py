@@ -60,6 +60,8 @@ class World:
         self.to_judge: dict[str, None] = {}
         self.to_settle: dict[str, None] = {}
         self.unswept: dict[str, None] = {}
+        self.ownerless: dict[str, None] = {}  # uids of AppWrappers that only objects tell of
+        self.abandoned: dict[str, None] = {}  # those whose objects hold no room any more (P9)
         self.swept: dict[str, Instant] = {}  # uid -> when its deletion may be asked for again
         self.timers = Timers(self.entries)
         self.head = ""  # the uid of the AppWrapper whose hold is running (R6)
@@ -70,7 +72,7 @@ class World:
     def judged(self, uid: str) -> Workload | None:
         """An AppWrapper with the items that it is judged by: those of its attempt if one stands."""
         entry = self.entries.get(uid)
-        return entry.workload if entry is not None else None
+        return entry.workload if entry is not None and not entry.rebuilt else None
 
     def emit(self, command: Command) -> None:
         """Add a command to the answer of this step."""
@@ -203,6 +205,8 @@ class World:
         self.free_names(entry)
         self.capacity.release(entry.uid)
         del self.entries[entry.uid]
+        if entry.uid in self.children_of:
+            self.abandoned[entry.uid] = None
 
     # -- children ----------------------------------------------------------------------------
 
@@ -232,6 +236,7 @@ class World:
         del siblings[child.uid]
         if not siblings:
             del self.children_of[child.workload]
+            self.abandoned.pop(child.workload, None)
 
     def children_for(self, entry: Entry) -> list[Child]:
         """The observed objects of the AppWrapper, of whatever attempt."""

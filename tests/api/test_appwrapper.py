@@ -11,7 +11,7 @@ from mcad.api import labels
 from mcad.api.appwrapper import MAX_PAYLOAD, parse
 from mcad.api.catalog import StaticCatalog
 from mcad.api.models import MAX_ITEMS
-from mcad.core.model import Dialect, Item, ObjectRef, Problem, ProblemKind
+from mcad.core.model import Cascade, Dialect, Item, ObjectRef, Problem, ProblemKind
 from tests.api.builders import (
     CATALOG,
     Map,
@@ -143,6 +143,21 @@ def test_a_deleted_appwrapper() -> None:
     aw = v1beta1(pod())
     aw["metadata"]["deletionTimestamp"] = "2023-07-21T11:18:27Z"
     assert accepted(aw).workload.deleting
+
+
+@pytest.mark.parametrize(
+    ("finalizers", "cascade"),
+    [
+        (None, Cascade.BACKGROUND),
+        (["example.com/mine"], Cascade.BACKGROUND),
+        (["example.com/mine", "foregroundDeletion"], Cascade.FOREGROUND),
+        (["orphan"], Cascade.ORPHAN),
+    ],
+)
+def test_what_its_deletion_does_to_its_objects(finalizers: Any, cascade: Cascade) -> None:
+    aw = v1beta1(pod())
+    aw["metadata"]["finalizers"] = finalizers
+    assert accepted(aw).workload.cascade is cascade
 
 
 def test_a_generated_name_stays_the_same_for_ever() -> None:

@@ -17,6 +17,7 @@ from mcad.controller.mirror import Mirror, Reflection, status_mark
 from mcad.core.commands import (
     CreateItem,
     DeleteItem,
+    DeleteStray,
     InspectItem,
     LookForRemains,
     ReviewAccess,
@@ -410,6 +411,7 @@ async def test_remains_are_listed_live_by_label_pods_included() -> None:
     item = workload("a", 1).items[0].ref
     ref = type(item)("apps", "v1", "deployments", "Deployment", "default", "a")
     left, newer = _object("uid-a", "1"), _object("uid-a", "2")
+    left["metadata"] |= {"deletionTimestamp": "now", "finalizers": ["example.com/keep"]}
 
     def handler(request: Request) -> Response:
         if request.path.endswith("/pods"):
@@ -423,4 +425,21 @@ async def test_remains_are_listed_live_by_label_pods_included() -> None:
     selectors = {r.params["labelSelector"] for r in rig.api.requests}
     assert selectors == {"workload.codeflare.dev/appwrapper-uid=uid-a"}
     assert isinstance(rig.shell.events[0], Remaining)
-    assert [str(one) for one in rig.shell.events[0].objects] == ["Pod default/a-0"]
+    (found,) = rig.shell.events[0].objects
+    assert (str(found.ref), found.uid, found.terminating) == ("Pod default/a-0", "found", True)
+    assert found.finalizers == ("example.com/keep",)
+
+
+async def test_the_sweep_deletes_only_what_its_appwrapper_still_controls() -> None:
+    """An orphaning deletion may have taken its hand off it, and the watches did not tell yet."""
+    ref = workload("a", 1).items[0].ref
+    orphan = {"metadata": {"name": "a-0", "namespace": "default", "uid": "found"}}
+    for live, deletes in ((_object("uid-a"), 1), (_object("else"), 0), (orphan, 0)):
+        rig = Rig(lambda request, live=live: Response(200, live))
+        rig.executor.submit(DeleteStray("uid-a", ref, "found"))
+        await rig.rest()
+        sent = [r for r in rig.api.requests if r.method == "DELETE"]
+
+        assert len(sent) == deletes
+        assert all(r.body["preconditions"] == {"uid": "found"} for r in sent)
+        assert rig.shell.events == []

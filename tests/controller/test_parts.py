@@ -36,11 +36,12 @@ def test_a_status_mark_ignores_nulls_and_the_order_of_keys() -> None:
     assert status_mark({"a": 1}) != status_mark({"a": 2})
 
 
-def test_a_spec_mark_follows_generation_deletion_and_labels_only() -> None:
+def test_a_spec_mark_follows_generation_deletion_and_other_metadata_that_counts() -> None:
     base = {"metadata": {"generation": 1, "labels": {"a": "b"}}, "status": {"x": 1}}
 
     assert spec_mark(base) == spec_mark({**base, "status": {"x": 2}})
-    for change in ({"generation": 2}, {"deletionTimestamp": "now"}, {"labels": {}}):
+    later = {"deletionTimestamp": "now"}
+    for change in ({"generation": 2}, later, {"labels": {}}, {"finalizers": ["orphan"]}):
         changed = {"metadata": {**base["metadata"], **change}}
         assert spec_mark(base) != spec_mark(changed)
 

@@ -59,6 +59,7 @@ from mcad.core.model import (
     Pod,
     PodPhase,
     PodSet,
+    Remnant,
     Resources,
     Settings,
     Workload,
@@ -112,6 +113,7 @@ class Thing:
     node: str = ""
     phase: PodPhase = PodPhase.PENDING
     created: Instant = 0
+    finalizers: tuple[str, ...] = ()
 
 
 @dataclass
@@ -131,6 +133,7 @@ class Bench:
     events: list[RecordEvent] = field(default_factory=list)
     wishes: list[Instant] = field(default_factory=list)
     bodies: dict[tuple[str, int, int], tuple[ObjectRef, Resources]] = field(default_factory=dict)
+    looks: int = 0
     refusals: dict[str, list[Answer]] = field(default_factory=dict)
     forbidden: set[tuple[str, str]] = field(default_factory=set)  # (namespace, resource) to create
     _serial: int = 0
@@ -243,21 +246,37 @@ class Bench:
                 self.writes["delete"] += 1
                 thing = self.things.get(command.ref)
                 if thing is not None and thing.child.workload == command.uid:
-                    self.remove(command.ref)  # the controller looks up whose it is
+                    self.delete_object(command.ref)  # the controller looks up whose it is
                 return ItemDeleted(command.uid, command.attempt, command.item)
             case DeleteStray():
                 thing = self.things.get(command.ref)
-                if thing is not None and thing.child.uid == command.object_uid:
-                    self.remove(command.ref)
+                ours = thing is not None and thing.child.workload == command.uid
+                if ours and thing.child.uid == command.object_uid:
+                    self.writes["stray"] += 1
+                    self.delete_object(command.ref)
                 return None
             case LookForRemains():
-                left = [r for r, t in self.things.items() if t.child.workload == command.uid]
+                self.looks += 1
+                left = [
+                    Remnant(r, t.child.uid, t.child.terminating, t.finalizers)
+                    for r, t in self.things.items()
+                    if t.child.workload == command.uid
+                ]
                 return Remaining(command.uid, command.attempt, tuple(left))
         raise AssertionError(command)
 
     def refuse(self, verb: str, *answers: Answer) -> None:
         """Let the next requests of this kind fail, in this order."""
         self.refusals.setdefault(verb, []).extend(answers)
+
+    def delete_object(self, ref: ObjectRef) -> None:
+        """Somebody deletes an object: it goes, or waits for its finalizers."""
+        thing = self.things[ref]
+        if not thing.finalizers:
+            self.remove(ref)
+        elif not thing.child.terminating:
+            thing.child = replace(thing.child, terminating=True)
+            self.observe(ref)
 
     def remove(self, ref: ObjectRef) -> None:
         """An object and its pod vanish."""

@@ -319,6 +319,8 @@ def test_p9_a_deleted_appwrapper_holds_its_room_until_its_children_are_gone() ->
     bench.submit(workload("a", 900))
     bench.settle()
     held = dict(bench.things)
+    for thing in held.values():
+        thing.finalizers = ("example.com/keep",)
     del bench.works["uid-a"]
     bench.feed(AppWrapperGone("uid-a"))
     bench.submit(workload("b", 900))
@@ -334,11 +336,15 @@ def test_p9_a_tombstone_does_not_outlive_its_grace() -> None:
     bench = Bench(nodes=[node(milli=1000)])
     bench.submit(workload("a", 900))
     bench.settle()
+    for thing in bench.things.values():
+        thing.finalizers = ("example.com/keep",)
     del bench.works["uid-a"]
     bench.feed(AppWrapperGone("uid-a"))
     bench.submit(workload("b", 900))
     bench.settle()
-    bench.advance(601)
+    bench.advance(599)
+    assert bench.order == ["a"]
+    bench.advance(2)
     assert bench.order == ["a", "b"]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mcad.controller.kinds import APPWRAPPERS, NODES
-from mcad.kube.client import Client
+from mcad.kube.client import Client, DeleteOptions, Propagation
 from mcad.kube.resource import Resource
 from tests import manifests
 from tests.manifests import components, config_map, generic
@@ -19,6 +19,7 @@ from tests.manifests import components, config_map, generic
 Json = dict[str, Any]
 NAMESPACE = "default"
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 Action = Callable[[Client], Awaitable[object]]
 
 
@@ -72,9 +73,10 @@ def create(obj: Json) -> Action:
     return lambda client: client.create(resource, NAMESPACE, obj)
 
 
-def delete(name: str, kind: Resource = APPWRAPPERS) -> Action:
+def delete(name: str, kind: Resource = APPWRAPPERS, cascade: Propagation = "Background") -> Action:
     """A user deletes an AppWrapper, or an object that one has made."""
-    return lambda client: client.delete(kind, NAMESPACE, name)
+    options = DeleteOptions(propagation=cascade)
+    return lambda client: client.delete(kind, NAMESPACE, name, options)
 
 
 def edit(name: str, patch: Json, kind: Resource = APPWRAPPERS) -> Action:
@@ -195,4 +197,42 @@ TWINS = Scenario(
     ends={"a": "", "b": "Running"},
 )
 
-SCENARIOS = (IN_TURN, COMPLETED, ROLLED_BACK, DELETED, EDITED, SUSPENDED, NODE_LOST, WAVES, TWINS)
+CASCADES = Scenario(
+    "one is deleted after its objects, and the objects of another stay",
+    cpus=(1,),
+    acts=(
+        (0.0, create(generic("a", config_map("a"), deployment("a", 1)))),
+        (1.0, create(generic("b", config_map("b"), deployment("b", 1)))),
+        (15.0, delete("a", cascade="Foreground")),
+        (16.0, create(generic("c", deployment("c", 1)))),
+        (50.0, delete("b", cascade="Orphan")),
+    ),
+    ends={"a": "", "b": "", "c": "Pending"},
+)
+
+KEPT = Scenario(
+    "somebody's finalizer keeps what is taken back",
+    cpus=(1,),
+    acts=(
+        (0.0, create(components("a", config_map("a"), deployment("a", 1)))),
+        (1.0, create(generic("b", deployment("b", 1)))),
+        (20.0, edit("a", {"metadata": {"finalizers": ["example.com/keep"]}}, CONFIG_MAPS)),
+        (21.0, edit("a", {"spec": {"suspend": True}})),
+        (300.0, edit("a", {"metadata": {"finalizers": None}}, CONFIG_MAPS)),
+    ),
+    ends={"a": "Pending", "b": "Running"},
+)
+
+SCENARIOS = (
+    IN_TURN,
+    COMPLETED,
+    ROLLED_BACK,
+    DELETED,
+    EDITED,
+    SUSPENDED,
+    NODE_LOST,
+    WAVES,
+    TWINS,
+    CASCADES,
+    KEPT,
+)

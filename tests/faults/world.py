@@ -170,7 +170,7 @@ class World:
         if change.type == "ADDED" and not _is_generated(obj) and labels.ATTEMPT in marks:
             self._made(marks[labels.APPWRAPPER], marks[labels.ATTEMPT], change)
         owner = marks.get(labels.APPWRAPPER, "")
-        if obj["kind"] == "Pod" and owner not in self._scenario.crowded and _has_no_room(obj):
+        if obj["kind"] == "Pod" and owner not in self._scenario.crowded and has_no_room(obj):
             self.troubles.append(f"no room for pod {change.key[1]} of {owner}")
 
     def _made(self, name: str, attempt: str, change: Change) -> None:
@@ -205,7 +205,7 @@ class World:
         assert outcome.states == self._scenario.ends
 
 
-def _has_no_room(pod: Json) -> bool:
+def has_no_room(pod: Json) -> bool:
     """Whether kube-scheduler looked for a node in vain."""
     return any(
         condition["type"] == "PodScheduled" and condition["status"] == "False"

@@ -277,6 +277,10 @@ class Capacity:
         """Whether any pod of the AppWrapper exists."""
         return self._roster.has_pods(uid)
 
+    def node_of(self, pod_uid: str) -> str:
+        """Where a pod is bound, "" if it is not, or not known."""
+        return self._roster.node_of(pod_uid)
+
     def pod_counts(self, uid: str) -> PodCounts:
         """Own pods by phase."""
         return self._roster.counts(uid)

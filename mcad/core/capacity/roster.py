@@ -67,6 +67,11 @@ class Roster:
         self._leave(use)
         return use.pod.workload
 
+    def node_of(self, uid: str) -> str:
+        """Where a pod is bound, "" if it is not, or not known."""
+        use = self.uses.get(uid)
+        return use.pod.node if use is not None else ""
+
     def has_pods(self, uid: str) -> bool:
         """Whether any pod of the AppWrapper exists, of whatever attempt."""
         return uid in self._of

@@ -1,0 +1,129 @@
+"""Deleted AppWrappers: what they leave is deleted at once and holds its room until it is gone (P9).
+
+The cluster's garbage collector would delete it too, but late: for up to half a minute it does not
+know AppWrappers that were installed just now, and in a large cluster it lags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mcad.core import teardown
+from mcad.core.entry import Entry
+from mcad.core.lifecycle import Phase, Signal
+from mcad.core.model import (
+    Cascade,
+    Child,
+    Dialect,
+    DispatchPhase,
+    DispatchRecord,
+    Instant,
+    Item,
+    Workload,
+)
+from mcad.core.pacing import TOMBSTONE_GRACE, TOMBSTONE_LOOK
+from mcad.core.timers import Timer
+from mcad.core.world import World
+
+
+def deletion_seen(world: World, entry: Entry) -> None:
+    """It is being deleted: nothing more is created, and with foreground deletion its objects go."""
+    world.capacity.freeze(entry.uid)
+    world.to_settle[entry.uid] = None
+    teardown.sweep_all_of(world, entry)
+
+
+def object_gone(world: World, entry: Entry) -> None:
+    """The AppWrapper was deleted: its remains hold their room until they are gone."""
+    is_waiting = entry.phase is Phase.WAITING
+    world.leave_line(entry)
+    world.capacity.freeze(entry.uid)
+    entry.move(Signal.OBJECT_GONE, world.now)
+    teardown.sweep_all_of(world, entry)
+    if is_waiting and not world.children_of.get(entry.uid):
+        world.forget(entry)
+    else:
+        bury(world, entry)
+
+
+def bury(world: World, entry: Entry) -> None:
+    """End a tombstone if nothing of it is left and nothing can come any more; else look again."""
+    left = entry.asked or entry.created or world.children_of.get(entry.uid)
+    until = entry.step_since + TOMBSTONE_GRACE if left else entry.doubt
+    if world.now >= until:
+        world.forget(entry)
+    else:
+        world.wake_in(entry, Timer.TOMBSTONE, min(until - world.now, TOMBSTONE_LOOK))
+
+
+def visit(world: World, entry: Entry) -> None:
+    """A tombstone's timer has run out."""
+    if entry.created and not world.children_of.get(entry.uid):
+        teardown.look(world, entry)
+    bury(world, entry)
+
+
+# -- after a restart -----------------------------------------------------------------------------
+
+
+def rebuild(world: World) -> None:
+    """AppWrappers that were deleted while nobody looked: what is left of them tells what it wants.
+
+    Their objects are left to the cluster's garbage collector: that nobody here knows an AppWrapper
+    does not prove that there is none, because others may look after other namespaces.
+    """
+    for uid in world.ownerless:
+        entry = world.entries.get(uid)
+        if uid and uid not in world.abandoned and (entry is None or entry.rebuilt):
+            _rebuild_one(world, uid, entry)
+    world.ownerless.clear()
+
+
+def _rebuild_one(world: World, uid: str, entry: Entry | None) -> None:
+    left = [child for child in world.children_of.get(uid, {}).values() if child.labelled]
+    known = entry.dispatch.inventory if entry is not None and entry.dispatch is not None else ()
+    if all(child.ref in known for child in left):
+        return
+    if entry is None:
+        entry = Entry(_stand_in(left), world.now, phase=Phase.GONE, rebuilt=True)
+        entry.step_since = world.now
+        world.entries[uid] = entry
+    else:
+        entry.workload = _stand_in(left)
+        world.capacity.release(uid)
+    entry.dispatch = _record(left, world.now)
+    sets = entry.workload.sets
+    world.capacity.adopt(uid, entry.attempt, world.capacity.shape(sets), sets)
+    for child in left:
+        entry.created[child.item] = child.uid
+    bury(world, entry)
+
+
+def _stand_in(left: Sequence[Child]) -> Workload:
+    """As much of the AppWrapper as its objects tell; it is named after the first of them."""
+    first = left[0]
+    return Workload(
+        uid=first.workload,
+        namespace=first.ref.namespace,
+        name=f"owner-of-{first.ref.name}",
+        generation=0,
+        dialect=Dialect.V1BETA1,
+        created=0,
+        payload="",
+        items=tuple(Item(child.ref) for child in left),
+        sets=tuple(one for child in left for one in child.sets),
+        deleting=True,
+        cascade=Cascade.ORPHAN,
+    )
+
+
+def _record(left: Sequence[Child], now: Instant) -> DispatchRecord:
+    attempt = max(child.attempt for child in left)
+    inventory = tuple(child.ref for child in left)
+    return DispatchRecord(attempt, 0, DispatchPhase.DISPATCHED, "", inventory, now, now)
+
+
+def alive_after_all(world: World, entry: Entry) -> None:
+    """The AppWrapper is there: another leader made it, and its objects were told of first."""
+    world.forget(entry)
+    world.abandoned.pop(entry.uid, None)
