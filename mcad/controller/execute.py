@@ -212,21 +212,26 @@ class Executor:
             return ""
         return str(live["metadata"]["uid"])
 
-    async def _delete_object(self, ref: ObjectRef, object_uid: str) -> None:
-        """Foreground, and only this very object; one that is gone or replaced is fine."""
+    async def _delete_object(self, ref: ObjectRef, object_uid: str) -> ApiError | None:
+        """Foreground, and only this very object; returns how one that is gone or replaced told."""
         options = DeleteOptions(uid=object_uid, propagation="Foreground")
         try:
             await self._client.delete(resource_of(ref), ref.namespace, ref.name, options)
         except ApiError as error:
             if not (error.not_found or error.conflict):
                 raise
+            return error
+        return None
 
     async def _delete_stray(self, command: DeleteStray) -> None:
         try:
             live = await self._get_or_none(command.ref)
             owner = controller_of(live) if live is not None else None
             if owner is not None and owner.uid == command.uid:
-                await self._delete_object(command.ref, command.object_uid)
+                gone = await self._delete_object(command.ref, command.object_uid)
+                if gone is not None:  # it was there just now: only the watch can tell
+                    answer = answer_of(gone)
+                    self._shell.feed(StrayRefused(command.uid, command.object_uid, answer))
         except KubeError as error:
             _log.warning("a stray object stays object=%s error=%s", command.ref, error)
             self._shell.feed(StrayRefused(command.uid, command.object_uid, answer_of(error)))

@@ -17,6 +17,7 @@ from mcad.core.events import (
 )
 from mcad.core.lifecycle import RETAINING, TEARING_DOWN, Phase, Signal
 from mcad.core.model import Cascade, Child, DispatchPhase, Instant, Next, Remnant
+from mcad.core.names import name_key
 from mcad.core.pacing import (
     CREATION_BACKOFF_BASE,
     CREATION_BACKOFF_MAX,
@@ -102,11 +103,11 @@ def late_item(world: World, entry: Entry, item: int) -> None:
         _delete(world, entry, item)
 
 
-def _delete(world: World, entry: Entry, item: int) -> None:
+def _delete(world: World, entry: Entry, item: int, uid: str = "") -> None:
     if entry.dispatch is None:
         return
     ref = entry.dispatch.inventory[item]
-    known = entry.created.get(item) or _observed_uid(world, entry, item)
+    known = uid or entry.created.get(item) or _observed_uid(world, entry, item)
     if known:
         world.swept[known] = NEVER
     world.emit(DeleteItem(entry.uid, entry.attempt, item, ref, known))
@@ -182,6 +183,7 @@ def remaining(world: World, entry: Entry, event: Remaining) -> None:
         return
     if event.objects:
         entry.remains, entry.looks = event.objects, entry.looks + 1
+        _delete_what_stayed(world, entry)
         _say_what_is_left(world, entry)
         if entry.overtaken:
             look(world, entry)
@@ -191,6 +193,16 @@ def remaining(world: World, entry: Entry, event: Remaining) -> None:
         world.wake_in(entry, Timer.STEP, entry.doubt - world.now)
     else:
         _nothing_left(world, entry)
+
+
+def _delete_what_stayed(world: World, entry: Entry) -> None:
+    """Whoever said that an item was gone, or that it would go, was wrong: ask again."""
+    record = entry.dispatch
+    numbers = {name_key(ref): n for n, ref in enumerate(record.inventory if record else ())}
+    for one in entry.remains:
+        item = numbers.get(name_key(one.ref))
+        if item is not None and not one.terminating:
+            _delete(world, entry, item, one.uid)
 
 
 def _say_what_is_left(world: World, entry: Entry) -> None:

@@ -36,6 +36,7 @@ from mcad.core.events import (
     Remaining,
     StatusRefused,
     StatusWritten,
+    StrayRefused,
 )
 from mcad.core.model import PodCounts
 from mcad.kube.client import Client
@@ -443,3 +444,20 @@ async def test_the_sweep_deletes_only_what_its_appwrapper_still_controls() -> No
         assert len(sent) == deletes
         assert all(r.body["preconditions"] == {"uid": "found"} for r in sent)
         assert rig.shell.events == []
+
+
+async def test_a_stray_that_is_said_to_be_gone_while_it_is_there_is_told() -> None:
+    """A deleted object is told by its watch; a 404 of somebody on the way must not hide it."""
+    ref = workload("a", 1).items[0].ref
+    rig = Rig(
+        lambda request: (
+            status(404, "NotFound")
+            if request.method == "DELETE"
+            else Response(200, _object("uid-a"))
+        )
+    )
+    rig.executor.submit(DeleteStray("uid-a", ref, "found"))
+    await rig.rest()
+    (told,) = rig.shell.events
+    assert isinstance(told, StrayRefused)
+    assert (told.object_uid, told.answer.status) == ("found", 404)

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from mcad.core.commands import LookForRemains
-from mcad.core.events import AppWrapperGone, PodSeen
+from mcad.core.commands import DeleteItem, LookForRemains
+from mcad.core.events import AppWrapperGone, ItemDeleted, PodSeen
 from mcad.core.model import ObjectRef, Pod, PodPhase, Remnant
 from mcad.core.reasons import explain_remains
 from mcad.core.teardown import stuck_teardowns
@@ -67,6 +67,32 @@ def test_what_goes_while_a_look_is_under_way_is_looked_for_once_more() -> None:
     bench.feed(stale)
     bench.settle()
     assert bench.entry("a").phase == "waiting"
+
+
+def test_what_was_said_to_be_gone_and_is_not_is_deleted_once_more() -> None:
+    """Somebody on the way to the server answered 404; its uid may be that of a late create."""
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, 1))
+    bench.settle()
+    bench.edit("uid-a", suspended=True)
+    bench.decide()
+    while bench.pending:
+        command = bench.pending.pop(0)
+        if isinstance(command, DeleteItem) and command.item == 0:
+            bench.feed(ItemDeleted("uid-a", 1, 0))  # nothing was
+        else:
+            bench.execute(command)
+    assert bench.names() == ["a-0"]
+    bench.advance(60)
+    assert bench.names() == []
+    assert bench.entry("a").phase == "waiting"
+
+
+def test_what_is_going_is_not_deleted_again() -> None:
+    bench = stuck("a")
+    before = bench.writes["delete"]
+    bench.advance(3600)
+    assert bench.writes["delete"] == before
 
 
 def test_it_says_what_it_waits_for_and_stops_saying_so() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.faults.injection import Fault, Plan
 from tests.faults.meddling import Edit
-from tests.faults.scenarios import SCENARIOS, Scenario
+from tests.faults.scenarios import IN_TURN, SCENARIOS, TWINS, Scenario
 from tests.faults.world import MORE_WRITES, run, undisturbed
 
 WRITES_OF_AN_EDIT = 16  # an attempt is taken back, and another one is made of what was edited
@@ -35,6 +35,24 @@ def test_one_fault_changes_nothing_in_the_end(scenario: Scenario, fault: Fault) 
         assert outcome.lives == (2 if fault.name.startswith("KILLED") else 1), where
         assert outcome.objects == expected.objects, where
         assert outcome.writes <= expected.writes + MORE_WRITES, where
+
+
+OUTAGES = (Fault.LOST_AFTER, Fault.UNAUTHORIZED, Fault.NOT_FOUND, Fault.NOT_ALLOWED)
+IN_A_ROW = 10
+
+
+@pytest.mark.parametrize("fault", OUTAGES, ids=lambda one: one.name.lower())
+@pytest.mark.parametrize("scenario", [IN_TURN, TWINS], ids=lambda one: one.name)
+def test_an_outage_from_any_write_on_changes_nothing_in_the_end(
+    scenario: Scenario, fault: Fault
+) -> None:
+    expected = undisturbed(scenario)
+    for k in range(expected.writes):
+        plan = Plan(writes=lambda number, k=k: fault if k <= number < k + IN_A_ROW else None)
+        outcome = run(scenario, plan)
+        where = f"{fault.value}: writes from {k} on, {expected.requests[k]}"
+        assert outcome.objects == expected.objects, where
+        assert outcome.writes <= expected.writes + IN_A_ROW + MORE_WRITES, where
 
 
 @pytest.mark.parametrize("edit", Edit, ids=lambda one: one.name.lower())
