@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-NEWS_PACE = Pace(first_s=0.5, max_s=60.0, jitter=0.2)  # a CRD comes in several updates
+NEWS_PACE = Pace(first_s=0.5, max_s=60.0, jitter=0.2)
+LOOKS = 3  # after news, for a CRD comes in several updates, and discovery follows it a bit later
 SEARCH_S = 60.0  # how often it is looked whether something is missing
 SEARCH_S_MAX = 600.0  # how seldom what stays missing is looked for
 REFUSED_S = 600.0  # how long it is believed that CRDs may not be watched
@@ -47,6 +48,8 @@ class Installs:
         self._is_told = False
         self._refused = asyncio.Event()
         self._news = asyncio.Event()
+        self._looks = 0  # that are left
+        self._backoff = Backoff(client.clock, client.rng, NEWS_PACE)
         self._is_owing = False  # something new was found, and not all that follows is done
 
     async def run(self) -> None:
@@ -54,7 +57,10 @@ class Installs:
         await asyncio.gather(self._watch(), self._follow(), self._search())
 
     def look(self) -> None:
-        """Something may be served otherwise: ask soon."""
+        """Something may be served otherwise: ask soon, and again."""
+        if not self._looks:  # else news never ends, and the pace becomes slow
+            self._backoff = Backoff(self._clock, self._client.rng, NEWS_PACE)
+        self._looks = LOOKS
         self._news.set()
 
     # -- CRDs --------------------------------------------------------------------------------
@@ -77,8 +83,9 @@ class Installs:
     def upserted(self, obj: tuple[str, str]) -> None:
         """A CRD is new or changed; those of the first list were there before discovery was."""
         uid, name = obj
+        is_new = uid not in self._names
         self._names[uid] = name
-        if not self._is_blind:
+        if not self._is_blind and (is_new or self._kinds.concerns(name)):
             self.look()
 
     def gone(self, uid: str, namespace: str, name: str, last: object) -> None:  # noqa: ARG002
@@ -107,14 +114,14 @@ class Installs:
     # -- discovery ---------------------------------------------------------------------------
 
     async def _follow(self) -> None:
-        backoff = Backoff(self._clock, self._client.rng, NEWS_PACE)
         while True:
             await self._news.wait()
-            await self._clock.sleep(backoff.delay())
+            await self._clock.sleep(self._backoff.delay())
             self._news.clear()
+            self._looks = max(self._looks - 1, 0)
             await self._ask()
-            if self._is_owing or self._expected():
-                self.look()
+            if self._looks > 0 or self._is_owing or self._expected():
+                self._news.set()
 
     async def _search(self) -> None:
         before: frozenset[object] = frozenset()

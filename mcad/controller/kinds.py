@@ -23,6 +23,9 @@ CRDS = Resource(
 )
 
 
+CRD_NAME = f"{APPWRAPPERS.plural}.{APPWRAPPERS.group}"
+
+
 class Kinds:
     """The present catalogue; ``catalog`` is replaced as a whole by ``refresh``."""
 
@@ -44,6 +47,15 @@ class Kinds:
         for resource in served:
             self._served.setdefault((resource.group, resource.plural), resource)
         return before != (self.catalog, self._served)
+
+    def concerns(self, crd: str) -> bool:
+        """Whether a CRD is that of AppWrappers, or of a kind that may be wrapped."""
+        plural, _, group = crd.partition(".")
+        return (group, plural) in self._allowed or crd == CRD_NAME
+
+    def serves(self, pair: tuple[str, str]) -> bool:
+        """Whether (group, plural) is served in any version."""
+        return pair in self._served
 
     def missing(self) -> set[str]:
         """The kinds that may be wrapped and are not served, by the names that their CRDs have."""

@@ -179,7 +179,7 @@ class Part(Generic[T]):
         self._failing_since = min(self._failing_since, now)
         if self.error or not self.is_synced or now - self._failing_since > SILENCE_S:
             self.error = str(error)
-        if self.error or self._failures > FAILURES_BORNE:
+        if self._failures > FAILURES_BORNE:
             self._tell(str(error))
         self._stream.judge()
 

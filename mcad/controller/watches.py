@@ -178,8 +178,12 @@ class Watches:
         """One label-selected watch for every kind that may be wrapped (P7), pods aside.
 
         Called again whenever other kinds are served: one that is served in another version is
-        watched in that, and one that was not served is asked for at once.
+        watched in that, and one that was not served, or is not any more, is asked for at once. The
+        server leaves a watch open for minutes after the kind was removed.
         """
+        for pair, watch in self._watches.items():
+            if not self._kinds.serves(pair) and not watch.stream.error:
+                watch.start()
         for resource in self._kinds.wrapped():
             known = self._watches.get((resource.group, resource.plural))
             if known is not None:

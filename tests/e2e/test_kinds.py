@@ -1,0 +1,157 @@
+"""Kinds that come, change their version, are withheld and go, on a real API server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.controlplane import ControlPlane
+from tests.controlplane.fixtures import controlplane_or_skip
+from tests.e2e.process import ACCOUNT, NAMESPACE, USER, Dispatcher, install, mcad
+from tests.e2e.support import (
+    GROUP,
+    appwrapper,
+    conditions_of,
+    configmap,
+    create,
+    phases,
+    pod,
+    states,
+)
+
+pytestmark = pytest.mark.controlplane
+
+Json = dict[str, Any]
+SOON = 10.0  # seconds; whatever is only looked for now and then takes a minute
+SETTINGS = (
+    "--set",
+    'wrappedResources=[{apiGroup: "", resources: [pods, configmaps]},'
+    " {apiGroup: example.com, resources: [widgets]}]",
+)
+
+
+@pytest.fixture(scope="module")
+def plane() -> Iterator[ControlPlane]:
+    """A control plane of its own, because kinds of it are removed."""
+    with controlplane_or_skip() as plane:
+        plane.add_node("node-1", cpu="4", memory="16Gi")
+        yield plane
+
+
+@pytest.fixture(scope="module")
+def account(plane: ControlPlane) -> Path:
+    """The dispatcher's own, with the rights that follow from the settings."""
+    install(plane)
+    plane.apply(mcad("rbac", "--namespace", NAMESPACE, "--service-account", ACCOUNT, *SETTINGS))
+    return plane.kubeconfig_for_token(plane.service_account(NAMESPACE, ACCOUNT), ACCOUNT)
+
+
+@pytest.fixture(scope="module")
+def dispatcher(plane: ControlPlane, account: Path) -> Iterator[Dispatcher]:
+    """One process for all of it."""
+    with Dispatcher(plane, account, *SETTINGS) as running:
+        yield running
+
+
+def widgets(*versions: str) -> Json:
+    """The CRD of a kind without a schema; the first version is the one that is stored."""
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+            "versions": [
+                {"name": name, "served": True, "storage": not number, "schema": schema}
+                for number, name in enumerate(versions)
+            ],
+        },
+    }
+
+
+def widget(name: str, version: str) -> Json:
+    """One of them."""
+    return {"apiVersion": f"example.com/{version}", "kind": "Widget", "metadata": {"name": name}}
+
+
+def watched(plane: ControlPlane, since: int, version: str) -> bool:
+    """Whether the dispatcher has opened a watch of widgets in this version."""
+    path = f"/apis/example.com/{version}/widgets?"
+    entries = [one for one in plane.audit(since) if one.user == USER and one.verb == "watch"]
+    return any(one.uri.startswith(path) for one in entries)
+
+
+def test_a_kind_that_is_installed_later_is_found(
+    plane: ControlPlane, dispatcher: Dispatcher
+) -> None:
+    create(plane, appwrapper("early", widget("early", "v1alpha1")))
+    plane.wait_for(
+        lambda: "Backoff" in conditions_of(plane, "early"), SOON, "it waits for its kind"
+    )
+    assert conditions_of(plane, "early")["Backoff"]["reason"] == "KindNotInstalled"
+    plane.apply(widgets("v1alpha1"))
+    plane.wait_for(lambda: states(plane)["early"] == "Running", SOON, "the kind is found")
+    assert dispatcher.get("/readyz") == (200, "ok\n")
+
+
+def test_it_is_watched_in_the_version_that_is_preferred_now(
+    plane: ControlPlane, dispatcher: Dispatcher
+) -> None:
+    since = plane.audit_mark()
+    plane.apply(widgets("v1alpha1", "v1"))
+    plane.wait_for(lambda: watched(plane, since, "v1"), SOON, "the new version is watched")
+    create(plane, appwrapper("later", widget("later", "v1")))
+    plane.wait_for(lambda: states(plane)["later"] == "Running", SOON, "it is dispatched")
+
+
+def test_a_kind_that_is_removed_is_told_and_holds_who_needs_it(
+    plane: ControlPlane, dispatcher: Dispatcher
+) -> None:
+    plane.kubectl("delete", "crd", "widgets.example.com")
+    degraded = "ok\ndegraded: widgets.example.com: it is not installed\n"
+    plane.wait_for(lambda: dispatcher.get("/readyz") == (200, degraded), SOON, "it is told")
+    create(plane, appwrapper("other", configmap("other")))
+    plane.wait_for(lambda: states(plane)["other"] == "Running", SOON, "others go on")
+
+
+def test_without_appwrappers_nothing_is_decided(
+    plane: ControlPlane, dispatcher: Dispatcher
+) -> None:
+    """Their CRD is withheld: not served, although all of them are still there."""
+    create(plane, appwrapper("kept", pod("kept", command=("sleep", "600"))))
+    plane.wait_for(lambda: states(plane).get("kept") == "Running", SOON, "it runs")
+    crd = f"appwrappers.{GROUP}"
+    names = [one["name"] for one in plane_crd(plane, crd)["spec"]["versions"]]
+    serve(plane, crd, dict.fromkeys(names, False))
+    plane.wait_for(lambda: dispatcher.get("/readyz")[0] == 503, SOON, "it is not ready")
+    since = plane.audit_mark()
+    assert "AppWrappers are not installed" in dispatcher.get("/readyz")[1]
+    assert dispatcher.get("/api/v1/queue")[0] == 503
+    serve(plane, crd, dict.fromkeys(names, True))
+    plane.wait_for(lambda: dispatcher.get("/readyz")[0] == 200, SOON, "it is ready again")
+    mine = [one for one in plane.audit(since) if one.user == USER]
+    assert [one.verb for one in mine if one.verb in ("create", "patch", "delete")] == []
+    assert states(plane)["kept"] == "Running"
+    assert phases(plane)["kept"] == "Running"
+
+
+def plane_crd(plane: ControlPlane, name: str) -> Json:
+    """A CRD as it is."""
+    found: Json = json.loads(plane.kubectl("get", "crd", name, "-o", "json"))
+    return found
+
+
+def serve(plane: ControlPlane, name: str, served: dict[str, bool]) -> None:
+    """Serve each version of a CRD, or do not."""
+    patch = [
+        {"op": "replace", "path": f"/spec/versions/{number}/served", "value": value}
+        for number, value in enumerate(served.values())
+    ]
+    plane.kubectl("patch", "crd", name, "--type=json", "-p", json.dumps(patch))
