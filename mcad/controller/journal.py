@@ -42,6 +42,10 @@ class Journal:
             case EventReason.FAILED | EventReason.TAKEN_BACK if entry.dispatch is not None:
                 failed = command.reason == EventReason.FAILED
                 self._ran("failed" if failed else "taken back", entry, entry.dispatch.reason)
+            case EventReason.REMAINS:
+                waited = _seconds(entry.step_since, self._world.now)
+                text = "teardown waits appwrapper=%s attempt=%d waited_s=%s why=%s"
+                _log.warning(text, entry.title, entry.attempt, waited, command.note)
             case _:
                 pass
 

@@ -21,7 +21,8 @@ from mcad.core.model import (
     Item,
     Workload,
 )
-from mcad.core.pacing import TOMBSTONE_GRACE, TOMBSTONE_LOOK
+from mcad.core.pacing import STUCK_AFTER, TOMBSTONE_GRACE, TOMBSTONE_LOOK
+from mcad.core.reasons import EventReason
 from mcad.core.timers import Timer
 from mcad.core.world import World
 
@@ -39,6 +40,7 @@ def object_gone(world: World, entry: Entry) -> None:
     world.leave_line(entry)
     world.capacity.freeze(entry.uid)
     entry.move(Signal.OBJECT_GONE, world.now)
+    entry.announced = False
     teardown.sweep_all_of(world, entry)
     if is_waiting and not world.children_of.get(entry.uid):
         world.forget(entry)
@@ -50,10 +52,21 @@ def bury(world: World, entry: Entry) -> None:
     """End a tombstone if nothing of it is left and nothing can come any more; else look again."""
     left = entry.asked or entry.created or world.children_of.get(entry.uid)
     until = entry.step_since + TOMBSTONE_GRACE if left else entry.doubt
+    _say_what_is_left(world, entry)
     if world.now >= until:
         world.forget(entry)
     else:
         world.wake_in(entry, Timer.TOMBSTONE, min(until - world.now, TOMBSTONE_LOOK))
+
+
+def _say_what_is_left(world: World, entry: Entry) -> None:
+    """Once: there is no status any more that could show it."""
+    left = world.children_for(entry)
+    if not left or entry.announced or world.now - entry.step_since < STUCK_AFTER:
+        return
+    entry.announced = True
+    note = f"{left[0].ref} outlives its AppWrapper and keeps its room for now; what keeps it?"
+    world.announce(entry, EventReason.REMAINS, note, action="Delete", warning=True)
 
 
 def visit(world: World, entry: Entry) -> None:

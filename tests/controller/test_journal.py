@@ -11,9 +11,11 @@ import pytest
 from mcad.api.config import Config
 from mcad.cli.logs import KeyValue
 from mcad.cli.stage import dispatching, embedded_cluster
+from mcad.controller.journal import Journal
 from mcad.controller.kinds import APPWRAPPERS
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
+from tests.core.bench import Bench, node, workload
 from tests.manifests import Json, components, config_map, deployment, job, pod
 
 SECRET = "do-not-log-me"
@@ -118,3 +120,20 @@ def test_a_line_says_why_and_how_long(log: Log) -> None:
         ("refused", "waits"): r'attempt=0 reason=cpu waited_s=0\.\d{3} why=".* 900m missing\."',
     }
     assert {key for key, form in wanted.items() if not re.fullmatch(form, lines[key])} == set()
+
+
+def test_a_teardown_that_waits_is_a_line_with_what_it_waits_for(log: Log) -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 100))
+    bench.settle()
+    for thing in bench.things.values():
+        thing.finalizers = ("example.com/keep",)
+    bench.edit("uid-a", suspended=True)
+    bench.settle()
+    bench.events.clear()
+    bench.advance(100)
+    for event in bench.events:
+        Journal(bench.dispatcher.world).tell(event)
+    ((what, name, rest),) = log.take()
+    assert (what, name) == ("teardown waits", "a")
+    assert "keeps its finalizer example.com/keep" in rest

@@ -151,8 +151,11 @@ def test_what_a_deleted_appwrapper_waits_for_is_counted_too() -> None:
     del bench.works["uid-a"]
     bench.feed(AppWrapperGone("uid-a"))
     assert stuck_teardowns(bench.dispatcher.world) == {}
+    bench.events.clear()
     bench.advance(300)
     assert stuck_teardowns(bench.dispatcher.world) == {"Pod": 1}
+    told = "Pod default/a-0 outlives its AppWrapper and keeps its room for now; what keeps it?"
+    assert [(event.reason, event.note) for event in bench.events] == [("WaitingForRemains", told)]
 
 
 POD = ObjectRef("", "v1", "pods", "Pod", "default", "p")
