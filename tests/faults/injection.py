@@ -34,7 +34,17 @@ class Fault(Enum):
     TIMED_OUT = "408"
     REDIRECTED = "307 to nowhere"
     CHANGED = "somebody else writes the object just before"
+    STOPPED_BEFORE = "the process is stopped before the request is sent, and goes on after long"
+    STOPPED_AFTER = "the process is stopped when the write is committed, and goes on after long"
+    CUT_OFF = "from this write on nothing that the process sends arrives, for long"
+    BEQUEATHED = "the process is killed, and the write is committed when another one leads"
 
+
+SPELLS = (Fault.STOPPED_BEFORE, Fault.STOPPED_AFTER, Fault.CUT_OFF)
+"""What happens to a process rather than to a write: it outlasts a lease."""
+
+SPELL_S = 100.0
+BEQUEATHED_S = 66.0  # a server that keeps a request for longer than 75 s is not believed in (ADR 7)
 
 REFUSALS = {
     Fault.THROTTLED: (429, "TooManyRequests", {"Retry-After": "2"}),
@@ -68,8 +78,8 @@ REFUSED_S = 25.0  # that long lists and watches of the kind are refused
 class Plan:
     """Which write and which event meets its fault; both are counted from 0, over all lives.
 
-    Events (the objects) are not counted among the writes, and bookmarks not among the events of
-    watches: nothing rests on them.
+    Events (the objects) and renewals of a lease are not counted among the writes, and bookmarks not
+    among the events of watches: nothing rests on one of them.
     """
 
     writes: Callable[[int], Fault | Edit | None] = lambda number: None
@@ -96,6 +106,9 @@ class Wire:
         self._meddle = meddle
         self._forgetful: set[str] = set()
         self._refusals: dict[str, tuple[float, ApiError]] = {}  # by path, until when
+        self._cut_until = 0.0
+        self.going = asyncio.Event()  # cleared while the process is stopped
+        self.going.set()
         self.is_dead = False
         self.writes: list[Request] = []
 
@@ -106,13 +119,14 @@ class Wire:
         if refusal := self._refused(request):
             await asyncio.sleep(0)
             return Response(refusal.status, {"kind": "Status", "reason": refusal.reason})
+        begun = asyncio.get_running_loop().time()
         fault = self._fault(request)
         if fault in REFUSALS:
             await asyncio.sleep(0)
             return _refusal(fault)
         match fault:
-            case Fault.KILLED_BEFORE:
-                await self._die()
+            case Fault.KILLED_BEFORE | Fault.STOPPED_BEFORE | Fault.CUT_OFF | Fault.BEQUEATHED:
+                await self._befall(fault, request)
             case Fault.LOST_BEFORE:
                 await asyncio.sleep(0)
                 raise ConnectionLost("the connection was reset")
@@ -126,9 +140,13 @@ class Wire:
                 self._meddle(request, fault)
             case _:
                 pass
+        await self._reach(begun, timeout, request)
         response = await self._inner.request(request, timeout)
         if self.is_dead:  # killed by another request while this one was under way
             await _forever()
+        if fault is Fault.STOPPED_AFTER:
+            self._stop()
+        await self.going.wait()
         if fault is Fault.KILLED_AFTER:
             await self._die()
         if fault is Fault.LOST_AFTER:
@@ -145,6 +163,7 @@ class Wire:
             self._forgetful.remove(request.path)
             raise ApiError(410, "Expired", "too old resource version")
         async for line in self._inner.stream(request, idle_timeout, opened):
+            await self.going.wait()
             match self._gap(line):
                 case Gap.CUT:
                     raise ConnectionLost("the connection was reset")
@@ -169,13 +188,43 @@ class Wire:
         late = asyncio.get_running_loop().time() >= until
         return None if late or request.method != "GET" else error
 
+    async def _befall(self, fault: Fault, request: Request) -> None:
+        """What happens to the process as it sends."""
+        loop = asyncio.get_running_loop()
+        match fault:
+            case Fault.STOPPED_BEFORE:
+                self._stop()
+            case Fault.CUT_OFF:
+                self._cut_until = loop.time() + SPELL_S
+            case _:
+                if fault is Fault.BEQUEATHED:
+                    loop.call_later(BEQUEATHED_S, self._inner.answer, request)
+                await self._die()
+
+    async def _reach(self, begun: float, timeout: float | None, request: Request) -> None:
+        """Return when a request is sent; nothing is sent after its time."""
+        loop = asyncio.get_running_loop()
+        await self.going.wait()
+        if timeout is not None and loop.time() - begun >= timeout:
+            raise RequestTimeout("it was stopped meanwhile")
+        if loop.time() < self._cut_until:
+            if request in self.writes:
+                self.writes.remove(request)  # it is no write of anybody's
+            await asyncio.sleep(0)
+            raise ConnectionLost("no route to host")
+
+    def _stop(self) -> None:
+        self.going.clear()
+        asyncio.get_running_loop().call_later(SPELL_S, self.going.set)
+
     def _gap(self, line: bytes) -> Gap | None:
         if self.is_dead or line.startswith(b'{"type":"BOOKMARK"'):
             return None
         return self._plan.events(next(self._plan.told))
 
     def _fault(self, request: Request) -> Fault | Edit | None:
-        if request.method == "GET" or _is_event(request) or "selfsubject" in request.path:
+        aside = _is_event(request) or "selfsubject" in request.path or "/leases" in request.path
+        if request.method == "GET" or aside:
             return None
         self.writes.append(request)
         return self._plan.writes(next(self._plan.written))

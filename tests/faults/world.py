@@ -49,6 +49,7 @@ class World:
 
     def __init__(self, cluster: Cluster, scenario: Scenario, plan: Plan) -> None:
         self._cluster = cluster
+        self.clock = cluster.registry.clock
         self._scenario = scenario
         self._plan = plan
         self._wires: list[Wire] = []
@@ -61,6 +62,10 @@ class World:
         cluster.registry.store.listen(STORAGE, self._said)
 
     # -- the dispatcher ------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Start all processes that there are."""
+        self.begin_life()
 
     def begin_life(self) -> None:
         """Start a process that knows nothing."""
@@ -79,10 +84,13 @@ class World:
             meddle=lambda request, edit: meddle(request, registry, edit),
         )
         self._wires.append(wire)
-        client = Client(wire, self._cluster.registry.clock, Random(len(self._wires)))
-        controller = Controller(client, Config(), identity=f"life-{len(self._wires)}")
-        life = asyncio.ensure_future(controller.run(asyncio.Event()))
+        life = asyncio.ensure_future(self._live(wire, len(self._wires)))
         self._lives.append(life)
+
+    async def _live(self, wire: Wire, number: int) -> None:
+        """One life: a dispatcher that leads from the beginning."""
+        client = Client(wire, self.clock, Random(number))
+        await Controller(client, Config(), identity=f"life-{number}").run(asyncio.Event())
 
     # -- the run -------------------------------------------------------------------------------
 
@@ -93,7 +101,7 @@ class World:
             self._cluster.add_node(f"node-{number}", cpu=str(cpus))
         await clock.sleep(1.0)
         begun = clock.monotonic()
-        self.begin_life()
+        self.begin()
         for at_s, act in self._scenario.acts:
             await clock.sleep(max(begun + at_s - clock.monotonic(), 0.0))
             await act(self._user)

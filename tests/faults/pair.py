@@ -1,0 +1,98 @@
+"""Two processes and one Lease: whoever ends is started again, and one of them leads at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import groupby
+from random import Random
+
+from mcad.api.config import Config
+from mcad.cli.stage import embedded_cluster
+from mcad.controller.replica import Replica
+from mcad.kube.client import Client
+from mcad.kube.lease import LeaseLost
+from mcad.kube.port import Request, Response
+from mcad.sim.clock import VirtualClock, run_virtually
+from mcad.sim.cluster import Cluster
+from tests.faults.injection import SPELL_S, Plan, Wire
+from tests.faults.scenarios import Scenario
+from tests.faults.world import RESTART_S, Outcome, World
+
+# Four times the usual, so that days of virtual time are not spent on renewals.
+CONFIG = Config(leaderElection={"leaseDuration": 60, "renewDeadline": 40, "retryPeriod": 8})
+assert CONFIG.leader_election.lease_duration + CONFIG.leader_election.retry_period < SPELL_S
+
+
+class Stoppable:
+    """The common clock, as a process has it that may be stopped."""
+
+    def __init__(self, clock: VirtualClock, wire: Wire) -> None:
+        self._clock = clock
+        self._wire = wire
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic()
+
+    def now_us(self) -> int:
+        return self._clock.now_us()
+
+    async def sleep(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+        await self._wire.going.wait()
+
+
+class Noting:
+    """Notes who sends a write, Events and all, in the order in which they arrive at the wire."""
+
+    def __init__(self, wire: Wire, number: int, order: list[int]) -> None:
+        self._wire = wire
+        self._number = number
+        self._order = order
+        self.stream = wire.stream
+
+    async def request(self, request: Request, timeout: float | None = None) -> Response:
+        if request.method != "GET" and "/leases" not in request.path:
+            self._order.append(self._number)
+        return await self._wire.request(request, timeout)
+
+
+class Pair(World):
+    """A run with two replicas."""
+
+    losses = 0
+
+    def __init__(self, cluster: Cluster, scenario: Scenario, plan: Plan) -> None:
+        super().__init__(cluster, scenario, plan)
+        self._order: list[int] = []
+
+    def begin(self) -> None:
+        """The first one leads; the second one finds it there."""
+        self.begin_life()
+        asyncio.get_running_loop().call_later(0.5, self.begin_life)
+
+    async def _live(self, wire: Wire, number: int) -> None:
+        clock = Stoppable(self.clock, wire)
+        client = Client(Noting(wire, number, self._order), clock, Random(number))
+        try:
+            await Replica(client, CONFIG, identity=f"life-{number}").run(asyncio.Event())
+        except LeaseLost:
+            self.losses += 1
+            asyncio.get_running_loop().call_later(RESTART_S, self.begin_life)
+
+    def writers(self) -> list[int]:
+        """The lives that wrote, once for each time that another one had written before it."""
+        return [number for number, _ in groupby(self._order)]
+
+
+def run(scenario: Scenario, plan: Plan | None = None) -> tuple[Outcome, Pair]:
+    """Live through a scenario, and check what must hold in any case."""
+    plan = plan or Plan()
+
+    async def whole() -> tuple[Outcome, Pair]:
+        async with embedded_cluster(VirtualClock(), Random(3)) as cluster:
+            pair = Pair(cluster, scenario, plan)
+            outcome = await pair.live_through()
+            pair.check(outcome)
+            return outcome, pair
+
+    return run_virtually(whole())

@@ -1,0 +1,43 @@
+"""Two dispatchers: one fault at every write of whoever leads, and spells that outlast its lease."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from tests.faults.injection import SPELLS, Fault, Plan
+from tests.faults.pair import run
+from tests.faults.scenarios import COMPLETED, IN_TURN, ROLLED_BACK, Scenario
+from tests.faults.world import MORE_WRITES, Outcome
+
+LOSING = (Fault.KILLED_BEFORE, Fault.KILLED_AFTER, Fault.BEQUEATHED, *SPELLS)
+KEEPING = (Fault.LOST_AFTER, Fault.LATE, Fault.BROKEN)  # those of a write are another suite's
+CASES = [
+    *((IN_TURN, fault) for fault in (*LOSING, *KEEPING)),
+    *((scenario, fault) for scenario in (ROLLED_BACK, COMPLETED) for fault in LOSING),
+]
+
+
+@cache
+def undisturbed(scenario: Scenario) -> Outcome:
+    """How it ends if nothing goes wrong: one has done everything."""
+    outcome, pair = run(scenario)
+    assert (outcome.lives, pair.losses, pair.writers()) == (2, 0, [1])
+    return outcome
+
+
+@pytest.mark.parametrize(
+    ("scenario", "fault"), CASES, ids=[f"{one.name}: {fault.name.lower()}" for one, fault in CASES]
+)
+def test_one_fault_changes_nothing_in_the_end(scenario: Scenario, fault: Fault) -> None:
+    expected = undisturbed(scenario)
+    for k in range(expected.writes):
+        plan = Plan(writes=lambda number, k=k: fault if number == k else None)
+        outcome, pair = run(scenario, plan)
+        where = f"{fault.value}: write {k}, {expected.requests[k]}"
+        assert outcome.lives == (3 if fault in LOSING else 2), where
+        assert pair.losses == (fault in SPELLS), where
+        assert pair.writers() in ([[1, 2], [1]] if fault in LOSING else [[1]]), where
+        assert outcome.objects == expected.objects, where
+        assert outcome.writes <= expected.writes + MORE_WRITES, where
