@@ -109,7 +109,7 @@ class Controller:
         self._alarm = Alarm(self.clock, self._wake)
         self._inbox: deque[Event] = deque()
         self._stopped = False
-        self.is_drained = True  # whether every write begun was answered; told when it has stopped
+        self.is_drained = True  # after the end: whether every write of the executor was answered
         self._stepping = False
         self._changed = asyncio.Event()
         self._failure: BaseException | None = None

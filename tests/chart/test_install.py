@@ -148,7 +148,12 @@ def test_upgrade_and_uninstall(control_plane: ControlPlane, release: Release) ->
     assert {"role/mcad", "rolebinding/mcad", "clusterrole/mcad", "deployment/mcad"} <= names
     release.upgrade(authorization="none", **PULLED_NOWHERE)
     names = objects_of_the_release(plane)
-    assert not {one for one in names if one.startswith(("role/", "rolebinding/", "validating"))}
+    left = {one for one in names if one.startswith(("role/", "rolebinding/", "validating"))}
+    assert left == {  # of the Lease
+        f"{kind}/mcad-{name}"
+        for kind in ("role", "rolebinding")
+        for name in ("leader", "leader-viewer")
+    }
 
     create(plane, generic("survivor", pod("survivor"), namespace="default"))
     said = release.uninstall()
