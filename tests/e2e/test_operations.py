@@ -56,8 +56,8 @@ def start(plane: ControlPlane, account: Path) -> Iterator[Start]:
     """Starts dispatchers, one at a time; ends what is left running and empties the namespace."""
     started: list[Dispatcher] = []
 
-    def begin(*args: str, env: dict[str, str] | None = None) -> Dispatcher:
-        started.append(Dispatcher(plane, account, *args, env=env).start())
+    def begin(*args: str, env: dict[str, str] | None = None, ready: bool = True) -> Dispatcher:
+        started.append(Dispatcher(plane, account, *args, env=env).start(ready=ready))
         return started[-1]
 
     yield begin
@@ -133,7 +133,7 @@ def test_sigterm_in_the_middle_of_work_loses_and_doubles_nothing(
     for name in names:
         create(plane, appwrapper(name, pod(f"{name}-a", cpu="10m"), pod(f"{name}-b", cpu="10m")))
     since = plane.audit_mark()
-    dispatcher = start()
+    dispatcher = start(ready=False)
     plane.wait_for(lambda: "Running" in states(plane).values(), what="it works")
     assert dispatcher.stop() == 0
     assert set(states(plane).values()) != {"Running"}, "it was stopped too late to tell"

@@ -142,15 +142,7 @@ class Wire:
                 pass
         await self._reach(begun, timeout, request)
         response = await self._inner.request(request, timeout)
-        if self.is_dead:  # killed by another request while this one was under way
-            await _forever()
-        if fault is Fault.STOPPED_AFTER:
-            self._stop()
-        await self.going.wait()
-        if fault is Fault.KILLED_AFTER:
-            await self._die()
-        if fault is Fault.LOST_AFTER:
-            raise ConnectionLost("the connection was reset")
+        await self._answered(fault)
         return response
 
     async def stream(
@@ -200,6 +192,18 @@ class Wire:
                 if fault is Fault.BEQUEATHED:
                     loop.call_later(BEQUEATHED_S, self._inner.answer, request)
                 await self._die()
+
+    async def _answered(self, fault: Fault | Edit | None) -> None:
+        """Return when the process hears of the answer, if it does."""
+        if self.is_dead:  # killed by another request while this one was under way
+            await _forever()
+        if fault is Fault.STOPPED_AFTER:
+            self._stop()
+        await self.going.wait()
+        if fault is Fault.KILLED_AFTER:
+            await self._die()
+        if fault is Fault.LOST_AFTER:
+            raise ConnectionLost("the connection was reset")
 
     async def _reach(self, begun: float, timeout: float | None, request: Request) -> None:
         """Return when a request is sent; nothing is sent after its time."""
