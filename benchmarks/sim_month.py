@@ -1,0 +1,111 @@
+"""A month of churn in virtual time: does a process that lasts stay as small and as fast as it was?
+
+Each day some 36 AppWrappers, pods, nodes, names, shapes and host ports come that were never there
+before, and go again (tests/faults/churn.py): jobs that complete, deployments that are edited and
+suspended, what never fits, what waits for a name, what is refused or orphaned. At the end of each
+day nothing is left of it.
+
+    python -m benchmarks.sim_month [--days N] [--episodes N]
+
+For the days it prints what the process holds (objects of ours and elements in their containers),
+its resident memory, the events that the core took, and their cost in CPU time of ``step`` alone,
+since the simulator's own is no figure of the dispatcher. The gate: no AppWrapper and no pod is left
+at the end, and after the first third of the month nothing is held that was not held before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from mcad.api.config import Config
+from mcad.cli.stage import dispatching, embedded_cluster
+from mcad.controller.kinds import APPWRAPPERS, PODS
+from mcad.core.commands import Command
+from mcad.core.dispatcher import Dispatcher
+from mcad.core.events import Event
+from mcad.core.model import Instant
+from mcad.sim.clock import VirtualClock, run_virtually
+from tests.faults.census import census, grown
+from tests.faults.churn import live_a_day
+
+MEBI = 1 << 20
+
+
+@dataclass(slots=True)
+class Meter:
+    """Events of the core and the CPU time that they took."""
+
+    events: int = 0
+    cpu_s: float = 0.0
+
+    def take(self) -> tuple[int, float]:
+        """Both since the last time."""
+        taken = (self.events, self.cpu_s)
+        self.events, self.cpu_s = 0, 0.0
+        return taken
+
+
+def metered(meter: Meter) -> None:
+    """Have every dispatcher of this process measured."""
+    step = Dispatcher.step
+
+    def measured(self: Dispatcher, event: Event, now: Instant) -> tuple[Command, ...]:
+        begun = time.process_time()
+        commands = step(self, event, now)
+        meter.cpu_s += time.process_time() - begun
+        meter.events += 1
+        return commands
+
+    Dispatcher.step = measured  # type: ignore[method-assign]
+
+
+def resident_mb() -> float:
+    """Resident memory of this process, the simulator's included."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096 / MEBI
+
+
+async def live_a_month(days: int, episodes: int, meter: Meter) -> None:
+    """The month, a line a day."""
+    clock = VirtualClock()
+    counts = []
+    async with embedded_cluster(clock, Random(1)) as cluster:
+        for number in range(4):
+            cluster.add_node(f"node-{number}", cpu="4")
+        async with dispatching(cluster, Config(), Random(2)) as user:
+            print("day   objects   elements   memory/MB   events   us/event")
+            for day in range(days):
+                meter.take()
+                await live_a_day(cluster, user, day, episodes)
+                events, cpu_s = meter.take()
+                counts.append(census())
+                objects = sum(n for name, n in counts[-1].items() if "." not in name)
+                elements = sum(n for name, n in counts[-1].items() if "." in name)
+                print(
+                    f"{day + 1:3} {objects:9} {elements:10} {resident_mb():11.0f}"
+                    f" {events:8} {cpu_s / events * 1e6:10.0f}",
+                    flush=True,
+                )
+            for kind in (APPWRAPPERS, PODS):
+                assert not (await user.list_all(kind))[0], f"the month left {kind.plural}"
+    more = grown(counts[days // 3], counts[-1])
+    print(f"more than after day {days // 3 + 1}: {more or 'nothing'}")
+
+
+def main() -> None:
+    """Print the figures of one run."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--days", type=int, default=30)
+    parser.add_argument("--episodes", type=int, default=4, help="of each kind and day")
+    args = parser.parse_args()
+    meter = Meter()
+    metered(meter)
+    run_virtually(live_a_month(args.days, args.episodes, meter))
+
+
+if __name__ == "__main__":
+    main()
