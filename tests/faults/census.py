@@ -7,6 +7,7 @@ let go of it and wherever it is kept.
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
@@ -20,6 +21,9 @@ OURS, NOT_OURS = "mcad.", ("mcad.sim.", "mcad.cli.")
 
 def census() -> Counter[str]:
     """``Class`` -> how many are alive, and ``Class.attribute`` -> how many elements they hold."""
+    for one in gc.get_objects():
+        if isinstance(one, functools._lru_cache_wrapper):  # each is bounded, by its maxsize
+            one.cache_clear()
     gc.collect()
     counts: Counter[str] = Counter(tasks=len(asyncio.all_tasks()))
     for one in gc.get_objects():

@@ -158,7 +158,7 @@ class Ledger:
                 del row.free[name], row.idle[name]
             for pool in self._pools:
                 pool.total.pop(name, None)  # one without nodes may never have heard of it
-            del self.allocatable[name]
+            self.allocatable.pop(name, None)  # without nodes there is nothing of it
         self._ports_max = max(PORTS_KEPT_MIN, 2 * len(self.ports))
 
     # -- nodes ---------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ class Ledger:
         row = self.rows.pop(name)
         self._noted.pop(name, None)
         self.overdrawn.pop(name, None)
-        book(self.allocatable, row.profile.amounts.items(), -1)
+        self._unbook(row.profile.amounts.items())
         self._leave(row)
         self._drop_profile(row.node)
         self.idle_falls = self.log.now
@@ -206,12 +206,19 @@ class Ledger:
         self._rebook(node.name, old.allocatable, node.allocatable)
 
     def _rebook(self, name: str, old: Resources, new: Resources) -> None:
-        book(self.allocatable, old, -1)
         book(self.allocatable, new)
+        self._unbook(old)
         self.note(name, old, 1)
         self.note(name, new, -1)
         self.note_idle(name, old, 1)
         self.note_idle(name, new, -1)
+
+    def _unbook(self, amounts: Iterable[tuple[str, int]]) -> None:
+        """Take amounts off what there is, and forget what there is none of any more."""
+        for name, n in amounts:
+            self.allocatable[name] -= n
+            if not self.allocatable[name]:
+                del self.allocatable[name]
 
     def _profile(self, node: Node) -> Profile:
         profile = self._profiles.get(node.allocatable)

@@ -153,9 +153,16 @@ class Pool:
             if row.rank in other.rows:
                 self._share(other, -1)
         book(self.total, ((name, max(0, n)) for name, n in row.free.items()), -1)
+        self._forget_names(row)
         self._risen_rows.pop(row.rank, None)
         self._count_profile(row.profile, -1)
         self.shifted = change
+
+    def _forget_names(self, gone: Row) -> None:
+        """Resources that none of the nodes knows any more: names come and go for ever."""
+        for name in gone.free:
+            if not self.total[name] and not any(name in row.free for row in self.rows.values()):
+                del self.total[name]
 
     def disband(self) -> None:
         """Let everything go: nobody asks this pool any more."""

@@ -1,0 +1,62 @@
+"""A process that lasts holds no more after many days than after the first."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from mcad.api.config import DEFAULT_WRAPPED, Config
+from mcad.cli.stage import dispatching, embedded_cluster
+from mcad.controller.kinds import APPWRAPPERS, PODS
+from mcad.core.capacity import ledger, memory
+from mcad.kube.recorder import Limits
+from mcad.sim.clock import VirtualClock, run_virtually
+from tests.faults.census import census, grown
+from tests.faults.churn import live_a_day
+
+EPISODES = 2  # of each kind and day
+
+SELDOM = {"leaseDuration": 3600, "renewDeadline": 2400, "retryPeriod": 1200}  # it costs time only
+
+CONFIGS = {
+    "every default kind": Config(leaderElection=SELDOM),
+    "owners are asked for": Config(
+        leaderElection=SELDOM,
+        wrappedResources=tuple(
+            one.model_copy(update={"resources": ("deployments",)})
+            if "apps" in one.api_group
+            else one
+            for one in DEFAULT_WRAPPED
+        ),
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def tight_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept within a bound reaches it on the first days."""
+    monkeypatch.setattr(ledger, "CATCH_UP_MAX", 4)
+    monkeypatch.setattr(ledger, "PORTS_KEPT_MIN", 1)
+    monkeypatch.setattr(memory, "POOLS_KEPT_MIN", 1)
+    monkeypatch.setattr("mcad.kube.recorder.Limits", lambda: Limits(objects_max=2))
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=list(CONFIGS))
+def test_nothing_is_left_of_a_day(config: Config) -> None:
+    async def days() -> dict[str, tuple[int, int]]:
+        clock = VirtualClock()
+        async with embedded_cluster(clock, Random(1)) as cluster:
+            for number in range(3):
+                cluster.add_node(f"node-{number}", cpu="4")
+            async with dispatching(cluster, config, Random(2)) as user:
+                for day in (0, 1):  # what is learned once is learned
+                    await live_a_day(cluster, user, day, EPISODES)
+                before = census()
+                for day in (2, 3):
+                    await live_a_day(cluster, user, day, EPISODES)
+                for kind in (APPWRAPPERS, PODS):
+                    assert not (await user.list_all(kind))[0], f"the day left {kind.plural}"
+                return grown(before, census())
+
+    assert run_virtually(days()) == {}
