@@ -28,6 +28,7 @@ from aiohttp.test_utils import make_mocked_request
 from benchmarks.fakecluster import FakeCluster
 from mcad.api.config import Config
 from mcad.controller import http
+from mcad.controller.heap import freeze_while_listing
 from mcad.controller.runtime import Controller
 from mcad.kube.client import Client
 from mcad.kube.clock import RealClock
@@ -84,7 +85,9 @@ async def running(cluster: FakeCluster) -> AsyncIterator[Bench]:
     bench, stop = Bench(cluster), asyncio.Event()
     ticking = asyncio.create_task(bench.ticker.run())
     work = asyncio.create_task(bench.controller.run(stop))
+    freezing = asyncio.create_task(freeze_while_listing(_leading(bench.controller)))
     yield bench
+    freezing.cancel()
     stop.set()
     ticking.cancel()
     await work

@@ -29,6 +29,7 @@ from mcad.cli.logs import LEVELS, start_logging
 from mcad.cli.options import Settings, settings_options, target_options
 from mcad.cli.session import Target
 from mcad.cli.standin import StandIn
+from mcad.controller.heap import freeze_while_listing
 from mcad.controller.http import Server, application
 from mcad.controller.preflight import Preflight, Unfit
 from mcad.controller.replica import Replica
@@ -153,7 +154,11 @@ async def _work(launch: Launch, stop: asyncio.Event, begun: asyncio.Event) -> No
         async with _serving(application(replica, counted.figures), launch.http):
             _log.info("started identity=%s", identity)
             begun.set()
-            await replica.run(stop)
+            freezing = asyncio.ensure_future(freeze_while_listing(replica))
+            try:
+                await replica.run(stop)
+            finally:
+                freezing.cancel()
 
 
 # -- before the start ------------------------------------------------------------------------

@@ -1,0 +1,30 @@
+"""The garbage collector while the first lists are read.
+
+What they bring stays. The collector would go over all of it again whenever it has grown by a
+quarter: 260 ms at a time with 10,000 AppWrappers, in which nobody else has a turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mcad.controller.replica import Replica
+
+FREEZE_S = 0.2
+
+
+async def freeze_while_listing(replica: Replica) -> None:
+    """Keep what is there from the collector until everything is listed, and not longer.
+
+    Whatever comes later may end as garbage in a cycle, which nobody else would find. What is frozen
+    is still freed when its last reference goes.
+    """
+    while True:
+        await asyncio.sleep(FREEZE_S)
+        if replica.controller is not None:
+            gc.freeze()
+            if replica.controller.watches.is_synced:
+                return

@@ -1,0 +1,44 @@
+"""What the first lists bring is kept from the garbage collector; what comes later is not."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mcad.controller import heap
+from mcad.controller.heap import freeze_while_listing
+
+
+@pytest.fixture(autouse=True)
+def frozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """How often the heap was frozen; it really is not, for the sake of other tests."""
+    times: list[int] = []
+    monkeypatch.setattr(heap, "FREEZE_S", 0.0)
+    monkeypatch.setattr(gc, "freeze", lambda: times.append(1))
+    return times
+
+
+async def turns(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def test_from_the_lead_to_the_last_list(frozen: list[int]) -> None:
+    replica: Any = SimpleNamespace(controller=None)
+    work = asyncio.ensure_future(freeze_while_listing(replica))
+    await turns(10)
+    assert frozen == []
+
+    replica.controller = SimpleNamespace(watches=SimpleNamespace(is_synced=False))
+    await turns(10)
+    assert len(frozen) > 1
+    assert not work.done()
+
+    replica.controller.watches.is_synced = True
+    await turns(3)
+    assert work.done()
