@@ -6,6 +6,18 @@ The whole controller on a port that makes bytes (fakecluster.py); the CPU time o
 subtracted. Every row is a process of its own. ``blocked`` is the most CPU time that the loop's
 thread spent between two turns of a task that asks for one every millisecond: other processes of the
 machine do not show in it.
+
+Measured on a busy machine of 2 cores, before (lists as dicts, parsed at the barrier; answers in one
+piece; json) and after, each pair in one sitting; 10,000 AppWrappers, 5,000 nodes, 50,000 pods:
+
+    start: CPU to the first write, s          25.4    12.4
+    start: loop blocked, ms                   8007      64
+    start: RSS, MB                             880     264
+    event of a foreign pod, us                 111      77
+    one dispatch, ms                          1.77    1.17
+    GET /api/v1/queue, blocked, ms            3756      85
+    GET one AppWrapper: CPU / blocked, ms     4209 / 3924    94 / 65
+    GET /metrics, blocked, ms                   43      29
 """
 
 from __future__ import annotations
