@@ -4,6 +4,10 @@
 
 Process CPU time, minimum and median over repetitions; garbage collection off as in ``mcad run``
 after its start. Before any figure the gate: everybody in line, nobody dispatched, books balanced.
+
+Measured on a busy machine of two cores: a foreign pod that ends after a holding time is over costs
+9.5 ms at 1,000 shapes and 1,000 nodes (192 when every shape was tried on all emptied nodes); 50,000
+holds take 69 passes, the longest 32 ms; first verdicts on 10,000 shapes take 6, the longest 109 ms.
 """
 
 from __future__ import annotations
