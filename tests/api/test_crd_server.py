@@ -294,6 +294,8 @@ def test_the_dispatcher_may_do_what_it_has_to_and_no_more(plane: ControlPlane) -
         ("patch", "appwrappers", GROUP),  # finalizers have no subresource of their own
         ("list", "mutatingwebhookconfigurations", "admissionregistration.k8s.io"),
         ("update", "appwrappers", GROUP, "finalizers"),
+        ("watch", "customresourcedefinitions", "apiextensions.k8s.io"),
+        ("watch", "limitranges"),
         ("list", "nodes"),
         ("delete", "pods"),
         ("create", "events", "events.k8s.io"),
@@ -309,7 +311,8 @@ def test_the_dispatcher_may_do_what_it_has_to_and_no_more(plane: ControlPlane) -
         ("update", "appwrappers", GROUP),
         ("delete", "appwrappers", GROUP),
         ("update", "mutatingwebhookconfigurations", "admissionregistration.k8s.io"),
-        ("list", "customresourcedefinitions", "apiextensions.k8s.io"),
+        ("patch", "customresourcedefinitions", "apiextensions.k8s.io"),
+        ("patch", "leases", "coordination.k8s.io"),  # outside of kube-system
     ):
         assert not may(*right), right
 
