@@ -53,8 +53,10 @@ READER = [
         for group, plurals in WRAPPED.items()
     ),
     {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get"]},
+    {"apiGroups": [""], "resources": ["limitranges"], "verbs": ["list"]},
+    {"apiGroups": ["node.k8s.io"], "resources": ["runtimeclasses"], "verbs": ["list"]},
 ]
-"""All rights that `mcad queue`, `get` and `capacity` need."""
+"""All rights that `mcad queue`, `get` and `capacity` need; the last two for what admission adds."""
 
 EVENTS = {"apiGroups": [""], "resources": ["events"], "verbs": ["list"]}
 """`mcad describe` shows Events, too."""
