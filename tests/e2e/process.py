@@ -67,24 +67,31 @@ class Dispatcher:
             *args,
         ]
         self._process: subprocess.Popen[bytes] | None = None
+        self._said = 0  # before the present life
         self.url = ""
 
     def start(self, *, ready: bool = True, leads: bool = True) -> Dispatcher:
         """Start it and wait until it is synced; without ``leads``, a standby will do.
 
-        After a kill nobody leads until the lease of the dead has run out.
+        After a kill nobody leads until the lease of the dead has run out. Without ``ready`` this
+        does not even wait until it listens; ``wait_until_it_listens`` does.
         """
         before = self.log()
         self._plane.spawn(self._name, self._args, self._env)
         self._process = self._plane.process(self._name)
+        self._said = len(before)
         if ready:
-            found = self._plane.wait_for(
-                lambda: self._lives() and re.search(r"http=(\S+)", self.log()[len(before) :]),
-                what="the address of the HTTP port in the log",
-            )
-            self.url = f"http://{found.group(1)}"
+            self.wait_until_it_listens()
             self._plane.wait_for(lambda: self._is_ready(leads=leads), what="readiness")
         return self
+
+    def wait_until_it_listens(self) -> None:
+        """Until its port is known."""
+        found = self._plane.wait_for(
+            lambda: self._lives() and re.search(r"http=(\S+)", self.log()[self._said :]),
+            what="the address of the HTTP port in the log",
+        )
+        self.url = f"http://{found.group(1)}"
 
     def _is_ready(self, *, leads: bool) -> bool:
         code, text = self.get("/readyz")

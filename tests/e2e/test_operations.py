@@ -382,7 +382,17 @@ def grant(plane: ControlPlane, *settings: str) -> Path:
 
 
 def test_the_crd_may_come_later(bare: ControlPlane) -> None:
-    with Dispatcher(bare, grant(bare)) as dispatcher:
+    """It leads, and is not ready as long as there is nothing that it could dispatch."""
+    dispatcher = Dispatcher(bare, grant(bare)).start(ready=False)
+    try:
+        dispatcher.wait_until_it_listens()
+        bare.wait_for(
+            lambda: "AppWrappers are not installed" in dispatcher.get("/readyz")[1], what="it leads"
+        )
+        code, said = dispatcher.get("/readyz")
+        assert code == 503
+        assert "mcad crd | kubectl apply --server-side -f -" in said
+        assert dispatcher.get("/healthz") == (200, "ok\n")
         assert "AppWrappers are not installed" in dispatcher.log()
         assert "mcad crd | kubectl apply --server-side -f -" in dispatcher.log()
         bare.apply(mcad("crd"))
@@ -390,6 +400,10 @@ def test_the_crd_may_come_later(bare: ControlPlane) -> None:
         create(bare, appwrapper("patient", pod("patient")))
         bare.wait_for(lambda: states(bare)["patient"] == "Running", 120, "it is dispatched")
         assert list(phases(bare)) == ["patient"]
+        assert dispatcher.get("/readyz") == (200, "ok\n")
+        assert dispatcher.stop() == 0
+    finally:
+        dispatcher.__exit__(None, None, None)
 
 
 def test_roles_in_the_watched_namespaces_suffice(bare: ControlPlane) -> None:
