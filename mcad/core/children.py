@@ -84,10 +84,12 @@ def kind_watched(world: World, event: KindWatched) -> None:
 
 
 def pod_seen(world: World, event: PodSeen) -> None:
-    """A pod is as it is."""
+    """A pod is as it is; one whose owner went first belongs to nobody any more."""
+    before = world.capacity.owner_of(event.pod.uid)
     world.capacity.pod_seen(event.pod)
-    if event.pod.workload in world.entries:
-        world.to_judge[event.pod.workload] = None
+    for uid in (before, event.pod.workload):
+        if uid in world.entries:
+            world.to_judge[uid] = None
 
 
 def pod_gone(world: World, uid: str) -> None:

@@ -194,6 +194,18 @@ def test_the_last_pod_may_vanish_rather_than_end() -> None:
     assert stage.state == "Completed"
 
 
+def test_the_last_pod_may_be_nobodys_when_it_goes() -> None:
+    """What stood between it and its item went first, so its chain of owners leads nowhere."""
+    stage = Stage(wrapper(JOB, 1, "complete"))
+    stage.pods(PodPhase.RUNNING, "1")
+    stage.says("complete", want=0)
+    assert stage.state == "RunningHoldCompletion"
+    going = Pod("pod-1", "default", "1", "n1", PodPhase.RUNNING, cpu(100, 1), terminating=True)
+    stage.bench.feed(PodSeen(going))
+    stage.bench.feed(PodGone("pod-1"))
+    assert stage.state == "Completed"
+
+
 def test_what_is_taken_back_while_it_holds_runs_without_holding_the_next_time() -> None:
     stage = Stage(wrapper(DEPLOYMENT, 2, "progressing"))
     stage.says("progressing", want=2)

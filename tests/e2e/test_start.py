@@ -96,6 +96,17 @@ def can(plane: ControlPlane, kubeconfig: Path, verb: str, what: str, namespace: 
     return said[-1] == "yes"
 
 
+def wait_until_held(plane: ControlPlane, name: str) -> str:
+    """Until the AppWrapper says that it waits for a right; what it says."""
+
+    def reason() -> bool:
+        return conditions_of(plane, name, TEAM).get("Backoff", {}).get("reason") == "MissingRight"
+
+    plane.wait_for(reason, 60, "it is held")
+    message: str = conditions_of(plane, name, TEAM)["Backoff"]["message"]
+    return message
+
+
 def test_items_are_created_with_the_rights_of_the_teams_account(
     plane: ControlPlane, account: Path
 ) -> None:
@@ -118,10 +129,9 @@ def test_items_are_created_with_the_rights_of_the_teams_account(
 
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "denied"}}
         create(plane, appwrapper("denied", configmap("denied"), secret, namespace=TEAM))
-        failed = plane.wait_for(
-            lambda: conditions_of(plane, "denied", TEAM).get("Failed"), 60, "it fails"
-        )
-        assert f'User "{RUNNER}" cannot create resource "secrets"' in failed["message"]
+        held = wait_until_held(plane, "denied")
+        assert f"{RUNNER} has no right to create secrets in namespace {TEAM}" in held
+        assert f'User "{RUNNER}" cannot create resource "secrets"' in held
         assert "configmap/denied" not in plane.kubectl("get", "cm", "-n", TEAM, "-o", "name")
         delete(plane, namespace=TEAM)
     assert created_as(plane, since) == {
@@ -140,11 +150,9 @@ def test_who_must_not_impersonate_is_told_so_on_the_appwrapper(
     other = ("--set", f"watchNamespaces=[{TEAM}]", "--set", "impersonate.serviceAccount=other")
     with Dispatcher(plane, account, *other):
         create(plane, appwrapper("nobody", configmap("nobody"), namespace=TEAM))
-        failed = plane.wait_for(
-            lambda: conditions_of(plane, "nobody", TEAM).get("Failed"), 60, "it fails"
-        )
-        assert '"other" is forbidden' in failed["message"]
-        assert "cannot impersonate resource" in failed["message"]
+        held = wait_until_held(plane, "nobody")
+        assert '"other" is forbidden' in held
+        assert "cannot impersonate resource" in held
         delete(plane, namespace=TEAM)
 
 

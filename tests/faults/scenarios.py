@@ -204,8 +204,9 @@ CASCADES = Scenario(
         (0.0, create(generic("a", config_map("a"), deployment("a", 1)))),
         (1.0, create(generic("b", config_map("b"), deployment("b", 1)))),
         (15.0, delete("a", cascade="Foreground")),
-        (16.0, create(generic("c", deployment("c", 1)))),
-        (50.0, delete("b", cascade="Orphan")),
+        # Of the same kinds, or a kind that cannot be watched for a while would let it overtake.
+        (16.0, create(generic("c", config_map("c"), deployment("c", 1)))),
+        (120.0, delete("b", cascade="Orphan")),
     ),
     ends={"a": "", "b": "", "c": "Pending"},
 )

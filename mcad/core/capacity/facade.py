@@ -71,6 +71,11 @@ class Capacity:
         self._reservations.settle_daemons()
         self._ledger.post()
 
+    def owner_of(self, pod_uid: str) -> str:
+        """The uid of the AppWrapper that a known pod was attributed to, "" if to none."""
+        use = self._roster.uses.get(pod_uid)
+        return use.pod.workload if use is not None else ""
+
     def pod_seen(self, pod: Pod) -> None:
         """A pod appeared or changed. Binding moves one unit from reservation to use (C2)."""
         self._roster.seen(pod)
