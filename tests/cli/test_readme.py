@@ -3,12 +3,12 @@
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from tests.controlplane import binaries
+from tests.controlplane.fixtures import built_or_skip
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "README.md").read_text()
@@ -44,10 +44,9 @@ def run(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_first_block_can_be_pasted(tmp_path: Path) -> None:
-    if shutil.which("kubectl") is None:
-        pytest.skip("kubectl is not installed")
+    tools = built_or_skip(binaries.ensure)
     (block,) = blocks("Try it without a cluster", "sh")
-    done = run(block, tmp_path)
+    done = run(f"PATH={shlex.quote(str(tools))}:$PATH\n{block}", tmp_path)
     assert done.returncode == 0, done.stderr
     assert "0001-aw-generic-deployment-1 created" in done.stdout
     assert "condition met" in done.stdout
