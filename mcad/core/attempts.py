@@ -136,7 +136,7 @@ def _all_exist(world: World, entry: Entry) -> None:
 def confirmed(world: World, entry: Entry) -> None:
     """The confirmation is persisted: it runs."""
     entry.move(Signal.CONFIRMED, world.now)
-    entry.rollbacks, entry.refusals, entry.announced, entry.told = 0, 0, False, None
+    entry.refusals, entry.announced, entry.told = 0, False, None
     count = len(entry.dispatch.inventory) if entry.dispatch is not None else 0
     waited = (world.now - entry.first_seen) // 1_000
     world.announce(
@@ -284,14 +284,12 @@ def _wait_for_name(world: World, entry: Entry, item: int) -> None:
 
 def _give_way(world: World, entry: Entry, item: int, rival: Entry) -> None:
     """Another AppWrapper of ours has the name: wait for it as if that had been known before."""
-    entry.rollbacks += 1
     note = f"{_ref(entry, item)} belongs to AppWrapper {rival.title}; it waits until that is gone."
     teardown.take_back(world, entry, TeardownReason.WAITING_FOR_NAME, note)
 
 
 def _roll_back(world: World, entry: Entry, item: int, message: str, then: Next) -> None:
     ref = _ref(entry, item)
-    entry.rollbacks += 1
     teardown.take_back(
         world,
         entry,

@@ -64,8 +64,9 @@ class Entry:
     attempt that is taken back, ``overtaken`` whether something has gone since it was asked for.
     ``superseded`` is the record that an unwritten intent replaces,
     ``words`` what the server said to a 403. ``tries`` counts failed requests of the present step,
-    which began at ``step_since``, ``rollbacks`` the attempts since the last dispatch that came to
-    nothing, and ``refusals`` those of them that a quota or admission refused.
+    which began at ``step_since``, ``refusals`` the attempts since the last dispatch that a quota or
+    admission refused, and ``in_vain`` those in a row that came to nothing: not all of their pods
+    ever had nodes (ADR 17). ``pause`` keeps it out of the line after them, whatever is edited.
     ``timers`` holds the timers that run, with their ends (see timers.py).
 
     ``serial`` numbers status writes; ``flying`` is the one whose outcome is open, ``flying_in`` and
@@ -102,8 +103,9 @@ class Entry:
     looks: int = 0
     overtaken: bool = False
     tries: Tries = field(default_factory=Tries)
-    rollbacks: int = 0
+    in_vain: int = 0
     refusals: int = 0
+    pause: Hold | None = None
     words: str = ""
     step_since: Instant = 0
     timers: dict[str, Instant] = field(default_factory=dict)

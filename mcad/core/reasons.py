@@ -35,6 +35,9 @@ PODS_COMPLETED = "PodsCompleted"
 ITEM_CREATION_FAILURE = "ItemCreationFailure."
 WAITING_FOR_REMAINS = "WaitingForRemains"
 DELETION_COMPLETE = "DeletionComplete"
+CAME_TO_NOTHING = (
+    "It was taken back before all of its pods had nodes; it queues again after a pause."
+)
 
 SENDER_QUEUEING = "before worker - setQueueing"
 SENDER_CAN_RUN = "before ScheduleNext - setCanRun"

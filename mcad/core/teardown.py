@@ -16,7 +16,7 @@ from mcad.core.events import (
     StrayRefused,
 )
 from mcad.core.lifecycle import RETAINING, TEARING_DOWN, Phase, Signal
-from mcad.core.model import Cascade, Child, DispatchPhase, Instant, Next, Remnant
+from mcad.core.model import Cascade, Child, DispatchPhase, DispatchRecord, Instant, Next, Remnant
 from mcad.core.names import name_key
 from mcad.core.pacing import (
     CREATION_BACKOFF_BASE,
@@ -32,6 +32,7 @@ from mcad.core.pacing import (
 )
 from mcad.core.reasons import (
     AWAITING_HEAD_OF_LINE,
+    CAME_TO_NOTHING,
     DELETION_COMPLETE,
     ITEM_CREATION_FAILURE,
     WAITING_FOR_REMAINS,
@@ -49,8 +50,14 @@ _PAUSED: dict[str, HoldReason] = {
     TeardownReason.ITEM_CREATION_FAILURE: HoldReason.CREATION_BACKOFF,
     TeardownReason.WAITING_FOR_NAME: HoldReason.WAITING_FOR_NAME,
     TeardownReason.NOT_PLACED: HoldReason.PLACEMENT_BACKOFF,
+    TeardownReason.SUSPENDED: HoldReason.PLACEMENT_BACKOFF,
+    TeardownReason.SPEC_CHANGED: HoldReason.PLACEMENT_BACKOFF,
 }
 """After these nothing tells for sure when another attempt is worth while: there is a pause."""
+
+_WISHED = frozenset({TeardownReason.SUSPENDED, TeardownReason.SPEC_CHANGED})
+"""What its user wants costs him a pause only if the room was reserved in vain: who may take it
+again and again, and never has pods, keeps others out for nothing."""
 
 NEVER: Instant = 1 << 62
 """Later than any instant: its deletion was asked for, and the answer is open."""
@@ -66,6 +73,9 @@ def take_back(
     """Record that the attempt is being taken back; its reservation is frozen until it is gone."""
     if entry.dispatch is None:
         return
+    if reason in _PAUSED:
+        in_vain = entry.phase is not Phase.RUNNING or world.capacity.in_vain(entry.uid)
+        entry.in_vain = entry.in_vain + 1 if in_vain else 0
     world.capacity.freeze(entry.uid)
     entry.dispatch = replace(
         entry.dispatch,
@@ -269,12 +279,23 @@ def settled(world: World, entry: Entry) -> None:
     world.announce(entry, reason, note, action="TakeBack", warning=warning)
     if failed:
         return
-    world.line_up(entry)
-    why = _PAUSED.get(record.reason)
-    if entry.hold is None and why is not None:
-        times = entry.requeueings if why == HoldReason.PLACEMENT_BACKOFF else entry.rollbacks
-        pause = backoff(times, CREATION_BACKOFF_BASE, CREATION_BACKOFF_MAX)
-        world.hold(entry, Hold(why, record.message, world.now + pause))
+    pause = _pause_after(world, entry, record)
+    if pause is None or pause.reason != HoldReason.WAITING_FOR_NAME:
+        entry.pause = pause
+        world.line_up(entry)
+    else:  # it ends when the name is free
+        world.line_up(entry)
+        if entry.hold is None:
+            world.hold(entry, pause)
+
+
+def _pause_after(world: World, entry: Entry, record: DispatchRecord) -> Hold | None:
+    """How long it stays out of the line now: ever longer while its attempts come to nothing."""
+    why, is_wished = _PAUSED.get(record.reason), record.reason in _WISHED
+    if why is None or (is_wished and not entry.in_vain):
+        return None
+    pause = backoff(entry.in_vain, CREATION_BACKOFF_BASE, CREATION_BACKOFF_MAX)
+    return Hold(why, CAME_TO_NOTHING if is_wished else record.message, world.now + pause)
 
 
 # -- the sweep -----------------------------------------------------------------------------------

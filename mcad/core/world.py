@@ -130,9 +130,11 @@ class World:
     # -- waiting -----------------------------------------------------------------------------
 
     def line_up(self, entry: Entry) -> None:
-        """Put a waiting AppWrapper in line, or on hold if its own manifest keeps it out."""
+        """Put a waiting AppWrapper in line, or on hold if its manifest or a pause keeps it out."""
         self.leave_line(entry)
-        hold = _own_hold(entry)
+        if entry.pause is not None and entry.pause.until <= self.now:
+            entry.pause = None
+        hold = _own_hold(entry) or entry.pause
         if hold is not None:
             self.hold(entry, hold)
             return

@@ -120,6 +120,7 @@ def test_p4_the_next_intent_waits_until_nothing_is_left() -> None:
     assert bench.created["uid-a", 2, 0] == 0
     bench.remove(stuck)
     bench.settle()
+    bench.advance(10)
     assert bench.created["uid-a", 2, 0] == 1
 
 
@@ -300,6 +301,7 @@ def test_p8_a_payload_that_changed_after_the_intent_is_never_created() -> None:
         bench.execute(bench.pending.pop(0))
     bench.edit("uid-a", payload="changed")
     bench.settle()
+    bench.advance(10)
 
     record = bench.status["uid-a"].dispatch
     assert (record.attempt, record.payload) == (2, "changed")
@@ -651,7 +653,7 @@ def test_trouble_with_the_server_does_not_count_as_a_refusal_by_quota() -> None:
     bench.submit(workload("a", 1))
     bench.refuse("CreateItem", *[Answer(503, "ServiceUnavailable", "later")] * 10_000)
     bench.settle()
-    while bench.entry("a").rollbacks < 6:
+    while bench.entry("a").in_vain < 6:
         bench.advance(10)
     bench.refusals["CreateItem"] = [QUOTA] * 4
     bench.advance(800)

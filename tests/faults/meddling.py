@@ -21,12 +21,13 @@ STORAGE = (APPWRAPPERS.group, APPWRAPPERS.plural)
 
 
 class Edit(Enum):
-    """What somebody does to the items of the AppWrapper that a write is about, just before it."""
+    """What somebody does to the AppWrapper that a write is about, just before it."""
 
     DROPPED = "somebody drops the first item"
     ADDED = "somebody adds an item in front"
     SWAPPED = "somebody turns the items round"
     REPLACED = "somebody puts another item in the place of the first"
+    TOGGLED = "somebody suspends it, or lets it go, and thinks better of it at once"
 
 
 def meddle(request: Request, registry: Registry, edit: Edit | None) -> None:
@@ -35,13 +36,13 @@ def meddle(request: Request, registry: Registry, edit: Edit | None) -> None:
     found = registry.store.get(STORAGE, (NAMESPACE, name))
     if found is None or (edit is None and "/appwrappers/" not in request.path):
         return
-    patch = {"spec": _edited(found, edit)} if edit is not None else _annotation()
-    path = APPWRAPPERS.path(NAMESPACE, name)
-    answer = SimApi(registry).answer(
-        Request("PATCH", path, body=patch, content_type="application/merge-patch+json")
-    )
-    # v1beta2 promises that the number of items and their templates stay as they are: 422.
-    assert answer.status == 200 or (edit is not None and answer.status == 422), answer
+    for patch in _patches(found, edit):
+        path = APPWRAPPERS.path(NAMESPACE, name)
+        answer = SimApi(registry).answer(
+            Request("PATCH", path, body=patch, content_type="application/merge-patch+json")
+        )
+        # v1beta2 promises that the number of items and their templates stay as they are: 422.
+        assert answer.status == 200 or (edit is not None and answer.status == 422), answer
 
 
 def _concerned(request: Request, registry: Registry) -> str:
@@ -58,8 +59,15 @@ def _concerned(request: Request, registry: Registry) -> str:
     return str(labels.labels_of(obj or {}).get(labels.APPWRAPPER, ""))
 
 
-def _annotation() -> Json:
-    return {"metadata": {"annotations": {"somebody": f"was here {next(_COUNT)}"}}}
+def _patches(found: Json, edit: Edit | None) -> list[Json]:
+    match edit:
+        case None:
+            return [{"metadata": {"annotations": {"somebody": f"was here {next(_COUNT)}"}}}]
+        case Edit.TOGGLED:
+            now = bool(found["spec"].get("suspend"))
+            return [{"spec": {"suspend": suspend}} for suspend in (not now, now)]
+        case _:
+            return [{"spec": _edited(found, edit)}]
 
 
 def _edited(obj: Json, edit: Edit) -> Json:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.faults.injection import SPELLS, Fault, Plan
 from tests.faults.meddling import Edit
-from tests.faults.scenarios import IN_TURN, SCENARIOS, TWINS, Scenario
+from tests.faults.scenarios import IN_TURN, SCENARIOS, SUSPENDED, TWINS, Scenario
 from tests.faults.world import MORE_WRITES, run, undisturbed
 
 ALONE = [one for one in Fault if one not in (*SPELLS, Fault.BEQUEATHED)]  # the rest takes a lease
@@ -54,6 +54,18 @@ def test_an_outage_from_any_write_on_changes_nothing_in_the_end(
         where = f"{fault.value}: writes from {k} on, {expected.requests[k]}"
         assert outcome.objects == expected.objects, where
         assert outcome.writes <= expected.writes + IN_A_ROW + MORE_WRITES, where
+
+
+@pytest.mark.parametrize("scenario", [IN_TURN, SUSPENDED], ids=lambda one: one.name)
+def test_whoever_toggles_all_the_time_gets_no_more_than_pauses(scenario: Scenario) -> None:
+    """From any write on, at each of so many: every attempt costs a toggle, and they wait."""
+    expected = undisturbed(scenario)
+    for k in range(expected.writes):
+        plan = Plan(writes=lambda number, k=k: Edit.TOGGLED if k <= number < k + IN_A_ROW else None)
+        outcome = run(scenario, plan)
+        where = f"writes from {k} on, {expected.requests[k]}"
+        assert outcome.lives == 1, where
+        assert outcome.writes <= expected.writes + 2 * IN_A_ROW, where
 
 
 @pytest.mark.parametrize("edit", Edit, ids=lambda one: one.name.lower())

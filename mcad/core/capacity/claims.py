@@ -19,8 +19,9 @@ class Claim:
     ``given_up`` is what of the declared pods nobody waits for any more, and ``needs`` since when
     how many are wanted and do not exist, latest last. ``want`` is the live child's figure, None if
     it does not tell. ``have`` counts the own pods that cover the claim, ``bound`` says on which
-    nodes, ``live`` counts those that may come to cover it too, and ``finished`` holds the uids of
-    succeeded pods, gone ones included, for sets whose want is known in no other way.
+    nodes, ``live`` counts those that may come to cover it too, ``came`` those that ever had a node,
+    and ``finished`` holds the uids of succeeded pods, gone ones included, for sets whose want is
+    known in no other way.
     """
 
     reservation: Reservation
@@ -31,6 +32,7 @@ class Claim:
     want: int | None = None
     have: int = 0
     live: int = 0
+    came: int = 0
     bound: dict[str, int] = field(default_factory=dict)
     finished: set[str] = field(default_factory=set)
     at: dict[str, int] = field(default_factory=dict)

@@ -225,6 +225,10 @@ class Capacity:
             if claim.want is not None and not claim.reservation.placed
         )
 
+    def in_vain(self, uid: str) -> bool:
+        """Whether it reserves, or has reserved, room for pods that never had a node."""
+        return any(claim.came < claim.declared + claim.given_up for claim in self._claims(uid))
+
     def end_placement(self, uid: str) -> None:
         """The time for that is over: what is missing from now on was lost, or nobody makes it."""
         reservation = self._reservations.by_uid.get(uid)

@@ -21,7 +21,8 @@ class Use:
     """One pod as the books know it.
 
     ``claim`` is the claim it is attributed to. ``live`` tells whether it counts as a live pod of
-    that claim, ``covers`` whether it covers one unit of it.
+    that claim, ``covers`` whether it covers one unit of it, ``came`` whether it had a node when it
+    was somebody's: that counts once, whose it is said to be later.
     """
 
     pod: Pod
@@ -29,6 +30,7 @@ class Use:
     claim: Claim | None = None
     live: bool = False
     covers: bool = False
+    came: bool = False
 
 
 class Roster:
@@ -170,7 +172,7 @@ class Roster:
     def part(self, uid: str) -> None:
         """The reservation is about to end: nobody covers it any more."""
         for use in self._of.get(uid, {}).values():
-            use.claim, use.live, use.covers = None, False, False
+            use.claim, use.live, use.covers, use.came = None, False, False, False
 
     def _attribute(self, use: Use) -> None:
         """Once attributed a pod stays where it is: a second look might decide otherwise."""
@@ -198,6 +200,9 @@ class Roster:
         live = _is_live(pod)
         if claim.pod_set.counts_pods and pod.phase is PodPhase.SUCCEEDED:
             claim.finished.add(pod.uid)
+        if pod.node in self._ledger.rows and not use.came:
+            use.came = True
+            claim.came += 1
         _recount(use, live=live, covers=live and self._stands(claim, pod.node))
         self._reservations.settle(claim, near=pod.node)
 
