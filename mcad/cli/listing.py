@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,9 +18,10 @@ from mcad.cli.rows import is_waiting
 from mcad.cli.session import environment
 from mcad.cli.tables import echo, echo_structured, table
 from mcad.cli.watching import PLACES_TOLD, Printer, until_nobody_reads
+from mcad.kube import selectors
+from mcad.kube.selectors import LabelMatch
 
 Json = dict[str, Any]
-LabelMatch = Callable[[Mapping[str, str]], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +138,8 @@ def _list(wanted: Wanted, source: Source, scope: Scope, manner: Manner, output: 
 def _labels(selector: str, source: Source) -> LabelMatch:
     if source.server:
         raise click.UsageError("the dispatcher does not tell labels: leave out --server, or -l")
-    from mcad.sim.selectors import labels  # noqa: PLC0415 - the simulator is not for every look
-
     try:
-        return labels(selector)
+        return selectors.labels(selector)
     except ValueError as error:
         raise click.UsageError(f"-l {selector!r}: {error}") from error
 

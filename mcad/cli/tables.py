@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from mcad.api.durations import human
 from mcad.cli.colours import PLAIN, Palette, printable, style
 from mcad.cli.humane import humane
+from mcad.kube.durations import human
 
 NONE, UNKNOWN = "<none>", "<unknown>"
 GAP = "   "

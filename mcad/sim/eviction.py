@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mcad.sim import failures, selectors
+from mcad.kube import selectors
+from mcad.sim import failures
 from mcad.sim.deletion import Deletion, check
 from mcad.sim.failures import Cause, Failure
 from mcad.sim.kinds import Kind

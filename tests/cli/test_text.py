@@ -10,11 +10,11 @@ from io import StringIO
 import pytest
 import yaml
 
-from mcad.api.durations import human
 from mcad.cli.colours import palette
 from mcad.cli.logs import KeyValue
 from mcad.cli.progress import Progress
 from mcad.cli.tables import Columns, age, table
+from mcad.kube.durations import human
 from tests.cli.conftest import Type
 
 DAY = 86_400

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from mcad.kube.selectors import LabelMatch, label_selector, nothing
 from mcad.sim.controllers.pods import controller_of, labels_of
 from mcad.sim.kinds import Kind
 from mcad.sim.registry import Registry
-from mcad.sim.selectors import LabelMatch, label_selector, nothing
 from mcad.sim.store import Change, Key
 
 Json = dict[str, Any]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from mcad.sim.objects.names import dns_subdomain
+from mcad.kube.names import dns_subdomain
 from mcad.sim.times import parse_us
 
 Json = dict[str, Any]

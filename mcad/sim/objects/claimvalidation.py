@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mcad.kube import names
 from mcad.kube.types import Json
 from mcad.sim.failures import Cause
-from mcad.sim.objects import names
 from mcad.sim.objects.causes import forbidden, invalid, not_supported, required
 from mcad.sim.objects.quantities import quantity
 

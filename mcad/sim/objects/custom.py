@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from mcad.kube import names
 from mcad.kube.types import Json
 from mcad.sim.failures import Cause
 from mcad.sim.kinds import Kind
-from mcad.sim.objects import builtin, names
+from mcad.sim.objects import builtin
 from mcad.sim.objects.causes import invalid, required, shown
 from mcad.sim.objects.decoding import DecodeError, decode
 from mcad.sim.objects.metavalidation import metadata_faults

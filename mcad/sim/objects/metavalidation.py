@@ -9,10 +9,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from mcad.kube import names
 from mcad.kube.types import Json
 from mcad.sim.failures import Cause
 from mcad.sim.kinds import Kind
-from mcad.sim.objects import names
 from mcad.sim.objects.causes import forbidden, invalid, required
 
 ANNOTATIONS_SIZE_MAX = 256 * 1024

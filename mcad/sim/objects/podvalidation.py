@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from mcad.kube import names
 from mcad.kube.types import Json
 from mcad.sim.failures import Cause
-from mcad.sim.objects import names
 from mcad.sim.objects.causes import duplicate, forbidden, invalid, not_supported, required
 from mcad.sim.objects.metavalidation import label_faults
 from mcad.sim.objects.podplacement import placement_faults

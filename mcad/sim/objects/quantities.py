@@ -9,8 +9,6 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-from mcad.core.quantity import QUANTITY_VALUE_MAX
-
 MALFORMED = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
@@ -26,6 +24,7 @@ _POWERS = {suffix: power for power, suffix in _SYMBOLS.items()}
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DIGITS_MAX = 18  # of a number that Go keeps in 64 bits
 _LENGTH_MAX = 64
+_LARGEST = 2**63 - 1  # of what has a binary suffix; Go says nothing about it
 _NANO = 10**9
 _MILLI = 10**3
 _KIBI = 1024
@@ -41,7 +40,7 @@ def quantity(text: str) -> Fraction:
     sign, whole, part, suffix = _parts(text)
     size = Fraction(int(whole + part or "0"), 10 ** len(part))
     if suffix.endswith("i"):
-        size = min(size * _KIBI ** _BINARY.index(suffix), Fraction(QUANTITY_VALUE_MAX))
+        size = min(size * _KIBI ** _BINARY.index(suffix), Fraction(_LARGEST))
     else:
         size *= Fraction(10) ** _power(suffix)
     size = _rounded_up(size, _NANO)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mcad.kube.selectors import label_selector
 from mcad.kube.types import Json
 from mcad.sim.failures import Cause
 from mcad.sim.objects.causes import invalid
 from mcad.sim.objects.metavalidation import annotation_faults, label_faults
 from mcad.sim.objects.podvalidation import pod_spec_faults
-from mcad.sim.selectors import label_selector
 
 _MISMATCH = "`selector` does not match template `labels`"
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Iterator
 
+from mcad.kube import names
 from mcad.kube.types import Json
 from mcad.sim.failures import Cause
 from mcad.sim.kinds import Kind
-from mcad.sim.objects import names
 from mcad.sim.objects.causes import duplicate, forbidden, invalid, not_supported, required
 from mcad.sim.objects.claimvalidation import claim_faults
 from mcad.sim.objects.immutable import change_faults

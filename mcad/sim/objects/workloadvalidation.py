@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from mcad.kube import names
 from mcad.kube.types import Json
 from mcad.sim.failures import Cause
-from mcad.sim.objects import names
 from mcad.sim.objects.causes import forbidden, invalid, not_supported, required
 from mcad.sim.objects.claimvalidation import claim_faults
 from mcad.sim.objects.jobvalidation import cron_job_faults, job_faults

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcad.sim import selectors
+from mcad.kube import selectors
 from mcad.sim.scheduling.deciding import Decider, Diagnosis
 from mcad.sim.scheduling.filters import Refusal, room_refusal, with_nominated
 from mcad.sim.scheduling.fleet import NodeInfo, PodInfo

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from mcad.sim import selectors
+from mcad.kube import selectors
 from mcad.sim.scheduling.filters import Refusal, is_selected, repels
 from mcad.sim.scheduling.fleet import Fleet, NodeInfo, PodInfo
 from mcad.sim.scheduling.shapes import HOSTNAME, ZONE, Select, Spread

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcad.sim import failures, selectors
+from mcad.kube.selectors import labels as label_selection
+from mcad.sim import failures
 from mcad.sim.kinds import EVENTS, Kind
+from mcad.sim.selectors import fields as field_selection
 from mcad.sim.serving.routing import Target
 
 Json = dict[str, Any]
@@ -97,13 +99,13 @@ def select(target: Target, params: Mapping[str, str]) -> Selection:
     labels = fields = None
     if text := params.get("labelSelector"):
         try:
-            labels = selectors.labels(text)
+            labels = label_selection(text)
         except ValueError as error:
             raise failures.bad_request(str(error)) from error
     field_text = params.get("fieldSelector") or ""
     if field_text:
         try:
-            fields = selectors.fields(field_text, selectable(target.kind))
+            fields = field_selection(field_text, selectable(target.kind))
         except ValueError as error:
             raise failures.bad_request(_unselectable(target.kind, str(error))) from error
     return Selection(target.namespace, labels, fields)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcad.api import durations
+from mcad.kube import durations
 from mcad.sim import times
 
 Json = dict[str, Any]
