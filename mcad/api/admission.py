@@ -16,11 +16,11 @@ from mcad.api.podspec import (
     container_requests,
     effective_request,
     placement,
+    pod_level,
     tolerations_of,
 )
 from mcad.api.wire import Json, Map, as_list, as_map, as_text
 from mcad.core.model import Constraint, PodSet, Toleration, Workload
-from mcad.core.quantity import CPU
 
 _NAMES_A_CLASS = b'"runtimeClassName":"'
 
@@ -152,11 +152,13 @@ def names_a_class(manifests: Iterable[bytes]) -> bool:
 
 def _completed(spec: Map, defaults: Amounts, overhead: Amounts) -> Map:
     """The pod spec as it will be stored, as far as requests go; a limit is a request already."""
+    level = pod_level(spec)
+    whole = {"resources": {"requests": _quantities(level)}} if level else {}
     lists = {
         key: [_container(one, defaults) for one in as_list(spec.get(key))]
         for key in ("containers", "initContainers")
     }
-    return {"overhead": _quantities(overhead)} | spec | lists
+    return {"overhead": _quantities(overhead)} | spec | lists | whole
 
 
 def _container(container: Json, defaults: Amounts) -> Json:
@@ -167,7 +169,7 @@ def _container(container: Json, defaults: Amounts) -> Json:
 
 
 def _quantities(read: Amounts) -> Map:
-    return {name: f"{n}m" if name == CPU else str(n) for name, n in read.items()}
+    return {name: f"{size}m" for name, size in read.items()}
 
 
 def _larger(one: Amounts, other: Amounts) -> Amounts:

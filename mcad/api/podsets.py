@@ -7,6 +7,7 @@ from mcad.api.kinds import KINDS, Family, kubeflow_rank
 from mcad.api.parts import Fault, Part, join
 from mcad.api.podcheck import check_template
 from mcad.api.podspec import (
+    ONE_POD,
     Amounts,
     Placement,
     amounts,
@@ -187,7 +188,7 @@ def declared_demand(
 def _declared_request(entry: DeclaredPods) -> Resources:
     """A limit stands in for a request that is absent or 0, as in MCAD."""
     requests = {name: value for name, value in amounts(dict(entry.requests)).items() if value}
-    return to_resources(amounts(dict(entry.limits)) | requests | {"pods": 1})
+    return to_resources(amounts(dict(entry.limits)) | requests | ONE_POD)
 
 
 def _places(declared: Sequence[DeclaredPods], inferred: Sequence[PodSet]) -> list[Placement]:

@@ -18,14 +18,25 @@ from mcad.core.model import (
     Resources,
     Toleration,
 )
-from mcad.core.quantity import QuantityError, amount
+from mcad.core.quantity import (
+    CPU,
+    HUGE_PAGES,
+    MEMORY,
+    MILLIS,
+    QuantityError,
+    amount,
+    parse_quantity,
+)
 
 Amounts = dict[str, int]
+"""Thousandths of each resource, as the API server keeps them; only sums are rounded to wholes."""
 
 HOSTNAME = "kubernetes.io/hostname"
 ANYWHERE = Constraint()
 CLAIMS = "resourceClaims"
 """What ``unmodelled`` calls devices of dynamic resource allocation."""
+
+ONE_POD: Amounts = {"pods": MILLIS}
 
 _QUANTITIES = 8192
 _SHAPES = 8192
@@ -66,11 +77,19 @@ def _quantity(resource: str, text: str) -> int | None:
         return None
 
 
+@lru_cache(_QUANTITIES)
+def _thousandths(text: str) -> int | None:
+    try:
+        return parse_quantity(text, MILLIS)
+    except QuantityError:
+        return None
+
+
 def amounts(quantities: Json) -> Amounts:
     """A map of quantities as amounts, without the malformed ones."""
     read: Amounts = {}
     for name, value in as_map(quantities).items():
-        number = quantity(name, value)
+        number = _thousandths(_quantity_text(value))
         if number is not None:
             read[name] = number
     return read
@@ -79,36 +98,68 @@ def amounts(quantities: Json) -> Amounts:
 def container_requests(container: Json) -> Amounts:
     """The requests of one container; a limit stands in where there is no request."""
     resources = as_map(as_map(container).get("resources"))
-    requests = amounts(resources.get("requests"))
-    for name, value in as_map(resources.get("limits")).items():
-        if name not in requests and (number := quantity(name, value)) is not None:
-            requests[name] = number
-    return requests
+    return amounts(resources.get("limits")) | amounts(resources.get("requests"))
 
 
 def effective_request(spec: Map, status: Map | None = None) -> Resources:
     """kube-scheduler's formula, in its order, plus one ``pods`` slot.
 
-    While an init container starts, it runs beside the sidecars before it; afterwards all regular
-    containers run beside all sidecars. With ``status`` what a live pod was given counts as well.
+    With ``status`` what a live pod was given counts as well.
     """
     read = _actual_reader(status) if status else container_requests
+    total = of_containers(spec, read)
+    if spec.get("resources"):
+        total.update(_given_level(pod_level(spec), status or {}))
+    if overhead := spec.get("overhead"):
+        _add(total, amounts(overhead))
+    return to_resources(total | ONE_POD)
+
+
+def of_containers(spec: Map, read: Callable[[Json], Amounts] = container_requests) -> Amounts:
+    """What all containers need. While an init container starts, it runs beside the sidecars before
+    it; afterwards all regular containers run beside all sidecars."""
     total: Amounts = {}
     for container in as_list(spec.get("containers")):
         _add(total, read(container))
     if inits := as_list(spec.get("initContainers")):
         _raise(total, _while_initialising(inits, total, read))
-    if level := as_map(spec.get("resources")):
-        _apply_pod_level(total, level, status)
-    if overhead := spec.get("overhead"):
-        _add(total, amounts(overhead))
-    total["pods"] = 1
-    return to_resources(total)
+    return total
+
+
+def pod_level(spec: Map) -> Amounts:
+    """What the pod requests as a whole, instead of the sum of its containers.
+
+    The server completes it where there is any limit: by that sum, else by the limit. It does so
+    before a LimitRange adds to the containers, and before anything is resized.
+    """
+    level = as_map(spec.get("resources"))
+    requests = amounts(level.get("requests"))
+    if limits := amounts(level.get("limits")):
+        containers = of_containers(spec)
+        sums = {name: containers[name] for name in (CPU, MEMORY) if name in containers}
+        requests = limits | sums | requests
+    return {
+        name: size
+        for name, size in requests.items()
+        if name in (CPU, MEMORY) or name.startswith(HUGE_PAGES)
+    }
+
+
+def _given_level(requests: Amounts, status: Map) -> Amounts:
+    if not isinstance(status.get("resources"), dict):
+        return requests
+    given = _granted(requests, status, infeasible=_resize_infeasible(status))
+    return {name: given.get(name, 0) for name in requests}
 
 
 def to_resources(total: Amounts) -> Resources:
     """Amounts as the core holds them; equal ones are one object, as thousands of pods are equal."""
-    return _shared(tuple(sorted((name, value) for name, value in total.items() if value > 0)))
+    wholes = (
+        (name, size if name == CPU else -(-size // MILLIS))
+        for name, size in total.items()
+        if size > 0
+    )
+    return _shared(tuple(sorted(wholes)))
 
 
 @lru_cache(_SHAPES)
@@ -133,21 +184,6 @@ def _while_initialising(
             _add(use, sidecars)
             _raise(peak, use)
     return peak
-
-
-def _apply_pod_level(total: Amounts, level: Map, status: Map | None) -> None:
-    """Pod-level requests replace the sum; a limit stands in for what no container requests."""
-    requests = amounts(level.get("requests"))
-    if requests and status and isinstance(status.get("resources"), dict):
-        requests = _granted(requests, status, infeasible=_resize_infeasible(status))
-    for name, limit in amounts(level.get("limits")).items():
-        counted = name in total and not name.startswith("hugepages-")
-        requests.setdefault(name, total[name] if counted else limit)
-    total.update(
-        (name, value)
-        for name, value in requests.items()
-        if name in ("cpu", "memory") or name.startswith("hugepages-")
-    )
 
 
 def _actual_reader(status: Map) -> Callable[[Json], Amounts]:
@@ -182,11 +218,10 @@ def _granted(wanted: Amounts, report: Map, *, infeasible: bool) -> Amounts:
 
 
 def _resize_infeasible(status: Map) -> bool:
-    return any(
-        one.get("type") == "PodResizePending" and one.get("reason") == "Infeasible"
-        for one in as_list(status.get("conditions"))
-        if isinstance(one, dict)
+    pending = (
+        one for one in _maps(status.get("conditions")) if one.get("type") == "PodResizePending"
     )
+    return next((one.get("reason") == "Infeasible" for one in pending), False)
 
 
 def _add(total: Amounts, more: Amounts) -> None:
@@ -196,7 +231,7 @@ def _add(total: Amounts, more: Amounts) -> None:
 
 def _raise(total: Amounts, floor: Amounts) -> None:
     for name, value in floor.items():
-        if value > total.get(name, 0):
+        if value > total.get(name, -1):  # a request of 0 is one, too
             total[name] = value
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mcad.sim.kinds import CRDS, Kind
+from mcad.sim.objects import requests
 from mcad.sim.objects.jobdefaults import job_defaults
 from mcad.sim.times import seconds
 
@@ -143,11 +144,7 @@ def _pod(obj: Json, _now_us: int) -> Json:
 def _default_pod_only(spec: Json) -> None:
     """Defaults that pods have but templates have not, so that controllers do not bring them."""
     spec.setdefault("enableServiceLinks", True)
-    for name in ("initContainers", "containers"):
-        for container in spec.get(name) or ():
-            resources = container.get("resources") or {}
-            if resources.get("limits"):
-                resources["requests"] = resources["limits"] | (resources.get("requests") or {})
+    requests.complete(spec)
 
 
 def _claim(obj: Json, _now_us: int) -> Json:

@@ -86,6 +86,11 @@ def test_every_container_gets_them_init_containers_too() -> None:
     assert request(container("50m", "1Mi"), initContainers=[BARE])["cpu"] == 200
 
 
+def test_a_pod_that_limits_itself_as_a_whole_does_so_before_its_containers_get_them() -> None:
+    whole = {"resources": {"limits": {"cpu": "8"}}}
+    assert request(BARE, **whole) == {"cpu": 8000, "memory": Gi, "pods": 1}
+
+
 def test_limits_of_pods_and_claims_are_no_defaults() -> None:
     said = {"default": {"cpu": "7"}, "max": {"cpu": "9"}}
     assert read_limit_range(limit_range({"type": "Pod"} | said, {"type": "Weird"} | said)) == {}
@@ -98,10 +103,10 @@ def test_of_several_ranges_the_largest_default_counts() -> None:
     more = read_limit_range(limit_range(container_limit(defaultRequest={"cpu": "2"})))
     assert admission.put_range("team", "u2", more)
     assert not admission.put_range("team", "u2", more)
-    assert admission.defaults("team") == {"cpu": 2000, "memory": Mi}
+    assert admission.defaults("team") == {"cpu": 2000, "memory": 1000 * Mi}
     assert admission.drop_range("team", "u2")
     assert not admission.drop_range("team", "u2")
-    assert admission.defaults("team") == {"cpu": 1000, "memory": Mi}
+    assert admission.defaults("team") == {"cpu": 1000, "memory": 1000 * Mi}
     assert admission.drop_range("team", "u1")
     assert admission.defaults("team") == {}
 

@@ -66,6 +66,7 @@ SPECS: dict[str, Map] = {
         "containers": [BARE],
         "initContainers": [BARE | {"name": "side", "restartPolicy": "Always"}],
     },
+    "a limit as a whole": {"containers": [BARE], "resources": {"limits": {"cpu": "8"}}},
     "a class": {"containers": [BARE], "runtimeClassName": "kata"},
     "a class, with places of its own": {
         "containers": [BARE],

@@ -90,6 +90,20 @@ FORMULA = {
         pod_spec(container("1"), resources={"requests": {"cpu": "2"}}, overhead={"cpu": "1"}),
         {"cpu": 3000},
     ),
+    "a pod-level limit does not count where an init container requests nothing": (
+        pod_spec(
+            {"name": "a"}, initContainers=[container("0")], resources={"limits": {"cpu": "8"}}
+        ),
+        {},
+    ),
+    "fractions of bytes are added up before they are rounded": (
+        pod_spec(container("1", "100m"), container("1", "1.3Ki"), container("1", "1300m")),
+        {"cpu": 3000, "memory": 1333},  # 0.1 + 1331.2 + 1.3
+    ),
+    "nothing is finer than a thousandth": (
+        pod_spec(container("1n", "1n"), container("1n", "1n")),
+        {"cpu": 2, "memory": 1},
+    ),
     "every resource name counts": (
         pod_spec({"resources": {"requests": {"ephemeral-storage": "1Gi", "hugepages-2Mi": "4Mi"}}}),
         {"ephemeral-storage": Gi, "hugepages-2Mi": 4 * Mi},
@@ -145,10 +159,38 @@ def test_effective_request_of_a_live_pod(status: dict[str, Any], cpu: int) -> No
     assert request(pod_spec(container("2")), status)["cpu"] == cpu
 
 
-def test_a_resized_pod_level_request_counts() -> None:
-    spec = pod_spec(container("1"), resources={"requests": {"cpu": "2"}})
-    status = {"resources": {"requests": {"cpu": "3"}}, "allocatedResources": {"cpu": "2"}}
-    assert request(spec, status)["cpu"] == 3000
+def pending(*reasons: str) -> dict[str, Any]:
+    return {"conditions": [{"type": "PodResizePending", "reason": reason} for reason in reasons]}
+
+
+def test_of_two_conditions_of_a_resize_the_first_counts() -> None:
+    small = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
+    status = {"containerStatuses": [small]} | pending("Deferred", "Infeasible")
+    assert request(pod_spec(container("2")), status)["cpu"] == 2000
+
+
+RESIZED_AS_A_WHOLE = {
+    "the largest counts": (
+        {"resources": {"requests": {"cpu": "3"}}, "allocatedResources": {"cpu": "2"}},
+        {"cpu": 3000, "memory": Mi},
+    ),
+    "an infeasible wish does not, nor do its containers": (
+        {"resources": {"requests": {}}, **pending("Infeasible")},
+        {"memory": Mi},
+    ),
+    "what it does not request as a whole is its containers'": (
+        {"resources": {"requests": {"cpu": "3", "memory": "1Gi"}}},
+        {"cpu": 3000, "memory": Mi},
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"), RESIZED_AS_A_WHOLE.values(), ids=RESIZED_AS_A_WHOLE.keys()
+)
+def test_a_pod_resized_as_a_whole(status: dict[str, Any], expected: dict[str, int]) -> None:
+    spec = pod_spec(container("1", "1Mi"), resources={"requests": {"cpu": "2"}})
+    assert request(spec, status) == expected | {"pods": 1}
 
 
 def test_requests_are_sorted_and_shared_between_equal_pods() -> None:

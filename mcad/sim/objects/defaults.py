@@ -13,6 +13,7 @@ from typing import Any
 
 from mcad.kube.types import Json
 from mcad.sim.kinds import Kind
+from mcad.sim.objects import requests
 
 JOB_UID = "batch.kubernetes.io/controller-uid"
 _MODE = 0o644
@@ -82,10 +83,7 @@ def _set(obj: Json, **defaults: Any) -> None:
 def _pod(pod: Json) -> None:
     spec = _part(pod, "spec")
     _pod_spec(spec)
-    for container in _all(spec, ("initContainers", "containers")):
-        resources = container["resources"]
-        if resources.get("limits"):
-            resources["requests"] = resources["limits"] | (resources.get("requests") or {})
+    requests.complete(spec)
     if spec.get("enableServiceLinks") is None:
         spec["enableServiceLinks"] = True
 

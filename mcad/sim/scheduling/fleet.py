@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcad.api.podspec import amounts
+from mcad.sim.objects.requests import amounts, whole
 from mcad.sim.scheduling.shapes import ANY_IP, Labels, Port, Select, Shape
 
 Json = dict[str, Any]
@@ -126,7 +126,7 @@ class Fleet:
             obj["metadata"].get("labels") or {},
             obj.get("spec", {}).get("taints") or [],
             bool(obj.get("spec", {}).get("unschedulable")),
-            amounts((obj.get("status") or {}).get("allocatable")),
+            whole(amounts((obj.get("status") or {}).get("allocatable"))),
         )
         if known is None:
             self.nodes[name] = known = fresh

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcad.api.podspec import container_requests, effective_request
-from mcad.sim import selectors
+from mcad.kube import selectors
+from mcad.sim.objects.requests import Amounts, is_sidecar, requested, whole
 
 Json = dict[str, Any]
 Labels = Mapping[str, str]
@@ -19,7 +19,7 @@ ZONE = "topology.kubernetes.io/zone"
 ANY_IP = "0.0.0.0"  # noqa: S104 - the API's word for every address
 
 # A container without requests is scored as if it had these (pkg/scheduler/util/pod_resources.go).
-_UNSAID = {"cpu": "100m", "memory": str(200 << 20)}
+_UNSAID = {"cpu": 100, "memory": (200 << 20) * 1000}  # in thousandths
 _CACHED = 8192
 
 
@@ -154,8 +154,9 @@ def _parse(pod: Json, spec: Json) -> Shape:
     nodes, together, apart = (
         affinity.get(name) or {} for name in ("nodeAffinity", "podAffinity", "podAntiAffinity")
     )
-    request = {name: value for name, value in effective_request(spec) if name != "pods"}
-    scored = dict(effective_request(_with_defaults(spec)))
+    exact = requested(spec)
+    request = {name: size for name, size in sorted(whole(exact).items()) if size}
+    scored = whole(requested(spec, unsaid=_unsaid(spec, exact)))
     required = nodes.get(_REQUIRED)
     terms = None if required is None else list(required.get("nodeSelectorTerms") or ())
     spreads = spec.get("topologySpreadConstraints") or ()
@@ -190,26 +191,16 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def _with_defaults(spec: Json) -> Json:
-    """The spec as if every container requested CPU and memory."""
-
-    def completed(container: Json) -> Json:
-        requests = {name: _text(name, n) for name, n in container_requests(container).items()}
-        return container | {"resources": {"requests": _UNSAID | requests}}
-
-    lists = ("containers", "initContainers")
-    return spec | {name: [completed(one) for one in spec.get(name) or ()] for name in lists}
-
-
-def _text(resource: str, amount: int) -> str:
-    return f"{amount}m" if resource == "cpu" else str(amount)
+def _unsaid(spec: Json, exact: Amounts) -> Amounts:
+    """What a container is scored with; where the pod requests as a whole, that is enough."""
+    if not (spec.get("resources") or {}).get("requests"):
+        return _UNSAID
+    return {name: size for name, size in _UNSAID.items() if name not in exact}
 
 
 def _ports(spec: Json) -> list[Port]:
     on_host = bool(spec.get("hostNetwork"))
-    sidecars = [
-        one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"
-    ]
+    sidecars = [one for one in spec.get("initContainers") or () if is_sidecar(one)]
     return [
         (port.get("hostIP") or ANY_IP, port.get("protocol") or "TCP", number)
         for container in [*(spec.get("containers") or ()), *sidecars]
