@@ -74,27 +74,12 @@ TABLE: dict[tuple[Phase, Signal], Phase] = {
     **{(phase, Signal.OBJECT_GONE): Phase.GONE for phase in Phase if phase is not Phase.GONE},
 }
 
-RESERVING = frozenset(
-    {
-        Phase.INTENDING,
-        Phase.CREATING,
-        Phase.CONFIRMING,
-        Phase.RUNNING,
-        Phase.UNDEPLOYING,
-        Phase.DELETING,
-        Phase.VERIFYING,
-        Phase.SETTLING,
-    }
-)
-"""Phases in which declared demand that is not bound yet is reserved (protocol C2)."""
-
 RETAINING = frozenset(
     {Phase.CREATING, Phase.CONFIRMING, Phase.RUNNING, Phase.COMPLETED, Phase.FOREIGN}
 )
 """Phases in which objects of the recorded attempt are rightly there (protocol P7)."""
 
 TEARING_DOWN = frozenset({Phase.UNDEPLOYING, Phase.DELETING, Phase.VERIFYING, Phase.SETTLING})
-TERMINAL = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.FOREIGN})
 
 
 class InvalidTransitionError(Exception):

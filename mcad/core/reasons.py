@@ -59,13 +59,8 @@ class State(StrEnum):
 
 
 class HoldReason(StrEnum):
-    """Why an AppWrapper is kept out of the line although capacity may be there."""
+    """What keeps an AppWrapper out of the line besides capacity and a ``ProblemKind``."""
 
-    INVALID = "InvalidAppWrapper"
-    KIND_NOT_WRAPPED = "KindNotWrapped"
-    KIND_NOT_INSTALLED = "KindNotInstalled"
-    NAMESPACE_NOT_SERVED = "NamespaceNotServed"
-    UNSUPPORTED_DRA = "UnsupportedDRA"
     KIND_NOT_WATCHED = "KindNotWatched"
     WAITING_FOR_NAME = "WaitingForName"
     CREATION_BACKOFF = "CreationBackoff"
@@ -82,7 +77,6 @@ class TeardownReason(StrEnum):
     SPEC_CHANGED = "SpecChanged"
     SUSPENDED = "Suspended"
     WAITING_FOR_NAME = "WaitingForName"
-    NOT_WATCHED = "KindNotWatched"
     MISSING_RIGHT = "MissingRight"
     NOT_PLACED = "PlacementTimeout"
     SUPERSEDED = "Superseded"

@@ -11,7 +11,7 @@ from mcad.core.entry import Entry, Hold
 from mcad.core.lifecycle import Phase
 from mcad.core.model import Condition, DispatchRecord, Instant, Refusal, Resources, Workload
 from mcad.core.queue import Bucket, current
-from mcad.core.reasons import HoldReason, explain_refusal
+from mcad.core.reasons import explain_refusal
 from mcad.core.status import queue_job_state, state
 from mcad.core.world import World
 
@@ -165,21 +165,10 @@ def _waits_in_line(world: World, entry: Entry, refusal: Refusal | None) -> tuple
         return refusal.binding or refusal.kind.value, explain_refusal(refusal)
     hindrance = obstacles.obstacle(world, entry)
     if hindrance is not None:
-        return HoldReason(hindrance.reason).value, hindrance.message
+        return str(hindrance.reason), hindrance.message
     return "", "It fits and is dispatched next."
 
 
 def _waits_on_hold(entry: Entry) -> tuple[str, str]:
     hold = entry.hold
-    return (HoldReason(hold.reason).value, hold.message) if hold is not None else ("", "")
-
-
-def all_rows(world: World, now: Instant) -> tuple[Row, ...]:
-    """Every AppWrapper: those that wait in their order, then the others by first-seen time."""
-    return tuple(row for row in Picture(world, now).rows() if row is not None)
-
-
-def queue_rows(world: World, now: Instant) -> tuple[Row, ...]:
-    """Everybody in line, first to last, and then those on hold, by first-seen time."""
-    picture = Picture(world, now)
-    return tuple(row for row in picture.rows(picture.waits) if row is not None)
+    return (str(hold.reason), hold.message) if hold is not None else ("", "")

@@ -64,6 +64,7 @@ from mcad.core.model import (
     Settings,
     Workload,
 )
+from mcad.core.rows import Picture, Row
 
 START: Instant = 1_700_000_000 * SECOND
 PATIENT = Settings(placement_timeout=0)
@@ -335,6 +336,11 @@ class Bench:
             if one.type == kind:
                 return one.status, one.reason, one.message
         return None
+
+    def queue(self) -> list[Row]:
+        """Everybody in line, first to last, and then those on hold."""
+        picture = Picture(self.dispatcher.world, self.now)
+        return [row for row in picture.rows(picture.waits) if row is not None]
 
     def names(self) -> list[str]:
         """The names of the objects that exist."""

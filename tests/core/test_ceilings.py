@@ -6,7 +6,6 @@ import pytest
 
 from mcad.core.ceilings import cut
 from mcad.core.model import Settings
-from mcad.core.rows import queue_rows
 from tests.core.bench import Bench, node, workload
 
 CUT = "spec.priority: 100 is above the maxPriority of namespace default; it queues with {}."
@@ -56,14 +55,14 @@ def test_who_claims_more_stands_behind_whoever_came_first() -> None:
     line.settle()
     line.advance(3600)
 
-    order = [row.name for row in queue_rows(line.dispatcher.world, line.now)]
+    order = [row.name for row in line.queue()]
     assert order == ["first", "greedy", "modest"]
     assert notes(line) == [CUT.format(10)]
     assert line.status["uid-greedy"].system_priority == 10
 
 
 def names(line: Bench) -> list[str]:
-    return [row.name for row in queue_rows(line.dispatcher.world, line.now)]
+    return [row.name for row in line.queue()]
 
 
 def test_a_slope_climbs_to_the_ceiling_and_no_further() -> None:

@@ -19,7 +19,6 @@ from mcad.core.model import (
     ProblemKind,
     Settings,
 )
-from mcad.core.rows import queue_rows
 from tests.core.bench import START, Bench, node, workload
 
 
@@ -394,7 +393,7 @@ def test_the_queue_report_tells_position_and_why() -> None:
     bench.settle()
     bench.submit(workload("b", 500), workload("c", 5000, priority=3), workload("d", 50, 51))
     bench.settle()
-    rows = queue_rows(bench.dispatcher.world, bench.now)
+    rows = bench.queue()
 
     assert [(r.name, r.position, r.head) for r in rows] == [
         ("c", 1, False),  # larger than any node: it never blocks, so it is not the head

@@ -14,7 +14,7 @@ import pytest
 from mcad.core.commands import CreateItem, WriteStatus
 from mcad.core.entry import Entry
 from mcad.core.events import Answer
-from mcad.core.lifecycle import RESERVING, Phase
+from mcad.core.lifecycle import Phase
 from mcad.core.model import (
     Dialect,
     DispatchPhase,
@@ -94,7 +94,7 @@ def _edit(bench: Bench, edit: Edit) -> None:
 
 def _aligned(entry: Entry) -> bool:
     """While an attempt stands, the items are those of its inventory, one by one."""
-    if entry.dispatch is None or entry.phase not in RESERVING | {Phase.COMPLETED}:
+    if entry.dispatch is None or entry.phase in (Phase.WAITING, Phase.FAILED, Phase.GONE):
         return True
     refs = [name_key(ref) for ref in entry.dispatch.inventory]
     return [name_key(item.ref) for item in entry.workload.items] == refs

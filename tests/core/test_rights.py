@@ -10,7 +10,6 @@ from mcad.core.commands import ReviewAccess
 from mcad.core.events import AccessReviewed, AppWrapperGone
 from mcad.core.lifecycle import Phase
 from mcad.core.model import HeldResource, Item, ObjectRef, Workload
-from mcad.core.rows import queue_rows
 from tests.core.bench import Bench, node, workload
 
 PODS = ("default", "pods")
@@ -73,10 +72,7 @@ def test_the_hold_says_which_right_is_missing_and_for_whom() -> None:
     (held,) = bench.dispatcher.world.held_resources()
     assert held == HeldResource("default", "", "pods", "MissingRight", words, held.since)
     assert held.title == "pods"
-    assert [row.waits_for for row in queue_rows(bench.dispatcher.world, bench.now)] == [
-        "MissingRight",
-        "MissingRight",
-    ]
+    assert [row.waits_for for row in bench.queue()] == ["MissingRight"] * 2
 
 
 def test_whoever_is_impersonated_is_named() -> None:
