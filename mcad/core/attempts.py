@@ -10,7 +10,7 @@ from mcad.core.commands import CreateItem, InspectItem, Urgency
 from mcad.core.entry import Entry, Tries
 from mcad.core.events import AccessReviewed, Answer, Holder, ItemCreated, ItemInspected, ItemRefused
 from mcad.core.lifecycle import TEARING_DOWN, Phase, Signal
-from mcad.core.model import DispatchPhase, DispatchRecord, Next, ObjectRef
+from mcad.core.model import DispatchPhase, DispatchRecord, Next
 from mcad.core.pacing import (
     ADMISSION_GRACE,
     COMMIT_GRACE,
@@ -101,19 +101,18 @@ def intent_written(world: World, entry: Entry) -> None:
 
 def proceed(world: World, entry: Entry) -> None:
     """Create the next item, or confirm if all exist."""
-    creating = entry.phase is Phase.CREATING
-    if not creating or entry.workload.deleting or entry.dispatch is None:
+    if entry.phase is not Phase.CREATING or entry.workload.deleting:
         return
-    if entry.workload.payload != entry.dispatch.payload:
+    if entry.workload.payload != entry.record.payload:
         teardown.take_back(
             world, entry, TeardownReason.SPEC_CHANGED, "The spec changed during creation."
         )
         return
     while entry.cursor in entry.created:
         entry.cursor += 1
-    if entry.cursor == len(entry.dispatch.inventory):
+    if entry.cursor == len(entry.inventory):
         _all_exist(world, entry)
-    elif (hold := rights.hold_of(world, _ref(entry, entry.cursor))) is not None:
+    elif (hold := rights.hold_of(world, entry.ref(entry.cursor))) is not None:
         rights.concern(world, entry)
         teardown.take_back(world, entry, TeardownReason.MISSING_RIGHT, hold.message)
     else:
@@ -122,10 +121,8 @@ def proceed(world: World, entry: Entry) -> None:
 
 
 def _all_exist(world: World, entry: Entry) -> None:
-    if entry.dispatch is None:
-        return
     now = world.now
-    entry.dispatch = replace(entry.dispatch, phase=DispatchPhase.DISPATCHED, confirmed=now)
+    entry.dispatch = replace(entry.record, phase=DispatchPhase.DISPATCHED, confirmed=now)
     entry.first_dispatch = entry.first_dispatch or now
     entry.unset_condition(ConditionType.BACKOFF, now, reason=RUNNABLE)
     entry.stamp_condition(ConditionType.DISPATCHED, now, reason=RUNNABLE)
@@ -137,7 +134,7 @@ def confirmed(world: World, entry: Entry) -> None:
     """The confirmation is persisted: it runs."""
     entry.move(Signal.CONFIRMED, world.now)
     entry.refusals, entry.announced, entry.told = 0, False, None
-    count = len(entry.dispatch.inventory) if entry.dispatch is not None else 0
+    count = len(entry.inventory)
     waited = (world.now - entry.first_seen) // 1_000
     world.announce(
         entry,
@@ -173,7 +170,7 @@ def item_refused(world: World, entry: Entry, event: ItemRefused) -> None:
         case Meaning.RETRY:
             _retry(world, entry, event.answer)
         case Meaning.INSPECT:
-            ref = _ref(entry, event.item)
+            ref = entry.ref(event.item)
             world.emit(InspectItem(entry.uid, event.attempt, event.item, ref))
         case Meaning.REVIEW:
             _forbidden(world, entry, event.item, event.answer.message)
@@ -192,7 +189,7 @@ def _note_doubt(world: World, entry: Entry, event: ItemRefused) -> None:
 
 def _forbidden(world: World, entry: Entry, item: int, words: str) -> None:
     """A 403 is borne a few times, unless all know by now that the right is missing (ADR 8)."""
-    ref = _ref(entry, item)
+    ref = entry.ref(item)
     if rights.hold_of(world, ref) is not None:
         proceed(world, entry)
     elif entry.tries.denials < DENIALS_BORNE:
@@ -240,15 +237,8 @@ def item_inspected(world: World, entry: Entry, event: ItemInspected) -> None:
         _give_way(world, entry, event.item, rival)
     else:
         owner = f"{holder.owner_name!r}" if holder.owner_uid else "nobody we know"
-        message = held_by(_ref(entry, event.item), owner)
+        message = held_by(entry.ref(event.item), owner)
         _roll_back(world, entry, event.item, message, Next.FAILED)
-
-
-def _ref(entry: Entry, item: int) -> ObjectRef:
-    """Where an item of the attempt lives: the inventory knows, the spec may have been edited."""
-    if entry.dispatch is None:
-        raise AssertionError(f"{entry.title} has no attempt")
-    return entry.dispatch.inventory[item]
 
 
 def _is_this_attempts(entry: Entry, holder: Holder) -> bool:
@@ -276,7 +266,7 @@ def _retry(world: World, entry: Entry, answer: Answer) -> None:
 def _wait_for_name(world: World, entry: Entry, item: int) -> None:
     entry.tries.failures += 1
     if world.now - entry.step_since > NAME_GRACE:
-        message = f"{_ref(entry, item)} did not go away within {NAME_GRACE // 1_000_000} s."
+        message = f"{entry.ref(item)} did not go away within {NAME_GRACE // 1_000_000} s."
         _roll_back(world, entry, item, message, Next.QUEUED)
         return
     world.wake_in(entry, Timer.STEP, backoff(entry.tries.failures, RETRY_BASE, RETRY_MAX))
@@ -284,12 +274,12 @@ def _wait_for_name(world: World, entry: Entry, item: int) -> None:
 
 def _give_way(world: World, entry: Entry, item: int, rival: Entry) -> None:
     """Another AppWrapper of ours has the name: wait for it as if that had been known before."""
-    note = f"{_ref(entry, item)} belongs to AppWrapper {rival.title}; it waits until that is gone."
+    note = f"{entry.ref(item)} belongs to AppWrapper {rival.title}; it waits until that is gone."
     teardown.take_back(world, entry, TeardownReason.WAITING_FOR_NAME, note)
 
 
 def _roll_back(world: World, entry: Entry, item: int, message: str, then: Next) -> None:
-    ref = _ref(entry, item)
+    ref = entry.ref(item)
     teardown.take_back(
         world,
         entry,

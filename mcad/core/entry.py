@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from mcad.core.commands import StatusView, Urgency
+from mcad.core.invariants import InvariantViolated
 from mcad.core.inventory import aligned
 from mcad.core.lifecycle import Phase, Signal, transition
 from mcad.core.model import (
@@ -12,6 +13,7 @@ from mcad.core.model import (
     DispatchRecord,
     Duration,
     Instant,
+    ObjectRef,
     Refusal,
     Remnant,
     Workload,
@@ -127,6 +129,22 @@ class Entry:
     def title(self) -> str:
         """``namespace/name``, for messages."""
         return f"{self.workload.namespace}/{self.workload.name}"
+
+    @property
+    def record(self) -> DispatchRecord:
+        """The record of its attempt, for whoever knows that there is one."""
+        if self.dispatch is None:
+            raise InvariantViolated("attempt-recorded", f"{self.title} is {self.phase} without one")
+        return self.dispatch
+
+    def ref(self, item: int) -> ObjectRef:
+        """Where an item of its attempt lives; the spec may have been edited."""
+        return self.record.inventory[item]
+
+    @property
+    def inventory(self) -> tuple[ObjectRef, ...]:
+        """What its attempt consists of, () if there is none."""
+        return self.dispatch.inventory if self.dispatch is not None else ()
 
     @property
     def attempt(self) -> int:

@@ -29,7 +29,7 @@ def begin(world: World, entry: Entry) -> None:
     _time(world, entry)
     timeout = world.settings.placement_timeout
     if timeout:
-        left = _confirmed(entry) + timeout - world.now
+        left = entry.record.confirmed + timeout - world.now
         if left <= 0:
             world.capacity.end_placement(entry.uid)
         world.wake_in(entry, Timer.PLACEMENT, max(0, left))
@@ -108,12 +108,8 @@ def take_back_unplaced(world: World, entry: Entry) -> None:
         _time_placement(world, entry)
 
 
-def _confirmed(entry: Entry) -> Instant:
-    return entry.dispatch.confirmed if entry.dispatch is not None else 0
-
-
 def _unbound_since(entry: Entry, pod: Pod) -> Instant:
-    return max(pod.created, _confirmed(entry))
+    return max(pod.created, entry.record.confirmed)
 
 
 def _unplaced(late: list[str], missing: int, seconds: int) -> str:

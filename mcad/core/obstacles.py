@@ -47,7 +47,7 @@ def _name_taken(world: World, ref: ObjectRef) -> Hold | None:
 
 def _uses(owner: Entry, ref: ObjectRef) -> bool:
     """Whether a name that is claimed is or will be used: what runs makes nothing any more."""
-    if owner.dispatch is None or owner.phase not in (Phase.RUNNING, Phase.COMPLETED):
+    if owner.phase not in (Phase.RUNNING, Phase.COMPLETED):
         return True
-    names = [name_key(one) for one in owner.dispatch.inventory]
+    names = [name_key(one) for one in owner.inventory]
     return names.index(name_key(ref)) in owner.created

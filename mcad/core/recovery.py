@@ -92,9 +92,7 @@ def _has_room(world: World, entry: Entry) -> bool:
 
 
 def _give_way(world: World, entry: Entry) -> None:
-    record = entry.dispatch
-    if record is None:
-        return
+    record = entry.record
     entry.cursor = len(record.inventory)  # whatever was created is deleted
     if record.phase is DispatchPhase.CREATING:
         entry.doubt = world.now + COMMIT_GRACE  # the predecessor's may be under way (ADR 7)
@@ -129,13 +127,13 @@ def _resume(world: World, entry: Entry) -> None:
         if entry.cursor < len(entry.workload.items):
             entry.doubt = world.now + COMMIT_GRACE  # the predecessor's may be under way (ADR 7)
         attempts.proceed(world, entry)
-    elif entry.phase is Phase.DELETING and entry.dispatch is not None:
-        entry.cursor = len(entry.dispatch.inventory)
-        if not entry.dispatch.confirmed:
+    elif entry.phase is Phase.DELETING:
+        entry.cursor = len(entry.inventory)
+        if not entry.record.confirmed:
             entry.doubt = world.now + COMMIT_GRACE
         teardown.delete_all(world, entry)
-    elif entry.phase is Phase.RUNNING and entry.dispatch is not None:
-        entry.cursor = len(entry.dispatch.inventory)  # all exist, for a teardown to come
+    elif entry.phase is Phase.RUNNING:
+        entry.cursor = len(entry.inventory)  # all exist, for a teardown to come
         needs.begin(world, entry)
         completion.remember(entry)
         world.to_judge[entry.uid] = None

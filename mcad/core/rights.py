@@ -77,9 +77,7 @@ def reviewed(world: World, event: AccessReviewed) -> list[tuple[Entry, int]]:
 
 def _begin(world: World, entry: Entry, item: int, user: str) -> None:
     """Hold the resource; ``entry`` is the first that learnt of it, and tells."""
-    if entry.dispatch is None:
-        return
-    ref = entry.dispatch.inventory[item]
+    ref = entry.ref(item)
     key = right_key(ref)
     message = missing_right(ref, entry.words, user)
     resource = HeldResource(*key, HoldReason.MISSING_RIGHT, message, world.now)

@@ -71,14 +71,12 @@ def take_back(
     then: Next = Next.QUEUED,
 ) -> None:
     """Record that the attempt is being taken back; its reservation is frozen until it is gone."""
-    if entry.dispatch is None:
-        return
     if reason in _PAUSED:
         in_vain = entry.phase is not Phase.RUNNING or world.capacity.in_vain(entry.uid)
         entry.in_vain = entry.in_vain + 1 if in_vain else 0
     world.capacity.freeze(entry.uid)
     entry.dispatch = replace(
-        entry.dispatch,
+        entry.record,
         phase=DispatchPhase.UNDEPLOYING,
         reason=reason,
         message=message,
@@ -98,9 +96,7 @@ def teardown_written(world: World, entry: Entry) -> None:
 
 def delete_all(world: World, entry: Entry) -> None:
     """Ask for the deletion of every inventoried object up to the one whose create may be open."""
-    if entry.dispatch is None:
-        return
-    entry.undeleted = set(range(min(entry.cursor + 1, len(entry.dispatch.inventory))))
+    entry.undeleted = set(range(min(entry.cursor + 1, len(entry.inventory))))
     for item in sorted(entry.undeleted):
         _delete(world, entry, item)
     if not entry.undeleted:
@@ -114,13 +110,10 @@ def late_item(world: World, entry: Entry, item: int) -> None:
 
 
 def _delete(world: World, entry: Entry, item: int, uid: str = "") -> None:
-    if entry.dispatch is None:
-        return
-    ref = entry.dispatch.inventory[item]
     known = uid or entry.created.get(item) or _observed_uid(world, entry, item)
     if known:
         world.swept[known] = NEVER
-    world.emit(DeleteItem(entry.uid, entry.attempt, item, ref, known))
+    world.emit(DeleteItem(entry.uid, entry.attempt, item, entry.ref(item), known))
 
 
 def _observed_uid(world: World, entry: Entry, item: int) -> str:
@@ -172,12 +165,10 @@ def _all_deleted(world: World, entry: Entry) -> None:
 
 def look(world: World, entry: Entry) -> None:
     """List live what is left: a cache may lie about absence (P4 c)."""
-    if entry.dispatch is None:
-        return
-    work = entry.workload
     entry.stop(Timer.STEP)
     entry.overtaken = False
-    world.emit(LookForRemains(entry.uid, work.namespace, entry.attempt, entry.dispatch.inventory))
+    namespace = entry.workload.namespace
+    world.emit(LookForRemains(entry.uid, namespace, entry.attempt, entry.inventory))
 
 
 def remaining(world: World, entry: Entry, event: Remaining) -> None:
@@ -207,8 +198,7 @@ def remaining(world: World, entry: Entry, event: Remaining) -> None:
 
 def _delete_what_stayed(world: World, entry: Entry) -> None:
     """Whoever said that an item was gone, or that it would go, was wrong: ask again."""
-    record = entry.dispatch
-    numbers = {name_key(ref): n for n, ref in enumerate(record.inventory if record else ())}
+    numbers = {name_key(ref): number for number, ref in enumerate(entry.inventory)}
     for one in entry.remains:
         item = numbers.get(name_key(one.ref))
         if item is not None and not one.terminating:
@@ -244,9 +234,7 @@ def last_one_gone(world: World, entry: Entry) -> None:
 
 
 def _nothing_left(world: World, entry: Entry) -> None:
-    if entry.dispatch is None:
-        return
-    now, record = world.now, entry.dispatch
+    now, record = world.now, entry.record
     world.capacity.release(entry.uid)
     entry.dispatch = replace(record, phase=DispatchPhase.RELEASED)
     entry.move(Signal.NOTHING_LEFT, now)
@@ -263,9 +251,7 @@ def _nothing_left(world: World, entry: Entry) -> None:
 
 def settled(world: World, entry: Entry) -> None:
     """The end of the teardown is persisted: back in line, or failed for good."""
-    if entry.dispatch is None:
-        return
-    record = entry.dispatch
+    record = entry.record
     failed = record.next is Next.FAILED
     entry.created, entry.told, entry.announced = {}, None, False
     world.free_names(entry)

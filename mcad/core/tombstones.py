@@ -94,7 +94,7 @@ def rebuild(world: World) -> None:
 
 def _rebuild_one(world: World, uid: str, entry: Entry | None) -> None:
     left = [child for child in world.children_of.get(uid, {}).values() if child.labelled]
-    known = entry.dispatch.inventory if entry is not None and entry.dispatch is not None else ()
+    known = entry.inventory if entry is not None else ()
     if all(child.ref in known for child in left):
         return
     if entry is None:

@@ -186,15 +186,12 @@ class World:
 
     def claim_names(self, entry: Entry) -> None:
         """Its attempt is going to use the names of its inventory."""
-        if entry.dispatch is not None:
-            self.names.claim(entry.uid, entry.dispatch.inventory)
+        self.names.claim(entry.uid, entry.inventory)
 
     def free_names(self, entry: Entry) -> None:
         """Nothing of its attempt is left: others may use its names."""
-        if entry.dispatch is None:
-            return
-        self.names.unclaim(entry.uid, entry.dispatch.inventory)
-        for ref in entry.dispatch.inventory:
+        self.names.unclaim(entry.uid, entry.inventory)
+        for ref in entry.inventory:
             self.look_again(self.names.waiters(ref))
 
     def held_resources(self) -> tuple[HeldResource, ...]:
