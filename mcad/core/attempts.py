@@ -7,10 +7,10 @@ from enum import StrEnum
 
 from mcad.core import needs, rights, teardown
 from mcad.core.commands import CreateItem, InspectItem, Urgency
-from mcad.core.entry import Entry, Tries
+from mcad.core.entry import Entry
 from mcad.core.events import AccessReviewed, Answer, Holder, ItemCreated, ItemInspected, ItemRefused
 from mcad.core.lifecycle import TEARING_DOWN, Phase, Signal
-from mcad.core.model import DispatchPhase, DispatchRecord, Next
+from mcad.core.model import SECOND, DispatchPhase, DispatchRecord, Duration, Next
 from mcad.core.pacing import (
     ADMISSION_GRACE,
     COMMIT_GRACE,
@@ -19,6 +19,7 @@ from mcad.core.pacing import (
     NAME_GRACE,
     RETRY_BASE,
     RETRY_MAX,
+    Tries,
     backoff,
 )
 from mcad.core.reasons import (
@@ -232,7 +233,7 @@ def item_inspected(world: World, entry: Entry, event: ItemInspected) -> None:
         entry.found(event.item)
         item_created(world, entry, ItemCreated(entry.uid, event.attempt, event.item, holder.uid))
     elif _is_leaving(entry, holder):
-        _wait_for_name(world, entry, event.item)
+        _wait_for_name(world, entry)
     elif (rival := world.entries.get(holder.owner_uid)) is not None:
         _give_way(world, entry, event.item, rival)
     else:
@@ -253,23 +254,25 @@ def _is_leaving(entry: Entry, holder: Holder) -> bool:
 
 
 def _retry(world: World, entry: Entry, answer: Answer) -> None:
-    """Again, in place, within the admission grace; then take the attempt back."""
+    message = no_fault_of_it(answer.status, answer.reason, answer.message)
+    _again(world, entry, ADMISSION_GRACE, message, answer.retry_after)
+
+
+def _wait_for_name(world: World, entry: Entry) -> None:
+    message = f"{entry.ref(entry.cursor)} did not go away within {NAME_GRACE // SECOND} s."
+    _again(world, entry, NAME_GRACE, message)
+
+
+def _again(
+    world: World, entry: Entry, grace: Duration, message: str, at_least: Duration = 0
+) -> None:
+    """In place, while the grace lasts; then the attempt is taken back."""
     entry.tries.failures += 1
-    if world.now - entry.step_since > ADMISSION_GRACE:
-        message = no_fault_of_it(answer.status, answer.reason, answer.message)
+    if world.now - entry.step_since > grace:
         _roll_back(world, entry, entry.cursor, message, Next.QUEUED)
         return
     pause = backoff(entry.tries.failures, RETRY_BASE, RETRY_MAX)
-    world.wake_in(entry, Timer.STEP, max(answer.retry_after, pause))
-
-
-def _wait_for_name(world: World, entry: Entry, item: int) -> None:
-    entry.tries.failures += 1
-    if world.now - entry.step_since > NAME_GRACE:
-        message = f"{entry.ref(item)} did not go away within {NAME_GRACE // 1_000_000} s."
-        _roll_back(world, entry, item, message, Next.QUEUED)
-        return
-    world.wake_in(entry, Timer.STEP, backoff(entry.tries.failures, RETRY_BASE, RETRY_MAX))
+    world.wake_in(entry, Timer.STEP, max(at_least, pause))
 
 
 def _give_way(world: World, entry: Entry, item: int, rival: Entry) -> None:

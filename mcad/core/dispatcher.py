@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from mcad.core import attempts, children, deciding, observing, teardown, tombstones
 from mcad.core.commands import Command, Urgency
-from mcad.core.entry import Entry, Tries
+from mcad.core.entry import Entry
 from mcad.core.events import (
     AccessReviewed,
-    Answer,
     AppWrapperGone,
     AppWrapperSeen,
     ChildGone,
@@ -35,13 +34,7 @@ from mcad.core.events import (
 )
 from mcad.core.lifecycle import Phase
 from mcad.core.model import Instant, Settings
-from mcad.core.pacing import (
-    DENIALS_BORNE,
-    REFUSED_WRITE_RETRY,
-    RETRY_BASE,
-    RETRY_MAX,
-    backoff,
-)
+from mcad.core.pacing import Tries
 from mcad.core.reasons import EventReason
 from mcad.core.timers import Timer
 from mcad.core.world import AWAITED, World
@@ -175,23 +168,11 @@ def _status_refused(world: World, entry: Entry, event: StatusRefused) -> None:
             world.settle(entry, Urgency.DISPATCH)
         return
     entry.dirty = True
-    if answer.status in (400, 403, 413, 422):
-        _status_denied(world, entry, answer)
-        return
     tries = entry.status_tries
-    tries.failures += 1
-    ceiling = REFUSED_WRITE_RETRY if answer.status == 404 else RETRY_MAX
-    pause = backoff(tries.failures, RETRY_BASE, ceiling)
+    pause = tries.pause(answer)
     if answer.status == 409 and tries.failures == 1:
         pause = 0  # the controller has already read the object again
-    world.wake_in(entry, Timer.STATUS, max(pause, answer.retry_after))
-
-
-def _status_denied(world: World, entry: Entry, answer: Answer) -> None:
-    """Refused outright: it passes, or somebody has to mend the installation."""
-    tries = entry.status_tries
-    tries.denials += 1
-    if tries.denials == DENIALS_BORNE + 1:
+    if tries.is_lasting(answer):
         note = f"The status cannot be written: {answer.message}"
         world.announce(entry, EventReason.STATUS_REFUSED, note, action="Report", warning=True)
-    world.wake_in(entry, Timer.STATUS, backoff(tries.denials, RETRY_BASE, REFUSED_WRITE_RETRY))
+    world.wake_in(entry, Timer.STATUS, pause)

@@ -18,6 +18,7 @@ from mcad.core.model import (
     Remnant,
     Workload,
 )
+from mcad.core.pacing import Tries
 from mcad.core.reasons import ConditionType
 from mcad.core.timers import OF_PHASE, Timer
 
@@ -34,14 +35,6 @@ class Hold:
     reason: str
     message: str
     until: Instant = 0
-
-
-@dataclass(slots=True)
-class Tries:
-    """Requests for one thing that failed in a row: ``denials`` those that were refused outright."""
-
-    failures: int = 0
-    denials: int = 0
 
 
 @dataclass(slots=True, eq=False)

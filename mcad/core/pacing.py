@@ -1,5 +1,8 @@
 """Every waiting time and bound of the dispatcher that is not a setting, each with its why."""
 
+from dataclasses import dataclass
+
+from mcad.core.events import Answer
 from mcad.core.model import SECOND, Duration
 
 DISPATCHES_PER_PASS = 200
@@ -39,7 +42,7 @@ CREATION_ATTEMPTS_MAX = 6
 Six attempts span about ten minutes, in which a quota is usually raised or freed."""
 
 REFUSED_WRITE_RETRY: Duration = 60 * SECOND
-"""A write that the server refuses outright (403, 422) is a fault of the installation: it is
+"""A request that the server refuses outright (403, 422) is a fault of the installation: it is
 repeated ever more slowly, up to this, so that mending the installation is enough."""
 
 DENIALS_BORNE = 3
@@ -64,7 +67,6 @@ on a request after 60 s (its ``--request-timeout``); the rest is for the way the
 TOMBSTONE_GRACE: Duration = 600 * SECOND
 """The longest time that the remains of a deleted AppWrapper hold room (protocol P9)."""
 
-
 TOMBSTONE_LOOK: Duration = 30 * SECOND
 """What was created and not observed since is looked for after this long: the watch of its kind may
 have had a gap in which it came and went."""
@@ -73,3 +75,28 @@ have had a gap in which it came and went."""
 def backoff(failures: int, base: Duration, ceiling: Duration) -> Duration:
     """Exponential, saturating: ``base`` after the first failure, never above ``ceiling``."""
     return min(ceiling, base << min(max(failures - 1, 0), 20))
+
+
+def is_denial(answer: Answer) -> bool:
+    """Whether the server understood and will not, whatever we do."""
+    return 400 <= answer.status < 500 and answer.status not in (401, 408, 409, 429)
+
+
+@dataclass(slots=True)
+class Tries:
+    """Requests for one thing that failed in a row: ``denials`` those that were refused outright."""
+
+    failures: int = 0
+    denials: int = 0
+
+    def pause(self, answer: Answer, *, count: bool = True) -> Duration:
+        """One more has failed (unless it is not to ``count``): how long to wait with the next."""
+        if is_denial(answer):
+            self.denials += count
+            return backoff(self.denials, RETRY_BASE, REFUSED_WRITE_RETRY)
+        self.failures += count
+        return max(answer.retry_after, backoff(self.failures, RETRY_BASE, RETRY_MAX))
+
+    def is_lasting(self, answer: Answer) -> bool:
+        """Whether this is the refusal by which it is clear that it does not pass by itself."""
+        return is_denial(answer) and self.denials == DENIALS_BORNE + 1

@@ -8,7 +8,6 @@ from dataclasses import replace
 from mcad.core.commands import DeleteItem, DeleteStray, LookForRemains, Urgency
 from mcad.core.entry import Entry, Hold
 from mcad.core.events import (
-    Answer,
     DeletionRefused,
     ItemDeleted,
     LookFailed,
@@ -21,14 +20,13 @@ from mcad.core.names import name_key
 from mcad.core.pacing import (
     CREATION_BACKOFF_BASE,
     CREATION_BACKOFF_MAX,
-    DENIALS_BORNE,
     LOOK_BASE,
     LOOK_MAX,
     REFUSED_WRITE_RETRY,
-    RETRY_BASE,
     RETRY_MAX,
     STUCK_AFTER,
     backoff,
+    is_denial,
 )
 from mcad.core.reasons import (
     AWAITING_HEAD_OF_LINE,
@@ -137,24 +135,11 @@ def deletion_refused(world: World, entry: Entry, event: DeletionRefused) -> None
     if event.attempt != entry.attempt or entry.phase is not Phase.DELETING:
         return
     first = Timer.STEP not in entry.timers  # of those that were asked for at once
-    pause = _pause(entry, event.answer, count=first)
-    if event.answer.status == 403 and first and entry.tries.denials == DENIALS_BORNE + 1:
+    pause = entry.tries.pause(event.answer, count=first)
+    if first and entry.tries.is_lasting(event.answer):
         note = f"Item {event.item} cannot be deleted: {event.answer.message}"
         world.announce(entry, EventReason.REFUSED, note, action="Delete", warning=True)
     world.wake_in(entry, Timer.STEP, pause)
-
-
-def _pause(entry: Entry, answer: Answer, *, count: bool = True) -> int:
-    if _is_denial(answer):
-        entry.tries.denials += count
-        return backoff(entry.tries.denials, RETRY_BASE, REFUSED_WRITE_RETRY)
-    entry.tries.failures += count
-    return max(answer.retry_after, backoff(entry.tries.failures, RETRY_BASE, RETRY_MAX))
-
-
-def _is_denial(answer: Answer) -> bool:
-    """Whether the server understood and will not, whatever we do."""
-    return 400 <= answer.status < 500 and answer.status not in (409, 429)
 
 
 def _all_deleted(world: World, entry: Entry) -> None:
@@ -220,7 +205,7 @@ def _say_what_is_left(world: World, entry: Entry) -> None:
 def look_failed(world: World, entry: Entry, event: LookFailed) -> None:
     """The list could not be made: absence is not proven."""
     if entry.phase is Phase.VERIFYING and event.attempt == entry.attempt:
-        world.wake_in(entry, Timer.STEP, _pause(entry, event.answer))
+        world.wake_in(entry, Timer.STEP, entry.tries.pause(event.answer))
 
 
 def last_one_gone(world: World, entry: Entry) -> None:
@@ -324,7 +309,7 @@ def stray_refused(world: World, event: StrayRefused) -> None:
     """A stray could not be deleted: again, after a while."""
     if event.object_uid not in world.children:
         return
-    slow = _is_denial(event.answer)
+    slow = is_denial(event.answer)
     pause = max(event.answer.retry_after, REFUSED_WRITE_RETRY if slow else RETRY_MAX)
     world.swept[event.object_uid] = world.now + pause
     world.unswept[event.object_uid] = None
