@@ -139,7 +139,7 @@ def _status_written(world: World, entry: Entry, event: StatusWritten) -> None:
     proceed = _ON_WRITTEN.get(entry.phase) if entry.flying_in is entry.phase else None
     if proceed is not None:
         proceed(world, entry)
-    elif entry.dirty and entry.phase is not Phase.CREATING:  # the confirmation will say it
+    if entry.dirty and entry.phase is not Phase.CREATING:  # there the confirmation will say it
         world.settle(entry, Urgency.DISPATCH if entry.phase in AWAITED else Urgency.REPORT)
 
 

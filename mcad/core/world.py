@@ -119,12 +119,12 @@ class World:
         if entry.flying is not None and not supersedes:
             entry.dirty = True
             return
+        entry.dirty = False
         view = derive(entry, self.capacity.pod_counts(entry.uid))
         if view == entry.written and entry.phase not in AWAITED:
             return
         entry.serial += 1
         entry.flying, entry.flying_in, entry.flying_urgency = view, entry.phase, urgency
-        entry.dirty = False
         self.emit(WriteStatus(entry.uid, entry.serial, view, urgency))
 
     # -- waiting -----------------------------------------------------------------------------

@@ -228,3 +228,30 @@ def test_what_another_leader_began_is_judged_by_its_own_inventory() -> None:
     assert all(_aligned(entry) for entry in bench.dispatcher.world.entries.values())
     _ends_well(bench)
     assert bench.names() == ["a-0", "a-1", "a-2"]
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_what_is_edited_while_a_status_is_on_its_way_is_told_after_it(number: int) -> None:
+    """Intent, confirmation, the two writes of a teardown, and what keeps it out of the line."""
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    told = writes = 0
+    while not (told and writes > number):
+        bench.decide()
+        if not bench.pending:
+            bench.edit("uid-a", suspended=True)
+            continue
+        command = bench.pending.pop(0)
+        answer = bench.apply(command)
+        if isinstance(command, WriteStatus):
+            if writes == number:
+                bench.edit("uid-a", min_available=1)
+                bench.decide()
+                told = bench.works["uid-a"].generation
+            writes += 1
+        if answer is not None:
+            bench.feed(answer)
+    bench.settle()
+    assert bench.status["uid-a"].observed_generation == told
+    entry = bench.entry("a")
+    assert (entry.flying, entry.dirty) == (None, False)
