@@ -23,6 +23,7 @@ from mcad.core.model import (
     Next,
     ObjectRef,
     Persisted,
+    PodCounts,
 )
 
 QUEUED = "Pending"
@@ -133,8 +134,14 @@ def read_status(status: Json) -> Persisted | None:
         dispatch=dispatch,
         first_dispatch=parse_instant(status.get("controllerfirstdispatchtimestamp")),
         requeueings=max(0, as_int(status.get("numberOfRequeueings"))),
+        pods=_read_pods(status) if state == "Completed" else PodCounts(),
         foreign=dispatch is None and state not in AT_REST,
     )
+
+
+def _read_pods(status: Map) -> PodCounts:
+    words = ("pending", "running", "Succeeded", "failed")
+    return PodCounts(*(max(0, as_int(status.get(word))) for word in words))
 
 
 def _read_condition(value: Json) -> Condition | None:

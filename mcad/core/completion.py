@@ -6,7 +6,7 @@ from mcad.core import teardown
 from mcad.core.commands import Urgency
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase, Signal
-from mcad.core.model import Child, Dialect
+from mcad.core.model import Child, Dialect, PodCounts
 from mcad.core.reasons import (
     PODS_COMPLETED,
     SOME_ITEMS_COMPLETED,
@@ -62,7 +62,7 @@ def _judge_one(world: World, entry: Entry) -> None:
         return
     pods = world.capacity.pod_counts(entry.uid)
     if not (pods.running or pods.pending or world.capacity.wanted(entry.uid)):
-        _complete(world, entry)
+        _complete(world, entry, pods)
     elif not is_v1beta2 and not entry.shows(ConditionType.RUNNING_HOLD_COMPLETION):
         entry.set_condition(
             ConditionType.RUNNING_HOLD_COMPLETION, world.now, reason=SOME_ITEMS_COMPLETED
@@ -101,8 +101,8 @@ def _have_pods_succeeded(world: World, entry: Entry, item: int, declared: int) -
     return world.capacity.succeeded(entry.uid, item) >= declared
 
 
-def _complete(world: World, entry: Entry) -> None:
-    now = world.now
+def _complete(world: World, entry: Entry, pods: PodCounts) -> None:
+    now, entry.pods = world.now, pods
     entry.unset_condition(ConditionType.RUNNING_HOLD_COMPLETION, now, reason=PODS_COMPLETED)
     entry.set_condition(ConditionType.COMPLETED, now, reason=PODS_COMPLETED)
     world.capacity.release(entry.uid)

@@ -14,6 +14,7 @@ from mcad.core.model import (
     Duration,
     Instant,
     ObjectRef,
+    PodCounts,
     Refusal,
     Remnant,
     Workload,
@@ -43,6 +44,8 @@ class Entry:
 
     While an attempt stands, the items of ``workload`` are those of its inventory, one by one, and
     ``edited`` is the spec as it is now if that differs: it counts when the attempt is over (P8).
+
+    ``pods`` are counted when it is Completed, for good: they may be deleted later.
 
     ``told`` is the refusal that its status shows and ``told_at`` when it was written; ``announced``
     whether an Event said so in this stay in the queue; ``restored`` until the first verdict after a
@@ -79,6 +82,7 @@ class Entry:
     rebuilt: bool = False
     first_dispatch: Instant = 0
     requeueings: int = 0
+    pods: PodCounts = field(default_factory=PodCounts)
     conditions: dict[str, Condition] = field(default_factory=dict)
     hold: Hold | None = None
     told: Refusal | None = None

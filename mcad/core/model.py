@@ -249,6 +249,7 @@ class Persisted:
     dispatch: DispatchRecord | None = None
     first_dispatch: Instant = 0
     requeueings: int = 0
+    pods: PodCounts = PodCounts()
     foreign: bool = False
 
 

@@ -22,7 +22,7 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
     """Take over what its status says; what was begun is resumed by the next ``recover``."""
     entry.conditions = {condition.type: condition for condition in saved.conditions}
     entry.first_dispatch, entry.requeueings = saved.first_dispatch, saved.requeueings
-    entry.dispatch = saved.dispatch
+    entry.dispatch, entry.pods = saved.dispatch, saved.pods
     entry.restored = True
     if saved.dispatch is not None:
         entry.phase = _restored_phase(saved.dispatch, saved.state)

@@ -7,7 +7,7 @@ v1beta2 section 2.1).
 from mcad.core.commands import StatusView
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Dialect, Next, PodCounts
+from mcad.core.model import Dialect, Next
 from mcad.core.reasons import (
     SENDER_BACKOFF,
     SENDER_CAN_NOT_RUN,
@@ -41,7 +41,7 @@ _PHASE = {
 }
 
 
-def derive(entry: Entry, pods: PodCounts) -> StatusView:
+def derive(entry: Entry) -> StatusView:
     """What ``status`` has to say now.
 
     Pod counts appear when they are final: a write for every pod that starts would cost more than
@@ -59,7 +59,7 @@ def derive(entry: Entry, pods: PodCounts) -> StatusView:
         conditions=tuple(
             entry.conditions[kind] for kind in ConditionType if kind in entry.conditions
         ),
-        pods=pods if entry.phase is Phase.COMPLETED else PodCounts(),
+        pods=entry.pods,
         requeueings=entry.requeueings,
         requeueing_seconds=0,
         observed_generation=entry.workload.generation,

@@ -120,7 +120,7 @@ class World:
             entry.dirty = True
             return
         entry.dirty = False
-        view = derive(entry, self.capacity.pod_counts(entry.uid))
+        view = derive(entry)
         if view == entry.written and entry.phase not in AWAITED:
             return
         entry.serial += 1

@@ -286,6 +286,7 @@ def test_what_is_written_is_read_again(view: StatusView) -> None:
         dispatch=view.dispatch,
         first_dispatch=view.first_dispatch,
         requeueings=view.requeueings,
+        pods=view.pods if view.state == "Completed" else PodCounts(),
         foreign=view.state == "Running" and view.dispatch is None,
     )
 

@@ -358,6 +358,7 @@ class Bench:
                 view.dispatch,
                 view.first_dispatch,
                 view.requeueings,
+                view.pods,
             )
             if view is not None
             else None

@@ -15,6 +15,7 @@ from mcad.core.model import (
     Item,
     ObjectRef,
     Pod,
+    PodCounts,
     PodPhase,
     PodSet,
     Settings,
@@ -238,3 +239,20 @@ def test_the_last_pod_to_vanish_ends_a_teardown_at_once() -> None:
     del stage.bench.things[pod]
     stage.bench.feed(PodGone("pod-1"))
     assert stage.order == ["a", "b"]
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_how_many_pods_succeeded_is_told_for_good_though_they_are_deleted(crash: bool) -> None:
+    stage = Stage(wrapper(JOB, 2, "complete"))
+    stage.pods(PodPhase.SUCCEEDED, "1", "2")
+    stage.says("complete", want=0)
+    assert stage.state == "Completed"
+    for name in "12":
+        stage.bench.feed(PodGone(f"pod-{name}"))
+    if crash:
+        stage.bench.crash()
+    stage.bench.edit("uid-a", min_available=1)  # a reason to write the status again
+    stage.bench.settle()
+    view = stage.bench.status["uid-a"]
+    assert view.observed_generation == 2
+    assert view.pods == PodCounts(succeeded=2)
