@@ -86,10 +86,8 @@ def begin(world: World, entry: Entry) -> None:
 
 def intent_refused(world: World, entry: Entry) -> None:
     """The object changed under the intent: nothing was recorded, judge it anew."""
-    world.free_names(entry)
+    world.end_attempt(entry)
     entry.dispatch = entry.superseded
-    entry.end_attempt()
-    world.capacity.release(entry.uid)
     entry.move(Signal.INTENT_REFUSED, world.now)
     world.line_up(entry)
 

@@ -105,7 +105,7 @@ def _complete(world: World, entry: Entry, pods: PodCounts) -> None:
     now, entry.pods = world.now, pods
     entry.unset_condition(ConditionType.RUNNING_HOLD_COMPLETION, now, reason=PODS_COMPLETED)
     entry.set_condition(ConditionType.COMPLETED, now, reason=PODS_COMPLETED)
-    world.capacity.release(entry.uid)
+    world.release(entry)
     entry.move(Signal.COMPLETE, now)
     world.settle(entry, Urgency.DISPATCH)
     world.announce(entry, EventReason.COMPLETED, "All items are finished.", action="Complete")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from mcad.core import attempts, completion, needs, recovery, rights, teardown, tombstones
+from mcad.core import attempts, completion, needs, recovery, rights, sweep, teardown, tombstones
 from mcad.core.capacity import Glance
 from mcad.core.commands import Urgency
 from mcad.core.dispatching import dispatch, signature, stand_in_front
@@ -44,7 +44,7 @@ def decide(world: World, *, may_dispatch: bool) -> None:
         _rings(world, entry, timer)
     rights.test(world)
     completion.judge(world)
-    teardown.sweep(world)
+    sweep.sweep(world)
     _settle_changed(world)
     world.capacity.rehome()
     if may_dispatch:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mcad.core import attempts, children, deciding, observing, teardown, tombstones
+from mcad.core import attempts, children, deciding, observing, sweep, teardown, tombstones
 from mcad.core.commands import Command, Urgency
 from mcad.core.entry import Entry
 from mcad.core.events import (
@@ -87,7 +87,7 @@ class Dispatcher:
             case KindWatched():
                 children.kind_watched(world, event)
             case StrayRefused():
-                teardown.stray_refused(world, event)
+                sweep.refused(world, event)
             case Leading() | Decide():
                 self._lead(event)
             case _:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from mcad.core import recovery, teardown, tombstones
+from mcad.core import recovery, tombstones
 from mcad.core.ceilings import cut
 from mcad.core.entry import Entry
 from mcad.core.events import AppWrapperSeen
@@ -19,11 +19,7 @@ from mcad.core.model import (
     Persisted,
     Workload,
 )
-from mcad.core.reasons import (
-    ConditionType,
-    EventReason,
-    TeardownReason,
-)
+from mcad.core.reasons import ConditionType, EventReason
 from mcad.core.world import World
 
 LIVE = frozenset({DispatchPhase.CREATING, DispatchPhase.DISPATCHED})
@@ -123,10 +119,8 @@ def _changed_after_intent(world: World, entry: Entry, old: Workload) -> None:
     work = entry.workload
     if work.deleting and (not old.deleting or work.cascade is not old.cascade):
         tombstones.deletion_seen(world, entry)
-    elif work.suspended and not old.suspended and entry.phase is Phase.RUNNING:
-        teardown.take_back(world, entry, TeardownReason.SUSPENDED, "spec.suspend is true.")
     elif work.generation != old.generation:
-        world.to_settle[entry.uid] = None
+        world.to_judge[entry.uid] = world.to_settle[entry.uid] = None
 
 
 def _intent_found(world: World, entry: Entry, record: DispatchRecord) -> None:
@@ -136,11 +130,9 @@ def _intent_found(world: World, entry: Entry, record: DispatchRecord) -> None:
     known = entry.superseded if entry.phase is Phase.INTENDING else entry.dispatch
     if record == entry.dispatch or (known is not None and record.attempt <= known.attempt):
         return
-    world.capacity.release(entry.uid)
     world.leave_line(entry)
-    world.free_names(entry)
+    world.end_attempt(entry)
     entry.flying, entry.untested = None, True
-    entry.end_attempt()
     entry.take_up(record)
     world.claim_names(entry)
     entry.cursor, entry.created, entry.finished = 0, {}, set()

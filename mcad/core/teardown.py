@@ -1,32 +1,28 @@
-"""Taking an attempt back, the mirror image of dispatching it (protocol P4), and the sweep (P7)."""
+"""Taking an attempt back, the mirror image of dispatching it (protocol P4)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from mcad.core.commands import DeleteItem, DeleteStray, LookForRemains, Urgency
+from mcad.core import sweep
+from mcad.core.commands import DeleteItem, LookForRemains, Urgency
 from mcad.core.entry import Entry, Hold
 from mcad.core.events import (
     DeletionRefused,
     ItemDeleted,
     LookFailed,
     Remaining,
-    StrayRefused,
 )
-from mcad.core.lifecycle import RETAINING, TEARING_DOWN, Phase, Signal
-from mcad.core.model import Cascade, Child, DispatchPhase, DispatchRecord, Instant, Next, Remnant
+from mcad.core.lifecycle import Phase, Signal
+from mcad.core.model import DispatchPhase, DispatchRecord, Next
 from mcad.core.names import name_key
 from mcad.core.pacing import (
     CREATION_BACKOFF_BASE,
     CREATION_BACKOFF_MAX,
     LOOK_BASE,
     LOOK_MAX,
-    REFUSED_WRITE_RETRY,
-    RETRY_MAX,
     STUCK_AFTER,
     backoff,
-    is_denial,
 )
 from mcad.core.reasons import (
     AWAITING_HEAD_OF_LINE,
@@ -56,9 +52,6 @@ _PAUSED: dict[str, HoldReason] = {
 _WISHED = frozenset({TeardownReason.SUSPENDED, TeardownReason.SPEC_CHANGED})
 """What its user wants costs him a pause only if the room was reserved in vain: who may take it
 again and again, and never has pods, keeps others out for nothing."""
-
-NEVER: Instant = 1 << 62
-"""Later than any instant: its deletion was asked for, and the answer is open."""
 
 
 def take_back(
@@ -110,7 +103,7 @@ def late_item(world: World, entry: Entry, item: int) -> None:
 def _delete(world: World, entry: Entry, item: int, uid: str = "") -> None:
     known = uid or entry.created.get(item) or _observed_uid(world, entry, item)
     if known:
-        world.swept[known] = NEVER
+        world.swept[known] = sweep.NEVER
     world.emit(DeleteItem(entry.uid, entry.attempt, item, entry.ref(item), known))
 
 
@@ -164,7 +157,7 @@ def remaining(world: World, entry: Entry, event: Remaining) -> None:
     if event.attempt != entry.attempt:
         return
     if entry.phase is Phase.GONE:
-        _found_of_deleted(world, entry, event.objects)
+        sweep.found_of_deleted(world, entry, event.objects)
     if entry.phase is not Phase.VERIFYING:
         return
     if event.objects:
@@ -220,7 +213,7 @@ def last_one_gone(world: World, entry: Entry) -> None:
 
 def _nothing_left(world: World, entry: Entry) -> None:
     now, record = world.now, entry.record
-    world.capacity.release(entry.uid)
+    world.release(entry)
     entry.dispatch = replace(record, phase=DispatchPhase.RELEASED)
     entry.move(Signal.NOTHING_LEFT, now)
     entry.unset_condition(ConditionType.DELETING_RESOURCES, now, reason=DELETION_COMPLETE)
@@ -239,8 +232,7 @@ def settled(world: World, entry: Entry) -> None:
     record = entry.record
     failed = record.next is Next.FAILED
     entry.created, entry.told, entry.announced = {}, None, False
-    world.free_names(entry)
-    entry.end_attempt()
+    world.end_attempt(entry)
     entry.move(Signal.SETTLED_FAILED if failed else Signal.SETTLED_QUEUED, world.now)
     for child in world.children_for(entry):
         world.unswept[child.uid] = None
@@ -267,71 +259,6 @@ def _pause_after(world: World, entry: Entry, record: DispatchRecord) -> Hold | N
         return None
     pause = backoff(entry.in_vain, CREATION_BACKOFF_BASE, CREATION_BACKOFF_MAX)
     return Hold(why, CAME_TO_NOTHING if is_wished else record.message, world.now + pause)
-
-
-# -- the sweep -----------------------------------------------------------------------------------
-
-
-def sweep(world: World) -> None:
-    """Delete objects of ours that no recorded attempt accounts for (P7)."""
-    later: dict[str, None] = {}
-    for uid in world.unswept:
-        child = world.children[uid]
-        entry = world.entries.get(child.workload)
-        if entry is None or not _is_stray(entry, child):
-            continue
-        again = world.swept.get(uid, 0)
-        if world.now >= again:
-            world.swept[uid] = NEVER
-            world.emit(DeleteStray(child.workload, child.ref, uid))
-        elif again != NEVER:
-            later[uid] = None
-    world.unswept = later
-
-
-def _found_of_deleted(world: World, entry: Entry, found: Sequence[Remnant]) -> None:
-    """What no watch has told of is there after all and is swept, or it is not."""
-    if not found:
-        entry.created.clear()
-    for one in found:
-        if one.uid not in world.children and not one.terminating and not _is_spared(entry):
-            world.emit(DeleteStray(entry.uid, one.ref, one.uid))
-
-
-def sweep_all_of(world: World, entry: Entry) -> None:
-    """Let the next sweep judge all objects of an AppWrapper anew."""
-    for child in world.children_for(entry):
-        world.swept.pop(child.uid, None)
-        world.unswept[child.uid] = None
-
-
-def stray_refused(world: World, event: StrayRefused) -> None:
-    """A stray could not be deleted: again, after a while."""
-    if event.object_uid not in world.children:
-        return
-    slow = is_denial(event.answer)
-    pause = max(event.answer.retry_after, REFUSED_WRITE_RETRY if slow else RETRY_MAX)
-    world.swept[event.object_uid] = world.now + pause
-    world.unswept[event.object_uid] = None
-    world.wake_at(world.now + pause)
-
-
-def _is_spared(entry: Entry) -> bool:
-    """Whether the objects of a deleted AppWrapper stay: whoever deleted it wished so."""
-    return entry.workload.cascade is Cascade.ORPHAN
-
-
-def _is_stray(entry: Entry, child: Child) -> bool:
-    if not child.labelled or child.terminating:
-        return False
-    if entry.phase is Phase.GONE:
-        return not _is_spared(entry)
-    if entry.workload.deleting and entry.workload.cascade is Cascade.FOREGROUND:
-        return True
-    if entry.phase in TEARING_DOWN and child.attempt == entry.attempt:
-        # The inventory is asked to go; what is not among those that were asked came later.
-        return entry.phase in (Phase.DELETING, Phase.VERIFYING)
-    return child.attempt != entry.attempt or entry.phase not in RETAINING
 
 
 # -- for people ----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mcad.core import teardown
+from mcad.core import sweep, teardown
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase, Signal
 from mcad.core.model import (
@@ -31,7 +31,7 @@ def deletion_seen(world: World, entry: Entry) -> None:
     """It is being deleted: nothing more is created, and with foreground deletion its objects go."""
     world.capacity.freeze(entry.uid)
     world.to_settle[entry.uid] = None
-    teardown.sweep_all_of(world, entry)
+    sweep.judge_anew(world, entry)
 
 
 def object_gone(world: World, entry: Entry) -> None:
@@ -41,7 +41,7 @@ def object_gone(world: World, entry: Entry) -> None:
     world.capacity.freeze(entry.uid)
     entry.move(Signal.OBJECT_GONE, world.now)
     entry.announced = False
-    teardown.sweep_all_of(world, entry)
+    sweep.judge_anew(world, entry)
     if is_waiting and not world.children_of.get(entry.uid):
         world.forget(entry)
     else:
@@ -103,7 +103,7 @@ def _rebuild_one(world: World, uid: str, entry: Entry | None) -> None:
         world.entries[uid] = entry
     else:
         entry.workload = _stand_in(left)
-        world.capacity.release(uid)
+        world.release(entry)
     entry.dispatch = _record(left, world.now)
     sets = entry.workload.sets
     world.capacity.adopt(uid, entry.attempt, world.capacity.shape(sets), sets)

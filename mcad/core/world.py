@@ -188,8 +188,14 @@ class World:
         """Its attempt is going to use the names of its inventory."""
         self.names.claim(entry.uid, entry.inventory)
 
-    def free_names(self, entry: Entry) -> None:
-        """Nothing of its attempt is left: others may use its names."""
+    def release(self, entry: Entry) -> None:
+        """Its attempt needs no room any more; whatever gives room back does it here."""
+        self.capacity.release(entry.uid)
+
+    def end_attempt(self, entry: Entry) -> None:
+        """Nothing of its attempt is left: room and names are others', and its spec counts again."""
+        self.release(entry)
+        entry.end_attempt()
         self.names.unclaim(entry.uid, entry.inventory)
         for ref in entry.inventory:
             self.look_again(self.names.waiters(ref))
@@ -201,8 +207,7 @@ class World:
     def forget(self, entry: Entry) -> None:
         """Drop every trace of an AppWrapper that no longer exists and holds nothing."""
         self.leave_line(entry)
-        self.free_names(entry)
-        self.capacity.release(entry.uid)
+        self.end_attempt(entry)
         del self.entries[entry.uid]
         if entry.uid in self.children_of:
             self.abandoned[entry.uid] = None

@@ -113,6 +113,7 @@ def test_p4_the_next_intent_waits_until_nothing_is_left() -> None:
     stuck = bench.works["uid-a"].items[0].ref
     bench.things[stuck].finalizers = ("example.com/keep",)
     bench.edit("uid-a", suspended=True)
+    bench.decide()
     bench.edit("uid-a", suspended=False)
     bench.settle()
     bench.advance(60)
