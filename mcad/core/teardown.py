@@ -50,8 +50,8 @@ _PAUSED: dict[str, HoldReason] = {
 """After these nothing tells for sure when another attempt is worth while: there is a pause."""
 
 _WISHED = frozenset({TeardownReason.SUSPENDED, TeardownReason.SPEC_CHANGED})
-"""What its user wants costs him a pause only if the room was reserved in vain: who may take it
-again and again, and never has pods, keeps others out for nothing."""
+"""What its user wants costs no turn, but whoever takes room again and again, and never has pods,
+keeps others out for nothing: there is a pause from the second attempt in vain on."""
 
 
 def take_back(
@@ -255,9 +255,10 @@ def settled(world: World, entry: Entry) -> None:
 def _pause_after(world: World, entry: Entry, record: DispatchRecord) -> Hold | None:
     """How long it stays out of the line now: ever longer while its attempts come to nothing."""
     why, is_wished = _PAUSED.get(record.reason), record.reason in _WISHED
-    if why is None or (is_wished and not entry.in_vain):
+    times = entry.in_vain - is_wished
+    if why is None or (is_wished and times < 1):
         return None
-    pause = backoff(entry.in_vain, CREATION_BACKOFF_BASE, CREATION_BACKOFF_MAX)
+    pause = backoff(times, CREATION_BACKOFF_BASE, CREATION_BACKOFF_MAX)
     return Hold(why, CAME_TO_NOTHING if is_wished else record.message, world.now + pause)
 
 

@@ -215,7 +215,6 @@ def test_what_is_taken_back_while_it_holds_runs_without_holding_the_next_time() 
     stage.bench.settle()
     assert stage.bench.condition("a", "RunningHoldCompletion") == (False, "Suspended", "")
     stage.bench.delete("uid-b")
-    stage.bench.advance(11)
     stage.bench.edit("uid-a", suspended=False)
     assert stage.state == "Running"
 

@@ -304,7 +304,6 @@ def test_suspend_holds_what_is_queued_and_takes_back_what_runs() -> None:
     bench.edit("uid-a", suspended=False)
     bench.settle()
     assert bench.names() == ["a-0"]
-    bench.bind("a-0")
     bench.edit("uid-a", suspended=True)
     bench.settle()
     assert bench.names() == []

@@ -46,6 +46,8 @@ def pause(bench: Bench) -> int:
 
 def test_a_pause_follows_a_suspension_without_pods_and_doubles() -> None:
     bench = on_a_node()
+    toggle(bench)
+    assert bench.entry("a").attempt == 2, "once is no offence"
     pauses = []
     for _ in range(7):
         bench.advance(SHORT)
@@ -61,10 +63,11 @@ def test_a_pause_follows_a_suspension_without_pods_and_doubles() -> None:
 
 def test_others_go_during_the_pause() -> None:
     bench = on_a_node()
+    toggle(bench)
     bench.submit(workload("b", 800))
     bench.settle()
     toggle(bench)
-    assert bench.order == ["a", "b"]
+    assert bench.order == ["a", "a", "b"]
 
 
 def test_who_has_pods_is_resumed_at_once() -> None:
@@ -83,34 +86,26 @@ def test_who_has_pods_is_resumed_at_once() -> None:
 
 def test_pods_that_came_in_the_end_are_all_forgiven() -> None:
     bench = on_a_node()
+    toggle(bench)
     for expected in (10, 20):
         toggle(bench)
         assert pause(bench) == expected
     bench.bind("a-0")
     bench.settle()
     toggle(bench)
-    assert bench.entry("a").attempt == 4
+    toggle(bench)
+    assert bench.entry("a").attempt == 6
     toggle(bench)
     assert pause(bench) == 10
 
 
 def test_one_pod_of_many_is_not_enough() -> None:
     bench = on_a_node("a", 100, 700)
-    for expected in (10, 20):
+    for expected in (0, 10, 20):
         bench.bind("a-0")
         bench.settle()
         toggle(bench)
-        assert pause(bench) == expected
-
-
-def test_a_single_suspension_of_some_time_goes_unnoticed() -> None:
-    bench = on_a_node()
-    bench.edit("uid-a", suspended=True)
-    bench.settle()
-    bench.advance(11)
-    bench.edit("uid-a", suspended=False)
-    bench.settle()
-    assert bench.entry("a").attempt == 2
+        assert pause(bench) == expected if expected else bench.entry("a").attempt == 2
 
 
 def test_what_was_given_up_before_counts_as_well() -> None:
@@ -120,6 +115,7 @@ def test_what_was_given_up_before_counts_as_well() -> None:
     bench.submit(replace(work, sets=(replace(work.sets[0], replicas=2, counts_pods=True),)))
     bench.settle()
     bench.advance(LONGEST + 1)
+    toggle(bench)
     toggle(bench)
     assert pause(bench) == 10
 
@@ -164,5 +160,5 @@ def test_nothing_that_a_user_does_gets_round_the_pauses(acts: list[tuple[str, An
             case "wait":
                 bench.advance(what)
         bench.settle()
-    pauses = [min(LONGEST, 10 * 2**n) for n in range(bench.entry("a").attempt - 1)]
+    pauses = [min(LONGEST, 10 * 2**n) for n in range(bench.entry("a").attempt - 2)]
     assert bench.now - begun >= sum(pauses) * SECOND

@@ -125,7 +125,6 @@ def test_another_attempt_holds_again() -> None:
     bench.delete("uid-small")
     bench.settle()
     assert bench.order[2:] == ["big"]
-    bench.bind("big-0")
     bench.edit("uid-big", suspended=True)
     bench.settle()
     bench.submit(workload("next", 700))

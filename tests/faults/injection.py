@@ -7,13 +7,14 @@ import itertools
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from mcad.kube.errors import ApiError, ConnectionLost, RequestTimeout
 from mcad.kube.port import Request, Response
 from mcad.sim.serving.server import SimApi
-from tests.faults.meddling import Edit
+from tests.faults.meddling import Edit, Meddler
 
+Json = dict[str, Any]
 LATE_S = 7.0  # after which a write that nobody waits for any more is committed all the same
 
 
@@ -79,12 +80,14 @@ class Plan:
     """Which write and which event meets its fault; both are counted from 0, over all lives.
 
     Events (the objects) and renewals of a lease are not counted among the writes, and bookmarks not
-    among the events of watches: nothing rests on one of them.
+    among the events of watches: nothing rests on one of them. ``about`` are the AppWrappers that
+    the writes were about, each as it was then, None where there was none.
     """
 
     writes: Callable[[int], Fault | Edit | None] = lambda number: None
-    events: Callable[[int], Gap | None] = lambda number: None
+    events: Callable[[int, bytes], Gap | None] = lambda number, line: None
     written: itertools.count[int] = field(default_factory=itertools.count)
+    about: list[Json | None] = field(default_factory=list)
     told: itertools.count[int] = field(default_factory=itertools.count)
 
 
@@ -97,13 +100,13 @@ class Wire:
         plan: Plan,
         *,
         killed: Callable[[], None],
-        meddle: Callable[[Request, Edit | None], None],
+        meddler: Meddler,
     ) -> None:
-        """``killed`` ends the process; ``meddle`` edits the AppWrapper that a request is about."""
+        """``killed`` ends the process."""
         self._inner = inner
         self._plan = plan
         self._killed = killed
-        self._meddle = meddle
+        self._meddler = meddler
         self._forgetful: set[str] = set()
         self._refusals: dict[str, tuple[float, ApiError]] = {}  # by path, until when
         self._cut_until = 0.0
@@ -135,9 +138,9 @@ class Wire:
                 await asyncio.sleep(LATE_S - 2.0)
                 raise RequestTimeout("no answer in time")
             case Fault.CHANGED:
-                self._meddle(request, None)
+                self._meddler.annotate(request)
             case Edit():
-                self._meddle(request, fault)
+                self._meddler.edit(request, fault)
             case _:
                 pass
         await self._reach(begun, timeout, request)
@@ -224,13 +227,14 @@ class Wire:
     def _gap(self, line: bytes) -> Gap | None:
         if self.is_dead or line.startswith(b'{"type":"BOOKMARK"'):
             return None
-        return self._plan.events(next(self._plan.told))
+        return self._plan.events(next(self._plan.told), line)
 
     def _fault(self, request: Request) -> Fault | Edit | None:
         aside = _is_event(request) or "selfsubject" in request.path or "/leases" in request.path
         if request.method == "GET" or aside:
             return None
         self.writes.append(request)
+        self._plan.about.append(self._meddler.about(request))
         return self._plan.writes(next(self._plan.written))
 
     async def _die(self) -> NoReturn:

@@ -30,59 +30,69 @@ class Edit(Enum):
     TOGGLED = "somebody suspends it, or lets it go, and thinks better of it at once"
 
 
-def meddle(request: Request, registry: Registry, edit: Edit | None) -> None:
-    """Edit the AppWrapper that a write is about; with None, annotate one whose status it is."""
-    name = _concerned(request, registry)
-    found = registry.store.get(STORAGE, (NAMESPACE, name))
-    if found is None or (edit is None and "/appwrappers/" not in request.path):
-        return
-    for patch in _patches(found, edit):
-        path = APPWRAPPERS.path(NAMESPACE, name)
-        answer = SimApi(registry).answer(
+class Meddler:
+    """Somebody who knows of every write before the server does."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def about(self, request: Request) -> Json | None:
+        """The AppWrapper that a write is about, None if it is about none."""
+        name = self._name(request)
+        found: Json | None = self._registry.store.get(STORAGE, (NAMESPACE, name)) if name else None
+        return found
+
+    def annotate(self, request: Request) -> None:
+        """Write the AppWrapper whose status is about to be written, so that it is another one."""
+        if "/appwrappers/" in request.path and (found := self.about(request)) is not None:
+            note = f"was here {next(_COUNT)}"
+            self._patch(found, {"metadata": {"annotations": {"somebody": note}}})
+
+    def edit(self, request: Request, edit: Edit) -> None:
+        """Edit the AppWrapper that a write is about."""
+        if (found := self.about(request)) is not None:
+            for patch in patches(found, edit):
+                self._patch(found, patch)
+
+    def _patch(self, found: Json, patch: Json) -> None:
+        path = APPWRAPPERS.path(NAMESPACE, found["metadata"]["name"])
+        answer = SimApi(self._registry).answer(
             Request("PATCH", path, body=patch, content_type="application/merge-patch+json")
         )
-        # v1beta2 promises that the number of items and their templates stay as they are: 422.
-        assert answer.status == 200 or (edit is not None and answer.status == 422), answer
+        assert answer.status == 200, answer
+
+    def _name(self, request: Request) -> str:
+        parts = request.path.strip("/").split("/")
+        if APPWRAPPERS.plural in parts:
+            return parts[parts.index(APPWRAPPERS.plural) + 1]
+        if request.method == "POST":
+            body = request.body
+            obj = json.loads(body) if isinstance(body, bytes) else body
+        else:
+            group = "" if parts[0] == "api" else parts[1]
+            obj = self._registry.store.get((group, parts[-2]), (NAMESPACE, parts[-1]))
+        return str(labels.labels_of(obj or {}).get(labels.APPWRAPPER, ""))
 
 
-def _concerned(request: Request, registry: Registry) -> str:
-    """The name of the AppWrapper that a write is about, "" if it is about none."""
-    parts = request.path.strip("/").split("/")
-    if APPWRAPPERS.plural in parts:
-        return parts[parts.index(APPWRAPPERS.plural) + 1]
-    if request.method == "POST":
-        body = request.body
-        obj = json.loads(body) if isinstance(body, bytes) else body
+def patches(found: Json, edit: Edit) -> list[Json]:
+    """What the edit does to an AppWrapper, one patch after the other; none if it can do nothing.
+
+    v1beta2 promises that the number of items and their templates stay as they are, and one item
+    alone is neither dropped, swapped nor replaced.
+    """
+    if edit is Edit.TOGGLED:
+        now = bool(found["spec"].get("suspend"))
+        return [{"spec": {"suspend": suspend}} for suspend in (not now, now)]
+    if "components" in found["spec"]:
+        return []
+    items = found["spec"]["resources"]["GenericItems"]
+    extra = {"generictemplate": config_map(f"extra-{found['metadata']['name']}")}
+    if edit is Edit.ADDED:
+        edited = [extra, *items]
+    elif len(items) == 1:
+        return []
+    elif edit is Edit.SWAPPED:
+        edited = items[::-1]
     else:
-        group = "" if parts[0] == "api" else parts[1]
-        obj = registry.store.get((group, parts[-2]), (NAMESPACE, parts[-1]))
-    return str(labels.labels_of(obj or {}).get(labels.APPWRAPPER, ""))
-
-
-def _patches(found: Json, edit: Edit | None) -> list[Json]:
-    match edit:
-        case None:
-            return [{"metadata": {"annotations": {"somebody": f"was here {next(_COUNT)}"}}}]
-        case Edit.TOGGLED:
-            now = bool(found["spec"].get("suspend"))
-            return [{"spec": {"suspend": suspend}} for suspend in (not now, now)]
-        case _:
-            return [{"spec": _edited(found, edit)}]
-
-
-def _edited(obj: Json, edit: Edit) -> Json:
-    """The spec's items after the edit; one item alone is neither dropped nor replaced."""
-    later = "components" in obj["spec"]
-    items = obj["spec"]["components"] if later else obj["spec"]["resources"]["GenericItems"]
-    key = "template" if later else "generictemplate"
-    extra = {key: config_map(f"extra-{obj['metadata']['name']}")}
-    match edit:
-        case Edit.DROPPED:
-            items = items[1:] or items
-        case Edit.ADDED:
-            items = [extra, *items]
-        case Edit.SWAPPED:
-            items = items[::-1]
-        case Edit.REPLACED:
-            items = [extra, *items[1:]] if len(items) > 1 else items
-    return {"components": items} if later else {"resources": {"GenericItems": items}}
+        edited = items[1:] if edit is Edit.DROPPED else [extra, *items[1:]]
+    return [{"spec": {"resources": {"GenericItems": edited}}}]

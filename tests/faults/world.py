@@ -19,7 +19,7 @@ from mcad.sim.cluster import Cluster
 from mcad.sim.serving.server import SimApi
 from mcad.sim.store import Change
 from tests.faults.injection import Plan, Wire
-from tests.faults.meddling import STORAGE, meddle
+from tests.faults.meddling import STORAGE, Meddler
 from tests.faults.scenarios import NAMESPACE, Scenario
 
 Json = dict[str, Any]
@@ -77,12 +77,7 @@ class World:
 
         api = SimApi(self._cluster.registry)
         registry = self._cluster.registry
-        wire = Wire(
-            api,
-            self._plan,
-            killed=killed,
-            meddle=lambda request, edit: meddle(request, registry, edit),
-        )
+        wire = Wire(api, self._plan, killed=killed, meddler=Meddler(registry))
         self._wires.append(wire)
         life = asyncio.ensure_future(self._live(wire, len(self._wires)))
         self._lives.append(life)

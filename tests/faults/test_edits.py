@@ -1,0 +1,62 @@
+"""One edit at every write about what it edits: all is whole in the end, and nothing doubled.
+
+Of what is edited another attempt may be made, so its objects may be others in the end.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from tests.faults.injection import Json, Plan
+from tests.faults.meddling import Edit, patches
+from tests.faults.scenarios import IN_TURN, SCENARIOS, SUSPENDED, Scenario
+from tests.faults.world import run, undisturbed
+
+WRITES_OF_AN_EDIT = 16  # an attempt is taken back, and another one is made of what was edited
+IN_A_ROW = 10
+
+
+@cache
+def written_about(scenario: Scenario) -> list[Json | None]:
+    """What the writes of an undisturbed run are about."""
+    plan = Plan()
+    run(scenario, plan)
+    return plan.about
+
+
+def moments(scenario: Scenario, edit: Edit) -> list[int]:
+    """The writes before which the edit changes something."""
+    about = enumerate(written_about(scenario))
+    return [k for k, found in about if found is not None and patches(found, edit)]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
+def test_one_edit_at_any_write_leaves_everything_whole(scenario: Scenario) -> None:
+    expected = undisturbed(scenario)
+    for edit in Edit:
+        for k in moments(scenario, edit):
+            plan = Plan(writes=lambda number, k=k, edit=edit: edit if number == k else None)
+            outcome = run(scenario, plan)
+            where = f"{edit.value}: write {k}, {expected.requests[k]}"
+            assert outcome.lives == 1, where
+            assert outcome.writes <= expected.writes + WRITES_OF_AN_EDIT, where
+
+
+def test_every_edit_has_its_moments() -> None:
+    for edit in Edit:
+        assert sum(len(moments(scenario, edit)) for scenario in SCENARIOS) >= 50
+    assert moments(IN_TURN, Edit.TOGGLED) == list(range(len(written_about(IN_TURN))))
+
+
+@pytest.mark.parametrize("scenario", [IN_TURN, SUSPENDED], ids=lambda one: one.name)
+def test_whoever_toggles_all_the_time_gets_no_more_than_pauses(scenario: Scenario) -> None:
+    """From any write on, at each of so many: every attempt costs a toggle, and they wait."""
+    expected = undisturbed(scenario)
+    for k in range(expected.writes):
+        plan = Plan(writes=lambda number, k=k: Edit.TOGGLED if k <= number < k + IN_A_ROW else None)
+        outcome = run(scenario, plan)
+        where = f"writes from {k} on, {expected.requests[k]}"
+        assert outcome.lives == 1, where
+        assert outcome.writes <= expected.writes + 2 * IN_A_ROW, where
