@@ -23,9 +23,9 @@ from typing import Any
 
 from mcad.api.config import Config
 from mcad.cli.stage import dispatching, embedded_cluster
-from mcad.controller.kinds import APPWRAPPERS
 from mcad.core.quantity import amount
 from mcad.kube.client import Client
+from mcad.kube.kinds import APPWRAPPERS
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
 from mcad.sim.store import Change

@@ -28,11 +28,11 @@ from random import Random
 import mcad
 from mcad.api.config import Config
 from mcad.cli.stage import dispatching, embedded_cluster
-from mcad.controller.kinds import APPWRAPPERS, PODS
 from mcad.core.commands import Command
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event
 from mcad.core.model import Instant
+from mcad.kube.kinds import APPWRAPPERS, PODS
 from mcad.sim.clock import VirtualClock, run_virtually
 from tests.faults.census import census, grown
 from tests.faults.churn import live_a_day

@@ -8,16 +8,12 @@ import logging
 import click
 from click.shell_completion import CompletionItem
 
-from mcad.api import labels
 from mcad.cli.names import APPWRAPPER, NODE, Kind
 from mcad.cli.session import Environment, Target
 from mcad.kube.client import METADATA_LIST
+from mcad.kube.kinds import APPWRAPPERS, NAMESPACES, NODES
 from mcad.kube.port import Request
 from mcad.kube.resource import Resource
-
-APPWRAPPERS = Resource(labels.GROUP, "v1beta2", "appwrappers", labels.KIND)
-NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
-NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 
 PATIENCE_S = 2.0  # a shell that hangs on the tab key is worse than one that does not complete
 NAMES_MAX = 500

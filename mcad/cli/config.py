@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from mcad.api.config import Config, ConfigError, load
+from mcad.api.config import Config
+from mcad.api.sources import ConfigError, load
 from mcad.cli.errors import CliError
 from mcad.cli.options import Settings
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from mcad.api.labels import GROUP, KIND
 from mcad.api.wire import as_list
 from mcad.cli import rows as columns
 from mcad.cli.colours import palette
@@ -23,11 +22,11 @@ from mcad.cli.story import Page, Story, event_time
 from mcad.cli.tables import echo, echo_structured
 from mcad.kube.client import Client, Selection
 from mcad.kube.errors import ApiError
+from mcad.kube.kinds import APPWRAPPERS
 from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
 
-APPWRAPPERS = Resource(GROUP, "v1beta2", "appwrappers", KIND)
 EVENTS = Resource("", "v1", "events", "Event")  # the view that the usual roles may read
 EVENTS_SHOWN = 10
 BETWEEN = ("", "")  # blank lines between two pages, as kubectl has them

@@ -21,12 +21,13 @@ from mcad.cli.presence import LISTEN_S, UNKNOWN, listen
 from mcad.cli.progress import Progress
 from mcad.cli.snapshot import WRAPPED, DeniedError, explain_list, warn_of_unseen
 from mcad.cli.tenant import Tenant
-from mcad.controller.kinds import APPWRAPPERS, NODES, PODS, Kinds
+from mcad.controller.kinds import Kinds
 from mcad.controller.sightings import PodSighting, slim_pod
 from mcad.kube.client import Client, Selection
 from mcad.kube.discovery import Discovery
 from mcad.kube.document import Document
 from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.kinds import APPWRAPPERS, NODES, PODS
 from mcad.kube.reflector import Reflector
 from mcad.kube.resource import Resource
 

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from mcad.api import labels
 from mcad.api.config import Config
 from mcad.cli import rows as columns
 from mcad.cli.capacity import TITLES as CAPACITY_TITLES
@@ -16,15 +15,12 @@ from mcad.cli.options import Output
 from mcad.cli.snapshot import take_snapshot
 from mcad.cli.tables import table
 from mcad.cli.tutorial import FIRST, NAMESPACE, SECOND, appwrapper
-from mcad.controller.kinds import APPWRAPPERS, PODS
 from mcad.kube.client import Client, Selection
 from mcad.kube.errors import ApiError
+from mcad.kube.kinds import APPWRAPPERS, DEPLOYMENTS, OLD_APPWRAPPERS, PODS
 from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
-
-DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
-OLD_APPWRAPPERS = Resource(labels.GROUP, "v1beta1", "appwrappers", labels.KIND)
 
 PROMISE_S = 15.0  # until what was said to happen has happened
 LOOK_S = 0.05  # between two looks

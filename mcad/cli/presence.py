@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from mcad.api.wire import as_int, as_map, format_instant, parse_instant
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, KubeError
-from mcad.kube.resource import Resource
+from mcad.kube.kinds import LEASES
 
 if TYPE_CHECKING:
     from mcad.api.config import Config
 
 Json = dict[str, Any]
 
-LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 LISTEN_S = 10.0  # how often who stays asks whether a dispatcher is running
 LEASE_S = 15  # of a Lease that does not say how long it holds
 SECOND_US = 1_000_000

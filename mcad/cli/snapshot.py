@@ -18,12 +18,13 @@ from mcad.cli.errors import NOT_INSTALLED, CliError, warn
 from mcad.cli.presence import listen
 from mcad.cli.progress import Progress
 from mcad.cli.tenant import Tenant
-from mcad.controller.kinds import APPWRAPPERS, NODES, PODS, Kinds
+from mcad.controller.kinds import Kinds
 from mcad.controller.sightings import slim_pod
 from mcad.kube.client import Client, Selection
 from mcad.kube.discovery import Discovery
 from mcad.kube.document import Document
 from mcad.kube.errors import ApiError
+from mcad.kube.kinds import APPWRAPPERS, NODES, PODS
 from mcad.kube.resource import Resource
 
 Json = dict[str, Any]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -15,7 +15,7 @@ import click
 from mcad.api.appwrapper import parse
 from mcad.api.catalog import WELL_KNOWN, Catalog
 from mcad.api.config import Config, catalog_of
-from mcad.api.crd import PLURAL, VERSIONS
+from mcad.api.crd import VERSIONS
 from mcad.api.labels import GROUP, KIND
 from mcad.api.wire import as_map, as_text
 from mcad.cli.config import load_config
@@ -36,7 +36,7 @@ from mcad.core.model import Problem, ProblemKind
 from mcad.kube.client import CreateOptions
 from mcad.kube.discovery import Discovery
 from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown
-from mcad.kube.resource import Resource
+from mcad.kube.kinds import APPWRAPPERS
 
 Json = dict[str, Any]
 
@@ -218,7 +218,7 @@ def _tell(document: Document, problem: Problem) -> None:
 async def _create(session: Session, obj: Json, plan: Plan) -> Json | None:
     """Create one; None if that failed, which has been told by then."""
     version = obj["apiVersion"].rpartition("/")[2]
-    resource = Resource(GROUP, version, PLURAL, KIND)
+    resource = replace(APPWRAPPERS, version=version)
     options = CreateOptions(dry_run=plan.dry_run == "server", field_validation="Strict")
     metadata = obj["metadata"]
     try:

@@ -13,7 +13,6 @@ from mcad.api.children import attempt_of
 from mcad.api.manifest import render
 from mcad.api.owner import controller_of
 from mcad.controller.answers import answer_of
-from mcad.controller.kinds import APPWRAPPERS, PODS
 from mcad.controller.lanes import Lane
 from mcad.controller.mirror import Mirror
 from mcad.controller.statuses import StatusWriter
@@ -46,6 +45,7 @@ from mcad.core.events import (
 from mcad.core.model import Instant, ObjectRef, Remnant
 from mcad.kube.client import Client, CreateOptions, DeleteOptions, Selection
 from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.kinds import APPWRAPPERS, PODS
 from mcad.kube.recorder import Recorder, Regarding
 from mcad.kube.resource import Resource
 

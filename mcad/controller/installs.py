@@ -12,9 +12,10 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mcad.controller.kinds import CRDS, Kinds
+from mcad.controller.kinds import Kinds
 from mcad.kube.client import Client, Selection
 from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.kinds import CRDS
 from mcad.kube.reflector import Reflector
 from mcad.kube.retry import Backoff, Pace
 

@@ -6,24 +6,11 @@ itself allows, when an AppWrapper names a kind that is not served yet.
 
 from collections.abc import Iterable
 
-from mcad.api import catalog, labels
+from mcad.api import catalog
 from mcad.api.config import Config, catalog_of
+from mcad.api.crd import NAME as CRD_NAME
 from mcad.kube.discovery import Discovery
 from mcad.kube.resource import Resource
-
-APPWRAPPERS = Resource(labels.GROUP, "v1beta2", "appwrappers", labels.KIND)
-NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
-PODS = Resource("", "v1", "pods", "Pod")
-CRDS = Resource(
-    "apiextensions.k8s.io",
-    "v1",
-    "customresourcedefinitions",
-    "CustomResourceDefinition",
-    namespaced=False,
-)
-
-
-CRD_NAME = f"{APPWRAPPERS.plural}.{APPWRAPPERS.group}"
 
 
 class Kinds:

@@ -3,11 +3,12 @@
 import logging
 
 from mcad.api.owner import Owner, controller_of
-from mcad.controller.kinds import APPWRAPPERS, Kinds
+from mcad.controller.kinds import Kinds
 from mcad.controller.mirror import Reflection
 from mcad.controller.sightings import Sightings
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.kinds import APPWRAPPERS
 from mcad.kube.resource import Resource
 
 _log = logging.getLogger(__name__)

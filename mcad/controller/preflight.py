@@ -17,11 +17,11 @@ from mcad.api import crd
 from mcad.api.config import Config
 from mcad.api.crddiff import first_difference
 from mcad.controller import rivals
-from mcad.controller.kinds import APPWRAPPERS, CRDS, NODES, PODS
 from mcad.controller.streams import Part
 from mcad.kube.client import Client, Selection
 from mcad.kube.clock import Clock
 from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.kinds import APPWRAPPERS, CONFIG_MAPS, CRDS, NODES, PODS
 from mcad.kube.resource import Resource
 from mcad.kube.types import Json
 
@@ -31,7 +31,6 @@ WEBHOOKS = tuple(
     Resource("admissionregistration.k8s.io", "v1", f"{kind.lower()}s", kind, namespaced=False)
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 )
-CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap")
 INSTALLED_RETRY_S = 1.0  # how often it is looked whether AppWrappers are installed by now
 INSTALL = "mcad crd | kubectl apply --server-side -f -"
 GRANT = "grant the dispatcher's rights with `mcad rbac | kubectl apply -f -`"
@@ -144,7 +143,7 @@ class Preflight:
     async def _is_active(self, webhook: rivals.Webhook) -> bool:
         """Kueue registers its webhook even if its AppWrapper integration is switched off."""
         try:
-            settings = await self._client.get(CONFIGMAPS, webhook.namespace, webhook.settings)
+            settings = await self._client.get(CONFIG_MAPS, webhook.namespace, webhook.settings)
         except ApiError as error:
             if error.not_found or error.forbidden:
                 return True

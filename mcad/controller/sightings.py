@@ -16,7 +16,7 @@ from mcad.api.owner import Owner, controller_of
 from mcad.api.picks import NodePick, PodPick
 from mcad.api.pods import read_node, read_pod
 from mcad.controller.early import Early
-from mcad.controller.kinds import PODS, catalog_entry
+from mcad.controller.kinds import catalog_entry
 from mcad.controller.mirror import Mirror, Reflection, is_older, spec_mark, status_mark
 from mcad.controller.owners import Missing, Owners
 from mcad.core.events import (
@@ -32,6 +32,7 @@ from mcad.core.events import (
 )
 from mcad.core.model import Child, Pod, ProblemKind, Workload
 from mcad.kube.document import Document, Identity
+from mcad.kube.kinds import PODS
 
 Json = dict[str, Any]
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from mcad.api.status import render_status
 from mcad.controller.answers import answer_of
-from mcad.controller.kinds import APPWRAPPERS
 from mcad.controller.lanes import Lane
 from mcad.controller.mirror import Mirror, Reflection, is_older, status_mark
 from mcad.core.commands import WriteStatus
 from mcad.core.events import Answer, Event, StatusRefused, StatusWritten
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.kinds import APPWRAPPERS
 
 Json = dict[str, Any]
 

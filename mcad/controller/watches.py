@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mcad.api import labels
 from mcad.controller.firstlist import FirstList
-from mcad.controller.kinds import APPWRAPPERS, NODES, PODS, Kinds, catalog_entry
+from mcad.controller.kinds import Kinds, catalog_entry
 from mcad.controller.sightings import PodSighting, Sightings, slim_node, slim_pod
 from mcad.controller.streams import Part, Stream
 from mcad.core.events import Event, KindWatched
 from mcad.kube.client import EVERYTHING, Client, Selection
 from mcad.kube.document import Document
+from mcad.kube.kinds import APPWRAPPERS, NODES, PODS
 from mcad.kube.reflector import Reflector
 
 if TYPE_CHECKING:

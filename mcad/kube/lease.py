@@ -20,12 +20,11 @@ from typing import Any, NoReturn
 from mcad.api.wire import as_int, as_map, as_text, format_instant
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, KubeError
-from mcad.kube.resource import Resource
+from mcad.kube.kinds import LEASES
 from mcad.kube.types import Json
 
 _log = logging.getLogger(__name__)
 
-LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 RELEASE_S = 1.0  # for the goodbye; without it the next leader waits until the lease has run out
 ATTEMPTS = 3  # to renew, if each of them hangs, before the lease is given up
 RELEASED_S = 1  # the duration of a released lease: the server wants more than 0

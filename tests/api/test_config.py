@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mcad.api.config import NAMES, Config, ConfigError, load, to_settings
+from mcad.api.config import Config, to_settings
+from mcad.api.sources import NAMES, ConfigError, load
 from mcad.core.model import SECOND, Fit, Policy, Settings
 
 

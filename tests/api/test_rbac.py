@@ -6,8 +6,9 @@ from typing import Any
 
 import yaml
 
-from mcad.api.config import Config, load
+from mcad.api.config import Config
 from mcad.api.rbac import NAME, WATCH, rbac_yaml, rules
+from mcad.api.sources import load
 
 ONLY_JOBS = ["wrappedResources=[{apiGroup: batch, resources: [jobs]}]"]
 

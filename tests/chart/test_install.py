@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import pytest
 
 from mcad.api.catalog import WELL_KNOWN
-from mcad.api.config import load
+from mcad.api.sources import load
 from tests.chart import rarely
 from tests.chart.cluster import PULLED_NOWHERE, Release, generic
 from tests.chart.helm import NAMESPACE, RELEASE, Helm, HelmError

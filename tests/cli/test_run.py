@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from mcad.api.crd import crds
 from mcad.cli.main import main
-from mcad.controller.preflight import CRDS
+from mcad.kube.kinds import CRDS
 from tests.cli.cluster import tutorial
 from tests.cli.fakeapi import GROUP, FakeApi
 from tests.cli.serve import kubeconfig, served

@@ -12,12 +12,12 @@ from msgspec import Raw
 from mcad.api.appwrapper import parse
 from mcad.api.catalog import StaticCatalog
 from mcad.controller.firstlist import FED_AT_ONCE, FirstList
-from mcad.controller.kinds import APPWRAPPERS
 from mcad.controller.mirror import Mirror
 from mcad.controller.rivals import Write
 from mcad.controller.sightings import Sightings
 from mcad.core.events import AppWrapperSeen, Event
 from mcad.kube.document import Document
+from mcad.kube.kinds import APPWRAPPERS
 from tests.controller.clock import LoopClock
 
 Json = dict[str, Any]

@@ -12,7 +12,7 @@ from mcad.api.config import Config
 from mcad.cli.logs import KeyValue
 from mcad.cli.stage import dispatching, embedded_cluster
 from mcad.controller.journal import Journal
-from mcad.controller.kinds import APPWRAPPERS
+from mcad.kube.kinds import APPWRAPPERS
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
 from tests.core.bench import Bench, node, workload

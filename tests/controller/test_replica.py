@@ -14,13 +14,13 @@ from mcad.api.config import Config
 from mcad.api.labels import LEASE_NAME, LEASE_NAMESPACE
 from mcad.cli.stage import embedded_cluster
 from mcad.controller.http import application
-from mcad.controller.kinds import APPWRAPPERS
 from mcad.controller.preflight import Preflight, Unfit
 from mcad.controller.replica import Replica
 from mcad.controller.standby import NoFigures
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, ConnectionLost
-from mcad.kube.lease import LEASES, LeaseLost
+from mcad.kube.kinds import APPWRAPPERS, LEASES
+from mcad.kube.lease import LeaseLost
 from mcad.kube.port import Request, Response, nothing
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster

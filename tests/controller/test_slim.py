@@ -14,10 +14,10 @@ from mcad.api.labels import ATTEMPT, PODSET
 from mcad.api.owner import controller_of
 from mcad.api.picks import NodePick, PodPick
 from mcad.api.pods import read_node, read_pod
-from mcad.controller.kinds import NODES, PODS
 from mcad.controller.sightings import slim_node, slim_pod
 from mcad.kube.document import Document
 from mcad.kube.errors import BadAnswer
+from mcad.kube.kinds import NODES, PODS
 from tests.api.strategies import mutated
 
 Json = dict[str, Any]

@@ -9,10 +9,10 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from mcad.api.config import Config
 from mcad.controller.http import STALL_S, application
-from mcad.controller.kinds import CRDS
 from mcad.controller.preflight import Preflight
 from mcad.controller.replica import Replica
 from mcad.core.events import Decide, KindWatched
+from mcad.kube.kinds import CRDS
 from mcad.kube.reflector import ABSENT_S
 from tests.controller import test_runtime
 from tests.controller.test_runtime import Rig, add_appwrapper, add_node

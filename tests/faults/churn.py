@@ -12,18 +12,15 @@ from random import Random
 from typing import Any
 
 from mcad.api import labels
-from mcad.controller.kinds import APPWRAPPERS, NODES, PODS
 from mcad.kube.client import Client, DeleteOptions
 from mcad.kube.errors import ApiError
-from mcad.kube.resource import Resource
+from mcad.kube.kinds import APPWRAPPERS, CONFIG_MAPS, DEPLOYMENTS, NODES, PODS
 from mcad.sim.cluster import Cluster
 from tests.faults.scenarios import NAMESPACE, complete, create, delete, edit
 from tests.manifests import components, config_map, deployment, generic, job, pod, wrapper
 
 Json = dict[str, Any]
 DAY_S = 24 * 3600.0
-CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
-DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 Episode = Callable[[Client, str, Random], Awaitable[None]]
 
 

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from mcad.api import labels
-from mcad.controller.kinds import APPWRAPPERS
+from mcad.kube.kinds import APPWRAPPERS
 from mcad.kube.port import Request
 from mcad.sim.registry import Registry
 from mcad.sim.serving.server import SimApi

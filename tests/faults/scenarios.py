@@ -10,16 +10,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mcad.controller.kinds import APPWRAPPERS, NODES
 from mcad.kube.client import Client, DeleteOptions, Propagation
+from mcad.kube.kinds import APPWRAPPERS, CONFIG_MAPS, DEPLOYMENTS, NODES
 from mcad.kube.resource import Resource
 from tests import manifests
 from tests.manifests import components, config_map, generic
 
 Json = dict[str, Any]
 NAMESPACE = "default"
-DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
-CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 Action = Callable[[Client], Awaitable[object]]
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from mcad.api.config import DEFAULT_WRAPPED, Config
 from mcad.cli.stage import dispatching, embedded_cluster
-from mcad.controller.kinds import APPWRAPPERS, PODS
 from mcad.core.capacity import ledger, memory
+from mcad.kube.kinds import APPWRAPPERS, PODS
 from mcad.kube.recorder import Limits
 from mcad.sim.clock import VirtualClock, run_virtually
 from tests.faults.census import census, grown

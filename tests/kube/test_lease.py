@@ -15,7 +15,8 @@ import pytest
 
 from mcad.kube.client import Client
 from mcad.kube.errors import ConnectionLost, Fenced, RequestTimeout
-from mcad.kube.lease import LEASES, Lease, LeaseLost, Terms
+from mcad.kube.kinds import LEASES
+from mcad.kube.lease import Lease, LeaseLost, Terms
 from mcad.kube.port import Request, Response, nothing
 from mcad.kube.resource import Resource
 from mcad.sim.clock import VirtualClock, run_virtually

@@ -1,0 +1,141 @@
+"""Where settings come from: a file, the environment and ``--set``, each over the one before.
+
+The file is the only thing that is read here.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+
+from mcad.api.config import Config
+from mcad.api.parts import describe
+from mcad.api.validation import explain
+from mcad.api.wire import Json, Map
+
+ENVIRONMENT_PREFIX = "MCAD_"
+
+_SIMILAR = 0.8
+
+NAMES: Mapping[str, str] = {
+    info.alias or name: ENVIRONMENT_PREFIX + name.upper()
+    for name, info in Config.model_fields.items()
+}
+"""Every setting, and the environment variable that gives it."""
+
+
+class ConfigError(Exception):
+    """One line: the source, the setting, and what to do about it."""
+
+
+def load(
+    path: str | Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    sets: Sequence[str] = (),
+) -> Config:
+    """Defaults, then the file, then ``MCAD_...``, then ``--set KEY=VALUE``; the last one wins.
+
+    ConfigError if any of them is invalid.
+    """
+    layers = _Layers()
+    if path is not None:
+        _add_file(layers, Path(path))
+    _add_environment(layers, environ or {})
+    for text in sets:
+        _add_set(layers, text)
+    try:
+        return Config.model_validate(layers.values)
+    except ValidationError as error:
+        raise ConfigError(_explain(error, layers)) from None
+
+
+@dataclass(slots=True)
+class _Layers:
+    """Settings so far, and where each comes from."""
+
+    values: Map = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+
+    def put(self, source: str, name: str, value: Json, inner: str = "") -> None:
+        """Set one value, or one entry of a map."""
+        if name not in NAMES:
+            raise ConfigError(f"{source}: there is no setting {name!r}{_nearest(name, NAMES)}.")
+        if inner:
+            old = self.values.get(name) or {}
+            if not isinstance(old, dict):
+                raise ConfigError(f"{source}: {name} is {describe(old)}; set it as a whole.")
+            value = old | {inner: value}
+        self.values[name] = value
+        self.sources[name] = source
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    names = list(known)
+    close = get_close_matches(name, names, n=1)
+    return f"; perhaps {close[0]!r} is meant" if close else f"; known are {', '.join(names)}"
+
+
+def _add_file(layers: _Layers, path: Path) -> None:
+    source = f"--config {path}"
+    try:
+        content = _from_yaml(path.read_text(encoding="utf-8"), source)
+    except OSError as error:
+        raise ConfigError(f"{source}: cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{source}: is not text; write YAML or JSON in UTF-8.") from None
+    if content is None:
+        return
+    if not isinstance(content, dict):
+        raise ConfigError(f"{source}: must be a map of settings, not {describe(content)}.")
+    for name, value in content.items():
+        layers.put(source, str(name), value)
+
+
+def _add_environment(layers: _Layers, environ: Mapping[str, str]) -> None:
+    """Variables of ours. Kubernetes adds MCAD_SERVICE_HOST and more for a Service called mcad, so
+    an unknown one is an error only if it looks like a slip of the pen."""
+    names = {variable: name for name, variable in NAMES.items()}
+    for variable, text in sorted(environ.items()):
+        if not variable.startswith(ENVIRONMENT_PREFIX):
+            continue
+        if variable in names:
+            layers.put(variable, names[variable], _from_yaml(text, variable))
+            continue
+        tail = variable.removeprefix(ENVIRONMENT_PREFIX)
+        known = [name.removeprefix(ENVIRONMENT_PREFIX) for name in names]
+        if close := get_close_matches(tail, known, n=1, cutoff=_SIMILAR):
+            meant = ENVIRONMENT_PREFIX + close[0]
+            raise ConfigError(f"{variable}: there is no such setting; did you mean {meant}?")
+
+
+def _add_set(layers: _Layers, text: str) -> None:
+    source = f"--set {text}"
+    key, equals, value = text.partition("=")
+    # Only the first dot divides: resource names have dots too (potentialCapacity.nvidia.com/gpu).
+    name, _, inner = key.strip().partition(".")
+    if not equals or not name:
+        raise ConfigError(f"{source}: must be KEY=VALUE, like backoffTime=5.")
+    layers.put(source, name, _from_yaml(value, source), inner)
+
+
+def _from_yaml(text: str, source: str) -> Json:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" in line {mark.line + 1}" if mark else ""
+        raise ConfigError(f"{source}: is not YAML{line}; quote the value or indent it.") from None
+
+
+def _explain(error: ValidationError, layers: _Layers) -> str:
+    """The first fault, in one line."""
+    place, message = next(explain(error))
+    told = " ".join(message.split())
+    if not place:
+        return f"configuration: {told}"  # several settings together, each may be right by itself
+    where = ".".join(str(part) for part in place)
+    source = layers.sources.get(str(place[0]), "defaults")
+    return f"{source}: {where}: {told}"
