@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http.client import responses
 from typing import Any
@@ -82,29 +82,14 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
-class Polled:
-    """What one dispatcher told a moment ago; its nodes are asked for when they are wanted."""
+class Polled(Server):
+    """What one dispatcher told a moment ago; anything else is asked for when it is wanted."""
 
-    server: Server
-    found: list[Json]
-    notes: tuple[str, ...] = ()
-    only: None = None
-
-    def labels(self, uid: str) -> Mapping[str, str]:  # noqa: ARG002
-        """None: the port tells figures, not metadata."""
-        return {}
+    found: Sequence[Json] = ()
 
     async def rows(self, *, waiting_only: bool) -> list[Json]:
         """One row per AppWrapper, those in line first and in order."""
-        return [row for row in self.found if is_waiting(row)] if waiting_only else self.found
-
-    async def capacity(self) -> Json:
-        """Per node and in total."""
-        return await self.server.capacity()
-
-    async def detail(self, namespace: str, name: str) -> Json | None:
-        """One AppWrapper in full, None if the dispatcher does not know it."""
-        return await self.server.detail(namespace, name)
+        return [row for row in self.found if is_waiting(row) or not waiting_only]
 
 
 class Polling:
@@ -129,7 +114,7 @@ class Polling:
             self.trouble = error.message
             return self._latest
         self.trouble = ""
-        self._latest = Polled(self._server, rows)
+        self._latest = Polled(self._server.url, found=rows)
         return self._latest
 
 

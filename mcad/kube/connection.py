@@ -22,10 +22,10 @@ from kubernetes.aio.config.kube_config import ConfigNode, KubeConfigLoader, Kube
 
 from mcad.kube.clock import Clock
 from mcad.kube.errors import ConfigError
+from mcad.kube.kubeconfig import SERVICE_ACCOUNT
 from mcad.kube.proxy import Proxy, environment_proxy, read_proxy
 from mcad.kube.tls import Tls
 
-SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 REREAD_S = 60.0  # client-go's period for token files
 RENEW_S_MIN = 10.0  # a server that refuses every token must not make us run a plugin per request
 EXPIRY_SKEW_S = 30.0  # a token must outlive the request that carries it

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 Json = dict[str, Any]
 
-NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 _FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 _PLAIN = {*_FILES, *(f"{name}-data" for name in _FILES), "token"}
@@ -66,7 +66,7 @@ def namespace(kubeconfig: str | None, context: str | None) -> str:
     if found is not None:
         return found.namespace
     try:
-        return NAMESPACE.read_text().strip() or "default"
+        return (SERVICE_ACCOUNT / "namespace").read_text().strip() or "default"
     except OSError:
         return "default"
 

@@ -135,6 +135,14 @@ def submit(plane: ControlPlane, prefix: str, count: int, cpu: str = "900m") -> l
     return names
 
 
+def begin_work(plane: ControlPlane, count: int) -> int:
+    """So many are submitted, and are being dispatched; returns a mark from before that."""
+    since = plane.audit_mark()
+    submit(plane, "early", count)
+    plane.wait_for(lambda: tally(plane)["Running"] >= 5, LONG, "it is in the middle of work")
+    return since
+
+
 def tally(plane: ControlPlane) -> Counter[str]:
     return Counter(states(plane).values())
 
@@ -203,9 +211,7 @@ def test_a_leader_that_is_killed_is_succeeded(
     plane: ControlPlane, pair: tuple[Process, Process]
 ) -> None:
     leader, standby = pair
-    since = plane.audit_mark()
-    submit(plane, "early", 30)
-    plane.wait_for(lambda: tally(plane)["Running"] >= 10, LONG, "it works")
+    since = begin_work(plane, 30)
     mark = plane.audit_mark()
     leader.dispatcher.kill()
     submit(plane, "late", 30)
@@ -219,9 +225,7 @@ def test_a_leader_that_was_stopped_and_goes_on_writes_nothing_more_and_ends(
     plane: ControlPlane, pair: tuple[Process, Process]
 ) -> None:
     leader, standby = pair
-    since = plane.audit_mark()
-    submit(plane, "early", 30)
-    plane.wait_for(lambda: tally(plane)["Running"] >= 5, LONG, "it is in the middle of work")
+    since = begin_work(plane, 30)
     plane.process("first").send_signal(signal.SIGSTOP)
     mark = plane.audit_mark()
     submit(plane, "late", 30)
@@ -240,9 +244,7 @@ def test_a_leader_that_is_told_to_end_hands_over_at_once(
     plane: ControlPlane, pair: tuple[Process, Process]
 ) -> None:
     leader, standby = pair
-    since = plane.audit_mark()
-    submit(plane, "early", 40)
-    plane.wait_for(lambda: tally(plane)["Running"] >= 5, LONG, "it is in the middle of work")
+    since = begin_work(plane, 40)
     assert leader.dispatcher.stop() == 0
     requests = seen(plane, since)
     release = written(requests, leader)[-1]
@@ -259,9 +261,7 @@ def test_a_leader_that_is_told_to_end_hands_over_at_once(
 def test_one_leads_after_the_api_server_was_restarted(
     plane: ControlPlane, pair: tuple[Process, Process]
 ) -> None:
-    since = plane.audit_mark()
-    submit(plane, "early", 40)
-    plane.wait_for(lambda: tally(plane)["Running"] >= 5, LONG, "it is in the middle of work")
+    since = begin_work(plane, 40)
     plane.process("kube-apiserver").kill()
     plane.restart("kube-apiserver")
     plane.wait_for(plane.ready, 60, "the API server is back")

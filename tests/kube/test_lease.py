@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
+from functools import wraps
 from random import Random
 from typing import Any
 
@@ -15,10 +16,9 @@ import pytest
 
 from mcad.kube.client import Client
 from mcad.kube.errors import ConnectionLost, Fenced, RequestTimeout
-from mcad.kube.kinds import LEASES
+from mcad.kube.kinds import CONFIG_MAPS, LEASES
 from mcad.kube.lease import Lease, LeaseLost, Terms
 from mcad.kube.port import Request, Response, nothing
-from mcad.kube.resource import Resource
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.registry import Registry
 from mcad.sim.serving.server import SimApi
@@ -26,7 +26,16 @@ from mcad.sim.serving.server import SimApi
 Json = dict[str, Any]
 
 TERMS = Terms("kube-system", "mcad-dispatcher", duration_s=15, renew_deadline_s=10.0, retry_s=2.0)
-CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
+
+
+def virtually(story: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Let a test run in virtual time."""
+
+    @wraps(story)
+    def test(*args: Any, **more: Any) -> None:
+        run_virtually(story(*args, **more))
+
+    return test
 
 
 class Skewed:
@@ -77,6 +86,11 @@ class Process:
         """Stand by, lead, and remember what the end was."""
         self.ended = asyncio.ensure_future(self._live())
 
+    def kill(self) -> None:
+        """As kill -9: it says nothing."""
+        assert self.ended is not None
+        self.ended.cancel()
+
     async def _live(self) -> None:
         await self.lease.acquire()
         await self.lease.hold()
@@ -107,6 +121,14 @@ class World:
     def process(self, name: str, skew_s: float = 0.0) -> Process:
         return Process(self.clock, self.registry, name, skew_s)
 
+    async def pair(self, skew_s: float = 0.0) -> tuple[Process, Process]:
+        """One that leads, and one that stands by."""
+        a, b = self.process("a"), self.process("b", skew_s)
+        a.begin()
+        await self.clock.sleep(1)
+        b.begin()
+        return a, b
+
     async def record(self) -> Json:
         spec: Json = (await self.admin.get(LEASES, TERMS.namespace, TERMS.name))["spec"]
         return spec
@@ -120,317 +142,263 @@ class World:
         return self.clock.monotonic() - begun
 
 
-def test_the_first_holder_records_who_it_is_since_when_and_for_how_long() -> None:
-    async def story() -> None:
-        world = World()
-        a = world.process("a")
-        a.begin()
-        await world.clock.sleep(0.5)
-        assert (a.lease.is_held, a.lease.epoch, a.lease.leader) == (True, 1, "a")
-        first = await world.record()
-        assert first == {
-            "holderIdentity": "a",
-            "leaseDurationSeconds": 15,
-            "acquireTime": first["acquireTime"],
-            "renewTime": first["acquireTime"],
-            "leaseTransitions": 0,
-        }
-        await world.clock.sleep(60)
-        later = await world.record()
-        assert later == first | {"renewTime": later["renewTime"]}
-        assert later["renewTime"] > first["renewTime"]
-        assert a.lease.is_held
-
-    run_virtually(story())
+@virtually
+async def test_the_first_holder_records_who_it_is_since_when_and_for_how_long() -> None:
+    world = World()
+    a = world.process("a")
+    a.begin()
+    await world.clock.sleep(0.5)
+    assert (a.lease.is_held, a.lease.epoch, a.lease.leader) == (True, 1, "a")
+    first = await world.record()
+    assert first == {
+        "holderIdentity": "a",
+        "leaseDurationSeconds": 15,
+        "acquireTime": first["acquireTime"],
+        "renewTime": first["acquireTime"],
+        "leaseTransitions": 0,
+    }
+    await world.clock.sleep(60)
+    later = await world.record()
+    assert later == first | {"renewTime": later["renewTime"]}
+    assert later["renewTime"] > first["renewTime"]
+    assert a.lease.is_held
 
 
 @pytest.mark.parametrize("skew_s", [0.0, 3600.0, -3600.0], ids=["equal", "ahead", "behind"])
-def test_a_holder_that_dies_is_succeeded_within_the_duration_whatever_the_wall_clocks_say(
+@virtually
+async def test_a_holder_that_dies_is_succeeded_within_the_duration_whatever_the_wall_clocks_say(
     skew_s: float,
 ) -> None:
-    async def story() -> None:
-        world = World()
-        a, b = world.process("a"), world.process("b", skew_s)
-        a.begin()
-        await world.clock.sleep(1)
-        b.begin()
-        await world.clock.sleep(60)
-        assert (a.lease.is_held, b.lease.is_held, b.lease.leader) == (True, False, "a")
-        assert a.ended is not None
-        a.ended.cancel()  # as kill -9: it says nothing
-        took = await world.until(lambda: b.lease.is_held)
-        assert 15 - TERMS.retry_s <= took <= 15 + TERMS.retry_s / 2
-        assert (await world.record())["leaseTransitions"] == 1
-        assert b.lease.epoch == 2
-
-    run_virtually(story())
+    world = World()
+    a, b = await world.pair(skew_s)
+    await world.clock.sleep(60)
+    assert (a.lease.is_held, b.lease.is_held, b.lease.leader) == (True, False, "a")
+    a.kill()
+    took = await world.until(lambda: b.lease.is_held)
+    assert 15 - TERMS.retry_s <= took <= 15 + TERMS.retry_s / 2
+    assert (await world.record())["leaseTransitions"] == 1
+    assert b.lease.epoch == 2
 
 
-def test_who_is_released_is_succeeded_at_the_next_look() -> None:
-    async def story() -> None:
-        world = World()
-        a, b = world.process("a"), world.process("b")
-        a.begin()
-        await world.clock.sleep(1)
-        b.begin()
-        await world.clock.sleep(10)
-        assert a.ended is not None
-        a.ended.cancel()
-        await a.lease.release()
-        assert not a.lease.is_held
-        record = await world.record()
-        assert (record["holderIdentity"], record["leaseDurationSeconds"]) == ("", 1)
-        took = await world.until(lambda: b.lease.is_held)
-        assert took <= TERMS.retry_s / 2 + 0.1
-        assert (await world.record())["leaseTransitions"] == 1
-
-    run_virtually(story())
+@virtually
+async def test_who_is_released_is_succeeded_at_the_next_look() -> None:
+    world = World()
+    a, b = await world.pair()
+    await world.clock.sleep(10)
+    a.kill()
+    await a.lease.release()
+    assert not a.lease.is_held
+    record = await world.record()
+    assert (record["holderIdentity"], record["leaseDurationSeconds"]) == ("", 1)
+    took = await world.until(lambda: b.lease.is_held)
+    assert took <= TERMS.retry_s / 2 + 0.1
+    assert (await world.record())["leaseTransitions"] == 1
 
 
-def test_what_is_not_held_is_not_released() -> None:
-    async def story() -> None:
-        world = World()
-        a, b = world.process("a"), world.process("b")
-        a.begin()
-        await world.clock.sleep(1)
-        b.begin()
-        await world.clock.sleep(5)
-        await b.lease.release()
-        assert (await world.record())["holderIdentity"] == "a"
-
-    run_virtually(story())
+@virtually
+async def test_what_is_not_held_is_not_released() -> None:
+    world = World()
+    _, b = await world.pair()
+    await world.clock.sleep(5)
+    await b.lease.release()
+    assert (await world.record())["holderIdentity"] == "a"
 
 
 @pytest.mark.parametrize("fault", ["hang", "refuse"])
-def test_who_cannot_renew_stops_in_time_and_the_next_one_comes_later(fault: str) -> None:
+@virtually
+async def test_who_cannot_renew_stops_in_time_and_the_next_one_comes_later(fault: str) -> None:
     """No moment in which both may write; the library's elector leads on, or dies leading."""
-
-    async def story() -> None:
-        world = World()
-        a, b = world.process("a"), world.process("b")
-        a.begin()
-        await world.clock.sleep(1)
-        b.begin()
-        await world.clock.sleep(20)
-        a.trouble = getattr(a, fault)
-        stopped = await world.until(lambda: not a.lease.is_held)
-        assert stopped <= TERMS.renew_deadline_s + 0.1
-        assert not b.lease.is_held
-        with pytest.raises(LeaseLost, match="it was not renewed for 10 s; this process ends"):
-            await a.ended
-        assert await world.until(lambda: b.lease.is_held) >= 15 - 10 - 0.1
-        assert max(a.timeouts) <= TERMS.renew_deadline_s
-
-    run_virtually(story())
+    world = World()
+    a, b = await world.pair()
+    await world.clock.sleep(20)
+    a.trouble = getattr(a, fault)
+    stopped = await world.until(lambda: not a.lease.is_held)
+    assert stopped <= TERMS.renew_deadline_s + 0.1
+    assert not b.lease.is_held
+    with pytest.raises(LeaseLost, match="it was not renewed for 10 s; this process ends"):
+        await a.ended
+    assert await world.until(lambda: b.lease.is_held) >= 15 - 10 - 0.1
+    assert max(a.timeouts) <= TERMS.renew_deadline_s
 
 
-def test_a_passing_trouble_loses_nothing() -> None:
-    async def story() -> None:
-        world = World()
-        a = world.process("a")
-        a.begin()
-        await world.clock.sleep(20)
-        a.trouble = a.hang
-        await world.clock.sleep(6)
-        assert "no answer in time" in a.lease.trouble
-        a.trouble = None
-        await world.clock.sleep(60)
-        assert (a.lease.is_held, a.lease.trouble) == (True, "")
-
-    run_virtually(story())
+@virtually
+async def test_a_passing_trouble_loses_nothing() -> None:
+    world = World()
+    a = world.process("a")
+    a.begin()
+    await world.clock.sleep(20)
+    a.trouble = a.hang
+    await world.clock.sleep(6)
+    assert "no answer in time" in a.lease.trouble
+    a.trouble = None
+    await world.clock.sleep(60)
+    assert (a.lease.is_held, a.lease.trouble) == (True, "")
 
 
-def test_no_write_begins_after_the_deadline_and_none_outlasts_the_lease() -> None:
-    async def story() -> None:
-        world = World()
-        a = world.process("a")
+@virtually
+async def test_no_write_begins_after_the_deadline_and_none_outlasts_the_lease() -> None:
+    world = World()
+    a = world.process("a")
 
-        async def write(name: str) -> None:
-            body = {"metadata": {"name": name}}
-            await a.fenced.create(CONFIG_MAPS, "default", body)
+    async def write(name: str) -> None:
+        body = {"metadata": {"name": name}}
+        await a.fenced.create(CONFIG_MAPS, "default", body)
 
-        with pytest.raises(Fenced, match=r"POST .*configmaps was not sent"):
-            await write("before")
-        await a.lease.acquire()  # and never renewed
-        await write("at-once")
-        assert a.timeouts[-1] == pytest.approx(15.0)  # of the 30 s that it would have otherwise
-        await world.clock.sleep(9.9)
-        await write("late")
-        assert a.timeouts[-1] == pytest.approx(5.1)
-        await world.clock.sleep(0.2)
-        sent = len(a.timeouts)
-        with pytest.raises(Fenced):
-            await write("too-late")
-        assert len(a.timeouts) == sent
-        assert await a.fenced.get(CONFIG_MAPS, "default", "late")  # reads need no lease
-
-    run_virtually(story())
+    with pytest.raises(Fenced, match=r"POST .*configmaps was not sent"):
+        await write("before")
+    await a.lease.acquire()  # and never renewed
+    await write("at-once")
+    assert a.timeouts[-1] == pytest.approx(15.0)  # of the 30 s that it would have otherwise
+    await world.clock.sleep(9.9)
+    await write("late")
+    assert a.timeouts[-1] == pytest.approx(5.1)
+    await world.clock.sleep(0.2)
+    sent = len(a.timeouts)
+    with pytest.raises(Fenced):
+        await write("too-late")
+    assert len(a.timeouts) == sent
+    assert await a.fenced.get(CONFIG_MAPS, "default", "late")  # reads need no lease
 
 
-def test_who_was_suspended_beyond_the_deadline_may_write_nothing_and_ends() -> None:
+@virtually
+async def test_who_was_suspended_beyond_the_deadline_may_write_nothing_and_ends() -> None:
     """The process does not know that it was: only its clock tells."""
-
-    async def story() -> None:
-        world = World()
-        a, b = world.process("a"), world.process("b")
-        await a.lease.acquire()
-        b.begin()
-        await world.until(lambda: b.lease.is_held)  # meanwhile a does not run
-        with pytest.raises(Fenced):
-            await a.fenced.delete(CONFIG_MAPS, "default", "x")
-        with pytest.raises(LeaseLost):
-            await a.lease.hold()
-        await a.lease.release()
-        assert (await world.record())["holderIdentity"] == "b"
-
-    run_virtually(story())
+    world = World()
+    a, b = world.process("a"), world.process("b")
+    await a.lease.acquire()
+    b.begin()
+    await world.until(lambda: b.lease.is_held)  # meanwhile a does not run
+    with pytest.raises(Fenced):
+        await a.fenced.delete(CONFIG_MAPS, "default", "x")
+    with pytest.raises(LeaseLost):
+        await a.lease.hold()
+    await a.lease.release()
+    assert (await world.record())["holderIdentity"] == "b"
 
 
-def test_a_lease_that_another_one_took_is_lost_at_the_next_renewal() -> None:
-    async def story() -> None:
-        world = World()
-        a = world.process("a")
-        a.begin()
-        await world.clock.sleep(5)
-        patch = {"spec": {"holderIdentity": "somebody"}}
-        await world.admin.patch(LEASES, TERMS.namespace, TERMS.name, patch)
-        with pytest.raises(LeaseLost, match="somebody holds it now"):
-            await a.ended
-        assert not a.lease.is_held
-
-    run_virtually(story())
+@virtually
+async def test_a_lease_that_another_one_took_is_lost_at_the_next_renewal() -> None:
+    world = World()
+    a = world.process("a")
+    a.begin()
+    await world.clock.sleep(5)
+    patch = {"spec": {"holderIdentity": "somebody"}}
+    await world.admin.patch(LEASES, TERMS.namespace, TERMS.name, patch)
+    with pytest.raises(LeaseLost, match="somebody holds it now"):
+        await a.ended
+    assert not a.lease.is_held
 
 
-def test_what_others_annotate_neither_ends_nor_prolongs_it() -> None:
-    async def story() -> None:
-        world = World()
-        a, b = world.process("a"), world.process("b")
-        a.begin()
-        await world.clock.sleep(1)
-        b.begin()
+@virtually
+async def test_what_others_annotate_neither_ends_nor_prolongs_it() -> None:
+    world = World()
+    a, b = await world.pair()
 
-        async def annotate() -> None:
-            for number in range(40):
-                note = {"metadata": {"annotations": {"note": str(number)}}}
-                await world.admin.patch(LEASES, TERMS.namespace, TERMS.name, note)
-                await world.clock.sleep(3)
+    async def annotate() -> None:
+        for number in range(40):
+            note = {"metadata": {"annotations": {"note": str(number)}}}
+            await world.admin.patch(LEASES, TERMS.namespace, TERMS.name, note)
+            await world.clock.sleep(3)
 
-        noise = asyncio.ensure_future(annotate())
-        await world.clock.sleep(60)
-        assert a.lease.is_held
-        assert a.ended is not None
-        a.ended.cancel()
-        assert await world.until(lambda: b.lease.is_held) <= 16
-        noise.cancel()
-
-    run_virtually(story())
+    noise = asyncio.ensure_future(annotate())
+    await world.clock.sleep(60)
+    assert a.lease.is_held
+    a.kill()
+    assert await world.until(lambda: b.lease.is_held) <= 16
+    noise.cancel()
 
 
-def test_a_lease_that_is_deleted_is_made_again_by_its_holder() -> None:
-    async def story() -> None:
-        world = World()
-        a, b = world.process("a"), world.process("b")
-        a.begin()
-        await world.clock.sleep(1)
-        b.begin()
-        await world.clock.sleep(5)
-        await world.admin.delete(LEASES, TERMS.namespace, TERMS.name)
-        await world.clock.sleep(30)
-        assert (a.lease.is_held, b.lease.is_held) == (True, False)
-        assert (await world.record())["holderIdentity"] == "a"
-
-    run_virtually(story())
+@virtually
+async def test_a_lease_that_is_deleted_is_made_again_by_its_holder() -> None:
+    world = World()
+    a, b = await world.pair()
+    await world.clock.sleep(5)
+    await world.admin.delete(LEASES, TERMS.namespace, TERMS.name)
+    await world.clock.sleep(30)
+    assert (a.lease.is_held, b.lease.is_held) == (True, False)
+    assert (await world.record())["holderIdentity"] == "a"
 
 
 @pytest.mark.parametrize("method", ["POST", "PATCH"])
-def test_a_grasp_whose_answer_is_lost_is_found_to_be_ours(method: str) -> None:
-    async def story() -> None:
-        world = World()
-        if method == "PATCH":
-            earlier = world.process("earlier")
-            await earlier.lease.acquire()
-            await earlier.lease.release()
-        a = world.process("a")
+@virtually
+async def test_a_grasp_whose_answer_is_lost_is_found_to_be_ours(method: str) -> None:
+    world = World()
+    if method == "PATCH":
+        earlier = world.process("earlier")
+        await earlier.lease.acquire()
+        await earlier.lease.release()
+    a = world.process("a")
 
-        async def once(request: Request) -> None:
-            if request.method == method:
-                a.trouble = None
-                await a.lose_answer(request)
+    async def once(request: Request) -> None:
+        if request.method == method:
+            a.trouble = None
+            await a.lose_answer(request)
 
-        a.trouble = once
-        a.begin()
-        assert await world.until(lambda: a.lease.is_held) <= 3
-        transitions = int(method == "PATCH")
-        assert (await world.record())["leaseTransitions"] == transitions
-        assert a.lease.epoch == transitions + 1
-        await world.clock.sleep(20)
-        assert a.lease.is_held
-
-    run_virtually(story())
+    a.trouble = once
+    a.begin()
+    assert await world.until(lambda: a.lease.is_held) <= 3
+    transitions = int(method == "PATCH")
+    assert (await world.record())["leaseTransitions"] == transitions
+    assert a.lease.epoch == transitions + 1
+    await world.clock.sleep(20)
+    assert a.lease.is_held
 
 
-def test_a_renewal_whose_answer_is_lost_is_found_to_be_ours() -> None:
-    async def story() -> None:
-        world = World()
-        a = world.process("a")
-        a.begin()
+@virtually
+async def test_a_renewal_whose_answer_is_lost_is_found_to_be_ours() -> None:
+    world = World()
+    a = world.process("a")
+    a.begin()
+    await world.clock.sleep(5)
+
+    async def once(request: Request) -> None:
+        if request.method == "PATCH":
+            a.trouble = None
+            await a.lose_answer(request)
+
+    a.trouble = once
+    await world.clock.sleep(30)
+    assert a.lease.is_held
+
+
+@virtually
+async def test_of_many_candidates_one_leads_at_a_time_and_each_has_an_epoch_of_its_own() -> None:
+    world = World()
+    crowd = [world.process(name, skew) for name, skew in zip("abcde", range(5), strict=True)]
+    for one in crowd:
+        one.begin()
+    epochs = []
+    for _ in range(5):
+        await world.until(lambda: any(one.lease.is_held for one in crowd))
         await world.clock.sleep(5)
-
-        async def once(request: Request) -> None:
-            if request.method == "PATCH":
-                a.trouble = None
-                await a.lose_answer(request)
-
-        a.trouble = once
-        await world.clock.sleep(30)
-        assert a.lease.is_held
-
-    run_virtually(story())
+        (leader,) = [one for one in crowd if one.lease.is_held]
+        epochs.append(leader.lease.epoch)
+        leader.kill()
+        crowd.remove(leader)
+        await world.clock.sleep(11)
+    assert epochs == [1, 2, 3, 4, 5]
 
 
-def test_of_many_candidates_one_leads_at_a_time_and_each_has_an_epoch_of_its_own() -> None:
-    async def story() -> None:
-        world = World()
-        crowd = [world.process(name, skew) for name, skew in zip("abcde", range(5), strict=True)]
-        for one in crowd:
-            one.begin()
-        epochs = []
-        for _ in range(5):
-            await world.until(lambda: any(one.lease.is_held for one in crowd))
-            await world.clock.sleep(5)
-            (leader,) = [one for one in crowd if one.lease.is_held]
-            epochs.append(leader.lease.epoch)
-            assert leader.ended is not None
-            leader.ended.cancel()
-            crowd.remove(leader)
-            await world.clock.sleep(11)
-        assert epochs == [1, 2, 3, 4, 5]
-
-    run_virtually(story())
-
-
-def test_a_right_that_is_missing_is_named_with_its_remedy_once(
+@virtually
+async def test_a_right_that_is_missing_is_named_with_its_remedy_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def story() -> None:
-        world = World()
-        a = world.process("a")
-        words = 'leases.coordination.k8s.io is forbidden: User "x" cannot create resource "leases"'
-        denial = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": words}
+    world = World()
+    a = world.process("a")
+    words = 'leases.coordination.k8s.io is forbidden: User "x" cannot create resource "leases"'
+    denial = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": words}
 
-        async def deny(request: Request) -> Response | None:
-            return Response(403, denial) if request.method == "POST" else None
+    async def deny(request: Request) -> Response | None:
+        return Response(403, denial) if request.method == "POST" else None
 
-        a.trouble = deny
-        a.begin()
-        await world.clock.sleep(30)
-        assert not a.lease.is_held
-        assert a.lease.trouble.startswith(f"403 Forbidden: {words}; grant the dispatcher's rights")
-        told = [one for one in caplog.messages if "lease trouble" in one]
-        assert len(told) == 1
-        assert "mcad rbac" in told[0]
-        a.trouble = None
-        await world.until(lambda: a.lease.is_held)
-        assert a.lease.trouble == ""
-
-    run_virtually(story())
+    a.trouble = deny
+    a.begin()
+    await world.clock.sleep(30)
+    assert not a.lease.is_held
+    assert a.lease.trouble.startswith(f"403 Forbidden: {words}; grant the dispatcher's rights")
+    told = [one for one in caplog.messages if "lease trouble" in one]
+    assert len(told) == 1
+    assert "mcad rbac" in told[0]
+    a.trouble = None
+    await world.until(lambda: a.lease.is_held)
+    assert a.lease.trouble == ""
