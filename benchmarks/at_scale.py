@@ -88,6 +88,7 @@ class Bench:
     async def until(self, done: Callable[[], bool]) -> None:
         """Wait; a poll every 5 ms costs next to nothing."""
         while not done():
+            self.controller.raise_failure()
             await asyncio.sleep(0.005)
 
 

@@ -25,6 +25,7 @@ KINDS = [
     (GROUP, "v1beta2", "appwrappers", "AppWrapper"),
 ]
 PODS_PER_NODE = 10
+BOOKMARK_S = 60.0  # of silence, as a real server has it
 STAMP = "2026-01-01T00:00:00Z"
 MICRO = "2026-01-01T00:00:00.000000Z"
 
@@ -279,13 +280,11 @@ class FakeCluster:
             "appwrappers": Template(aw, shapes),
             "pods": Template(full),
             "nodes": _NodeTemplate(node),
-            "jobs": Template({"metadata": {"name": "none"}}),
         }
         self._counts = {
             "appwrappers": appwrappers,
             "nodes": nodes,
             "pods": (nodes - roomy) * PODS_PER_NODE,
-            "jobs": 0,
         }
         self._watches: dict[str, asyncio.Queue[bytes]] = {}
 
@@ -306,11 +305,18 @@ class FakeCluster:
     async def stream(
         self, request: Request, idle_timeout: float, opened: Callable[[], None] = nothing
     ) -> AsyncGenerator[bytes, None]:
-        """A watch: whatever ``send`` is given."""
+        """A watch: whatever ``send`` is given, and bookmarks while it is silent."""
         queue = self._watches.setdefault(request.path.rsplit("/", 1)[-1], asyncio.Queue())
         opened()
         while True:
-            yield await queue.get()
+            try:
+                yield await asyncio.wait_for(queue.get(), BOOKMARK_S)
+            except TimeoutError:
+                yield self._bookmark()
+
+    def _bookmark(self) -> bytes:
+        meta = {"metadata": {"resourceVersion": str(self._version)}}
+        return _bytes({"type": "BOOKMARK", "object": meta})
 
     def send(self, plural: str, line: bytes) -> None:
         """Send a line on the watch of a kind."""
@@ -344,13 +350,13 @@ class FakeCluster:
         self.send("appwrappers", b'{"type":"MODIFIED","object":' + text + status + b"}}")
 
     def _page(self, plural: str, params: Any) -> bytes:
-        template, count = self.templates[plural], self._counts[plural]
+        count = self._counts.get(plural, 0)
         begin = int(params.get("continue", "0"))
         end = min(count, begin + int(params.get("limit", count)))
         meta: Json = {"resourceVersion": "1000000"}
         if end < count:
             meta["continue"] = str(end)
-        items = b",".join(template.fill(n, 1000 + n) for n in range(begin, end))
+        items = b",".join(self.templates[plural].fill(n, 1000 + n) for n in range(begin, end))
         return b'{"kind":"List","metadata":' + _bytes(meta) + b',"items":[' + items + b"]}"
 
 
