@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from mcad.api.canonical import survey
 from mcad.api.catalog import Catalog
 from mcad.api.items import Entry, Owner, ReadItem, completion_words, duplicates, read_item
 from mcad.api.labels import CONTROLLERS
@@ -34,10 +33,6 @@ MAX_PAYLOAD = 1 << 20
 
 MAX_POD_SETS_ALL = 512
 """Pod sets of one AppWrapper. The fit test looks at each of them."""
-
-MAX_NESTING = 200
-"""Levels of maps and lists in a spec. Real manifests have some 30; the API server takes 10,000, and
-what is far too deep is not even read in full (mcad/kube/decode.py)."""
 
 MAX_PRIORITY = 2**31 - 1
 MAX_SLOPE = 1_000_000
@@ -63,7 +58,7 @@ class _Spec:
     """What was understood of a spec so far."""
 
     dialect: Dialect
-    plain: bool = False  # canonical.py
+    from_json: bool = False  # canonical.py
     model: AppWrapperSpec | None = None
     items: tuple[Item, ...] = ()
     sets: tuple[PodSet, ...] = ()
@@ -75,8 +70,9 @@ class _Spec:
         self.problems.append(Problem(ProblemKind.INVALID, where, message))
 
 
-def parse(obj: Map, catalog: Catalog) -> Parsed:
-    """Read one AppWrapper."""
+def parse(obj: Map, catalog: Catalog, *, from_json: bool = False) -> Parsed:
+    """Read one AppWrapper. ``from_json``: it was decoded from JSON, so that it can be written as
+    JSON again; the values of a YAML file may not."""
     meta = as_map(obj.get("metadata"))
     owner = Owner(
         uid=as_text(meta.get("uid")),
@@ -84,9 +80,9 @@ def parse(obj: Map, catalog: Catalog) -> Parsed:
         name=as_text(meta.get("name")),
     )
     try:
-        spec = _read_spec(obj.get("spec"), owner, catalog)
+        spec = _read_spec(obj.get("spec"), owner, catalog, from_json=from_json)
     except RecursionError:
-        spec = _Spec(dialect_of(obj.get("spec")))
+        spec = _Spec(dialect_of(obj.get("spec")), model=_claim(obj.get("spec")))
         spec.refuse("spec", "is nested too deeply; flatten it.")
     if not owner.name:
         spec.refuse("metadata.name", "is required: give the AppWrapper a name.")
@@ -155,30 +151,28 @@ def _payload_hash(manifests: Sequence[bytes]) -> str:
     return digest.hexdigest()
 
 
-def _read_spec(value: Json, owner: Owner, catalog: Catalog) -> _Spec:
-    spec = _Spec(dialect_of(value))
+def _read_spec(value: Json, owner: Owner, catalog: Catalog, *, from_json: bool) -> _Spec:
+    spec = _Spec(dialect_of(value), from_json)
     if not isinstance(value, dict):
         spec.refuse("spec", f"must be a map, not {describe(value)}.")
-        return spec
-    deep, spec.plain = survey(value, MAX_NESTING)
-    if deep:
-        message = f"is nested too deeply; {MAX_NESTING} levels are allowed, flatten it."
-        spec.refuse("spec", message)
-        spec.model = AppWrapperSpec(managedBy=as_text(value.get("managedBy")) or None)
         return spec
     try:
         spec.model = AppWrapperSpec.model_validate(value)
     except ValidationError as error:
         for place, message in explain(error):
             spec.refuse(_field_path(place), message)
-        # A claim to be ignored counts even if the rest cannot be read.
-        spec.model = AppWrapperSpec(managedBy=as_text(value.get("managedBy")) or None)
+        spec.model = _claim(value)
         return spec
     _check_rules(spec.model, spec)
     spec.warnings += _ignored(spec.model)
     entries = list(_entries(spec.model, spec))
     _read_items(entries, owner, catalog, spec)
     return spec
+
+
+def _claim(value: Json) -> AppWrapperSpec:
+    """A claim to be ignored counts even if the rest cannot be read."""
+    return AppWrapperSpec(managedBy=as_text(as_map(value).get("managedBy")) or None)
 
 
 def _check_rules(model: AppWrapperSpec, spec: _Spec) -> None:
@@ -226,7 +220,7 @@ def _generic_entry(item: GenericItem, base: str, spec: _Spec) -> Entry:
         template=item.generictemplate,
         pods=tuple(DeclaredPods(one.replicas, one.requests, one.limits or {}) for one in declared),
         completion=completion_words(item.completionstatus),
-        plain=spec.plain,
+        from_json=spec.from_json,
     )
 
 
@@ -243,7 +237,7 @@ def _component_entry(component: Component, base: str, spec: _Spec) -> Entry:
         template=component.template,
         sets=tuple(declared),
         infos=tuple(component.pod_set_infos or ()),
-        plain=spec.plain,
+        from_json=spec.from_json,
     )
 
 

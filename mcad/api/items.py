@@ -28,6 +28,10 @@ from mcad.core.model import Item, ObjectRef, PodSet, Problem, ProblemKind
 MAX_NAME = 253
 MAX_GENERATED_NAME = 63
 
+MAX_NESTING = 200
+"""Levels of maps and lists in a manifest. Real ones have some 30; the API server takes 10,000, and
+what is far too deep is not even read in full (mcad/kube/decode.py)."""
+
 _DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DNS_SUBDOMAIN = re.compile(rf"{_DNS_LABEL}(\.{_DNS_LABEL})*")
 _API_VERSION = re.compile(r"(?:([^/\s]+)/)?([^/\s]+)")
@@ -37,7 +41,8 @@ _API_VERSION = re.compile(r"(?:([^/\s]+)/)?([^/\s]+)")
 class Entry:
     """One element of GenericItems or components, in words that suit both.
 
-    ``base`` is its field path and ``key`` that of the template in it; ``plain`` as ``survey`` says.
+    ``base`` is its field path and ``key`` that of the template in it. ``from_json``: it was
+    decoded from JSON.
     """
 
     base: str
@@ -47,7 +52,7 @@ class Entry:
     sets: tuple[DeclaredSet, ...] = ()
     infos: tuple[PodSetInfo, ...] = ()
     completion: tuple[str, ...] = ()
-    plain: bool = False
+    from_json: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +120,7 @@ def read_item(entry: Entry, index: int, owner: Owner, catalog: Catalog) -> ReadI
             tells_end=tells_end(served.group, served.kind),
         )
         read.sets = demand.sets
-        read.manifest = _to_bytes(merged, where, read, plain=entry.plain)
+        read.manifest = _to_bytes(merged, where, read, from_json=entry.from_json)
     return read
 
 
@@ -261,13 +266,16 @@ def _locate(entry: Entry, path: str) -> str:
     return join(f"{entry.base}.{entry.key}", rest) if head == "template" else f"{entry.base}.{path}"
 
 
-def _to_bytes(template: Map, where: str, read: ReadItem, *, plain: bool) -> bytes:
+def _to_bytes(template: Map, where: str, read: ReadItem, *, from_json: bool) -> bytes:
     """The manifest in its one form to keep and to hash."""
     try:
-        return canonical.encode(template, plain=plain)
+        text = canonical.encode(template, from_json=from_json)
     except (TypeError, ValueError):  # only from a file: dates, binary data, keys of mixed types
         read.refuse(where, "holds a value that JSON cannot express; quote dates and the like.")
         return b""
+    if canonical.nests_deeper(text, MAX_NESTING):
+        read.refuse(where, f"is nested too deeply; {MAX_NESTING} levels are allowed, flatten it.")
+    return text
 
 
 def completion_words(text: str | None) -> tuple[str, ...]:

@@ -4,14 +4,27 @@ Both functions run over every object of the cluster at start and on every change
 dictionary reads, no models, and no exception whatever the object looks like.
 """
 
+import json
+from functools import lru_cache
 from sys import intern
+from typing import Any
 
 from mcad.api import labels
-from mcad.api.podspec import amounts, effective_request, host_ports, to_resources
-from mcad.api.wire import Map, as_list, as_map, as_text, parse_instant
-from mcad.core.model import Node, Pod, PodPhase, Taint
+from mcad.api.podspec import amounts, effective_request, host_ports, resizes, to_resources
+from mcad.api.wire import Map, as_list, as_map, as_text, parse_instant, to_json
+from mcad.core.model import HostPort, Node, Pod, PodPhase, Resources, Taint
 
 _PHASES = {phase.value: phase for phase in PodPhase}
+
+_OF_SPEC = ("containers", "initContainers", "resources", "overhead", "hostNetwork")
+_OF_STATUS = (
+    "containerStatuses",
+    "initContainerStatuses",
+    "resources",
+    "allocatedResources",
+)
+_ALIKE = 4096  # kinds of pods whose needs are remembered
+_TEXT_MAX = 2048  # bytes of one of them; what is longer hardly has its like
 
 
 def read_pod(obj: Map, workload_uid: str = "") -> Pod:
@@ -24,21 +37,40 @@ def read_pod(obj: Map, workload_uid: str = "") -> Pod:
     tags = as_map(meta.get("labels"))
     item, index = labels.parse_podset(tags[labels.PODSET]) if labels.PODSET in tags else (-1, -1)
     attempt = labels.parse_number(tags.get(labels.ATTEMPT), 0)
+    request, ports = _needs(spec, status)
     return Pod(
         uid=as_text(meta.get("uid")),
         namespace=as_text(meta.get("namespace")),
         name=as_text(meta.get("name")),
         node=intern(as_text(spec.get("nodeName"))),
         phase=_phase(status),
-        request=effective_request(spec, status),
+        request=request,
         terminating="deletionTimestamp" in meta,
         workload=workload_uid,
         item=item,
         index=index,
         attempt=attempt,
-        ports=host_ports(spec),
+        ports=ports,
         created=parse_instant(meta.get("creationTimestamp")) if attempt else 0,
     )
+
+
+def _needs(spec: Map, status: Map) -> tuple[Resources, tuple[HostPort, ...]]:
+    """What a pod takes of its node. Thousands of pods are made alike, so it is read once of what
+    they have in common: the text of all that it depends on."""
+    depends: list[Any] = [spec.get(key) for key in _OF_SPEC]
+    depends += [status.get(key) for key in _OF_STATUS]
+    depends.append(resizes(status))
+    text = to_json(depends)
+    return _known_needs(text) if len(text) <= _TEXT_MAX else _known_needs.__wrapped__(text)
+
+
+@lru_cache(_ALIKE)
+def _known_needs(text: bytes) -> tuple[Resources, tuple[HostPort, ...]]:
+    depends = json.loads(text)
+    spec = dict(zip(_OF_SPEC, depends, strict=False))
+    status = dict(zip((*_OF_STATUS, "conditions"), depends[len(_OF_SPEC) :], strict=True))
+    return effective_request(spec, status), host_ports(spec)
 
 
 def _phase(status: Map) -> PodPhase:

@@ -217,11 +217,15 @@ def _granted(wanted: Amounts, report: Map, *, infeasible: bool) -> Amounts:
     return given
 
 
-def _resize_infeasible(status: Map) -> bool:
-    pending = (
+def resizes(status: Map) -> list[Map]:
+    """The conditions of a live pod that its request depends on."""
+    return [
         one for one in _maps(status.get("conditions")) if one.get("type") == "PodResizePending"
-    )
-    return next((one.get("reason") == "Infeasible" for one in pending), False)
+    ]
+
+
+def _resize_infeasible(status: Map) -> bool:
+    return next((one.get("reason") == "Infeasible" for one in resizes(status)), False)
 
 
 def _add(total: Amounts, more: Amounts) -> None:

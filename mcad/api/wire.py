@@ -6,6 +6,7 @@ units other than microseconds.
 
 import json
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -21,6 +22,8 @@ Map = dict[str, Json]
 _ENCODER = msgspec.json.Encoder(order="sorted")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_INSTANTS = 1024  # one object says the same time in several places, and its neighbours say it too
+_TIME_MAX = 64  # characters of a time, with any number of digits that makes sense
 
 
 def as_map(value: Json) -> Map:
@@ -62,11 +65,15 @@ def to_json(value: Json) -> bytes:
 
 def parse_instant(value: Json) -> Instant:
     """Microseconds since the epoch of an RFC 3339 time, 0 if it is none."""
+    return _instant(value) if isinstance(value, str) and len(value) <= _TIME_MAX else 0
+
+
+@lru_cache(_INSTANTS)
+def _instant(text: str) -> Instant:
     try:
-        moment = datetime.fromisoformat(value)
-        return (moment - _EPOCH) // _MICROSECOND
+        return (datetime.fromisoformat(text) - _EPOCH) // _MICROSECOND
     except (TypeError, ValueError, OverflowError):
-        return 0  # not a string, not a time, or a time without a zone
+        return 0  # not a time, or a time without a zone
 
 
 def format_instant(instant: Instant) -> str | None:

@@ -140,7 +140,7 @@ class Readings:
         uid, version = obj["metadata"]["uid"], obj["metadata"]["resourceVersion"]
         known = self._known.get(uid)
         if known is None or known[0] != version:
-            known = self._known[uid] = (version, parse(obj, catalog))
+            known = self._known[uid] = (version, parse(obj, catalog, from_json=True))
         return known[1]
 
     def keep(self, uids: Iterable[str]) -> None:

@@ -67,7 +67,7 @@ class Defaults:
 
     def read(self, obj: Json, catalog: Catalog) -> Parsed:
         """``parse``, with the demand that the pods will have."""
-        return self.admission.completed(parse(obj, catalog))
+        return self.admission.completed(parse(obj, catalog, from_json=True))
 
     def watch(self) -> None:
         """Begin; called once."""

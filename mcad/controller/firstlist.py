@@ -19,13 +19,19 @@ from mcad.kube.document import Document
 FED_AT_ONCE = 10  # between two turns of the loop: some 10 ms
 
 
+class _WritePick(TypedDict, total=False):
+    manager: Any
+    subresource: Any
+    time: Any
+
+
 class _MetadataPick(TypedDict, total=False):
     name: Any
     namespace: Any
     uid: Any
     resourceVersion: Any
     creationTimestamp: Any
-    managedFields: Any
+    managedFields: list[_WritePick]
 
 
 class _StatusPick(TypedDict, total=False):

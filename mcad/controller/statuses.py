@@ -4,11 +4,11 @@ It must not decide what an answer means (P3a); a conflict is settled by reading 
 """
 
 import asyncio
-import json
 from collections.abc import Callable
 from typing import Any
 
 from mcad.api.status import render_status
+from mcad.api.wire import to_json
 from mcad.controller.answers import answer_of
 from mcad.controller.lanes import Lane
 from mcad.controller.mirror import Mirror, Reflection, is_older, status_mark
@@ -76,7 +76,7 @@ class StatusWriter:
         """The fence is the version that the core knows now: it has judged every newer one."""
         work = seat.workload
         patch = {"metadata": {"resourceVersion": seat.version}, "status": wire}
-        body = json.dumps(patch, separators=(",", ":")).encode()
+        body = to_json(patch)
         seat.expected = mark
         try:
             answer = await self._client.patch_status(APPWRAPPERS, work.namespace, work.name, body)

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcad.api import labels
+from mcad.api import labels, pods
 from mcad.api.pods import read_node, read_pod
+from mcad.api.podspec import effective_request, host_ports
 from mcad.core.model import Node, Pod, PodPhase, Taint
 from tests.api.builders import Gi, container, pod_spec
-from tests.api.strategies import shaped
+from tests.api.strategies import mutated, shaped
 
 
 def live_pod(**changes: Any) -> dict[str, Any]:
@@ -108,3 +109,62 @@ KEYS = (
 def test_no_live_object_raises(obj: dict[str, Any]) -> None:
     read_pod(obj)
     read_node(obj)
+
+
+def _resources(cpu: str) -> dict[str, Any]:
+    return {"requests": {"cpu": cpu, "example.com/gpu": 1, "memory": 0.5}, "limits": {"cpu": "9"}}
+
+
+SIZED: list[Any] = [
+    {
+        "metadata": {"uid": "u", "name": "p"},
+        "spec": {
+            "nodeName": "n1",
+            "containers": [
+                {"name": "a", "resources": _resources("1"), "ports": [{"hostPort": 80}]},
+                {"name": "b", "ports": [{"containerPort": 81, "protocol": "UDP"}]},
+            ],
+            "initContainers": [
+                {"name": "c", "resources": _resources("8"), "restartPolicy": "Always"},
+                {"name": "d", "resources": _resources("3"), "env": [{"name": "x", "value": "y"}]},
+            ],
+            "resources": {"requests": {"cpu": "2"}},
+            "overhead": {"memory": "1Mi"},
+            "hostNetwork": network,
+        },
+        "status": {
+            "phase": "Running",
+            "conditions": [
+                {"type": "PodResizePending", "reason": reason, "lastTransitionTime": "t"},
+                {"type": "Ready", "status": "True"},
+            ],
+            "containerStatuses": [
+                {"name": "a", "allocatedResources": {"cpu": "4"}, "resources": _resources("5")}
+            ],
+            "initContainerStatuses": [{"name": "c", "resources": _resources("6")}],
+            "resources": {"requests": {"cpu": "7"}},
+            "allocatedResources": {"cpu": "11"},
+        },
+    }
+    for network, reason in ((True, "Infeasible"), (False, "Deferred"))
+]
+
+
+@given(mutated(SIZED))
+def test_what_is_remembered_of_pods_made_alike_is_what_each_of_them_needs(obj: Any) -> None:
+    """Read twice, the second time by memory, and read as if there were none."""
+    known = pods._known_needs.cache_info().hits
+    seen = [read_pod(obj), read_pod(obj)]
+    spec, status = (
+        value if isinstance(value := obj.get(key), dict) else {} for key in ("spec", "status")
+    )
+    needs = (effective_request(spec, status), host_ports(spec))
+    assert [(pod.request, pod.ports) for pod in seen] == [needs, needs]
+    assert pods._known_needs.cache_info().hits > known
+
+
+def test_a_pod_of_its_own_kind_is_not_remembered() -> None:
+    pods._known_needs.cache_clear()
+    odd = pod_spec(container("1"), overhead={f"example.com/{n}": "1" for n in range(200)})
+    assert len(read_pod(live_pod(spec=odd)).request) == 202
+    assert pods._known_needs.cache_info().currsize == 0
