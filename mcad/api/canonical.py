@@ -14,9 +14,9 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"), sort_keys=True, allow_nan=Fal
 _FAST = msgspec.json.Encoder(order="sorted")
 
 _DELETE = b"\x7f"  # the one ASCII character that Python escapes and msgspec does not
-_EXPONENT = re.compile(rb"e-?\d+(?:[]},]|$)")
-"""How msgspec's numbers with an exponent end, which Python writes otherwise (1e16 and 1e+16); such
-an end of a text within a manifest is taken for one."""
+_DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
+_EXPONENT = re.compile(rb"\de-?\d+(?:[]},]|$)")
+"""A number with an exponent, which Python writes otherwise (1e16 and 1e+16), or a text like it."""
 
 _BRACKETS = bytes.maketrans(b"{}[]", b"()()")
 _OTHERS = bytes(set(range(256)) - set(b"{}[]"))
@@ -33,9 +33,14 @@ def encode(value: Any, *, from_json: bool = False) -> bytes:
             text = _FAST.encode(value)
         except (msgspec.MsgspecError, TypeError, ValueError, OverflowError):
             text = _DELETE  # a number of more than 64 bits, half a surrogate pair
-        if text.isascii() and _DELETE not in text and not _EXPONENT.search(text):
+        if text.isascii() and _DELETE not in text and not _has_exponent(text):
             return text
     return _ENCODER.encode(value).encode()
+
+
+def _has_exponent(text: bytes) -> bool:
+    alike = text.translate(_DIGITS)  # to look for two texts is faster than for an expression
+    return (b"0e0" in alike or b"0e-0" in alike) and _EXPONENT.search(text) is not None
 
 
 def nests_deeper(text: bytes, levels: int) -> bool:

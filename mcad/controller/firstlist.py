@@ -16,7 +16,7 @@ from mcad.controller.sightings import CreationOrder, creation_order
 from mcad.kube.clock import Clock
 from mcad.kube.document import Document
 
-FED_AT_ONCE = 10  # between two turns of the loop: some 10 ms
+FED_AT_ONCE = 5  # between two turns of the loop: some 5 ms
 
 
 class _WritePick(TypedDict, total=False):
@@ -84,10 +84,11 @@ class FirstList:
     async def feed(self) -> None:
         """Feed all that is held back, and what is put meanwhile."""
         self._judge(held.write for held in self._held.values())
+        await self._clock.sleep(0)
         in_order = sorted(self._held.items(), key=lambda pair: pair[1].order)
         self._held, self._is_feeding = dict(in_order), True
         del in_order  # it would keep every text until the last one is read
         while self._held:
+            await self._clock.sleep(0)
             for uid in tuple(islice(self._held, FED_AT_ONCE)):
                 self._seen(self._held.pop(uid).document)
-            await self._clock.sleep(0)

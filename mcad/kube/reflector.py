@@ -21,10 +21,14 @@ from mcad.kube.types import Json
 
 SETTLED_S = 5.0  # a watch that lived this long is followed by the next one without a pause
 SLICE = 25  # objects of a page between two turns of the loop: some 10 ms at most
+LOOKED_AT_ONCE = 200  # of those that a list did not tell: each may be gone, which costs as much
 FRUITLESS_MAX = 3  # watches in a row without an event before their version is given up
 SILENT_WEIGHT = 2  # a watch that was silent for its whole idle time counts for so many of these
 ABSENT_S = 30.0  # of nothing but 404 before objects that we know count as gone with their kind
 ABSENT_PACE = Pace(first_s=5.0, max_s=60.0, jitter=0.2)  # a kind that may be installed some day
+
+_Key = tuple[str, str]
+"""Namespace and name."""
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -101,7 +105,7 @@ class Reflector(Generic[T]):
         self._clock = client.clock
         self._backoff = Backoff(client.clock, client.rng, WATCH_PACE)
         self._absent_backoff = Backoff(client.clock, client.rng, ABSENT_PACE)
-        self._known: dict[tuple[str, str], tuple[str, str]] = {}  # name -> uid, version
+        self._known: dict[_Key, tuple[str, str]] = {}  # -> uid, version
         self._version = ""  # to watch from; empty: list first
         self._lists = 0
         self._is_served = False  # as far as we know
@@ -165,7 +169,7 @@ class Reflector(Generic[T]):
             self._is_served = False
             if self._known and not self._is_absent():
                 raise  # a server that is just starting may deny a kind that it does serve
-            self._forget_others(set())
+            await self._forget_others(set())
             self._sink.failing(error)
             return False
         self._is_served, self._absent_since = True, None
@@ -181,7 +185,7 @@ class Reflector(Generic[T]):
         return now - self._absent_since >= ABSENT_S
 
     async def _list_pages(self) -> None:
-        seen: set[tuple[str, str]] = set()
+        seen: set[_Key] = set()
         version = ""
         async with aclosing(
             self._client.list_pages(self.resource, self._selection, retry_first_page=False)
@@ -191,19 +195,24 @@ class Reflector(Generic[T]):
                     seen = set()
                 version = page.resource_version
                 for number, document in enumerate(page.documents(), 1):
-                    seen.add((document.identity.namespace, document.identity.name))
-                    self._upsert(document)
+                    seen.add(self._upsert(document))
                     if number % SLICE == 0:
                         await self._clock.sleep(0)
         if not version:
             raise BadAnswer(f"a list of {self.resource.plural} without a resourceVersion")
-        self._forget_others(seen)
+        await self._forget_others(seen)
         self._version, self._fruitless = version, 0
 
-    def _forget_others(self, seen: set[tuple[str, str]]) -> None:
-        for namespace, name in [key for key in self._known if key not in seen]:
-            uid, _ = self._known.pop((namespace, name))
-            self._sink.gone(uid, namespace, name, None)
+    async def _forget_others(self, seen: set[_Key]) -> None:
+        """What is known and was not seen is gone; all that was seen is known."""
+        if len(seen) == len(self._known):
+            return
+        for number, key in enumerate(list(self._known), 1):
+            if key not in seen:
+                uid, _ = self._known.pop(key)
+                self._sink.gone(uid, *key, None)
+            if number % LOOKED_AT_ONCE == 0:
+                await self._clock.sleep(0)
 
     async def _watch(self) -> None:
         """Report events until the server ends the stream; raises ``KubeError`` for other ends."""
@@ -232,17 +241,19 @@ class Reflector(Generic[T]):
             raise BadAnswer(f"a watch event of the unknown type {event.type!r}")
         self._version = document.identity.version
 
-    def _upsert(self, document: Document) -> None:
+    def _upsert(self, document: Document) -> _Key:
+        """Report it if it is news; the key that it is known by."""
         identity = document.identity
         key = (intern(identity.namespace), identity.name)
         uid, version = self._known.get(key, ("", ""))
+        if version == identity.version and uid == identity.uid:
+            return key
         if uid and uid != identity.uid:
             self._sink.gone(uid, *key, None)
-        elif version == identity.version:
-            return
         slimmed = self._slim(document)
         self._known[key] = (identity.uid, identity.version)
         self._sink.upserted(slimmed)
+        return key
 
     def _delete(self, document: Document) -> None:
         identity = document.identity
