@@ -219,9 +219,7 @@ def _granted(wanted: Amounts, report: Map, *, infeasible: bool) -> Amounts:
 
 def resizes(status: Map) -> list[Map]:
     """The conditions of a live pod that its request depends on."""
-    return [
-        one for one in _maps(status.get("conditions")) if one.get("type") == "PodResizePending"
-    ]
+    return [one for one in _maps(status.get("conditions")) if one.get("type") == "PodResizePending"]
 
 
 def _resize_infeasible(status: Map) -> bool:
