@@ -115,10 +115,9 @@ class Links:
         return self._known[owner.uid]
 
     async def _read(self, namespace: str, owner: Owner) -> Owner | None:
-        kind = self._kinds.catalog.find(owner.group, owner.version, owner.kind)
-        if kind is None:
+        resource = self._kinds.resource_of(owner)
+        if resource is None:
             return None
-        resource = Resource(kind.group, kind.version, kind.resource, kind.kind, kind.namespaced)
         live = await self._client.get(resource, namespace, owner.name, metadata_only=True)
         return controller_of(live) if live["metadata"]["uid"] == owner.uid else None
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from mcad.api import catalog
 from mcad.api.config import Config, catalog_of
 from mcad.api.crd import NAME as CRD_NAME
+from mcad.api.owner import Owner
 from mcad.kube.discovery import Discovery
 from mcad.kube.resource import Resource
 
@@ -34,6 +35,13 @@ class Kinds:
         for resource in served:
             self._served.setdefault((resource.group, resource.plural), resource)
         return before != (self.catalog, self._served)
+
+    def resource_of(self, owner: Owner) -> Resource | None:
+        """Where objects of an owner's kind are served, None if they are not."""
+        kind = self.catalog.find(owner.group, owner.version, owner.kind)
+        if kind is None:
+            return None
+        return Resource(kind.group, kind.version, kind.resource, kind.kind, kind.namespaced)
 
     def concerns(self, crd: str) -> bool:
         """Whether a CRD is that of AppWrappers, or of a kind that may be wrapped."""

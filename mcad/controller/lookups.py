@@ -9,7 +9,6 @@ from mcad.controller.sightings import Sightings
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.kinds import APPWRAPPERS
-from mcad.kube.resource import Resource
 
 _log = logging.getLogger(__name__)
 
@@ -29,10 +28,9 @@ class Lookups:
         await self._client.clock.sleep(LINK_GRACE_S)
         if not self._sightings.is_owner_awaited(owner.uid):
             return
-        kind = self._kinds.catalog.find(owner.group, owner.version, owner.kind)
-        if kind is None:
+        resource = self._kinds.resource_of(owner)
+        if resource is None:
             return
-        resource = Resource(kind.group, kind.version, kind.resource, kind.kind, kind.namespaced)
         try:
             live = await self._client.get(resource, namespace, owner.name, metadata_only=True)
         except KubeError as error:
