@@ -15,6 +15,7 @@ from mcad.sim.serving.server import SimApi
 from tests.faults.meddling import Edit, Meddler
 
 Json = dict[str, Any]
+SLOW_S = 1.0  # from a write to its answer, where somebody is quicker
 LATE_S = 7.0  # after which a write that nobody waits for any more is committed all the same
 
 
@@ -35,6 +36,7 @@ class Fault(Enum):
     TIMED_OUT = "408"
     REDIRECTED = "307 to nowhere"
     CHANGED = "somebody else writes the object just before"
+    OVERTAKEN = "somebody edits the AppWrapper after the write, and before its answer is heard"
     STOPPED_BEFORE = "the process is stopped before the request is sent, and goes on after long"
     STOPPED_AFTER = "the process is stopped when the write is committed, and goes on after long"
     CUT_OFF = "from this write on nothing that the process sends arrives, for long"
@@ -138,13 +140,16 @@ class Wire:
                 await asyncio.sleep(LATE_S - 2.0)
                 raise RequestTimeout("no answer in time")
             case Fault.CHANGED:
-                self._meddler.annotate(request)
+                self._meddler.touch(request)
             case Edit():
                 self._meddler.edit(request, fault)
             case _:
                 pass
         await self._reach(begun, timeout, request)
         response = await self._inner.request(request, timeout)
+        if fault is Fault.OVERTAKEN:
+            self._meddler.touch(request)
+            await asyncio.sleep(SLOW_S)
         await self._answered(fault)
         return response
 

@@ -64,6 +64,10 @@ class Pair(World):
     def __init__(self, cluster: Cluster, scenario: Scenario, plan: Plan) -> None:
         super().__init__(cluster, scenario, plan)
         self._order: list[int] = []
+        self._replicas: list[Replica] = []
+        self.leading = lambda: next(
+            (one.controller for one in self._replicas if one.lease.is_held), None
+        )
 
     def begin(self) -> None:
         """The first one leads; the second one finds it there."""
@@ -73,8 +77,10 @@ class Pair(World):
     async def _live(self, wire: Wire, number: int) -> None:
         clock = Stoppable(self.clock, wire)
         client = Client(Noting(wire, number, self._order), clock, Random(number))
+        replica = Replica(client, CONFIG, identity=f"life-{number}")
+        self._replicas.append(replica)
         try:
-            await Replica(client, CONFIG, identity=f"life-{number}").run(asyncio.Event())
+            await replica.run(asyncio.Event())
         except LeaseLost:
             self.losses += 1
             asyncio.get_running_loop().call_later(RESTART_S, self.begin_life)

@@ -25,7 +25,8 @@ Action = Callable[[Client], Awaitable[object]]
 class Scenario:
     """What users do, and when, in virtual seconds; ``cpus`` per node.
 
-    Pods of the ``crowded`` AppWrappers may find no room, because what they had is taken away.
+    Pods of the ``crowded`` AppWrappers may find no room, because what they had is taken away; of
+    the ``robbed`` ones somebody else deletes objects.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Scenario:
     acts: tuple[tuple[float, Action], ...]
     ends: dict[str, str]  # state of every AppWrapper at the end, "" where it is deleted
     crowded: tuple[str, ...] = ()
+    robbed: tuple[str, ...] = ()
 
 
 def pod(name: str) -> Json:

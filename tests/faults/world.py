@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from random import Random
@@ -20,6 +21,7 @@ from mcad.sim.serving.server import SimApi
 from mcad.sim.store import Change
 from tests.faults.injection import Plan, Wire
 from tests.faults.meddling import STORAGE, Meddler
+from tests.faults.rest import WATCHED, WRAPPED, unrest
 from tests.faults.scenarios import NAMESPACE, Scenario
 
 Json = dict[str, Any]
@@ -28,7 +30,6 @@ RESTART_S = 1.0  # from a kill to the next life
 SETTLE_S = 400.0  # after the last act: deadlines, grace periods and backoff are shorter
 MORE_WRITES = 8  # that a fault may cost: a teardown, or every status said once more
 REST_S = 300.0  # after that nothing may be written any more
-WRAPPED = [("", "configmaps"), ("", "pods"), ("apps", "deployments"), ("batch", "jobs")]
 
 
 @dataclass(slots=True)
@@ -45,7 +46,10 @@ class Outcome:
 
 
 class World:
-    """One run of a scenario."""
+    """One run of a scenario; ``leading`` is who leads now."""
+
+    config = Config()
+    leading: Callable[[], Controller | None]
 
     def __init__(self, cluster: Cluster, scenario: Scenario, plan: Plan) -> None:
         self._cluster = cluster
@@ -85,7 +89,9 @@ class World:
     async def _live(self, wire: Wire, number: int) -> None:
         """One life: a dispatcher that leads from the beginning."""
         client = Client(wire, self.clock, Random(number))
-        await Controller(client, Config(), identity=f"life-{number}").run(asyncio.Event())
+        controller = Controller(client, self.config, identity=f"life-{number}")
+        self.leading = lambda: controller
+        await controller.run(asyncio.Event())
 
     # -- the run -------------------------------------------------------------------------------
 
@@ -106,6 +112,7 @@ class World:
         if self._written() != before:
             late = [write for wire in self._wires for write in wire.writes][before:]
             self.troubles.append(f"still writing at rest: {[(r.method, r.path) for r in late]}")
+        self.troubles += self._unrest()
         for life in self._lives:
             if life.done() and not life.cancelled():
                 life.result()
@@ -141,6 +148,15 @@ class World:
             requests=requests,
         )
 
+    def _unrest(self) -> list[str]:
+        """What the dispatcher itself gets wrong at rest."""
+        leader = self.leading()
+        if leader is None:
+            return ["nobody leads"]
+        store = self._cluster.registry.store
+        objects = {storage: [obj for _, obj in store.items(storage)] for storage in WATCHED}
+        return list(unrest(leader.dispatcher.world, objects))
+
     def _check_whole(self, obj: Json) -> None:
         """All or nothing at rest: what runs is its inventory, and nothing else is there."""
         store, name = self._cluster.registry.store, obj["metadata"]["name"]
@@ -159,7 +175,8 @@ class World:
             and not _is_generated(one)
         }
         left_over = [one for one in live if one not in wanted]
-        missing = [one for one in wanted if one not in live and status["state"] == "Running"]
+        robbed = name in self._scenario.robbed or status["state"] != "Running"
+        missing = [one for one in wanted if one not in live and not robbed]
         others = [one for one, attempt in live.items() if attempt != str(record.get("attempt"))]
         if left_over or missing or others:
             self.troubles.append(f"{name} is not whole: {left_over=} {missing=} {others=}")

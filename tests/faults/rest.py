@@ -1,0 +1,92 @@
+"""What must hold when nothing has happened for a while, by the dispatcher's own books."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from mcad.api.status import render_status
+from mcad.controller.mirror import status_mark
+from mcad.core.entry import Entry
+from mcad.core.lifecycle import Phase
+from mcad.core.model import RefusalKind
+from mcad.core.reasons import HoldReason
+from mcad.core.status import derive
+from mcad.core.world import World
+from tests.faults.meddling import STORAGE
+
+Json = dict[str, Any]
+Objects = Mapping[tuple[str, str], Sequence[Json]]
+
+WRAPPED = [("", "configmaps"), ("", "pods"), ("apps", "deployments"), ("batch", "jobs")]
+NODES = ("", "nodes")
+WATCHED = [STORAGE, NODES, *WRAPPED]
+AT_REST = (Phase.WAITING, Phase.RUNNING, Phase.COMPLETED, Phase.FAILED)
+
+
+def unrest(core: World, objects: Objects) -> Iterator[str]:
+    """What is wrong; ``objects`` are all that exist, by storage."""
+    core.capacity.check()
+    stored = {obj["metadata"]["uid"]: obj for obj in objects[STORAGE]}
+    if core.entries.keys() != stored.keys():
+        yield f"known: {[one.title for one in core.entries.values()]}, there: {len(stored)}"
+        return
+    existing = {obj["metadata"]["uid"] for storage in WRAPPED for obj in objects[storage]}
+    if ghosts := [child.ref for uid, child in core.children.items() if uid not in existing]:
+        yield f"objects that do not exist: {ghosts}"
+    if core.unswept or core.to_judge or core.to_recover or core.rights.held:
+        yield "something is left to do"
+    names = {
+        (storage[1], obj["metadata"]["name"]) for storage in WRAPPED for obj in objects[storage]
+    }
+    for uid, entry in core.entries.items():
+        yield from _unfinished(entry, stored[uid])
+        if entry.phase is Phase.WAITING:
+            yield from _waits_in_vain(core, entry, objects, names)
+        reserved, unbound = sum(core.capacity.outstanding(uid)), core.capacity.unbound(uid)
+        if reserved > len(unbound):
+            yield f"{entry.title} reserves {reserved} for {len(unbound)} pods"
+
+
+def _unfinished(entry: Entry, obj: Json) -> Iterator[str]:
+    if entry.phase not in AT_REST:
+        yield f"{entry.title} is {entry.phase}"
+    if entry.flying is not None or entry.dirty:
+        yield f"{entry.title}: a status is still to be written"
+    if status_mark(render_status(derive(entry))) != status_mark(obj.get("status")):
+        yield f"{entry.title}: its status is not what is known"
+    if entry.phase is Phase.RUNNING and entry.workload.suspended:
+        yield f"{entry.title} runs although it is suspended"
+
+
+def _waits_in_vain(
+    core: World, entry: Entry, objects: Objects, names: set[tuple[str, str]]
+) -> Iterator[str]:
+    """It fits, nothing is in front of it, and it does not go."""
+    refusal, reason = core.queue.refusal_of(entry), entry.hold.reason if entry.hold else ""
+    if (reason == HoldReason.SUSPENDED) != entry.workload.suspended:
+        yield f"{entry.title} is held: {reason}"
+    if reason == HoldReason.WAITING_FOR_NAME:
+        if not any((item.ref.resource, item.ref.name) in names for item in entry.workload.items):
+            yield f"{entry.title} waits for a name that nobody has"
+    elif reason and reason != HoldReason.SUSPENDED:
+        yield f"{entry.title} is held: {reason}"
+    wanted = sum(one.replicas for one in entry.workload.sets)
+    if not reason and (refusal is None or refusal.kind is not RefusalKind.BLOCKED):
+        free = _free(objects)
+        if wanted <= free:
+            yield f"{entry.title} waits for {wanted} of {free} free CPUs"
+
+
+def _free(objects: Objects) -> int:
+    """CPUs on nodes that take pods; each pod uses one (see scenarios.py)."""
+    free = {
+        node["metadata"]["name"]: int(node["status"]["allocatable"]["cpu"])
+        for node in objects[NODES]
+        if not node["spec"].get("unschedulable")
+    }
+    for pod in objects["", "pods"]:
+        node = pod["spec"].get("nodeName")
+        if node in free and pod["status"].get("phase") not in ("Succeeded", "Failed"):
+            free[node] -= 1
+    return sum(max(0, left) for left in free.values())
