@@ -7,9 +7,10 @@ a pod ever finds no room, then too much was admitted.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mcad.api.config import Config
 from mcad.kube.client import Client, DeleteOptions, Propagation
 from mcad.kube.kinds import APPWRAPPERS, CONFIG_MAPS, DEPLOYMENTS, NODES
 from mcad.kube.resource import Resource
@@ -35,6 +36,8 @@ class Scenario:
     ends: dict[str, str]  # state of every AppWrapper at the end, "" where it is deleted
     crowded: tuple[str, ...] = ()
     robbed: tuple[str, ...] = ()
+    config: Config = field(default_factory=Config)  # where one process is alone
+    settles_s: float = 400.0  # after the last act: deadlines, grace periods, backoff are shorter
 
 
 def pod(name: str) -> Json:

@@ -11,7 +11,6 @@ from random import Random
 from typing import Any
 
 from mcad.api import labels
-from mcad.api.config import Config
 from mcad.cli.stage import embedded_cluster
 from mcad.controller.runtime import Controller
 from mcad.kube.client import Client
@@ -27,7 +26,6 @@ from tests.faults.scenarios import NAMESPACE, Scenario
 Json = dict[str, Any]
 
 RESTART_S = 1.0  # from a kill to the next life
-SETTLE_S = 400.0  # after the last act: deadlines, grace periods and backoff are shorter
 MORE_WRITES = 8  # that a fault may cost: a teardown, or every status said once more
 REST_S = 300.0  # after that nothing may be written any more
 
@@ -48,7 +46,6 @@ class Outcome:
 class World:
     """One run of a scenario; ``leading`` is who leads now."""
 
-    config = Config()
     leading: Callable[[], Controller | None]
 
     def __init__(self, cluster: Cluster, scenario: Scenario, plan: Plan) -> None:
@@ -89,7 +86,7 @@ class World:
     async def _live(self, wire: Wire, number: int) -> None:
         """One life: a dispatcher that leads from the beginning."""
         client = Client(wire, self.clock, Random(number))
-        controller = Controller(client, self.config, identity=f"life-{number}")
+        controller = Controller(client, self._scenario.config, identity=f"life-{number}")
         self.leading = lambda: controller
         await controller.run(asyncio.Event())
 
@@ -106,7 +103,7 @@ class World:
         for at_s, act in self._scenario.acts:
             await clock.sleep(max(begun + at_s - clock.monotonic(), 0.0))
             await act(self._user)
-        await clock.sleep(SETTLE_S)
+        await clock.sleep(self._scenario.settles_s)
         before = self._written()
         await clock.sleep(REST_S)
         if self._written() != before:
