@@ -135,6 +135,7 @@ def read_status(status: Json) -> Persisted | None:
         first_dispatch=parse_instant(status.get("controllerfirstdispatchtimestamp")),
         requeueings=max(0, as_int(status.get("numberOfRequeueings"))),
         pods=_read_pods(status) if state == "Completed" else PodCounts(),
+        observed_generation=max(0, as_int(status.get("observedGeneration"))),
         foreign=dispatch is None and state not in AT_REST,
     )
 

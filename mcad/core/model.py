@@ -250,6 +250,7 @@ class Persisted:
     first_dispatch: Instant = 0
     requeueings: int = 0
     pods: PodCounts = PodCounts()
+    observed_generation: int = 0
     foreign: bool = False
 
 

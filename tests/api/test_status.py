@@ -287,6 +287,7 @@ def test_what_is_written_is_read_again(view: StatusView) -> None:
         first_dispatch=view.first_dispatch,
         requeueings=view.requeueings,
         pods=view.pods if view.state == "Completed" else PodCounts(),
+        observed_generation=view.observed_generation,
         foreign=view.state == "Running" and view.dispatch is None,
     )
 

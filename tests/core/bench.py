@@ -359,6 +359,7 @@ class Bench:
                 view.first_dispatch,
                 view.requeueings,
                 view.pods,
+                view.observed_generation,
             )
             if view is not None
             else None

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from mcad.core.events import AppWrapperSeen
 from mcad.core.model import (
     SECOND,
@@ -9,6 +11,7 @@ from mcad.core.model import (
     DispatchPhase,
     DispatchRecord,
     Persisted,
+    PodPhase,
     Problem,
     ProblemKind,
 )
@@ -143,3 +146,25 @@ def test_those_that_the_watch_tells_late_keep_their_order() -> None:
 
     assert seen == sorted(set(seen))
     assert all(one < START + SECOND for one in seen[:-1])
+
+
+@pytest.mark.parametrize("state", ["Running", "Completed", "Pending"])
+def test_an_edit_that_nobody_saw_is_acknowledged_after_a_restart(state: str) -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    work = workload("a", 5000 if state == "Pending" else 100)
+    flagged = replace(work.items[0], completion=("succeeded",))
+    bench.submit(replace(work, items=(flagged,)))
+    bench.settle()
+    if state == "Completed":
+        bench.bind("a-0")
+        bench.change("a-0", phase=PodPhase.SUCCEEDED)
+        bench.settle()
+    assert bench.state("a") == state
+    bench.works["uid-a"] = replace(bench.works["uid-a"], generation=7)
+    bench.crash()
+    bench.settle()
+    assert bench.status["uid-a"].observed_generation == 7
+    writes = bench.writes.total()
+    bench.crash()
+    bench.settle()
+    assert bench.writes.total() == writes

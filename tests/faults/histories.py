@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -71,11 +70,11 @@ class History:
 
     def create(self, name: str, _: str) -> None:
         made = _wrapper(self.rng, name)
-        self.then(f"create {name} {made['spec']}", create(made))
+        self.then(f"create {name}: {_told(made['spec'])}", create(made))
 
     def edit(self, name: str, _: str) -> None:
         spec = _wrapper(self.rng, name)["spec"]
-        self.then(f"edit {name} {spec}", edit(name, {"spec": spec}))
+        self.then(f"edit {name}: {_told(spec)}", edit(name, {"spec": spec}))
 
     def suspend(self, name: str, _: str) -> None:
         is_suspended = self.rng.random() < 0.5
@@ -99,7 +98,8 @@ class History:
     def intrude(self, name: str, item: str) -> None:
         self.is_disturbed = True
         others = manifests.pod(self.rng.choice((item, f"other-{name}")), "1", 20)
-        self.then(f"another pod {others}", lambda user: user.create(PODS, NAMESPACE, others))
+        name = others["metadata"]["name"]
+        self.then(f"another pod {name}", lambda user: user.create(PODS, NAMESPACE, others))
 
     def cordon(self, *_: str) -> None:
         node = f"node-{self.rng.randint(0, 2)}"
@@ -157,6 +157,19 @@ def _wrapper(rng: Random, name: str) -> Json:
     return made
 
 
+def _told(spec: Json) -> str:
+    """``ConfigMap/a-0 Deployment/a-1x3 {'priority': 5}``."""
+    made = spec.get("components") or spec["resources"]["GenericItems"]
+    objs = [one.get("template") or one["generictemplate"] for one in made]
+    sizes = [obj.get("spec", {}).get("replicas", "") for obj in objs]
+    items = [
+        f"{obj['kind']}/{obj['metadata']['name']}{size and f'x{size}'}"
+        for obj, size in zip(objs, sizes, strict=True)
+    ]
+    rest = {key: value for key, value in spec.items() if key not in ("components", "resources")}
+    return " ".join((*items, str(rest)))
+
+
 def history(rng: Random) -> tuple[History, Scenario]:
     """Up to nine acts on two or three AppWrappers and as many nodes."""
     told = History(rng, rng.choice(("ab", "abc")))
@@ -191,4 +204,4 @@ def trouble(rng: Random, faults: Sequence[Fault | Edit]) -> Plan:
         begin = rng.randrange(WRITES)
         for number in range(begin, begin + rng.randint(2, 8)):
             writes.setdefault(number, outage)
-    return Plan(writes.get, events.get, itertools.count(), itertools.count())
+    return Plan(writes.get, events.get)

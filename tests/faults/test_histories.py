@@ -17,8 +17,8 @@ from tests.faults.meddling import Edit
 
 ALONE = [*(one for one in Fault if one not in (*SPELLS, Fault.BEQUEATHED)), *Edit]
 LEADERS = [*SPELLS, Fault.BEQUEATHED, Fault.KILLED_BEFORE, Fault.KILLED_AFTER, Fault.LATE]
-SEEDS = 60
-FOUND: tuple[int, ...] = ()
+SEEDS = 40
+FOUND = (211,)
 
 
 @pytest.mark.parametrize("seed", [*FOUND, *range(SEEDS)])
