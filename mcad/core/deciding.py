@@ -85,7 +85,7 @@ def _repeat_step(world: World, entry: Entry) -> None:
         case Phase.CREATING:
             attempts.proceed(world, entry)
         case Phase.DELETING:
-            teardown.delete_all(world, entry)
+            teardown.delete_rest(world, entry)
         case Phase.VERIFYING:
             teardown.look(world, entry)
         case _:

@@ -88,10 +88,15 @@ def teardown_written(world: World, entry: Entry) -> None:
 def delete_all(world: World, entry: Entry) -> None:
     """Ask for the deletion of every inventoried object up to the one whose create may be open."""
     entry.undeleted = set(range(min(entry.cursor + 1, len(entry.inventory))))
-    for item in sorted(entry.undeleted):
-        _delete(world, entry, item)
+    delete_rest(world, entry)
     if not entry.undeleted:
         _all_deleted(world, entry)
+
+
+def delete_rest(world: World, entry: Entry) -> None:
+    """Ask for those deletions that are not accepted yet."""
+    for item in sorted(entry.undeleted):
+        _delete(world, entry, item)
 
 
 def late_item(world: World, entry: Entry, item: int) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mcad.core.commands import DeleteItem, LookForRemains
-from mcad.core.events import AppWrapperGone, ItemDeleted, PodSeen
+from mcad.core.events import Answer, AppWrapperGone, ItemDeleted, PodSeen
 from mcad.core.model import ObjectRef, Pod, PodPhase, Remnant
 from mcad.core.reasons import explain_remains
 from mcad.core.teardown import stuck_teardowns
@@ -182,3 +182,16 @@ JOB = ObjectRef("batch", "v1", "jobs", "Job", "default", "j")
 )
 def test_the_most_telling_object_is_named(remains: list[Remnant], text: str) -> None:
     assert explain_remains(remains, "n1") == text
+
+
+def test_only_the_deletion_that_was_refused_is_repeated() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, 1, 1))
+    bench.settle()
+    bench.refuse("DeleteItem", Answer(500, "InternalError", "injected"))
+    bench.edit("uid-a", suspended=True)
+    bench.settle()
+    deletions = bench.writes["delete"]
+    bench.advance(1)
+    assert bench.writes["delete"] == deletions + 1
+    assert bench.names() == []
