@@ -102,7 +102,7 @@ class History:
         self.then(f"another pod {name}", lambda user: user.create(PODS, NAMESPACE, others))
 
     def cordon(self, *_: str) -> None:
-        node = f"node-{self.rng.randint(0, 2)}"
+        node, self.is_disturbed = f"node-{self.rng.randint(0, 2)}", True
         for cordoned, later in ((True, 0.0), (None, 100.0)):
             patch = {"spec": {"unschedulable": cordoned}}
             self.then(
