@@ -70,7 +70,7 @@ def begin(world: World, entry: Entry) -> None:
     work = entry.workload
     world.leave_line(entry)
     entry.superseded = entry.dispatch
-    entry.dispatch = DispatchRecord(
+    record = DispatchRecord(
         attempt=entry.attempt + 1,
         epoch=world.epoch,
         phase=DispatchPhase.CREATING,
@@ -78,8 +78,7 @@ def begin(world: World, entry: Entry) -> None:
         inventory=tuple(item.ref for item in work.items),
         since=world.now,
     )
-    entry.cursor, entry.created, entry.finished = 0, {}, set()
-    world.claim_names(entry)
+    world.begin_attempt(entry, record)
     entry.move(Signal.RESERVED, world.now)
     world.settle(entry, Urgency.DISPATCH)
 

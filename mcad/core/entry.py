@@ -52,8 +52,8 @@ class Entry:
     restart, which must not rewrite figures that are on record. ``untested``: its attempt is another
     leader's and was first seen after the barrier, so nobody knows yet whether it fits (P12).
     ``rebuilt``: nobody has seen this AppWrapper, only objects that it left (P9).
-    ``head_since`` is when it became the head of the line, if it is; ``held`` for how long it was
-    that before, in this stay in the queue (R6).
+    ``head_since`` is when it became the head of the line, if it is; ``head_for`` for how long it
+    was that before, in this stay in the queue (R6).
 
     ``cursor`` is the next item to create, ``asked`` whether its create is under way, and ``doubt``
     the instant until which one that got no clear answer may still be committed (ADR 7);
@@ -91,7 +91,7 @@ class Entry:
     restored: bool = False
     untested: bool = False
     head_since: Instant = 0
-    held: Duration = 0
+    head_for: Duration = 0
     cursor: int = 0
     asked: bool = False
     doubt: Instant = 0
@@ -158,8 +158,9 @@ class Entry:
             del self.timers[timer]
 
     def take_up(self, record: DispatchRecord) -> None:
-        """Somebody else's attempt stands: it is judged by its own inventory from here on."""
+        """An attempt stands, whoever began it: it is judged by its inventory from here on."""
         self.dispatch = record
+        self.cursor, self.created, self.finished = 0, {}, set()
         spec, self.workload = self.workload, aligned(self.workload, record)
         self.edited = spec if self.workload is not spec else None
 

@@ -16,7 +16,7 @@ class Gate:
 
     The head is the first in order among the refused who would fit if AppWrappers left. Its hold
     starts on becoming head, once per attempt: while somebody else is ahead its clock stands still
-    (``Entry.held``), so nobody holds the others for longer than one holding time in all.
+    (``Entry.head_for``), so nobody holds the others for longer than one holding time in all.
     """
 
     def __init__(self, world: World) -> None:
@@ -59,7 +59,7 @@ class Gate:
         if world.head != head.uid:
             self._step_down()
             world.head, head.head_since = head.uid, world.now
-        until = head.head_since + self._holding - head.held
+        until = head.head_since + self._holding - head.head_for
         if self._holding and world.now < until:
             self._closed = True
             world.wake_at(until)
@@ -68,7 +68,7 @@ class Gate:
         """The AppWrapper is dispatched: another attempt may hold again."""
         if self._world.head == entry.uid:
             self._step_down()
-        entry.held = 0
+        entry.head_for = 0
 
     def closes(self) -> None:
         """All of the line was looked at. If nobody is its head, nobody's clock runs."""
@@ -79,5 +79,5 @@ class Gate:
         world = self._world
         entry = world.entries.get(world.head)
         if entry is not None:
-            entry.held += world.now - entry.head_since
+            entry.head_for += world.now - entry.head_since
         world.head = ""

@@ -133,9 +133,7 @@ def _intent_found(world: World, entry: Entry, record: DispatchRecord) -> None:
     world.leave_line(entry)
     world.end_attempt(entry)
     entry.flying, entry.untested = None, True
-    entry.take_up(record)
-    world.claim_names(entry)
-    entry.cursor, entry.created, entry.finished = 0, {}, set()
+    world.begin_attempt(entry, record)
     entry.move(Signal.INTENT_FOUND, world.now)
     world.to_recover[entry.uid] = None
 

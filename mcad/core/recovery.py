@@ -29,8 +29,7 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
     if saved.dispatch is not None:
         entry.phase = _restored_phase(saved.dispatch, saved.state)
         if saved.dispatch.phase is not DispatchPhase.RELEASED:
-            entry.take_up(saved.dispatch)
-            world.claim_names(entry)
+            world.begin_attempt(entry, saved.dispatch)
         return
     if saved.state == State.COMPLETED:
         entry.phase = Phase.COMPLETED

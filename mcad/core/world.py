@@ -13,7 +13,16 @@ from mcad.core.capacity import Capacity
 from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatus
 from mcad.core.entry import Entry, Hold
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Child, Duration, HeldResource, Instant, ObjectRef, Settings, Workload
+from mcad.core.model import (
+    Child,
+    DispatchRecord,
+    Duration,
+    HeldResource,
+    Instant,
+    ObjectRef,
+    Settings,
+    Workload,
+)
 from mcad.core.names import Names
 from mcad.core.queue import Key, Queue
 from mcad.core.reasons import EventReason, HoldReason
@@ -184,9 +193,10 @@ class World:
             if entry is not None and entry.phase is Phase.WAITING and entry.hold is not None:
                 self.line_up(entry)
 
-    def claim_names(self, entry: Entry) -> None:
-        """Its attempt is going to use the names of its inventory."""
-        self.names.claim(entry.uid, entry.inventory)
+    def begin_attempt(self, entry: Entry, record: DispatchRecord) -> None:
+        """An attempt stands, ours or a predecessor's, and is going to use the names in it."""
+        entry.take_up(record)
+        self.names.claim(entry.uid, record.inventory)
 
     def release(self, entry: Entry) -> None:
         """Its attempt needs no room any more; whatever gives room back does it here."""
