@@ -19,6 +19,7 @@ from mcad.api.config import Config, to_settings
 from mcad.api.owner import Owner
 from mcad.controller.adoption import Adoption
 from mcad.controller.alarm import Alarm
+from mcad.controller.arrivals import Arrivals
 from mcad.controller.defaults import Defaults
 from mcad.controller.execute import Executor
 from mcad.controller.holds import HoldLog
@@ -36,15 +37,12 @@ from mcad.core.events import AppWrapperGone, Decide, Event, Leading
 from mcad.core.model import Instant, Pod
 from mcad.kube.client import Client
 from mcad.kube.discovery import Discovery
-from mcad.kube.errors import BadAnswer, KubeError
+from mcad.kube.errors import KubeError
 from mcad.kube.recorder import Recorder, Reporter
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable
+    from collections.abc import Coroutine
 
-    from mcad.controller.rivals import Write
-    from mcad.controller.streams import Part
-    from mcad.kube.document import Document
 
 Json = dict[str, Any]
 _log = logging.getLogger(__name__)
@@ -96,11 +94,10 @@ class Controller:
             self._ask_owner,
             self.dispatcher.world.judged,
         )
-        self._preflight = preflight
-        self._gate = Gate(preflight.installed, self.clock, self.spawn) if preflight else None
-        # Beside another controller, told to coexist, its finalizers are its own.
+        gate = Gate(preflight.installed, self.clock, self.spawn) if preflight else None
         alone = preflight is None or not preflight.coexist
-        self._adoption = Adoption(client, self._recorder, self.spawn) if alone else None
+        adoption = Adoption(client, self._recorder, self.spawn) if alone else None
+        self.arrivals = Arrivals(self._mirror, self._sightings, preflight, gate, adoption)
         self.watches = Watches(client, self._kinds, self._sightings, self, config.watch_namespaces)
         self._lookups = Lookups(client, self._kinds, self._sightings)
         self._installs = Installs(client, self._kinds, self._lookups, self.watches.watch_wrapped)
@@ -288,47 +285,6 @@ class Controller:
             self.stepped_at = self.clock.monotonic()  # on purpose, so it is no stall
         else:
             self.feed(Decide(may_dispatch=not obstacles))
-
-    # -- AppWrappers, as they come ---------------------------------------------------------------
-
-    async def await_served(self, part: Part[Any]) -> None:
-        """Return when the preflight has found the CRD and found it good."""
-        if self._gate is not None:
-            await self._gate.passed(part)
-
-    def listing_appwrappers(self, namespace: str) -> None:
-        """A list begins, which may tell older versions than we know (P13)."""
-        self._mirror.rewind(namespace)
-
-    def appwrappers_listed(self, writes: Iterable[Write]) -> None:
-        """The first list, judged as a whole before anything is done."""
-        if self._preflight is not None:
-            self._preflight.listed(writes)
-
-    def appwrapper_listed(self, document: Document) -> None:
-        """An AppWrapper of the first list."""
-        self._look_at(document, listed=True)
-
-    def appwrapper_seen(self, document: Document) -> None:
-        """A new or changed AppWrapper."""
-        self._look_at(document)
-
-    def _look_at(self, document: Document, *, listed: bool = False) -> None:
-        """Read it if it is news; one that cannot be read must not hide the others."""
-        if not self._sightings.is_news(document.identity):
-            return
-        try:
-            obj = document.json()
-        except BadAnswer as error:
-            where = f"{document.identity.namespace}/{document.identity.name}"
-            _log.warning("cannot be read appwrapper=%s error=%s", where, error)
-            return
-        self._sightings.appwrapper_seen(obj, listed=listed)
-        self._adopt(obj)
-
-    def _adopt(self, obj: Json) -> None:
-        if self._adoption is not None:
-            self._adoption.seen(obj)
 
     # -- reads outside of the watches ------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from mcad.api import labels
 from mcad.controller.firstlist import FirstList
 from mcad.controller.kinds import Kinds, catalog_entry
 from mcad.controller.sightings import PodSighting, Sightings, slim_node, slim_pod
-from mcad.controller.streams import Part, Stream
+from mcad.controller.streams import Stream
 from mcad.core.events import Event, KindWatched
 from mcad.kube.client import EVERYTHING, Client, Selection
 from mcad.kube.document import Document
@@ -24,9 +24,9 @@ from mcad.kube.reflector import Reflector
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Coroutine, Iterable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
-    from mcad.controller.rivals import Write
+    from mcad.controller.arrivals import Arrivals
     from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
@@ -44,7 +44,9 @@ ABSENCE = (
 
 
 class Host(Protocol):
-    """What the watches need of the controller around them."""
+    """What the watches need of the controller around them; ``arrivals`` takes AppWrappers."""
+
+    arrivals: Arrivals
 
     def feed(self, event: Event) -> None:
         """Take an event for the core."""
@@ -54,28 +56,8 @@ class Host(Protocol):
         """Run a task that ends with the controller."""
         ...
 
-    async def await_served(self, part: Part[Any]) -> None:
-        """Return when AppWrappers can be listed; that long, tell ``part`` how it stands."""
-        ...
-
-    def listing_appwrappers(self, namespace: str) -> None:
-        """Hear that a list of AppWrappers begins: of this namespace, or of all if it is ""."""
-        ...
-
     def kind_denied(self) -> None:
         """Hear that a watched kind is not served (any more) in the version that we know."""
-        ...
-
-    def appwrappers_listed(self, writes: Iterable[Write]) -> None:
-        """Hear the last foreign write to each AppWrapper of the first list."""
-        ...
-
-    def appwrapper_listed(self, document: Document) -> None:
-        """Take an AppWrapper of the first list, in its order."""
-        ...
-
-    def appwrapper_seen(self, document: Document) -> None:
-        """Take a new or changed AppWrapper."""
         ...
 
     def synced(self) -> None:
@@ -150,18 +132,17 @@ class Watches:
     def watch_all(self) -> None:
         """Begin; called once, when the kinds are known."""
         seen = self._sightings
-        first = FirstList(
-            self._host.appwrappers_listed, self._host.appwrapper_listed, self._client.clock
-        )
+        arrivals = self._host.arrivals
+        first = FirstList(arrivals.judge, arrivals.listed, self._client.clock)
         appwrappers: Stream[Document] = Stream(
             "appwrappers",
-            self._host.appwrapper_seen,
+            arrivals.seen,
             seen.appwrapper_gone,
             self._stream_changed,
             self._client.clock.monotonic,
             first=first,
             spawn=self._host.spawn,
-            listing=self._host.listing_appwrappers,
+            listing=arrivals.listing,
             absence=ABSENCE,
         )
         self._watch(APPWRAPPERS, appwrappers, slim=Document.kept, namespaces=self._namespaces)
@@ -233,7 +214,7 @@ class Watches:
             where = replace(selection, namespace=namespace)
             reflector = Reflector(self._client, resource, part, slim, where)
             if resource is APPWRAPPERS:
-                reflector.ready = partial(self._host.await_served, part)
+                reflector.ready = partial(self._host.arrivals.await_served, part)
             watch.reflectors.append(reflector)
         watch.start()
 
