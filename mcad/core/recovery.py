@@ -24,8 +24,8 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
     entry.first_dispatch, entry.requeueings = saved.first_dispatch, saved.requeueings
     entry.dispatch, entry.pods = saved.dispatch, saved.pods
     entry.restored = True
-    if saved.observed_generation != entry.workload.generation:
-        world.to_settle[entry.uid] = None
+    if saved.observed_generation not in (0, entry.workload.generation):
+        world.to_settle[entry.uid] = None  # we wrote it, and somebody has edited the spec since
     if saved.dispatch is not None:
         entry.phase = _restored_phase(saved.dispatch, saved.state)
         if saved.dispatch.phase is not DispatchPhase.RELEASED:

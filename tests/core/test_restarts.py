@@ -168,3 +168,10 @@ def test_an_edit_that_nobody_saw_is_acknowledged_after_a_restart(state: str) -> 
     bench.crash()
     bench.settle()
     assert bench.writes.total() == writes
+
+
+def test_what_another_controller_has_finished_is_not_written() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, persisted=Persisted("Completed", START)))
+    bench.settle()
+    assert bench.writes.total() == 0
