@@ -86,9 +86,10 @@ def dispatch(world: World) -> None:
         key, order, bucket = line[0]
         if gate.blocks(bucket):
             _refuse(world, bucket, _BLOCKED)
+            world.queue.wake(bucket)
             heappop(line)
             continue
-        if not (_still_refused(world, bucket) or effort.leaves(key, bucket)):
+        if not (world.queue.rests(bucket) or effort.leaves(key, bucket)):
             if effort.is_over(key):
                 break
             _judge(world, bucket)
@@ -139,26 +140,16 @@ def _look_again(world: World) -> None:
 
 
 def _heads(world: World, gate: Gate) -> Line:
-    line = []
-    for order, bucket in enumerate(world.queue.buckets()):
-        if gate.open_to_all and _still_refused(world, bucket):
-            continue
-        line.append((bucket.key(world.now), order, bucket))
+    """A refusal stands until something happens that may let the shape in (core R4). It is tested
+    again within ``backoffTime`` all the same (``_look_again``), for the day on which this is wrong.
+    """
+    queue = world.queue
+    queue.wake_all(world.now - world.settings.backoff // 2)
+    # Only where a refused one may block others do those that rest have to be passed.
+    buckets = queue.awake() if gate.open_to_all else queue.buckets()
+    line = [(bucket.key(world.now), order, bucket) for order, bucket in enumerate(buckets)]
     heapify(line)
     return line
-
-
-def _still_refused(world: World, bucket: Bucket) -> bool:
-    """Falls wake nobody: a refusal stands until a pool of the shape rises (core R4).
-
-    It is tested again within ``backoffTime`` all the same (``_look_again``), for the day on which
-    this is wrong.
-    """
-    refusal = bucket.refusal
-    if refusal is None or refusal.kind is RefusalKind.BLOCKED:
-        return False
-    fresh = world.now - bucket.tested_at < world.settings.backoff // 2
-    return fresh and bucket.refused_at == world.capacity.rises(bucket.shape)
 
 
 def _judge(world: World, bucket: Bucket) -> None:
@@ -168,11 +159,12 @@ def _judge(world: World, bucket: Bucket) -> None:
         bucket.refusal = None
     else:
         _refuse(world, bucket, refusal)
+        world.queue.rest(bucket)
 
 
 def _refuse(world: World, bucket: Bucket, refusal: Refusal) -> None:
     before = bucket.refusal
-    bucket.refusal, bucket.refused_at = refusal, world.capacity.rises(bucket.shape)
+    bucket.refusal = refusal
     if before is not None and signature(before) == signature(refusal):
         return
     for entry in bucket.front(RESTATED_PER_SHAPE):
@@ -185,6 +177,7 @@ def _reserved(world: World, bucket: Bucket, entry: Entry) -> bool:
     refusal = world.capacity.reserve(work.uid, entry.attempt + 1, bucket.shape, work.sets)
     if refusal is not None:
         _refuse(world, bucket, refusal)
+        world.queue.rest(bucket)
     return refusal is None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from sortedcontainers import SortedDict
@@ -46,15 +47,13 @@ class Rank:
 class Bucket:
     """Waiting AppWrappers of one shape and slope.
 
-    ``refusal`` is their common verdict and ``refused_at`` the shape's ``rises`` right after it
-    was reached at ``tested_at``: while no pool has risen since, it stands (core rule R4).
+    ``refusal`` is their common verdict, reached at ``tested_at``. While the bucket rests it stands.
     """
 
     shape: Shape
     slope: int
     members: SortedDict[Key, Entry] = field(default_factory=SortedDict)
     refusal: Refusal | None = None
-    refused_at: int = -1
     tested_at: Instant = 0
 
     def first(self) -> Entry:
@@ -72,11 +71,16 @@ class Bucket:
 
 
 class Queue:
-    """All buckets that have members; the capacity remembers their shapes as long as they have."""
+    """All buckets that have members; the capacity remembers their shapes as long as they have.
+
+    A bucket rests while the verdict on it stands: then nothing has to look at it (core rule R4).
+    """
 
     def __init__(self, capacity: Capacity) -> None:
         self._capacity = capacity
-        self._buckets: dict[tuple[Shape, int], Bucket] = {}
+        self._buckets: dict[Shape, dict[int, Bucket]] = {}
+        self._awake: dict[Bucket, None] = {}
+        self._resting: dict[Bucket, None] = {}  # in the order of their last test
         self._places: dict[str, tuple[Bucket, Key]] = {}
 
     def __len__(self) -> int:
@@ -87,10 +91,11 @@ class Queue:
 
     def add(self, entry: Entry, shape: Shape, rank: Rank) -> Bucket:
         """Put an AppWrapper in line; in a refused bucket this is an insertion and no more."""
-        place = (shape, rank.slope)
-        bucket = self._buckets.get(place)
+        alike = self._buckets.setdefault(shape, {})
+        bucket = alike.get(rank.slope)
         if bucket is None:
-            bucket = self._buckets[place] = Bucket(shape, rank.slope)
+            bucket = alike[rank.slope] = Bucket(shape, rank.slope)
+            self._awake[bucket] = None
             self._capacity.remember(shape)
         key = rank.key(entry)
         bucket.members[key] = entry
@@ -105,7 +110,12 @@ class Queue:
         bucket, key = place
         del bucket.members[key]
         if not bucket.members:
-            del self._buckets[bucket.shape, bucket.slope]
+            self._awake.pop(bucket, None)
+            self._resting.pop(bucket, None)
+            alike = self._buckets[bucket.shape]
+            del alike[bucket.slope]
+            if not alike:
+                del self._buckets[bucket.shape]
             self._capacity.forget(bucket.shape)
 
     def bucket_of(self, entry: Entry) -> Bucket | None:
@@ -119,8 +129,37 @@ class Queue:
         return bucket.refusal if bucket is not None else None
 
     def buckets(self) -> Iterator[Bucket]:
-        """The buckets in the order of their making."""
-        return iter(self._buckets.values())
+        """All buckets, those with equal shapes together."""
+        return (bucket for alike in self._buckets.values() for bucket in alike.values())
+
+    # -- rest ----------------------------------------------------------------------------------
+
+    def awake(self) -> Iterator[Bucket]:
+        """The buckets that need a verdict."""
+        return iter(self._awake)
+
+    def rests(self, bucket: Bucket) -> bool:
+        """Whether the verdict on the bucket stands."""
+        return bucket in self._resting
+
+    def rest(self, bucket: Bucket) -> None:
+        """The bucket was refused just now, and may rest until its shape wakes."""
+        self._awake.pop(bucket, None)
+        self._resting.pop(bucket, None)
+        self._resting[bucket] = None
+
+    def wake(self, bucket: Bucket) -> None:
+        """The bucket needs a verdict."""
+        self._resting.pop(bucket, None)
+        self._awake[bucket] = None
+
+    def wake_all(self, until: Instant) -> None:
+        """Those of woken shapes, and those that were tested at that time or before."""
+        for shape in self._capacity.take_woken():
+            for bucket in self._buckets[shape].values():
+                self.wake(bucket)
+        for bucket in list(takewhile(lambda each: each.tested_at <= until, self._resting)):
+            self.wake(bucket)
 
     def places(self) -> dict[str, tuple[Bucket, Key]]:
         """Where everybody in line stands (by uid), and its static key there; a copy."""

@@ -26,9 +26,8 @@ def history(seed: int, fit: Fit) -> list[str]:
         sets = _gang(rnd)
         shape = waiting(capacity, *sets)
         uid = f"w{step}"
-        told.append(
-            f"{capacity.refusal(shape)} {capacity.rises(shape)} {capacity.glance().demand(shape)}"
-        )
+        woken = len(capacity.take_woken())
+        told.append(f"{capacity.refusal(shape)} {woken} {capacity.glance().demand(shape)}")
         told.append(f"{capacity.would_fit_emptied(shape)}")
         if rnd.random() < 0.5:
             told.append(f"{capacity.reserve(uid, 1, shape, sets)} {capacity.outstanding(uid)}")

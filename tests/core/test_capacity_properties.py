@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -22,7 +22,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from mcad.core.capacity import Capacity, NodeReport, ledger, podclass, pools
+from mcad.core.capacity import Capacity, NodeReport, ledger, news, podclass, tails
 from mcad.core.capacity.placement import admits
 from mcad.core.capacity.resources import with_pod_slot
 from mcad.core.model import TERMINAL_PHASES, Fit, Node, Pod, PodPhase, PodSet, Settings
@@ -38,7 +38,8 @@ PATIENCE = 2  # passes for which what is wanted may be unseen
 def bounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param:
         monkeypatch.setattr(ledger, "CATCH_UP_MAX", 2)
-        monkeypatch.setattr(pools, "RISEN_MAX", 1)
+        monkeypatch.setattr(news, "NEWS_MAX", 2)
+        monkeypatch.setattr(tails, "FALLEN_PER_NODE", 0)
         monkeypatch.setattr(podclass, "ROOM_MAX", 1)
 
 
@@ -433,25 +434,39 @@ def _one_change(capacity: Capacity, books: Books, step: int, data: st.DataObject
 
 @pytest.mark.usefixtures("bounds")
 @settings(max_examples=60)
-@given(worlds.clusters(), worlds.gangs(), st.data())
-def test_a_refusal_stands_until_the_shape_rises(
-    nodes: dict[str, Node], sets: tuple[PodSet, ...], data: st.DataObject
+@given(worlds.clusters(), st.lists(worlds.gangs(), min_size=2, max_size=6), st.data())
+def test_who_sleeps_is_refused_by_a_capacity_that_never_slept(
+    nodes: dict[str, Node], gangs: list[tuple[PodSet, ...]], data: st.DataObject
 ) -> None:
-    """R4: whoever waits for a rise misses nothing. Whenever a refused gang fits, it has risen."""
+    """R4: whoever waits to be woken misses nothing, however long ago he was asked."""
     capacity, books = Capacity(Settings()), Books()
-    shape = waiting(capacity, *sets)
+    shapes = [waiting(capacity, *sets) for sets in gangs]
     for each in nodes.values():
         capacity.node_seen(each)
         books.nodes[each.name] = each
-    lost = (data.draw(worlds.pod_sets()),)
+    lost = (data.draw(worlds.pod_sets()),) if data.draw(st.booleans()) else ()
     capacity.adopt("lost", 1, capacity.shape(lost), lost)
     capacity.rehome()
-    refused_at = capacity.rises(shape) if capacity.refusal(shape) is not None else None
-    for step in range(data.draw(st.integers(1, 8))):
+    asleep = {shape for shape in shapes if capacity.refusal(shape) is not None}
+    for step in range(data.draw(st.integers(1, 12))):
         _one_change(capacity, books, step, data)
         if data.draw(st.sampled_from([False, False, True])):
             capacity.want("lost", 0, 0, data.draw(st.integers(0, 4)))
         capacity.rehome()
-        refused = capacity.refusal(shape) is not None
-        assert refused or refused_at is None or capacity.rises(shape) != refused_at
-        refused_at = capacity.rises(shape) if refused else None
+        asleep -= set(capacity.take_woken())
+        event(f"{len(asleep)} asleep")
+        glance, fresh = capacity.glance(), _rebuilt(capacity, books)
+        for shape in asleep:
+            assert glance.refusal(shape) is not None
+            if not capacity.totals().adrift:
+                assert fresh.refusal(fresh.shape(shape.sets)) is not None
+        for shape in data.draw(st.lists(st.sampled_from(shapes), max_size=2)):
+            sets = gangs[shapes.index(shape)]
+            if capacity.refusal(shape) is not None:
+                asleep.add(shape)
+            elif not capacity.holds(f"g{step}") and data.draw(st.booleans()):
+                assert capacity.reserve(f"g{step}", 1, shape, sets) is None
+                asleep.discard(shape)
+        if data.draw(st.booleans()):
+            capacity.release(f"g{data.draw(st.integers(0, step))}")
+    capacity.check()

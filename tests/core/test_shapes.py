@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcad.core.capacity import Capacity, Shape, memory
+from mcad.core.capacity import Capacity, Shape, memory, news
 from mcad.core.capacity.resources import resources, total, with_pod_slot
 from mcad.core.invariants import InvariantViolated, check
 from mcad.core.model import Settings
@@ -96,20 +96,101 @@ def test_shapes_compete_if_their_pods_may_go_to_one_node() -> None:
     assert not capacity.compete(a, b)
 
 
-def test_a_shape_rises_with_its_own_nodes_only_and_never_on_a_fall() -> None:
+def test_a_shape_wakes_by_its_own_nodes_only_and_never_by_a_fall() -> None:
     capacity = cluster(node("a", labels={"zone": "a"}), node("b", labels={"zone": "b"}))
+    for name in ("a", "b"):
+        capacity.pod_seen(pod(f"full-{name}", name, "4"))
     a = waiting(capacity, pods(1, where=on(zone="a")))
     b = waiting(capacity, pods(1, where=on(zone="b")))
-    before = (capacity.rises(a), capacity.rises(b))
+    for shape in (a, b):
+        assert capacity.refusal(shape) is not None
 
     capacity.pod_seen(pod("x", "a"))
-    assert (capacity.rises(a), capacity.rises(b)) == before
+    assert capacity.take_woken() == []
     capacity.pod_gone("x")
-    assert capacity.rises(a) > before[0]
-    assert capacity.rises(b) == before[1]
+    assert capacity.take_woken() == []
+    capacity.pod_gone("full-a")
+    assert capacity.take_woken() == [a]
 
 
-def test_a_shape_of_two_pools_rises_even_if_only_the_narrower_one_does() -> None:
+def test_a_shape_that_no_node_admits_wakes_when_one_does() -> None:
+    capacity = cluster(node("a", "2"))
+    shape = waiting(capacity, pods(1, "1"), pods(1, "1", item=1, where=on(zone="b")))
+    assert capacity.refusal(shape) is not None
+
+    capacity.node_seen(node("a", "8"))
+    assert capacity.take_woken() == []
+    capacity.node_seen(node("b", "2", labels={"zone": "b"}))
+    assert capacity.take_woken() == [shape]
+
+
+def test_a_sum_over_pools_that_share_no_node_wakes_when_it_suffices() -> None:
+    capacity = cluster(node("a", "2", labels={"zone": "a"}), node("b", "2", labels={"zone": "b"}))
+    in_both = [pods(3, item=i, where=on(zone=zone)) for i, zone in enumerate("ab")]
+    shape = waiting(capacity, *in_both)
+    assert capacity.refusal(shape) is not None
+
+    capacity.node_seen(node("a", "3", labels={"zone": "a"}))
+    assert capacity.take_woken() == []
+    capacity.node_seen(node("b", "3", labels={"zone": "b"}))
+    assert capacity.take_woken() == [shape]
+    assert capacity.refusal(shape) is None
+
+
+def test_a_failed_search_wakes_when_any_node_rises() -> None:
+    capacity = cluster(node("a", "5"), node("b", "5"))
+    shape = waiting(capacity, pods(2, "3"), pods(1, "4", item=1))
+    assert capacity.refusal(shape) is not None
+
+    capacity.pod_seen(pod("x", "a"))
+    assert capacity.take_woken() == []
+    capacity.pod_gone("x")
+    assert capacity.take_woken() == [shape]
+
+
+def test_who_is_woken_is_told_once_and_not_after_nobody_waits_any_more() -> None:
+    capacity = cluster(node("a", "1"))
+    first, second = (waiting(capacity, pods(1, size)) for size in ("2", "3"))
+    for shape in (first, second):
+        assert capacity.refusal(shape) is not None
+    capacity.node_seen(node("a", "4"))
+    capacity.forget(second)
+
+    assert capacity.take_woken() == [first]
+    capacity.node_seen(node("a", "5"))
+    assert capacity.take_woken() == []
+
+
+def test_news_of_a_node_leave_with_it() -> None:
+    """Classes that only reservations hold are never asked, so nobody would take their news."""
+    capacity = cluster(node("a"))
+    gang = (pods(1, "3"),)
+    shape = waiting(capacity, *gang)
+    assert capacity.reserve("one", 1, shape, gang) is None
+    assert capacity.refusal(shape) is not None
+    capacity.forget(shape)
+    for i in range(9):
+        capacity.node_seen(node(f"n{i}"))
+        capacity.node_gone(f"n{i}")
+
+    (pods_of_one,) = capacity._memory.classes()
+    assert list(pods_of_one.pool.news.untold()) == []
+
+
+def test_when_too_many_nodes_rose_to_name_them_everybody_concerned_is_woken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(news, "NEWS_MAX", 0)
+    capacity = cluster(node("a", "3"), node("b", "3"))
+    shape = waiting(capacity, pods(3, "2"))
+    assert capacity.refusal(shape) is not None
+
+    capacity.node_seen(node("a", "3500m"))
+    assert capacity.take_woken() == [shape]
+    assert capacity.refusal(shape) is not None
+
+
+def test_a_shape_of_two_pools_wakes_even_if_only_the_narrower_one_does() -> None:
     """Zone a was all there was, so its sum was that of everything; then zone b appears."""
     capacity = cluster(node("a", labels={"zone": "a"}), node("a2", labels={"zone": "a"}))
     in_b = on((needs("zone", "NotIn", "c"), needs("zone", "NotIn", "a")))
@@ -117,10 +198,10 @@ def test_a_shape_of_two_pools_rises_even_if_only_the_narrower_one_does() -> None
     capacity.node_seen(node("b", "3", labels={"zone": "b"}))
     capacity.node_gone("b")
     assert capacity.refusal(shape) is not None
-    before = capacity.rises(shape)
+    assert capacity.take_woken() == []
 
     capacity.node_seen(node("b", "4", labels={"zone": "b"}))
-    assert capacity.rises(shape) != before
+    assert capacity.take_woken() == [shape]
     assert capacity.refusal(shape) is None
 
 
@@ -131,38 +212,37 @@ def test_a_sum_that_covered_all_nodes_covers_them_no_more_when_others_join() -> 
     narrow = waiting(capacity, pods(4, where=not_c), pods(4, item=1, where=on(zone="a")))
     assert capacity.refusal(shape) is not None
     assert capacity.refusal(narrow) is not None
-    before = (capacity.rises(shape), capacity.rises(narrow))
 
     capacity.node_seen(node("b", labels={"zone": "b"}))
-    assert (capacity.rises(shape) != before[0], capacity.rises(narrow) != before[1]) == (True, True)
+    assert capacity.take_woken() == [shape, narrow]
     assert capacity.refusal(shape) is None
     assert capacity.refusal(narrow) is None
 
 
-def test_a_shape_does_not_rise_while_what_it_lacks_is_still_too_little() -> None:
+def test_a_shape_sleeps_while_what_it_lacks_is_still_too_little() -> None:
     capacity = cluster(node("a"))
     capacity.pod_seen(pod("x", "a", "2"))
     capacity.pod_seen(pod("y", "a", "2"))
     shape = waiting(capacity, pods(3))
     assert capacity.refusal(shape) is not None
-    before = capacity.rises(shape)
+    assert capacity.take_woken() == []
 
     capacity.pod_gone("x")
-    assert capacity.rises(shape) == before
+    assert capacity.take_woken() == []
     capacity.pod_gone("y")
-    assert capacity.rises(shape) > before
+    assert capacity.take_woken() == [shape]
 
 
-def test_a_shape_does_not_rise_while_its_pods_still_find_too_few_slots() -> None:
+def test_a_shape_sleeps_while_its_pods_still_find_too_few_slots() -> None:
     capacity = cluster(node("a", "3"), node("b", "3"))
     shape = waiting(capacity, pods(3, "2"))
     assert capacity.refusal(shape) is not None
-    before = capacity.rises(shape)
+    assert capacity.take_woken() == []
 
     capacity.node_seen(node("b", "3500m"))
-    assert capacity.rises(shape) == before
+    assert capacity.take_woken() == []
     capacity.node_seen(node("b", "4"))
-    assert capacity.rises(shape) > before
+    assert capacity.take_woken() == [shape]
     assert capacity.refusal(shape) is None
 
 
@@ -170,11 +250,10 @@ def test_room_that_an_overdrawn_node_still_does_not_have_is_no_rise() -> None:
     capacity = cluster(node("a"))
     capacity.pod_seen(pod("x", "a", "9"))
     capacity.pod_seen(pod("y", "a", "3"))
-    shape = waiting(capacity, pods(1, "1", "1Gi"))
-    before = capacity.rises(shape)
+    assert capacity.refusal(waiting(capacity, pods(1, "1", "1Gi"))) is not None
 
     capacity.pod_seen(pod("y", "a", "2"))
-    assert capacity.rises(shape) == before
+    assert capacity.take_woken() == []
 
 
 # -- small things --------------------------------------------------------------------------------

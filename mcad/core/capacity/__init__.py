@@ -2,9 +2,11 @@
 
 facade          Capacity, the only thing that the dispatcher uses
 ledger, pools   nodes and their free room; the nodes that one placement constraint admits
+tails, news     those nodes sorted, and which of them gained room since somebody looked
 shapes, podclass, placement   what gangs demand; pods that are equal for kube-scheduler; who
                               admits whom
-prospects, memory             what this capacity made of a shape, and how long it remembers
+prospects, memory, sleepers   what this capacity made of a shape, how long it remembers, and what
+                              wakes a refused one
 glance                        the same questions from people, which leave no trace
 fit, packing, mixed           the verdict on a gang: sums, each set, all sets together
 roster, claims, reservations, arrears   live pods, what is promised and not bound yet, and

@@ -62,6 +62,7 @@ class Arrears:
         else:
             del self.adrift[pods]
         self._earmarked_at = -1
+        self._ledger.log.tick()
         if more < 0 and pods in self._weighed:
             self._ease(pods.pool)
             if not left:

@@ -102,10 +102,15 @@ class Capacity:
         self._memory.let_go(shape)
 
     def refusal(self, shape: Shape) -> Refusal | None:
-        """Why a gang of this shape does not fit now; None if it does. For deciding: the answer
-        spends the budget of the pass. People ask a ``glance``."""
+        """Why a gang of this shape does not fit now; None if it does. A refused one sleeps. For
+        deciding: the answer spends the budget of the pass. People ask a ``glance``."""
         with self._memory.held(shape) as prospect:
-            return self._judge.refusal(prospect)
+            refused = self._judge.refusal(prospect)
+            if refused is None:
+                self._memory.sleepers.wake(prospect)
+            else:
+                self._memory.sleepers.sleep(prospect)
+            return refused
 
     def would_fit_emptied(self, shape: Shape) -> bool:
         """Whether it would fit if every AppWrapper's pods and reservations left (R6)."""
@@ -117,12 +122,10 @@ class Capacity:
         """The work of all verdicts so far, in steps of about a microsecond; never timed."""
         return self._judge.steps
 
-    def rises(self, shape: Shape) -> int:
-        """A number that changes whenever something rose that may let the refused shape in (R4).
-
-        Compare it with what it was right after ``refusal``; the shape must be remembered.
-        """
-        return self._memory.remembered(shape).rises()
+    def take_woken(self) -> list[Shape]:
+        """The refused shapes that something may have let in since the last call (R4). All others
+        are refused as before, although the figures of their refusal grow old."""
+        return [prospect.shape for prospect in self._memory.sleepers.take_woken()]
 
     def compete(self, one: Shape, other: Shape) -> bool:
         """Whether pods of both could go to the same node; both must be remembered."""
@@ -153,6 +156,7 @@ class Capacity:
             refused = self._judge.refusal(prospect)
             if refused is not None:
                 self._end(uid)
+                self._memory.sleepers.sleep_lightly(self._memory.prospect(shape))
                 return refused
             self._reservations.place(reservation, prospect.shape, self._judge.plan(prospect))
         self._ledger.post()
@@ -255,7 +259,8 @@ class Capacity:
             self._forget_unused_ports()
         self._reservations.rehome()
         self._arrears.new_pass()
-        self._judge.new_pass()
+        for prospect in self._judge.new_pass():
+            self._memory.sleepers.wake(prospect)
 
     # -- questions -----------------------------------------------------------------------------
 

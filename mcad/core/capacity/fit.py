@@ -7,7 +7,7 @@ the sum counts, as in MCAD.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from mcad.core.capacity.arrears import Arrears
@@ -23,7 +23,7 @@ from mcad.core.capacity.packing import Nodes, Outcome, as_many_as_fit, pack
 from mcad.core.capacity.podclass import slots
 from mcad.core.capacity.pools import Pool, joint_total, rough_total, sum_of, widest
 from mcad.core.capacity.ports import in_whole_ports, is_port
-from mcad.core.capacity.prospects import Few, Part, Prospect, Short
+from mcad.core.capacity.prospects import Few, Nowhere, Part, Prospect, Short
 from mcad.core.capacity.resources import book
 from mcad.core.model import Fit, Refusal, RefusalKind, Settings, Shortage
 
@@ -47,19 +47,28 @@ class Judge:
         self._budget = EXACT_WORK_PER_PASS_MAX
         self._looks = GREEDY_WORK_PER_PASS_MAX
         self._put_off: list[Prospect] = []
+        self._fitting: tuple[Prospect, int] | None = None
         self._planned: tuple[Prospect, int, Plan] | None = None
 
-    def new_pass(self) -> None:
-        """A fresh budget; what the last one did not suffice for may be asked again."""
+    def new_pass(self) -> list[Prospect]:
+        """A fresh budget; returns whom the last one did not suffice for, to be asked again."""
         self._budget, self._looks = EXACT_WORK_PER_PASS_MAX, GREEDY_WORK_PER_PASS_MAX
-        for prospect in self._put_off:
-            prospect.again = self._ledger.log.tick()
-        self._put_off.clear()
+        put_off, self._put_off, self._fitting = self._put_off, [], None
+        for prospect in put_off:
+            prospect.searched = -1
+        return put_off
 
     # -- now -----------------------------------------------------------------------------------
 
     def refusal(self, prospect: Prospect) -> Refusal | None:
         """Why the gang does not fit now; None if it does."""
+        if self._fitting == (prospect, self._ledger.log.now):
+            return None  # asked again by the reservation
+        refused = self._judge(prospect)
+        self._fitting = None if refused else (prospect, self._ledger.log.now)
+        return refused
+
+    def _judge(self, prospect: Prospect) -> Refusal | None:
         self.steps += VERDICT_STEPS
         prospect.obstacle = None
         if not prospect.parts:
@@ -69,6 +78,7 @@ class Judge:
             return self._sum_refuses(prospect, sums or {})
         for part in prospect.parts:
             if not part.pods.pool.rows and not part.per_node:
+                prospect.obstacle = Nowhere(part.pods.pool)
                 return _named(RefusalKind.NO_NODE, prospect, part, (), part.replicas)
         refused = self._sum_refuses(prospect, sums) if sums is not None else None
         refused = refused or self._some_part_refuses(prospect) or self._refused_together(prospect)
@@ -93,9 +103,9 @@ class Judge:
     def _sums(self, prospect: Prospect) -> Sums | None:
         """What is free on all its nodes; None if that takes a look at every node."""
         at, pools = prospect.widest
-        if at != self._ledger.membership:
+        if at != self._ledger.joins:
             pools = widest(prospect.pools)
-            prospect.widest = (self._ledger.membership, pools)
+            prospect.widest = (self._ledger.joins, pools)
         return None if pools is None else sum_of(pools)
 
     def _sum_refuses(self, prospect: Prospect, sums: Sums) -> Refusal | None:
@@ -104,7 +114,10 @@ class Judge:
             if available.get(name, 0) < n:
                 shortages = _shortages(demand, available)
                 if not prospect.shape.per_node:
-                    self._remember_short(prospect, prospect.widest[1], name, n)
+                    most = shortages[0]  # what is short of most lasts longest
+                    self._remember_short(
+                        prospect, prospect.widest[1], most.resource, most.requested
+                    )
                 return Refusal(
                     RefusalKind.INSUFFICIENT, shortages, unmodelled=prospect.shape.unmodelled
                 )
@@ -123,15 +136,13 @@ class Judge:
         return left
 
     def _remember_short(
-        self, prospect: Prospect, pools: Sequence[Pool] | None, resource: str, needed: int
+        self, prospect: Prospect, pools: tuple[Pool, ...] | None, resource: str, needed: int
     ) -> None:
         if pools is None:
             return
         needed -= 0 if self._on_nodes else dict(self._potential).get(resource, 0)
         standing_in = len(prospect.pools) > 1 and pools is prospect.widest[1]
-        membership = self._ledger.membership if standing_in else -1
-        risen = prospect.latest_rise()
-        prospect.obstacle = Short(pools, self._ledger, membership, resource, needed, risen)
+        prospect.obstacle = Short(pools, resource, needed, standing_in)
 
     # -- each part alone -----------------------------------------------------------------------
 
@@ -161,10 +172,10 @@ class Judge:
         shortages = _shortages([(r, n * replicas) for r, n in pods.request], pods.pool.total)
         missing = min(missing, replicas)
         if not shortages[0].missing:
-            prospect.obstacle = Few(pods, replicas, prospect.latest_rise())
+            prospect.obstacle = Few(pods, replicas)
             return _named(RefusalKind.FRAGMENTED, prospect, part, shortages, missing)
         binding = shortages[0]
-        self._remember_short(prospect, [pods.pool], binding.resource, binding.requested)
+        self._remember_short(prospect, (pods.pool,), binding.resource, binding.requested)
         return _named(RefusalKind.INSUFFICIENT, prospect, part, shortages, missing)
 
     # -- all parts together --------------------------------------------------------------------

@@ -56,9 +56,10 @@ class Ledger:
     """Every node's row, the pools that hold them, and the entries not yet posted.
 
     ``overdrawn`` are the names of nodes with a resource below zero. ``membership`` numbers the
-    comings and goings in pools. ``idle_rises`` and ``idle_falls`` number the last changes of what
-    would be free if every AppWrapper left. ``ports`` are the host ports that anybody takes or asks
-    for, with what every node has of each; ``with_ports`` is False where only sums count.
+    comings and goings in pools, ``joins`` the comings alone. ``idle_rises`` and ``idle_falls``
+    number the last changes of what would be free if every AppWrapper left. ``ports`` are the host
+    ports that anybody takes or asks for, with what every node has of each; ``with_ports`` is False
+    where only sums count.
     """
 
     def __init__(self, *, with_ports: bool = True) -> None:
@@ -70,6 +71,7 @@ class Ledger:
         self.allocatable: Books = {}
         self.overdrawn: dict[str, None] = {}
         self.membership = 0
+        self.joins = 0
         self.idle_rises = 0
         self.idle_falls = 0
         self._pools: dict[Pool, None] = {}
@@ -243,6 +245,7 @@ class Ledger:
         for label in row.node.labels:
             self._labelled.setdefault(label, {})[row.node.name] = row
         self.membership += 1
+        self.joins += 1
         change = self.log.touch(row.rank)
         for pool in self._pools:
             pool.offer(row, change)

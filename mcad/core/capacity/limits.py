@@ -5,10 +5,22 @@ machine is.
 """
 
 CATCH_UP_MAX = 64
-"""Changed nodes that a pod class visits one by one; beyond, scanning its sorted tail is cheaper."""
+"""Changed nodes that are looked at one by one; beyond, a look at all is about as cheap."""
 
-RISEN_MAX = 64
-"""Nodes that may rise before a pool sorts its tails again; until then they are tried first."""
+NEWS_MAX = 20_000
+"""Pairs of a node that rose and a pod class that knew of all its room, a third of a microsecond
+each at most; beyond, the classes find out by themselves, within the work of the passes to come."""
+
+NEWS_PER_FOLLOWER = 32
+"""Nodes that rose, for each such class; beyond, it is cheaper that the classes look anew: sorted
+nodes are cut so short that a look takes about so many."""
+
+FALLEN_PER_NODE = 8
+"""Fallen nodes that searches pass over, for each node of a pool, before its tails are sorted again.
+Sorting a node into three tails costs about as much as passing over it so often."""
+
+RISEN_SHARE = 8
+"""Entering a node into a sorted tail costs as much as sorting about so many."""
 
 ROOM_MAX = 64
 """Nodes with room that a pod class remembers; beyond, it keeps their sum only. 10,000 classes on

@@ -20,12 +20,13 @@ from mcad.core.capacity.pools import Pool
 from mcad.core.capacity.ports import is_port
 from mcad.core.capacity.prospects import Part, Prospect
 from mcad.core.capacity.shapes import ClassKey, Shape
+from mcad.core.capacity.sleepers import Sleepers
 from mcad.core.model import Constraint, Node
 
 
 class Memory:
     """Owner of all pools, classes and prospects of a ledger. ``everywhere`` is the pool of every
-    node in service and stays."""
+    node in service and stays. Who is refused is among the ``sleepers``."""
 
     def __init__(self, ledger: Ledger, *, on_nodes: bool) -> None:
         self._ledger = ledger
@@ -35,6 +36,7 @@ class Memory:
         self._pools_max = POOLS_KEPT_MIN
         self._classes: dict[ClassKey, PodClass] = {}
         self._prospects: dict[Shape, Prospect] = {}
+        self.sleepers = Sleepers(ledger)
 
     # -- prospects -----------------------------------------------------------------------------
 
@@ -61,6 +63,7 @@ class Memory:
         prospect.holders -= 1
         if not prospect.holders:
             del self._prospects[shape]
+            self.sleepers.forget(prospect)
             for part in prospect.parts:
                 self.let_go_class(part.pods)
 
@@ -103,6 +106,7 @@ class Memory:
         pods.holders -= 1
         if not pods.holders:
             del self._classes[pods.key]
+            pods.retire()
 
     def pod_class(self, key: ClassKey) -> PodClass | None:
         """The class ``in_books``; None if nobody holds it."""

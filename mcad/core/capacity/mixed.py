@@ -137,12 +137,12 @@ class _Search:
         return None if any(due) else found[::-1]
 
     def _caps(self, row: Row) -> tuple[int, ...]:
-        free = self._free_of(row)
+        free, rank = self._free_of(row), row.rank
         return tuple(
-            min(need.replicas, slots(free, need.pods.request, need.pods.cap))
-            if row.rank in need.pods.pool.rows
-            else 0
-            for need in self._others
+            [
+                min(replicas, slots(free, pods.request, pods.cap)) if rank in pods.pool.rows else 0
+                for _, pods, replicas in self._others
+            ]
         )
 
     def _choices(self, stage: _Stage, bearable: int) -> list[_Choice]:
@@ -163,6 +163,8 @@ class _Search:
         return found
 
     def _less(self, free: Books, counts: tuple[int, ...]) -> Books | None:
+        if not any(counts):
+            return free
         left = dict(free)
         for count, need in zip(counts, self._others, strict=True):
             if count:

@@ -107,13 +107,15 @@ def pack(prospect: Prospect, nodes: Nodes, budget: int, weights: Mapping[str, in
         plan += everywhere.plan
     needs.sort(key=lambda need: -_size(need.pods.request, weights))
     looked = work = 0
-    for group in _sharing_nodes(needs):
+    groups = _sharing_nodes(needs)
+    for number, group in enumerate(groups, 1):
         outcome = _together(group, nodes, overlay, budget - work)
         looked, work = looked + outcome.looked, work + outcome.work
         if outcome.plan is None:
             return replace(outcome, looked=looked, work=work)
         plan += outcome.plan
-        overlay.apply(outcome.plan, group)
+        if number < len(groups):
+            overlay.apply(outcome.plan, group)
     return Outcome(plan, looked=looked, work=work)
 
 
@@ -184,8 +186,9 @@ def _together(group: list[Need], nodes: Nodes, overlay: Overlay, budget: int) ->
 
 
 def _greedy(group: list[Need], places: Mapping[int, Iterable[Row]], overlay: Overlay) -> Outcome:
-    """Set after set, each on the nodes in their order, as many as fit."""
-    trial = overlay.fork()
+    """Set after set, each on the nodes in their order, as many as fit. What the last one takes
+    matters to nobody, and it is usually the most numerous one."""
+    trial, last = overlay.fork(), group[-1].part
     plan: Plan = []
     looked = 0
     for part, pods, replicas in group:
@@ -194,7 +197,8 @@ def _greedy(group: list[Need], places: Mapping[int, Iterable[Row]], overlay: Ove
             looked += 1
             fit = min(left, slots(trial.free(row), pods.request, pods.cap))
             if fit:
-                trial.take(row, pods.request, fit)
+                if part != last:
+                    trial.take(row, pods.request, fit)
                 plan.append((part, row, fit))
                 left -= fit
                 if not left:

@@ -12,9 +12,10 @@ from copy import copy
 
 from mcad.core.capacity.ledger import ChangeLog
 from mcad.core.capacity.limits import ROOM_MAX, SCAN_STEP
-from mcad.core.capacity.pools import Cut, Pool, Profile, Row, with_at_least
+from mcad.core.capacity.pools import Pool, Profile, Row
 from mcad.core.capacity.resources import PODS, Books, with_pod_slot
 from mcad.core.capacity.shapes import ClassKey
+from mcad.core.capacity.tails import Cut, with_at_least
 from mcad.core.model import Resources
 from mcad.core.quantity import CPU, EPHEMERAL_STORAGE, MEMORY
 
@@ -45,7 +46,13 @@ def _scarcest_first(amount: tuple[str, int]) -> tuple[int, str]:
 class PodClass:
     """Pods of one key in one capacity.
 
-    ``holders`` counts who holds the class, ``looked`` the nodes it looked at so far.
+    ``holders`` counts who holds the class, ``looked`` the nodes it looked at so far. When ``alarm``
+    pods may fit, the class is put among those that have ``rung``.
+
+    What it remembers: ``_room``, nodes and how many pods each had room for at the last look, and
+    their sum. If it is ``_complete``, no other node has room: the pool tells it of every rise.
+    Otherwise ``_cut`` is where to look further. Without ``_room`` the sum alone is left, and is
+    never too small: nodes that rise are added and never taken off.
     """
 
     __slots__ = (
@@ -57,6 +64,7 @@ class PodClass:
         "_sized_at",
         "_total",
         "_witness",
+        "alarm",
         "cap",
         "holders",
         "key",
@@ -70,6 +78,7 @@ class PodClass:
         self.key = key
         self.holders = 0
         self.looked = 0
+        self.alarm = UNBOUNDED
         self.request: Resources = tuple(sorted(taken, key=_scarcest_first))
         self.pool = pool
         self.cap = key.cap or UNBOUNDED
@@ -85,113 +94,155 @@ class PodClass:
     def twin(self, pool: Pool) -> PodClass:
         """A copy on a twin of the pool: what it is asked, this one does not remember."""
         twin = copy(self)
-        twin.pool = pool
+        twin.pool, twin.alarm = pool, UNBOUNDED
         twin._room = None if self._room is None else dict(self._room)
+        if self._complete:
+            pool.news.follow(twin)
+            for row in self.pool.news.untold():
+                twin.rose(row)
         return twin
+
+    def retire(self) -> None:
+        """Nobody holds it any more."""
+        self._unfollow()
 
     def slots(self, row: Row) -> int:
         """How many pods fit on the node now."""
         return slots(row.free, self.request, self.cap)
 
-    def candidates(self) -> Iterator[Row]:
-        """The nodes that may have room, those with the least room first.
+    # -- news ----------------------------------------------------------------------------------
 
-        Some may have none, some come twice, and one that has left may still come: its books are
-        empty then.
-        """
-        cut = self.pool.cut(self.request)
-        yield from self.pool.risen_rows()
-        yield from self._worth_a_look(self.pool.tail(cut)[cut.at :], cut)
+    def rose(self, row: Row) -> None:
+        """The node gained room."""
+        now = slots(row.free, self.request, self.cap)
+        if not now:
+            return
+        self.looked += 1
+        room = self._room
+        if room is None:
+            self._total += now
+        else:
+            self._total += now - room.get(row.rank, 0)
+            room[row.rank] = now
+            if len(room) > ROOM_MAX:
+                self._room = None
+        if self._total >= self.alarm:
+            self.pool.rung[self] = None
+
+    def lose_track(self) -> None:
+        """Nodes rose, and nobody says which."""
+        self._complete = False
+        self._start_anew()
+        if self.alarm < UNBOUNDED:
+            self.pool.rung[self] = None
+
+    # -- questions -----------------------------------------------------------------------------
 
     def places(self) -> Iterator[Row]:
-        """The same, after the nodes that are known to have had room at the last look."""
+        """The nodes that may have room: those that had it at the last look, then those with the
+        least of what is scarcest. Some may have none, some come twice."""
+        self.pool.news.tell()
         rows = self.pool.rows
+        complete, cut = self._complete, self._resumable()
         for rank in list(self._room or ()):
             if rank in rows:
                 yield rows[rank]
-        yield from self.candidates()
+        if complete and self._room is not None:
+            return
+        cut, step = cut or self.pool.tails.cut(self.request), SCAN_STEP
+        while cut.left > 0:
+            yield from self._worth_a_look(cut, step)
+            cut, step = cut._replace(at=cut.at + step), 2 * step
 
-    def _worth_a_look(self, rows: list[Row], cut: Cut) -> list[Row]:
-        """Without the nodes that lack the next scarcest resource: cheaper than counting slots."""
-        for name, n in self.request:
-            if name != cut.resource:
-                return with_at_least(rows, name, n)
-        return rows
+    def at_most(self) -> int:
+        """So many pods fit at most, as far as that is known without a search."""
+        self._catch_up()
+        return self._total if self._complete else UNBOUNDED
 
     def missing(self, replicas: int) -> int:
         """0 if so many pods fit, which is exact; otherwise at least how many do not."""
-        if self._caught_up():
-            if self._room is not None and self._total >= replicas:
-                return 0
-            if self._complete and self._total < replicas:
-                return replicas - self._total
+        self._catch_up()
+        if self._total >= replicas and self._room is not None:
+            return 0
+        if self._complete and self._total < replicas:
+            return replicas - self._total
         for name, n in self.request:
             if (sums := self.pool.total.get(name, 0) // n) < replicas:
                 return replicas - max(0, sums)
         self._scan(replicas)
         return max(0, replicas - self._total)
 
-    def _caught_up(self) -> bool:
-        """Visit the nodes that changed since the last look; False if a scan is needed.
-
-        Without ``_room`` the sum becomes an upper bound: changed nodes are added and never taken
-        off. Without ``_complete`` it is a lower bound, because the scan ended early.
-        """
-        if self._seen == self._log.now:
-            return True
-        changed = self._log.since(self._seen) if self._seen >= 0 else None
-        if changed is None:
-            return False
-        rows, room = self.pool.rows, self._room
-        for rank in changed:
-            row = rows.get(rank)
-            now = self.slots(row) if row is not None else 0
-            if room is None:
-                self._total += now
-                continue
-            self._total += now - room.pop(rank, 0)
-            if now:
-                room[rank] = now
+    def _catch_up(self) -> None:
+        """Count again on those of the nodes with room that changed; what rose is told."""
+        self.pool.news.tell()
+        room, rows, seen = self._room, self.pool.rows, self._seen
+        if room is None or seen == self._log.now:
+            return
         self._seen = self._log.now
-        if room is not None and len(room) > ROOM_MAX:
-            self._forget_nodes()
-        return self._seen >= 0
+        changed = self._log.since(seen) if room else ()
+        for rank in list(room) if changed is None else changed:
+            if rank in room:
+                self.looked += 1
+                fit = self.slots(rows[rank]) if rank in rows else 0
+                self._total += fit - room[rank]
+                if fit:
+                    room[rank] = fit
+                else:
+                    del room[rank]
 
     def _scan(self, replicas: int) -> None:
-        """Look for room until there is enough; go on where the last scan ended, if that is known
-        and all that changed since has been visited."""
-        cut, room = self._cut, self._room
-        resumed = self._seen == self._log.now and not self._complete
-        if not resumed or room is None or cut is None or cut.epoch != self.pool.epoch:
-            room = self._room = {}
-            self._total = 0
-            cut = self.pool.cut(self.request)
-            self._add(room, self.pool.risen_rows())
-        rows, at, step = self.pool.tail(cut), cut.at, SCAN_STEP
-        while self._total < replicas and at < len(rows):
-            self._add(room, self._worth_a_look(rows[at : at + step], cut))
-            at += step
-            step *= 2
-        self._complete = at >= len(rows)
-        self._cut = Cut(cut.epoch, cut.resource, at)
-        self._seen = self._log.now
+        """Look for room until there is enough, from where the last scan ended, if that is known."""
+        cut = self._resumable()
+        if cut is None or self._room is None:
+            cut = self.pool.tails.cut(self.request)
+            self._start_anew()
+        room, step = self._room or {}, SCAN_STEP
+        while self._total < replicas and cut.left > 0:
+            self.looked += min(step, cut.left)
+            self._add(room, self._worth_a_look(cut, step))
+            cut, step = cut._replace(at=cut.at + step), 2 * step
+        self._room, self._cut, self._seen = room, cut, self._log.now
+        if cut.left <= 0:
+            self._follow()
+        else:
+            self._unfollow()
         if len(room) > ROOM_MAX:
-            self._forget_nodes()
+            self._room = None
+
+    def _start_anew(self) -> None:
+        self._room, self._total, self._cut = {}, 0, None
+
+    def _resumable(self) -> Cut | None:
+        """Where to look further, if every node before it is known to have no other room."""
+        cut = self._cut
+        resumable = cut is not None and not self._complete and self.pool.tails.is_current(cut)
+        return cut if resumable and self._room is not None else None
+
+    def _follow(self) -> None:
+        if not self._complete:
+            self._complete = True
+            self.pool.news.follow(self)
+
+    def _unfollow(self) -> None:
+        if self._complete:
+            self._complete = False
+            self.pool.news.unfollow(self)
+
+    def _worth_a_look(self, cut: Cut, length: int) -> list[Row]:
+        """Without the nodes that lack the next scarcest resource: cheaper than counting slots."""
+        rows = self.pool.tails.with_enough(cut, length)
+        for name, n in self.request:
+            if name != cut.tail.resource:
+                return with_at_least(rows, name, n)
+        return rows
 
     def _add(self, room: dict[int, int], rows: list[Row]) -> None:
-        self.looked += len(rows)
         total, request, cap = self._total, self.request, self.cap
         for row in rows:
-            if (fit := slots(row.free, request, cap)) and row.rank not in room:
+            if row.rank not in room and (fit := slots(row.free, request, cap)):
                 room[row.rank] = fit
                 total += fit
         self._total = total
-
-    def _forget_nodes(self) -> None:
-        """Keep the sum only; a lower bound without its nodes cannot even be kept up to date."""
-        self._room = None
-        if not self._complete:
-            self._seen = -1
 
     def too_large(self) -> bool:
         """Whether no admitted node could take one such pod even if it were empty."""

@@ -1,21 +1,24 @@
 """Nodes with their books, and pools: the nodes that one placement constraint admits.
 
-A pool keeps three things ready, so that most verdicts need no look at nodes at all: the sum of what
-is free (each node clamped at 0, because an overdrawn node lends nobody its debt), for each resource
-its nodes sorted by what is free, and with how many nodes it shares another pool.
+A pool keeps ready what spares most verdicts a look at nodes: the sum of what is free (each node
+clamped at 0, because an overdrawn node lends nobody its debt), with how many nodes it shares
+another pool, its nodes sorted (``tails``), and which of them rose since somebody looked (``news``).
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from itertools import combinations
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
-from mcad.core.capacity.limits import RISEN_MAX, TAIL_SHORT
-from mcad.core.capacity.resources import PODS, Books, book
+from mcad.core.capacity.news import News
+from mcad.core.capacity.resources import Books, book
+from mcad.core.capacity.tails import Tails
 from mcad.core.model import Node, Resources
+
+if TYPE_CHECKING:
+    from mcad.core.capacity.podclass import PodClass
 
 
 class Profile:
@@ -54,48 +57,11 @@ class Row:
             pool.total.setdefault(resource, 0)
 
 
-def with_at_least(rows: list[Row], resource: str, n: int) -> list[Row]:
-    """The rows with so much of the resource free."""
-    try:
-        return [row for row in rows if row.free[resource] >= n]
-    except KeyError:  # some node knows nothing of it: twice as slow, so only then
-        return [row for row in rows if row.free.get(resource, 0) >= n]
-
-
-def _free_of(rows: list[Row], resource: str) -> list[int]:
-    try:
-        return [row.free[resource] for row in rows]
-    except KeyError:
-        return [row.free.get(resource, 0) for row in rows]
-
-
-class _Tail:
-    """A pool's nodes by what was free of one resource when they were sorted."""
-
-    __slots__ = ("amounts", "rows")
-
-    def __init__(self, resource: str, rows: list[Row]) -> None:
-        free = _free_of(rows, resource)
-        order = sorted(range(len(rows)), key=free.__getitem__)
-        self.rows = [rows[i] for i in order]
-        self.amounts = [free[i] for i in order]
-
-
-class Cut(NamedTuple):
-    """Where the nodes that may have room for a request begin: in the tail of ``resource`` at
-    ``at``, as long as the tails are of this ``epoch``; nodes that rose since come besides."""
-
-    epoch: int
-    resource: str
-    at: int
-
-
 class Pool:
     """The nodes that ``admits`` selects.
 
     ``risen`` is the change at which one of them last gained room, ``shifted`` the one at which a
-    node joined or left or its allocatable changed. ``profiles`` counts the nodes of each kind;
-    ``epoch`` numbers the sortings of the tails.
+    node joined or left or its allocatable changed. ``profiles`` counts the nodes of each kind.
     """
 
     def __init__(self, admits: Callable[[Node], bool]) -> None:
@@ -104,10 +70,10 @@ class Pool:
         self.total: Books = {}
         self.risen = 0
         self.shifted = 0
-        self.epoch = 0
         self.profiles: dict[Profile, int] = {}
-        self._tails: dict[str, _Tail] = {}
-        self._risen_rows: dict[int, Row] = {}
+        self.tails = Tails(self.rows)
+        self.news = News()
+        self.rung: dict[PodClass, None] = {}
         self._neighbours: dict[Pool, int] = {}
         self._twin_of: Pool | None = None
 
@@ -116,7 +82,8 @@ class Pool:
         is to be compared with other twins only."""
         twin = copy(self)
         twin._twin_of = self
-        twin._tails = dict(self._tails)
+        twin.tails, twin.news = self.tails.twin(), News()
+        twin.rung = {}
         twin._neighbours = dict(self._neighbours)
         return twin
 
@@ -154,7 +121,7 @@ class Pool:
                 self._share(other, -1)
         book(self.total, ((name, max(0, n)) for name, n in row.free.items()), -1)
         self._forget_names(row)
-        self._risen_rows.pop(row.rank, None)
+        self.news.forget(row)
         self._count_profile(row.profile, -1)
         self.shifted = change
 
@@ -211,48 +178,16 @@ class Pool:
         else:
             del self.profiles[profile]
 
-    # -- room ----------------------------------------------------------------------------------
-
     def rise(self, row: Row, change: int) -> None:
-        """The row gained room. What falls needs no word: it only makes a tail a superset."""
+        """The row gained room."""
         self.risen = change
-        if not self._tails:
-            return
-        self._risen_rows[row.rank] = row
-        if len(self._risen_rows) > RISEN_MAX:
-            self._tails.clear()
-            self._risen_rows.clear()
-            self.epoch += 1
+        self.tails.rise(row)
+        self.news.rise(row)
 
-    def cut(self, request: Resources) -> Cut:
-        """The shortest of the tails that the request cuts off, or the first short one: sorting
-        is dear, so resources that only some nodes have come first, and ``pods`` never if there is
-        anything else."""
-        best = Cut(self.epoch, "", -1)
-        for name, n in request:
-            if name == PODS and best.resource:
-                continue
-            tail = self._tail(name)
-            at = bisect_left(tail.amounts, n)
-            if at > best.at:
-                best = Cut(self.epoch, name, at)
-            if len(tail.rows) - at <= TAIL_SHORT:
-                break
-        return best
-
-    def tail(self, cut: Cut) -> list[Row]:
-        """The nodes of the cut's tail, all of them; to be read from ``cut.at`` on."""
-        return self._tail(cut.resource).rows
-
-    def risen_rows(self) -> list[Row]:
-        """The nodes that rose since the tails were sorted."""
-        return list(self._risen_rows.values())
-
-    def _tail(self, name: str) -> _Tail:
-        tail = self._tails.get(name)
-        if tail is None:
-            tail = self._tails[name] = _Tail(name, list(self.rows.values()))
-        return tail
+    def take_rung(self) -> list[PodClass]:
+        """The classes of the pool whose alarm may have been reached since the last call."""
+        rung, self.rung = self.rung, {}
+        return list(rung)
 
 
 # -- several pools -------------------------------------------------------------------------------
@@ -286,7 +221,7 @@ def joint_total(pools: Sequence[Pool]) -> Books:
     return sums
 
 
-def widest(pools: Sequence[Pool]) -> Sequence[Pool] | None:
+def widest(pools: tuple[Pool, ...]) -> tuple[Pool, ...] | None:
     """Those of the pools that hold all their nodes and share none; None if there are none such,
     because pools overlap in part: then only adding up nodes tells what they have together."""
     if len(pools) == 1:
@@ -297,4 +232,4 @@ def widest(pools: Sequence[Pool]) -> Sequence[Pool] | None:
             continue
         found = [other for other in found if pool.shared(other) < len(other.rows)]
         found.append(pool)
-    return None if any(a.shared(b) for a, b in combinations(found, 2)) else found
+    return None if any(a.shared(b) for a, b in combinations(found, 2)) else tuple(found)

@@ -5,13 +5,11 @@ Whoever waits with a shape, or asks about it, holds its prospect; ``Memory`` cou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from mcad.core.capacity.ledger import Ledger
 from mcad.core.capacity.podclass import PodClass
-from mcad.core.capacity.pools import Pool
+from mcad.core.capacity.pools import Pool, sum_of
 from mcad.core.capacity.resources import total
 from mcad.core.capacity.shapes import Shape
 from mcad.core.model import Refusal, Resources
@@ -31,28 +29,30 @@ class Part(NamedTuple):
         return len(self.pods.pool.rows) if self.per_node else self.declared
 
 
+class Nowhere(NamedTuple):
+    """A pool without nodes."""
+
+    pool: Pool
+
+    def lasts(self) -> bool:
+        """Whether there still is none."""
+        return not self.pool.rows
+
+
 class Short(NamedTuple):
     """A resource that is short in the sum of pools: as long as it is, nothing else matters.
 
-    Pools that stand for others do so only as long as ``membership`` is what it was; -1 says that
-    they stand for themselves.
+    ``standing_in``: the pools do so for others as well, until a node joins.
     """
 
-    pools: Sequence[Pool]
-    ledger: Ledger
-    membership: int
+    pools: tuple[Pool, ...]
     resource: str
     needed: int
-    risen: int
+    standing_in: bool
 
     def lasts(self) -> bool:
-        """Whether it is still short, and surely so."""
-        if self.membership not in (-1, self.ledger.membership):
-            return False
-        left = self.needed
-        for pool in self.pools:
-            left -= pool.total.get(self.resource, 0)
-        return left > 0
+        """Whether it is still short."""
+        return sum_of(self.pools).get(self.resource, 0) < self.needed
 
 
 class Few(NamedTuple):
@@ -60,11 +60,13 @@ class Few(NamedTuple):
 
     pods: PodClass
     replicas: int
-    risen: int
 
     def lasts(self) -> bool:
-        """Whether there are still too few slots; a few nodes are looked at if some changed."""
-        return self.pods.missing(self.replicas) > 0
+        """Whether there are still too few slots, as far as that is known without a search."""
+        return self.pods.at_most() < self.replicas
+
+
+Obstacle = Nowhere | Short | Few
 
 
 @dataclass(slots=True, eq=False)
@@ -77,8 +79,8 @@ class Prospect:
     The rest is what its last tests found out. ``watched`` is the part that refused it, to be asked
     first (R4), and ``obstacle`` what surely keeps it out. ``searched`` and ``found`` are
     ``latest_rise()`` at its last search on nodes and the verdict, which stands until something
-    rises; ``again`` counts as a rise, too. ``widest`` are the pools whose sums are that of all its
-    nodes, None if there are none such, and the membership of pools that this holds for.
+    rises. ``widest`` are the pools whose sums are that of all its nodes, None if there are none
+    such, and the number of joins that this holds for: nodes that leave leave it true.
     ``emptied`` is the change at which it was tried on emptied nodes, and whether it fitted;
     ``lacking`` the part that alone did not fit there, and at least how many of its pods.
     """
@@ -89,11 +91,10 @@ class Prospect:
     fixed: Resources = field(init=False)
     holders: int = 0
     watched: int = 0
-    obstacle: Short | Few | None = None
+    obstacle: Obstacle | None = None
     searched: int = -1
     found: Refusal | None = None
-    again: int = 0
-    widest: tuple[int, Sequence[Pool] | None] = (-1, None)
+    widest: tuple[int, tuple[Pool, ...] | None] = (-1, None)
     emptied: tuple[int, bool] = (-1, False)
     lacking: tuple[int, int] | None = None
 
@@ -112,20 +113,9 @@ class Prospect:
             return self.fixed
         return total((part.pods.request, part.replicas) for part in self.parts)
 
-    def rises(self) -> int:
-        """A number that changes whenever something rose that may let the refused shape in (R4).
-
-        Compare it with what it was right after ``refusal``: while it is the same, the gang is
-        refused, although the figures of the refusal grow old.
-        """
-        latest, obstacle = self.latest_rise(), self.obstacle
-        if obstacle is None or latest == obstacle.risen or not obstacle.lasts():
-            return latest
-        return obstacle.risen
-
     def latest_rise(self) -> int:
         """The change at which something last rose in one of its pools."""
-        latest = self.again
+        latest = 0
         for pool in self.pools:
             latest = max(latest, pool.risen)
             # A node less is a pod less: what is a fall for others may let a DaemonSet in.
