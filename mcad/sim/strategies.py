@@ -239,7 +239,6 @@ _ON_CREATE: dict[tuple[str, str], Callable[[Json, int], Json]] = {
     ("apps", "statefulsets"): _stateful,
     ("apps", "replicasets"): _replicas,
     ("batch", "jobs"): _job,
-    ("batch", "cronjobs"): _workload,
     CRDS: _crd,
 }
 

@@ -28,7 +28,6 @@ PREFIXES = {
     "statefulsets": "/apis/apps/v1",
     "daemonsets": "/apis/apps/v1",
     "jobs": "/apis/batch/v1",
-    "cronjobs": "/apis/batch/v1",
     "poddisruptionbudgets": "/apis/policy/v1",
     "leases": "/apis/coordination.k8s.io/v1",
     "roles": "/apis/rbac.authorization.k8s.io/v1",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mcad.sim.controllers.base import Controller
-from mcad.sim.controllers.cronjob import CronJobController
 from mcad.sim.controllers.daemonset import DaemonSetController
 from mcad.sim.controllers.deployment import DeploymentController
 from mcad.sim.controllers.index import OwnedIndex
@@ -23,16 +22,14 @@ class Workloads:
         """Nothing happens before ``start``."""
         pods = OwnedIndex(registry, registry.kind("v1", "Pod"))
         sets = OwnedIndex(registry, registry.kind("apps/v1", "ReplicaSet"))
-        jobs = OwnedIndex(registry, registry.kind("batch/v1", "Job"))
         revisions = OwnedIndex(registry, registry.kind("apps/v1", "ControllerRevision"))
-        self._indexes = (pods, sets, jobs, revisions)
+        self._indexes = (pods, sets, revisions)
         self._controllers: tuple[Controller, ...] = (
             DeploymentController(registry, pods, sets),
             ReplicaSetController(registry, pods, sets),
             ReplicationController(registry, pods),
             StatefulSetController(registry, pods, revisions),
             DaemonSetController(registry, pods, revisions),
-            CronJobController(registry, jobs),
             JobController(registry, pods),
             JobPodReleaser(registry, pods),
             TtlAfterFinished(registry),

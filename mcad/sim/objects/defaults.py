@@ -46,7 +46,7 @@ def default(kind: Kind, obj: Json) -> Json:
 
 
 def default_job(job: Json) -> None:
-    """Defaults of a Job, in place; a CronJob's template has not had them (``SetDefaults_Job``)."""
+    """Defaults of a Job, in place (``SetDefaults_Job``)."""
     spec = _part(job, "spec")
     _job_spec(spec)
     labels = (spec["template"].get("metadata") or {}).get("labels")
@@ -289,21 +289,6 @@ def _job_spec(spec: Json) -> None:
     _template(spec)
 
 
-def _cron_job(obj: Json) -> None:
-    spec = _part(obj, "spec")
-    _set(
-        spec,
-        concurrencyPolicy="Allow",
-        suspend=False,
-        successfulJobsHistoryLimit=3,
-        failedJobsHistoryLimit=1,
-    )
-    template = _part(spec, "jobTemplate")
-    _part(template, "metadata")
-    # SetDefaults_Job is for Jobs only: of the spec in a template just the pods get defaults.
-    _template(_part(template, "spec"))
-
-
 # Everything else --------------------------------------------------------------------------------
 
 
@@ -471,7 +456,6 @@ _KINDS: dict[tuple[str, str], Callable[[Json], None]] = {
     ("apps", "StatefulSet"): _stateful_set,
     ("apps", "DaemonSet"): _daemon_set,
     ("batch", "Job"): default_job,
-    ("batch", "CronJob"): _cron_job,
     ("networking.k8s.io", "NetworkPolicy"): _network_policy,
     ("scheduling.k8s.io", "PriorityClass"): _priority_class,
     ("storage.k8s.io", "StorageClass"): _storage_class,

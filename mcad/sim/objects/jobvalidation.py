@@ -1,9 +1,8 @@
-"""What must hold of Jobs and CronJobs (``k8s.io/kubernetes/pkg/apis/batch/validation``)."""
+"""What must hold of Jobs (``k8s.io/kubernetes/pkg/apis/batch/validation``)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from mcad.kube.types import Json
 from mcad.sim.failures import Cause
@@ -13,8 +12,6 @@ from mcad.sim.objects.metavalidation import selector_faults
 from mcad.sim.objects.podvalidation import not_negative
 from mcad.sim.objects.templatevalidation import match_faults, template_faults
 
-_CRON_FIELDS = 5
-_POLICIES = ("Allow", "Forbid", "Replace")
 _RESTART = ("OnFailure", "Never")
 
 
@@ -88,44 +85,3 @@ def _failure_policy(policy: Json, restart: str | None, field: str) -> Iterator[C
         if rule.get("onExitCodes") is None and not rule.get("onPodConditions"):
             detail = "Invalid value: specifying one of OnExitCodes and OnPodConditions is required"
             yield Cause("FieldValueInvalid", detail, place)
-
-
-def cron_job_faults(obj: Json) -> Iterator[Cause]:
-    """Faults of a defaulted CronJob."""
-    spec = obj["spec"]
-    template = (spec.get("jobTemplate") or {}).get("spec") or {}
-    yield from _schedule(spec.get("schedule") or "")
-    zone = spec.get("timeZone")
-    if zone is not None and not _is_zone(zone):
-        yield invalid("spec.timeZone", zone, f"unknown time zone {zone}")
-    if spec.get("concurrencyPolicy") not in _POLICIES:
-        policy = spec.get("concurrencyPolicy")
-        yield not_supported("spec.concurrencyPolicy", policy, _POLICIES)
-    counts = ("startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
-    yield from not_negative(spec, counts, "spec")
-    # The Job's own defaults come later, so what they would fill in may be missing here.
-    spec_of_job = {"completionMode": "NonIndexed"} | template
-    yield from _job_spec(spec_of_job, "spec.jobTemplate.spec")
-
-
-def _is_zone(name: str) -> bool:
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return False
-    return True
-
-
-def _schedule(schedule: str) -> Iterator[Cause]:
-    if not schedule:
-        yield required("spec.schedule")
-        return
-    if "TZ=" in schedule:
-        detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
-        yield invalid("spec.schedule", schedule, detail)
-        return
-    parts = schedule.split()
-    if not schedule.startswith("@") and len(parts) != _CRON_FIELDS:
-        found = f"found {len(parts)}: [{' '.join(parts)}]"
-        detail = f"expected exactly {_CRON_FIELDS} fields, {found}"
-        yield invalid("spec.schedule", schedule, detail)

@@ -82,7 +82,6 @@ _POD_STATUS = _type(
 _TEMPLATE = _type("core.v1.PodTemplateSpec", metadata=_METADATA, spec=_POD_SPEC)
 _CONDITIONS = {"conditions": _by("type")}
 _JOB_SPEC = _type("batch.v1.JobSpec", template=_TEMPLATE)
-_JOB_TEMPLATE = _type("batch.v1.JobTemplateSpec", metadata=_METADATA, spec=_JOB_SPEC)
 
 
 def _workload(name: str, /, **fields: MergeKeys) -> dict[str, MergeKeys]:
@@ -119,7 +118,6 @@ _KINDS: dict[tuple[str, str], dict[str, MergeKeys]] = {
         "spec": _JOB_SPEC,
         "status": _type("batch.v1.JobStatus", **_CONDITIONS),
     },
-    ("batch/v1", "CronJob"): {"spec": _type("batch.v1.CronJobSpec", jobTemplate=_JOB_TEMPLATE)},
     ("policy/v1", "PodDisruptionBudget"): {
         "spec": _type("policy.v1.PodDisruptionBudgetSpec", selector=_SELECTOR),
         "status": _type("policy.v1.PodDisruptionBudgetStatus", **_CONDITIONS),

@@ -1,4 +1,4 @@
-"""What must hold of Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and CronJobs.
+"""What must hold of Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs.
 
 Source: ``k8s.io/kubernetes/pkg/apis/{apps,batch}/validation``; words from a real server.
 """
@@ -13,7 +13,7 @@ from mcad.kube.types import Json
 from mcad.sim.failures import Cause
 from mcad.sim.objects.causes import forbidden, invalid, not_supported, required
 from mcad.sim.objects.claimvalidation import claim_faults
-from mcad.sim.objects.jobvalidation import cron_job_faults, job_faults
+from mcad.sim.objects.jobvalidation import job_faults
 from mcad.sim.objects.metavalidation import selector_faults
 from mcad.sim.objects.podvalidation import not_negative
 from mcad.sim.objects.templatevalidation import match_faults, template_faults
@@ -188,5 +188,4 @@ _KINDS: dict[str, Callable[[Json], Iterator[Cause]]] = {
     "StatefulSet": _stateful_set,
     "DaemonSet": _daemon_set,
     "Job": job_faults,
-    "CronJob": cron_job_faults,
 }

@@ -174,26 +174,6 @@ def workload_jobs(s: Script) -> None:
     s.get("it waits for them", "jobs/p")
     s.delete("in the background", "jobs/w", {"propagationPolicy": "Background"})
     s.get("it is gone", "jobs/w")
-    s.post(
-        "cron job",
-        "cronjobs",
-        {
-            "apiVersion": "batch/v1",
-            "kind": "CronJob",
-            "metadata": {"name": "c"},
-            "spec": {"schedule": "*/5 * * * *", "jobTemplate": {"spec": short_job()["spec"]}},
-        },
-    )
-    s.post(
-        "cron job with a bad schedule",
-        "cronjobs",
-        {
-            "apiVersion": "batch/v1",
-            "kind": "CronJob",
-            "metadata": {"name": "d"},
-            "spec": {"schedule": "whenever", "jobTemplate": {"spec": short_job()["spec"]}},
-        },
-    )
 
 
 @script

@@ -34,7 +34,6 @@ _PRINTERS: dict[tuple[str, str], Printer] = {
     ("apps", "deployments"): workloads.DEPLOYMENTS,
     ("apps", "replicasets"): workloads.REPLICAS,
     ("apps", "statefulsets"): workloads.STATEFUL_SETS,
-    ("batch", "cronjobs"): workloads.CRON_JOBS,
     ("batch", "jobs"): workloads.JOBS,
     ("coordination.k8s.io", "leases"): cluster.LEASES,
     ("discovery.k8s.io", "endpointslices"): namespaced.ENDPOINT_SLICES,

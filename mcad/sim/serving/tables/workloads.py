@@ -7,7 +7,6 @@ from typing import Any
 from mcad.sim import times
 from mcad.sim.serving.tables.printer import (
     NONE,
-    UNSET,
     Json,
     age,
     condition,
@@ -122,23 +121,6 @@ def _job_duration(obj: Json, now_us: int) -> str:
     return human(times.parse_us(ended) - times.parse_us(began))
 
 
-def _cron_job(obj: Json, now_us: int) -> list[Any]:
-    spec, last = obj["spec"], status(obj).get("lastScheduleTime")
-    job = (spec.get("jobTemplate") or {}).get("spec") or {}
-    suspend = spec.get("suspend")
-    return [
-        name(obj),
-        spec.get("schedule", ""),
-        spec.get("timeZone") or NONE,
-        UNSET if suspend is None else str(suspend),
-        len(status(obj).get("active") or ()),
-        since(last, now_us) if last else NONE,
-        age(obj, now_us),
-        *containers(template({"spec": job})),
-        selector(job.get("selector")),
-    ]
-
-
 def _pod_template(obj: Json, _: int) -> list[Any]:
     made = obj.get("template") or {}
     own_labels = (made.get("metadata") or {}).get("labels")
@@ -167,9 +149,5 @@ DAEMON_SETS = printer(
     _daemon_set,
 )
 JOBS = printer(f"Name, Status, Completions, Duration, Age, {_WIDE}", _job)
-CRON_JOBS = printer(
-    "Name, Schedule, Timezone, Suspend:boolean, Active:integer, Last Schedule, Age, " + _WIDE,
-    _cron_job,
-)
 POD_TEMPLATES = printer("Name, Containers, Images, Pod Labels", _pod_template)
 CONTROLLER_REVISIONS = printer("Name, Controller, Revision, Age", _controller_revision)
