@@ -239,7 +239,6 @@ BUILTIN: tuple[Kind, ...] = tuple(
         _core("secrets", "Secret"),
         _core("serviceaccounts", "ServiceAccount", short_names=("sa",)),
         _core("services", "Service", short_names=("svc",), categories=_ALL, subresources=_STATUS),
-        Kind("apps", "v1", "controllerrevisions", "ControllerRevision"),
         Kind("apps", "v1", "daemonsets", "DaemonSet", True, "", ("ds",), _ALL, _STATUS),
         Kind("apps", "v1", "deployments", "Deployment", True, "", ("deploy",), _ALL, _WORKLOAD),
         Kind("apps", "v1", "replicasets", "ReplicaSet", True, "", ("rs",), _ALL, _WORKLOAD),

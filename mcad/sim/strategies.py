@@ -20,8 +20,6 @@ Json = dict[str, Any]
 CRD_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 NAMESPACE_FINALIZER = "kubernetes"
 NAMESPACE_LABEL = "kubernetes.io/metadata.name"
-TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
-DAEMONSETS = ("apps", "daemonsets")
 
 _GENERATED = {
     ("", "pods"),
@@ -63,23 +61,11 @@ def prepare_update(kind: Kind, new: Json, old: Json, subresource: str) -> Json:
         new = _status_only(kind, new, old)
     elif kind.has_status and subresource != "binding":
         new = _replace_key(new, old, "status")
-    if kind.storage == DAEMONSETS and subresource != "status":
-        new = _count_templates(new, old)
     if has_generation(kind):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + (
             subresource not in {"status", "binding"} and _is_new_generation(kind, new, old)
         )
     return new
-
-
-def _count_templates(daemonset: Json, old: Json) -> Json:
-    """A DaemonSet with the number of templates that it has had, which v1 has as an annotation."""
-    metadata = daemonset["metadata"]
-    before = (old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "0")
-    template, old_template = (one.get("spec", {}).get("template") for one in (daemonset, old))
-    number = str(int(before) + (template != old_template))
-    metadata["annotations"] = (metadata.get("annotations") or {}) | {TEMPLATE_GENERATION: number}
-    return daemonset
 
 
 def _status_only(kind: Kind, new: Json, old: Json) -> Json:
@@ -167,23 +153,6 @@ def _job(obj: Json, _now_us: int) -> Json:
     return job_defaults(obj)
 
 
-def _daemonset(obj: Json, _now_us: int) -> Json:
-    obj["status"] = {
-        "currentNumberScheduled": 0,
-        "numberMisscheduled": 0,
-        "desiredNumberScheduled": 0,
-        "numberReady": 0,
-    }
-    annotations = obj["metadata"].get("annotations") or {}
-    obj["metadata"]["annotations"] = annotations | {TEMPLATE_GENERATION: "1"}
-    return obj
-
-
-def _stateful(obj: Json, _now_us: int) -> Json:
-    obj["status"] = {"replicas": 0, "availableReplicas": 0}
-    return obj
-
-
 def _budget(obj: Json, _now_us: int) -> Json:
     counts = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
     obj["status"] = dict.fromkeys(counts, 0)
@@ -231,12 +200,12 @@ _ON_CREATE: dict[tuple[str, str], Callable[[Json, int], Json]] = {
     ("", "pods"): _pod,
     ("", "persistentvolumeclaims"): _claim,
     ("", "services"): _service,
-    DAEMONSETS: _daemonset,
     ("", "replicationcontrollers"): _replicas,
     ("", "resourcequotas"): _workload,
     ("policy", "poddisruptionbudgets"): _budget,
     ("apps", "deployments"): _workload,
-    ("apps", "statefulsets"): _stateful,
+    ("apps", "daemonsets"): _workload,
+    ("apps", "statefulsets"): _workload,
     ("apps", "replicasets"): _replicas,
     ("batch", "jobs"): _job,
     CRDS: _crd,

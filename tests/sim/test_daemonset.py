@@ -1,12 +1,6 @@
-"""DaemonSets: which nodes, what the pods bring along, and updates."""
+"""DaemonSets: which nodes, and what the pods bring along."""
 
-import asyncio
-
-import pytest
-
-from mcad.sim.controllers.daemonpods import tolerations
 from mcad.sim.controllers.daemonset import DaemonSetController
-from mcad.sim.controllers.index import OwnedIndex
 from tests.sim.workloads import in_a_world, selecting, template
 
 
@@ -17,8 +11,7 @@ def _node(world, name, labels=None, taints=None):
 def _daemonset(world, nodes=3, **spec):
     for number in range(nodes):
         _node(world, f"n{number}", {"disk": "ssd" if number else "hdd"})
-    revisions = OwnedIndex(world.registry, world.kind("ControllerRevision"))
-    world.add(DaemonSetController(world.registry, world.pods, revisions))
+    world.add(DaemonSetController(world.registry, world.pods))
     spec = {"selector": selecting(), "template": template()} | spec
     return world.create("DaemonSet", "agent", spec)
 
@@ -55,9 +48,6 @@ def test_one_pod_per_node():
         await world.settle()
         assert _targets(world) == ["n0", "n1", "n2"]
         pod = world.all("Pod")[0]
-        (revision,) = world.all("ControllerRevision")
-        hashed = pod["metadata"]["labels"]["controller-revision-hash"]
-        assert revision["metadata"]["name"] == f"agent-{hashed}"
         assert {
             "key": "node.kubernetes.io/unschedulable",
             "operator": "Exists",
@@ -117,64 +107,6 @@ def test_affinity_of_the_template_counts_too():
     in_a_world(scenario)
 
 
-@pytest.mark.parametrize(("surge", "most", "least"), [(0, 3, 2), (1, 4, 3)])
-def test_a_rolling_update(surge, most, least):
-    async def scenario(world):
-        rolling = {"maxUnavailable": 0 if surge else 1, "maxSurge": surge}
-        strategy = {"type": "RollingUpdate", "rollingUpdate": rolling}
-        _daemonset(world, updateStrategy=strategy)
-        await world.settle(lambda: _run(world))
-        world.change("DaemonSet", "agent", template=template(image="img:2"))
-        seen = []
-
-        def step():
-            alive = [pod for pod in world.all("Pod") if "deletionTimestamp" not in pod["metadata"]]
-            ready = [pod for pod in alive if pod["status"]["phase"] == "Running"]
-            seen.append((len(alive), len(ready)))
-            _run(world)
-
-        await world.settle(step)
-        assert _images(world) == ["img:2"] * 3
-        assert max(alive for alive, _ in seen) == most
-        assert min(ready for _, ready in seen) == least
-        status = world.get("DaemonSet", "agent")["status"]
-        assert (status["updatedNumberScheduled"], status["numberAvailable"]) == (3, 3)
-        assert len(world.all("ControllerRevision")) == 2
-
-    in_a_world(scenario)
-
-
-def test_on_delete_waits_for_somebody_to_delete():
-    async def scenario(world):
-        _daemonset(world, updateStrategy={"type": "OnDelete"})
-        await world.settle(lambda: _run(world))
-        world.change("DaemonSet", "agent", template=template(image="img:2"))
-        await world.settle(lambda: _run(world))
-        assert _images(world) == ["img:1"] * 3
-        world.delete("Pod", world.all("Pod")[0]["metadata"]["name"])
-        await world.settle(lambda: _run(world))
-        assert _images(world) == ["img:1", "img:1", "img:2"]
-
-    in_a_world(scenario)
-
-
-def test_failed_pods_are_replaced_more_and_more_slowly():
-    async def scenario(world):
-        _daemonset(world, 1)
-        made = set()
-        for _ in range(120):
-            await asyncio.sleep(0.5)
-            world.reap()
-            for pod in world.all("Pod"):
-                made.add(pod["metadata"]["uid"])
-                if pod["status"]["phase"] == "Pending":
-                    world.set_phase(pod["metadata"]["name"], "Failed", ready=False, node="n0")
-        assert 5 <= len(made) <= 8  # 1 s, 2 s, 4 s, 8 s...
-        assert "FailedDaemonPod" in world.reasons("agent")
-
-    in_a_world(scenario)
-
-
 def test_a_pod_for_a_node_that_is_gone_is_deleted():
     async def scenario(world):
         _daemonset(world)
@@ -186,22 +118,31 @@ def test_a_pod_for_a_node_that_is_gone_is_deleted():
     in_a_world(scenario)
 
 
-def test_pods_with_the_hosts_network_bear_that_it_is_not_there():
-    keys = [one["key"] for one in tolerations({"hostNetwork": True})]
-    assert "node.kubernetes.io/network-unavailable" in keys
-    given = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
-    assert tolerations({"tolerations": [given | {"tolerationSeconds": 5}]})[0] == given
-
-
-def test_templates_are_numbered():
+def test_a_pod_stays_as_it_was_made_until_it_ends_or_is_deleted():
     async def scenario(world):
-        number = "deprecated.daemonset.template.generation"
-        assert _daemonset(world)["metadata"]["annotations"] == {number: "1"}
+        _daemonset(world)
+        await world.settle(lambda: _run(world))
+        world.change("DaemonSet", "agent", template=template(image="img:2"))
+        await world.settle(lambda: _run(world))
+        assert _images(world) == ["img:1"] * 3
+        one, other, _ = (pod["metadata"]["name"] for pod in world.all("Pod"))
+        world.delete("Pod", one)
+        world.set_phase(other, "Failed", ready=False)
+        await world.settle(lambda: _run(world))
+        assert _images(world) == ["img:1", "img:2", "img:2"]
+
+    in_a_world(scenario)
+
+
+def test_pods_with_the_hosts_network_bear_that_it_is_not_there():
+    async def scenario(world):
+        given = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
+        spec = {"hostNetwork": True, "tolerations": [given]}
+        _daemonset(world, 1, template=template(**spec))
         await world.settle()
-        pod = world.all("Pod")[0]
-        assert pod["metadata"]["labels"]["pod-template-generation"] == "1"
-        world.change("DaemonSet", "agent", minReadySeconds=5)
-        changed = world.change("DaemonSet", "agent", template=template(image="img:2"))
-        assert changed["metadata"]["annotations"] == {number: "2"}
+        (pod,) = world.all("Pod")
+        keys = [one["key"] for one in pod["spec"]["tolerations"]]
+        assert keys.count("node.kubernetes.io/not-ready") == 1
+        assert "node.kubernetes.io/network-unavailable" in keys
 
     in_a_world(scenario)

@@ -151,7 +151,6 @@ def test_rules_of_crds(control_plane: ControlPlane) -> None:
 
 
 SAID_OTHERWISE = {
-    "io.k8s.api.apps.v1.ControllerRevision",  # a RawExtension, which is any object
     "io.k8s.api.core.v1.NodeAllocatableResourceClaimStatus",  # changed in 1.37, the client's
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceSubresources",
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps",  # JSON, unnamed

@@ -1,54 +1,58 @@
-"""DaemonSets: one pod per node that fits. After ``pkg/controller/daemon/daemon_controller.go``."""
+"""DaemonSets: one pod per node that fits.
+
+After ``pkg/controller/daemon``, without revisions, rolling updates and back-off: a pod stays as it
+was made, whatever becomes of the template, until somebody deletes it. The pod names its node in a
+required node affinity, and the scheduler binds it.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from mcad.sim.controllers import daemonpods, daemonrollout
-from mcad.sim.controllers.daemonrollout import Fleet, Steps
 from mcad.sim.controllers.index import OwnedIndex
 from mcad.sim.controllers.pods import (
+    from_template,
+    is_available,
     is_deleting,
     is_finished,
     is_ready,
     labels_of,
     next_available_s,
-    phase_of,
 )
-from mcad.sim.controllers.revisions import Revisions
 from mcad.sim.controllers.workload import Workload, compact
 from mcad.sim.failures import Failure
-from mcad.sim.registry import Registry, key_of
+from mcad.sim.registry import Registry
+from mcad.sim.scheduling.filters import repels
+from mcad.sim.selectors import node_selector_terms
 from mcad.sim.store import Change, Key
 
 Json = dict[str, Any]
+Pods = dict[str, list[Json]]  # by node; nodes that have none are missing
 
-BACKOFF_S, BACKOFF_MAX_S = 1.0, 900.0  # between replacements of failing pods on one node
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_TOLERATED = (
+    ("not-ready", "NoExecute"),
+    ("unreachable", "NoExecute"),
+    ("disk-pressure", "NoSchedule"),
+    ("memory-pressure", "NoSchedule"),
+    ("pid-pressure", "NoSchedule"),
+    ("unschedulable", "NoSchedule"),
+)
 
 
 class DaemonSetController(Workload):
     """Keeps a pod on every node that a DaemonSet is for."""
 
-    def __init__(self, registry: Registry, pods: OwnedIndex, revisions: OwnedIndex) -> None:
-        """The indexes are those that all controllers share."""
+    def __init__(self, registry: Registry, pods: OwnedIndex) -> None:
+        """``pods`` is the index that all controllers share."""
         kind = registry.kind("apps/v1", "DaemonSet")
         super().__init__(registry, kind, pods, "daemonset-controller")
-        self._revisions = Revisions(revisions, daemonpods.HASH_LABEL)
         self._nodes = registry.kind("v1", "Node")
-        self._backoffs: dict[tuple[str, str], tuple[float, int]] = {}  # uid and node: delay, since
 
     def start(self) -> None:
         """Follow DaemonSets, their pods, and nodes."""
-        self._revisions.index.start()
         super().start()
         self.watch(self._nodes, self._on_node)
-
-    def on_owner(self, change: Change) -> None:
-        """A DaemonSet was written."""
-        if change.type == "DELETED":
-            uid = change.obj["metadata"]["uid"]
-            self._backoffs = {key: one for key, one in self._backoffs.items() if key[0] != uid}
-        super().on_owner(change)
 
     def _on_node(self, change: Change) -> None:
         """What a node reports of itself does not matter, but what it is and bears does."""
@@ -65,149 +69,139 @@ class DaemonSetController(Workload):
         owner = self.registry.find(self.kind, key)
         if owner is None or is_deleting(owner):
             return
-        if owner["spec"].get("selector") == {}:
-            text = "This daemon set is selecting all pods. A non-empty selector is required."
-            self.recorder.warning(owner, "SelectingAll", text)
-            return
-        known = self._revisions.of(owner)
-        current, collisions = self._revisions.current(owner, known)
-        hashed, trouble = self._revisions.hash(current), None
+        nodes = {key[1]: node for key, node in self.registry.store.items(self._nodes.storage)}
+        trouble: Failure | None = None
         try:
-            self._apply(owner, hashed, self._needed(self._look(owner, hashed)))
-            if (owner["spec"].get("updateStrategy") or {}).get("type") != "OnDelete":
-                self._apply(owner, hashed, daemonrollout.plan(self._look(owner, hashed)))
+            self._manage(owner, nodes, self._pods(owner))
         except Failure as failure:
             trouble = failure
-        self._tell(self._look(owner, hashed), collisions)
-        pods = self.owned.owned(owner["metadata"]["uid"])
-        hashes = {labels_of(pod).get(daemonpods.HASH_LABEL) for pod in pods}
-        live = {one["metadata"]["name"] for one in known if self._revisions.hash(one) in hashes}
-        self._revisions.truncate(owner, known, live | {current["metadata"]["name"]})
+        self._tell(owner, nodes, self._pods(owner))
         if trouble is not None:
             raise trouble
-        min_ready_s = owner["spec"].get("minReadySeconds", 0)
+        pods, min_ready_s = self.owned.owned(owner["metadata"]["uid"]), _min_ready_s(owner)
         wait_s = next_available_s(pods, min_ready_s, self.registry.clock.now_us())
         if wait_s is not None:
             self.enqueue_after(key, wait_s)
 
-    def _look(self, owner: Json, hashed: str) -> Fleet:
-        nodes = {key[1]: node for key, node in self.registry.store.items(self._nodes.storage)}
-        pods: dict[str, list[Json]] = {}
+    def _pods(self, owner: Json) -> Pods:
+        pods: Pods = {}
         for pod in self.claim(owner):
-            name = daemonpods.node_of(pod)
+            name = _node_of(pod)
             if name and not (is_finished(pod) and is_deleting(pod)):
                 pods.setdefault(name, []).append(pod)
-        return Fleet(owner, hashed, nodes, pods, self.registry.clock.now_us())
+        return pods
 
-    # -- where pods should be ------------------------------------------------------------------
-
-    def _needed(self, fleet: Fleet) -> Steps:
-        steps = Steps()
-        for name, node in fleet.nodes.items():
-            pods = fleet.pods.get(name, [])
-            wanted, may_stay = daemonpods.should_run(fleet.owner, node)
-            if wanted and not pods:
-                steps.create.append(name)
+    def _manage(self, owner: Json, nodes: dict[str, Json], pods: Pods) -> None:
+        gone: list[Json] = []
+        for name, node in nodes.items():
+            wanted, may_stay = _should_run(owner, node)
+            there = pods.get(name, [])
+            if wanted and not there:
+                self.create_pod(owner, _pod_for(owner, name))
             elif may_stay:
-                self._look_after(fleet, name, steps)
+                gone += [pod for pod in there if is_finished(pod)]
+                gone += _by_age([pod for pod in there if not is_finished(pod)])[1:]
             else:
-                steps.delete += [pod for pod in pods if not is_deleting(pod)]
-        for name, pods in fleet.pods.items():
-            if name not in fleet.nodes:
-                steps.delete += [pod for pod in pods if not pod["spec"].get("nodeName")]
-        return steps
+                gone += there
+        for name in pods.keys() - nodes.keys():
+            gone += [pod for pod in pods[name] if not pod["spec"].get("nodeName")]
+        for pod in gone:
+            if not is_deleting(pod):
+                self.delete_pod(owner, pod)
 
-    def _look_after(self, fleet: Fleet, name: str, steps: Steps) -> None:
-        """Pods that have ended go, and so do those that are too many."""
-        running = []
-        for pod in fleet.pods.get(name, []):
-            if is_deleting(pod):
-                continue
-            if not is_finished(pod):
-                running.append(pod)
-            elif phase_of(pod) == "Succeeded" or self._may_replace(fleet, name):
-                self._tell_ended(fleet.owner, pod, name)
-                steps.delete.append(pod)
-        running = daemonpods.by_age(running)
-        if not daemonrollout.allows_surge(fleet.owner):
-            steps.delete += running[1:]
-        elif not running:
-            if daemonpods.should_run(fleet.owner, fleet.nodes[name])[0]:
-                steps.create.append(name)
-        else:
-            steps.delete += _surplus(fleet, running)
-
-    def _may_replace(self, fleet: Fleet, name: str) -> bool:
-        """Whether a failed pod may be replaced now; if not, look again in time."""
-        key = (fleet.owner["metadata"]["uid"], name)
-        delay_s, since_us = self._backoffs.get(key, (0.0, 0))
-        waited_s = (fleet.now_us - since_us) / 1e6
-        if delay_s and waited_s < delay_s:
-            self.enqueue_after(key_of(fleet.owner), delay_s - waited_s)
-            return False
-        is_long_ago = waited_s > 2 * BACKOFF_MAX_S
-        doubled = BACKOFF_S if is_long_ago else max(delay_s * 2, BACKOFF_S)
-        self._backoffs[key] = (min(doubled, BACKOFF_MAX_S), fleet.now_us)
-        return True
-
-    def _tell_ended(self, owner: Json, pod: Json, node: str) -> None:
-        name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']} on node {node}"
-        if phase_of(pod) == "Succeeded":
-            text = f"Found succeeded daemon pod {name}, will try to delete it"
-            self.recorder.normal(owner, "SucceededDaemonPod", text)
-        else:
-            text = f"Found failed daemon pod {name}, will try to kill it"
-            self.recorder.warning(owner, "FailedDaemonPod", text)
-
-    def _apply(self, owner: Json, hashed: str, steps: Steps) -> None:
-        for name in steps.create:
-            self.create_pod(owner, daemonpods.pod_for(owner, hashed, name))
-        for pod in steps.delete:
-            self.delete_pod(owner, pod)
-
-    # -- status --------------------------------------------------------------------------------
-
-    def _tell(self, fleet: Fleet, collisions: int) -> None:
-        owner, wanted = fleet.owner, set(fleet.wanted())
-        first = {
-            name: daemonpods.by_age(pods)[0]
-            for name, pods in fleet.pods.items()
-            if name in fleet.nodes
-        }
+    def _tell(self, owner: Json, nodes: dict[str, Json], pods: Pods) -> None:
+        wanted = {name for name, node in nodes.items() if _should_run(owner, node)[0]}
+        first = {name: _by_age(them)[0] for name, them in pods.items() if name in nodes}
         there = [pod for name, pod in first.items() if name in wanted]
-        available = sum(is_ready(pod) and fleet.is_available(pod) for pod in there)
-        status = {
-            "observedGeneration": owner["metadata"].get("generation", 0),
+        now_us = self.registry.clock.now_us()
+        available = sum(is_available(pod, _min_ready_s(owner), now_us) for pod in there)
+        always = {
             "desiredNumberScheduled": len(wanted),
             "currentNumberScheduled": len(there),
             "numberMisscheduled": len(first) - len(there),
             "numberReady": sum(map(is_ready, there)),
-            "updatedNumberScheduled": sum(
-                daemonpods.is_updated(owner, pod, fleet.hashed) for pod in there
-            ),
+        }
+        status = always | {
+            "observedGeneration": owner["metadata"].get("generation", 0),
+            "updatedNumberScheduled": len(there),
             "numberAvailable": available,
             "numberUnavailable": len(wanted) - available,
-            "collisionCount": collisions,
         }
-        always = (
-            "desiredNumberScheduled",
-            "currentNumberScheduled",
-            "numberMisscheduled",
-            "numberReady",
-        )
         self.write_status(owner, compact(status, *always))
 
 
-def _surplus(fleet: Fleet, running: list[Json]) -> list[Json]:
-    """With surge one new and one old pod may be on a node until the new one is available."""
-    gone, kept = [], {}
-    for pod in running:
-        updated = daemonpods.is_updated(fleet.owner, pod, fleet.hashed)
-        if updated in kept:
-            gone.append(pod)
-        else:
-            kept[updated] = pod
-    new, old = kept.get(True), kept.get(False)
-    if new is not None and old is not None and (not is_ready(old) or fleet.is_available(new)):
-        gone.append(old)
-    return gone
+def _min_ready_s(owner: Json) -> int:
+    seconds: int = owner["spec"].get("minReadySeconds", 0)
+    return seconds
+
+
+def _by_age(pods: list[Json]) -> list[Json]:
+    """Bound ones first, then the oldest."""
+    return sorted(
+        pods,
+        key=lambda pod: (
+            not pod["spec"].get("nodeName"),
+            pod["metadata"]["creationTimestamp"],
+            pod["metadata"]["name"],
+        ),
+    )
+
+
+def _tolerations(spec: Json) -> list[Json]:
+    """Those of the template, and those that every DaemonSet pod has."""
+    wanted = [*_TOLERATED]
+    if spec.get("hostNetwork"):
+        wanted.append(("network-unavailable", "NoSchedule"))
+    added = [
+        {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": effect}
+        for name, effect in wanted
+    ]
+    given = list(spec.get("tolerations") or ())
+    return given + [one for one in added if one not in given]
+
+
+def _should_run(owner: Json, node: Json) -> tuple[bool, bool]:
+    """Whether a pod is to be put on the node, and whether one that is there may stay."""
+    spec = (owner["spec"].get("template") or {}).get("spec") or {}
+    labels = labels_of(node)
+    if spec.get("nodeName") not in {None, "", node["metadata"]["name"]}:
+        return False, False
+    if any(labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
+        return False, False
+    affinity = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED)
+    if affinity and not node_selector_terms(affinity.get("nodeSelectorTerms") or (), node):
+        return False, False
+    taints, tolerated = (node.get("spec") or {}).get("taints") or (), _tolerations(spec)
+    if not repels(taints, tolerated):
+        return True, True
+    evicting = [taint for taint in taints if taint.get("effect") == "NoExecute"]
+    return False, not repels(evicting, tolerated)
+
+
+def _pod_for(owner: Json, node: str) -> Json:
+    """The pod of one node, to be created."""
+    pod = from_template(owner["spec"].get("template") or {}, owner)
+    affinity = pod["spec"].get("affinity") or {}
+    field = {"key": "metadata.name", "operator": "In", "values": [node]}
+    terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    of_node = (affinity.get("nodeAffinity") or {}) | {_REQUIRED: terms}
+    spec = pod["spec"] | {
+        "tolerations": _tolerations(pod["spec"]),
+        "affinity": affinity | {"nodeAffinity": of_node},
+    }
+    return {"metadata": pod["metadata"], "spec": spec}
+
+
+def _node_of(pod: Json) -> str:
+    """The node that the pod is on, or that it is meant for; "" if it is no pod of ours."""
+    spec = pod["spec"]
+    if spec.get("nodeName"):
+        name: str = spec["nodeName"]
+        return name
+    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
+    for term in required.get("nodeSelectorTerms") or ():
+        for field in term.get("matchFields") or ():
+            values = list(field.get("values") or ())
+            if field.get("key") == "metadata.name" and len(values) == 1:
+                return str(values[0])
+    return ""

@@ -1,6 +1,6 @@
 """Who owns what, and who selects whom, without looking at everything.
 
-One index per kind of dependents (pods, ReplicaSets, Jobs, ControllerRevisions) is shared by all
+One index per kind of dependents (pods, ReplicaSets) is shared by all
 controllers; it is brought up to date within each write.
 """
 

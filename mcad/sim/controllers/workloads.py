@@ -22,14 +22,13 @@ class Workloads:
         """Nothing happens before ``start``."""
         pods = OwnedIndex(registry, registry.kind("v1", "Pod"))
         sets = OwnedIndex(registry, registry.kind("apps/v1", "ReplicaSet"))
-        revisions = OwnedIndex(registry, registry.kind("apps/v1", "ControllerRevision"))
-        self._indexes = (pods, sets, revisions)
+        self._indexes = (pods, sets)
         self._controllers: tuple[Controller, ...] = (
             DeploymentController(registry, pods, sets),
             ReplicaSetController(registry, pods, sets),
             ReplicationController(registry, pods),
-            StatefulSetController(registry, pods, revisions),
-            DaemonSetController(registry, pods, revisions),
+            StatefulSetController(registry, pods),
+            DaemonSetController(registry, pods),
             JobController(registry, pods),
             JobPodReleaser(registry, pods),
             TtlAfterFinished(registry),

@@ -29,7 +29,6 @@ _PRINTERS: dict[tuple[str, str], Printer] = {
     ("", "secrets"): namespaced.SECRETS,
     ("", "serviceaccounts"): namespaced.SERVICE_ACCOUNTS,
     ("", "services"): namespaced.SERVICES,
-    ("apps", "controllerrevisions"): workloads.CONTROLLER_REVISIONS,
     ("apps", "daemonsets"): workloads.DAEMON_SETS,
     ("apps", "deployments"): workloads.DEPLOYMENTS,
     ("apps", "replicasets"): workloads.REPLICAS,

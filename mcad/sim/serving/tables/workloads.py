@@ -6,7 +6,6 @@ from typing import Any
 
 from mcad.sim import times
 from mcad.sim.serving.tables.printer import (
-    NONE,
     Json,
     age,
     condition,
@@ -127,17 +126,6 @@ def _pod_template(obj: Json, _: int) -> list[Any]:
     return [name(obj), *containers(made.get("spec") or {}), labels(own_labels)]
 
 
-def _controller_revision(obj: Json, now_us: int) -> list[Any]:
-    owners = obj["metadata"].get("ownerReferences") or ()
-    owner = next((one for one in owners if one.get("controller")), None)
-    shown = NONE
-    if owner is not None:
-        group = owner["apiVersion"].rpartition("/")[0]
-        kind = f"{owner['kind']}.{group}" if group else owner["kind"]
-        shown = f"{kind.lower()}/{owner['name']}"
-    return [name(obj), shown, obj.get("revision", 0), age(obj, now_us)]
-
-
 DEPLOYMENTS = printer(f"Name, Ready, Up-to-date, Available, Age, {_WIDE}", _deployment)
 REPLICAS = printer(
     f"Name, Desired:integer, Current:integer, Ready:integer, Age, {_WIDE}", _replicas
@@ -150,4 +138,3 @@ DAEMON_SETS = printer(
 )
 JOBS = printer(f"Name, Status, Completions, Duration, Age, {_WIDE}", _job)
 POD_TEMPLATES = printer("Name, Containers, Images, Pod Labels", _pod_template)
-CONTROLLER_REVISIONS = printer("Name, Controller, Revision, Age", _controller_revision)
