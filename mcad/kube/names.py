@@ -171,7 +171,7 @@ def config_key(value: str) -> tuple[str, ...]:
 
 
 def percent(value: str) -> tuple[str, ...]:
-    """A percentage, of rolling updates and disruption budgets."""
+    """A percentage, of rolling updates."""
     if _PERCENT_RE.fullmatch(value):
         return ()
     text = "a valid percent string must be a numeric string followed by an ending '%'"

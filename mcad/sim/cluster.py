@@ -14,7 +14,6 @@ from typing import Any, Protocol, Self
 from mcad.kube.clock import Clock
 from mcad.sim.controllers import nodeinfo
 from mcad.sim.controllers.crds import CustomResourceCleanup
-from mcad.sim.controllers.disruption import Disruption
 from mcad.sim.controllers.events import EventExpiry
 from mcad.sim.controllers.gc import GarbageCollector
 from mcad.sim.controllers.kubelet import START_DELAY_S, Kubelet
@@ -61,7 +60,6 @@ class Cluster:
             CustomResourceCleanup(self.registry),
             GarbageCollector(self.registry),
             Workloads(self.registry),
-            Disruption(self.registry),
             self.scheduler,
             self.kubelet,
             EventExpiry(self.registry),

@@ -218,16 +218,6 @@ def not_acceptable(spoken: Sequence[str]) -> Failure:
     return Failure(406, "NotAcceptable", message, {})
 
 
-def too_many_requests(message: str, retry_after_s: int, causes: Sequence[Cause] = ()) -> Failure:
-    """429; an eviction that a disruption budget does not allow answers so as well."""
-    details: Json = {}
-    if causes:
-        details["causes"] = [{"reason": cause.reason, "message": cause.message} for cause in causes]
-    if retry_after_s:
-        details["retryAfterSeconds"] = retry_after_s
-    return Failure(429, "TooManyRequests", message, details, retry_after_s)
-
-
 def _qualified(kind: Kind) -> str:
     return f"{kind.plural}.{kind.group}" if kind.group else kind.plural
 

@@ -40,7 +40,7 @@ class Kind:
     singular: str = ""
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    subresources: tuple[str, ...] = ()  # of "status", "scale", "binding", "eviction", "finalize"
+    subresources: tuple[str, ...] = ()  # of "status", "scale", "binding", "finalize"
     verbs: tuple[str, ...] = ALL_VERBS
     columns: tuple[Column, ...] = ()
     schema: Json | None = None
@@ -225,7 +225,7 @@ BUILTIN: tuple[Kind, ...] = tuple(
             "Pod",
             short_names=("po",),
             categories=_ALL,
-            subresources=("status", "binding", "eviction"),
+            subresources=("status", "binding"),
         ),
         _core("podtemplates", "PodTemplate"),
         _core(

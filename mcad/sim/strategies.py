@@ -153,12 +153,6 @@ def _job(obj: Json, _now_us: int) -> Json:
     return job_defaults(obj)
 
 
-def _budget(obj: Json, _now_us: int) -> Json:
-    counts = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
-    obj["status"] = dict.fromkeys(counts, 0)
-    return obj
-
-
 def _replicas(obj: Json, _now_us: int) -> Json:
     obj["status"] = {"replicas": 0}
     return obj
@@ -202,7 +196,6 @@ _ON_CREATE: dict[tuple[str, str], Callable[[Json, int], Json]] = {
     ("", "services"): _service,
     ("", "replicationcontrollers"): _replicas,
     ("", "resourcequotas"): _workload,
-    ("policy", "poddisruptionbudgets"): _budget,
     ("apps", "deployments"): _workload,
     ("apps", "daemonsets"): _workload,
     ("apps", "statefulsets"): _workload,

@@ -129,15 +129,13 @@ def _object(rng: Random, kind: str, api: str, name: str) -> Json:
 def workloads(seed: int) -> list[Workload]:
     """All of them, in the order in which they are to be created."""
     rng = Random(seed)
-    made = [
+    return [
         *(_deployment(rng, number) for number in range(110)),
         *_packed(rng),
         *(_job(rng, number) for number in range(110)),
         *(_statefulset(rng, number) for number in range(15)),
         *(_daemonset(rng, number) for number in range(5)),
     ]
-    budgets = [_budget(rng, one) for one in made if one.plural == "deployments"][::6]
-    return [*made, *budgets]
 
 
 def _deployment(rng: Random, number: int) -> Workload:
@@ -168,7 +166,6 @@ def _packed(rng: Random) -> Iterator[Workload]:
 _SUCCEED = (("true",), ("sleep", "1"), ("sh", "-c", "sleep 2; exit 0"))
 _FAIL = (("false",), ("sh", "-c", "sleep 1; exit 3"))
 _LAST = (("sleep", "100000"),)
-_FAIL_ON_3 = {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [3]}}]}
 
 
 def _job(rng: Random, number: int) -> Workload:
@@ -183,19 +180,10 @@ def _job(rng: Random, number: int) -> Workload:
         spec["completions"] = completions
         if rng.random() < 0.5:
             spec["completionMode"] = "Indexed"
-            spec |= rng.choice(_BY_INDEX)
     if commands is _LAST and rng.random() < 0.5:
         spec["activeDeadlineSeconds"] = 6
-    spec |= rng.choice(({}, {}, {"suspend": True}, {"podFailurePolicy": _FAIL_ON_3}))
+    spec |= rng.choice(({}, {}, {"suspend": True}))
     return Workload("jobs", obj | {"spec": spec}, forced)
-
-
-_BY_INDEX: tuple[Json, ...] = (
-    {},
-    {"backoffLimitPerIndex": 0},
-    {"backoffLimitPerIndex": 0, "maxFailedIndexes": 1},
-    {"successPolicy": {"rules": [{"succeededCount": 1}]}, "parallelism": 1},
-)
 
 
 def _statefulset(rng: Random, number: int) -> Workload:
@@ -214,14 +202,6 @@ def _daemonset(rng: Random, number: int) -> Workload:
     obj = _object(rng, "DaemonSet", "apps/v1", f"agent-{number}")
     obj["spec"] = _selected(f"agent-{number}", _pod_spec(place[number % 3], {}))
     return Workload("daemonsets", obj)
-
-
-def _budget(rng: Random, of: Workload) -> Workload:
-    metadata = of.obj["metadata"]
-    limit = rng.choice(({"minAvailable": 1}, {"maxUnavailable": 1}, {"maxUnavailable": "50%"}))
-    spec = limit | {"selector": of.obj["spec"]["selector"]}
-    obj = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata}
-    return Workload("poddisruptionbudgets", obj | {"spec": spec}, contended=of.contended)
 
 
 # -- changes -----------------------------------------------------------------------------------
@@ -244,8 +224,6 @@ def changes(seed: int, made: list[Workload]) -> list[tuple[Workload, Json]]:
             choices += [
                 _with_image("registry.example/app:2"),
                 _with_image("registry.example/app:2") | {"replicas": rng.choice((1, 3))},
-                {"template": {"spec": {"nodeSelector": {"there-is": "none"}}}},
-                _with_image("registry.example/app:3") | {"paused": True, "replicas": 2},
             ]
         change = rng.choice(choices)
         if change:
@@ -281,7 +259,7 @@ def summary(made: list[Workload], found: dict[str, list[Json]]) -> Json:
         told[one.name] = _state(one, by_name.get(one.name), own)
         if one.plural == "deployments":
             sets = _sets(one, found["replicasets"], owners)
-            told[one.name] = _rollout(told[one.name], sets)
+            told[one.name]["sets"] = sets
     return told | {"packed": bound}
 
 
@@ -299,7 +277,7 @@ def _name(plural: str, obj: Json) -> str:
     return f"{plural}/{metadata.get('namespace', '')}/{metadata['name']}"
 
 
-_IGNORED = {"conditions", "startTime", "completionTime", "collisionCount", "disruptedPods"}
+_IGNORED = {"conditions", "startTime", "completionTime", "collisionCount"}
 _REVISIONS = {"currentRevision", "updateRevision", "currentReplicas", "updatedReplicas"}
 """Of StatefulSets, whose revisions the embedded cluster does not keep."""
 
@@ -340,21 +318,6 @@ def _pod_state(pod: Json) -> str:
     )
     bound = "bound" if pod["spec"].get("nodeName") else "unbound"
     return f"{status.get('phase')} {bound} {scheduled.get('reason', '')}"
-
-
-def _rollout(state: Json, sets: list[Json]) -> Json:
-    """The state with its ReplicaSets; of a rollout that is stuck, what does not depend on timing.
-
-    Where a third revision comes while pods of the second have no room, the real controller takes
-    from whichever old one has unready pods at that moment.
-    """
-    *old, newest = sets or [["", 0]]
-    is_stuck = any("Unschedulable" in pods for pods, _ in state.get("pods", ()))
-    if len(old) < 2 or not is_stuck or not sum(replicas for _, replicas in old):
-        return state | {"sets": sets}
-    status = {name: state["status"].get(name) for name in ("replicas", "updatedReplicas")}
-    old_replicas = sum(replicas for _, replicas in old)
-    return {"revision": state["revision"], "status": status, "sets": [old_replicas, newest]}
 
 
 def _sets(one: Workload, sets: list[Json], owners: dict[str, tuple[str, Json]]) -> list[Json]:

@@ -37,7 +37,6 @@ GROUPS = {
     "statefulsets": "/apis/apps/v1",
     "daemonsets": "/apis/apps/v1",
     "jobs": "/apis/batch/v1",
-    "poddisruptionbudgets": "/apis/policy/v1",
 }
 
 

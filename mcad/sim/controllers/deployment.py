@@ -1,6 +1,7 @@
-"""Deployments: rolling updates, Recreate, pausing, scaling in mid-rollout.
+"""Deployments: a ReplicaSet for each template, rolling updates, Recreate.
 
-After ``pkg/controller/deployment``. ``kubectl rollout undo`` is the client's doing: it writes the
+After ``pkg/controller/deployment``, without scaling in proportion in mid-rollout, and without the
+conditions of pauses and deadlines. ``kubectl rollout undo`` is the client's doing: it writes the
 template of an old ReplicaSet into the Deployment, which finds that ReplicaSet again.
 """
 
@@ -8,30 +9,39 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcad.sim.controllers import progress
 from mcad.sim.controllers.index import OwnedIndex
-from mcad.sim.controllers.pods import annotations_of, controller_of, is_deleting, is_finished
-from mcad.sim.controllers.replicasets import ReplicaSets, name_of_new, next_revision
+from mcad.sim.controllers.numbers import hash_of
+from mcad.sim.controllers.pods import (
+    POD_TEMPLATE_HASH,
+    annotations_of,
+    controller_of,
+    is_deleting,
+    is_finished,
+    labels_of,
+    reference_to,
+)
 from mcad.sim.controllers.rollout import (
-    DESIRED_REPLICAS,
     REVISION,
     Rollout,
     counted,
-    deletable_old,
+    fences,
     is_rolling,
-    is_saturated,
+    next_sizes,
     picture,
-    proportional_sizes,
     replicas_of,
+    revision_of,
     size_of_new,
 )
-from mcad.sim.controllers.workload import Workload, is_namespace_going
-from mcad.sim.failures import Failure
+from mcad.sim.controllers.workload import Workload, compact
 from mcad.sim.registry import Registry, key_of
 from mcad.sim.store import Change, Key
+from mcad.sim.times import seconds
 from mcad.sim.writes import Write
 
 Json = dict[str, Any]
+
+COMPLETE = "NewReplicaSetAvailable"
+_NOT_COPIED = {"kubectl.kubernetes.io/last-applied-configuration", REVISION}
 
 
 class DeploymentController(Workload):
@@ -42,7 +52,6 @@ class DeploymentController(Workload):
         kind = registry.kind("apps/v1", "Deployment")
         super().__init__(registry, kind, replicasets, "deployment-controller")
         self._pods = pods
-        self._sets = ReplicaSets(registry, self.recorder)
 
     def start(self) -> None:
         """Follow Deployments, their ReplicaSets, and pods that go."""
@@ -52,11 +61,9 @@ class DeploymentController(Workload):
 
     def _on_pod(self, change: Change, replicaset: Key) -> None:
         """With Recreate, the last old pod that goes lets the new ones come."""
-        if change.type != "DELETED":
-            return
         found = self.registry.find(self.owned.kind, replicaset)
         owner = controller_of(found) if found is not None else None
-        if owner is None:
+        if change.type != "DELETED" or owner is None:
             return
         key = (replicaset[0], owner["name"])
         deployment = self.registry.find(self.kind, key)
@@ -66,194 +73,191 @@ class DeploymentController(Workload):
     def reconcile(self, key: Key) -> None:
         """One step of whatever is going on; what it causes leads to the next one."""
         deployment = self.registry.find(self.kind, key)
-        if deployment is None:
-            return
-        if deployment["spec"].get("selector") == {}:
-            self._refuse(deployment)
+        if deployment is None or is_deleting(deployment):
             return
         rollout = picture(deployment, self.claim(deployment))
-        if not is_deleting(deployment):
-            self._note_pause(rollout)
-        self._sets.annotate_new(rollout)
-        self._note_revision(rollout)
-        if is_deleting(deployment):
-            self._write(rollout, progress.counts(rollout, self._now_us()))
-        elif deployment["spec"].get("paused") or self._is_scaled(rollout):
-            self._scale(rollout)
-        elif is_rolling(deployment):
-            self._roll(rollout)
-        else:
-            self._recreate(rollout)
+        if rollout.new is not None:
+            self._note_revision(rollout, rollout.new)
+        elif not deployment["spec"].get("paused") and not self._waits_for_old(rollout):
+            self._create_new(rollout)
+        for one, size in next_sizes(rollout):
+            self._resize(rollout, one, size)
+        self._tell(rollout)
 
-    def _now_us(self) -> int:
-        return self.registry.clock.now_us()
+    def _waits_for_old(self, rollout: Rollout) -> bool:
+        """Whether, with Recreate, an old pod may still be running."""
+        if is_rolling(rollout.deployment):
+            return False
+        pods = (pod for one in rollout.old for pod in self._pods.owned(one["metadata"]["uid"]))
+        return any(map(replicas_of, rollout.old)) or any(not is_finished(pod) for pod in pods)
+
+    # -- ReplicaSets ---------------------------------------------------------------------------
+
+    def _create_new(self, rollout: Rollout) -> None:
+        """Make the ReplicaSet of the present template; raises Failure."""
+        deployment = rollout.deployment
+        body = _new_replicaset(rollout)
+        rollout.new = self.registry.create(
+            self.owned.kind, deployment["metadata"]["namespace"], body
+        )
+        size, name = replicas_of(rollout.new), rollout.new["metadata"]["name"]
+        if size:
+            text = f"Scaled up replica set {name} from 0 to {size}"
+            self.recorder.normal(deployment, "ScalingReplicaSet", text)
+        state = ("True", "NewReplicaSetCreated", f'Created new replica set "{name}"')
+        status = deployment.get("status") or {}
+        self._write(rollout, self._with_condition(status, "Progressing", state))
+        self._annotate(rollout, annotations_of(rollout.new)[REVISION])
+
+    def _note_revision(self, rollout: Rollout, new: Json) -> None:
+        """An old template that comes back gets a number of its own."""
+        revision = _next_revision(rollout)
+        if revision_of(new) < revision:
+            rollout.new = self.registry.patch(
+                self.owned.kind, key_of(new), lambda live: _annotated(live, str(revision))
+            )
+        self._annotate(rollout, annotations_of(rollout.new or new)[REVISION])
+
+    def _annotate(self, rollout: Rollout, revision: str) -> None:
+        """The Deployment carries the revision of its present ReplicaSet."""
+        if annotations_of(rollout.deployment).get(REVISION) != revision:
+            rollout.deployment = self.registry.patch(
+                self.kind,
+                key_of(rollout.deployment),
+                lambda live: _annotated(live, revision),
+                Write(trusted=True, subresource="status"),  # it is no new generation
+            )
+
+    def _resize(self, rollout: Rollout, replicaset: Json, size: int) -> None:
+        before, name = replicas_of(replicaset), replicaset["metadata"]["name"]
+        resized = self.registry.patch(
+            self.owned.kind,
+            key_of(replicaset),
+            lambda live: live | {"spec": live["spec"] | {"replicas": size}},
+        )
+        if replicaset is rollout.new:
+            rollout.new = resized
+        rollout.old = [resized if one is replicaset else one for one in rollout.old]
+        way = "up" if before < size else "down"
+        text = f"Scaled {way} replica set {name} from {before} to {size}"
+        self.recorder.normal(rollout.deployment, "ScalingReplicaSet", text)
+
+    def _clean_up(self, rollout: Rollout) -> None:
+        """Delete old ReplicaSets beyond ``revisionHistoryLimit``, the oldest revisions first."""
+        limit = rollout.deployment["spec"].get("revisionHistoryLimit", 10)
+        empty = [one for one in rollout.old if not replicas_of(one) and not is_deleting(one)]
+        for one in sorted(empty, key=revision_of)[: max(len(empty) - limit, 0)]:
+            self.registry.delete(self.owned.kind, key_of(one))
+
+    # -- status --------------------------------------------------------------------------------
 
     def _write(self, rollout: Rollout, status: Json) -> None:
         rollout.deployment = self.write_status(rollout.deployment, status)
 
-    def _refuse(self, deployment: Json) -> None:
-        text = "This deployment is selecting all pods. A non-empty selector is required."
-        self.recorder.warning(deployment, "SelectingAll", text)
-        generation = deployment["metadata"].get("generation", 0)
-        status = (deployment.get("status") or {}) | {"observedGeneration": generation}
-        self.write_status(deployment, status)
+    def _tell(self, rollout: Rollout) -> None:
+        deployment, sets = rollout.deployment, rollout.sets
+        before = deployment.get("status") or {}
+        available = counted(sets, "availableReplicas")
+        status = {
+            "observedGeneration": deployment["metadata"].get("generation", 0),
+            "replicas": counted(sets, "replicas"),
+            "updatedReplicas": counted([rollout.new] if rollout.new else [], "replicas"),
+            "readyReplicas": counted(sets, "readyReplicas"),
+            "availableReplicas": available,
+            "unavailableReplicas": max(sum(map(replicas_of, sets)) - available, 0),
+            "terminatingReplicas": counted(sets, "terminatingReplicas"),
+            "conditions": list(before.get("conditions") or ()),
+        }
+        status = compact(status, "terminatingReplicas")
+        text = "Deployment does not have minimum availability."
+        state = ("False", "MinimumReplicasUnavailable", text)
+        if available >= rollout.desired - fences(deployment)[1]:
+            text = "Deployment has minimum availability."
+            state = ("True", "MinimumReplicasAvailable", text)
+        status = self._with_condition(status, "Available", state)
+        status = self._with_progress(rollout, before, status)
+        self._write(rollout, self._with_failure(rollout, status))
 
-    # -- bookkeeping ---------------------------------------------------------------------------
+    def _with_progress(self, rollout: Rollout, before: Json, status: Json) -> Json:
+        if rollout.new is None:
+            return status
+        name, desired = f'ReplicaSet "{rollout.new["metadata"]["name"]}"', rollout.desired
+        present = (_condition(before, "Progressing") or {}).get("reason")
+        counts = ("updatedReplicas", "replicas", "availableReplicas")
+        if all(status.get(one, 0) == desired for one in counts):
+            self._clean_up(rollout)
+            state = ("True", COMPLETE, f"{name} has successfully progressed.")
+        elif present == COMPLETE and status.get("replicas") == status.get("updatedReplicas"):
+            return status
+        elif any(status.get(one, 0) > before.get(one, 0) for one in counts):
+            state = ("True", "ReplicaSetUpdated", f"{name} is progressing.")
+        else:
+            return status
+        return self._with_condition(status, "Progressing", state)
 
-    def _note_pause(self, rollout: Rollout) -> None:
-        """Pausing and resuming set the clock of the deadline back."""
-        deployment = rollout.deployment
-        status = deployment.get("status") or {}
-        present = progress.condition_of(status, "Progressing")
-        reason = present.get("reason") if present is not None else None
-        if progress.deadline_s(deployment) is None or reason == progress.TIMED_OUT:
-            return
-        paused = bool(deployment["spec"].get("paused"))
-        if paused == (reason == progress.PAUSED):
-            return
-        state = ("Unknown", progress.RESUMED, "Deployment is resumed")
-        if paused:
-            state = ("Unknown", progress.PAUSED, "Deployment is paused")
-        news = progress.condition("Progressing", state, self._now_us())
-        self._write(rollout, progress.with_condition(status, news))
+    def _with_failure(self, rollout: Rollout, status: Json) -> Json:
+        """That pods are refused is told as their ReplicaSet tells it."""
+        sets = (rollout.new, *rollout.old)
+        found = [_condition((one or {}).get("status") or {}, "ReplicaFailure") for one in sets]
+        failure = next((one for one in found if one), None)
+        others = [one for one in status.get("conditions", ()) if one["type"] != "ReplicaFailure"]
+        told = [failure | {"lastUpdateTime": failure["lastTransitionTime"]}] if failure else []
+        return status | {"conditions": [*others, *told]}
 
-    def _note_revision(self, rollout: Rollout) -> None:
-        """The Deployment carries the revision of its present ReplicaSet."""
-        deployment, new = rollout.deployment, rollout.new
-        if new is None:
-            return
-        status = deployment.get("status") or {}
-        is_told = progress.condition_of(status, "Progressing") is not None
-        if progress.deadline_s(deployment) is not None and not is_told:
-            text = f'Found new replica set "{new["metadata"]["name"]}"'
-            news = progress.condition("Progressing", ("True", progress.FOUND, text), self._now_us())
-            status = progress.with_condition(status, news)
-        self._write_revision(rollout, annotations_of(new).get(REVISION, ""), status)
+    def _with_condition(self, status: Json, name: str, state: tuple[str, str, str]) -> Json:
+        """The status with that condition, unless its status and reason are there already."""
+        value, reason, message = state
+        present = _condition(status, name)
+        if present is not None and (present["status"], present["reason"]) == (value, reason):
+            return status
+        at = seconds(self.registry.clock.now_us())
+        same = present is not None and present["status"] == value
+        news = {
+            "type": name,
+            "status": value,
+            "lastUpdateTime": at,
+            "lastTransitionTime": present["lastTransitionTime"] if present and same else at,
+            "reason": reason,
+            "message": message,
+        }
+        others = [one for one in status.get("conditions") or () if one["type"] != name]
+        return status | {"conditions": [*others, news]}
 
-    def _write_revision(self, rollout: Rollout, revision: str, status: Json) -> None:
-        deployment = rollout.deployment
-        annotations = annotations_of(deployment) | {REVISION: revision}
-        if annotations == annotations_of(deployment) and status == (deployment.get("status") or {}):
-            return
 
-        def noted(live: Json) -> Json:
-            return live | {
-                "metadata": live["metadata"] | {"annotations": annotations},
-                "status": status,
-            }
+def _condition(status: Json, name: str) -> Json | None:
+    return next((one for one in status.get("conditions") or () if one["type"] == name), None)
 
-        how = Write(trusted=True, subresource="status")
-        rollout.deployment = self.registry.patch(self.kind, key_of(deployment), noted, how)
 
-    def _create_new(self, rollout: Rollout) -> bool:
-        """Whether there is a ReplicaSet of the present template now; raises Failure."""
-        deployment = rollout.deployment
-        status = deployment.get("status") or {}
-        try:
-            created = self._sets.create_new(rollout)
-        except Failure as failure:
-            if not is_namespace_going(failure):
-                self._tell_failure(rollout, failure)
-            raise
-        if not created or rollout.new is None:
-            status = status | {"collisionCount": status.get("collisionCount", 0) + 1}
-            self._write(rollout, status)
-            return False
-        if progress.deadline_s(deployment) is not None:
-            text = f'Created new replica set "{rollout.new["metadata"]["name"]}"'
-            news = progress.condition(
-                "Progressing", ("True", progress.CREATED, text), self._now_us()
-            )
-            status = progress.with_condition(status, news)
-        self._write_revision(rollout, str(next_revision(rollout)), status)
-        return True
+def _annotated(obj: Json, revision: str) -> Json:
+    annotations = annotations_of(obj) | {REVISION: revision}
+    return obj | {"metadata": obj["metadata"] | {"annotations": annotations}}
 
-    def _tell_failure(self, rollout: Rollout, failure: Failure) -> None:
-        deployment = rollout.deployment
-        name = name_of_new(deployment)
-        text = f'Failed to create new replica set "{name}": {failure.message}'
-        if progress.deadline_s(deployment) is not None:
-            state = ("False", progress.CREATE_ERROR, text)
-            news = progress.condition("Progressing", state, self._now_us())
-            self._write(rollout, progress.with_condition(deployment.get("status") or {}, news))
-        self.recorder.warning(deployment, progress.CREATE_ERROR, text)
 
-    # -- scaling -------------------------------------------------------------------------------
+def _next_revision(rollout: Rollout) -> int:
+    return max(map(revision_of, rollout.old), default=0) + 1
 
-    def _is_scaled(self, rollout: Rollout) -> bool:
-        """Whether ``spec.replicas`` is another than the ReplicaSets were made for."""
-        noted = [annotations_of(one).get(DESIRED_REPLICAS, "") for one in rollout.active]
-        return any(one.isdecimal() and int(one) != rollout.desired for one in noted)
 
-    def _scale(self, rollout: Rollout) -> None:
-        active = rollout.active
-        if len(active) <= 1:
-            newest = rollout.new or (rollout.old[-1] if rollout.old else None)
-            only = active[0] if active else newest
-            if only is not None:
-                self._sets.scale(rollout, only, rollout.desired)
-        elif is_saturated(rollout):
-            for one in rollout.active_old:
-                self._sets.scale(rollout, one, 0)
-        elif is_rolling(rollout.deployment):
-            for one, size in proportional_sizes(rollout):
-                self._sets.scale(rollout, one, size, note=True)
-        if rollout.deployment["spec"].get("paused"):
-            self._sets.clean_up(rollout)
-        self._write(rollout, progress.counts(rollout, self._now_us()))
-
-    # -- strategies ----------------------------------------------------------------------------
-
-    def _roll(self, rollout: Rollout) -> None:
-        if rollout.new is None and not self._create_new(rollout):
-            return
-        if self._grow_new(rollout):
-            self._finish(rollout)
-            return
-        shrunk = False
-        for one, size in deletable_old(rollout) if rollout.active_old else ():
-            shrunk = self._sets.scale(rollout, one, size) or shrunk
-        self._finish(rollout, settled=not shrunk)
-
-    def _grow_new(self, rollout: Rollout) -> bool:
-        """Whether the new ReplicaSet was resized."""
-        if rollout.new is None or replicas_of(rollout.new) == rollout.desired:
-            return False
-        size = min(size_of_new(rollout), rollout.desired)
-        return self._sets.scale(rollout, rollout.new, size)
-
-    def _recreate(self, rollout: Rollout) -> None:
-        shrunk = False
-        for one in rollout.active_old:
-            shrunk = self._sets.scale(rollout, one, 0) or shrunk
-        if shrunk or self._has_old_pods(rollout):
-            self._finish(rollout)
-            return
-        if rollout.new is None and not self._create_new(rollout):
-            return
-        if rollout.new is not None:
-            self._sets.scale(rollout, rollout.new, rollout.desired)
-        self._finish(rollout, settled=True)
-
-    def _has_old_pods(self, rollout: Rollout) -> bool:
-        """Whether an old pod may still be running."""
-        if counted(rollout.old, "replicas"):
-            return True
-        pods = (pod for one in rollout.old for pod in self._pods.owned(one["metadata"]["uid"]))
-        return any(not is_finished(pod) for pod in pods)
-
-    def _finish(self, rollout: Rollout, *, settled: bool = False) -> None:
-        """Tell how far it is; look again when that should have changed."""
-        deployment = rollout.deployment
-        if rollout.new is not None and "observedGeneration" not in rollout.new["status"]:
-            # The real controller's write fails here, because it has just written the new revision
-            # and not read again; when it tries again, the ReplicaSet has told its size. So that
-            # nothing is updated yet is never told, and the first updated pods are no progress.
-            return
-        if settled and progress.is_complete(deployment, deployment.get("status") or {}):
-            self._sets.clean_up(rollout)
-        status = progress.of_rollout(rollout, self._now_us())
-        self._write(rollout, status)
-        wait_s = progress.check_after_s(deployment, status, self._now_us())
-        if wait_s is not None:
-            self.enqueue_after(key_of(deployment), wait_s)
+def _new_replicaset(rollout: Rollout) -> Json:
+    """The ReplicaSet of the present template, to be created."""
+    deployment, spec = rollout.deployment, rollout.deployment["spec"]
+    template, selector = spec.get("template") or {}, spec.get("selector") or {}
+    hashed = {POD_TEMPLATE_HASH: hash_of(template)}
+    labels = labels_of(template) | hashed
+    copied = {k: text for k, text in annotations_of(deployment).items() if k not in _NOT_COPIED}
+    body: Json = {
+        "metadata": {
+            "name": f"{deployment['metadata']['name']}-{hashed[POD_TEMPLATE_HASH]}",
+            "labels": labels,
+            "annotations": copied | {REVISION: str(_next_revision(rollout))},
+            "ownerReferences": [reference_to(deployment)],
+        },
+        "spec": {
+            "replicas": size_of_new(rollout),
+            "selector": selector | {"matchLabels": (selector.get("matchLabels") or {}) | hashed},
+            "template": template
+            | {"metadata": (template.get("metadata") or {}) | {"labels": labels}},
+        },
+    }
+    if spec.get("minReadySeconds"):
+        body["spec"]["minReadySeconds"] = spec["minReadySeconds"]
+    return body

@@ -1,42 +1,28 @@
 """Jobs, after ``pkg/controller/job/job_controller.go``.
 
-A pod is counted exactly once (KEP-2307): its uid goes into ``uncountedTerminatedPods``, then its
-finalizer goes, then the counters grow. A Job that is going to end says so first (SuccessCriteriaMet
-or FailureTarget), and ends when the last of its pods is gone (KEP-3329, KEP-3939).
+A pod is counted exactly once: its finalizer goes when the counters have grown. A Job that is going
+to end says so first (SuccessCriteriaMet or FailureTarget), and ends when the last of its pods is
+gone (KEP-3329, KEP-3939). Not looked at: ``podFailurePolicy``, ``successPolicy`` and
+``backoffLimitPerIndex``.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
-from mcad.sim.controllers import jobcounting
+from mcad.sim.controllers import jobpods
 from mcad.sim.controllers.claims import without_finalizer
 from mcad.sim.controllers.index import OwnedIndex
-from mcad.sim.controllers.jobends import (
-    COMPLETE,
-    CRITERIA_MET,
-    FAILED,
-    find_condition,
-    judge_end,
-    new_condition,
-    success,
-    with_suspension,
+from mcad.sim.controllers.jobpods import TRACKING, finished_condition, index_of, is_indexed
+from mcad.sim.controllers.pods import (
+    is_active,
+    is_deleting,
+    is_ready,
+    is_terminating,
+    phase_of,
 )
-from mcad.sim.controllers.jobpods import finished_condition, pod_for, pod_for_index
-from mcad.sim.controllers.jobpolicy import (
-    TRACKING,
-    Backoff,
-    failures_of,
-    finished_us,
-    is_indexed,
-    is_suspended,
-    is_tracked,
-    replaces_failed_only,
-    valid_index,
-)
-from mcad.sim.controllers.jobview import JobView, look_at
-from mcad.sim.controllers.pods import is_deleting, is_ready, is_terminating
-from mcad.sim.controllers.ranking import surplus_of_job
+from mcad.sim.controllers.ranking import surplus
 from mcad.sim.controllers.workload import Workload
 from mcad.sim.failures import Failure
 from mcad.sim.registry import Registry, key_of
@@ -46,8 +32,60 @@ from mcad.sim.times import parse_us, seconds
 Json = dict[str, Any]
 
 BATCH_S = 1.0  # changes of pods are looked at together
-BURST = 500  # pods created or deleted in one go
+BACKOFF_US, BACKOFF_MAX_US = 10_000_000, 600_000_000
 _OURSELVES = "kubernetes.io/job-controller"
+_ENDS = {"SuccessCriteriaMet": "Complete", "FailureTarget": "Failed"}
+"""What is announced, and the condition with which the Job ends then."""
+
+
+@dataclass(slots=True)
+class _Backoff:
+    """Failures since the last success, and when the last of them was seen."""
+
+    failures: int = 0
+    last_us: int = 0
+
+    def remaining_us(self, now_us: int) -> int:
+        """How long to wait with the next pod: 10 s, 20 s, 40 s, up to 10 minutes."""
+        if not self.failures:
+            return 0
+        wait_us = min(BACKOFF_US << min(self.failures - 1, 10), BACKOFF_MAX_US)
+        return max(self.last_us + wait_us - now_us, 0)
+
+
+@dataclass(slots=True)
+class _Look:
+    """One look at a Job; ``status`` is a copy that is changed and then written."""
+
+    job: Json
+    pods: list[Json]
+    status: Json
+    now_us: int
+    ended: list[Json] = field(default_factory=list)  # pods that are counted now
+    completed: set[int] = field(default_factory=set)  # indexes, if it has some
+
+    @property
+    def spec(self) -> Json:
+        """That of the Job."""
+        spec: Json = self.job["spec"]
+        return spec
+
+    @property
+    def active(self) -> list[Json]:
+        """Pods that run or are going to."""
+        return [pod for pod in self.pods if is_active(pod)]
+
+    def announced(self) -> Json | None:
+        """The condition that says how the Job is going to end."""
+        conditions = self.status.get("conditions") or ()
+        return next((one for one in conditions if one["type"] in _ENDS), None)
+
+    def add_condition(self, kind: str, reason: str, message: str, status: str = "True") -> None:
+        """A condition instead of the one of that type."""
+        at = seconds(self.now_us)
+        news = {"type": kind, "status": status, "lastProbeTime": at, "lastTransitionTime": at}
+        others = [one for one in self.status.get("conditions") or () if one["type"] != kind]
+        self.status["conditions"] = [*others, news | {"reason": reason, "message": message}]
 
 
 class JobController(Workload):
@@ -56,14 +94,14 @@ class JobController(Workload):
     def __init__(self, registry: Registry, pods: OwnedIndex) -> None:
         """``pods`` is the index that all controllers share."""
         super().__init__(registry, registry.kind("batch/v1", "Job"), pods, "job-controller")
-        self._backoffs: dict[str, Backoff] = {}  # by uid of the Job
+        self._backoffs: dict[str, _Backoff] = {}  # by uid of the Job
 
     def on_owner(self, change: Change) -> None:
         """At once if somebody wants something else; its own status is no news."""
-        before = change.previous
+        before, metadata = change.previous, change.obj["metadata"]
         if change.type == "DELETED":
-            self._backoffs.pop(change.obj["metadata"]["uid"], None)
-        elif before is not None and not _is_news(before, change.obj):
+            self._backoffs.pop(metadata["uid"], None)
+        elif before and before["metadata"].get("generation") == metadata.get("generation"):
             return
         super().on_owner(change)
 
@@ -76,219 +114,243 @@ class JobController(Workload):
         job = self.registry.find(self.kind, key)
         if job is None:
             return
-        uid, spec = job["metadata"]["uid"], job["spec"]
         if finished_condition(job) is not None:
-            self._backoffs.pop(uid, None)
+            self._backoffs.pop(job["metadata"]["uid"], None)
             return
-        if spec.get("managedBy") not in {None, "", _OURSELVES}:
+        if job["spec"].get("managedBy") not in {None, "", _OURSELVES}:
             return
-        pods = self.claim(job, finalizer=TRACKING)
-        view = look_at(job, pods, self._backoffs.get(uid, Backoff()))
         now_us = self.registry.clock.now_us()
-        if "startTime" not in view.status and not is_suspended(job):
-            view.status["startTime"] = seconds(now_us)
-        judge_end(view, now_us)
-        self._watch_deadline(view, now_us)
+        pods = self.claim(job, finalizer=TRACKING)
+        look = _Look(job, pods, dict(job.get("status") or {}), now_us)
+        if "startTime" not in look.status and not job["spec"].get("suspend"):
+            look.status["startTime"] = seconds(now_us)
+        self._count(look)
+        _judge(look)
+        self._watch_deadline(look)
         trouble: Failure | None = None
         try:
-            active = self._manage(view, now_us)
+            self._manage(look)
         except Failure as failure:
-            trouble, active = failure, sum(map(self._is_there, view.active))
-        self._tell_counts(view, active)
-        self._count(view, now_us)
+            trouble = failure
+        self._write(look)
         if trouble is not None:
             raise trouble
 
+    # -- counting ------------------------------------------------------------------------------
+
+    def _count(self, look: _Look) -> None:
+        """Pods that have ended, each once."""
+        job, status, below = look.job, look.status, look.spec.get("completions") or 0
+        look.completed = jobpods.parse_indexes(status.get("completedIndexes", ""))
+        succeeded = failed = 0
+        for pod in look.pods:
+            if not jobpods.is_tracked(pod) or not _has_ended(pod, job):
+                continue
+            look.ended.append(pod)
+            index = index_of(pod, below)
+            if is_indexed(job) and index is None:
+                continue
+            if phase_of(pod) != "Succeeded":
+                failed += 1
+            elif index is None or index not in look.completed:
+                look.completed |= set() if index is None else {index}
+                succeeded += 1
+        for name, number in (("succeeded", succeeded), ("failed", failed)):
+            if number:
+                status[name] = status.get(name, 0) + number
+        if look.completed:
+            status["completedIndexes"] = jobpods.show_indexes(look.completed)
+        backoff = self._backoffs.setdefault(job["metadata"]["uid"], _Backoff())
+        if succeeded:
+            backoff.failures = 0
+        if failed:
+            backoff.failures, backoff.last_us = backoff.failures + failed, look.now_us
+
     # -- creating and deleting -----------------------------------------------------------------
 
-    def _manage(self, view: JobView, now_us: int) -> int:
-        """The number of active pods after creating or deleting some; raises Failure."""
-        job = view.job
-        if view.finished is not None:
-            return self._delete(view, view.active, release=False)
-        active = len(view.active)
-        if not is_deleting(job):
-            active = self._keep_size(view, now_us)
-        done = view.succeeded > 0
-        if view.completions is not None:
-            done = view.succeeded >= view.completions
-        if done and not active:
-            view.finished = success("CompletionsReached", now_us)
-        elif not is_deleting(job):
-            event = with_suspension(view, now_us)
-            if event:
-                self.recorder.normal(job, event, f"Job {event.lower()}")
-        return active
+    def _manage(self, look: _Look) -> None:
+        """Create or delete pods; raises Failure."""
+        if look.announced() is not None:
+            self._delete(look, look.active, release=False)
+            return
+        if is_deleting(look.job):
+            return
+        self._keep_size(look)
+        done, wanted = look.status.get("succeeded", 0), look.spec.get("completions")
+        if not self._active(look) and (done >= wanted if wanted is not None else done):
+            message = "Reached expected number of succeeded pods"
+            look.add_condition("SuccessCriteriaMet", "CompletionsReached", message)
+        else:
+            self._note_suspension(look)
 
-    def _keep_size(self, view: JobView, now_us: int) -> int:
-        job, active = view.job, len(view.active)
-        if is_suspended(job):
-            return self._delete(view, view.active, release=True)
-        wanted = _wanted(view)
-        surplus = _surplus(view, max(active - wanted, 0))[:BURST]
-        if surplus:
-            return self._delete(view, surplus, release=True)
-        missing = wanted - active - (view.terminating if replaces_failed_only(job) else 0)
+    def _keep_size(self, look: _Look) -> None:
+        job, active = look.job, look.active
+        if job["spec"].get("suspend"):
+            self._delete(look, active, release=True)
+            return
+        wanted = _wanted(look)
+        twins = [] if not is_indexed(job) else _twins(look, active)
+        gone = surplus(active, len(active) - wanted) if len(active) > wanted else []
+        if gone or twins:
+            self._delete(look, twins or gone, release=True)
+            return
+        missing = wanted - len(active)
+        if _replaces_failed_only(job):
+            missing -= sum(map(is_terminating, look.pods))
         if missing <= 0:
-            return active
-        if job["spec"].get("backoffLimitPerIndex") is None:
-            wait_us = view.backoff.remaining_us(now_us)
-            if wait_us:
-                self.enqueue_after(key_of(job), max(wait_us / 1e6, BATCH_S))
-                return active
-        return active + self._create(view, min(missing, BURST), now_us)
-
-    def _create(self, view: JobView, count: int, now_us: int) -> int:
-        """How many pods were made; raises Failure."""
-        job, pod = view.job, pod_for(view.job)
+            return
+        wait_us = self._backoffs[job["metadata"]["uid"]].remaining_us(look.now_us)
+        if wait_us:
+            self.enqueue_after(key_of(job), max(wait_us / 1e6, BATCH_S))
+            return
+        pod = jobpods.pod_for(job)
         if not is_indexed(job):
-            return sum(self.create_pod(job, pod) is not None for _ in range(count))
-        indexes = self._ready_indexes(view, _pending_indexes(view, count), now_us)
-        made = 0
-        for index in indexes:
-            body = pod_for_index(job, pod, index, view.kept.get(index))
-            made += self.create_pod(job, body) is not None
-        return made
+            for _ in range(missing):
+                self.create_pod(job, pod)
+            return
+        for index in _free_indexes(look)[:missing]:
+            self.create_pod(job, jobpods.with_index(job, pod, index))
 
-    def _ready_indexes(self, view: JobView, indexes: list[int], now_us: int) -> list[int]:
-        """Those that need not wait after a failure; if all must, look again in time."""
-        if view.job["spec"].get("backoffLimitPerIndex") is None:
-            return indexes
-        waits = {}
-        for index in indexes:
-            failed = view.kept.get(index)
-            if failed is not None:
-                count = failures_of(failed) + failures_of(failed, ignored=True) + 1
-                waits[index] = Backoff(count, finished_us(failed)).remaining_us(now_us)
-        ready = [index for index in indexes if not waits.get(index)]
-        if not ready and waits:
-            wait_s = max(min(waits.values()) / 1e6, BATCH_S)
-            self.enqueue_after(key_of(view.job), wait_s)
-        return ready
-
-    def _delete(self, view: JobView, pods: list[Json], *, release: bool) -> int:
-        """Delete; with ``release`` they are not to be counted. The active pods that are left."""
+    def _delete(self, look: _Look, pods: list[Json], *, release: bool) -> None:
+        """Delete; with ``release`` they are not to be counted."""
         for pod in pods:
             if release:
-                self._release_pod(pod)
-            if self._is_there(pod):
-                self.delete_pod(view.job, pod)
-        view.terminating += len(pods)
-        view.ready -= sum(map(is_ready, pods))
-        return len(view.active) - len(pods)
+                self._release(pod)
+            self.delete_pod(look.job, pod)
 
-    def _release_pod(self, pod: Json) -> None:
-        if self._is_there(pod) and is_tracked(pod):
-            self.registry.patch(
-                self.owned.kind, key_of(pod), lambda live: without_finalizer(live, TRACKING)
-            )
-
-    def _is_there(self, pod: Json) -> bool:
-        live = self.registry.find(self.owned.kind, key_of(pod))
-        uid: str = pod["metadata"]["uid"]
-        return live is not None and uid == str(live["metadata"]["uid"])
+    def _release(self, pod: Json) -> None:
+        self.registry.patch(
+            self.owned.kind, key_of(pod), lambda live: without_finalizer(live, TRACKING)
+        )
 
     # -- status --------------------------------------------------------------------------------
 
-    def _watch_deadline(self, view: JobView, now_us: int) -> None:
-        limit_s = view.job["spec"].get("activeDeadlineSeconds")
-        if limit_s is not None and "startTime" in view.status and view.finished is None:
-            end_us = parse_us(view.status["startTime"]) + limit_s * 1_000_000
-            self.enqueue_after(key_of(view.job), max((end_us - now_us) / 1e6, 0.0))
+    def _active(self, look: _Look) -> list[Json]:
+        """Those that are active now, after creating and deleting."""
+        return [pod for pod in self._owned(look) if is_active(pod)]
 
-    def _tell_counts(self, view: JobView, active: int) -> None:
-        status = view.status
-        status["ready"], status["terminating"] = view.ready, view.terminating
+    def _owned(self, look: _Look) -> list[Json]:
+        return self.owned.owned(look.job["metadata"]["uid"])
+
+    def _watch_deadline(self, look: _Look) -> None:
+        limit_s = look.spec.get("activeDeadlineSeconds")
+        if limit_s is not None and "startTime" in look.status and look.announced() is None:
+            end_us = parse_us(look.status["startTime"]) + limit_s * 1_000_000
+            self.enqueue_after(key_of(look.job), max((end_us - look.now_us) / 1e6, 0.0))
+
+    def _note_suspension(self, look: _Look) -> None:
+        """Keep the condition Suspended and the start."""
+        conditions = look.status.get("conditions") or ()
+        present = next((one["status"] for one in conditions if one["type"] == "Suspended"), "")
+        suspended = bool(look.spec.get("suspend"))
+        if (present == "True") == suspended:
+            return
+        if suspended:
+            look.add_condition("Suspended", "JobSuspended", "Job suspended")
+            look.status.pop("startTime", None)  # MutableSchedulingDirectivesForSuspendedJobs, 1.36
+        else:
+            look.add_condition("Suspended", "JobResumed", "Job resumed", "False")
+            look.status["startTime"] = seconds(look.now_us)
+        event = "Suspended" if suspended else "Resumed"
+        self.recorder.normal(look.job, event, f"Job {event.lower()}")
+
+    def _write(self, look: _Look) -> None:
+        """Tell the figures, let go of what was counted, and end the Job if nothing is left."""
+        status, active = look.status, self._active(look)
+        status |= {"ready": sum(map(is_ready, active)), "uncountedTerminatedPods": {}}
+        status["terminating"] = sum(map(is_terminating, self._owned(look)))
         status.pop("active", None)
         if active:
-            status["active"] = active
-
-    def _count(self, view: JobView, now_us: int) -> None:
-        """Count pods that have ended, and end the Job when nothing is left to count."""
-        job = view.job
-        released = jobcounting.note_uncounted(view)
-        end = _final(view, now_us)
-        job = self.write_status(job, view.status)
-        self._backoffs[job["metadata"]["uid"]] = view.backoff
-        for pod in released:
-            self._release_pod(pod)
-        status = jobcounting.counted(job["status"], released)
-        left = status.get("uncountedTerminatedPods") or {}
-        if end is not None and not left and not view.terminating and not view.has_more:
-            status = status | {"conditions": [*(status.get("conditions") or ()), end]}
-            if end["type"] == COMPLETE:
-                status["completionTime"] = end["lastTransitionTime"]
-            self.write_status(job, status)
-            self._tell_end(job, status, end)
+            status["active"] = len(active)
+        job = self.write_status(look.job, status)
+        for pod in look.ended:
+            self._release(pod)
+        announced = look.announced()
+        if announced is None or active or any(map(is_terminating, self._owned(look))):
             return
-        self.write_status(job, status)
-
-    def _tell_end(self, job: Json, status: Json, end: Json) -> None:
-        if end["type"] == FAILED:
-            self.recorder.warning(job, end["reason"], end["message"])
-            return
-        wanted = job["spec"].get("completions")
-        if wanted is not None and status.get("succeeded", 0) > wanted:
-            text = "Too many succeeded pods running after completion count reached"
-            self.recorder.warning(job, "TooManySucceededPods", text)
-        self.recorder.normal(job, "Completed", "Job completed")
-
-
-def _is_news(before: Json, now: Json) -> bool:
-    return bool(before["metadata"].get("generation") != now["metadata"].get("generation"))
+        kind = _ENDS[announced["type"]]
+        look.status = dict(job["status"])
+        look.add_condition(kind, announced["reason"], announced["message"])
+        if kind == "Complete":
+            look.status["completionTime"] = seconds(look.now_us)
+        self.write_status(job, look.status)
+        if kind == "Failed":
+            self.recorder.warning(job, announced["reason"], announced["message"])
+        else:
+            self.recorder.normal(job, "Completed", "Job completed")
 
 
-def _final(view: JobView, now_us: int) -> Json | None:
-    """Announce the end in ``view.status``; the condition with which it will have ended."""
-    end = view.finished
-    if end is None:
-        return None
-    if find_condition(view.status, end["type"]) is None:
-        view.status["conditions"] = [*(view.status.get("conditions") or ()), end]
-    kind = COMPLETE if end["type"] == CRITERIA_MET else FAILED
-    return new_condition(kind, end["reason"], end["message"], now_us)
+def _replaces_failed_only(job: Json) -> bool:
+    """Whether a pod that is being deleted is replaced only when it has ended (KEP-3939)."""
+    return bool(job["spec"].get("podReplacementPolicy") == "Failed")
 
 
-def _wanted(view: JobView) -> int:
+def _has_ended(pod: Json, job: Json) -> bool:
+    """Whether it is to be counted; one that is deleted before it ends counts as failed."""
+    if phase_of(pod) in {"Succeeded", "Failed"}:
+        return True
+    return is_deleting(pod) and not _replaces_failed_only(job)
+
+
+def _judge(look: _Look) -> None:
+    """Announce that the Job fails, if it does; what was announced before stays so."""
+    if look.announced() is not None:
+        return
+    if look.status.get("failed", 0) > look.spec.get("backoffLimit", 6) or _restarts_too_often(look):
+        text = "Job has reached the specified backoff limit"
+        look.add_condition("FailureTarget", "BackoffLimitExceeded", text)
+    elif _is_late(look):
+        text = "Job was active longer than specified deadline"
+        look.add_condition("FailureTarget", "DeadlineExceeded", text)
+
+
+def _is_late(look: _Look) -> bool:
+    limit_s, start = look.spec.get("activeDeadlineSeconds"), look.status.get("startTime")
+    if limit_s is None or not start or look.spec.get("suspend"):
+        return False
+    return look.now_us - parse_us(start) >= int(limit_s) * 1_000_000
+
+
+def _restarts_too_often(look: _Look) -> bool:
+    """With restartPolicy OnFailure the restarts of containers count, not pods."""
+    if (look.spec["template"].get("spec") or {}).get("restartPolicy") != "OnFailure":
+        return False
+    restarts: int = sum(
+        one.get("restartCount", 0)
+        for pod in look.active
+        for one in pod["status"].get("containerStatuses") or ()
+    )
+    limit: int = look.spec.get("backoffLimit", 6)
+    return restarts >= max(limit, 1)
+
+
+def _wanted(look: _Look) -> int:
     """How many pods should be active."""
-    parallelism: int = view.job["spec"].get("parallelism", 1)
-    if view.completions is None:
-        return len(view.active) if view.succeeded else parallelism
-    return max(min(view.completions - view.succeeded, parallelism), 0)
+    parallelism: int = look.spec.get("parallelism", 1)
+    succeeded, completions = look.status.get("succeeded", 0), look.spec.get("completions")
+    if completions is None:
+        return len(look.active) if succeeded else parallelism
+    left: int = completions - succeeded
+    return max(min(left, parallelism), 0)
 
 
-def _surplus(view: JobView, at_least: int) -> list[Json]:
-    """Active pods to delete: those whose index another one has, and if need be more."""
-    job, gone, left = view.job, [], view.active
-    if is_indexed(job):
-        by_index: dict[int, list[Json]] = {}
-        for pod in view.active:
-            index = valid_index(pod, job)
-            if index is None:
-                gone.append(pod)
-            else:
-                by_index.setdefault(index, []).append(pod)
-        left = []
-        for _, pods in sorted(by_index.items()):
-            *twins, last = surplus_of_job(pods, len(pods))
-            gone += twins
-            left.append(last)
-    if len(gone) < at_least:
-        gone += surplus_of_job(left, at_least - len(gone))
+def _twins(look: _Look, active: list[Json]) -> list[Json]:
+    """Active pods without an index, or with one that another has."""
+    seen: set[int] = set()
+    gone = []
+    for pod in active:
+        index = index_of(pod, look.spec.get("completions") or 0)
+        if index is None or index in seen:
+            gone.append(pod)
+        else:
+            seen.add(index)
     return gone
 
 
-def _pending_indexes(view: JobView, count: int) -> list[int]:
-    """The first indexes that have neither ended nor a pod."""
-    job = view.job
-    found: list[int] = []
-    taken = {valid_index(pod, job) for pod in view.active}
-    if replaces_failed_only(job):
-        taken |= {valid_index(pod, job) for pod in view.pods if is_terminating(pod)}
-    for index in range(view.completions or 0):
-        if len(found) == count:
-            break
-        ended = index in view.succeeded_indexes or index in (view.failed_indexes or ())
-        if index not in taken and not ended:
-            found.append(index)
-    return found
+def _free_indexes(look: _Look) -> list[int]:
+    """The indexes that have neither succeeded nor a pod."""
+    below: int = look.spec.get("completions") or 0
+    waits = _replaces_failed_only(look.job)
+    pods = [pod for pod in look.pods if is_active(pod) or (waits and is_terminating(pod))]
+    taken = {index_of(pod, below) for pod in pods} | look.completed
+    return [index for index in range(below) if index not in taken]

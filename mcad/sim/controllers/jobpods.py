@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from mcad.sim.controllers.base import Controller
 from mcad.sim.controllers.claims import without_finalizer
 from mcad.sim.controllers.index import OwnedIndex
-from mcad.sim.controllers.jobpolicy import (
-    COMPLETION_INDEX,
-    FAILURES,
-    IGNORED_FAILURES,
-    TRACKING,
-    failures_of,
-    is_indexed,
-    is_tracked,
-    judge,
-)
 from mcad.sim.controllers.pods import annotations_of, controller_of, from_template, labels_of
 from mcad.sim.registry import Registry, key_of
 from mcad.sim.store import Change, Key
 
 Json = dict[str, Any]
 
+COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+TRACKING = "batch.kubernetes.io/job-tracking"
 _INDEX_ENV = "JOB_COMPLETION_INDEX"
 _BASE_MAX = 58  # of a generated name, so that five characters fit behind it
 
@@ -36,6 +29,43 @@ def finished_condition(job: Json) -> Json | None:
     return None
 
 
+def is_indexed(job: Json) -> bool:
+    """Whether its pods have completion indexes."""
+    return bool(job["spec"].get("completionMode") == "Indexed")
+
+
+def is_tracked(pod: Json) -> bool:
+    """Whether it is still to be counted."""
+    return TRACKING in (pod["metadata"].get("finalizers") or ())
+
+
+def index_of(pod: Json, below: int) -> int | None:
+    """Its completion index, if it has one below that number."""
+    text = annotations_of(pod).get(COMPLETION_INDEX, "")
+    return int(text) if text.isdecimal() and int(text) < below else None
+
+
+def parse_indexes(text: str) -> set[int]:
+    """``1,3-5`` as a set."""
+    found: set[int] = set()
+    for part in text.split(",") if text else ():
+        first, _, last = part.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
+def show_indexes(indexes: Iterable[int]) -> str:
+    """The same as text; two neighbours are written apart, as the real controller does."""
+    runs: list[list[int]] = []
+    for index in sorted(indexes):
+        if runs and index == runs[-1][-1] + 1:
+            runs[-1].append(index)
+        else:
+            runs.append([index])
+    parts = [f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs]
+    return ",".join(parts)
+
+
 def pod_for(job: Json) -> Json:
     """A pod of a Job; it shares its parts with the Job."""
     pod = from_template(job["spec"].get("template") or {}, job)
@@ -47,31 +77,19 @@ def pod_for(job: Json) -> Json:
     return pod
 
 
-def pod_for_index(job: Json, pod: Json, index: int, replaced: Json | None) -> Json:
-    """``pod`` with a completion index, and the count of failures of the one that it replaces."""
+def with_index(job: Json, pod: Json, index: int) -> Json:
+    """``pod`` with a completion index."""
     metadata, name = pod["metadata"], job["metadata"]["name"]
     ending = f"-{index}-"
-    annotations = annotations_of(pod) | {COMPLETION_INDEX: str(index)}
-    if job["spec"].get("backoffLimitPerIndex") is not None:
-        annotations |= _failure_counts(job, replaced)
     return {
         "metadata": metadata
         | {
             "generateName": name[: _BASE_MAX - len(ending)] + ending,
-            "annotations": annotations,
+            "annotations": annotations_of(pod) | {COMPLETION_INDEX: str(index)},
             "labels": labels_of(pod) | {COMPLETION_INDEX: str(index)},
         },
         "spec": pod["spec"] | {"hostname": f"{name}-{index}"},
     }
-
-
-def _failure_counts(job: Json, replaced: Json | None) -> dict[str, str]:
-    if replaced is None:
-        return {FAILURES: "0"}
-    counts = judge(job, replaced).counts
-    ignored = failures_of(replaced, ignored=True) + (not counts)
-    noted = {FAILURES: str(failures_of(replaced) + counts)}
-    return noted | ({IGNORED_FAILURES: str(ignored)} if ignored else {})
 
 
 def _with_index_env(spec: Json) -> Json:

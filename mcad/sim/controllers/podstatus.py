@@ -8,7 +8,6 @@ from typing import Any
 
 Json = dict[str, Any]
 
-CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
 _NO_BACKOFF_S, _FIRST_BACKOFF_S, _BACKOFF_S_MAX = 0.0, 10.0, 300.0
 _FORGIVEN_AFTER_S = 600.0  # a container that ran this long starts with a clean record
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from mcad.sim.controllers.index import OwnedIndex
 from mcad.sim.controllers.pods import (
-    controller_of,
     from_template,
     is_active,
     is_deleting,
@@ -19,7 +18,7 @@ from mcad.sim.controllers.pods import (
     next_available_s,
 )
 from mcad.sim.controllers.pods import is_available as is_pod_available
-from mcad.sim.controllers.ranking import surplus_of_replicaset
+from mcad.sim.controllers.ranking import surplus
 from mcad.sim.controllers.workload import Workload, compact
 from mcad.sim.failures import Failure
 from mcad.sim.registry import Registry
@@ -40,20 +39,12 @@ class ReplicaSetController(Workload):
         self,
         registry: Registry,
         pods: OwnedIndex,
-        replicasets: OwnedIndex | None = None,
         *,
         kind: tuple[str, str] = ("apps/v1", "ReplicaSet"),
         component: str = "replicaset-controller",
     ) -> None:
-        """The indexes are those that all controllers share."""
+        """``pods`` is the index that all controllers share."""
         super().__init__(registry, registry.kind(*kind), pods, component)
-        self._replicasets = replicasets
-
-    def start(self) -> None:
-        """Follow the owners, their pods, and their siblings."""
-        if self._replicasets is not None:
-            self._replicasets.start()
-        super().start()
 
     def on_owner(self, change: Change) -> None:
         """Its own status is no news to it."""
@@ -91,19 +82,10 @@ class ReplicaSetController(Workload):
             for _ in range(min(missing, BURST)):
                 self.create_pod(owner, pod)
         elif missing < 0:
-            count, now_us = min(-missing, BURST), self.registry.clock.now_us()
-            related = self._related(owner)
-            for pod in surplus_of_replicaset(pods, related, count, now_us):
+            for pod in surplus(pods, min(-missing, BURST)):
                 self.delete_pod(owner, pod)
         if abs(missing) > BURST:
             self.enqueue((owner["metadata"]["namespace"], owner["metadata"]["name"]))
-
-    def _related(self, owner: Json) -> list[Json]:
-        """The pods of all siblings: those whose ReplicaSets the same Deployment controls."""
-        above, siblings = controller_of(owner), [owner]
-        if above is not None and self._replicasets is not None:
-            siblings = self._replicasets.owned(above["uid"])
-        return [pod for one in siblings for pod in self.owned.owned(one["metadata"]["uid"])]
 
     def _status(
         self, owner: Json, pods: list[Json], terminating: int, trouble: Failure | None

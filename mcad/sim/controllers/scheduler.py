@@ -228,8 +228,7 @@ class Scheduler(Controller):
             for one in nominated.pods.values()
         ):
             return preemption.WAITING
-        budgets = self.registry.list_all(self.registry.kind("policy/v1", "PodDisruptionBudget"))
-        plan = preemption.find(self.decider, pod, why, budgets)
+        plan = preemption.find(self.decider, pod, why)
         if isinstance(plan, str):
             self._nominate(pod, "")
             return plan

@@ -10,8 +10,6 @@ from mcad.sim.controllers.job import JobController
 from mcad.sim.controllers.jobpods import JobPodReleaser
 from mcad.sim.controllers.replicaset import ReplicaSetController, ReplicationController
 from mcad.sim.controllers.statefulset import StatefulSetController
-from mcad.sim.controllers.ttl import TtlAfterFinished
-from mcad.sim.controllers.volumes import ClaimBinder
 from mcad.sim.registry import Registry
 
 
@@ -25,14 +23,12 @@ class Workloads:
         self._indexes = (pods, sets)
         self._controllers: tuple[Controller, ...] = (
             DeploymentController(registry, pods, sets),
-            ReplicaSetController(registry, pods, sets),
+            ReplicaSetController(registry, pods),
             ReplicationController(registry, pods),
             StatefulSetController(registry, pods),
             DaemonSetController(registry, pods),
             JobController(registry, pods),
             JobPodReleaser(registry, pods),
-            TtlAfterFinished(registry),
-            ClaimBinder(registry),
         )
 
     def start(self) -> None:

@@ -28,7 +28,7 @@ _GROUPS: dict[str, str] = {
     r"|RollingUpdate)\w*",
     "io.k8s.api.batch.v1": r"V1(CronJob|Job|PodFailurePolicy|SuccessPolicy|UncountedTerminated)\w*",
     "io.k8s.api.autoscaling.v1": r"V1Scale(Spec|Status)?",
-    "io.k8s.api.policy.v1": r"V1(Eviction|PodDisruptionBudget\w*)",
+    "io.k8s.api.policy.v1": r"V1PodDisruptionBudget\w*",
     "io.k8s.api.events.v1": r"EventsV1\w+",
     "io.k8s.api.coordination.v1": r"V1Lease(Spec)?",
     "io.k8s.api.discovery.v1": r"DiscoveryV1\w+|V1Endpoint(Conditions|Hints|Slice)?"
@@ -121,7 +121,7 @@ _REQUIRED: dict[str, frozenset[str]] = {
 }
 """Where the client of another version says otherwise."""
 
-_SHARED = ("V1Binding", "V1DeleteOptions", "V1Eviction", "V1Scale", "V1Status")
+_SHARED = ("V1Binding", "V1DeleteOptions", "V1Scale", "V1Status")
 """What requests and answers are made of besides the kinds themselves."""
 _SCALARS = {
     "bool": decoding.BOOL,
@@ -225,7 +225,7 @@ _NAMED: dict[str, tuple[str, Json]] = {
 def components(kinds: Iterable[Kind]) -> dict[str, Json]:
     """The schemas of built-in kinds and of all that they refer to, by OpenAPI name.
 
-    Scale, Eviction, DeleteOptions and Status are always among them.
+    Scale, DeleteOptions and Status are always among them.
     """
     found: dict[str, Json] = {}
     waiting = [(name, kind) for kind in kinds if (name := _class_of(kind.group, kind.kind))]

@@ -22,11 +22,6 @@ def invalid(field: str, value: Any, detail: str) -> Cause:
     return Cause("FieldValueInvalid", f"Invalid value: {shown(value)}: {detail}", field)
 
 
-def type_invalid(field: str, value: Any, detail: str) -> Cause:
-    """A value of another type than the schema's."""
-    return Cause("FieldValueTypeInvalid", f"Invalid value: {shown(value)}: {detail}", field)
-
-
 def required(field: str, detail: str = "") -> Cause:
     """A value that is missing or empty."""
     return Cause("FieldValueRequired", _with("Required value", detail), field)

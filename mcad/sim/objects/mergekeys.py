@@ -92,7 +92,6 @@ def _workload(name: str, /, **fields: MergeKeys) -> dict[str, MergeKeys]:
 
 
 _STRATEGY = MergeKeys(RETAIN)
-_SELECTOR = MergeKeys(REPLACE)
 _KINDS: dict[tuple[str, str], dict[str, MergeKeys]] = {
     ("v1", "Pod"): {"spec": _POD_SPEC, "status": _POD_STATUS},
     ("v1", "PodTemplate"): {"template": _TEMPLATE},
@@ -117,10 +116,6 @@ _KINDS: dict[tuple[str, str], dict[str, MergeKeys]] = {
     ("batch/v1", "Job"): {
         "spec": _JOB_SPEC,
         "status": _type("batch.v1.JobStatus", **_CONDITIONS),
-    },
-    ("policy/v1", "PodDisruptionBudget"): {
-        "spec": _type("policy.v1.PodDisruptionBudgetSpec", selector=_SELECTOR),
-        "status": _type("policy.v1.PodDisruptionBudgetStatus", **_CONDITIONS),
     },
 }
 _OF_KIND = {

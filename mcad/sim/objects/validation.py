@@ -29,14 +29,13 @@ from mcad.sim.objects.podvalidation import (
     pod_spec_faults,
     port_or_name_faults,
 )
-from mcad.sim.objects.workloadvalidation import at_most_all, int_or_percent_faults, workload_faults
+from mcad.sim.objects.workloadvalidation import workload_faults
 
 PRIORITY_MAX = 1_000_000_000
 _SYSTEM = "system-"
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _OF_POLICIES = ("TCP", "UDP", "SCTP")  # the same, but listed in another order
-_EVICTION = ("AlwaysAllow", "IfHealthyBudget")
 _PREEMPTION = ("PreemptLowerPriority", "Never")
 _KEYS_OF_SECRETS = {
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
@@ -205,25 +204,6 @@ def _network_policy(obj: Json) -> Iterator[Cause]:
                     yield from port_or_name_faults(port["port"], f"{field}.port")
 
 
-def _budget(obj: Json) -> Iterator[Cause]:
-    spec = obj.get("spec") or {}
-    least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
-    if least is not None and most is not None:
-        shown = (
-            f'{{"MinAvailable":{_go(least)},"Selector":{{}},"MaxUnavailable":{_go(most)},'
-            '"UnhealthyPodEvictionPolicy":null}'
-        )
-        detail = "minAvailable and maxUnavailable cannot be both set"
-        yield Cause("FieldValueInvalid", f"Invalid value: {shown}: {detail}", "spec")
-    for key, value in (("minAvailable", least), ("maxUnavailable", most)):
-        yield from int_or_percent_faults(value, f"spec.{key}")
-        yield from at_most_all(value, f"spec.{key}")
-    policy = spec.get("unhealthyPodEvictionPolicy")
-    if policy is not None and policy not in _EVICTION:
-        yield not_supported("spec.unhealthyPodEvictionPolicy", policy, _EVICTION)
-    yield from selector_faults(spec.get("selector"), "spec.selector")
-
-
 def _go(value: int | str) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
@@ -256,7 +236,6 @@ _KINDS: dict[tuple[str, str], Callable[[Json], Iterator[Cause]]] = {
     ("", "Service"): _service,
     ("", "PersistentVolumeClaim"): _claim,
     ("networking.k8s.io", "NetworkPolicy"): _network_policy,
-    ("policy", "PodDisruptionBudget"): _budget,
     ("rbac.authorization.k8s.io", "ClusterRole"): _role,
     ("rbac.authorization.k8s.io", "Role"): _role,
     ("scheduling.k8s.io", "PriorityClass"): _priority_class,

@@ -1,17 +1,15 @@
 """Whom to remove so that a pod of higher priority finds room (DefaultPreemption).
 
 Modelled after ``pkg/scheduler/framework/plugins/defaultpreemption``: as few and as unimportant
-pods as possible, disruption budgets respected if it can be done.
+pods as possible; disruption budgets are not looked at.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcad.kube import selectors
 from mcad.sim.scheduling.deciding import Decider, Diagnosis
 from mcad.sim.scheduling.filters import Refusal, room_refusal, with_nominated
 from mcad.sim.scheduling.fleet import NodeInfo, PodInfo
@@ -32,10 +30,9 @@ class Plan:
 
     node: str
     victims: tuple[PodInfo, ...]
-    violations: int  # of disruption budgets
 
 
-def find(decider: Decider, pod: PodInfo, why: Diagnosis, budgets: Sequence[Json]) -> Plan | str:
+def find(decider: Decider, pod: PodInfo, why: Diagnosis) -> Plan | str:
     """The best plan; or why there is none, as kube-scheduler adds it to its message."""
     if not pod.shape.preempts:
         return NEVER
@@ -47,7 +44,7 @@ def find(decider: Decider, pod: PodInfo, why: Diagnosis, budgets: Sequence[Json]
         if refusal is None or refusal.is_final:
             reasons[_NO_HELP] += 1
             continue
-        found = _on_node(decider, pod, node, budgets) if has_victims else _NO_VICTIMS_AT_ALL
+        found = _on_node(decider, pod, node) if has_victims else _NO_VICTIMS_AT_ALL
         if isinstance(found, Plan):
             plans.append(found)
         else:
@@ -61,9 +58,7 @@ def find(decider: Decider, pod: PodInfo, why: Diagnosis, budgets: Sequence[Json]
 _NO_VICTIMS_AT_ALL = Refusal((_NO_VICTIMS,), True)
 
 
-def _on_node(
-    decider: Decider, pod: PodInfo, node: NodeInfo, budgets: Sequence[Json]
-) -> Plan | Refusal:
+def _on_node(decider: Decider, pod: PodInfo, node: NodeInfo) -> Plan | Refusal:
     lower = [one for one in node.pods.values() if one.shape.priority < pod.shape.priority]
     if not lower:
         return _NO_VICTIMS_AT_ALL
@@ -75,19 +70,16 @@ def _on_node(
     if refusal is not None:
         return refusal
     lower.sort(key=_importance)
-    violating, others = _by_budget(lower, budgets)
     victims: list[PodInfo] = []
-    violations = 0
-    for one, violates in [*((v, 1) for v in violating), *((v, 0) for v in others)]:
+    for one in lower:
         trial.add(one)
         gone.discard(one.uid)
         if _refusal(decider, pod, trial, gone) is not None:
             trial.remove(one)
             gone.add(one.uid)
             victims.append(one)
-            violations += violates
     victims.sort(key=_importance)
-    return Plan(node.name, tuple(victims), violations)
+    return Plan(node.name, tuple(victims))
 
 
 def _refusal(decider: Decider, pod: PodInfo, node: NodeInfo, gone: set[str]) -> Refusal | None:
@@ -103,36 +95,12 @@ def _importance(pod: PodInfo) -> tuple[int, str, int]:
     return -pod.shape.priority, pod.started or "~", pod.order
 
 
-def _by_budget(
-    pods: Sequence[PodInfo], budgets: Sequence[Json]
-) -> tuple[list[PodInfo], list[PodInfo]]:
-    """Those whose removal a disruption budget would not allow, and the others."""
-    left = [(one.get("status") or {}).get("disruptionsAllowed", 0) for one in budgets]
-    violating: list[PodInfo] = []
-    others: list[PodInfo] = []
-    for pod in pods:
-        violates = False
-        for index, budget in enumerate(budgets):
-            if budget["metadata"]["namespace"] == pod.key[0] and _covers(budget, pod):
-                left[index] -= 1
-                violates = violates or left[index] < 0
-        (violating if violates else others).append(pod)
-    return violating, others
-
-
-def _covers(budget: Json, pod: PodInfo) -> bool:
-    selector = budget["spec"].get("selector")
-    if not selector or pod.key[1] in ((budget.get("status") or {}).get("disruptedPods") or {}):
-        return False
-    return selectors.label_selector(selector)(pod.labels)
-
-
 def _cost(plan: Plan) -> tuple[Any, ...]:
     """Sort key, the cheapest first (``pickOneNodeForPreemption``); ties go to the first node."""
     top = plan.victims[0].shape.priority
     weight = sum(victim.shape.priority + (1 << 31) for victim in plan.victims)
     earliest = min(v.started or "~" for v in plan.victims if v.shape.priority == top)
-    return plan.violations, top, weight, len(plan.victims), _Later(earliest)
+    return top, weight, len(plan.victims), _Later(earliest)
 
 
 @dataclass(frozen=True, slots=True)

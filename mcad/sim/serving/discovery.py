@@ -32,13 +32,11 @@ _VERSION: Json = {
 _READ_WRITE = ("get", "patch", "update")
 _SUBRESOURCE_VERBS = {
     "binding": ("create",),
-    "eviction": ("create",),
     "finalize": ("update",),
     "log": ("get",),
 }
 _SUBRESOURCE_KINDS = {
     "binding": ("", "", "Binding"),
-    "eviction": ("policy", "v1", "Eviction"),
     "scale": ("autoscaling", "v1", "Scale"),
 }
 _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")

@@ -109,7 +109,7 @@ def _operations(kind: Kind, wanted: Iterable[tuple[str, str]]) -> Json:
 
 def _subresource(kind: Kind, name: str) -> Json:
     """Those that are about objects of the kind itself; of others only that they exist."""
-    if name in ("binding", "eviction"):
+    if name == "binding":
         return {"post": {"responses": _responses("")}}
     methods = (("get", "get"), ("put", "update"), ("patch", "patch"))
     if name == "scale":

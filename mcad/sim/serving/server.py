@@ -19,6 +19,7 @@ from mcad.sim.failures import Failure
 from mcad.sim.patching.applying import read_intent
 from mcad.sim.registry import Registry, check_name
 from mcad.sim.serving import (
+    absent,
     bodies,
     discovery,
     forms,
@@ -120,6 +121,8 @@ class SimApi:
             return Response(failure.code, failure.status(), headers)
 
     def _nowhere(self, path: str) -> Exception:
+        if told := absent.refusal(path):
+            return told
         is_known = is_known_group(path, self.registry.kinds)
         return failures.no_such_resource() if is_known else _NoPage()
 
@@ -199,7 +202,7 @@ class _Exchange:
         if name not in self._kind.subresources and answer is not subresources.read_log:
             if self._kind.is_custom:
                 raise failures.not_found(self._kind, self._target.name)
-            raise failures.no_such_resource()
+            raise absent.refusal(self._request.path) or failures.no_such_resource()
         if answer is not None:
             return partial(answer, self._call())
         usual = {"GET": self._get, "PUT": self._put, "PATCH": self._patch}

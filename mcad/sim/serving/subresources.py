@@ -1,4 +1,4 @@
-"""Requests to ``binding``, ``eviction``, ``scale`` and ``log``, which have forms of their own."""
+"""Requests to ``binding``, ``scale`` and ``log``, which have forms of their own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcad.kube.port import Request
-from mcad.sim import deletion, eviction, failures
+from mcad.sim import deletion, failures
 from mcad.sim.binding import bind
 from mcad.sim.failures import Cause, Failure
 from mcad.sim.kinds import Kind
@@ -91,17 +91,6 @@ def _binding_faults(target: Json) -> list[Cause]:
     return faults
 
 
-def evict(call: Call) -> Answer:
-    """POST of an Eviction; raises Failure."""
-    body = call.body(eviction.KIND)
-    if (body.get("metadata") or {}).get("name") not in {None, "", call.name}:
-        raise failures.bad_request("name in URL does not match name in Eviction object")
-    wish = deletion.read_options(body.get("deleteOptions") or {}, {})
-    dry_run = call.how.dry_run or wish.dry_run
-    eviction.evict(call.registry, call.target.key, wish, dry_run=dry_run)
-    return 201, _CREATED
-
-
 def read_log(call: Call) -> Answer:
     """GET of a pod's log; raises Failure 404."""
     call.present()
@@ -145,7 +134,6 @@ def _write_scale(call: Call, wanted: Json) -> Answer:
 
 _ANSWERS: dict[tuple[str, str], Callable[[Call], Answer]] = {
     ("POST", "binding"): bind_pod,
-    ("POST", "eviction"): evict,
     ("GET", "scale"): read_scale,
     ("PUT", "scale"): put_scale,
     ("PATCH", "scale"): patch_scale,

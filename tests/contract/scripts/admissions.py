@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.contract.objects import pod, short_pod
+from tests.contract.objects import short_pod
 from tests.contract.script import Script, script
 
 Json = dict[str, Any]
-
-
-def evict(name: str) -> Json:
-    return {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
 
 
 @script
@@ -49,47 +45,3 @@ def admit_priorities(s: Script) -> None:
     s.post("account that is missing", "pods", short_pod("f", spec={"serviceAccountName": "nobody"}))
     s.delete("high deleted", f"priorityclasses/{name}-high")
     s.delete("never deleted", f"priorityclasses/{name}-never")
-
-
-@script
-def admit_evictions(s: Script) -> None:
-    labels = {"app": "x"}
-    budget = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "b"},
-        "spec": {"minAvailable": 1, "selector": {"matchLabels": labels}},
-    }
-    s.post("budget", "poddisruptionbudgets", budget)
-    ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-    for name in ("p", "q"):
-        s.post(f"{name}", "pods", pod(name, {"nodeName": "n"}, labels=labels))
-        s.patch(f"{name} runs", f"pods/{name}/status", {"status": ready})
-    s.post("nobody has looked at the budget", "pods/p/eviction", evict("p"))
-
-    def allow(label: str, number: int) -> None:
-        seen = s.get(f"{label}: as it is", "poddisruptionbudgets/b")
-        s.patch(
-            label,
-            "poddisruptionbudgets/b/status",
-            {
-                "status": {
-                    "observedGeneration": seen.at("metadata", "generation"),
-                    "disruptionsAllowed": number,
-                    "currentHealthy": 2,
-                    "desiredHealthy": 2 - number,
-                    "expectedPods": 2,
-                }
-            },
-        )
-
-    allow("none allowed", 0)
-    s.post("refused", "pods/p/eviction", evict("p"))
-    s.post("refused dry", "pods/p/eviction", evict("p"), dryRun="All")
-    allow("one allowed", 1)
-    s.post("allowed dry", "pods/p/eviction", evict("p"), dryRun="All")
-    s.post("allowed", "pods/p/eviction", evict("p"))
-    s.get("the pod goes", "pods/p")
-    s.get("the budget knows", "poddisruptionbudgets/b")
-    s.post("the next is refused", "pods/q/eviction", evict("q"))
-    s.delete("by force", "pods/q", {"gracePeriodSeconds": 0})

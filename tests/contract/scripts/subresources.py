@@ -1,4 +1,4 @@
-"""Scale, binding, eviction, and Events in both groups."""
+"""Scale, binding, and Events in both groups."""
 
 from tests.contract.objects import config_map, deployment, pod
 from tests.contract.script import JSON_PATCH, STRATEGIC, Script, script
@@ -107,37 +107,6 @@ def sub_binding(s: Script) -> None:
         "pods/u/binding",
         {"metadata": {"name": "u", "uid": "00000000-0000-0000-0000-000000000001"}} | target,
     )
-
-
-@script
-def sub_eviction(s: Script) -> None:
-    def eviction(name: str, **more: object) -> object:
-        return {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}} | more
-
-    s.post("unbound", "pods", pod("a"))
-    s.post("evicted", "pods/a/eviction", eviction("a"))
-    s.get("gone", "pods/a")
-    s.post("again", "pods/a/eviction", eviction("a"))
-    s.post("bound", "pods", pod("b", {"nodeName": "n"}))
-    s.post("dry", "pods/b/eviction", eviction("b"), dryRun="All")
-    s.post("another name", "pods/b/eviction", eviction("c"))
-    s.post("evicted gracefully", "pods/b/eviction", eviction("b"))
-    s.get("going", "pods/b")
-    s.post("with options", "pods", pod("c", {"nodeName": "n"}))
-    s.post(
-        "evicted at once", "pods/c/eviction", eviction("c", deleteOptions={"gracePeriodSeconds": 0})
-    )
-    s.post("with a precondition", "pods", pod("d", {"nodeName": "n"}))
-    s.post(
-        "not this one",
-        "pods/d/eviction",
-        eviction(
-            "d", deleteOptions={"preconditions": {"uid": "00000000-0000-0000-0000-000000000001"}}
-        ),
-    )
-    s.post("no kind", "pods/d/eviction", {"metadata": {"name": "d"}})
-    s.post("another kind", "pods/d/eviction", config_map("d"))
-    s.get("no reading", "pods/d/eviction")
 
 
 @script

@@ -82,11 +82,6 @@ def workload_defaults(s: Script) -> None:
         merge(short_deployment("s", serviceName="s"), {"kind": "StatefulSet"}),
     )
     s.post("daemon set", "daemonsets", short_deployment("s") | {"kind": "DaemonSet"})
-    s.post(
-        "budget",
-        "poddisruptionbudgets",
-        {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {}}},
-    )
     s.post("secret", "secrets", {"metadata": {"name": "s"}, "stringData": {"a": "b"}})
     s.post(
         "service",

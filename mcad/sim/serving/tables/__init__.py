@@ -38,7 +38,6 @@ _PRINTERS: dict[tuple[str, str], Printer] = {
     ("discovery.k8s.io", "endpointslices"): namespaced.ENDPOINT_SLICES,
     ("networking.k8s.io", "networkpolicies"): namespaced.NETWORK_POLICIES,
     ("node.k8s.io", "runtimeclasses"): cluster.RUNTIME_CLASSES,
-    ("policy", "poddisruptionbudgets"): namespaced.BUDGETS,
     (_RBAC, "clusterrolebindings"): namespaced.ROLE_BINDINGS,
     (_RBAC, "rolebindings"): namespaced.ROLE_BINDINGS,
     ("scheduling.k8s.io", "priorityclasses"): cluster.PRIORITY_CLASSES,

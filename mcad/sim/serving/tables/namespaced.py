@@ -18,8 +18,6 @@ from mcad.sim.serving.tables.printer import (
     status,
 )
 
-_UNAVAILABLE = "N/A"
-
 
 def _config_map(obj: Json, now_us: int) -> list[Any]:
     count = len(obj.get("data") or ()) + len(obj.get("binaryData") or ())
@@ -102,17 +100,6 @@ def _network_policy(obj: Json, now_us: int) -> list[Any]:
     return [name(obj), selector(pods), age(obj, now_us)]
 
 
-def _budget(obj: Json, now_us: int) -> list[Any]:
-    spec = obj.get("spec") or {}
-    return [
-        name(obj),
-        str(spec.get("minAvailable", _UNAVAILABLE)),
-        str(spec.get("maxUnavailable", _UNAVAILABLE)),
-        status(obj).get("disruptionsAllowed", 0),
-        age(obj, now_us),
-    ]
-
-
 def _role_binding(obj: Json, now_us: int) -> list[Any]:
     role, subjects = obj["roleRef"], obj.get("subjects") or ()
     of_kind = {
@@ -180,7 +167,6 @@ SERVICES = printer("Name, Type, Cluster-IP, External-IP, Port(s), Age, Selector+
 ENDPOINTS = printer("Name, Endpoints, Age", _endpoints)
 ENDPOINT_SLICES = printer("Name, AddressType, Ports, Endpoints, Age", _endpoint_slice)
 NETWORK_POLICIES = printer("Name, Pod-Selector, Age", _network_policy)
-BUDGETS = printer("Name, Min Available, Max Unavailable, Allowed Disruptions:integer, Age", _budget)
 ROLE_BINDINGS = printer("Name, Role, Age, Users+, Groups+, ServiceAccounts+", _role_binding)
 EVENTS = printer(
     "Last Seen, Type, Reason, Object, Subobject+, Source+, Message, First Seen+, Count+, Name+",
