@@ -13,7 +13,6 @@ Form = Callable[[str], tuple[str, ...]]
 
 SUBDOMAIN_MAX = 253
 LABEL_MAX = 63
-PORT_NAME_MAX = 15
 _CACHED = 4096
 
 _ALNUM = "alphanumeric characters"
@@ -24,14 +23,12 @@ _LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _KEY_NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE = f"({_KEY_NAME})?"
 _CONFIG_KEY = "[-._a-zA-Z0-9]+"
-_PERCENT = "[0-9]+%"
 _C_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
 
 _LABEL_RE, _SUBDOMAIN_RE, _LABEL_1035_RE, _KEY_NAME_RE, _VALUE_RE = map(
     re.compile, (_LABEL, _SUBDOMAIN, _LABEL_1035, _KEY_NAME, _VALUE)
 )
-_CONFIG_KEY_RE, _PERCENT_RE, _PORT_RE = map(re.compile, (_CONFIG_KEY, _PERCENT, "[-a-z0-9]+"))
-_ENV_RE = re.compile("[ -<>-~]+")
+_CONFIG_KEY_RE = re.compile(_CONFIG_KEY)
 _KEY_EXAMPLES = ("MyName", "my.name", "123-abc")
 _KEY_TEXT = f"must consist of {_ALNUM}, '-', '_' or '.', {_ENDS}"
 
@@ -127,32 +124,6 @@ def label_value(value: str) -> tuple[str, ...]:
     return tuple(wrong)
 
 
-def port_name(value: str) -> tuple[str, ...]:
-    """The name of a container's port (IANA service name, RFC 6335)."""
-    wrong = []
-    if len(value) > PORT_NAME_MAX:
-        wrong.append(too_long(PORT_NAME_MAX))
-    if not _PORT_RE.fullmatch(value):
-        wrong.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
-    if not re.search("[a-z]", value):
-        wrong.append("must contain at least one letter (a-z)")
-    if "--" in value:
-        wrong.append("must not contain consecutive hyphens")
-    if value.startswith("-") or value.endswith("-"):
-        wrong.append("must not begin or end with a hyphen")
-    return tuple(wrong)
-
-
-def env_name(value: str) -> tuple[str, ...]:
-    """An environment variable: any printable ASCII but ``=``, since Kubernetes 1.34."""
-    if not value:
-        return (f"environment variable name {EMPTY}",)
-    if _ENV_RE.fullmatch(value):
-        return ()
-    text = "a valid environment variable name must consist only of printable ASCII characters"
-    return (f"{text} other than '='",)
-
-
 def config_key(value: str) -> tuple[str, ...]:
     """A key of a ConfigMap or a Secret, which can be the name of a file."""
     wrong = []
@@ -168,14 +139,6 @@ def config_key(value: str) -> tuple[str, ...]:
     elif value.startswith(".."):
         wrong.append("must not start with '..'")
     return tuple(wrong)
-
-
-def percent(value: str) -> tuple[str, ...]:
-    """A percentage, of rolling updates."""
-    if _PERCENT_RE.fullmatch(value):
-        return ()
-    text = "a valid percent string must be a numeric string followed by an ending '%'"
-    return (expected(text, _PERCENT, "1%", "93%"),)
 
 
 def path_segment(value: str) -> tuple[str, ...]:

@@ -190,12 +190,6 @@ def test_a_deployment_s_strategy_drops_what_is_not_retained() -> None:
     assert result == {"spec": {"strategy": {"type": "Recreate"}}}
 
 
-def test_the_selector_of_a_disruption_budget_is_replaced() -> None:
-    budget = {"spec": {"selector": {"matchLabels": {"a": "1"}}}}
-    patch = {"spec": {"selector": {"matchLabels": {"b": "2"}}}}
-    assert strategic(budget, patch, merge_keys("policy/v1", "PodDisruptionBudget")) == patch
-
-
 @pytest.mark.parametrize(
     ("spec", "code", "message"),
     [

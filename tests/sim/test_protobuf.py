@@ -85,15 +85,8 @@ def test_a_budget_of_zero_is_not_left_out() -> None:
     assert budget["spec"] == {"minAvailable": 0}
 
 
-def test_evictions_and_deletions_are_understood() -> None:
+def test_deletions_are_understood() -> None:
     options = _field(1, 30) + _field(4, "Background")
-    eviction = _field(1, _field(1, "p") + _field(3, "default")) + _field(2, options)
-    assert protobuf.decode(_envelope("policy/v1", "Eviction", eviction)) == {
-        "apiVersion": "policy/v1",
-        "kind": "Eviction",
-        "metadata": {"name": "p", "namespace": "default"},
-        "deleteOptions": {"gracePeriodSeconds": 30, "propagationPolicy": "Background"},
-    }
     deletion = protobuf.decode(_envelope("policy/v1", "DeleteOptions", options))
     assert deletion["gracePeriodSeconds"] == 30
 

@@ -269,7 +269,7 @@ class JobController(Workload):
         if announced is None or active or any(map(is_terminating, self._owned(look))):
             return
         kind = _ENDS[announced["type"]]
-        look.status = dict(job["status"])
+        look.status = job["status"] | {"terminating": 0}
         look.add_condition(kind, announced["reason"], announced["message"])
         if kind == "Complete":
             look.status["completionTime"] = seconds(look.now_us)

@@ -18,7 +18,6 @@ from mcad.kube.types import Json
 from mcad.sim.kinds import Kind
 from mcad.sim.objects import decoding
 from mcad.sim.objects.decoding import Type
-from mcad.sim.objects.gotypes import string_type
 from mcad.sim.objects.mergekeys import by_component
 
 _CORE = "io.k8s.api.core.v1"
@@ -180,7 +179,7 @@ def _type(owner: str, field: str, text: str) -> Type:
     if text == "object":
         return Type(decoding.INT_OR_STRING if field in _INT_OR_STRING else decoding.ANY)
     if text == "str":
-        return Type(decoding.STRING, name=string_type(_component(owner).rpartition(".")[2], field))
+        return Type(decoding.STRING)
     return Type(_SCALARS[text]) if text in _SCALARS else _struct(text)
 
 

@@ -15,7 +15,6 @@ from mcad.sim.objects import builtin, decoding, defaults, validation
 from mcad.sim.objects.cel import Rules
 from mcad.sim.objects.custom import decode_custom, embedded_faults
 from mcad.sim.objects.decoding import DecodeError
-from mcad.sim.objects.eventvalidation import event_faults
 from mcad.sim.objects.schema import Node, compiled, default, prune
 from mcad.sim.objects.values import validate
 
@@ -50,7 +49,7 @@ class Checks:
     def create_faults(self, kind: Kind, obj: Json) -> list[Cause]:
         """What is wrong with a new object."""
         if kind.storage == EVENTS:
-            return event_faults(kind, obj)
+            return []
         return [*validation.validate_create(kind, obj), *self._custom_faults(kind, obj, None)]
 
     def update_faults(self, kind: Kind, new: Json, old: Json, subresource: str) -> list[Cause]:

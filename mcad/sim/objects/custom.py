@@ -15,7 +15,7 @@ from mcad.sim.failures import Cause
 from mcad.sim.kinds import Kind
 from mcad.sim.objects import builtin
 from mcad.sim.objects.causes import invalid, required, shown
-from mcad.sim.objects.decoding import DecodeError, decode
+from mcad.sim.objects.decoding import STRUCT, DecodeError, decode, wrong
 from mcad.sim.objects.metavalidation import metadata_faults
 from mcad.sim.objects.schema import Node, compiled, prune
 
@@ -45,10 +45,8 @@ def _metadata(value: Any, path: str) -> tuple[Json, list[str]]:
     if value is None:
         return {}, []
     if not isinstance(value, dict):
-        kind = {str: "string", bool: "bool", list: "array"}.get(type(value), "number")
-        raise DecodeError(f"json: cannot unmarshal {kind} into Go value of type v1.ObjectMeta")
-    decoded, unknown = decode(value, builtin.meta_type("ObjectMeta"))
-    return decoded, [f"{path}.{one}" for one in unknown]
+        wrong(value, STRUCT, path)
+    return decode(value, builtin.meta_type("ObjectMeta"), path)
 
 
 def _embedded(value: Any, node: Node, path: str, unknown: list[str], *, top: bool = False) -> Any:
@@ -69,10 +67,7 @@ def _embedded(value: Any, node: Node, path: str, unknown: list[str], *, top: boo
         if node.embedded and not top and key in _HEAD and not isinstance(one, str):
             raise DecodeError(f"{below}: Invalid value: {shown(one)}: must be a string")
         if node.embedded and not top and key == "metadata":
-            try:
-                result[key], more = _metadata(one, below)
-            except DecodeError as error:
-                raise DecodeError(f"{below}: Invalid value: {shown(one)}: {error}") from None
+            result[key], more = _metadata(one, below)
             unknown += more
         else:
             result[key] = one if known is None else _embedded(one, known, below, unknown)

@@ -1,7 +1,7 @@
-"""Objects of built-in kinds as kube-apiserver decodes them: Go structs, and so no other fields.
+"""Objects of built-in kinds as kube-apiserver decodes them: with the fields of their type only.
 
 Unknown fields and nulls fall away, quantities and times get their canonical form, and a value of a
-wrong type is an error in the words of Go's ``encoding/json``, which people search the web for.
+wrong type is an error that names the field.
 """
 
 from __future__ import annotations
@@ -11,18 +11,17 @@ import binascii
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from mcad.kube.types import Json
 from mcad.sim.objects.formats import date_time
-from mcad.sim.objects.gotypes import go_name
 from mcad.sim.objects.quantities import MALFORMED, canonical
 
 STRING, BOOL, INT32, INT64, FLOAT = "string", "bool", "int32", "int64", "float64"
 QUANTITY, INT_OR_STRING, TIME, MICRO_TIME = "quantity", "int-or-string", "time", "micro-time"
 BYTES, ANY, LIST, MAP, STRUCT = "bytes", "any", "list", "map", "struct"
 
-_LAYOUT = {TIME: "2006-01-02T15:04:05Z07:00", MICRO_TIME: "2006-01-02T15:04:05.000000Z07:00"}
+_TIMES = {TIME, MICRO_TIME}
 _MICRO_DIGITS = 6
 _BITS = {INT32: 31, INT64: 63}
 _FRACTION = re.compile(r"[.,](\d+)")
@@ -49,7 +48,7 @@ class DecodeError(ValueError):
 
 
 class Type:
-    """A Go type; ``fields`` of a struct are found when they are first needed."""
+    """A type; ``fields`` of a struct are found when they are first needed."""
 
     __slots__ = ("_fields", "_load", "kind", "name", "of")
 
@@ -60,7 +59,7 @@ class Type:
         name: str = "",
         load: Callable[[], Mapping[str, Type]] | None = None,
     ) -> None:
-        """``of`` is the type of the items, ``name`` Go's for a struct or a kind of text."""
+        """``of`` is the type of the items, ``name`` that of a struct."""
         self.kind = kind
         self.of = of
         self.name = name
@@ -74,63 +73,28 @@ class Type:
             self._fields = self._load() if self._load is not None else {}
         return self._fields
 
-    @property
-    def go(self) -> str:
-        """What Go calls it."""
-        if self.name:
-            return f"v1.{self.name}"
-        if self.kind == LIST:
-            return f"[]{self.of.go if self.of else 'interface {}'}"
-        if self.kind == MAP:
-            if self.of is not None and self.of.kind == QUANTITY:
-                return "v1.ResourceList"
-            return f"map[string]{self.of.go if self.of else 'interface {}'}"
-        return _GO.get(self.kind, self.kind)
 
-
-_GO = {
-    QUANTITY: "resource.Quantity",
-    INT_OR_STRING: "int32",
-    TIME: "string",
-    MICRO_TIME: "string",
-    BYTES: "[]uint8",
-    ANY: "interface {}",
-}
-
-
-class _Place(NamedTuple):
-    path: str
-    """``spec.containers[0].name``"""
-    where: str
-    """The same in the words of Go: without indices, with embedded structs."""
-    struct: str
-    """Whose field it is."""
-
-
-def decode(obj: Json, struct: Type) -> tuple[Json, list[str]]:
+def decode(obj: Json, struct: Type, path: str = "") -> tuple[Json, list[str]]:
     """The object as it is stored and the paths of its unknown fields, in its own order.
 
-    Raises ``DecodeError``.
+    ``path`` is where it stands. Raises ``DecodeError``.
     """
     unknown: list[str] = []
-    decoded: Json = _struct(obj, struct, _Place("", "", ""), unknown)
+    decoded: Json = _struct(obj, struct, path, unknown)
     return decoded, unknown
 
 
-def _struct(value: Json, struct: Type, at: _Place, unknown: list[str]) -> Json:
+def _struct(value: Json, struct: Type, path: str, unknown: list[str]) -> Json:
     result: Json = {}
     fields = struct.fields
     for key, one in value.items():
         field = fields.get(key)
         if field is None:
-            unknown.append(f"{at.path}.{key}" if at.path else key)
+            unknown.append(f"{path}.{key}" if path else key)
         elif field.kind == STRING and type(one) is str:
             result[key] = one
         elif one is not None:
-            name = go_name(struct.name, key)
-            path = f"{at.path}.{key}" if at.path else key
-            where = f"{at.where}.{name}" if at.where else name
-            new = _value(one, field, _Place(path, where, struct.name), unknown)
+            new = _value(one, field, f"{path}.{key}" if path else key, unknown)
             if new or field.kind not in {LIST, MAP}:  # Go leaves empty ones out (omitempty)
                 result[key] = new
     for key in _ALWAYS.get(struct.name, ()):
@@ -138,58 +102,55 @@ def _struct(value: Json, struct: Type, at: _Place, unknown: list[str]) -> Json:
     return result
 
 
-def _value(value: Any, wanted: Type, at: _Place, unknown: list[str]) -> Any:
+def _value(value: Any, wanted: Type, path: str, unknown: list[str]) -> Any:
     kind = wanted.kind
     if kind == STRUCT:
         if not isinstance(value, dict):
-            _wrong(value, wanted, at)
-        return _struct(value, wanted, at, unknown)
+            wrong(value, kind, path)
+        return _struct(value, wanted, path, unknown)
     if kind == LIST:
-        return _list(value, wanted, at, unknown)
+        return _list(value, wanted, path, unknown)
     if kind == MAP:
-        return _map(value, wanted, at, unknown)
+        return _map(value, wanted, path, unknown)
     if kind == ANY or (kind == FLOAT and type(value) in {int, float}):
         return value
-    return _scalar(value, wanted, at)
+    return _scalar(value, kind, path)
 
 
-def _scalar(value: Any, wanted: Type, at: _Place) -> Any:
-    kind = wanted.kind
+def _scalar(value: Any, kind: str, path: str) -> Any:
     if kind == QUANTITY:
         return _quantity(value)
     if kind in _BITS or (kind == INT_OR_STRING and type(value) is not str):
-        return _integer(value, wanted, at)
+        limit = 1 << _BITS.get(kind, _BITS[INT32])
+        fits = type(value) is int and -limit <= value < limit
+        return value if fits else wrong(value, kind, path)
     if kind == BOOL:
-        return value if isinstance(value, bool) else _wrong(value, wanted, at)
+        return value if isinstance(value, bool) else wrong(value, kind, path)
     if not isinstance(value, str):
-        _wrong(value, wanted, at)
-    if kind in _LAYOUT:
-        return _time(value, kind)
+        wrong(value, kind, path)
+    if kind in _TIMES:
+        return _time(value, kind, path)
     if kind == BYTES:
-        _check_base64(value)
+        _check_base64(value, path)
     return value
 
 
-def _list(value: Any, wanted: Type, at: _Place, unknown: list[str]) -> list[Any]:
+def _list(value: Any, wanted: Type, path: str, unknown: list[str]) -> list[Any]:
     if not isinstance(value, list):
-        _wrong(value, wanted, at)
+        wrong(value, LIST, path)
     item = wanted.of or Type(ANY)
     return [
-        _zero(item)
-        if one is None
-        else _value(one, item, at._replace(path=f"{at.path}[{index}]"), unknown)
+        _zero(item) if one is None else _value(one, item, f"{path}[{index}]", unknown)
         for index, one in enumerate(value)
     ]
 
 
-def _map(value: Any, wanted: Type, at: _Place, unknown: list[str]) -> Json:
+def _map(value: Any, wanted: Type, path: str, unknown: list[str]) -> Json:
     if not isinstance(value, dict):
-        _wrong(value, wanted, at)
+        wrong(value, MAP, path)
     item = wanted.of or Type(ANY)
     return {
-        key: _zero(item)
-        if one is None
-        else _value(one, item, at._replace(path=f"{at.path}.{key}"), unknown)
+        key: _zero(item) if one is None else _value(one, item, f"{path}.{key}", unknown)
         for key, one in value.items()
     }
 
@@ -202,14 +163,6 @@ def _zero(item: Type) -> Any:
     return {} if item.kind == STRUCT else _ZERO.get(item.kind)
 
 
-def _integer(value: Any, wanted: Type, at: _Place) -> int:
-    limit = 1 << _BITS.get(wanted.kind, _BITS[INT32])
-    if type(value) is not int or not -limit <= value < limit:
-        _wrong(value, wanted, at)
-    number: int = value
-    return number
-
-
 def _quantity(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise DecodeError(MALFORMED)
@@ -219,56 +172,50 @@ def _quantity(value: Any) -> str:
         raise DecodeError(str(error)) from None
 
 
-def _time(text: str, kind: str) -> str:
-    if not date_time(text) or text[10] not in "Tt" or not _zone(text):
-        known = text[:4].isdigit()
-        _bad_time(text, kind, text[4:] if known else text, "-" if known else "2006")
+def _time(text: str, kind: str, path: str) -> str:
     fraction = _FRACTION.search(text)
     digits = fraction[1] if fraction else ""
-    if kind == MICRO_TIME and len(digits) > _MICRO_DIGITS:
-        _bad_time(text, kind, text[text.index(digits) + _MICRO_DIGITS :], "Z07:00")
+    has_zone = text[-1:] in {"Z", "z"} or text[-3:-2] == ":"
+    too_fine = kind == MICRO_TIME and len(digits) > _MICRO_DIGITS
+    if not date_time(text) or text[10] not in "Tt" or not has_zone or too_fine:
+        raise DecodeError(f'{path}: "{text}" is no time: write it like 2006-01-02T15:04:05Z')
     digits = digits[:_MICRO_DIGITS].ljust(_MICRO_DIGITS, "0")
     moment = datetime.fromisoformat(_FRACTION.sub("", text).upper()).astimezone(UTC)
     second = moment.strftime("%Y-%m-%dT%H:%M:%S")
     return f"{second}.{digits}Z" if kind == MICRO_TIME else f"{second}Z"
 
 
-def _bad_time(text: str, kind: str, rest: str, wanted: str) -> NoReturn:
-    layout = _LAYOUT[kind]
-    raise DecodeError(f'parsing time "{text}" as "{layout}": cannot parse "{rest}" as "{wanted}"')
-
-
-def _zone(text: str) -> bool:
-    return text[-1:] in {"Z", "z"} or text[-3:-2] == ":"
-
-
-def _check_base64(text: str) -> None:
+def _check_base64(text: str, path: str) -> None:
     try:
         base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        bad = re.search(r"[^A-Za-z0-9+/=\r\n]", text)
-        at = bad.start() if bad else len(text) // 4 * 4
-        raise DecodeError(f"illegal base64 data at input byte {at}") from None
+        raise DecodeError(f"{path}: illegal base64 data") from None
 
 
-def _wrong(value: Any, wanted: Type, at: _Place) -> NoReturn:
-    number = type(value) in {int, float} and wanted.kind in {INT32, INT64, INT_OR_STRING}
-    shown = f" {value!r}" if number else ""
-    raise DecodeError(
-        f"json: cannot unmarshal {_json_type(value)}{shown} into Go struct field "
-        f"{at.struct}.{at.where} of type {wanted.go}"
-    )
+def wrong(value: Any, wanted: str, path: str) -> NoReturn:
+    """Refuse a value of another type than ``wanted``, one of the names above."""
+    raise DecodeError(f"{path}: {_NEEDED[wanted]} is needed, not {_FOUND.get(type(value), 'this')}")
 
 
-def _json_type(value: Any) -> str:
-    match value:
-        case bool():
-            return "bool"
-        case int() | float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
+_NEEDED = {
+    STRING: "a text",
+    BOOL: "true or false",
+    INT32: "a whole number",
+    INT64: "a whole number",
+    FLOAT: "a number",
+    INT_OR_STRING: "a whole number or a text",
+    TIME: "a time",
+    MICRO_TIME: "a time",
+    BYTES: "a text",
+    LIST: "a list",
+    MAP: "a map",
+    STRUCT: "a map",
+}
+_FOUND: dict[type, str] = {
+    str: "a text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "a map",
+}
