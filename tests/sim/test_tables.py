@@ -117,7 +117,8 @@ def test_durations_have_two_units_at_most(seconds: float, text: str) -> None:
 
 def test_columns_of_a_crd_find_nothing_where_nothing_is() -> None:
     columns = (
-        Column("Message", "string", '.status.conditions[?(@.status=="True")].message'),
+        Column("Message", "string", ".status.conditions[1].message"),
+        Column("Filtered", "string", '.status.conditions[?(@.status=="True")].message'),
         Column("Count", "integer", ".spec.count"),
         Column("Since", "date", ".status.since"),
     )
@@ -128,10 +129,10 @@ def test_columns_of_a_crd_find_nothing_where_nothing_is() -> None:
         "spec": {"count": 3.0},
         "status": {"conditions": conditions, "since": CREATED},
     }
-    assert _cells(kind, full) == ["t", "yes", 3, "60s"]
-    assert _cells(kind, {"metadata": {"name": "t"}, "spec": {}}) == ["t", None, None, None]
+    assert _cells(kind, full) == ["t", "yes", None, 3, "60s"]
+    assert _cells(kind, {"metadata": {"name": "t"}, "spec": {}}) == ["t", None, None, None, None]
     wrong = {"metadata": {"name": "t"}, "spec": {"count": "3"}, "status": {"since": "today"}}
-    assert _cells(kind, wrong) == ["t", None, None, "<invalid>"]
+    assert _cells(kind, wrong) == ["t", None, None, None, "<invalid>"]
 
 
 # A real API server

@@ -13,19 +13,12 @@ from mcad.sim.serving.tables.printer import Json, Printer, created_at
 __all__ = ["table"]
 
 _CREATED_AT = created_at()
-_RBAC = "rbac.authorization.k8s.io"
 _PRINTERS: dict[tuple[str, str], Printer] = {
     ("", "configmaps"): namespaced.CONFIG_MAPS,
-    ("", "endpoints"): namespaced.ENDPOINTS,
     ("", "events"): namespaced.EVENTS,
     ("", "namespaces"): cluster.NAMESPACES,
     ("", "nodes"): cluster.NODES,
-    ("", "persistentvolumeclaims"): cluster.CLAIMS,
-    ("", "persistentvolumes"): cluster.VOLUMES,
     ("", "pods"): pods.PODS,
-    ("", "podtemplates"): workloads.POD_TEMPLATES,
-    ("", "replicationcontrollers"): workloads.REPLICAS,
-    ("", "resourcequotas"): cluster.RESOURCE_QUOTAS,
     ("", "secrets"): namespaced.SECRETS,
     ("", "serviceaccounts"): namespaced.SERVICE_ACCOUNTS,
     ("", "services"): namespaced.SERVICES,
@@ -34,14 +27,7 @@ _PRINTERS: dict[tuple[str, str], Printer] = {
     ("apps", "replicasets"): workloads.REPLICAS,
     ("apps", "statefulsets"): workloads.STATEFUL_SETS,
     ("batch", "jobs"): workloads.JOBS,
-    ("coordination.k8s.io", "leases"): cluster.LEASES,
-    ("discovery.k8s.io", "endpointslices"): namespaced.ENDPOINT_SLICES,
-    ("networking.k8s.io", "networkpolicies"): namespaced.NETWORK_POLICIES,
-    ("node.k8s.io", "runtimeclasses"): cluster.RUNTIME_CLASSES,
-    (_RBAC, "clusterrolebindings"): namespaced.ROLE_BINDINGS,
-    (_RBAC, "rolebindings"): namespaced.ROLE_BINDINGS,
     ("scheduling.k8s.io", "priorityclasses"): cluster.PRIORITY_CLASSES,
-    ("storage.k8s.io", "storageclasses"): cluster.STORAGE_CLASSES,
 }
 
 

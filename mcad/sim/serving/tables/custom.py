@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 from mcad.sim.kinds import Column, Kind
-from mcad.sim.serving.jsonpath import JsonPathError, compiled, text_of
+from mcad.sim.serving.jsonpath import JsonPathError, compiled, find, text_of
 from mcad.sim.serving.tables.printer import Json, Printer, age, name, printer, since
 
-_INT64 = 1 << 63  # what Go makes of a larger one on amd64 is the smallest integer
 _AGE = Column("Age", "date", ".metadata.creationTimestamp")
 
 
@@ -45,21 +43,19 @@ def _cell(column: Column, obj: Json, now_us: int) -> Any:
     if column is _AGE:
         return age(obj, now_us)
     try:
-        found = compiled(column.json_path).find(obj)
+        found = find(obj, compiled(column.json_path))
     except JsonPathError:
         return None
-    if not found:
+    if found is None:
         return None
-    if column.type == "string":
-        return text_of(found[0])
-    return _typed(column.type, found[0], now_us)
+    return text_of(found) if column.type == "string" else _typed(column.type, found, now_us)
 
 
 def _typed(kind: str, value: Any, now_us: int) -> Any:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     match kind:
-        case "integer" if is_number and math.isfinite(value):
-            return int(value) if abs(value) < _INT64 else -_INT64
+        case "integer" if is_number:
+            return int(value)
         case "number" if is_number:
             return value
         case "boolean" if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""What else lives in a namespace: configuration, accounts, networking, budgets, events."""
+"""What else lives in a namespace: configuration, accounts, services, events."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from typing import Any
 
 from mcad.sim.serving.tables.printer import (
     NONE,
-    UNSET,
     Json,
     age,
     labels,
-    listed,
     name,
     printer,
-    selector,
     since,
     status,
 )
@@ -67,59 +64,6 @@ def _port(port: Json) -> str:
     return f"{port['port']}{node_port}/{port.get('protocol', 'TCP')}"
 
 
-def _endpoints(obj: Json, now_us: int) -> list[Any]:
-    found = [
-        one["ip"] if port is None else f"{_bracketed(one['ip'])}:{port['port']}"
-        for subset in obj.get("subsets") or ()
-        for port in subset.get("ports") or [None]
-        for one in subset.get("addresses") or ()
-    ]
-    return [name(obj), listed(found) if obj.get("subsets") else NONE, age(obj, now_us)]
-
-
-def _bracketed(ip: str) -> str:
-    return f"[{ip}]" if ":" in ip else ip
-
-
-def _endpoint_slice(obj: Json, now_us: int) -> list[Any]:
-    ports = [str(one.get("port", one.get("name", "*"))) for one in obj.get("ports") or ()]
-    addresses = [
-        address for one in obj.get("endpoints") or () for address in one.get("addresses") or ()
-    ]
-    return [
-        name(obj),
-        obj.get("addressType", ""),
-        listed(ports) or UNSET,
-        listed(addresses) or UNSET,
-        age(obj, now_us),
-    ]
-
-
-def _network_policy(obj: Json, now_us: int) -> list[Any]:
-    pods = (obj.get("spec") or {}).get("podSelector")
-    return [name(obj), selector(pods), age(obj, now_us)]
-
-
-def _role_binding(obj: Json, now_us: int) -> list[Any]:
-    role, subjects = obj["roleRef"], obj.get("subjects") or ()
-    of_kind = {
-        kind: [one["name"] for one in subjects if one["kind"] == kind] for kind in ("User", "Group")
-    }
-    accounts = [
-        f"{one.get('namespace', '')}/{one['name']}"
-        for one in subjects
-        if one["kind"] == "ServiceAccount"
-    ]
-    return [
-        name(obj),
-        f"{role['kind']}/{role['name']}",
-        age(obj, now_us),
-        ", ".join(of_kind["User"]),
-        ", ".join(of_kind["Group"]),
-        ", ".join(accounts),
-    ]
-
-
 def _event(obj: Json, now_us: int) -> list[Any]:
     """An Event in the form of the core group, or in that of events.k8s.io."""
     series = obj.get("series")
@@ -164,10 +108,6 @@ CONFIG_MAPS = printer("Name, Data, Age", _config_map)
 SECRETS = printer("Name, Type, Data, Age", _secret)
 SERVICE_ACCOUNTS = printer("Name, Age", _service_account)
 SERVICES = printer("Name, Type, Cluster-IP, External-IP, Port(s), Age, Selector+", _service)
-ENDPOINTS = printer("Name, Endpoints, Age", _endpoints)
-ENDPOINT_SLICES = printer("Name, AddressType, Ports, Endpoints, Age", _endpoint_slice)
-NETWORK_POLICIES = printer("Name, Pod-Selector, Age", _network_policy)
-ROLE_BINDINGS = printer("Name, Role, Age, Users+, Groups+, ServiceAccounts+", _role_binding)
 EVENTS = printer(
     "Last Seen, Type, Reason, Object, Subobject+, Source+, Message, First Seen+, Count+, Name+",
     _event,

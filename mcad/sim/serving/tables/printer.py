@@ -145,10 +145,3 @@ def status(obj: Json) -> Json:
     """The status, empty if there is none."""
     found: Json = obj.get("status") or {}
     return found
-
-
-def listed(texts: Iterable[str], most: int = 3) -> str:
-    """The first few, and how many more there are."""
-    them = list(texts)
-    text = ",".join(them[:most])
-    return f"{text} + {len(them) - most} more..." if len(them) > most else text

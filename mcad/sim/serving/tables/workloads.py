@@ -1,4 +1,4 @@
-"""Everything that makes pods: apps, batch, and the template kinds of the core group."""
+"""Everything that makes pods: apps, batch, but kinds that nobody wraps."""
 
 from __future__ import annotations
 
@@ -49,8 +49,6 @@ def _deployment(obj: Json, now_us: int) -> list[Any]:
 
 
 def _replicas(obj: Json, now_us: int) -> list[Any]:
-    given = obj["spec"].get("selector")
-    is_controller = obj.get("kind") == "ReplicationController"  # whose selector is a plain map
     return [
         name(obj),
         obj["spec"].get("replicas", 1),
@@ -58,7 +56,7 @@ def _replicas(obj: Json, now_us: int) -> list[Any]:
         _count(obj, "readyReplicas"),
         age(obj, now_us),
         *containers(template(obj)),
-        labels(given) if is_controller else selector(given),
+        selector(obj["spec"].get("selector")),
     ]
 
 
@@ -120,12 +118,6 @@ def _job_duration(obj: Json, now_us: int) -> str:
     return human(times.parse_us(ended) - times.parse_us(began))
 
 
-def _pod_template(obj: Json, _: int) -> list[Any]:
-    made = obj.get("template") or {}
-    own_labels = (made.get("metadata") or {}).get("labels")
-    return [name(obj), *containers(made.get("spec") or {}), labels(own_labels)]
-
-
 DEPLOYMENTS = printer(f"Name, Ready, Up-to-date, Available, Age, {_WIDE}", _deployment)
 REPLICAS = printer(
     f"Name, Desired:integer, Current:integer, Ready:integer, Age, {_WIDE}", _replicas
@@ -137,4 +129,3 @@ DAEMON_SETS = printer(
     _daemon_set,
 )
 JOBS = printer(f"Name, Status, Completions, Duration, Age, {_WIDE}", _job)
-POD_TEMPLATES = printer("Name, Containers, Images, Pod Labels", _pod_template)
