@@ -1,10 +1,10 @@
 """Protobuf bodies of requests, as the same JSON objects.
 
-kubectl 1.36 writes protobuf wherever it knows the type (``create deployment``, ``create job``, the
-evictions of ``drain``, ``auth can-i``) and has no second try, so a server that wants to be taken
-for one has to read it. Answers are JSON, which it accepts. The envelope is ``runtime.Unknown``
-behind four magic bytes (Kubernetes docs, "Kubernetes Protobuf encoding"); names and types come
-from the OpenAPI schemas, numbers from ``protonumbers``.
+kubectl 1.36 writes protobuf wherever it knows the type (``create namespace``, ``create
+deployment``, the deletions of ``drain``, ``auth can-i``) and has no second try: without this, the
+first thing that somebody types at the demo's cluster would be refused. Answers are JSON, which it
+accepts. The envelope is ``runtime.Unknown`` behind four magic bytes (Kubernetes docs, "Kubernetes
+Protobuf encoding"); names and types come from the OpenAPI schemas, numbers from ``protonumbers``.
 
 Go writes every field that is no pointer, its zero included; zeros are left out here as they are in
 JSON (``omitempty``).
@@ -43,11 +43,13 @@ class ProtobufError(ValueError):
 
 
 class UnknownKindError(ProtobufError):
-    """The envelope could be read: ``about`` has the apiVersion and the kind."""
+    """Of the envelope, what is in it."""
 
     def __init__(self, api_version: str, kind: str) -> None:
-        super().__init__(f"{api_version} {kind} is not known in this form: send JSON")
-        self.about: Json = {"apiVersion": api_version, "kind": kind}
+        super().__init__(
+            f"the embedded cluster reads no {kind} of {api_version} in protobuf; a real cluster"
+            " does: send JSON"
+        )
 
 
 def decode(body: bytes) -> Json:

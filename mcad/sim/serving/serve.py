@@ -197,7 +197,7 @@ def _from_protobuf(body: bytes) -> Json:
     try:
         return protobuf.decode(body)
     except protobuf.UnknownKindError as error:
-        return error.about  # whose path is not served either: that is what the API answers
+        raise Failure(415, "UnsupportedMediaType", str(error)) from error
     except protobuf.ProtobufError as error:
         raise failures.bad_request(f"error decoding protobuf: {error}") from error
 
