@@ -23,7 +23,7 @@ from mcad.sim.kinds import CRDS, EVENTS, Kind, KindTable
 from mcad.sim.objects import crdrules
 from mcad.sim.objects import metadata as metadata_rules
 from mcad.sim.objects.checks import Checks
-from mcad.sim.patching.applying import Applied, Intent, rule_of
+from mcad.sim.patching import apply
 from mcad.sim.store import Key, Store
 from mcad.sim.times import seconds
 from mcad.sim.versions import from_stored, to_stored
@@ -46,7 +46,6 @@ class Registry:
         self.store = store or Store()
         self.kinds = KindTable()
         self.checks = Checks()
-        self._applied: dict[str, Applied] = {}  # by uid of the object
         for name in (*admission.IMMORTAL, "kube-node-lease"):
             self.create(self.kind("v1", "Namespace"), None, {"metadata": {"name": name}})
 
@@ -137,22 +136,14 @@ class Registry:
         return self._replace(kind, new, old, how)
 
     def apply(
-        self, kind: Kind, key: Key, config: Json, intent: Intent, how: Write | None = None
+        self, kind: Kind, key: Key, config: Json, how: Write | None = None
     ) -> tuple[Json, bool]:
         """The object after a server-side apply, and whether it is new; raises Failure."""
-        how = how or by_controller()
         live = self.find(kind, key)
         if live is None:
             metadata = (config.get("metadata") or {}) | {"name": key[1]}
-            written = self.create(kind, key[0], config | {"metadata": metadata}, how)
-        else:
-            known = self._applied.get(live["metadata"]["uid"], Applied())
-            wanted = known.apply(live, config, intent, rule_of(kind))
-            written = self.update(kind, key, wanted, how)
-        if not how.dry_run:
-            applied = self._applied.setdefault(written["metadata"]["uid"], Applied())
-            applied.remember(config, intent.manager)
-        return written, live is None
+            return self.create(kind, key[0], config | {"metadata": metadata}, how), True
+        return self.update(kind, key, apply(live, config), how), False
 
     def delete(
         self, kind: Kind, key: Key, options: Deletion | None = None, *, dry_run: bool = False
@@ -240,7 +231,6 @@ class Registry:
 
     def _remove(self, kind: Kind, key: Key) -> Json:
         removed = self.store.remove(kind.storage, key)
-        self._applied.pop(removed["metadata"]["uid"], None)
         if kind.storage == CRDS:
             self.kinds.remove_crd(key[1])
         return from_stored(kind, removed)

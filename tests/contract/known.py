@@ -34,13 +34,14 @@ _ESTABLISHED = "a CRD is established when it is created; a real server takes som
 _CRDS = "of the faults of a CRD the first are told, and no Go structures are quoted"
 _SCALE = "a Scale is given as it is, whatever form is asked for"
 
-_GO_NAMES = "where Go has a name for a type of string, the embedded server says string"
+_TYPES = "a value of another type is refused in plain words, with its field"
+_READ = "which forms of a patch are read is told as it is here"
 _DIFF = "the embedded server does not quote Go structures, nor the differences between two"
 _PATCHED = "the object that a patch has made is quoted in another order and without managedFields"
 _FORMATS = "formats of integers are not told apart"
 _REPLICAS = "the path of a scale is not checked for its type when an object is written"
 _TWICE = "a key that is there twice in one JSON object is not noticed"
-_OTHER_KIND = "an object of another kind is refused for that, before anything else is wrong with it"
+_OTHER_KIND = "an object of another kind is refused for that, before anything else, in plain words"
 _WARNINGS = "of the warnings about pods none is given"
 _CLAIMS = "nothing protects a claim that is in use"
 _TAINTED = "a node that is created through the API gets no taint; nodes are ready when they come"
@@ -51,9 +52,20 @@ KNOWN: tuple[Known, ...] = (
     Known("*", "no JSON", "body.message", _JSON),
     Known("create_types", "empty body", "body.message", _JSON),
     Known("read_pages", "nonsense for a token", "body.message", _JSON),
-    Known("create_metadata", "uid that is no text", "body.message", _GO_NAMES),
-    Known("create_types", "another kind", "body.message", _OTHER_KIND),
+    Known("create_metadata", "*that is no text", "body.message", _TYPES),
+    Known("create_metadata", "labels that are a list", "body.message", _TYPES),
+    Known("create_types", "data of numbers", "body.message", _TYPES),
+    Known("crd_objects", "* of a number", "body.message", _TYPES),
+    Known("sub_scale", "a text", "body.message", _TYPES),
+    Known("workload_bad_*", "* a text", "body.message", _TYPES),
+    Known("workload_bad_pods", "* a map", "body.message", _TYPES),
+    Known("workload_bad_pods", "env a number", "body.message", _TYPES),
+    Known("workload_bad_deployments", "secret that is no base64", "body.message", _TYPES),
+    Known("create_types", "*", "body.message", _OTHER_KIND),
+    Known("sub_scale", "another kind", "body.message", _OTHER_KIND),
     Known("update_metadata", "another kind", "body.message", _OTHER_KIND),
+    Known("workload_bad_deployments", "group of another", "body.message", _OTHER_KIND),
+    Known("patch_types", "*", "body.*", _READ),
     Known("create_keys_twice", "strict", "status", _TWICE),
     Known("create_keys_twice", "warned", "headers.Warning", _TWICE),
     Known("create_keys_twice", "warned", "body.metadata.uid", _TWICE),
@@ -62,7 +74,8 @@ KNOWN: tuple[Known, ...] = (
     Known("patch_merge", "apiVersion", "body.*message", _PATCHED),
     Known("patch_merge", "data a text", "body.*message", _PATCHED),
     Known("patch_merge", "label of a number", "body.*message", _PATCHED),
-    Known("patch_json", "value of another type", "body.*message", _PATCHED),
+    Known("patch_merge", "its kind", "body.*", _PATCHED),
+    Known("patch_merge", "its apiVersion", "body.*", _PATCHED),
     Known("patch_strategic", "a list for a map", "body.*message", _PATCHED),
     Known("aw_rules", "status: unknown", "body.*message", _PATCHED),
     Known("crd_objects", "unknown by a patch", "body.*message", _PATCHED),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mcad.sim.objects.mergekeys import by_component
-from mcad.sim.patching import PatchError, json_patch, merge, merge_keys, strategic
+from mcad.sim.patching import PatchError, merge, merge_keys, strategic
 
 CONFIG_MAP: dict[str, Any] = {
     "metadata": {"name": "c", "labels": {"a/b": "1"}, "finalizers": ["x/y", "x/z"]},
@@ -23,77 +23,6 @@ def test_a_merge_patch_merges_objects_removes_nulls_and_replaces_the_rest() -> N
         "new": {},
     }
     assert before == CONFIG_MAP
-
-
-def patched(*operations: dict[str, Any]) -> Any:
-    before = copy.deepcopy(CONFIG_MAP)
-    result = json_patch(CONFIG_MAP, list(operations))
-    assert before == CONFIG_MAP
-    return result
-
-
-@pytest.mark.parametrize(
-    ("operation", "finalizers"),
-    [
-        ({"op": "add", "path": "/metadata/finalizers/-", "value": "n"}, ["x/y", "x/z", "n"]),
-        ({"op": "add", "path": "/metadata/finalizers/0", "value": "n"}, ["n", "x/y", "x/z"]),
-        ({"op": "add", "path": "/metadata/finalizers/-1", "value": "n"}, ["x/y", "x/z", "n"]),
-        ({"op": "remove", "path": "/metadata/finalizers/0"}, ["x/z"]),
-        ({"op": "replace", "path": "/metadata/finalizers/1", "value": "n"}, ["x/y", "n"]),
-        (
-            {"op": "move", "from": "/metadata/finalizers/1", "path": "/metadata/finalizers/0"},
-            ["x/z", "x/y"],
-        ),
-        (
-            {"op": "copy", "from": "/data/k", "path": "/metadata/finalizers/-"},
-            ["x/y", "x/z", "v"],
-        ),
-        ({"op": "test", "path": "/metadata/labels/a~1b", "value": "1"}, ["x/y", "x/z"]),
-        ({"op": "test", "path": "/data", "value": {"k": "v"}}, ["x/y", "x/z"]),
-        ({"op": "test", "path": "/data/missing", "value": None}, ["x/y", "x/z"]),
-    ],
-)
-def test_a_json_patch_changes(operation: dict[str, Any], finalizers: list[str]) -> None:
-    assert patched(operation)["metadata"]["finalizers"] == finalizers
-
-
-def test_a_json_patch_replaces_what_is_missing_as_kube_apiserver_does() -> None:
-    operation = {"op": "replace", "path": "/data/new", "value": "1"}
-    assert patched(operation)["data"] == {"k": "v", "new": "1"}
-
-
-@pytest.mark.parametrize(
-    "operation",
-    [
-        {"op": "test", "path": "/data/k", "value": "w"},
-        {"op": "test", "path": "/data/k"},
-        {"op": "test", "path": "/metadata/finalizers/2", "value": "x"},
-        {"op": "test", "path": "", "value": {}},
-        {"op": "remove", "path": "/data/missing"},
-        {"op": "remove", "path": "/metadata/finalizers/2"},
-        {"op": "remove", "path": "/metadata/finalizers/-"},
-        {"op": "replace", "path": "/metadata/finalizers/2", "value": "x"},
-        {"op": "add", "path": "/missing/x", "value": "1"},
-        {"op": "add", "path": "/metadata/finalizers/3", "value": "x"},
-        {"op": "add", "path": "/data/k/x", "value": "x"},
-        {"op": "add", "path": "data", "value": "x"},
-        {"op": "add", "value": "x"},
-        {"op": "move", "from": "/data/missing", "path": "/data/k"},
-        {"op": "zap", "path": "/data/k"},
-        {"path": "/data/k"},
-        "zap",
-    ],
-)
-def test_a_json_patch_that_does_not_apply_is_refused(operation: Any) -> None:
-    with pytest.raises(PatchError) as caught:
-        json_patch(CONFIG_MAP, [operation])
-    assert (caught.value.code, caught.value.reason) == (422, "Invalid")
-    assert str(caught.value) == ("the server rejected our request due to an error in our request")
-
-
-def test_true_is_not_one() -> None:
-    with pytest.raises(PatchError):
-        json_patch({"a": True}, [{"op": "test", "path": "/a", "value": 1}])
 
 
 POD: dict[str, Any] = {
@@ -191,47 +120,30 @@ def test_a_deployment_s_strategy_drops_what_is_not_retained() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "code", "message"),
+    ("spec", "message"),
     [
-        (
-            {"containers": [{"image": "z"}]},
-            500,
-            "map: map[image:z] does not contain declared merge key: name",
-        ),
-        (
-            {"containers": [{"name": "d", "$patch": "zap"}]},
-            500,
-            "unknown patch type: zap in map: map[$patch:zap name:d]",
-        ),
+        ({"containers": [{"image": "z"}]}, "an item does not contain the merge key name"),
+        ({"containers": [{"name": "d", "$patch": "zap"}]}, "unknown patch type: zap"),
         (
             {"containers": [{"name": "d", "$patch": "merge"}]},
-            500,
             "merging lists cannot yet be specified in the patch",
         ),
-        (
-            {"$setElementOrder/containers": "x"},
-            500,
-            "expected a []interface {}, but received a string",
-        ),
+        ({"$setElementOrder/containers": "x"}, "invalid patch format of setElementOrder list"),
         (
             {
                 "$setElementOrder/containers": [{"name": "d"}],
                 "containers": [{"name": "c", "image": "q"}],
             },
-            500,
-            "The order in patch list:\n[map[image:q name:c]]\n doesn't match $setElementOrder "
-            "list:\n[map[name:d]]\n",
+            "the order in the patch's list does not match its $setElementOrder",
         ),
-        ({"$deleteFromPrimitiveList": ["x"]}, 400, "invalid patch format of primitive list"),
-        ({"$retainKeys": ["x"], "hostname": "h"}, 400, "invalid patch format of retainKeys"),
+        ({"$deleteFromPrimitiveList": ["x"]}, "invalid patch format of primitive list"),
+        ({"$retainKeys": ["x"], "hostname": "h"}, "invalid patch format of retainKeys"),
     ],
 )
-def test_a_malformed_strategic_patch_is_refused_in_the_server_s_words(
-    spec: dict[str, Any], code: int, message: str
-) -> None:
+def test_a_malformed_strategic_patch_is_refused(spec: dict[str, Any], message: str) -> None:
     with pytest.raises(PatchError) as caught:
         applied(spec)
-    assert (caught.value.code, caught.value.message) == (code, message)
+    assert str(caught.value) == message
 
 
 def test_merge_keys_are_known_by_the_name_of_the_type() -> None:

@@ -1,14 +1,13 @@
-"""The three kinds of patch that an API server takes; none of them changes what it is given."""
+"""The patches that an API server takes; none of them changes what it is given."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from mcad.sim.objects.mergekeys import MergeKeys, merge_keys
-from mcad.sim.patching.jsonpatch import PatchError, json_patch
-from mcad.sim.patching.strategic import strategic
+from mcad.sim.patching.strategic import PatchError, strategic
 
-__all__ = ["MergeKeys", "PatchError", "json_patch", "merge", "merge_keys", "strategic"]
+__all__ = ["MergeKeys", "PatchError", "apply", "merge", "merge_keys", "strategic"]
 
 
 def merge(target: Any, patch: Any) -> Any:
@@ -22,3 +21,13 @@ def merge(target: Any, patch: Any) -> Any:
         else:
             merged[key] = merge(merged.get(key), value)
     return merged
+
+
+def apply(live: Any, wanted: Any) -> Any:
+    """A server-side apply, as far as a CRD needs it: maps are merged, lists and all else replaced.
+
+    Who has applied what is not kept: nothing goes away that is left out, and nobody is in conflict.
+    """
+    if not isinstance(live, dict) or not isinstance(wanted, dict):
+        return wanted
+    return live | {key: apply(live.get(key), value) for key, value in wanted.items()}

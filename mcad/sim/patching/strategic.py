@@ -6,7 +6,11 @@ from typing import Any, NoReturn
 
 from mcad.kube.types import Json
 from mcad.sim.objects.mergekeys import MERGE, REPLACE, MergeKeys
-from mcad.sim.patching.jsonpatch import PatchError
+
+
+class PatchError(ValueError):
+    """A patch that cannot be applied."""
+
 
 DIRECTIVE = "$patch"
 RETAIN_KEYS = "$retainKeys"
@@ -28,7 +32,7 @@ def strategic(target: Json, patch: Json, keys: MergeKeys) -> Json:
     if directive == _DELETE:
         return {}
     if DIRECTIVE in patch:
-        _fail(f"unknown patch type: {directive} in map: {_go(patch)}")
+        _fail(f"unknown patch type: {directive}")
     merged, patch = _retained(dict(target), dict(patch))
     for key in [key for key in patch if key.startswith(_ORDER)]:
         _ordered(merged, patch, key, keys)
@@ -81,12 +85,12 @@ def _ordered(merged: Json, patch: Json, directive: str, keys: MergeKeys) -> None
     """Merge the list that one ``$setElementOrder/...`` is about, and put it in that order."""
     order = patch.pop(directive)
     if not isinstance(order, list):
-        _fail(f"expected a []interface {{}}, but received a {_go_type(order)}")
+        _bad("setElementOrder list")
     key = _plain(directive, _ORDER, "setElementOrder list")
     rule = keys.child(key)
     for holder in (merged, patch):
         if holder.get(key) is not None and not isinstance(holder[key], list):
-            _fail(f"expected a []interface {{}}, but received a {_go_type(holder[key])}")
+            _fail(f"{key} is no list")
     present, given = merged.get(key), patch.get(key)
     if given:
         _check_order(given, order, rule.key)
@@ -113,9 +117,7 @@ def _check_order(given: list[Any], order: list[Any], key: str) -> None:
             left = left[1:]
         place += 1
     if left and order:
-        _fail(
-            f"The order in patch list:\n{_go(given)}\n doesn't match {_ORDER} list:\n{_go(order)}\n"
-        )
+        _fail(f"the order in the patch's list does not match its {_ORDER}")
 
 
 def _directive(item: Any) -> Any:
@@ -129,7 +131,7 @@ def _merge_list(present: list[Any], given: list[Any], rule: MergeKeys) -> list[A
         return present
     maps = [isinstance(one, dict) for one in (*present, *given)]
     if any(maps) and not all(maps):
-        _fail(f"list element types are not identical: [{_go(present)} {_go(given)}]")
+        _fail("list element types are not identical")
     if not all(maps):
         both = [*present, *(one for one in given if one not in present)]
         return _sorted(both, given, present, "")
@@ -163,7 +165,7 @@ def _apply_directives(present: list[Any], special: list[Json], key: str) -> list
             case "merge":
                 _fail("merging lists cannot yet be specified in the patch")
             case other:
-                _fail(f"unknown patch type: {other} in map: {_go(one)}")
+                _fail(f"unknown patch type: {other}")
     return present
 
 
@@ -189,9 +191,9 @@ def _id(item: Any, key: str) -> Any:
     if not key:
         return item
     if not isinstance(item, dict):
-        _fail(f"expected a map[string]interface {{}}, but received a {_go_type(item)}")
+        _fail(f"a map with the key {key} is expected, not {item!r}")
     if key not in item:
-        _fail(f"map: {_go(item)} does not contain declared merge key: {key}")
+        _fail(f"an item does not contain the merge key {key}")
     return item[key]
 
 
@@ -233,26 +235,8 @@ def _plain(directive: str, prefix: str, what: str) -> str:
 
 
 def _bad(what: str) -> NoReturn:
-    raise PatchError(400, "BadRequest", f"invalid patch format of {what}")
+    raise PatchError(f"invalid patch format of {what}")
 
 
 def _fail(message: str) -> NoReturn:
-    # Not a user's fault in kube-apiserver's eyes, so it answers 500 without a reason.
-    raise PatchError(500, "", message)
-
-
-def _go(value: Any) -> str:
-    """A value as Go's ``%v`` prints it."""
-    if isinstance(value, dict):
-        inside = " ".join(f"{key}:{_go(value[key])}" for key in sorted(value))
-        return f"map[{inside}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(_go, value))}]"
-    if value is None:
-        return "<nil>"
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _go_type(value: Any) -> str:
-    names = {str: "string", bool: "bool", int: "int64", float: "float64", list: "[]interface {}"}
-    return names.get(type(value), "map[string]interface {}")
+    raise PatchError(message)

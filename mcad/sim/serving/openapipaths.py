@@ -17,7 +17,6 @@ Json = dict[str, Any]
 
 JSON = "application/json"
 _MERGE_PATCH = "application/merge-patch+json"
-_JSON_PATCH = "application/json-patch+json"
 _STRATEGIC = "application/strategic-merge-patch+json"
 _WRITE_PARAMETERS = ("dryRun", "fieldManager", "fieldValidation")
 _PATCH_PARAMETERS = (*_WRITE_PARAMETERS, "force")
@@ -141,9 +140,7 @@ def _operation(kind: Kind, method: str, verb: str) -> Json:
 
 
 def _patch_body(kind: Kind) -> Json:
-    forms = (
-        (_JSON_PATCH, _MERGE_PATCH) if kind.is_custom else (_JSON_PATCH, _MERGE_PATCH, _STRATEGIC)
-    )
+    forms = (_MERGE_PATCH,) if kind.is_custom else (_MERGE_PATCH, _STRATEGIC)
     return _body(forms, "")
 
 

@@ -16,7 +16,6 @@ from mcad.kube.errors import api_error
 from mcad.kube.port import Request, Response, nothing
 from mcad.sim import deletion, failures
 from mcad.sim.failures import Failure
-from mcad.sim.patching.applying import read_intent
 from mcad.sim.registry import Registry, check_name
 from mcad.sim.serving import (
     absent,
@@ -256,9 +255,8 @@ class _Exchange:
 
     def _apply(self) -> tuple[int, Json]:
         config = bodies.read_applied(self._request, self._kind)
-        intent = read_intent(self._kind, config, self._params)
         key = self._target.key
-        written, is_new = self._registry.apply(self._kind, key, config, intent, self._how)
+        written, is_new = self._registry.apply(self._kind, key, config, self._how)
         return 201 if is_new else 200, self._shown(written)
 
     def _delete(self) -> tuple[int, Json]:
@@ -287,7 +285,7 @@ class _Exchange:
         return Call(self._registry, self._request, self._target, self._how)
 
     def _body(self) -> Json:
-        return bodies.read(self._request, self._kind, self._registry.kinds)
+        return bodies.read(self._request, self._kind)
 
     def _options_body(self) -> Json:
         body = bodies.read_any(self._request) if self._request.body else {}

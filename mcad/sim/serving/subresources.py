@@ -52,7 +52,7 @@ class Call:
 
     def body(self, kind: Kind) -> Json:
         """What was sent; raises Failure 400 or 415."""
-        return bodies.read(self.request, kind, self.registry.kinds)
+        return bodies.read(self.request, kind)
 
 
 def find(method: str, name: str, kind: Kind) -> Callable[[Call], Answer] | None:

@@ -1,4 +1,4 @@
-"""What is decided about pods before they are written: priorities, accounts, budgets."""
+"""What is decided about pods before they are written: priorities, accounts."""
 
 from __future__ import annotations
 
@@ -24,11 +24,9 @@ def admit_priorities(s: Script) -> None:
     s.post("high", "priorityclasses", priority("high", value=1000, description="x"))
     s.post("never", "priorityclasses", priority("never", value=5, preemptionPolicy="Never"))
     s.post("too high", "priorityclasses", priority("x", value=2000000000))
-    s.post("bad policy", "priorityclasses", priority("x", value=1, preemptionPolicy="Perhaps"))
     s.post(
         "reserved", "priorityclasses", priority("x", value=1) | {"metadata": {"name": "system-x"}}
     )
-    s.patch("value cannot change", f"priorityclasses/{name}-high", {"value": 7})
     s.post("pod", "pods", short_pod("a", spec={"priorityClassName": f"{name}-high"}))
     s.post(
         "pod that never preempts",
@@ -36,11 +34,6 @@ def admit_priorities(s: Script) -> None:
         short_pod("b", spec={"priorityClassName": f"{name}-never"}),
     )
     s.post("pod with a priority of its own", "pods", short_pod("c", spec={"priority": 7}))
-    s.post(
-        "pod with both",
-        "pods",
-        short_pod("d", spec={"priority": 7, "priorityClassName": f"{name}-high"}),
-    )
     s.post("system pod", "pods", short_pod("e", spec={"priorityClassName": "system-node-critical"}))
     s.post("account that is missing", "pods", short_pod("f", spec={"serviceAccountName": "nobody"}))
     s.delete("high deleted", f"priorityclasses/{name}-high")

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from tests.contract.objects import appwrapper, old_appwrapper
-from tests.contract.script import JSON_PATCH, Script, merge, script
+from tests.contract.script import Script, merge, script
 
 SAMPLES = Path(__file__).parents[3] / "samples"
 
@@ -178,12 +178,6 @@ def aw_rules(s: Script) -> None:
                 )
             ]
         },
-    )
-    s.patch(
-        "by operations",
-        "appwrappers/w",
-        [{"op": "replace", "path": "/spec/components/0/template/kind", "value": "X"}],
-        JSON_PATCH,
     )
     s.put(
         "by a put",

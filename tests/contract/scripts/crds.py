@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.contract.script import JSON_PATCH, TABLE, Script, script
+from tests.contract.script import TABLE, Script, script
 
 Json = dict[str, Any]
 
@@ -240,12 +240,6 @@ def changed(s: Script, group: str, objects: str) -> None:
     s.patch("color is gone", f"{objects}/c", {"spec": {"color": None}})
     s.patch("bad color", f"{objects}/c", {"spec": {"color": "x"}})
     s.patch("unknown by a patch", f"{objects}/c", {"spec": {"extra": 1}}, fieldValidation="Strict")
-    s.patch(
-        "unknown by operations",
-        f"{objects}/c",
-        [{"op": "add", "path": "/spec/extra", "value": 1}],
-        JSON_PATCH,
-    )
     s.patch("bad status", f"{objects}/c/status", {"status": {"phase": 1}})
     s.patch("unknown status", f"{objects}/c/status", {"status": {"extra": 1}})
     s.get("all", objects)

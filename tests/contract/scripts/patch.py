@@ -1,7 +1,7 @@
 """PATCH in three media types, and in those that are not spoken."""
 
 from tests.contract.objects import appwrapper, config_map, deployment, pod
-from tests.contract.script import JSON_PATCH, STRATEGIC, Script, script
+from tests.contract.script import STRATEGIC, Script, script
 
 
 @script
@@ -45,8 +45,6 @@ def patch_merge(s: Script) -> None:
     )
     s.patch("data removed", "configmaps/a", {"data": None})
     s.patch("data a text", "configmaps/a", {"data": "x"})
-    s.patch("a list", "configmaps/a", [])
-    s.patch("a text", "configmaps/a", b'"x"')
     s.patch("no JSON", "configmaps/a", b"{x")
     s.patch("no body", "configmaps/a", None)
     s.patch("label of a number", "configmaps/a", {"metadata": {"labels": {"x": 1}}})
@@ -77,82 +75,6 @@ def patch_types(s: Script) -> None:
             "application/yaml",
         ):
             s.patch(f"{path} {kind}", path, {"metadata": {"labels": {"x": "1"}}}, kind)
-    s.patch(
-        "apply without a manager", "configmaps/a", config_map("a"), "application/apply-patch+yaml"
-    )
-
-
-@script
-def patch_json(s: Script) -> None:
-    made = s.post("made", "configmaps", config_map("a", {"a": "1"}))
-
-    def ops(label: str, *operations: object, path: str = "configmaps/a") -> None:
-        s.patch(label, path, list(operations), JSON_PATCH)
-
-    ops("add", {"op": "add", "path": "/data/b", "value": "2"})
-    ops("replace", {"op": "replace", "path": "/data/b", "value": "3"})
-    ops(
-        "test that holds",
-        {"op": "test", "path": "/data/b", "value": "3"},
-        {"op": "remove", "path": "/data/b"},
-    )
-    ops(
-        "test that fails",
-        {"op": "test", "path": "/data/a", "value": "9"},
-        {"op": "remove", "path": "/data/a"},
-    )
-    ops("test of what is missing", {"op": "test", "path": "/data/z", "value": "9"})
-    ops("test for null", {"op": "test", "path": "/data/z", "value": None})
-    ops("remove what is missing", {"op": "remove", "path": "/data/z"})
-    ops("replace what is missing", {"op": "replace", "path": "/data/z", "value": "1"})
-    ops("add below what is missing", {"op": "add", "path": "/metadata/labels/x", "value": "1"})
-    ops("add labels", {"op": "add", "path": "/metadata/labels", "value": {"x": "1", "a/b": "2"}})
-    ops("escaped", {"op": "replace", "path": "/metadata/labels/a~1b", "value": "3"})
-    ops(
-        "move and copy",
-        {"op": "copy", "from": "/data/a", "path": "/data/c"},
-        {"op": "move", "from": "/data/a", "path": "/data/d"},
-    )
-    ops("unknown op", {"op": "nonsense", "path": "/data/a"})
-    ops("no op", {"path": "/data/a"})
-    ops("no path", {"op": "add", "value": 1})
-    ops(
-        "none",
-    )
-    ops(
-        "fence",
-        {"op": "test", "path": "/metadata/resourceVersion", "value": made.version},
-        {"op": "add", "path": "/data/x", "value": "1"},
-    )
-    ops(
-        "stale version",
-        {"op": "replace", "path": "/metadata/resourceVersion", "value": made.version},
-    )
-    ops("name", {"op": "replace", "path": "/metadata/name", "value": "b"})
-    ops("uid", {"op": "replace", "path": "/metadata/uid", "value": "b"})
-    ops("value of another type", {"op": "add", "path": "/data/e", "value": 1})
-    ops("the whole object", {"op": "replace", "path": "", "value": {}})
-    s.patch("an object", "configmaps/a", {"op": "add"}, JSON_PATCH)
-    s.patch("no JSON", "configmaps/a", b"[x", JSON_PATCH)
-    ops(
-        "finalizers end to end",
-        {"op": "add", "path": "/metadata/finalizers", "value": ["example.com/a"]},
-        {"op": "add", "path": "/metadata/finalizers/-", "value": "example.com/b"},
-        {"op": "remove", "path": "/metadata/finalizers/0"},
-    )
-    s.get("at the end", "configmaps/a")
-    s.post("custom", "appwrappers", appwrapper("a"))
-    ops("custom, add", {"op": "add", "path": "/spec/priority", "value": 5}, path="appwrappers/a")
-    ops(
-        "custom, status",
-        {"op": "add", "path": "/status", "value": {"state": "Running"}},
-        path="appwrappers/a/status",
-    )
-    ops(
-        "custom, test fails",
-        {"op": "test", "path": "/spec/priority", "value": 6},
-        path="appwrappers/a",
-    )
 
 
 @script
@@ -203,13 +125,10 @@ def patch_strategic(s: Script) -> None:
         ),
     )
     patch("null", template(containers=[{"name": "main", "env": None}]))
-    patch("no merge key", template(containers=[{"image": "y"}]))
-    patch("unknown directive", template(containers=[{"name": "main", "$patch": "nonsense"}]))
     patch("strategy", {"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}})
     patch("stale", {"metadata": {"resourceVersion": "1"}, "spec": {"replicas": 5}})
     patch("name", {"metadata": {"name": "e"}})
     patch("a list for a map", {"spec": []})
-    patch("a list", [])
     s.get("at the end", "deployments/d")
     s.post("config map", "configmaps", config_map("a", finalizers=["example.com/a"]))
     patch("add a finalizer", {"metadata": {"finalizers": ["example.com/b"]}}, "configmaps/a")

@@ -1,7 +1,7 @@
 """Scale, binding, and Events in both groups."""
 
 from tests.contract.objects import config_map, deployment, pod
-from tests.contract.script import JSON_PATCH, STRATEGIC, Script, script
+from tests.contract.script import STRATEGIC, Script, script
 
 
 @script
@@ -45,12 +45,6 @@ def sub_scale(s: Script) -> None:
     s.put("another kind", "deployments/d/scale", config_map("d"))
     s.patch("patch", "deployments/d/scale", {"spec": {"replicas": 4}})
     s.patch("strategic", "deployments/d/scale", {"spec": {"replicas": 6}}, STRATEGIC)
-    s.patch(
-        "operations",
-        "deployments/d/scale",
-        [{"op": "replace", "path": "/spec/replicas", "value": 1}],
-        JSON_PATCH,
-    )
     s.patch("patch below 0", "deployments/d/scale", {"spec": {"replicas": -4}})
     s.patch("dry", "deployments/d/scale", {"spec": {"replicas": 9}}, dryRun="All")
     s.get("at the end", "deployments/d")
@@ -162,18 +156,6 @@ def events_groups(s: Script) -> None:
     s.get("by reason in the new group", new, fieldSelector="reason=Because")
     s.patch("count", "events/core", {"count": 3, "message": "again"})
     s.patch("note", f"{new}/new", {"series": {"count": 4}})
-    s.post("short", "events", {"metadata": {"generateName": "short."}, "involvedObject": {}})
-    s.post(
-        "in another namespace",
-        "events",
-        {"metadata": {"name": "x"}, "involvedObject": involved | {"namespace": "default"}},
-    )
-    s.post(
-        "of a node, here",
-        "events",
-        {"metadata": {"name": "y"}, "involvedObject": {"kind": "Node", "name": "n"}},
-    )
-    s.post("new without a time", new, {"metadata": {"name": "z"}, "regarding": involved})
     s.delete("deleted", "events/core", {"propagationPolicy": "Foreground"})
     s.get("gone", f"{new}/core")
     s.watch("from the beginning", "events", resourceVersion="0")

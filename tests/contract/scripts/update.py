@@ -187,10 +187,6 @@ def update_status(s: Script) -> None:
 
 @script
 def update_immutable(s: Script) -> None:
-    s.post("config map", "configmaps", config_map("m") | {"immutable": True})
-    s.patch("its data", "configmaps/m", {"data": {"b": "2"}})
-    s.patch("its immutability", "configmaps/m", {"immutable": False})
-    s.patch("its labels", "configmaps/m", {"metadata": {"labels": {"x": "1"}}})
     s.post("deployment", "deployments", deployment("d"))
     s.patch("its selector", "deployments/d", {"spec": {"selector": {"matchLabels": {"x": "1"}}}})
     s.post("pod", "pods", pod("p"))
