@@ -16,21 +16,7 @@ from mcad.sim.kinds import Kind
 from mcad.sim.objects import requests
 
 JOB_UID = "batch.kubernetes.io/controller-uid"
-_MODE = 0o644
 _MAX_INT32 = 2**31 - 1
-_CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
-_NODE_INFO = (
-    "machineID",
-    "systemUUID",
-    "bootID",
-    "kernelVersion",
-    "osImage",
-    "containerRuntimeVersion",
-    "kubeletVersion",
-    "kubeProxyVersion",
-    "operatingSystem",
-    "architecture",
-)
 _SERVICE_NET = (10, 96)
 """The first two numbers of the address of a service."""
 
@@ -88,8 +74,8 @@ def _pod(pod: Json) -> None:
         spec["enableServiceLinks"] = True
 
 
-def _all(spec: Json, keys: Iterable[str] = _CONTAINERS) -> Iterable[Json]:
-    return [one for key in keys for one in spec.get(key) or ()]
+def _all(spec: Json) -> Iterable[Json]:
+    return [one for key in ("initContainers", "containers") for one in spec.get(key) or ()]
 
 
 def _template(owner: Json) -> None:
@@ -111,8 +97,6 @@ def _pod_spec(spec: Json) -> None:
         spec["serviceAccount"] = spec["serviceAccountName"]
     elif spec.get("serviceAccount"):
         spec["serviceAccountName"] = spec["serviceAccount"]
-    for volume in spec.get("volumes") or ():
-        _volume(volume)
     for container in _all(spec):
         _container(container, on_host=bool(spec.get("hostNetwork")))
 
@@ -130,23 +114,6 @@ def _container(container: Json, *, on_host: bool) -> None:
         _set(port, protocol="TCP")
         if on_host and not port.get("hostPort") and port.get("containerPort"):
             port["hostPort"] = port["containerPort"]
-    for variable in container.get("env") or ():
-        _variable(variable)
-    for name in ("livenessProbe", "readinessProbe", "startupProbe"):
-        if container.get(name) is not None:
-            _probe(container[name])
-    for hook in (container.get("lifecycle") or {}).values():
-        if isinstance(hook, dict):
-            _http(hook.get("httpGet"))
-
-
-def _variable(variable: Json) -> None:
-    if variable.get("value") == "":
-        del variable["value"]  # Go does not write it
-    source = variable.get("valueFrom") or {}
-    _field(source.get("fieldRef"))
-    if source.get("resourceFieldRef") is not None:
-        _set(source["resourceFieldRef"], divisor="0")
 
 
 def _tag(image: str) -> str:
@@ -155,60 +122,6 @@ def _tag(image: str) -> str:
         return ""
     name = image.rpartition("/")[2]
     return name.partition(":")[2] if ":" in name else "latest"
-
-
-def _probe(probe: Json) -> None:
-    for key, value in (
-        ("timeoutSeconds", 1),
-        ("periodSeconds", 10),
-        ("successThreshold", 1),
-        ("failureThreshold", 3),
-    ):
-        probe[key] = probe.get(key) or value
-    _http(probe.get("httpGet"))
-    if probe.get("grpc") is not None and probe["grpc"].get("service") is None:
-        probe["grpc"]["service"] = ""
-
-
-def _http(action: Json | None) -> None:
-    if action is not None:
-        _set(action, path="/", scheme="HTTP")
-
-
-def _field(reference: Json | None) -> None:
-    if reference is not None:
-        _set(reference, apiVersion="v1")
-
-
-def _volume(volume: Json) -> None:
-    if not any(value is not None for key, value in volume.items() if key != "name"):
-        volume["emptyDir"] = {}
-    for key in ("secret", "configMap", "downwardAPI", "projected"):
-        source = volume.get(key)
-        if source is not None:
-            _set(source, defaultMode=_MODE)
-            _projected(source, key)
-    _host_path(volume)
-    claim = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
-    if claim is not None:
-        _part(claim, "metadata")
-        _claim_spec(_part(claim, "spec"))
-
-
-def _host_path(source: Json) -> None:
-    if source.get("hostPath") is not None:
-        source["hostPath"].setdefault("type", "")
-
-
-def _projected(source: Json, key: str) -> None:
-    sources = source.get("sources") or () if key == "projected" else [{key: source}]
-    for one in sources:
-        for item in (one.get("downwardAPI") or {}).get("items") or ():
-            _field(item.get("fieldRef"))
-            if item.get("resourceFieldRef") is not None:
-                _set(item["resourceFieldRef"], divisor="0")
-        if one.get("serviceAccountToken") is not None:
-            _set(one["serviceAccountToken"], expirationSeconds=3600)
 
 
 # Workloads --------------------------------------------------------------------------------------
@@ -250,12 +163,6 @@ def _stateful_set(obj: Json) -> None:
         _part(strategy, "rollingUpdate")
     if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
         _set(strategy["rollingUpdate"], partition=0)
-    policy = _part(spec, "persistentVolumeClaimRetentionPolicy")
-    _set(policy, whenDeleted="Retain", whenScaled="Retain")
-    for claim in spec.get("volumeClaimTemplates") or ():
-        claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
-        _claim(claim)
-        _set(_part(claim, "status"), phase="Pending")
     _template(spec)
 
 
@@ -293,57 +200,18 @@ def _job_spec(spec: Json) -> None:
 
 
 def _service(obj: Json) -> None:
-    spec = _part(obj, "spec")
+    """One address, which follows from the name; a real server draws it."""
+    spec, metadata = _part(obj, "spec"), obj.get("metadata") or {}
     _set(spec, sessionAffinity="None", type="ClusterIP")
-    kind = spec["type"]
-    if spec["sessionAffinity"] == "ClientIP":
-        affinity = _part(_part(spec, "sessionAffinityConfig"), "clientIP")
-        _set(affinity, timeoutSeconds=10800)
-    else:
-        spec.pop("sessionAffinityConfig", None)
     for port in spec.get("ports") or ():
         _set(port, protocol="TCP")
         if port.get("targetPort") in {None, 0, ""}:
             port["targetPort"] = port.get("port", 0)
-    if kind == "ExternalName":
-        return
-    _set(spec, internalTrafficPolicy="Cluster")
-    if kind in {"NodePort", "LoadBalancer"} or spec.get("externalIPs"):
-        _set(spec, externalTrafficPolicy="Cluster")
-    if kind == "LoadBalancer":
-        _set(spec, allocateLoadBalancerNodePorts=True)
-    _addresses(obj, spec)
-
-
-def _addresses(obj: Json, spec: Json) -> None:
-    """One address, which follows from the name; a real server draws it."""
-    metadata = obj.get("metadata") or {}
-    if not spec.get("clusterIP") and not spec.get("clusterIPs"):
+    if spec["type"] != "ExternalName":
         name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
         third, fourth = sha256(name.encode()).digest()[:2]
-        spec["clusterIP"] = ".".join(map(str, (*_SERVICE_NET, third, fourth)))
-    _set(spec, clusterIP=(spec.get("clusterIPs") or [""])[0])
-    # A headless service that selects nothing is whatever its endpoints are.
-    both = spec["clusterIP"] == "None" and not spec.get("selector")
-    _set(spec, ipFamilyPolicy="RequireDualStack" if both else "SingleStack")
-    spec["clusterIPs"] = spec.get("clusterIPs") or [spec["clusterIP"]]
-    spec["ipFamilies"] = spec.get("ipFamilies") or ["IPv4", *(["IPv6"] if both else [])]
-
-
-def _claim(obj: Json) -> None:
-    _claim_spec(_part(obj, "spec"))
-
-
-def _claim_spec(spec: Json) -> None:
-    _set(spec, volumeMode="Filesystem")
-    _part(spec, "resources")
-
-
-def _volume_object(obj: Json) -> None:
-    policy = "persistentVolumeReclaimPolicy"
-    spec = _part(obj, "spec")
-    _set(spec, **{policy: "Retain", "volumeMode": "Filesystem"})
-    _host_path(spec)
+        _set(spec, clusterIP=".".join(map(str, (*_SERVICE_NET, third, fourth))))
+        spec["clusterIPs"] = spec.get("clusterIPs") or [spec["clusterIP"]]
 
 
 def _secret(obj: Json) -> None:
@@ -365,10 +233,7 @@ def _node(obj: Json) -> None:
     status = obj.get("status") or {}
     if status.get("capacity") and not status.get("allocatable"):
         status["allocatable"] = dict(status["capacity"])
-    info = _part(_part(obj, "status"), "nodeInfo")
-    for key in _NODE_INFO:
-        info.setdefault(key, "")
-    _part(_part(obj["status"], "daemonEndpoints"), "kubeletEndpoint").setdefault("Port", 0)
+    _part(obj, "status")
     _part(obj, "spec")
 
 
@@ -381,85 +246,22 @@ def _limit_range(obj: Json) -> None:
             item |= {"defaultRequest": requests} if requests else {}
 
 
-def _endpoints(obj: Json) -> None:
-    for subset in obj.get("subsets") or ():
-        for port in subset.get("ports") or ():
-            _set(port, protocol="TCP")
-
-
-def _slice(obj: Json) -> None:
-    for port in obj.get("ports") or ():
-        _set(port, protocol="TCP")
-        port.setdefault("name", "")
-    for endpoint in obj.get("endpoints") or ():
-        _part(endpoint, "conditions")
-
-
-def _event(obj: Json) -> None:
-    """Fields that Go writes even if they say nothing."""
-    for key in ("firstTimestamp", "lastTimestamp", "eventTime"):
-        obj.setdefault(key, None)
-    for key in ("reportingComponent", "reportingInstance"):
-        obj.setdefault(key, "")
-    _part(obj, "source")
-
-
-def _network_policy(obj: Json) -> None:
-    spec = _part(obj, "spec")
-    rules = [*(spec.get("ingress") or ()), *(spec.get("egress") or ())]
-    for port in [port for rule in rules for port in rule.get("ports") or ()]:
-        _set(port, protocol="TCP")
-    if not spec.get("policyTypes"):
-        spec["policyTypes"] = ["Ingress", *(["Egress"] if spec.get("egress") else [])]
-
-
 def _priority_class(obj: Json) -> None:
     _set(obj, preemptionPolicy="PreemptLowerPriority")
 
 
-def _storage_class(obj: Json) -> None:
-    _set(obj, reclaimPolicy="Delete", volumeBindingMode="Immediate")
-
-
-def _binding(obj: Json) -> None:
-    """Subjects of RBAC: the group follows from the kind."""
-    for subject in obj.get("subjects") or ():
-        if subject.get("kind") in {"User", "Group"}:
-            _set(subject, apiGroup="rbac.authorization.k8s.io")
-    _set(_part(obj, "roleRef"), apiGroup="rbac.authorization.k8s.io")
-
-
-def _crd(obj: Json) -> None:
-    spec = _part(obj, "spec")
-    names = _part(spec, "names")
-    if names.get("kind"):
-        _set(names, singular=names["kind"].lower(), listKind=f"{names['kind']}List")
-    _set(_part(spec, "conversion"), strategy="None")
-
-
 _KINDS: dict[tuple[str, str], Callable[[Json], None]] = {
     ("", "Pod"): _pod,
-    ("", "PodTemplate"): _template,
     ("", "ReplicationController"): _replication_controller,
     ("", "Service"): _service,
-    ("", "PersistentVolumeClaim"): _claim,
-    ("", "PersistentVolume"): _volume_object,
     ("", "Secret"): _secret,
     ("", "Namespace"): _namespace,
-    ("", "Event"): _event,
     ("", "Node"): _node,
     ("", "LimitRange"): _limit_range,
-    ("", "Endpoints"): _endpoints,
-    ("discovery.k8s.io", "EndpointSlice"): _slice,
     ("apps", "Deployment"): _deployment,
     ("apps", "ReplicaSet"): _replica_set,
     ("apps", "StatefulSet"): _stateful_set,
     ("apps", "DaemonSet"): _daemon_set,
     ("batch", "Job"): default_job,
-    ("networking.k8s.io", "NetworkPolicy"): _network_policy,
     ("scheduling.k8s.io", "PriorityClass"): _priority_class,
-    ("storage.k8s.io", "StorageClass"): _storage_class,
-    ("rbac.authorization.k8s.io", "RoleBinding"): _binding,
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): _binding,
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): _crd,
 }
