@@ -93,6 +93,7 @@ class Names:
         for generated in self._refused:
             text = generated.sub("<refused name>", text)
         text = _TOO_OLD.sub(r"\1<old> (<oldest>)", text)
+        text = _TIME.sub("<time>", text)  # of a refusal that quotes one
         text = _UID.sub(lambda found: self._uid(found[0]), text)
         return _VERSION_IN_TEXT.sub(lambda found: found[1] + self._version(int(found[2])), text)
 
