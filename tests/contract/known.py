@@ -66,6 +66,7 @@ KNOWN: tuple[Known, ...] = (
     Known("update_metadata", "another kind", "body.message", _OTHER_KIND),
     Known("workload_bad_deployments", "group of another", "body.message", _OTHER_KIND),
     Known("patch_types", "*", "body.*", _READ),
+    Known("patch_merge", "no body", "body.*", _READ),
     Known("create_keys_twice", "strict", "status", _TWICE),
     Known("create_keys_twice", "warned", "headers.Warning", _TWICE),
     Known("create_keys_twice", "warned", "body.metadata.uid", _TWICE),

@@ -163,8 +163,6 @@ COMPARED = (
     "$ref",
     "items",
     "additionalProperties",
-    "x-kubernetes-patch-strategy",
-    "x-kubernetes-patch-merge-key",
 )
 
 

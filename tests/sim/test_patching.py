@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from mcad.sim.objects.mergekeys import by_component
 from mcad.sim.patching import PatchError, merge, merge_keys, strategic
 
 CONFIG_MAP: dict[str, Any] = {
@@ -144,10 +143,3 @@ def test_a_malformed_strategic_patch_is_refused(spec: dict[str, Any], message: s
     with pytest.raises(PatchError) as caught:
         applied(spec)
     assert str(caught.value) == message
-
-
-def test_merge_keys_are_known_by_the_name_of_the_type() -> None:
-    keys = by_component()
-    assert keys["core.v1.Container"]["ports"].key == "containerPort"
-    assert keys["core.v1.PodSpec"]["volumes"].strategy == "merge,retainKeys"
-    assert keys["meta.v1.ObjectMeta"]["finalizers"].key == ""

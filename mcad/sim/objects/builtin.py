@@ -18,7 +18,6 @@ from mcad.kube.types import Json
 from mcad.sim.kinds import Kind
 from mcad.sim.objects import decoding
 from mcad.sim.objects.decoding import Type
-from mcad.sim.objects.mergekeys import by_component
 
 _CORE = "io.k8s.api.core.v1"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1"
@@ -252,8 +251,6 @@ def _gvk(kind: Kind) -> Json:
 def _schema(name: str) -> tuple[Json, tuple[str, ...]]:
     """The schema of a model and the models that it refers to."""
     model: Any = getattr(models, name)
-    short = ".".join(_component(name).split(".")[-3:])
-    rules = by_component().get(short, {})
     properties: Json = {}
     below: list[str] = []
     required = []
@@ -263,10 +260,6 @@ def _schema(name: str) -> tuple[Json, tuple[str, ...]]:
         text = model.openapi_types[attribute]
         schema = {"description": info.description} if info.description else {}
         schema |= _property(_type(name, field, text), text, below)
-        if (rule := rules.get(field)) is not None:
-            schema["x-kubernetes-patch-strategy"] = rule.strategy
-            if rule.key:
-                schema["x-kubernetes-patch-merge-key"] = rule.key
         properties[field] = schema
         if field in _REQUIRED[name] if name in _REQUIRED else info.is_required():
             required.append(field)
