@@ -1,4 +1,4 @@
-"""The binding of a pod to a node, as schedulers ask for it (``pods/binding``)."""
+"""The binding of a pod to a node, as the scheduler asks for it."""
 
 from __future__ import annotations
 
@@ -19,21 +19,11 @@ _TOPOLOGY = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 _REGISTRY = Kind("", "v1", "pods/binding", "Binding")  # what conflicts are worded with
 
 
-def bind(
-    registry: Registry,
-    key: Key,
-    node: str,
-    how: Write | None = None,
-    metadata: Json | None = None,
-) -> Json:
-    """The pod on its node, with the annotations and labels of the Binding's ``metadata``.
-
-    Raises Failure 404, or 409 if it has a node or is being deleted.
-    """
+def bind(registry: Registry, key: Key, node: str) -> Json:
+    """The pod on its node; raises Failure 404, or 409 if it has a node or is being deleted."""
     pods = registry.kind("v1", "Pod")
     at = seconds(registry.clock.now_us())
-    meant = metadata or {}
-    meant = meant | {"labels": (meant.get("labels") or {}) | _topology(registry, node)}
+    labels = _topology(registry, node)
 
     def change(pod: Json) -> Json:
         present = pod["spec"].get("nodeName")
@@ -54,20 +44,13 @@ def bind(
         # Whom somebody was preempted for is bound now (ClearingNominatedNodeNameAfterBinding).
         kept = {key: value for key, value in status.items() if key != "nominatedNodeName"}
         return pod | {
-            "metadata": pod["metadata"] | _merged(pod["metadata"], meant),
+            "metadata": pod["metadata"]
+            | ({"labels": (pod["metadata"].get("labels") or {}) | labels} if labels else {}),
             "spec": pod["spec"] | {"nodeName": node},
             "status": kept | {"conditions": [*others, scheduled]},
         }
 
-    given = how or Write()
-    return registry.patch(
-        pods, key, change, Write(dry_run=given.dry_run, subresource="binding", trusted=True)
-    )
-
-
-def _merged(present: Json, given: Json) -> Json:
-    parts = [name for name in ("annotations", "labels") if given.get(name)]
-    return {name: (present.get(name) or {}) | given[name] for name in parts}
+    return registry.patch(pods, key, change, Write(subresource="binding", trusted=True))
 
 
 def _topology(registry: Registry, node: str) -> dict[str, str]:

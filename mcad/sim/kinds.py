@@ -40,7 +40,7 @@ class Kind:
     singular: str = ""
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    subresources: tuple[str, ...] = ()  # of "status", "scale", "binding", "finalize"
+    subresources: tuple[str, ...] = ()  # of "status", "scale", "finalize"
     verbs: tuple[str, ...] = ALL_VERBS
     columns: tuple[Column, ...] = ()
     schema: Json | None = None
@@ -193,7 +193,6 @@ _CREATE = ("create",)
 BUILTIN: tuple[Kind, ...] = tuple(
     Kind(**{**vars(kind), "singular": kind.singular or kind.kind.lower()})
     for kind in (
-        _core("bindings", "Binding", verbs=_CREATE),
         _core("configmaps", "ConfigMap", short_names=("cm",)),
         _core("endpoints", "Endpoints", short_names=("ep",)),
         _core("events", "Event", short_names=("ev",)),
@@ -225,7 +224,7 @@ BUILTIN: tuple[Kind, ...] = tuple(
             "Pod",
             short_names=("po",),
             categories=_ALL,
-            subresources=("status", "binding"),
+            subresources=_STATUS,
         ),
         _core("podtemplates", "PodTemplate"),
         _core(

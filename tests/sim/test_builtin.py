@@ -175,7 +175,6 @@ def test_components_are_named_and_refer_to_each_other() -> None:
     assert port["properties"]["containerPort"]["format"] == "int32"
     assert port["description"] == "ContainerPort represents a network port in a single container."
     containers = components["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"]
-    assert containers["x-kubernetes-patch-merge-key"] == "name"
     reference = {"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"}
     assert containers["items"] == {"allOf": [reference]}
     assert components["io.k8s.api.apps.v1.Deployment"]["x-kubernetes-group-version-kind"] == [

@@ -134,10 +134,15 @@ async def test_protobuf_arrives_as_json(served: Served, echo: Echo) -> None:
     assert echo.asked[0].content_type == "application/json"
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
     assert echo.asked[0].body == secret
-    unknown = body.replace(b"Secret", b"Nobody")
-    status, answer = await served.ask("POST", PODS, data=unknown, headers=headers)
+    unknown = body.replace(b"Secret", b"Nobody")  # whose path is not served either
+    assert (await served.ask("POST", PODS, data=unknown, headers=headers))[0] == 200
+    assert echo.asked[1].body == {"apiVersion": "v1", "kind": "Nobody"}
+    without_numbers = body.replace(b"\x06Secret", b"\x09Endpoints").replace(
+        bytes([len(about)]) + about[:1], bytes([len(about) + 3]) + about[:1], 1
+    )
+    status, answer = await served.ask("POST", PODS, data=without_numbers, headers=headers)
     assert status == 415
-    assert "reads no Nobody of v1 in protobuf" in answer["message"]
+    assert "reads no Endpoints of v1 in protobuf" in answer["message"]
     status, answer = await served.ask("POST", PODS, data=body[:-1], headers=headers)
     assert (status, answer["reason"]) == (400, "BadRequest")
 

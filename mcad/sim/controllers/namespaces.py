@@ -6,7 +6,6 @@ of the root certificates.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from mcad.sim.controllers.base import Controller
@@ -17,30 +16,12 @@ from mcad.sim.kinds import EVENTS, Kind
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change, Key
 from mcad.sim.strategies import NAMESPACE_FINALIZER
-from mcad.sim.times import seconds
 from mcad.sim.writes import Write
 
 Json = dict[str, Any]
 
 ROOT_CERTIFICATES = "kube-root-ca.crt"
 _GIVEN = {("", "serviceaccounts"): "default", ("", "configmaps"): ROOT_CERTIFICATES}
-_SETTLED = (
-    (
-        "NamespaceDeletionDiscoveryFailure",
-        "ResourcesDiscovered",
-        "All resources successfully discovered",
-    ),
-    (
-        "NamespaceDeletionGroupVersionParsingFailure",
-        "ParsedGroupVersions",
-        "All legacy kube types successfully parsed",
-    ),
-    (
-        "NamespaceDeletionContentFailure",
-        "ContentDeleted",
-        "All content successfully deleted, may be waiting on finalization",
-    ),
-)
 
 
 class Namespaces(Controller):
@@ -92,16 +73,12 @@ class Namespaces(Controller):
             self.registry.create(config, name, body)
 
     def _empty(self, key: Key) -> None:
-        left: Counter[str] = Counter()
-        finalizers: Counter[str] = Counter()
+        is_empty = True
         for kind in self._namespaced():
             for name, obj in list(self.registry.store.items(kind.storage, key[1])):
                 self._delete(kind, name, obj)
-            for _, obj in self.registry.store.items(kind.storage, key[1]):
-                left[f"{kind.plural}.{kind.group}"] += 1
-                finalizers.update(obj["metadata"].get("finalizers") or ())
-        if left:
-            self._tell(key, left, finalizers)
+            is_empty = is_empty and not any(self.registry.store.items(kind.storage, key[1]))
+        if not is_empty:
             return
 
         def change(live: Json) -> Json:
@@ -127,40 +104,6 @@ class Namespaces(Controller):
             if failure.code != 404:
                 raise
 
-    def _tell(self, key: Key, left: Counter[str], finalizers: Counter[str]) -> None:
-        at = seconds(self.registry.clock.now_us())
-        wanted = [(name, "False", reason, text) for name, reason, text in _SETTLED]
-        wanted.append(_remaining(left))
-        wanted.append(_kept(finalizers))
-
-        def change(live: Json) -> Json:
-            before = {one["type"]: one for one in live["status"].get("conditions") or ()}
-            conditions = []
-            for name, status, reason, message in wanted:
-                old = before.get(name, {})
-                since = old.get("lastTransitionTime") if old.get("status") == status else None
-                said = {"type": name, "status": status, "lastTransitionTime": since or at}
-                conditions.append(said | {"reason": reason, "message": message})
-            return live | {"status": live["status"] | {"conditions": conditions}}
-
-        self.registry.patch(self._kind, key, change, Write(trusted=True, subresource="status"))
-
 
 def _is_going(namespace: Json) -> bool:
     return "deletionTimestamp" in namespace["metadata"]
-
-
-def _remaining(left: Counter[str]) -> tuple[str, str, str, str]:
-    listed = ", ".join(sorted(f"{kind} has {n} resource instances" for kind, n in left.items()))
-    text = f"Some resources are remaining: {listed}"
-    return "NamespaceContentRemaining", "True", "SomeResourcesRemain", text
-
-
-def _kept(finalizers: Counter[str]) -> tuple[str, str, str, str]:
-    name = "NamespaceFinalizersRemaining"
-    if not finalizers:
-        text = "All content-preserving finalizers finished"
-        return name, "False", "ContentHasNoFinalizers", text
-    listed = ", ".join(sorted(f"{one} in {n} resource instances" for one, n in finalizers.items()))
-    text = f"Some content in the namespace has finalizers remaining: {listed}"
-    return name, "True", "SomeFinalizersRemain", text

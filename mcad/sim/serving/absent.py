@@ -9,13 +9,22 @@ from __future__ import annotations
 from mcad.sim.failures import Failure
 
 _SUBRESOURCES = {
-    "pods": ("attach", "ephemeralcontainers", "eviction", "exec", "portforward", "proxy", "resize"),
+    "pods": (
+        "attach",
+        "binding",
+        "ephemeralcontainers",
+        "eviction",
+        "exec",
+        "portforward",
+        "proxy",
+        "resize",
+    ),
     "nodes": ("proxy",),
     "services": ("proxy",),
     "serviceaccounts": ("token",),
 }
 _KINDS = {
-    "": ("componentstatuses",),
+    "": ("bindings", "componentstatuses"),
     "admissionregistration.k8s.io": (
         "mutatingwebhookconfigurations",
         "validatingadmissionpolicies",

@@ -31,12 +31,10 @@ _VERSION: Json = {
 }
 _READ_WRITE = ("get", "patch", "update")
 _SUBRESOURCE_VERBS = {
-    "binding": ("create",),
     "finalize": ("update",),
     "log": ("get",),
 }
 _SUBRESOURCE_KINDS = {
-    "binding": ("", "", "Binding"),
     "scale": ("autoscaling", "v1", "Scale"),
 }
 _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")

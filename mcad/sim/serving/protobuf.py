@@ -43,13 +43,14 @@ class ProtobufError(ValueError):
 
 
 class UnknownKindError(ProtobufError):
-    """Of the envelope, what is in it."""
+    """The envelope could be read: ``about`` has the apiVersion and the kind."""
 
     def __init__(self, api_version: str, kind: str) -> None:
         super().__init__(
             f"the embedded cluster reads no {kind} of {api_version} in protobuf; a real cluster"
             " does: send JSON"
         )
+        self.about: Json = {"apiVersion": api_version, "kind": kind}
 
 
 def decode(body: bytes) -> Json:

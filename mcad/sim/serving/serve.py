@@ -25,6 +25,7 @@ from mcad.kube.errors import ApiError, OutcomeUnknown
 from mcad.kube.port import JSON, Api, Request, Response
 from mcad.sim import failures
 from mcad.sim.failures import Failure
+from mcad.sim.kinds import BUILTIN
 from mcad.sim.serving import protobuf
 from mcad.sim.serving.discovery import AGGREGATED, AGGREGATED_TYPE
 from mcad.sim.serving.patches import APPLY
@@ -37,6 +38,7 @@ BODY_MAX = 3 * 1024 * 1024
 """Bytes of a request; kube-apiserver takes as many (MaxRequestBodyBytes)."""
 
 _YAML = "application/yaml"
+_SERVED = [{"apiVersion": one.api_version, "kind": one.kind} for one in BUILTIN]
 _PASSED_ON = ("Accept", "User-Agent")
 _HEALTH = frozenset({"healthz", "livez", "readyz"})
 _IDLE_S = 24 * 3600.0  # a watch ends when it is over, not because nothing happens
@@ -197,7 +199,9 @@ def _from_protobuf(body: bytes) -> Json:
     try:
         return protobuf.decode(body)
     except protobuf.UnknownKindError as error:
-        raise Failure(415, "UnsupportedMediaType", str(error)) from error
+        if error.about in _SERVED:
+            raise Failure(415, "UnsupportedMediaType", str(error)) from error
+        return error.about  # whose path is not served either: that is what the API answers
     except protobuf.ProtobufError as error:
         raise failures.bad_request(f"error decoding protobuf: {error}") from error
 

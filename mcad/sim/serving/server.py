@@ -231,8 +231,6 @@ class _Exchange:
         return 200, forms.many(self._kind, objects, metadata, self._form, now_us)
 
     def _create(self) -> tuple[int, Json | bytes]:
-        if self._kind.plural == "bindings":
-            return subresources.bind_pod(self._call())
         body = self._body()
         if self._kind.plural == "selfsubjectaccessreviews":
             return 201, body | {"status": {"allowed": True, "reason": "the simulator has no RBAC"}}

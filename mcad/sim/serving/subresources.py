@@ -1,4 +1,4 @@
-"""Requests to ``binding``, ``scale`` and ``log``, which have forms of their own."""
+"""Requests to ``scale`` and ``log``, which have forms of their own."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from typing import Any
 
 from mcad.kube.port import Request
 from mcad.sim import deletion, failures
-from mcad.sim.binding import bind
-from mcad.sim.failures import Cause, Failure
 from mcad.sim.kinds import Kind
-from mcad.sim.objects import causes, decoding
+from mcad.sim.objects import decoding
 from mcad.sim.objects.builtin import type_of
-from mcad.sim.registry import Registry, check_name, check_uid
+from mcad.sim.registry import Registry, check_name
 from mcad.sim.serving import bodies, scale
 from mcad.sim.serving.patches import change_of
 from mcad.sim.serving.routing import Target
@@ -22,13 +20,6 @@ from mcad.sim.writes import Write
 Json = dict[str, Any]
 Answer = tuple[int, Json | bytes]
 
-_CREATED: Json = {
-    "kind": "Status",
-    "apiVersion": "v1",
-    "metadata": {},
-    "status": "Success",
-    "code": 201,
-}
 _SILENCE = b"(simulated pods run nothing, so there is nothing they could have written)\n"
 
 
@@ -60,35 +51,6 @@ def find(method: str, name: str, kind: Kind) -> Callable[[Call], Answer] | None:
     if name == "log" and kind.storage == deletion.PODS:
         return read_log if method == "GET" else None
     return _ANSWERS.get((method, name))
-
-
-def bind_pod(call: Call) -> Answer:
-    """POST of a Binding; raises Failure."""
-    kind = call.registry.kind("v1", "Binding")
-    body = call.body(kind)
-    metadata = body.get("metadata") or {}
-    name = call.name or metadata.get("name") or ""
-    if metadata.get("name") not in {None, "", name}:
-        raise failures.bad_request("name in URL does not match name in Binding object")
-    target = body.get("target") or {}
-    faults = list(_binding_faults(target))
-    if faults:  # a real server's registry does not say which object is invalid either
-        raise Failure(500, "", failures.listed(faults))
-    key = (call.target.namespace or "", name)
-    pods = call.registry.kind("v1", "Pod")
-    pod = call.registry.get(pods, key)
-    check_uid(pods, body, pod)
-    bind(call.registry, key, target["name"], call.how, metadata)
-    return 201, _CREATED
-
-
-def _binding_faults(target: Json) -> list[Cause]:
-    faults = []
-    if target.get("kind") not in {None, "", "Node"}:
-        faults.append(causes.not_supported("target.kind", target["kind"], ("Node", "<empty>")))
-    if not target.get("name"):
-        faults.append(causes.required("target.name"))
-    return faults
 
 
 def read_log(call: Call) -> Answer:
@@ -133,7 +95,6 @@ def _write_scale(call: Call, wanted: Json) -> Answer:
 
 
 _ANSWERS: dict[tuple[str, str], Callable[[Call], Answer]] = {
-    ("POST", "binding"): bind_pod,
     ("GET", "scale"): read_scale,
     ("PUT", "scale"): put_scale,
     ("PATCH", "scale"): patch_scale,

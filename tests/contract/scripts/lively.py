@@ -155,14 +155,6 @@ def namespace_life(s: Script) -> None:
         f"{maps}/kept",
         until=lambda status, body: "deletionTimestamp" in body["metadata"],
     )
-    s.get(
-        "namespace tells why it waits",
-        f"namespaces/{name}",
-        until=lambda status, body: any(
-            one["type"] == "NamespaceFinalizersRemaining" and one["status"] == "True"
-            for one in (body.get("status") or {}).get("conditions") or ()
-        ),
-    )
     s.post("nothing new", maps, config_map("b"))
     s.patch("released", f"{maps}/kept", {"metadata": {"finalizers": None}})
     s.get("namespace gone", f"namespaces/{name}", until=is_gone)

@@ -1,6 +1,6 @@
-"""Scale, binding, and Events in both groups."""
+"""Scale, and Events in both groups."""
 
-from tests.contract.objects import config_map, deployment, pod
+from tests.contract.objects import config_map, deployment
 from tests.contract.script import STRATEGIC, Script, script
 
 
@@ -59,48 +59,6 @@ def sub_scale(s: Script) -> None:
     s.post("post", "deployments/d/scale", {})
     s.get("of a kind without", "configmaps/a/scale")
     s.watch("all of it", "deployments", resourceVersion=made.version)
-
-
-@script
-def sub_binding(s: Script) -> None:
-    s.post("made", "pods", pod("p"))
-    target = {"target": {"kind": "Node", "name": "n"}}
-    s.post("no target", "pods/p/binding", {"metadata": {"name": "p"}})
-    s.post(
-        "another kind",
-        "pods/p/binding",
-        {"metadata": {"name": "p"}, "target": {"kind": "Pod", "name": "n"}},
-    )
-    s.post("of nothing", "pods/q/binding", {"metadata": {"name": "q"}} | target)
-    s.post("another name", "pods/p/binding", {"metadata": {"name": "q"}} | target)
-    s.post("dry", "pods/p/binding", {"metadata": {"name": "p"}} | target, dryRun="All")
-    s.post(
-        "bound",
-        "pods/p/binding",
-        {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}} | target,
-    )
-    s.get("it is bound", "pods/p")
-    s.post("again", "pods/p/binding", {"metadata": {"name": "p"}} | target)
-    s.post("another pod", "pods", pod("r"))
-    s.post("the old way", "bindings", {"metadata": {"name": "r"}} | target)
-    s.get("it is bound, too", "pods/r")
-    s.post("a third", "pods", pod("s", finalizers=["example.com/x"]))
-    s.delete("that goes", "pods/s")
-    s.post("too late", "pods/s/binding", {"metadata": {"name": "s"}} | target)
-    s.get("no reading", "pods/p/binding")
-    s.post("with annotations", "pods", pod("t"))
-    s.post(
-        "annotated",
-        "pods/t/binding",
-        {"metadata": {"name": "t", "annotations": {"a": "1"}, "labels": {"l": "1"}}} | target,
-    )
-    s.get("they are taken over", "pods/t")
-    s.post("with a uid", "pods", pod("u"))
-    s.post(
-        "wrong uid",
-        "pods/u/binding",
-        {"metadata": {"name": "u", "uid": "00000000-0000-0000-0000-000000000001"}} | target,
-    )
 
 
 @script
