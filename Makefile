@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint cluster lock crd
+.PHONY: demo test lint cluster golden lock crd
 .DEFAULT_GOAL := test
 
 demo: .venv/runtime
@@ -24,6 +24,10 @@ lint: .venv/ready
 
 cluster: .venv/ready
 	$(BIN)/python -m tests.controlplane
+
+# What the embedded cluster is compared with, from the real one: after a step to another Kubernetes.
+golden: .venv/ready
+	$(BIN)/python -m tests.golden
 
 crd: .venv/ready
 	$(BIN)/mcad crd > deploy/crds/workload.codeflare.dev_appwrappers.yaml

@@ -1,0 +1,1 @@
+"""The golden files of the embedded cluster, written from the real control plane."""
