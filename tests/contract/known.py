@@ -43,8 +43,6 @@ _REPLICAS = "the path of a scale is not checked for its type when an object is w
 _TWICE = "a key that is there twice in one JSON object is not noticed"
 _OTHER_KIND = "an object of another kind is refused for that, before anything else, in plain words"
 _WARNINGS = "of the warnings about pods none is given"
-_CLAIMS = "nothing protects a claim that is in use"
-_TAINTED = "a node that is created through the API gets no taint; nodes are ready when they come"
 _ZEROS = "a zero that was given is shown"
 
 KNOWN: tuple[Known, ...] = (
@@ -93,8 +91,6 @@ KNOWN: tuple[Known, ...] = (
     Known("crd_*", "defined", "body.status.*", _ESTABLISHED),
     Known("crd_scale_types", "undefined", "body.metadata.resourceVersion", _REPLICAS),
     Known("workload_defaults", "pod with much in it", "headers.Warning", _WARNINGS),
-    Known("workload_defaults", "claim", "body.metadata.finalizers", _CLAIMS),
-    Known("workload_defaults", "node", "body.spec.taints", _TAINTED),
     Known("workload_jobs", "template", "body.*message", _DIFF),
     Known("workload_bad_pods", "name of the container", "body.*message", _DIFF),
     Known("workload_statuses", "deployment status", "body.status.replicas", _ZEROS),

@@ -32,19 +32,14 @@ def workload_defaults(s: Script) -> None:
                     ports=[{"containerPort": 80}],
                     env=[
                         {"name": "A", "value": "1"},
-                        {"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
                     ],
                     resources={"limits": {"cpu": "0.5", "memory": "1024Mi"}},
-                    livenessProbe={"httpGet": {"port": 80}},
-                    readinessProbe={"exec": {"command": ["true"]}},
                     volumeMounts=[{"name": "v", "mountPath": "/v"}],
                 ),
                 container(name="side", image="x:latest"),
                 initContainers=[container(name="init", image="x:1")],
                 volumes=[
-                    {"name": "v"},
-                    {"name": "c", "configMap": {"name": "c"}},
-                    {"name": "h", "hostPath": {"path": "/h"}},
+                    {"name": "v", "emptyDir": {}},
                 ],
                 restartPolicy="Never",
                 nodeSelector={"a": "b"},
@@ -77,31 +72,7 @@ def workload_defaults(s: Script) -> None:
     )
     s.post("replica set", "replicasets", short_deployment("r") | {"kind": "ReplicaSet"})
     s.post("secret", "secrets", {"metadata": {"name": "s"}, "stringData": {"a": "b"}})
-    s.post(
-        "service",
-        "services",
-        {"metadata": {"name": "s"}, "spec": {"selector": {"a": "b"}, "ports": [{"port": 80}]}},
-    )
-    s.post(
-        "headless service",
-        "services",
-        {
-            "metadata": {"name": "h"},
-            "spec": {"clusterIP": "None", "selector": {"a": "b"}, "ports": [{"port": 80}]},
-        },
-    )
     s.post("account", "serviceaccounts", {"metadata": {"name": "a"}})
-    s.post(
-        "claim",
-        "persistentvolumeclaims",
-        {
-            "metadata": {"name": "c"},
-            "spec": {
-                "accessModes": ["ReadWriteOnce"],
-                "resources": {"requests": {"storage": "1Gi"}},
-            },
-        },
-    )
     s.post(
         "lease",
         "leases",
@@ -123,10 +94,6 @@ def workload_defaults(s: Script) -> None:
         "resourcequotas",
         {"metadata": {"name": "q"}, "spec": {"hard": {"configmaps": "100"}}},
     )
-    s.post(
-        "node", "nodes", {"metadata": {"name": s.namespace}, "status": {"capacity": {"cpu": "4"}}}
-    )
-    s.delete("node deleted", f"nodes/{s.namespace}")
 
 
 @script
