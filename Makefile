@@ -34,7 +34,7 @@ crd: .venv/ready
 	cp deploy/crds/workload.codeflare.dev_appwrappers.yaml deploy/helm/mcad/files/crds/
 
 # What runs, without what develops: `make demo` should not wait for compilers and linters.
-.venv/runtime: requirements.lock
+.venv/runtime: requirements-demo.lock
 	@echo "Making .venv with $(PYTHON)..."
 	@$(PYTHON) -m venv .venv
 	@echo "Installing $$(grep -c == $<) packages into it; this takes about a minute, once..."
@@ -53,7 +53,9 @@ COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-e
 lock: .venv/ready
 	$(BIN)/pip install --quiet pip-tools
 	$(COMPILE) --output-file requirements.lock pyproject.toml
-	$(COMPILE) --extra dev --constraint requirements.lock --output-file requirements-dev.lock \
+	$(COMPILE) --extra demo --constraint requirements.lock --output-file requirements-demo.lock \
 	  pyproject.toml
+	$(COMPILE) --extra demo --extra dev --constraint requirements-demo.lock \
+	  --output-file requirements-dev.lock pyproject.toml
 	$(COMPILE) --build-deps-for wheel --only-build-deps --constraint requirements-dev.lock \
 	  --output-file deploy/build.lock pyproject.toml

@@ -34,6 +34,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 """Name -> (module that defines a click command of that name, its line in ``mcad --help``)."""
 
+_EXTRAS = {"cel_expr_python": "demo"}
+"""Libraries that come only with an extra of the package, by the name of their module."""
+
 EPILOG = """\b
 Exit codes: 0 success, 1 error, 2 wrong usage, 4 not found, 124 timed out,
 130 interrupted (which is how a --watch ends).
@@ -48,11 +51,23 @@ class Program(click.Group):
         """All names, in the order of the table."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """The command, imported now."""
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, imported now; raises CliError if that takes an extra of the package."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
+        try:
+            module = import_module(COMMANDS[cmd_name][0])
+        except ModuleNotFoundError as error:
+            extra = _EXTRAS.get((error.name or "").partition(".")[0])
+            if extra is None:
+                raise
+            if ctx.resilient_parsing:  # a completion, which has nothing to say
+                return None
+            raise CliError(
+                f"`mcad {cmd_name}` needs libraries that nothing else needs and that are not"
+                f" installed: run `pip install 'mcad[{extra}]'`"
+            ) from error
+        command: click.Command = getattr(module, cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from tests.chart.dockerfile import Stage, play, stages
 from tests.chart.helm import ROOT
 
 PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
+NAME = re.compile(r"[A-Za-z0-9-]+")
 PACKAGE = re.compile(r"^([a-z0-9-]+)==(\S+)", re.MULTILINE)
 
 
@@ -107,6 +109,31 @@ def test_what_is_in_it_is_what_is_locked(prefix: Path) -> None:
     found = {name.lower().replace("_", "-") for name in done.stdout.split()}
     locked = dict(PACKAGE.findall((ROOT / "requirements.lock").read_text()))
     assert found == {*locked, "mcad"}
+
+
+def test_what_only_the_demo_needs_is_not_in_it(prefix: Path) -> None:
+    """Nor in what a plain ``pip install`` brings: both are what the project depends on."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extra = {NAME.match(one)[0] for one in project["optional-dependencies"]["demo"]}
+    plain = {NAME.match(one)[0].lower() for one in project["dependencies"]}
+    locks = {
+        name: dict(PACKAGE.findall((ROOT / name).read_text()))
+        for name in ("requirements.lock", "requirements-demo.lock", "requirements-dev.lock")
+    }
+    assert extra
+    assert not extra & (plain | locks["requirements.lock"].keys())
+    assert locks["requirements-demo.lock"].keys() == locks["requirements.lock"].keys() | extra
+    assert locks["requirements.lock"].items() <= locks["requirements-demo.lock"].items()
+    assert locks["requirements-demo.lock"].items() <= locks["requirements-dev.lock"].items()
+    done = subprocess.run(
+        [str(prefix / "bin" / "python"), "-I", "-B", "-m", "mcad", "demo"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    sentence = r"error: `\S+ -m mcad demo` needs libraries .*: run `pip install 'mcad\[demo\]'`\n"
+    assert re.fullmatch(sentence, done.stderr)
 
 
 def test_it_is_built_as_the_tests_build_it() -> None:

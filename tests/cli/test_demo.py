@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import stat
@@ -239,10 +240,41 @@ def test_hints_can_be_pasted(
     assert capsys.readouterr().err == said
 
 
+@pytest.mark.parametrize("args", [("demo",), ("demo", "--serve"), ("demo", "--help")])
+def test_without_its_libraries_one_sentence_says_how_to_get_them(args: tuple[str, ...]) -> None:
+    done = _without_extra(*args)
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: `")
+    assert line.endswith(
+        "demo` needs libraries that nothing else needs and that are not installed: run "
+        "`pip install 'mcad[demo]'`"
+    )
+
+
+def test_without_its_libraries_everything_else_works_and_completion_is_silent() -> None:
+    assert _without_extra("--help").returncode == 0
+    assert _without_extra("run", "--help").returncode == 0
+    assert _without_extra("get", "--help").returncode == 0
+    words = {"_MCAD_COMPLETE": "bash_complete", "COMP_WORDS": "mcad demo --", "COMP_CWORD": "2"}
+    assert _without_extra(**words).stderr == ""
+
+
+def _without_extra(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
+    code = "import sys; sys.modules['cel_expr_python'] = None; from mcad.cli.main import main; "
+    return subprocess.run(
+        [sys.executable, "-c", f"{code}main()", *args],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | env,
+    )
+
+
 def test_make_demo_says_what_it_does_before_it_does_it(tmp_path: Path) -> None:
     """Stand-ins for Python and pip tell when they are run."""
     root = Path(__file__).parents[2]
-    for name in ("Makefile", "requirements.lock"):
+    for name in ("Makefile", "requirements-demo.lock"):
         shutil.copy(root / name, tmp_path)
     tool = '#!/bin/sh\necho "RUN $(basename $0) $1 $2"\n'
     make_venv = f"mkdir -p .venv/bin; cp python .venv/bin/; cp python .venv/bin/pip\n{tool[10:]}"
@@ -252,7 +284,7 @@ def test_make_demo_says_what_it_does_before_it_does_it(tmp_path: Path) -> None:
         (tmp_path / name).chmod(0o755)
     command = ["make", "--no-print-directory", "demo", "PYTHON=./py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    packages = (root / "requirements.lock").read_text().count("==")
+    packages = (root / "requirements-demo.lock").read_text().count("==")
     assert done.stdout.splitlines() == [
         "Making .venv with ./py...",
         "RUN py -m venv",
