@@ -1,0 +1,205 @@
+"""What one node says to a pod, at the borders: exactly enough, one too many, this and no other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcad.sim.scheduling import filters
+from mcad.sim.scheduling.filters import Ground, Refusal
+from mcad.sim.scheduling.fleet import Fleet, NodeInfo, PodInfo
+from mcad.sim.scheduling.shapes import Shape, Shapes
+
+Json = dict[str, Any]
+TAINT = {"key": "gpu", "value": "a", "effect": "NoSchedule"}
+CORDON = "node.kubernetes.io/unschedulable"
+
+
+def shape(cpu: str = "0", **spec: Any) -> Shape:
+    port = spec.pop("port", None)
+    container: Json = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
+    container |= {"ports": [{"hostPort": port}]} if port else {}
+    pod = {"metadata": {"namespace": "default"}, "spec": {"containers": [container], **spec}}
+    return Shapes().of(pod)
+
+
+def waiting(name: str, of: Shape) -> PodInfo:
+    return PodInfo(("default", name), name, {}, of, 0, "", None)
+
+
+def node(name: str = "n", pods: str = "2", **spec: Any) -> Json:
+    allocatable = {"cpu": "2", "pods": pods}
+    metadata = {"name": name, "labels": {"zone": "a"}}
+    return {"metadata": metadata, "spec": spec, "status": {"allocatable": allocatable}}
+
+
+def furnished(obj: Json, *bound: Shape) -> NodeInfo:
+    fleet = Fleet()
+    info = fleet.set_node(obj)
+    assert info is not None
+    for number, one in enumerate(bound):
+        fleet.bind(waiting(f"bound-{number}", one), info.name)
+    return info
+
+
+@pytest.mark.parametrize(
+    ("toleration", "is_for"),
+    [
+        ({"key": "gpu", "value": "a", "effect": "NoSchedule"}, True),
+        ({"key": "gpu", "operator": "Equal", "value": "a"}, True),
+        ({"key": "gpu", "operator": "Exists"}, True),
+        ({"operator": "Exists"}, True),
+        ({"operator": "Exists", "effect": "NoExecute"}, False),
+        ({"key": "other", "operator": "Exists"}, False),
+        ({"key": "gpu", "value": "b"}, False),
+        ({"key": "gpu"}, False),
+        ({"key": "gpu", "operator": "Lt", "value": "a"}, False),
+    ],
+)
+def test_a_toleration_is_for_a_taint(toleration: Json, is_for: bool) -> None:
+    assert filters.tolerates(toleration, TAINT) is is_for
+    assert filters.tolerated([{"key": "x"}, toleration], TAINT) is is_for
+
+
+def test_no_value_is_an_empty_one() -> None:
+    assert filters.tolerates({"key": "gpu", "value": ""}, {"key": "gpu"})
+    assert filters.tolerates({"key": "gpu"}, {"key": "gpu", "value": ""})
+
+
+@pytest.mark.parametrize(
+    ("effect", "keeps_away"),
+    [("NoSchedule", True), ("NoExecute", True), ("PreferNoSchedule", False)],
+)
+def test_which_taints_keep_pods_away(effect: str, keeps_away: bool) -> None:
+    taint = TAINT | {"effect": effect}
+    assert filters.repels([taint], []) is keeps_away
+    assert not filters.repels([taint], [{"operator": "Exists"}])
+
+
+def _affinity(*terms: Json) -> Shape:
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [*terms]}}
+    return shape(affinity={"nodeAffinity": required})
+
+
+def _named(*lists: list[str], key: str = "metadata.name", operator: str = "In") -> Json:
+    fields = [{"key": key, "operator": operator, "values": values} for values in lists]
+    return {"matchFields": fields}
+
+
+@pytest.mark.parametrize(
+    ("terms", "names"),
+    [
+        ([], None),
+        ([_named(["a", "b"])], {"a", "b"}),
+        ([_named(["a", "b"], ["b", "c"])], {"b"}),
+        ([_named(["a"], ["b"])], set()),
+        ([_named(["a"]), _named(["b"])], {"a", "b"}),
+        ([_named(["a"]), {"matchExpressions": [{"key": "zone", "operator": "Exists"}]}], None),
+        ([_named(["a"], operator="NotIn")], None),
+        ([_named(["a"], key="metadata.namespace")], None),
+    ],
+)
+def test_the_only_nodes_that_affinity_names(terms: list[Json], names: set[str] | None) -> None:
+    assert filters.named_nodes(_affinity(*terms)) == names
+
+
+def test_a_selector_and_affinity_both_have_to_take_the_node() -> None:
+    here = furnished(node())
+    assert filters.is_selected(shape(nodeSelector={"zone": "a"}), here)
+    assert not filters.is_selected(shape(nodeSelector={"zone": "b"}), here)
+    assert not filters.is_selected(shape(nodeSelector={"zone": "a", "disk": "x"}), here)
+    assert filters.is_selected(_affinity(_named(["n"])), here)
+    assert not filters.is_selected(_affinity(_named(["other"])), here)
+    assert not filters.is_selected(_affinity(), here), "no term matches no node"
+
+
+def test_the_first_reason_is_told_and_none_where_there_is_none() -> None:
+    elsewhere = shape(nodeSelector={"zone": "b"})
+    spoilt = furnished(node(unschedulable=True, taints=[TAINT]))
+    anything = [{"operator": "Exists"}]
+    cordoned = [{"key": CORDON, "operator": "Exists", "effect": "NoSchedule"}]
+    assert filters.static_refusal(elsewhere, spoilt) == filters.CORDONED
+    tolerant = shape(nodeSelector={"zone": "b"}, tolerations=cordoned)
+    assert filters.static_refusal(tolerant, spoilt) == filters.TAINTED
+    tolerant = shape(nodeSelector={"zone": "b"}, tolerations=anything)
+    assert filters.static_refusal(tolerant, spoilt) == filters.NOT_SELECTED
+    assert filters.static_refusal(shape(tolerations=anything), spoilt) is None
+    assert filters.static_refusal(shape(), furnished(node())) is None
+
+
+def test_where_it_would_help_if_pods_went() -> None:
+    """Whether preemption looks at such a node at all."""
+    assert filters.PORTS_TAKEN.is_final is False
+    for one in (filters.CORDONED, filters.TAINTED, filters.NOT_SELECTED, filters.NOT_NAMED):
+        assert one.is_final is True
+
+
+@pytest.mark.parametrize(
+    ("bound", "cpu", "refusal"),
+    [
+        ([], "2", None),
+        ([], "2001m", Refusal(("Insufficient cpu",), True)),
+        (["500m"], "1500m", None),
+        (["500m"], "1501m", Refusal(("Insufficient cpu",), False)),
+        (["500m"], "2", Refusal(("Insufficient cpu",), False)),
+        (["500m"], "2001m", Refusal(("Insufficient cpu",), True)),
+        (["0", "0"], "0", Refusal(("Too many pods",), False)),
+        (["0", "1"], "1001m", Refusal(("Too many pods", "Insufficient cpu"), False)),
+    ],
+)
+def test_room_is_enough_when_it_is_exactly_enough(
+    bound: list[str], cpu: str, refusal: Refusal | None
+) -> None:
+    here = furnished(node(), *map(shape, bound))
+    assert filters.room_refusal(shape(cpu), here) == refusal
+    assert filters.has_room(shape(cpu), here) is (refusal is None)
+
+
+def test_one_request_that_no_node_can_give_is_final_whatever_else_is_short() -> None:
+    wants = {"requests": {"cpu": "2", "memory": "1"}}
+    pod = {"metadata": {"namespace": "x"}, "spec": {"containers": [{"resources": wants}]}}
+    both = Shapes().of(pod)
+    here = furnished(node(), shape("1"))
+    told = filters.room_refusal(both, here)
+    assert told == Refusal(("Insufficient cpu", "Insufficient memory"), True)
+
+
+def test_a_port_that_is_taken_is_the_only_reason() -> None:
+    here = furnished(node(), shape("2", port=80))
+    assert filters.room_refusal(shape("1", port=80), here) == filters.PORTS_TAKEN
+    assert not filters.has_room(shape(port=80), here)
+    assert filters.has_room(shape(port=81), here)
+    assert filters.room_refusal(shape(port=81), here) is None
+
+
+@pytest.mark.parametrize(("priority", "goes_first"), [(9, False), (10, True), (11, True)])
+def test_room_is_kept_for_whom_others_were_preempted(priority: int, goes_first: bool) -> None:
+    fleet = Fleet()
+    here = fleet.set_node(node())
+    assert here is not None
+    nominee = waiting("nominee", shape("2", priority=priority))
+    fleet.nominate(nominee, "n")
+    seen = filters.with_nominated(here, waiting("p", shape("1", priority=10)))
+    assert (seen is not here) is goes_first
+    assert filters.has_room(shape("1"), seen) is not goes_first
+    assert filters.with_nominated(here, nominee) is here, "it does not stand in its own way"
+    assert here.pods == {}, "nothing is there yet"
+
+
+def test_the_nodes_that_admit_a_kind_of_pods() -> None:
+    fleet = Fleet()
+    soft = {"key": "soft", "effect": "PreferNoSchedule"}
+    fleet.set_node(node("a"))
+    fleet.set_node(node("b", taints=[TAINT, soft]))
+    ground = Ground(fleet, shape())
+    assert [one.name for one in ground.open] == ["a"]
+    assert ground.refused == {"b": filters.TAINTED}
+    assert not ground.is_contradictory
+    assert not ground.has_soft_taints, "those of a node that refuses do not weigh"
+
+    named = Ground(fleet, _affinity(_named(["a"])))
+    assert [one.name for one in named.open] == ["a"]
+    assert named.refused == {"b": filters.NOT_NAMED}
+    assert Ground(fleet, _affinity(_named(["a"], ["b"]))).is_contradictory
+    assert Ground(fleet, shape(tolerations=[{"operator": "Exists"}])).has_soft_taints
