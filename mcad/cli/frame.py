@@ -94,11 +94,19 @@ class _Frame:
     def _scrolled(self, skip: int, room: int) -> list[str]:
         """Both lists as one, without what was scrolled past."""
         most = skip + room
-        blocks = self._queue(most), self._dispatched(most)
-        lines = [line for section in blocks for block in section for line in block]
-        left = len(self._waiting) + len(self._active) - skip
-        lines = lines[min(skip, max(len(lines) - room + 2, 0)) :]
-        return ["", self._cut(f"... {skip} rows above, {left} more", DIM), *lines][:room]
+        lines: Block = []
+        starts: list[int] = []  # the first line of each row
+        for head, *rows in (self._queue(most), self._dispatched(most)):
+            lines += head
+            for block in rows:
+                starts.append(len(lines))
+                lines += block
+        first = min(skip, max(len(lines) - room + 2, 0))
+        above = sum(start < first for start in starts)
+        shown = sum(first <= start < first + room - 2 for start in starts)
+        left = len(self._waiting) + len(self._active) - above - shown
+        told = self._cut(f"... {above} above, {left} more", DIM)
+        return ["", told, *lines[first:]][:room]
 
     # -- the head ------------------------------------------------------------------------------
 

@@ -205,6 +205,97 @@ def test_every_row_can_be_scrolled_into_sight() -> None:
     assert seen == {row["name"] for row in rows} - ended
 
 
+def test_scrolled_it_tells_how_many_rows_are_above_and_below() -> None:
+    rows = crowd()
+    total = sum(row["state"] not in ("Completed", "Failed") for row in rows)
+    for width in (130, 90):
+        for skip in (1, 2, 3, 20, 44, 60, 75, 1000):
+            lines = frame(moment(rows, skip=skip), width, 24)
+            told = next(line for line in lines if " above, " in line)
+            above, left = map(int, re.findall(r"\d+", told))
+            shown = sum(" default/" in f" {line}" for line in lines)
+            assert above + shown + left == total, (width, skip)
+            assert above <= skip
+            assert (left == 0) is any("default/running-29" in line for line in lines)
+            assert (above == 0) is any("default/waiting-1 " in line for line in lines)
+
+
+SHARES = [
+    ((1, 1), 40, (1, 1)),
+    ((10, 10), 20, (4, 3)),
+    ((10, 10), 21, (4, 4)),
+    ((10, 10), 24, (6, 5)),
+    ((10, 10), 30, (10, 8)),
+    ((10, 10), 31, (10, 10)),
+    ((2, 20), 20, (2, 6)),
+    ((20, 2), 20, (6, 2)),
+    ((4, 20), 19, (4, 3)),
+    ((20, 4), 19, (3, 4)),
+    ((20, 5), 19, (3, 3)),
+    ((5, 20), 19, (3, 3)),
+    ((3, 3), 7, (0, 0)),
+]
+
+
+@pytest.mark.parametrize(("there", "height", "expected"), SHARES, ids=str)
+def test_two_lists_share_the_screen(
+    there: tuple[int, int], height: int, expected: tuple[int, int]
+) -> None:
+    """Each gets what it needs, half if both need more, and no line is left over."""
+    rows = [waiting(f"w-{n}", n) for n in range(1, there[0] + 1)]
+    rows += [running(f"r-{n}") for n in range(there[1])]
+    lines = frame(moment(rows), 130, height)
+    shown = [sum(f"default/{kind}-" in line for line in lines) for kind in "wr"]
+    assert tuple(shown) == expected
+    left_out = [one - other for one, other in zip(there, shown, strict=True)]
+    assert len(lines) == height or not any(left_out)
+    if height > 7:
+        assert [f"... {n} more" for n in left_out if n] == [x for x in lines if " more" in x]
+
+
+def test_reasons_have_a_column_where_sixty_characters_are_left_for_them() -> None:
+    with_column = [
+        width
+        for width in range(90, 140)
+        if any(line.endswith("WHY") for line in frame(moment([waiting("a", 1)]), width, 30))
+    ]
+    head = "POS   NAME        PRIORITY   DEMAND   AGE   WAITS-FOR   "
+    assert with_column == list(range(len(head) + 60, 140))
+
+
+def test_the_latest_are_told_first_and_those_without_a_date_last() -> None:
+    rows = [
+        running("old", firstSeen="2027-01-01T00:00:00.000000Z"),
+        running("undated", firstSeen=None),
+        running("new", firstSeen="2027-01-02T00:00:00.000000Z"),
+    ]
+    lines = frame(moment(rows), 130, 30)
+    assert re.findall(r"default/(\w+)", "\n".join(lines)) == ["new", "old", "undated"]
+
+
+def test_the_colours_of_a_count_and_of_a_state() -> None:
+    rows = [
+        waiting("a", 1),
+        running("b"),
+        running("c", state="Failed"),
+        running("d", state="Odd"),
+        running("e", state="RunningHoldCompletion"),
+        running("f", state="Completed"),
+        running("g", state="Pending"),
+    ]
+    lines = frame(moment(rows), 150, 30, Palette(True))
+    assert lines[1] == (
+        "AppWrappers: \x1b[33m1 in line\x1b[0m, \x1b[2m0 on hold\x1b[0m, \x1b[32m1 running\x1b[0m, "
+        "\x1b[32m1 half completed\x1b[0m, 1 completed, \x1b[31m1 failed\x1b[0m, 1 Odd, 1 Pending"
+    )
+    assert any(line.startswith("default/b   \x1b[32mRunning\x1b[0m  ") for line in lines)
+    exact = len(stripped(lines[1]))
+    assert frame(moment(rows), exact, 30, Palette(True))[1] == lines[1]
+    assert "\x1b" not in frame(moment(rows), exact - 1, 30, Palette(True))[1]
+    trouble = frame(moment([], trouble="no news", notes=("mind this",)), 80, 30, Palette(True))
+    assert trouble[1:3] == ["\x1b[31mno news\x1b[0m", "\x1b[33mmind this\x1b[0m"]
+
+
 def test_what_concerns_all_of_it_is_above_everything() -> None:
     lines = frame(moment([], notes=("no dispatcher is running",)), 80, 20)
     assert lines[1] == "no dispatcher is running"

@@ -215,7 +215,7 @@ def test_keys_move_through_more_rows_than_the_terminal_has(api: FakeApi, config:
         assert "late-29" not in term.said
         for _ in range(3):
             term.type(b"\x1b[6~")
-        term.wait_for(lambda said: "rows above" in said and "late-29" in said)
+        term.wait_for(lambda said: " above, " in said and "late-29" in said)
         term.said = ""
         term.type(b"\x1b[H")
         term.wait_for(lambda said: "Capacity of 1 node" in said and "late-0" in said)
