@@ -22,7 +22,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from mcad.core.capacity import Capacity, NodeReport, ledger, news, podclass, tails
+from mcad.core.capacity import Capacity, NodeReport, ledger, news, podclass, sleepers, tails
 from mcad.core.capacity.placement import admits
 from mcad.core.capacity.resources import with_pod_slot
 from mcad.core.model import TERMINAL_PHASES, Fit, Node, Pod, PodPhase, PodSet, Settings
@@ -39,6 +39,7 @@ def bounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     if request.param:
         monkeypatch.setattr(ledger, "CATCH_UP_MAX", 2)
         monkeypatch.setattr(news, "NEWS_MAX", 2)
+        monkeypatch.setattr(sleepers, "CHECKS_MAX", 30)
         monkeypatch.setattr(tails, "FALLEN_PER_NODE", 0)
         monkeypatch.setattr(podclass, "ROOM_MAX", 1)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcad.core.capacity import Capacity, Shape, memory, news
+from mcad.core.capacity import Capacity, Shape, memory, news, sleepers
 from mcad.core.capacity.resources import resources, total, with_pod_slot
 from mcad.core.invariants import InvariantViolated, check
 from mcad.core.model import Settings
@@ -181,6 +181,7 @@ def test_when_too_many_nodes_rose_to_name_them_everybody_concerned_is_woken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(news, "NEWS_MAX", 0)
+    monkeypatch.setattr(sleepers, "CHECKS_MAX", 0)
     capacity = cluster(node("a", "3"), node("b", "3"))
     shape = waiting(capacity, pods(3, "2"))
     assert capacity.refusal(shape) is not None

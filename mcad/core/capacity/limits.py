@@ -4,6 +4,10 @@ Replay needs the same verdict for the same events, so nothing here may depend on
 machine is.
 """
 
+CHECKS_MAX = 50_000
+"""Steps, about a microsecond each, for finding out who may sleep on after nodes rose; beyond, the
+others are woken, and judged within the work of the passes to come."""
+
 CATCH_UP_MAX = 64
 """Changed nodes that are looked at one by one; beyond, a look at all is about as cheap."""
 
@@ -18,6 +22,9 @@ nodes are cut so short that a look takes about so many."""
 FALLEN_PER_NODE = 8
 """Fallen nodes that searches pass over, for each node of a pool, before its tails are sorted again.
 Sorting a node into three tails costs about as much as passing over it so often."""
+
+SAMPLED = 8
+"""One of so many nodes that are passed is asked whether it fell: to ask all costs as much again."""
 
 RISEN_SHARE = 8
 """Entering a node into a sorted tail costs as much as sorting about so many."""

@@ -230,7 +230,7 @@ class PodClass:
 
     def _worth_a_look(self, cut: Cut, length: int) -> list[Row]:
         """Without the nodes that lack the next scarcest resource: cheaper than counting slots."""
-        rows = self.pool.tails.with_enough(cut, length)
+        rows = self.pool.tails.after(cut, length)
         for name, n in self.request:
             if name != cut.tail.resource:
                 return with_at_least(rows, name, n)

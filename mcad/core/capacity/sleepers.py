@@ -13,8 +13,9 @@ from typing import NamedTuple, TypeAlias
 from sortedcontainers import SortedDict
 
 from mcad.core.capacity.ledger import Ledger
+from mcad.core.capacity.limits import CHECKS_MAX, VERDICT_STEPS
 from mcad.core.capacity.podclass import UNBOUNDED, PodClass
-from mcad.core.capacity.pools import Pool, sum_of
+from mcad.core.capacity.pools import Pool, sum_of, widest
 from mcad.core.capacity.prospects import Few, Nowhere, Obstacle, Prospect, Short
 
 _Sum = tuple[tuple[Pool, ...], str]
@@ -46,9 +47,10 @@ class Sleepers:
         self._seen = 0
         self._joins = 0
         self._serial = 0
+        self._checks = 0
         self._watches: dict[Pool, _Watch] = {}
         self._beds: dict[Prospect, _Bed] = {}
-        self._standing_in: dict[Prospect, None] = {}
+        self._standing_in: dict[Prospect, tuple[Pool, ...]] = {}
         self._woken: dict[Prospect, None] = {}
 
     def take_woken(self) -> list[Prospect]:
@@ -75,7 +77,7 @@ class Sleepers:
                 line = self._line((pools, resource))
                 line[needed, self._serial] = prospect
                 if standing_in:
-                    self._standing_in[prospect] = None
+                    self._standing_in[prospect] = pools
             case Few(pods, replicas):
                 self._watch(pods.pool).few.setdefault(pods, {})[prospect] = replicas
                 pods.alarm = min(pods.alarm, replicas)
@@ -152,16 +154,26 @@ class Sleepers:
         since, self._seen = self._seen, self._ledger.log.now
         if since == self._seen:
             return
+        self._checks = CHECKS_MAX
         if self._joins != self._ledger.joins:
             self._joins = self._ledger.joins
-            for prospect in list(self._standing_in):
-                self.wake(prospect)
+            for prospect, pools in list(self._standing_in.items()):
+                if widest(prospect.pools) != pools:
+                    self.wake(prospect)
         for pool, watch in list(self._watches.items()):
             if pool.risen > since:
                 self._risen(pool, watch)
             elif pool.shifted > since:  # a node less is a pod less of a DaemonSet
                 for prospect in [one for one in watch.restless if one.shape.per_node]:
                     self.wake(prospect)
+
+    def _still_few(self, pods: PodClass, replicas: int) -> bool:
+        """Whether there are surely too few slots, and the class will ring if there may be more."""
+        if self._checks > 0:
+            looked = pods.looked
+            pods.missing(replicas)
+            self._checks -= VERDICT_STEPS + pods.looked - looked
+        return pods.at_most() < replicas
 
     def _risen(self, pool: Pool, watch: _Watch) -> None:
         for (pools, resource), line in list(watch.sums.items()):
@@ -170,9 +182,8 @@ class Sleepers:
                 self.wake(line.peekitem(0)[1])
         pool.news.tell()
         for pods in pool.take_rung():
-            at_most = pods.at_most()
             for prospect, replicas in list(watch.few.get(pods, {}).items()):
-                if at_most >= replicas:
+                if not self._still_few(pods, replicas):
                     self.wake(prospect)
         for prospect in list(watch.restless):
             self.wake(prospect)

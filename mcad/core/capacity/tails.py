@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from mcad.core.capacity.limits import FALLEN_PER_NODE, RISEN_SHARE, TAIL_SHORT
+from mcad.core.capacity.limits import FALLEN_PER_NODE, RISEN_SHARE, SAMPLED, TAIL_SHORT
 from mcad.core.capacity.resources import PODS
 from mcad.core.model import Resources
 
@@ -133,12 +133,13 @@ class Tails:
         tail = cut.tail
         return self._tails.get(tail.resource) is tail and tail.told == len(self._risen)
 
-    def with_enough(self, cut: Cut, length: int) -> list[Row]:
-        """Those of the next nodes from the cut on that still have enough of its resource."""
+    def after(self, cut: Cut, length: int) -> list[Row]:
+        """The next nodes from the cut on; some may have fallen."""
         rows = cut.tail.rows[cut.at : cut.at + length]
-        found = with_at_least(rows, cut.tail.resource, cut.n)
-        self._fallen += len(rows) - len(found)
-        return found
+        sample = rows[::SAMPLED]
+        fallen = len(sample) - len(with_at_least(sample, cut.tail.resource, cut.n))
+        self._fallen += fallen * SAMPLED
+        return rows
 
     def _tail(self, name: str) -> Tail:
         tail, told = self._tails.get(name), len(self._risen)
