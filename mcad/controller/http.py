@@ -133,10 +133,10 @@ class _Port:
         return _answer(b'{"items":[', items, b"]}")
 
     async def _picture(self) -> Picture:
-        """Who is there now, in order; each half of the work is a turn of the loop."""
+        """Who is there now, in order."""
         picture = Picture(self._world(), self._controller.clock.now_us())
         await asyncio.sleep(0)
-        picture.order()
+        await in_slices(picture.order(), self._controller.clock.monotonic)
         await asyncio.sleep(0)
         picture.renew()
         return picture

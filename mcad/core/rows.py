@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import itemgetter
@@ -39,6 +40,10 @@ class Row:
     why: str
 
 
+HEADS_ASKED = 100
+"""Shapes that are asked whether their first is the head of the line. Whoever has more in front that
+would not fit even if all AppWrappers left is called no head: each costs a look at every node."""
+
 _IN_LINE, _ON_HOLD, _OTHER = range(3)
 
 _Key = tuple[int, int, int, str]
@@ -74,10 +79,13 @@ class Picture:
         """Something may have happened: what is asked from now on is answered anew."""
         self._glance = self._world.capacity.glance()
 
-    def order(self) -> None:
-        """Put the copies in order; the first row does it if nobody did."""
+    def order(self) -> Iterator[None]:
+        """Put the copies in order, in small steps; the first row takes them if nobody did."""
         if self._ordered is None:
-            keyed = [(self._key(still), still) for still in self._stills]
+            keyed = []
+            for still in self._stills:
+                keyed.append((self._key(still), still))
+                yield
             self._ordered = sorted(keyed, key=itemgetter(0))
 
     def rows(self, wanted: Callable[[int, Workload], bool] = _all) -> Iterator[Row | None]:
@@ -85,14 +93,14 @@ class Picture:
 
         Of those that are not ``wanted``, by place from 1 and record, there is None.
         """
-        self.order()
+        deque(self.order(), maxlen=0)
         verdicts: dict[Bucket, Refusal | None] = {}
         seen: set[Bucket] = set()
         head = ""
         for place, ((group, *_), still) in enumerate(self._ordered or (), 1):
             work = still[0]
             bucket = self._places[work.uid][0] if group == _IN_LINE else None
-            if bucket is not None and not head and bucket not in seen:
+            if bucket is not None and not head and bucket not in seen and len(seen) < HEADS_ASKED:
                 seen.add(bucket)
                 head = work.uid if deciding.may_be_head(self._glance, bucket) else ""
             if not wanted(place, work):

@@ -13,7 +13,7 @@ from aiohttp.test_utils import make_mocked_request
 
 from mcad.controller import slices, views
 from mcad.controller.http import application
-from mcad.core import deciding
+from mcad.core import deciding, rows
 from mcad.core.events import AppWrapperGone
 from mcad.core.rows import Picture
 from tests.controller.test_runtime import Rig, add_appwrapper, add_node
@@ -112,6 +112,31 @@ async def test_for_one_appwrapper_not_everybody_is_judged(monkeypatch: pytest.Mo
         assert (answer["position"], answer["inLine"]) == (COUNT, COUNT)
         assert [one["name"] for one in answer["ahead"]] == NAMES[: views.AHEAD_SHOWN]
         assert len(judged) <= views.AHEAD_SHOWN + 2  # itself, once more for its figures
+
+
+async def test_who_is_head_is_asked_of_so_many_shapes_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody is, if none of them would fit even if all AppWrappers left: that is asked of each."""
+    async with Rig() as rig:
+        await full(rig)
+        asked = []
+        ask = deciding.may_be_head
+        monkeypatch.setattr(deciding, "may_be_head", lambda *args: asked.append(args) or ask(*args))
+        monkeypatch.setattr(rows, "HEADS_ASKED", COUNT // 2)
+        items = body(await get(rig, "/api/v1/queue"))["items"]
+        assert [one["name"] for one in items if one["headOfLine"]] == []
+        assert len(asked) == COUNT // 2
+
+
+async def test_a_picture_is_put_in_order_in_steps() -> None:
+    async with Rig() as rig:
+        await full(rig)
+        world = rig.controller.dispatcher.world
+        picture = Picture(world, world.now)
+        assert len(list(picture.order())) == COUNT
+        assert [row.name for row in picture.rows() if row] == NAMES
+        assert list(picture.order()) == []
 
 
 async def test_a_picture_stays_as_it_was_taken() -> None:
