@@ -1,4 +1,4 @@
-"""The fields of live pods and nodes that ``pods.py`` reads: the rest is never decoded.
+"""The fields of live objects that somebody reads: the rest is never decoded.
 
 Of a pod that is nine tenths: environments, volumes, managed fields. A leaf is whatever was sent;
 what is malformed is for its reader to bear.
@@ -17,6 +17,27 @@ class MetadataPick(TypedDict, total=False):
     ownerReferences: Any
     creationTimestamp: Any
     deletionTimestamp: Any
+
+
+class AppWrapperMetadataPick(TypedDict, total=False):
+    """Of an AppWrapper: what changes with what it asks for, and its version."""
+
+    name: Any
+    namespace: Any
+    uid: Any
+    resourceVersion: Any
+    generation: Any
+    labels: Any
+    annotations: Any
+    finalizers: Any
+    deletionTimestamp: Any
+
+
+class AppWrapperPick(TypedDict, total=False):
+    """All of an AppWrapper but its spec, which has a generation."""
+
+    metadata: AppWrapperMetadataPick
+    status: Any
 
 
 class ContainerPick(TypedDict, total=False):

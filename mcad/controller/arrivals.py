@@ -63,7 +63,7 @@ class Arrivals:
 
     def _take(self, document: Document, *, listed: bool = False) -> None:
         """Read it if it is news; one that cannot be read must not hide the others."""
-        if not self._sightings.is_news(document.identity):
+        if not self._sightings.is_news(document):
             return
         try:
             obj = document.json()

@@ -13,7 +13,7 @@ from mcad.api.appwrapper import Parsed
 from mcad.api.catalog import Resource
 from mcad.api.children import child_item, read_child
 from mcad.api.owner import Owner, controller_of
-from mcad.api.picks import NodePick, PodPick
+from mcad.api.picks import AppWrapperPick, NodePick, PodPick
 from mcad.api.pods import read_node, read_pod
 from mcad.controller.early import Early
 from mcad.controller.kinds import catalog_entry
@@ -31,13 +31,15 @@ from mcad.core.events import (
     PodSeen,
 )
 from mcad.core.model import Child, Pod, ProblemKind, Workload
-from mcad.kube.document import Document, Identity
+from mcad.kube.document import Document
+from mcad.kube.errors import BadAnswer
 from mcad.kube.kinds import PODS
 
 Json = dict[str, Any]
 
 CreationOrder = tuple[str, bool, int, str]
 
+_APPWRAPPER = msgspec.json.Decoder(AppWrapperPick)
 _POD = msgspec.json.Decoder(PodPick)
 _NODE = msgspec.json.Decoder(NodePick)
 
@@ -100,10 +102,28 @@ class Sightings:
         for obj in sorted(objs, key=creation_order):
             self.appwrapper_seen(obj, listed=True)
 
-    def is_news(self, identity: Identity) -> bool:
-        """Whether this version of an AppWrapper has to be looked at (P13)."""
-        seat = self._mirror.get(identity.uid)
-        return seat is None or not seat.precedes(identity.version)
+    def is_news(self, document: Document) -> bool:
+        """Whether an AppWrapper has to be looked at (P13): most of what comes is an echo, and that
+        shows without its spec."""
+        seat = self._mirror.get(document.identity.uid)
+        if seat is None:
+            return True
+        if seat.precedes(document.identity.version):
+            return False
+        try:
+            obj = document.pick(_APPWRAPPER)
+        except BadAnswer:
+            return True
+        return not self._is_echo(seat, obj, spec_mark(obj), status_mark(obj.get("status")))
+
+    @staticmethod
+    def _is_echo(seat: Reflection, obj: Json, spec: bytes, status: bytes) -> bool:
+        """Whether it tells nothing but its version; that is known from then on."""
+        if not seat.shows(spec, status):
+            return False
+        seat.reached(obj["metadata"]["resourceVersion"])
+        seat.status_mark = status
+        return True
 
     def appwrapper_seen(self, obj: Json, *, listed: bool = False) -> None:
         """An AppWrapper as it is; our own echoes and what precedes them are passed over (P13)."""
@@ -112,9 +132,7 @@ class Sightings:
         if seat is not None and seat.precedes(version):
             return
         spec, status = spec_mark(obj), status_mark(obj.get("status"))
-        if seat is not None and seat.shows(spec, status):
-            seat.reached(version)
-            seat.status_mark = status
+        if seat is not None and self._is_echo(seat, obj, spec, status):
             return
         rewound = seat is not None and is_older(version, seat.version)
         parsed = self._read(obj)

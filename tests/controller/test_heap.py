@@ -28,7 +28,7 @@ async def turns(count: int) -> None:
         await asyncio.sleep(0)
 
 
-async def test_from_the_lead_to_the_last_list(frozen: list[int]) -> None:
+async def test_from_the_lead_to_the_first_verdicts_on_all_that_is_listed(frozen: list[int]) -> None:
     replica: Any = SimpleNamespace(controller=None)
     work = asyncio.ensure_future(freeze_while_listing(replica))
     await turns(10)
@@ -41,4 +41,8 @@ async def test_from_the_lead_to_the_last_list(frozen: list[int]) -> None:
 
     replica.controller.watches.is_synced = True
     await turns(3)
+    assert not work.done()
+    before = len(frozen)
+    await turns(heap.AFTERWARDS)
     assert work.done()
+    assert before < len(frozen) <= before + heap.AFTERWARDS

@@ -20,6 +20,7 @@ from mcad.controller.runtime import Controller
 from mcad.core.events import Decide, Event
 from mcad.core.pacing import DISPATCHES_PER_PASS
 from mcad.kube.client import Client
+from mcad.kube.document import Document
 from mcad.kube.errors import ApiError, ConnectionLost, api_error
 from mcad.kube.port import Request, Response
 from tests.controller.clock import LoopClock
@@ -506,7 +507,12 @@ async def test_another_controllers_writes_end_it_before_anything_is_done() -> No
     assert rig.server.writes == []
 
 
-async def test_its_own_echo_is_not_told_to_the_core() -> None:
+async def test_its_own_echo_is_not_told_to_the_core_nor_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[str] = []
+    whole = Document.json
+    monkeypatch.setattr(Document, "json", lambda one: read.append(one._resource.kind) or whole(one))
     async with Rig() as rig:
         add_node(rig.server)
         rig.events.clear()
@@ -514,6 +520,8 @@ async def test_its_own_echo_is_not_told_to_the_core() -> None:
         await rig.clock.advance(1)
         seen = [e for e in rig.events if type(e).__name__ == "AppWrapperSeen"]
         assert len(seen) == 1
+        assert rig.server.objects["appwrappers"]["a"]["status"]["state"] == "Running"
+        assert read.count("AppWrapper") == 1
 
 
 async def test_the_first_list_is_taken_in_the_order_of_creation() -> None:

@@ -12,12 +12,13 @@ from hypothesis import given, settings
 
 from mcad.api.labels import ATTEMPT, PODSET
 from mcad.api.owner import controller_of
-from mcad.api.picks import NodePick, PodPick
+from mcad.api.picks import AppWrapperPick, NodePick, PodPick
 from mcad.api.pods import read_node, read_pod
+from mcad.controller.mirror import spec_mark, status_mark
 from mcad.controller.sightings import slim_node, slim_pod
 from mcad.kube.document import Document
 from mcad.kube.errors import BadAnswer
-from mcad.kube.kinds import NODES, PODS
+from mcad.kube.kinds import APPWRAPPERS, NODES, PODS
 from tests.api.strategies import mutated
 
 Json = dict[str, Any]
@@ -156,3 +157,23 @@ def test_a_pod_that_is_an_item_is_kept_whole() -> None:
     assert sighting.obj is not None
     assert sighting.obj["spec"] == POD["spec"]
     assert slim_pod(document(POD, PODS)).obj is None
+
+
+APPWRAPPER = {
+    "metadata": META | {"generation": 3, "finalizers": ["orphan"], "managedFields": [{"a": "b"}]},
+    "spec": {"components": [{"template": POD}], "priority": 3},
+    "status": {"state": "Running", "conditions": [{"type": "Init", "message": None}]},
+}
+
+
+@given(mutated([APPWRAPPER]))
+@settings(max_examples=200)
+def test_an_echo_is_told_without_the_spec_as_it_would_be_with_it(obj: Json) -> None:
+    try:
+        document = Document(msgspec.Raw(json.dumps(obj).encode()), APPWRAPPERS)
+    except BadAnswer:
+        return
+    whole, picked = document.json(), document.pick(msgspec.json.Decoder(AppWrapperPick))
+    assert spec_mark(picked) == spec_mark(whole)
+    assert status_mark(picked.get("status")) == status_mark(whole.get("status"))
+    assert picked["metadata"]["resourceVersion"] == whole["metadata"]["resourceVersion"]
