@@ -65,7 +65,7 @@ class Program(click.Group):
                 return None
             raise CliError(
                 f"`mcad {cmd_name}` needs libraries that nothing else needs and that are not"
-                f" installed: run `pip install 'mcad[{extra}]'`"
+                f" installed: run `pip install '.[{extra}]'` where mcad's source is"
             ) from error
         command: click.Command = getattr(module, cmd_name)
         return command

@@ -132,7 +132,10 @@ def test_what_only_the_demo_needs_is_not_in_it(prefix: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (1, "")
-    sentence = r"error: `\S+ -m mcad demo` needs libraries .*: run `pip install 'mcad\[demo\]'`\n"
+    sentence = (
+        r"error: `\S+ -m mcad demo` needs libraries .*: "
+        r"run `pip install '\.\[demo\]'` where mcad's source is\n"
+    )
     assert re.fullmatch(sentence, done.stderr)
 
 

@@ -248,7 +248,7 @@ def test_without_its_libraries_one_sentence_says_how_to_get_them(args: tuple[str
     assert line.startswith("error: `")
     assert line.endswith(
         "demo` needs libraries that nothing else needs and that are not installed: run "
-        "`pip install 'mcad[demo]'`"
+        "`pip install '.[demo]'` where mcad's source is"
     )
 
 

@@ -482,7 +482,7 @@ def test_nested_without_end(bench: Bench) -> None:
         status = json.loads(bench.plane.kubectl(*read))
         told = condition({"status": status}, "Backoff")
         assert told["reason"] == "InvalidAppWrapper"
-        assert "spec: is nested too deeply" in told["message"]
+        assert "GenericItems[0].generictemplate: is nested too deeply" in told["message"]
         assert "flatten it" in told["message"]
         bench.plane.kubectl("delete", "appwrapper", aw)
         bench.check_that_the_queue_goes_on()

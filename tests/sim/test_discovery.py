@@ -18,7 +18,9 @@ Json = dict[str, Any]
 KUBECTL = f"{discovery.AGGREGATED_TYPE},application/json"
 NOT_SERVED = {  # by the simulator
     "attach",
+    "binding",
     "ephemeralcontainers",
+    "eviction",
     "exec",
     "portforward",
     "proxy",

@@ -153,10 +153,11 @@ def test_every_table_is_that_of_a_real_api_server(plane: ControlPlane) -> None:
         kinds.set_crd(crd)
     compared = {}
     for kind in kinds.all():
-        if "list" in kind.verbs:
+        if "list" in kind.verbs and not _has_no_columns(kind):
             compared[kind.resource.path()] = _compare(plane, kind, kind.resource.path())
     empty = [path for path, rows in compared.items() if not rows]
     assert empty == ["/apis/test.example/v1/bares"], "these were not compared"
+    assert len(compared) >= 15
     print({path: rows for path, rows in compared.items() if rows})
 
 
@@ -173,6 +174,12 @@ def test_pods_in_any_state_are_shown_like_a_real_api_server_shows_them(
     assert _compare(plane, kind, path) >= 200
     words = {row["cells"][2] for row in real.get(plane, path, TABLE).json()["rows"]}
     assert len(words) > 20, words
+
+
+def _has_no_columns(kind: Kind) -> bool:
+    """Kinds that nobody wraps or looks at are shown by name and creation only."""
+    shown = table(kind, [], now_us=NOW_US)["columnDefinitions"]
+    return not kind.is_custom and [one["name"] for one in shown] == ["Name", "Created At"]
 
 
 def _compare(plane: ControlPlane, kind: Kind, path: str) -> int:
