@@ -145,10 +145,9 @@ class Tails:
         tail, told = self._tails.get(name), len(self._risen)
         if tail is not None and tail.told == told:
             return tail
-        risen = dict.fromkeys(self._risen[tail.told :]) if tail is not None else {}
-        if tail is None or len(risen) > len(self._rows) // RISEN_SHARE:
+        if tail is None or told - tail.told > len(self._rows) // RISEN_SHARE:
             tail = Tail.of(name, list(self._rows.values()), told)
         else:
-            tail = tail.with_risen(risen, told)
+            tail = tail.with_risen(dict.fromkeys(self._risen[tail.told :]), told)
         self._tails[name] = tail
         return tail
