@@ -1,6 +1,12 @@
 """What every test shares: one profile for hypothesis, the same on every machine."""
 
+import signal
+
 from hypothesis import HealthCheck, settings
+
+# Whoever runs the suite in the background of a script lets it ignore SIGINT, and every command that
+# it starts would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "mcad",
