@@ -7,13 +7,13 @@ subtracted. Every row is a process of its own. ``blocked`` is the most CPU time 
 thread spent between two turns of a task that asks for one every millisecond: other processes of the
 machine do not show in it.
 
-Measured on a busy machine of 2 cores, where CPU time is about twice that of an idle one, before
-(lists as dicts, parsed at the barrier; answers in one piece; json) and now; 10,000 AppWrappers,
-5,000 nodes, 50,000 pods:
+Measured on 2 cores, before (lists as dicts, parsed at the barrier; answers in one piece; json) and
+now: the start on an idle machine, the rest on a busy one; 10,000 AppWrappers, 5,000 nodes, 50,000
+pods:
 
                                                  before           now    goal
-    start: CPU to the first write, s               25.4           9.4       5
-    start: loop blocked, ms                        8007            27      50
+    start: CPU to the first write, s               25.4           8.0       5
+    start: loop blocked, ms                        8007         26-36      50
     start: RSS, MB                                  880           262     300
     start, 20,000 AppWrappers: RSS, MB             1661           410
     event of a foreign pod, us                      111            82

@@ -4,15 +4,19 @@
 runs, in milliseconds. Before any figure, the books are checked. The clusters: five types of nodes,
 random pods, about 20 placement constraints, gangs of one to three pod sets.
 
-Measured on a busy machine of two cores, in milliseconds. Not certain yet is the goal of the row
-fragmented: it is the sorting of 5,000 nodes in 20 pools, all of which changed.
+Measured on an idle machine of two cores with Debian's Python 3.11, least / middle / most, in
+milliseconds. A Python that was built without PGO takes 1.3 times as long. Not certain are the first
+full pass on 1,000 nodes (450-520, goal 500) and the worst run of fragmented (goal 50).
 
-    per dispatch / a pod ends / all nodes rise, 100 shapes, 5,000 nodes   0.08 / 0.25 / 17
-    fragmented, all nodes rise                                            40-70
-    a head and 2,333 workers, 1,000 nodes                                 1.5-2.2
-    10,000 distinct shapes, 5,000 nodes: first full pass, per dispatch    0.1
-    the same: a pod ends, least / middle / most                           0.1 / 1 / 37
-    1,000 pods without a node, 5,000 nodes: a pod ends, worst run         4.4 (51 before)
+    100 shapes, 5,000 nodes: per dispatch                     0.07
+    the same: a pod ends                                      0.08 / 0.22 / 4.5
+    the same: all nodes rise                                  7.4 / 9.8 / 15
+    fragmented, all nodes rise                                30 / 36 / 52
+    a head and 2,333 workers, 1,000 nodes                     1.5 / 2.3 / 2.8
+    10,000 distinct shapes, 1,000 nodes: first full pass      450-520
+    10,000 distinct shapes, 5,000 nodes: per dispatch         0.11
+    the same: a pod ends                                      0.15 / 1.9 / 45
+    1,000 pods without a node, 5,000 nodes: a pod ends        0.13 / 2.6 / 4.3
 """
 
 from __future__ import annotations
