@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Any, Self, TypeVar
 
 from mcad.api.admission import Admission
@@ -22,7 +21,7 @@ from mcad.cli.presence import UNKNOWN, Heartbeat
 from mcad.controller.kinds import Kinds, catalog_entry
 from mcad.controller.mirror import Mirror
 from mcad.controller.owners import CHAIN_MAX
-from mcad.controller.sightings import PodSighting, Sightings
+from mcad.controller.sightings import PodSighting, Sightings, creation_order
 from mcad.controller.views import capacity_view, detail_view, rows_view
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Decide, Event, KindWatched
@@ -194,10 +193,9 @@ class _Counter:
         )
 
     async def count(self, inventory: Inventory) -> Snapshot:
-        appwrappers = sorted(inventory.appwrappers, key=_created)
-        # The order within a second is the controller's business, so a second is fed whole.
-        async for second in _paced(list(group) for _, group in groupby(appwrappers, _created)):
-            self._sightings.appwrappers_listed(second)
+        appwrappers = sorted(inventory.appwrappers, key=creation_order)
+        async for appwrapper in _paced(appwrappers):
+            self._sightings.appwrapper_seen(appwrapper, listed=True)
         async for node in _paced(inventory.nodes):
             self._sightings.node_seen(node)
         for kind, objects in inventory.children.items():
@@ -231,10 +229,6 @@ class _Counter:
         controller = await self._links.controller(pod, owner)
         if controller is not None:
             self._sightings.owner_found(owner.uid, controller)
-
-
-def _created(obj: Json) -> str:
-    return str(obj["metadata"].get("creationTimestamp", ""))
 
 
 async def _paced(things: Iterable[T]) -> AsyncIterator[T]:

@@ -93,15 +93,6 @@ class Sightings:
 
     # -- AppWrappers -------------------------------------------------------------------------
 
-    def appwrappers_listed(self, objs: list[Json]) -> None:
-        """The first list: in the order in which they were created (design section 4).
-
-        Within a second, what has a first-seen time goes first: a status write has raised its
-        version. An older second stays older: the first status of what was seen may be lost.
-        """
-        for obj in sorted(objs, key=creation_order):
-            self.appwrapper_seen(obj, listed=True)
-
     def is_news(self, document: Document) -> bool:
         """Whether an AppWrapper has to be looked at (P13): most of what comes is an echo, and that
         shows without its spec."""
@@ -243,7 +234,11 @@ class Sightings:
 
 
 def creation_order(obj: Json) -> CreationOrder:
-    """The order of the first list; see ``appwrappers_listed``."""
+    """The first list is told in the order in which they were created (design section 4).
+
+    Within a second, what has a first-seen time goes first: a status write has raised its version.
+    An older second stays older: the first status of what was seen may be lost.
+    """
     metadata, status = obj["metadata"], obj.get("status")
     unseen = not (isinstance(status, dict) and status.get("controllerfirsttimestamp"))
     version = metadata["resourceVersion"]

@@ -23,7 +23,6 @@ _LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _KEY_NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE = f"({_KEY_NAME})?"
 _CONFIG_KEY = "[-._a-zA-Z0-9]+"
-_C_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
 
 _LABEL_RE, _SUBDOMAIN_RE, _LABEL_1035_RE, _KEY_NAME_RE, _VALUE_RE = map(
     re.compile, (_LABEL, _SUBDOMAIN, _LABEL_1035, _KEY_NAME, _VALUE)

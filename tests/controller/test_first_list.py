@@ -9,13 +9,8 @@ from typing import Any
 
 from msgspec import Raw
 
-from mcad.api.appwrapper import parse
-from mcad.api.catalog import StaticCatalog
 from mcad.controller.firstlist import FED_AT_ONCE, FirstList
-from mcad.controller.mirror import Mirror
 from mcad.controller.rivals import Write
-from mcad.controller.sightings import Sightings
-from mcad.core.events import AppWrapperSeen, Event
 from mcad.kube.document import Document
 from mcad.kube.kinds import APPWRAPPERS
 from tests.controller.clock import LoopClock
@@ -40,32 +35,9 @@ def appwrapper(name: str, second: int, version: int, first_seen: str = "") -> Js
     }
 
 
-def test_what_is_not_on_record_is_new_within_its_second_only() -> None:
-    """A status write raises the version, so within a second those on record go first; but an older
-    second stays older, on record or not.
-    """
-    told: list[Event] = []
-    sightings = Sightings(
-        Mirror(),
-        lambda obj: parse(obj, StaticCatalog({}, frozenset())),
-        told.append,
-        lambda pod, owner: None,
-        lambda uid: None,
-    )
-    sightings.appwrappers_listed(
-        [
-            appwrapper("third", 5, 12),
-            appwrapper("second", 5, 30, "2026-01-01T00:00:05.000007Z"),
-            appwrapper("fourth", 5, 13),
-            appwrapper("first", 1, 10),
-        ]
-    )
-    names = [event.workload.name for event in told if isinstance(event, AppWrapperSeen)]
-    assert names == ["first", "second", "third", "fourth"]
-
-
-def held(name: str, second: int, version: int) -> Document:
-    return Document(Raw(json.dumps(appwrapper(name, second, version)).encode()), APPWRAPPERS)
+def held(name: str, second: int, version: int, first_seen: str = "") -> Document:
+    obj = appwrapper(name, second, version, first_seen)
+    return Document(Raw(json.dumps(obj).encode()), APPWRAPPERS)
 
 
 class Rig:
@@ -94,6 +66,19 @@ async def feed(first: FirstList) -> int:
         turns += 1
     await feeding
     return turns
+
+
+async def test_what_is_not_on_record_is_new_within_its_second_only() -> None:
+    """A status write raises the version, so within a second those on record go first; but an older
+    second stays older, on record or not.
+    """
+    rig = Rig()
+    rig.first.put(held("third", 5, 12))
+    rig.first.put(held("second", 5, 30, "2026-01-01T00:00:05.000007Z"))
+    rig.first.put(held("fourth", 5, 13))
+    rig.first.put(held("first", 1, 10))
+    await feed(rig.first)
+    assert rig.told == ["first@10", "second@30", "third@12", "fourth@13"]
 
 
 async def test_it_is_judged_as_a_whole_and_then_fed_in_order() -> None:

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import pytest
 
 from mcad.api.crd import crds
 from mcad.sim.kinds import KindTable
-from mcad.sim.serving import discovery
+from mcad.sim.serving import absent, discovery
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import controlplane_or_skip
 from tests.sim import real
 
 Json = dict[str, Any]
 KUBECTL = f"{discovery.AGGREGATED_TYPE},application/json"
-NOT_SERVED = {  # by the simulator
-    "attach",
-    "binding",
-    "ephemeralcontainers",
-    "eviction",
-    "exec",
-    "portforward",
-    "proxy",
-    "resize",
-    "token",
-    "approval",
-}
+NOT_SERVED = {*chain(*absent.SUBRESOURCES.values()), "approval"}
 
 
 @pytest.fixture

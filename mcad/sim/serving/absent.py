@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mcad.sim.failures import Failure
 
-_SUBRESOURCES = {
+SUBRESOURCES = {
     "pods": (
         "attach",
         "binding",
@@ -55,7 +55,7 @@ def refusal(path: str) -> Failure | None:
     resource, part = (rest[0] if rest else ""), (rest[2] if len(rest) > 2 else "")
     if resource in _KINDS.get(group, ()):
         name = f"{resource}.{group}" if group else resource
-    elif not group and part in _SUBRESOURCES.get(resource, ()):
+    elif not group and part in SUBRESOURCES.get(resource, ()):
         name = f"{resource}/{part}"
     else:
         return None
