@@ -48,7 +48,7 @@ class Judge:
         self._looks = GREEDY_WORK_PER_PASS_MAX
         self._put_off: list[Prospect] = []
         self._fitting: tuple[Prospect, int] | None = None
-        self._planned: tuple[Prospect, int, Plan] | None = None
+        self._plan: Plan | None = None
 
     def new_pass(self) -> list[Prospect]:
         """A fresh budget; returns whom the last one did not suffice for, to be asked again."""
@@ -64,6 +64,7 @@ class Judge:
         """Why the gang does not fit now; None if it does."""
         if self._fitting == (prospect, self._ledger.log.now):
             return None  # asked again by the reservation
+        self._plan = None
         refused = self._judge(prospect)
         self._fitting = None if refused else (prospect, self._ledger.log.now)
         return refused
@@ -89,10 +90,8 @@ class Judge:
         hold fewer pods than the gang has."""
         if not self._on_nodes:
             return as_many_as_fit(prospect, self._nodes())
-        if self._planned is not None:
-            planned, at, plan = self._planned
-            if planned is prospect and at == self._ledger.log.now:
-                return plan
+        if self._plan is not None and self._fitting == (prospect, self._ledger.log.now):
+            return self._plan
         return pack(prospect, self._nodes(), 0, self._ledger.allocatable).plan or []
 
     def _nodes(self) -> Nodes:
@@ -141,8 +140,9 @@ class Judge:
         if pools is None:
             return
         needed -= 0 if self._on_nodes else dict(self._potential).get(resource, 0)
-        standing_in = len(prospect.pools) > 1 and pools is prospect.widest[1]
-        prospect.obstacle = Short(pools, resource, needed, standing_in)
+        if sum_of(pools).get(resource, 0) < needed:  # else what is owed to others made it short
+            standing_in = len(prospect.pools) > 1 and pools is prospect.widest[1]
+            prospect.obstacle = Short(pools, resource, needed, standing_in)
 
     # -- each part alone -----------------------------------------------------------------------
 
@@ -172,7 +172,8 @@ class Judge:
         shortages = _shortages([(r, n * replicas) for r, n in pods.request], pods.pool.total)
         missing = min(missing, replicas)
         if not shortages[0].missing:
-            prospect.obstacle = Few(pods, replicas)
+            if pods.at_most() < replicas:  # else what is set aside for others made them few
+                prospect.obstacle = Few(pods, replicas)
             return _named(RefusalKind.FRAGMENTED, prospect, part, shortages, missing)
         binding = shortages[0]
         self._remember_short(prospect, (pods.pool,), binding.resource, binding.requested)
@@ -200,7 +201,7 @@ class Judge:
         ample = self._ample()
         outcome = self._pack(prospect, self._nodes())
         if outcome.plan is not None:
-            self._planned = (prospect, self._ledger.log.now, outcome.plan)
+            self._plan = outcome.plan
             return None
         if not outcome.decided and not ample:
             self._put_off.append(prospect)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from mcad.core.capacity.podclass import PodClass
-from mcad.core.capacity.pools import Pool, sum_of
+from mcad.core.capacity.pools import Pool
 from mcad.core.capacity.resources import total
 from mcad.core.capacity.shapes import Shape
 from mcad.core.model import Refusal, Resources
@@ -34,10 +34,6 @@ class Nowhere(NamedTuple):
 
     pool: Pool
 
-    def lasts(self) -> bool:
-        """Whether there still is none."""
-        return not self.pool.rows
-
 
 class Short(NamedTuple):
     """A resource that is short in the sum of pools: as long as it is, nothing else matters.
@@ -50,10 +46,6 @@ class Short(NamedTuple):
     needed: int
     standing_in: bool
 
-    def lasts(self) -> bool:
-        """Whether it is still short."""
-        return sum_of(self.pools).get(self.resource, 0) < self.needed
-
 
 class Few(NamedTuple):
     """Pods that do not find enough slots even by themselves: as long as that is so, likewise."""
@@ -61,12 +53,9 @@ class Few(NamedTuple):
     pods: PodClass
     replicas: int
 
-    def lasts(self) -> bool:
-        """Whether there are still too few slots, as far as that is known without a search."""
-        return self.pods.at_most() < self.replicas
-
 
 Obstacle = Nowhere | Short | Few
+"""What surely keeps a gang out by itself, whatever is owed to others."""
 
 
 @dataclass(slots=True, eq=False)

@@ -65,12 +65,9 @@ class Sleepers:
         """The prospect was refused just now, by its ``obstacle`` or by anything else."""
         self._look()
         self.forget(prospect)
-        obstacle = prospect.obstacle
-        if obstacle is not None and not obstacle.lasts():
-            obstacle = None  # it was refused because of what is owed to others
         self._serial += 1
-        self._beds[prospect] = _Bed(obstacle, self._serial)
-        match obstacle:
+        self._beds[prospect] = _Bed(prospect.obstacle, self._serial)
+        match prospect.obstacle:
             case Nowhere(pool):
                 self._watch(pool).restless[prospect] = None
             case Short(pools, resource, needed, standing_in):
