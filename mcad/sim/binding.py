@@ -41,13 +41,11 @@ def bind(registry: Registry, key: Key, node: str) -> Json:
         }
         status = pod.get("status") or {}
         others = [one for one in status.get("conditions") or () if one["type"] != "PodScheduled"]
-        # Whom somebody was preempted for is bound now (ClearingNominatedNodeNameAfterBinding).
-        kept = {key: value for key, value in status.items() if key != "nominatedNodeName"}
         return pod | {
             "metadata": pod["metadata"]
             | ({"labels": (pod["metadata"].get("labels") or {}) | labels} if labels else {}),
             "spec": pod["spec"] | {"nodeName": node},
-            "status": kept | {"conditions": [*others, scheduled]},
+            "status": status | {"conditions": [*others, scheduled]},
         }
 
     return registry.patch(pods, key, change, Write(subresource="binding", trusted=True))

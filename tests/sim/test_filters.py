@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcad.sim.scheduling import filters
-from mcad.sim.scheduling.filters import Ground, Refusal
+from mcad.sim.scheduling.filters import Ground
 from mcad.sim.scheduling.fleet import Fleet, NodeInfo, PodInfo
 from mcad.sim.scheduling.shapes import Shape, Shapes
 
@@ -25,7 +25,7 @@ def shape(cpu: str = "0", **spec: Any) -> Shape:
 
 
 def waiting(name: str, of: Shape) -> PodInfo:
-    return PodInfo(("default", name), name, {}, of, 0, "", None)
+    return PodInfo(("default", name), name, {}, of, 0)
 
 
 def node(name: str = "n", pods: str = "2", **spec: Any) -> Json:
@@ -128,41 +128,25 @@ def test_the_first_reason_is_told_and_none_where_there_is_none() -> None:
     assert filters.static_refusal(shape(), furnished(node())) is None
 
 
-def test_where_it_would_help_if_pods_went() -> None:
-    """Whether preemption looks at such a node at all."""
-    assert filters.PORTS_TAKEN.is_final is False
-    for one in (filters.CORDONED, filters.TAINTED, filters.NOT_SELECTED, filters.NOT_NAMED):
-        assert one.is_final is True
-
-
 @pytest.mark.parametrize(
     ("bound", "cpu", "refusal"),
     [
         ([], "2", None),
-        ([], "2001m", Refusal(("Insufficient cpu",), True)),
+        ([], "2001m", ("Insufficient cpu",)),
         (["500m"], "1500m", None),
-        (["500m"], "1501m", Refusal(("Insufficient cpu",), False)),
-        (["500m"], "2", Refusal(("Insufficient cpu",), False)),
-        (["500m"], "2001m", Refusal(("Insufficient cpu",), True)),
-        (["0", "0"], "0", Refusal(("Too many pods",), False)),
-        (["0", "1"], "1001m", Refusal(("Too many pods", "Insufficient cpu"), False)),
+        (["500m"], "1501m", ("Insufficient cpu",)),
+        (["500m"], "2", ("Insufficient cpu",)),
+        (["500m"], "2001m", ("Insufficient cpu",)),
+        (["0", "0"], "0", ("Too many pods",)),
+        (["0", "1"], "1001m", ("Too many pods", "Insufficient cpu")),
     ],
 )
 def test_room_is_enough_when_it_is_exactly_enough(
-    bound: list[str], cpu: str, refusal: Refusal | None
+    bound: list[str], cpu: str, refusal: tuple[str, ...] | None
 ) -> None:
     here = furnished(node(), *map(shape, bound))
     assert filters.room_refusal(shape(cpu), here) == refusal
     assert filters.has_room(shape(cpu), here) is (refusal is None)
-
-
-def test_one_request_that_no_node_can_give_is_final_whatever_else_is_short() -> None:
-    wants = {"requests": {"cpu": "2", "memory": "1"}}
-    pod = {"metadata": {"namespace": "x"}, "spec": {"containers": [{"resources": wants}]}}
-    both = Shapes().of(pod)
-    here = furnished(node(), shape("1"))
-    told = filters.room_refusal(both, here)
-    assert told == Refusal(("Insufficient cpu", "Insufficient memory"), True)
 
 
 def test_a_port_that_is_taken_is_the_only_reason() -> None:
@@ -171,20 +155,6 @@ def test_a_port_that_is_taken_is_the_only_reason() -> None:
     assert not filters.has_room(shape(port=80), here)
     assert filters.has_room(shape(port=81), here)
     assert filters.room_refusal(shape(port=81), here) is None
-
-
-@pytest.mark.parametrize(("priority", "goes_first"), [(9, False), (10, True), (11, True)])
-def test_room_is_kept_for_whom_others_were_preempted(priority: int, goes_first: bool) -> None:
-    fleet = Fleet()
-    here = fleet.set_node(node())
-    assert here is not None
-    nominee = waiting("nominee", shape("2", priority=priority))
-    fleet.nominate(nominee, "n")
-    seen = filters.with_nominated(here, waiting("p", shape("1", priority=10)))
-    assert (seen is not here) is goes_first
-    assert filters.has_room(shape("1"), seen) is not goes_first
-    assert filters.with_nominated(here, nominee) is here, "it does not stand in its own way"
-    assert here.pods == {}, "nothing is there yet"
 
 
 def test_the_nodes_that_admit_a_kind_of_pods() -> None:

@@ -1,15 +1,16 @@
 """Whether one node can take a pod, by what is known of the node alone; in kube-scheduler's words.
 
-NodeUnschedulable, TaintToleration, NodeAffinity (with ``nodeSelector``), NodePorts and
-NodeResourcesFit; the plugins that look at other nodes are in spreading.py and affinity.py.
+NodeUnschedulable, TaintToleration, NodeAffinity (with ``nodeSelector``), NodePorts,
+NodeResourcesFit, and of InterPodAffinity what a pod that comes says about the pods of one node:
+that is what the dispatcher's fit test counts. A refusal is a tuple of reasons.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
-from mcad.sim.scheduling.fleet import Fleet, NodeInfo, PodInfo
+from mcad.sim.scheduling.fleet import Fleet, NodeInfo
 from mcad.sim.scheduling.shapes import Shape
 from mcad.sim.selectors import node_selector_terms
 
@@ -19,18 +20,14 @@ UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 REPELLING = ("NoSchedule", "NoExecute")
 
 
-class Refusal(NamedTuple):
-    """Why a node does not take a pod."""
+Refusal = tuple[str, ...]
 
-    reasons: tuple[str, ...]
-    is_final: bool  # removing pods from the node would not help (UnschedulableAndUnresolvable)
-
-
-CORDONED = Refusal(("node(s) were unschedulable",), True)
-TAINTED = Refusal(("node(s) had untolerated taint(s)",), True)
-NOT_SELECTED = Refusal(("node(s) didn't match Pod's node affinity/selector",), True)
-PORTS_TAKEN = Refusal(("node(s) didn't have free ports for the requested pod ports",), False)
-NOT_NAMED = Refusal(("node(s) didn't satisfy plugin(s) [NodeAffinity]",), True)
+CORDONED: Refusal = ("node(s) were unschedulable",)
+TAINTED: Refusal = ("node(s) had untolerated taint(s)",)
+NOT_SELECTED: Refusal = ("node(s) didn't match Pod's node affinity/selector",)
+PORTS_TAKEN: Refusal = ("node(s) didn't have free ports for the requested pod ports",)
+NOT_NAMED: Refusal = ("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
+NOT_APART: Refusal = ("node(s) didn't match pod anti-affinity rules",)
 
 
 def tolerates(toleration: Json, taint: Json) -> bool:
@@ -105,38 +102,33 @@ def has_room(shape: Shape, node: NodeInfo) -> bool:
     for name, amount in shape.request:
         if amount > allocatable.get(name, 0) - requested.get(name, 0):
             return False
-    return not (shape.ports and node.has_conflict(shape.ports))
+    if shape.ports and node.has_conflict(shape.ports):
+        return False
+    return not (shape.apart and _is_too_near(shape, node))
 
 
 def room_refusal(shape: Shape, node: NodeInfo) -> Refusal | None:
     """What is missing on this node."""
     if shape.ports and node.has_conflict(shape.ports):
         return PORTS_TAKEN
-    reasons: list[str] = []
-    is_final = False
+    free = {
+        name: node.allocatable.get(name, 0) - node.requested.get(name, 0)
+        for name, _ in shape.request
+    }
+    short = [f"Insufficient {name}" for name, amount in shape.request if amount > free[name]]
     if len(node.pods) >= node.allocatable.get("pods", 0):
-        reasons.append("Too many pods")
-    for name, amount in shape.request:
-        capacity = node.allocatable.get(name, 0)
-        if amount > capacity - node.requested.get(name, 0):
-            reasons.append(f"Insufficient {name}")
-            is_final = is_final or amount > capacity
-    return Refusal(tuple(reasons), is_final) if reasons else None
+        short.insert(0, "Too many pods")
+    if not short and _is_too_near(shape, node):
+        return NOT_APART
+    return tuple(short) or None
 
 
-def with_nominated(node: NodeInfo, pod: PodInfo) -> NodeInfo:
-    """The node as if the pods that others were preempted for, and that go first, were there."""
-    ahead = [
-        other
-        for other in node.nominated.values()
-        if other.uid != pod.uid and other.shape.priority >= pod.shape.priority
-    ]
-    if not ahead:
-        return node
-    node = node.copy()
-    for other in ahead:
-        node.add(other)
-    return node
+def _is_too_near(shape: Shape, node: NodeInfo) -> bool:
+    return any(
+        pod.key[0] == shape.namespace and is_meant(pod.labels)
+        for is_meant in shape.apart
+        for pod in node.pods.values()
+    )
 
 
 class Ground:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from mcad.sim.objects.requests import amounts, whole
-from mcad.sim.scheduling.shapes import ANY_IP, Labels, Port, Select, Shape
+from mcad.sim.scheduling.shapes import ANY_IP, Labels, Port, Shape
 
 Json = dict[str, Any]
 
@@ -23,9 +23,6 @@ class PodInfo:
     labels: Labels
     shape: Shape
     order: int  # of arrival
-    started: str  # status.startTime, for preemption
-    controller: Json | None  # the owner reference that is the controller
-    terminating: bool = False
     node: str = ""
     told: str | None = None  # why it waits, as its condition says
 
@@ -45,7 +42,6 @@ class NodeInfo:
     scored_memory: int = 0
     pods: dict[str, PodInfo] = field(default_factory=dict)
     ports: dict[Port, int] = field(default_factory=dict)
-    nominated: dict[str, PodInfo] = field(default_factory=dict)
 
     def add(self, pod: PodInfo) -> None:
         """Count a pod in."""
@@ -56,23 +52,6 @@ class NodeInfo:
         """Count a pod out."""
         del self.pods[pod.uid]
         self._count(pod.shape, -1)
-
-    def copy(self) -> NodeInfo:
-        """One to try things with."""
-        return NodeInfo(
-            self.name,
-            self.obj,
-            self.labels,
-            self.taints,
-            self.unschedulable,
-            self.allocatable,
-            dict(self.requested),
-            self.scored_cpu,
-            self.scored_memory,
-            dict(self.pods),
-            dict(self.ports),
-            dict(self.nominated),
-        )
 
     def has_conflict(self, wanted: Iterable[Port]) -> bool:
         """Whether one of these host ports is taken; 0.0.0.0 is every address."""
@@ -103,15 +82,9 @@ class Fleet:
         """Empty."""
         self.nodes: dict[str, NodeInfo] = {}
         self.bound: dict[str, PodInfo] = {}
-        self.apart: dict[str, PodInfo] = {}  # those with required anti-affinity
-        self.with_affinity: dict[str, PodInfo] = {}  # those with any terms about pods
         self.static_version = 0  # grows when a node comes, goes, or admits others than before
-        self.priorities: dict[int, int] = {}  # how many pods are bound of each
         self.changed: list[NodeInfo] = []  # nodes in the order of the changes to what is free there
         self.forgotten = 0  # changes that are not listed any more
-        self.nominations = 0
-        self._by_label: dict[tuple[str, str, str], dict[str, PodInfo]] = {}
-        self._by_namespace: dict[str, dict[str, PodInfo]] = {}
         self._homeless: dict[str, dict[str, PodInfo]] = {}  # bound to a node that is not there
 
     # -- nodes ---------------------------------------------------------------------------------
@@ -150,7 +123,6 @@ class Fleet:
         node = self.nodes.pop(name, None)
         if node is not None:
             self.static_version += 1
-            self.nominations -= len(node.nominated)
             if node.pods:
                 self._homeless[name] = node.pods
 
@@ -165,13 +137,6 @@ class Fleet:
             self._touch(self.nodes[node])
         else:
             self._homeless.setdefault(node, {})[pod.uid] = pod
-        if pod.shape.apart:
-            self.apart[pod.uid] = pod
-        if pod.shape.has_affinity:
-            self.with_affinity[pod.uid] = pod
-        priority = pod.shape.priority
-        self.priorities[priority] = self.priorities.get(priority, 0) + 1
-        self._index(pod)
 
     def release(self, uid: str) -> PodInfo | None:
         """A pod takes up room no longer."""
@@ -184,77 +149,19 @@ class Fleet:
             self._touch(node)
         elif (lost := self._homeless.get(pod.node)) is not None:
             lost.pop(uid, None)
-        self.apart.pop(uid, None)
-        self.with_affinity.pop(uid, None)
-        priority = pod.shape.priority
-        self.priorities[priority] -= 1
-        if not self.priorities[priority]:
-            del self.priorities[priority]
-        self._unindex(pod)
         return pod
 
     def relabel(self, pod: PodInfo, labels: Labels) -> None:
         """The labels of a bound pod were changed."""
-        self._unindex(pod)
         pod.labels = labels
-        self._index(pod)
-
-    def nominate(self, pod: PodInfo, node: str) -> None:
-        """Keep room on a node ("" for none) for a pod that others are preempted for."""
-        for name in (pod.node, node):
-            known = self.nodes.get(name)
-            if known is None:
-                continue
-            if known.nominated.pop(pod.uid, None) is not None:
-                self.nominations -= 1
-        pod.node = node
-        if node in self.nodes:
-            self.nodes[node].nominated[pod.uid] = pod
-            self.nominations += 1
+        if pod.node in self.nodes:
+            self._touch(self.nodes[pod.node])
 
     def _touch(self, node: NodeInfo) -> None:
         if len(self.changed) >= _LISTED:
             self.forgotten += len(self.changed)
             self.changed.clear()
         self.changed.append(node)
-
-    def matching(self, namespace: str, wanted: Select) -> Iterator[PodInfo]:
-        """Bound pods of a namespace that a selector selects."""
-        pods = self._by_namespace.get(namespace)
-        if not pods:
-            return
-        for key, value in wanted.pairs:
-            some = self._by_label.get((namespace, key, value))
-            if not some:
-                return
-            if len(some) < len(pods):
-                pods = some
-        for pod in pods.values():
-            if wanted.matches(pod.labels):
-                yield pod
-
-    def namespaces(self) -> list[str]:
-        """Those that have bound pods."""
-        return list(self._by_namespace)
-
-    def _index(self, pod: PodInfo) -> None:
-        namespace = pod.key[0]
-        self._by_namespace.setdefault(namespace, {})[pod.uid] = pod
-        for key, value in pod.labels.items():
-            self._by_label.setdefault((namespace, key, value), {})[pod.uid] = pod
-
-    def _unindex(self, pod: PodInfo) -> None:
-        namespace = pod.key[0]
-        _discard(self._by_namespace, namespace, pod.uid)
-        for key, value in pod.labels.items():
-            _discard(self._by_label, (namespace, key, value), pod.uid)
-
-
-def _discard(index: dict[Any, dict[str, PodInfo]], key: Any, uid: str) -> None:
-    entries = index[key]
-    del entries[uid]
-    if not entries:
-        del index[key]
 
 
 def _static(node: NodeInfo) -> tuple[Any, ...]:

@@ -22,18 +22,12 @@ class Line:
     pods: dict[str, PodInfo] = field(default_factory=dict)
     untold: deque[PodInfo] = field(default_factory=deque)
     message: str | None = None  # why the first does not fit; None if that is not known any more
-    passed: set[str] = field(default_factory=set)  # tried since, and refused for themselves only
     queued: int | None = None  # under the place of which pod it stands in the queue
-
-    @property
-    def rests(self) -> bool:
-        """Whether all of it, or some, waits for something to happen."""
-        return self.message is not None or bool(self.passed)
 
     def next(self) -> PodInfo | None:
         """Whom to look at: somebody to try, or somebody to be told what is known."""
         if self.message is None:
-            return next((pod for uid, pod in self.pods.items() if uid not in self.passed), None)
+            return next(iter(self.pods.values()), None)
         while self.untold:
             pod = self.untold[0]
             if pod.uid in self.pods and pod.told is None:
@@ -51,10 +45,6 @@ class Lines:
         self._lines: dict[Shape, Line] = {}
         self._heap: list[tuple[int, int, int, Line]] = []
         self._pushes = 0
-
-    def __bool__(self) -> bool:
-        """Whether anybody waits."""
-        return bool(self._lines)
 
     @property
     def is_due(self) -> bool:
@@ -78,7 +68,6 @@ class Lines:
             return None
         line = self._lines[pod.shape]
         del line.pods[uid]
-        line.passed.discard(uid)
         if not line.pods:
             del self._lines[pod.shape]
         return pod
@@ -107,7 +96,6 @@ class Lines:
     def wake(self, may_be_lucky: Callable[[Shape], bool]) -> None:
         """Look again at the lines that may fit now."""
         for line in self._lines.values():
-            if line.rests and may_be_lucky(line.shape):
+            if line.message is not None and may_be_lucky(line.shape):
                 line.message = None
-                line.passed.clear()
                 self.push(line)

@@ -1,7 +1,7 @@
 """Which of the possible nodes is best: the scores of kube-scheduler's default profile.
 
 Weights are those of ``pkg/scheduler/apis/config/v1/default_plugins.go``. ImageLocality is left
-out, as no node has any image.
+out, as no node has any image, and so is whatever looks at pods of other nodes.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from mcad.sim.selectors import node_selector_terms
 
 TAINTS = 3
 NODE_AFFINITY = 2
-SPREAD = 2
-POD_AFFINITY = 2
 
 
 def resource_score(shape: Shape, node: NodeInfo) -> int:

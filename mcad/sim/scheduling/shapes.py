@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mcad.kube import selectors
+from mcad.kube.selectors import LabelMatch
 from mcad.sim.objects.requests import Amounts, is_sidecar, requested, whole
 
 Json = dict[str, Any]
@@ -15,50 +16,11 @@ Labels = Mapping[str, str]
 Port = tuple[str, str, int]  # host IP, protocol, number
 
 HOSTNAME = "kubernetes.io/hostname"
-ZONE = "topology.kubernetes.io/zone"
 ANY_IP = "0.0.0.0"  # noqa: S104 - the API's word for every address
 
 # A container without requests is scored as if it had these (pkg/scheduler/util/pod_resources.go).
 _UNSAID = {"cpu": 100, "memory": (200 << 20) * 1000}  # in thousandths
 _CACHED = 8192
-
-
-@dataclass(frozen=True, eq=False)
-class Select:
-    """A LabelSelector: its test, and the pairs that everything it matches has."""
-
-    matches: Callable[[Labels], bool]
-    pairs: tuple[tuple[str, str], ...]
-    is_empty: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Term:
-    """One term of pod (anti-)affinity."""
-
-    topology_key: str
-    select: Select
-    namespaces: tuple[str, ...]
-    namespace_select: Select | None
-
-    def matches(self, namespace: str, namespace_labels: Labels, labels: Labels) -> bool:
-        """Whether a pod is meant."""
-        named = namespace in self.namespaces or (
-            self.namespace_select is not None and self.namespace_select.matches(namespace_labels)
-        )
-        return named and self.select.matches(labels)
-
-
-@dataclass(frozen=True, eq=False)
-class Spread:
-    """One topology spread constraint."""
-
-    topology_key: str
-    max_skew: int
-    select: Select
-    min_domains: int = 1
-    honours_affinity: bool = True
-    honours_taints: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,25 +38,10 @@ class Shape:
     preferred_nodes: tuple[tuple[int, Json], ...]
     tolerations: tuple[Json, ...]
     ports: tuple[Port, ...]
-    together: tuple[Term, ...]
-    apart: tuple[Term, ...]
-    rather_together: tuple[tuple[int, Term], ...]
-    rather_apart: tuple[tuple[int, Term], ...]
-    hard_spread: tuple[Spread, ...]
-    soft_spread: tuple[Spread, ...]
-    spreads_by_default: bool
+    apart: tuple[LabelMatch, ...]  # of labels that no pod of its namespace may have on the node
+    namespace: str  # of those that say something about other pods; "" of all others
+    unknown: tuple[str, ...]  # what it requires and this scheduler does not know
     priority: int
-    preempts: bool
-
-    @property
-    def has_affinity(self) -> bool:
-        """Whether it says anything about other pods."""
-        return bool(self.together or self.apart or self.rather_together or self.rather_apart)
-
-    @property
-    def looks_at_others(self) -> bool:
-        """Whether other pods than those of a node decide if it may go there."""
-        return bool(self.together or self.apart or self.hard_spread)
 
 
 class Shapes:
@@ -124,42 +71,41 @@ def _key(pod: Json, spec: Json) -> str:
         ]
         for name in ("containers", "initContainers")
     ]
-    affinity, spread = spec.get("affinity"), spec.get("topologySpreadConstraints")
-    parts: list[Any] = [
-        containers,
-        affinity,
-        spread,
-        *(spec.get(name) for name in _PARTS),
-    ]
-    if affinity or spread:
-        parts += [pod["metadata"]["namespace"], pod["metadata"].get("labels")]
+    parts: list[Any] = [containers, *(spec.get(name) for name in _PARTS)]
+    if (spec.get("affinity") or {}).get("podAntiAffinity"):
+        parts.append(pod["metadata"]["namespace"])
     return json.dumps(parts)
 
 
 _PARTS = (
+    "affinity",
+    "topologySpreadConstraints",
     "overhead",
     "resources",
     "nodeSelector",
     "tolerations",
     "hostNetwork",
     "priority",
-    "preemptionPolicy",
 )
 
 
 def _parse(pod: Json, spec: Json) -> Shape:
-    namespace = pod["metadata"]["namespace"]
-    labels = pod["metadata"].get("labels") or {}
     affinity = spec.get("affinity") or {}
     nodes, together, apart = (
         affinity.get(name) or {} for name in ("nodeAffinity", "podAffinity", "podAntiAffinity")
     )
+    away = apart.get(_REQUIRED) or ()
+    spreads = spec.get("topologySpreadConstraints") or ()
+    unknown = {
+        "podAffinity": together.get(_REQUIRED),
+        "podAntiAffinity of zones or namespaces": not all(map(_is_of_node, away)),
+        "topologySpreadConstraints": any(map(_is_hard, spreads)),
+    }
     exact = requested(spec)
     request = {name: size for name, size in sorted(whole(exact).items()) if size}
     scored = whole(requested(spec, unsaid=_unsaid(spec, exact)))
     required = nodes.get(_REQUIRED)
     terms = None if required is None else list(required.get("nodeSelectorTerms") or ())
-    spreads = spec.get("topologySpreadConstraints") or ()
     tolerations = tuple(spec.get("tolerations") or ())
     return Shape(
         request=tuple(request.items()),
@@ -175,15 +121,10 @@ def _parse(pod: Json, spec: Json) -> Shape:
         ),
         tolerations=tolerations,
         ports=tuple(_ports(spec)),
-        together=tuple(_term(one, namespace, labels) for one in together.get(_REQUIRED) or ()),
-        apart=tuple(_term(one, namespace, labels) for one in apart.get(_REQUIRED) or ()),
-        rather_together=_weighted(together, namespace, labels),
-        rather_apart=_weighted(apart, namespace, labels),
-        hard_spread=tuple(_spread(one, labels) for one in spreads if _is_hard(one)),
-        soft_spread=tuple(_spread(one, labels) for one in spreads if not _is_hard(one)),
-        spreads_by_default=not spreads,
+        apart=tuple(_label_selector(one.get("labelSelector")) for one in away),
+        namespace=pod["metadata"]["namespace"] if away else "",
+        unknown=tuple(name for name, required in unknown.items() if required),
         priority=spec.get("priority") or 0,
-        preempts=spec.get("preemptionPolicy") != "Never",
     )
 
 
@@ -209,62 +150,19 @@ def _ports(spec: Json) -> list[Port]:
     ]
 
 
-def select(selector: Json | None, extra: Labels | None = None) -> Select:
-    """A LabelSelector and more labels that must be there; one that is malformed selects nothing."""
-    if selector is not None and extra:
-        wanted = dict(selector.get("matchLabels") or {}) | dict(extra)
-        selector = selector | {"matchLabels": wanted}
-    try:
-        test = selectors.label_selector(selector)
-    except ValueError:
-        test = selectors.nothing
-    pairs = [*((selector or {}).get("matchLabels") or {}).items()]
-    pairs += [
-        (one["key"], one["values"][0])
-        for one in (selector or {}).get("matchExpressions") or ()
-        if one.get("operator") == "In" and len(one.get("values") or ()) == 1
-    ]
-    return Select(test, tuple(pairs), test is selectors.everything)
-
-
-def _term(term: Json, namespace: str, labels: Labels) -> Term:
-    extra = {key: labels[key] for key in term.get("matchLabelKeys") or () if key in labels}
-    selector = term.get("labelSelector")
-    differing = [key for key in term.get("mismatchLabelKeys") or () if key in labels]
-    if selector is not None and differing:
-        more = [{"key": key, "operator": "NotIn", "values": [labels[key]]} for key in differing]
-        selector = selector | {
-            "matchExpressions": [*(selector.get("matchExpressions") or ()), *more]
-        }
-    namespaces, by_label = term.get("namespaces") or (), term.get("namespaceSelector")
-    if not namespaces and by_label is None:
-        namespaces = (namespace,)
-    return Term(
-        term.get("topologyKey", ""),
-        select(selector, extra),
-        tuple(namespaces),
-        None if by_label is None else select(by_label),
-    )
-
-
-def _weighted(affinity: Json, namespace: str, labels: Labels) -> tuple[tuple[int, Term], ...]:
-    return tuple(
-        (one["weight"], _term(one["podAffinityTerm"], namespace, labels))
-        for one in affinity.get(_PREFERRED) or ()
-    )
+def _is_of_node(term: Json) -> bool:
+    """Whether it is about pods of the same namespace on the same node, so that one node tells."""
+    elsewhere = ("namespaces", "namespaceSelector", "matchLabelKeys", "mismatchLabelKeys")
+    return term.get("topologyKey") == HOSTNAME and not any(name in term for name in elsewhere)
 
 
 def _is_hard(spread: Json) -> bool:
     return bool(spread.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule")
 
 
-def _spread(spread: Json, labels: Labels) -> Spread:
-    extra = {key: labels[key] for key in spread.get("matchLabelKeys") or () if key in labels}
-    return Spread(
-        spread["topologyKey"],
-        spread["maxSkew"],
-        select(spread.get("labelSelector"), extra),
-        spread.get("minDomains") or 1,
-        spread.get("nodeAffinityPolicy", "Honor") == "Honor",
-        spread.get("nodeTaintsPolicy", "Ignore") == "Honor",
-    )
+def _label_selector(selector: Json | None) -> LabelMatch:
+    """One that is malformed selects nothing."""
+    try:
+        return selectors.label_selector(selector)
+    except ValueError:
+        return selectors.nothing
