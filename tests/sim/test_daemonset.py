@@ -42,34 +42,6 @@ def _images(world):
     return sorted(pod["spec"]["containers"][0]["image"] for pod in world.all("Pod"))
 
 
-def test_one_pod_per_node():
-    async def scenario(world):
-        _daemonset(world)
-        await world.settle()
-        assert _targets(world) == ["n0", "n1", "n2"]
-        pod = world.all("Pod")[0]
-        assert {
-            "key": "node.kubernetes.io/unschedulable",
-            "operator": "Exists",
-            "effect": "NoSchedule",
-        } in pod["spec"]["tolerations"]
-        await world.settle(lambda: _run(world))
-        assert world.get("DaemonSet", "agent")["status"] == {
-            "observedGeneration": 1,
-            "desiredNumberScheduled": 3,
-            "currentNumberScheduled": 3,
-            "numberMisscheduled": 0,
-            "numberReady": 3,
-            "updatedNumberScheduled": 3,
-            "numberAvailable": 3,
-        }
-        _node(world, "n3")
-        await world.settle()
-        assert _targets(world) == ["n0", "n1", "n2", "n3"]
-
-    in_a_world(scenario)
-
-
 def test_nodes_that_do_not_fit():
     async def scenario(world):
         _node(world, "gpu", {"disk": "ssd"}, [{"key": "gpu", "effect": "NoSchedule"}])
@@ -92,17 +64,6 @@ def test_nodes_that_do_not_fit():
         assert _targets(world) == ["cordoned", "n1"]
         status = world.get("DaemonSet", "agent")["status"]
         assert (status["desiredNumberScheduled"], status["numberMisscheduled"]) == (1, 1)
-
-    in_a_world(scenario)
-
-
-def test_affinity_of_the_template_counts_too():
-    async def scenario(world):
-        terms = [{"matchExpressions": [{"key": "disk", "operator": "In", "values": ["hdd"]}]}]
-        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-        _daemonset(world, template=template(affinity={"nodeAffinity": required}))
-        await world.settle()
-        assert _targets(world) == ["n0"]
 
     in_a_world(scenario)
 

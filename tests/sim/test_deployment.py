@@ -38,43 +38,6 @@ def _revisions(world):
     return sorted(one["deployment.kubernetes.io/revision"] for one in noted)
 
 
-def test_it_makes_a_replicaset_and_tells_how_far_it_is():
-    async def scenario(world):
-        _deploy(world)
-        await world.settle()
-        (replicaset,) = world.all("ReplicaSet")
-        name, labels = replicaset["metadata"]["name"], replicaset["metadata"]["labels"]
-        assert name == f"web-{labels['pod-template-hash']}"
-        assert replicaset["spec"]["selector"]["matchLabels"] == labels
-        assert replicaset["metadata"]["annotations"] == {
-            "team": "a",
-            "deployment.kubernetes.io/revision": "1",
-        }
-        deployment = world.get("Deployment", "web")
-        assert deployment["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "1"
-        assert deployment["metadata"]["generation"] == 1
-        assert condition(deployment, "Progressing") == ("True", "ReplicaSetUpdated")
-        assert condition(deployment, "Available") == ("False", "MinimumReplicasUnavailable")
-        assert deployment["status"]["unavailableReplicas"] == 4
-        world.run_all()
-        await world.settle()
-        deployment = world.get("Deployment", "web")
-        assert condition(deployment, "Progressing") == ("True", "NewReplicaSetAvailable")
-        assert condition(deployment, "Available") == ("True", "MinimumReplicasAvailable")
-        status = {key: value for key, value in deployment["status"].items() if key != "conditions"}
-        assert status == {
-            "observedGeneration": 1,
-            "replicas": 4,
-            "updatedReplicas": 4,
-            "readyReplicas": 4,
-            "availableReplicas": 4,
-            "terminatingReplicas": 0,
-        }
-        assert world.messages("ScalingReplicaSet") == [f"Scaled up replica set {name} from 0 to 4"]
-
-    in_a_world(scenario)
-
-
 def test_a_rolling_update_stays_within_its_fences():
     async def scenario(world):
         rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}}
@@ -98,31 +61,6 @@ def test_a_rolling_update_stays_within_its_fences():
             "True",
             "NewReplicaSetAvailable",
         )
-
-    in_a_world(scenario)
-
-
-def test_rolling_back_finds_the_old_replicaset_again():
-    async def scenario(world):
-        _deploy(world)
-        for image in ("img:2", "img:3", "img:1"):
-            await world.settle(world.kubelets)
-            world.change("Deployment", "web", template=template(image=image))
-        await world.settle(world.kubelets)
-        assert _images(world) == {"img:1": 4}
-        assert _revisions(world) == ["2", "3", "4"]
-
-    in_a_world(scenario)
-
-
-def test_history_is_limited():
-    async def scenario(world):
-        _deploy(world, 1, revisionHistoryLimit=1)
-        for image in ("img:2", "img:3", "img:4"):
-            await world.settle(world.kubelets)
-            world.change("Deployment", "web", template=template(image=image))
-        await world.settle(world.kubelets)
-        assert _revisions(world) == ["3", "4"]
 
     in_a_world(scenario)
 

@@ -6,7 +6,6 @@ import pytest
 
 from mcad.sim.controllers.job import JobController
 from mcad.sim.controllers.jobpods import JobPodReleaser, parse_indexes, show_indexes
-from mcad.sim.writes import Write
 from tests.sim.workloads import condition, in_a_world, template
 
 UID = "batch.kubernetes.io/controller-uid"
@@ -56,56 +55,6 @@ def _seen_conditions(world):
     return seen
 
 
-def test_defaults_and_the_generated_selector():
-    async def scenario(world):
-        job = _job(world)
-        uid = job["metadata"]["uid"]
-        labels = {
-            "app": "web",
-            "batch.kubernetes.io/job-name": "sum",
-            "job-name": "sum",
-            UID: uid,
-            "controller-uid": uid,
-        }
-        assert job["spec"]["template"]["metadata"]["labels"] == labels
-        assert job["metadata"]["labels"] == labels
-        assert job["spec"]["selector"] == {"matchLabels": {UID: uid}}
-        defaults = {key: job["spec"][key] for key in ("parallelism", "completions", "backoffLimit")}
-        assert defaults == {"parallelism": 1, "completions": 1, "backoffLimit": 6}
-        assert job["spec"]["podReplacementPolicy"] == "TerminatingOrFailed"
-
-    in_a_world(scenario)
-
-
-def test_labels_of_the_template_become_those_of_the_job_with_the_generated_ones():
-    async def scenario(world):
-        kind, how = world.kind("Job"), Write()
-        spec = {"template": template(restartPolicy="Never")}
-        for name, own in (("borrowed", {}), ("own", {"labels": {"app": "web"}})):
-            body = {"apiVersion": "batch/v1", "kind": "Job"}
-            body |= {"metadata": {"name": name} | own, "spec": spec}
-            world.registry.create(kind, "default", body, how)
-        labels = world.get("Job", "borrowed")["metadata"]["labels"]
-        assert labels["job-name"] == "borrowed"
-        assert labels["app"] == "web"
-        assert world.get("Job", "own")["metadata"]["labels"] == {"app": "web"}
-
-    in_a_world(scenario)
-
-
-def test_pods_have_defaults_that_templates_have_not():
-    async def scenario(world):
-        limited = template(restartPolicy="Never")
-        limited["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "2"}}
-        _job(world, template=limited)
-        await world.settle()
-        spec = _pods(world)[0]["spec"]
-        assert spec["enableServiceLinks"] is True
-        assert spec["containers"][0]["resources"]["requests"] == {"cpu": "2"}
-
-    in_a_world(scenario)
-
-
 def test_a_pod_that_succeeds_completes_the_job():
     async def scenario(world):
         _job(world)
@@ -137,45 +86,6 @@ def test_a_pod_that_succeeds_completes_the_job():
         assert job["status"]["completionTime"] > job["status"]["startTime"]
         assert not _pods(world)[0]["metadata"].get("finalizers")
         assert world.reasons("sum") == ["SuccessfulCreate", "Completed"]
-
-    in_a_world(scenario)
-
-
-def test_no_more_pods_than_completions_are_left():
-    async def scenario(world):
-        _job(world, parallelism=3, completions=4)
-        most = 0
-        for _ in range(4):
-            await world.settle()
-            world.run_all()
-            await world.settle()
-            running = _pods(world, "Running")
-            most = max(most, len(running))
-            if running:
-                _finish(world, running[0])
-        await world.settle()
-        assert most == 3
-        assert len(_pods(world)) == 4
-        assert condition(world.get("Job", "sum"), "Complete") == ("True", "CompletionsReached")
-
-    in_a_world(scenario)
-
-
-def test_without_completions_one_success_ends_it():
-    async def scenario(world):
-        _job(world, parallelism=3)
-        await world.settle()
-        world.run_all()
-        first, *others = _pods(world)
-        _finish(world, first)
-        await world.settle()
-        assert condition(world.get("Job", "sum"), "Complete") is None
-        for pod in others:
-            _finish(world, pod)
-        await world.settle()
-        assert len(_pods(world)) == 3
-        assert _status(world)["succeeded"] == 3
-        assert condition(world.get("Job", "sum"), "Complete") == ("True", "CompletionsReached")
 
     in_a_world(scenario)
 
@@ -242,61 +152,6 @@ def test_the_deadline_stops_what_runs_and_waits_for_it():
     in_a_world(scenario)
 
 
-def test_indexed_pods_know_their_index():
-    async def scenario(world):
-        _job(world, completionMode="Indexed", parallelism=2, completions=5)
-        await world.settle()
-        pods = _pods(world)
-        assert _indexes(pods) == [0, 1]
-        pod = pods[0]
-        assert pod["metadata"]["labels"][INDEX] == "0"
-        assert pod["metadata"]["generateName"] == "sum-0-"
-        assert pod["spec"]["hostname"] == "sum-0"
-        (variable,) = pod["spec"]["containers"][0]["env"]
-        assert variable["name"] == "JOB_COMPLETION_INDEX"
-        for _ in range(5):
-            world.run_all()
-            await world.settle()
-            for pod in _pods(world, "Running")[1:]:
-                _finish(world, pod)
-            await world.settle()
-        assert _status(world)["completedIndexes"] == "1-4"
-        _finish(world, _pods(world, "Running")[0], "Failed", 1)
-        await asyncio.sleep(15)
-        (again,) = _pods(world, "Pending")
-        assert _indexes([again]) == [0]
-        _finish(world, again)
-        await world.settle()
-        assert _status(world)["completedIndexes"] == "0-4"
-        assert (_status(world)["succeeded"], _status(world)["failed"]) == (5, 1)
-
-    in_a_world(scenario)
-
-
-def test_suspending_and_resuming():
-    async def scenario(world):
-        _job(world, suspend=True)
-        await world.settle()
-        job = world.get("Job", "sum")
-        assert not _pods(world)
-        assert condition(job, "Suspended") == ("True", "JobSuspended")
-        assert "startTime" not in job["status"]
-        world.change("Job", "sum", suspend=False)
-        await world.settle()
-        job = world.get("Job", "sum")
-        assert condition(job, "Suspended") == ("False", "JobResumed")
-        assert "startTime" in job["status"]
-        world.run_all()
-        world.change("Job", "sum", suspend=True)
-        await world.settle(world.reap)
-        assert not _pods(world)
-        assert "failed" not in _status(world)
-        told = ["SuccessfulCreate", "Resumed", "SuccessfulDelete", "Suspended"]
-        assert world.reasons("sum") == told
-
-    in_a_world(scenario)
-
-
 def test_a_pod_that_is_deleted_counts_as_failed():
     async def scenario(world):
         _job(world)
@@ -342,18 +197,6 @@ def test_another_controller_may_manage_it():
         await world.settle()
         assert not _pods(world)
         assert world.get("Job", "sum")["status"] == {}
-
-    in_a_world(scenario)
-
-
-def test_an_equal_status_is_not_written_again():
-    async def scenario(world):
-        _job(world)
-        await world.settle()
-        version = world.registry.store.version
-        world.controllers[0].enqueue(("default", "sum"))
-        await world.settle()
-        assert world.registry.store.version == version
 
     in_a_world(scenario)
 

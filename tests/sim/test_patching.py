@@ -48,42 +48,12 @@ def names(items: list[dict[str, Any]]) -> list[str]:
     return [item["name"] for item in items]
 
 
-def test_lists_with_a_merge_key_are_merged_by_it() -> None:
-    spec = applied(
-        {"containers": [{"name": "c", "env": [{"name": "B", "value": "2"}], "args": ["3"]}]}
-    )
-    first, second = spec["containers"]
-    assert first["image"] == "x"
-    assert first["args"] == ["3"]
-    assert {one["name"]: one["value"] for one in first["env"]} == {"A": "1", "B": "2"}
-    assert second == {"name": "d", "image": "y"}
-
-
-def test_lists_without_a_merge_key_are_replaced() -> None:
-    assert applied({"tolerations": [{"key": "u"}]})["tolerations"] == [{"key": "u"}]
-
-
 def test_scalars_of_a_merged_list_are_united() -> None:
     keys = merge_keys("v1", "ConfigMap")
     patch = {"metadata": {"finalizers": ["x/y", "a/b"]}}
     assert sorted(strategic(POD, patch, keys)["metadata"]["finalizers"]) == ["a/b", "x/y"]
     patch = {"metadata": {"$deleteFromPrimitiveList/finalizers": ["x/y"]}}
     assert strategic(POD, patch, keys)["metadata"]["finalizers"] == []
-
-
-def test_a_null_removes() -> None:
-    assert "containers" not in applied({"containers": None})
-
-
-def test_an_item_is_deleted_by_directive() -> None:
-    assert names(applied({"containers": [{"name": "c", "$patch": "delete"}]})["containers"]) == [
-        "d"
-    ]
-
-
-def test_a_list_is_replaced_by_directive() -> None:
-    patch = {"containers": [{"$patch": "replace"}, {"name": "n", "image": "i"}]}
-    assert applied(patch)["containers"] == [{"name": "n", "image": "i"}]
 
 
 def test_an_object_is_replaced_or_emptied_by_directive() -> None:

@@ -21,38 +21,6 @@ def _names(world):
     }
 
 
-def test_pods_are_created_counted_and_replaced():
-    async def scenario(world):
-        _replicaset(world)
-        await world.settle()
-        pods = world.all("Pod")
-        assert len(pods) == 3
-        owner = world.get("ReplicaSet", "web")
-        reference = pods[0]["metadata"]["ownerReferences"][0]
-        assert reference["uid"] == owner["metadata"]["uid"]
-        assert reference["controller"] is reference["blockOwnerDeletion"] is True
-        assert pods[0]["metadata"]["generateName"] == "web-"
-        assert owner["status"] == {
-            "replicas": 3,
-            "fullyLabeledReplicas": 3,
-            "observedGeneration": 1,
-            "terminatingReplicas": 0,
-        }
-        world.run_all()
-        await world.settle()
-        status = world.get("ReplicaSet", "web")["status"]
-        assert (status["readyReplicas"], status["availableReplicas"]) == (3, 3)
-        assert world.reasons("web") == ["SuccessfulCreate"] * 3
-        world.set_phase(pods[0]["metadata"]["name"], "Failed")
-        world.delete("Pod", pods[1]["metadata"]["name"])
-        await world.settle()
-        assert len(world.all("Pod")) == 5
-        status = world.get("ReplicaSet", "web")["status"]
-        assert (status["replicas"], status["terminatingReplicas"]) == (3, 1)
-
-    in_a_world(scenario)
-
-
 def test_an_equal_status_is_not_written_again():
     async def scenario(world):
         _replicaset(world)

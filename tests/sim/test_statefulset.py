@@ -55,18 +55,6 @@ def test_pods_come_one_after_the_other():
     in_a_world(scenario)
 
 
-def test_parallel_pods_come_and_go_at_once():
-    async def scenario(world):
-        _set(world, podManagementPolicy="Parallel", ordinals={"start": 5})
-        await world.settle()
-        assert _names(world) == ["db-5", "db-6", "db-7"]
-        world.change("StatefulSet", "db", replicas=1)
-        await world.settle()
-        assert _names(world) == ["db-5"]
-
-    in_a_world(scenario)
-
-
 def test_scaling_down_takes_the_highest_first():
     async def scenario(world):
         _set(world)
@@ -79,19 +67,6 @@ def test_scaling_down_takes_the_highest_first():
         world.reap()
         await world.settle()
         assert _names(world) == ["db-0"]
-
-    in_a_world(scenario)
-
-
-def test_a_failed_pod_is_made_anew_under_its_name():
-    async def scenario(world):
-        _set(world)
-        await world.settle(world.kubelets)
-        uid = world.get("Pod", "db-1")["metadata"]["uid"]
-        world.set_phase("db-1", "Failed", ready=False)
-        await world.settle(world.kubelets)
-        assert world.get("Pod", "db-1")["metadata"]["uid"] != uid
-        assert world.get("StatefulSet", "db")["status"]["readyReplicas"] == 3
 
     in_a_world(scenario)
 
