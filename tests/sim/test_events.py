@@ -37,21 +37,6 @@ def test_the_same_event_counts_up():
     run_virtually(scenario())
 
 
-def test_many_alike_are_combined_and_then_dropped():
-    async def scenario():
-        registry, pod = _world()
-        recorder = Recorder(registry, "x")
-        for number in range(40):
-            recorder.normal(pod, "Made", f"Made {number}")
-        events = _events(registry)
-        assert len(events) == 10
-        combined = [one for one in events if one["message"].startswith("(combined")]
-        assert len(combined) == 1
-        assert combined[0]["count"] == 25 - 9
-
-    run_virtually(scenario())
-
-
 def test_events_are_forgotten_after_an_hour_without_a_write():
     async def scenario():
         registry, pod = _world()
@@ -68,16 +53,6 @@ def test_events_are_forgotten_after_an_hour_without_a_write():
         await asyncio.sleep(TTL_S)
         assert not _events(registry)
         expiry.stop()
-
-    run_virtually(scenario())
-
-
-def test_nobody_minds_an_event_in_a_namespace_that_goes():
-    async def scenario():
-        registry, pod = _world()
-        gone = pod | {"metadata": pod["metadata"] | {"namespace": "gone"}}
-        Recorder(registry, "x").normal(gone, "Gone", "x")
-        assert not _events(registry)
 
     run_virtually(scenario())
 

@@ -55,36 +55,6 @@ async def test_a_pod_is_created_started_and_ready() -> None:
 
 
 @virtually
-async def test_addresses_differ_and_are_used_again_after_all_others() -> None:
-    async with world("n1", "n2") as w:
-        w.pod("a", nodeName="n1")
-        w.pod("b", nodeName="n1")
-        w.pod("c", nodeName="n2")
-        w.pod("d", nodeName="n2", hostNetwork=True)
-        await w.settle()
-        addresses = [w.get("Pod", name)["status"]["podIP"] for name in "abcd"]
-        assert addresses == ["10.244.0.1", "10.244.0.2", "10.244.1.1", "172.18.0.3"]
-
-        w.delete("Pod", "a")
-        await w.settle()
-        w.pod("e", nodeName="n1")
-        await w.settle()
-        assert w.get("Pod", "e")["status"]["podIP"] == "10.244.0.3"
-
-
-@virtually
-async def test_an_address_is_free_again_when_its_pod_is_gone() -> None:
-    async with world("n1") as w:
-        w.pod("stays")  # has the first one
-        for number in range(254):
-            w.pod(f"p{number}")
-            await w.settle(2)
-            address = w.get("Pod", f"p{number}")["status"]["podIP"]
-            w.delete("Pod", f"p{number}", grace_s=0)
-        assert address == "10.244.0.2"
-
-
-@virtually
 async def test_a_container_that_sleeps_ends_and_the_pod_succeeds() -> None:
     async with world("n1") as w:
         w.pod("p", command=["sh", "-c", "echo hi; sleep 30"], restartPolicy="Never")
@@ -282,35 +252,6 @@ async def test_a_successor_of_the_same_name_is_another_pod() -> None:
         assert w.phase("p") == "Succeeded"
 
 
-@virtually
-async def test_init_containers_are_done_and_sidecars_run_as_long_as_the_pod() -> None:
-    async with world("n1") as w:
-        spec = {
-            "initContainers": [
-                {"name": "wait", "image": "i", "command": ["sleep", "600"]},
-                {"name": "side", "image": "i", "restartPolicy": "Always"},
-            ],
-            "containers": [{"name": "c", "image": "i", "command": ["sleep", "10"]}],
-            "restartPolicy": "Never",
-        }
-        w.create("Pod", {"metadata": {"name": "p"}, "spec": spec})
-        await w.settle(0.5)
-        assert w.condition("p", "Initialized")["message"] == (
-            "containers with incomplete status: [wait side]"
-        )
-
-        await w.settle(2)
-        wait, side = w.get("Pod", "p")["status"]["initContainerStatuses"]
-        assert wait["state"]["terminated"]["reason"] == "Completed"
-        assert side["state"] == {"running": {"startedAt": "2027-01-15T08:00:01Z"}}
-
-        await w.settle(10)
-        wait, side = w.get("Pod", "p")["status"]["initContainerStatuses"]
-        assert wait["state"]["terminated"]["finishedAt"] == "2027-01-15T08:00:01Z"
-        assert "terminated" in side["state"]
-        assert w.phase("p") == "Succeeded"
-
-
 @pytest.mark.parametrize(
     ("command", "end"),
     [
@@ -333,11 +274,6 @@ async def test_init_containers_are_done_and_sidecars_run_as_long_as_the_pod() ->
 )
 def test_what_a_command_would_do_is_read_off_its_words(command: list[str], end: End | None) -> None:
     assert end_of({"command": command}, {}) == end
-
-
-def test_args_follow_the_command() -> None:
-    assert end_of({"command": ["sh", "-c"], "args": ["sleep 7"]}, {}) == End(7, 0)
-    assert end_of({"args": ["sleep", "7"]}, {}) == End(7, 0)
 
 
 def test_an_exit_code_alone_is_for_the_end_that_comes_anyway_or_at_once() -> None:

@@ -14,11 +14,8 @@ from mcad.sim.kinds import Kind
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change, Key
 from mcad.sim.strategies import CRD_CLEANUP
-from mcad.sim.times import seconds
 
 Json = dict[str, Any]
-
-_TERMINATING = "CustomResource deletion is in progress"
 
 
 class CustomResourceCleanup(Controller):
@@ -60,7 +57,6 @@ class CustomResourceCleanup(Controller):
                 self._awaited[key[1]] = self.registry.store.listen(
                     storage, lambda change: self._on_object(change, key)
                 )
-                self._tell(key)
             return
         unsubscribe = self._awaited.pop(key[1], None)
         if unsubscribe is not None:
@@ -79,22 +75,6 @@ class CustomResourceCleanup(Controller):
         except Failure as failure:
             if failure.code != 404:
                 raise
-
-    def _tell(self, key: Key) -> None:
-        at = seconds(self.registry.clock.now_us())
-        condition = {
-            "type": "Terminating",
-            "status": "True",
-            "lastTransitionTime": at,
-            "reason": "InstanceDeletionInProgress",
-            "message": _TERMINATING,
-        }
-        crd = self.registry.get(self._kind, key)
-        status = crd.get("status") or {}
-        known = status.get("conditions") or ()
-        others = [one for one in known if one["type"] != condition["type"]]
-        status = status | {"conditions": [*others, condition]}
-        self.registry.update_status(self._kind, crd | {"status": status})
 
     def _let_go(self, key: Key) -> None:
         def change(live: Json) -> Json:

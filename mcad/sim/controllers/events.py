@@ -1,16 +1,13 @@
-"""Events (core/v1), recorded and thinned out as client-go's recorder does it, and forgotten.
+"""Events (core/v1), recorded as client-go's recorder does it, and forgotten.
 
-Source of the rules: ``k8s.io/client-go/tools/record/events_cache.go``. The same event again only
-counts up; more than ten of a kind about one object within ten minutes become one; and one source
-may say no more than 25 things about one object, and one more every five minutes.
+The same event again only counts up. Many that differ are not made one, nor held back.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from mcad.sim.failures import Failure
 from mcad.sim.kinds import EVENTS
@@ -20,32 +17,10 @@ from mcad.sim.times import seconds
 
 Json = dict[str, Any]
 
-_K = TypeVar("_K")
-_V = TypeVar("_V")
-
 NORMAL, WARNING = "Normal", "Warning"
 
 TTL_S = 3600  # kube-apiserver --event-ttl
 _REMEMBERED = 4096
-_SIMILAR_MAX = 10
-_SIMILAR_US = 600 * 1_000_000
-_BURST = 25.0
-_REFILL_PER_US = 1 / (300 * 1_000_000)
-_COMBINED = "(combined from similar events): "
-
-
-@dataclass(slots=True)
-class _Similar:
-    """Events about one object that differ in their message only."""
-
-    messages: dict[str, None] = field(default_factory=dict)
-    last_us: int = 0
-
-
-@dataclass(slots=True)
-class _Bucket:
-    tokens: float
-    at_us: int
 
 
 class Recorder:
@@ -57,9 +32,7 @@ class Recorder:
         self._kind = registry.kind("v1", "Event")
         self._component = component
         self._host = host
-        self._similar: OrderedDict[tuple[str, ...], _Similar] = OrderedDict()
         self._written: OrderedDict[tuple[str, ...], Key] = OrderedDict()
-        self._buckets: OrderedDict[tuple[str, ...], _Bucket] = OrderedDict()
 
     def normal(self, obj: Json, reason: str, message: str, field_path: str = "") -> None:
         """Record that something went as it should; ``obj`` is as it is in the store."""
@@ -71,49 +44,24 @@ class Recorder:
 
     def _record(self, obj: Json, kind: str, reason: str, message: str, field_path: str) -> None:
         now_us = self._registry.clock.now_us()
-        about = (obj["metadata"]["uid"], field_path, kind)
-        similar_key = (*about, reason)
-        full_key: tuple[str, ...] = (*similar_key, message)
-        if self._is_one_of_many(similar_key, message, now_us):
-            message, full_key = _COMBINED + message, similar_key
-        if not self._may_speak(about[:1] + about[2:], now_us):
-            return
-        known = self._written.get(full_key)
-        if known is not None and self._count_up(known, message, now_us):
-            self._written.move_to_end(full_key)
+        what = (obj["metadata"]["uid"], field_path, kind, reason, message)
+        known = self._written.get(what)
+        if known is not None and self._count_up(known, now_us):
+            self._written.move_to_end(what)
             return
         written = self._create(obj, (kind, reason, message, field_path), now_us)
         if written is not None:
-            _remember(self._written, full_key, written)
+            self._written[what] = written
+            self._written.move_to_end(what)
+            if len(self._written) > _REMEMBERED:
+                self._written.popitem(last=False)
 
-    def _is_one_of_many(self, key: tuple[str, ...], message: str, now_us: int) -> bool:
-        known = self._similar.get(key)
-        if known is None or now_us - known.last_us > _SIMILAR_US:
-            known = _Similar()
-        _remember(self._similar, key, known)
-        known.last_us = now_us
-        known.messages[message] = None
-        if len(known.messages) < _SIMILAR_MAX:
-            return False
-        del known.messages[next(iter(known.messages))]
-        return True
-
-    def _may_speak(self, key: tuple[str, ...], now_us: int) -> bool:
-        bucket = self._buckets.get(key) or _Bucket(_BURST, now_us)
-        _remember(self._buckets, key, bucket)
-        refill = (now_us - bucket.at_us) * _REFILL_PER_US
-        bucket.tokens, bucket.at_us = min(bucket.tokens + refill, _BURST), now_us
-        if bucket.tokens < 1.0:
-            return False
-        bucket.tokens -= 1.0
-        return True
-
-    def _count_up(self, key: Key, message: str, now_us: int) -> bool:
+    def _count_up(self, key: Key, now_us: int) -> bool:
         """Whether the event was still there to be counted up."""
 
         def again(event: Json) -> Json:
             more = {"count": event.get("count", 1) + 1, "lastTimestamp": seconds(now_us)}
-            return event | more | {"message": message}
+            return event | more
 
         try:
             self._registry.patch(self._kind, key, again)
@@ -200,13 +148,6 @@ class EventExpiry:
             if event is not None and event["metadata"]["resourceVersion"] == version:
                 self._registry.store.remove(EVENTS, key)
         self._wait()
-
-
-def _remember(known: OrderedDict[_K, _V], key: _K, value: _V) -> None:
-    known[key] = value
-    known.move_to_end(key)
-    if len(known) > _REMEMBERED:
-        known.popitem(last=False)
 
 
 def _reference(obj: Json, field_path: str) -> Json:

@@ -1,7 +1,7 @@
 """The kubelets of all nodes in one: bound pods start, run, end, and go.
 
 commands.py has how a container ends. What differs from real ones: init containers are done at
-once, images are there already, probes succeed, lifecycle hooks and resource limits do nothing, a
+once and sidecars are not seen, images are there already, probes succeed, lifecycle hooks and resource limits do nothing, a
 pod that is bound where it does not fit runs all the same (no OutOfcpu), and a pod that is deleted
 is gone after a second at most, however long its grace period.
 
@@ -56,7 +56,6 @@ class _Node:
     recorder: Recorder
     is_ready: bool = False
     last: int = 0  # the last address given
-    used: dict[str, None] = field(default_factory=dict)
     pods: dict[Key, None] = field(default_factory=dict)
 
 
@@ -114,12 +113,9 @@ class Kubelet(Controller):
         node = self._node(name)
         if change.type == "DELETED":
             node.pods.pop(change.key, None)
-            self._drop(change.key, node)
+            self._runs.pop(change.key, None)
             return
-        if change.key not in node.pods:
-            node.pods[change.key] = None
-            if (run := self._runs.get(change.key)) is not None:
-                node.used[run.pod_ip] = None
+        node.pods[change.key] = None
         self.enqueue(change.key)
 
     def _node(self, name: str) -> _Node:
@@ -141,13 +137,13 @@ class Kubelet(Controller):
             return
         run = self._runs.get(key)
         if run is not None and run.uid != pod["metadata"]["uid"]:
-            self._drop(key, node)
+            del self._runs[key]
             run = None
         now_s = asyncio.get_running_loop().time()
         if is_deleting(pod):
             self._end(key, pod, node, now_s)
         elif is_finished(pod):
-            self._drop(key, node)
+            self._runs.pop(key, None)
         elif run is None:
             self._begin(key, pod, node, now_s)
         elif now_s < run.ready_s:
@@ -289,11 +285,6 @@ class Kubelet(Controller):
             Write(trusted=True, subresource="status"),
         )
 
-    def _drop(self, key: Key, node: _Node) -> None:
-        run = self._runs.pop(key, None)
-        if run is not None:
-            node.used.pop(run.pod_ip, None)
-
     def _tell_started(self, pod: Json, node: _Node) -> None:
         for container in pod["spec"]["containers"]:
             path = _path(container)
@@ -332,10 +323,6 @@ def _address(node: Json) -> str:
 
 
 def _give_address(node: _Node) -> str:
-    for _ in range(_ADDRESSES):
-        node.last = node.last % _ADDRESSES + 1
-        address = f"{node.subnet}.{node.last}"
-        if address not in node.used:
-            break
-    node.used[address] = None
-    return address
+    """The next one; after the last of a node comes its first again."""
+    node.last = node.last % _ADDRESSES + 1
+    return f"{node.subnet}.{node.last}"

@@ -1,4 +1,4 @@
-"""``status`` of a pod as a kubelet writes it."""
+"""``status`` of a pod as a kubelet writes it; of init containers it says nothing."""
 
 from __future__ import annotations
 
@@ -107,22 +107,13 @@ def creating(pod: Json, host_ip: str, at: str) -> Json:
         "Ready": ("False", _unready(names)),
         "ContainersReady": ("False", _unready(names)),
     }
-    if spec.get("initContainers"):
-        pending = [one["name"] for one in spec["initContainers"]]
-        text = f"containers with incomplete status: [{' '.join(pending)}]"
-        waiting["Initialized"] = (
-            "False",
-            {"reason": "ContainersNotInitialized", "message": text},
-        )
     status = (pod.get("status") or {}) | {
         "phase": "Pending",
         "hostIP": host_ip,
         "hostIPs": [{"ip": host_ip}],
         "startTime": at,
-        "containerStatuses": [_waiting(one, spec) for one in spec["containers"]],
+        "containerStatuses": [_waiting(one) for one in spec["containers"]],
     }
-    if spec.get("initContainers"):
-        status["initContainerStatuses"] = [_waiting(one, spec) for one in spec["initContainers"]]
     return _with_conditions(pod, status, waiting, at)
 
 
@@ -157,11 +148,6 @@ def running(pod: Json, containers: Sequence[ContainerState], ips: tuple[str, str
         "startTime": before.get("startTime") or at,
         "containerStatuses": [one.status(pod) for one in containers],
     }
-    inits = pod["spec"].get("initContainers")
-    if inits:
-        status["initContainerStatuses"] = [
-            _initialized(one, before, at, is_over=bool(reason)) for one in inits
-        ]
     for gate in pod["spec"].get("readinessGates") or ():
         conditions[gate["conditionType"]] = ("True", {})
     return _with_conditions(pod, status, conditions, at)
@@ -181,8 +167,7 @@ def _unready(names: Sequence[str]) -> Json:
     return {"reason": "ContainersNotReady", "message": text}
 
 
-def _waiting(container: Json, spec: Json) -> Json:
-    reason = "PodInitializing" if spec.get("initContainers") else "ContainerCreating"
+def _waiting(container: Json) -> Json:
     return {
         "name": container["name"],
         "image": container.get("image", ""),
@@ -190,48 +175,9 @@ def _waiting(container: Json, spec: Json) -> Json:
         "restartCount": 0,
         "ready": False,
         "started": False,
-        "state": {"waiting": {"reason": reason}},
+        "state": {"waiting": {"reason": "ContainerCreating"}},
         "lastState": {},
     }
-
-
-def _initialized(container: Json, before: Json, at: str, *, is_over: bool) -> Json:
-    """Init containers are done at once; sidecars run for as long as the pod does."""
-    known = [
-        one
-        for one in before.get("initContainerStatuses") or ()
-        if one["name"] == container["name"] and "waiting" not in one["state"]
-    ]
-    is_sidecar = container.get("restartPolicy") == "Always"
-    since = at
-    if known:
-        state = known[0]["state"]
-        since = next(iter(state.values())).get("startedAt", at)
-    entry: Json = {
-        "name": container["name"],
-        "image": container.get("image", ""),
-        "imageID": "",
-        "restartCount": 0,
-        "ready": not (is_sidecar and is_over),
-        "started": is_sidecar and not is_over,
-        "lastState": {},
-        "state": {"running": {"startedAt": since}},
-    }
-    if not is_sidecar or is_over:
-        entry["state"] = {
-            "terminated": {
-                "exitCode": 0,
-                "reason": "Completed",
-                "startedAt": since,
-                "finishedAt": at if is_sidecar or not known else _finished(known[0], at),
-            }
-        }
-    return entry
-
-
-def _finished(entry: Json, at: str) -> str:
-    finished: str = (entry["state"].get("terminated") or {}).get("finishedAt", at)
-    return finished
 
 
 def _with_conditions(pod: Json, status: Json, wanted: dict[str, tuple[str, Json]], at: str) -> Json:
