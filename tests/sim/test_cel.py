@@ -79,36 +79,6 @@ def test_rules_are_not_checked_on_an_object_of_wrong_types() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "value", "holds"),
-    [
-        ("self.l.sum() == 6 && self.l.max() == 3 && self.l.min() == 1", {"l": [1, 2, 3]}, True),
-        ("self.l.isSorted()", {"l": [1, 3, 2]}, False),
-        (
-            "self.s.find('[0-9]+') == '12' && self.s.findAll('[a-z]') == ['a', 'b']",
-            {"s": "a12b"},
-            1,
-        ),
-        ("self.s.split(',').all(x, x.startsWith('a'))", {"s": "a1,a2"}, True),
-        ("self.?missing.orValue(3) == 3", {}, True),
-        ("self.l.exists_one(x, x == 2) && 3 in self.l", {"l": [1, 2, 3]}, True),
-        ("size(self.s) == 4 && self.s.matches('^a')", {"s": "a12b"}, True),
-    ],
-)
-def test_the_functions_of_kubernetes(rule: str, value: dict[str, Any], holds: bool) -> None:
-    schema = {
-        "type": "object",
-        "properties": {
-            "l": {"type": "array", "items": {"type": "integer"}},
-            "s": {"type": "string"},
-        },
-        "x-kubernetes-validations": [{"rule": rule}],
-    }
-    rules = Rules(schema)
-    assert rules.unsupported == []
-    assert (rules.check(value) == []) is bool(holds)
-
-
-@pytest.mark.parametrize(
     ("name", "escaped"),
     [("a", "a"), ("a-b.c/d", "a__dash__b__dot__c__slash__d"), ("in", "__in__")],
 )

@@ -1,9 +1,9 @@
 """The kubelets of all nodes in one: bound pods start, run, end, and go.
 
 commands.py has how a container ends. What differs from real ones: init containers are done at
-once and sidecars are not seen, images are there already, probes succeed, lifecycle hooks and resource limits do nothing, a
-pod that is bound where it does not fit runs all the same (no OutOfcpu), and a pod that is deleted
-is gone after a second at most, however long its grace period.
+once and sidecars are not seen, images are there already, probes succeed, lifecycle hooks and
+resource limits do nothing, a pod that is bound where it does not fit runs all the same (no
+OutOfcpu), and a pod that is deleted is gone after a second at most, however long its grace period.
 
 A node that is not ready has a kubelet that is not heard: nothing happens to its pods until it is
 ready again, and then everything that was due happens at once.

@@ -3,18 +3,18 @@
 Sources: "CRD validation rules" of the Kubernetes documentation, and for the words of a refusal
 ``k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel``. The library is chosen in an ADR.
 
-Known differences: no cost budget; a date-time or duration below the object that a rule is about is
-a text; unknown fields are compared in full, where kube-apiserver passes over renamed ones; of the
-Kubernetes libraries there are lists, regex and strings, but not url, ip, cidr, quantity and format.
+Known differences: no cost budget; a duration is a text, and so is a date-time below the object that
+a rule is about; unknown fields are compared in full, where kube-apiserver passes over renamed ones;
+of the Kubernetes libraries there is that of strings, and a rule that needs another is passed over.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -52,14 +52,11 @@ _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__sl
 _ESCAPE = re.compile(r"__|[.\-/]")
 _QUOTED = re.compile(r"'(\\.|[^'\\])*'|\"(\\.|[^\"\\])*\"")
 _OLD_SELF = re.compile(r"\boldSelf\b")
-_DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
-_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _OPTIONAL = "cel.bind(oldSelf, hasOldSelf ? optional.of(oldValue) : optional.none(), {})"
 _NO_FIELD = re.compile(r'Key not found in map : "?([^"]*)"?')
 _NO_ITEM = re.compile(r"Index error: index=(-?\d+)")
 
 _T = cel.Type
-_SCALARS = {"date-time": _T.TIMESTAMP, "date": _T.TIMESTAMP, "duration": _T.DURATION}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +108,7 @@ class Rules:
         }
         additional = self._planned(node.additional, f"{path}[*]") if node.additional else None
         items = self._planned(node.items, f"{path}[]") if node.items else None
-        env = _environment(node.raw.get("format", "") if node.type == "string" else "")
+        env = _environment(of_time=_is_time(node))
         rules = tuple(self._compiled(node, path, env))
         if not (rules or fields or additional or items):
             return None
@@ -249,11 +246,16 @@ def to_cel(value: Any, node: Node, *, root: bool = False, top: bool = False) -> 
         }
     if isinstance(value, list):
         return [to_cel(one, node.items) for one in value] if node.items is not None else value
-    if isinstance(value, str) and node.type == "string" and node.raw.get("format") in _SCALARS:
-        return _scalar(value, node.raw["format"]) if top else value
+    if isinstance(value, str) and top and _is_time(node):
+        moment = datetime.fromisoformat(value)
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     if node.type == "number" and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     return value
+
+
+def _is_time(node: Node) -> bool:
+    return node.type == "string" and node.raw.get("format") == "date-time"
 
 
 def _visible(metadata: Any) -> Json:
@@ -283,9 +285,9 @@ def _by_key(node: Node, old: Any) -> dict[str, Any]:
 
 
 @cache
-def _environment(form: str) -> Any:
-    """What expressions can name; ``form`` is the format of a text that ``self`` stands for."""
-    kind = _SCALARS.get(form, _T.DYN)
+def _environment(*, of_time: bool) -> Any:
+    """What expressions can name; ``of_time`` is whether ``self`` stands for an instant."""
+    kind = _T.TIMESTAMP if of_time else _T.DYN
     variables = {"self": kind, "oldSelf": kind, "oldValue": kind, "hasOldSelf": _T.BOOL}
     extensions = [
         ext_optional.ExtOptional(),
@@ -293,41 +295,4 @@ def _environment(form: str) -> Any:
         ext_bindings.ExtBindings(),
         ext_math.ExtMath(),
     ]
-    return cel.NewEnv(variables=variables, extensions=extensions, functions=_functions())
-
-
-def _functions() -> list[Any]:
-    """The list and regex libraries of Kubernetes."""
-    items = _T.List(_T.DYN)
-
-    def member(name: str, result: Any, parameters: list[Any], impl: Callable[..., Any]) -> Any:
-        overload = cel.Overload(f"kubernetes_{name}", result, parameters, is_member=True, impl=impl)
-        return cel.FunctionDecl(name, [overload])
-
-    return [
-        member("sum", _T.DYN, [items], sum),
-        member("min", _T.DYN, [items], min),
-        member("max", _T.DYN, [items], max),
-        member("isSorted", _T.BOOL, [items], lambda values: values == sorted(values)),
-        member("find", _T.STRING, [_T.STRING, _T.STRING], _find),
-        member("findAll", _T.List(_T.STRING), [_T.STRING, _T.STRING], _find_all),
-    ]
-
-
-def _find(text: str, pattern: str) -> str:
-    found = re.search(pattern, text)
-    return found[0] if found else ""
-
-
-def _find_all(text: str, pattern: str) -> list[str]:
-    return [found[0] for found in re.finditer(pattern, text)]
-
-
-def _scalar(text: str, form: str) -> Any:
-    """A time or a duration as the library takes it."""
-    if form == "duration":
-        parts = _DURATION.findall(text)
-        seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
-        return timedelta(seconds=-seconds if text.startswith("-") else seconds)
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return cel.NewEnv(variables=variables, extensions=extensions)
