@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mcad.sim import failures
-from mcad.sim.failures import Cause
 from mcad.sim.objects import causes
 
-_EXACT, _NOT_OLDER = "Exact", "NotOlderThan"
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
-_MATCH = "resourceVersionMatch"
 
 
 def integer(params: Mapping[str, str], name: str) -> int:
@@ -39,46 +36,6 @@ def bad_version(text: str) -> str:
     )
 
 
-def check_list(params: Mapping[str, str]) -> None:
-    """What a list may not ask for (``ValidateListOptions``); raises Failure 422."""
-    faults = []
-    match, text = params.get(_MATCH), params.get("resourceVersion")
-    if match:
-        if not text:
-            faults.append(
-                causes.forbidden(
-                    _MATCH, f"{_MATCH} is forbidden unless resourceVersion is provided"
-                )
-            )
-        faults += _with_token(params)
-        if match not in {_EXACT, _NOT_OLDER}:
-            faults.append(causes.not_supported(_MATCH, match, (_EXACT, _NOT_OLDER, "")))
-        if match == _EXACT and text == "0":
-            detail = f'{_MATCH} "exact" is forbidden for resourceVersion "0"'
-            faults.append(causes.forbidden(_MATCH, detail))
-    if params.get("sendInitialEvents"):
-        detail = "sendInitialEvents is forbidden for list"
-        faults.append(causes.forbidden("sendInitialEvents", detail))
-    _refuse("ListOptions", faults)
-
-
-def check_watch(params: Mapping[str, str]) -> None:
-    """The same for a watch."""
-    faults = []
-    match, initial = params.get(_MATCH), params.get("sendInitialEvents")
-    if initial and match != _NOT_OLDER:
-        detail = f"sendInitialEvents requires setting {_MATCH} to {_NOT_OLDER}"
-        faults.append(causes.forbidden(_MATCH, detail))
-    if match:
-        if not initial:
-            detail = f"{_MATCH} is forbidden for watch unless sendInitialEvents is provided"
-            faults.append(causes.forbidden(_MATCH, detail))
-        if match != _NOT_OLDER:
-            faults.append(causes.not_supported(_MATCH, match, (_NOT_OLDER,)))
-        faults += _with_token(params)
-    _refuse("ListOptions", faults)
-
-
 def check_write(params: Mapping[str, str], options: str) -> None:
     """``dryRun`` and ``fieldValidation`` of CreateOptions, UpdateOptions or PatchOptions."""
     faults = []
@@ -88,15 +45,5 @@ def check_write(params: Mapping[str, str], options: str) -> None:
     validation = params.get("fieldValidation", "")
     if validation not in _VALIDATIONS:
         faults.append(causes.not_supported("fieldValidation", validation, _VALIDATIONS))
-    _refuse(options, faults)
-
-
-def _with_token(params: Mapping[str, str]) -> list[Cause]:
-    if not params.get("continue"):
-        return []
-    return [causes.forbidden(_MATCH, f"{_MATCH} is forbidden when continue is provided")]
-
-
-def _refuse(options: str, faults: list[Cause]) -> None:
     if faults:
         raise failures.invalid_options(options, faults)

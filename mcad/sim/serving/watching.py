@@ -94,7 +94,6 @@ async def _is_set_before(changed: asyncio.Event, at: float) -> bool:
 def check(params: Mapping[str, str]) -> None:
     """What a watch may not ask for; raises Failure."""
     options.integer(params, "timeoutSeconds")
-    options.check_watch(params)
     version = params.get("resourceVersion") or "0"
     if not version.isdecimal():
         raise Failure(500, "", options.bad_version(version))

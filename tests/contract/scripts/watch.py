@@ -85,19 +85,6 @@ def watch_beginnings(s: Script) -> None:
 @script
 def watch_refused(s: Script) -> None:
     s.watch("no number", "configmaps", resourceVersion="x")
-    s.watch(
-        "match without initial events",
-        "configmaps",
-        resourceVersion="1",
-        resourceVersionMatch="NotOlderThan",
-    )
-    s.watch("initial events without a match", "configmaps", sendInitialEvents="true")
-    s.watch(
-        "initial events with exact",
-        "configmaps",
-        sendInitialEvents="true",
-        resourceVersionMatch="Exact",
-    )
     s.watch("wrong label", "configmaps", labelSelector="=x")
     s.watch("wrong field", "configmaps", fieldSelector="spec.x=1")
     s.watch("wrong field of pods", "pods", fieldSelector="spec.x=1")

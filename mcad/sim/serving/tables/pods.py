@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mcad.sim.serving.tables.printer import NONE, Json, age, condition, name, printer, since, status
@@ -21,50 +22,29 @@ def row_conditions(pod: Json) -> list[Json]:
     ]
 
 
-class _Tally:
-    """Restarts and ready containers, counted while the statuses are walked through."""
-
-    def __init__(self) -> None:
-        self.restarts = 0
-        self.last_restart = ""
-        self.ready = 0
-
-    def restarted(self, container: Json) -> None:
-        self.restarts += container.get("restartCount", 0)
-        ended = (container.get("lastState") or {}).get("terminated") or {}
-        self.last_restart = max(self.last_restart, ended.get("finishedAt") or "")
-
-    def shown(self, now_us: int) -> str:
-        if not self.restarts or not self.last_restart:
-            return str(self.restarts)
-        return f"{self.restarts} ({since(self.last_restart, now_us)} ago)"
-
-
 def _cells(pod: Json, now_us: int) -> list[Any]:
-    spec = pod["spec"]
-    sidecars = {one["name"] for one in spec.get("initContainers") or () if _restarts(one)}
-    total = len(spec.get("containers") or ()) + len(sidecars)
-    tally, of_sidecars = _Tally(), _Tally()
-    initializing = _initializing(pod, sidecars, tally, of_sidecars)
-    word = initializing or _initial_word(pod)
-    if not initializing or condition(pod, "Initialized").get("status") == "True":
-        # Restarts of init containers that are done are of no interest any more.
-        of_sidecars.ready, tally = tally.ready, of_sidecars
-        word = _main_word(pod, tally, word)
+    containers = status(pod).get("containerStatuses") or ()
+    ready = sum(map(_runs, containers))
     return [
         name(pod),
-        f"{tally.ready}/{total}",
-        _deletion_word(pod) or word,
-        tally.shown(now_us),
+        f"{ready}/{len(pod['spec'].get('containers') or ())}",
+        _deletion_word(pod) or _word(pod, containers),
+        _restarts(containers, now_us),
         age(pod, now_us),
         *_wide(pod),
     ]
 
 
-def _initial_word(pod: Json) -> str:
-    state = status(pod)
-    gated = condition(pod, "PodScheduled").get("reason") == "SchedulingGated"
-    return "SchedulingGated" if gated else state.get("reason") or state.get("phase", "")
+def _runs(container: Json) -> bool:
+    is_running = (container.get("state") or {}).get("running") is not None
+    return is_running and bool(container.get("ready"))
+
+
+def _restarts(containers: Iterable[Json], now_us: int) -> str:
+    count = sum(one.get("restartCount", 0) for one in containers)
+    ends = [(one.get("lastState") or {}).get("terminated") or {} for one in containers]
+    last = max((one.get("finishedAt") or "" for one in ends), default="")
+    return f"{count} ({since(last, now_us)} ago)" if count and last else str(count)
 
 
 def _deletion_word(pod: Json) -> str:
@@ -76,61 +56,26 @@ def _deletion_word(pod: Json) -> str:
     return "" if state.get("phase") in _TERMINAL else "Terminating"
 
 
-def _restarts(init_container: Json) -> bool:
-    """Whether it is a sidecar, which goes on running (KEP-753)."""
-    return init_container.get("restartPolicy") == "Always"
-
-
-def _initializing(pod: Json, sidecars: set[str], tally: _Tally, of_sidecars: _Tally) -> str:
-    """``Init:...`` while an init container keeps the pod from starting."""
-    total = len(pod["spec"].get("initContainers") or ())
-    for position, one in enumerate(status(pod).get("initContainerStatuses") or ()):
-        tally.restarted(one)
-        if one["name"] in sidecars:
-            of_sidecars.restarted(one)
-        state = one.get("state") or {}
-        ended, waiting = state.get("terminated"), state.get("waiting") or {}
-        if ended is not None and ended.get("exitCode", 0) == 0:
-            continue
-        if one["name"] in sidecars and one.get("started"):
-            tally.ready += bool(one.get("ready"))
-            continue
-        if ended is not None:
-            return f"Init:{_ended(ended)}"
-        if waiting.get("reason") not in (None, "", "PodInitializing"):
-            return f"Init:{waiting['reason']}"
-        return f"Init:{position}/{total}"
-    return ""
-
-
-def _ended(terminated: Json) -> str:
-    if terminated.get("reason"):
-        return str(terminated["reason"])
-    if terminated.get("signal"):
-        return f"Signal:{terminated['signal']}"
-    return f"ExitCode:{terminated.get('exitCode', 0)}"
-
-
-def _main_word(pod: Json, tally: _Tally, word: str) -> str:
-    """Once it is initialized: the trouble of the first container that has one."""
-    is_running, failure = False, ""
-    for one in reversed(status(pod).get("containerStatuses") or ()):
-        tally.restarted(one)
-        state = one.get("state") or {}
-        ended, waiting = state.get("terminated"), state.get("waiting") or {}
+def _word(pod: Json, containers: Sequence[Json]) -> str:
+    """The trouble of the first container that has one, or what the pod says of itself."""
+    state = status(pod)
+    gated = condition(pod, "PodScheduled").get("reason") == "SchedulingGated"
+    word = "SchedulingGated" if gated else state.get("reason") or state.get("phase", "")
+    failure = ""
+    for one in reversed(containers):
+        now = one.get("state") or {}
+        ended, waiting = now.get("terminated"), now.get("waiting") or {}
         if waiting.get("reason"):
             word = waiting["reason"]
         elif ended is not None:
-            word = _ended(ended)
+            word = ended.get("reason") or f"ExitCode:{ended.get('exitCode', 0)}"
             failure = word if ended.get("exitCode", 0) else failure
-        elif one.get("ready") and state.get("running") is not None:
-            is_running = True
-            tally.ready += 1
     if word != "Completed":
-        return word
-    if is_running and condition(pod, "Ready").get("status") == "True":
-        return "Running"
-    return failure or ("NotReady" if is_running else word)
+        return str(word)
+    if any(map(_runs, containers)):
+        is_ready = condition(pod, "Ready").get("status") == "True"
+        return "Running" if is_ready else failure or "NotReady"
+    return failure or "Completed"
 
 
 def _wide(pod: Json) -> list[str]:
