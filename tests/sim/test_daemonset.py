@@ -93,17 +93,3 @@ def test_a_pod_stays_as_it_was_made_until_it_ends_or_is_deleted():
         assert _images(world) == ["img:1", "img:2", "img:2"]
 
     in_a_world(scenario)
-
-
-def test_pods_with_the_hosts_network_bear_that_it_is_not_there():
-    async def scenario(world):
-        given = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
-        spec = {"hostNetwork": True, "tolerations": [given]}
-        _daemonset(world, 1, template=template(**spec))
-        await world.settle()
-        (pod,) = world.all("Pod")
-        keys = [one["key"] for one in pod["spec"]["tolerations"]]
-        assert keys.count("node.kubernetes.io/not-ready") == 1
-        assert "node.kubernetes.io/network-unavailable" in keys
-
-    in_a_world(scenario)

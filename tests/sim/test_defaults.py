@@ -55,15 +55,6 @@ def test_defaults_are_those_of_kube_apiserver(case: dict[str, Any]) -> None:
     assert without_drawn(completed(given)) == case["stored"]
 
 
-def test_the_address_of_a_service_follows_from_its_name() -> None:
-    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": "n"}}
-    first, again = completed(service)["spec"], completed(service)["spec"]
-    other = completed(service | {"metadata": {"name": "t", "namespace": "n"}})["spec"]
-    assert first["clusterIP"] == again["clusterIP"] != other["clusterIP"]
-    assert first["clusterIPs"] == [first["clusterIP"]]
-    assert first["clusterIP"].startswith("10.96.")
-
-
 JOB = {
     "apiVersion": "batch/v1",
     "kind": "Job",
@@ -100,10 +91,3 @@ def test_labels_that_somebody_has_given_are_not_replaced() -> None:
     job["spec"]["template"]["metadata"]["labels"] = {"job-name": "other"}
     labels = job_defaults(job)["spec"]["template"]["metadata"]["labels"]
     assert labels == GENERATED | {"job-name": "other"}  # and validation refuses it
-
-
-def test_a_job_with_a_selector_by_hand_is_left_alone() -> None:
-    job = copy.deepcopy(JOB)
-    job["spec"]["manualSelector"] = True
-    assert "selector" not in job_defaults(job)["spec"]
-    assert job["spec"]["template"]["metadata"]["labels"] == {"a": "b"}

@@ -101,20 +101,6 @@ def test_a_paused_deployment_scales_but_does_not_roll():
     in_a_world(scenario)
 
 
-def test_a_replicaset_that_matches_is_adopted():
-    async def scenario(world):
-        spec = {"replicas": 2, "selector": selecting(), "template": template()}
-        world.create("ReplicaSet", "mine", spec, labels={"app": "web"})
-        _deploy(world, 2)
-        await world.settle(world.kubelets)
-        (replicaset,) = world.all("ReplicaSet")
-        uid = world.get("Deployment", "web")["metadata"]["uid"]
-        assert replicaset["metadata"]["ownerReferences"][0]["uid"] == uid
-        assert world.get("Deployment", "web")["status"]["availableReplicas"] == 2
-
-    in_a_world(scenario)
-
-
 def test_a_failure_of_its_replicaset_is_passed_on():
     async def scenario(world):
         _deploy(world, 1, template=template(priorityClassName="gold"))

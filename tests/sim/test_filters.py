@@ -82,26 +82,8 @@ def _affinity(*terms: Json) -> Shape:
     return shape(affinity={"nodeAffinity": required})
 
 
-def _named(*lists: list[str], key: str = "metadata.name", operator: str = "In") -> Json:
-    fields = [{"key": key, "operator": operator, "values": values} for values in lists]
-    return {"matchFields": fields}
-
-
-@pytest.mark.parametrize(
-    ("terms", "names"),
-    [
-        ([], None),
-        ([_named(["a", "b"])], {"a", "b"}),
-        ([_named(["a", "b"], ["b", "c"])], {"b"}),
-        ([_named(["a"], ["b"])], set()),
-        ([_named(["a"]), _named(["b"])], {"a", "b"}),
-        ([_named(["a"]), {"matchExpressions": [{"key": "zone", "operator": "Exists"}]}], None),
-        ([_named(["a"], operator="NotIn")], None),
-        ([_named(["a"], key="metadata.namespace")], None),
-    ],
-)
-def test_the_only_nodes_that_affinity_names(terms: list[Json], names: set[str] | None) -> None:
-    assert filters.named_nodes(_affinity(*terms)) == names
+def _named(*names: str) -> Json:
+    return {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [*names]}]}
 
 
 def test_a_selector_and_affinity_both_have_to_take_the_node() -> None:
@@ -109,8 +91,8 @@ def test_a_selector_and_affinity_both_have_to_take_the_node() -> None:
     assert filters.is_selected(shape(nodeSelector={"zone": "a"}), here)
     assert not filters.is_selected(shape(nodeSelector={"zone": "b"}), here)
     assert not filters.is_selected(shape(nodeSelector={"zone": "a", "disk": "x"}), here)
-    assert filters.is_selected(_affinity(_named(["n"])), here)
-    assert not filters.is_selected(_affinity(_named(["other"])), here)
+    assert filters.is_selected(_affinity(_named("n")), here)
+    assert not filters.is_selected(_affinity(_named("other")), here)
     assert not filters.is_selected(_affinity(), here), "no term matches no node"
 
 
@@ -165,11 +147,5 @@ def test_the_nodes_that_admit_a_kind_of_pods() -> None:
     ground = Ground(fleet, shape())
     assert [one.name for one in ground.open] == ["a"]
     assert ground.refused == {"b": filters.TAINTED}
-    assert not ground.is_contradictory
     assert not ground.has_soft_taints, "those of a node that refuses do not weigh"
-
-    named = Ground(fleet, _affinity(_named(["a"])))
-    assert [one.name for one in named.open] == ["a"]
-    assert named.refused == {"b": filters.NOT_NAMED}
-    assert Ground(fleet, _affinity(_named(["a"], ["b"]))).is_contradictory
     assert Ground(fleet, shape(tolerations=[{"operator": "Exists"}])).has_soft_taints

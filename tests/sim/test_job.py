@@ -167,19 +167,6 @@ def test_a_pod_that_is_deleted_counts_as_failed():
     in_a_world(scenario)
 
 
-def test_a_smaller_parallelism_deletes_pods_that_do_not_count():
-    async def scenario(world):
-        _job(world, parallelism=3, completions=3)
-        await world.settle()
-        world.run_all()
-        world.change("Job", "sum", parallelism=1)
-        await world.settle(world.reap)
-        assert len(_pods(world)) == 1
-        assert "failed" not in _status(world)
-
-    in_a_world(scenario)
-
-
 def test_pods_of_a_job_that_is_gone_are_let_go():
     async def scenario(world):
         _job(world)

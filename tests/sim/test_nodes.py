@@ -82,18 +82,6 @@ async def test_cordoning_taints_and_uncordoning_takes_the_taint_away() -> None:
 
 
 @virtually
-async def test_taints_of_users_are_left_alone() -> None:
-    async with world() as w:
-        w.cluster.add_node("n1", taints=[{"key": "gpu", "effect": "NoSchedule"}])
-        w.cluster.fail_node("n1")
-        await w.settle()
-        w.cluster.recover_node("n1")
-        await w.settle()
-
-        assert _taints(w, "n1") == [("gpu", "NoSchedule")]
-
-
-@virtually
 async def test_pods_of_a_failed_node_are_unready_then_evicted_after_five_minutes() -> None:
     async with world("n1") as w:
         w.pod("p")
@@ -194,15 +182,6 @@ async def test_a_node_that_is_back_in_time_keeps_its_pods() -> None:
         await w.settle(100)
 
         assert w.phase("p") == "Running"
-
-
-@virtually
-async def test_a_pod_bound_to_a_node_that_never_was_is_collected() -> None:
-    async with world("n1") as w:
-        w.pod("p", nodeName="nowhere")
-        await w.settle(60)
-
-        assert w.find("Pod", "p") is None
 
 
 @virtually

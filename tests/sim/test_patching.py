@@ -44,31 +44,12 @@ def applied(spec: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def names(items: list[dict[str, Any]]) -> list[str]:
-    return [item["name"] for item in items]
-
-
 def test_scalars_of_a_merged_list_are_united() -> None:
     keys = merge_keys("v1", "ConfigMap")
     patch = {"metadata": {"finalizers": ["x/y", "a/b"]}}
     assert sorted(strategic(POD, patch, keys)["metadata"]["finalizers"]) == ["a/b", "x/y"]
     patch = {"metadata": {"$deleteFromPrimitiveList/finalizers": ["x/y"]}}
     assert strategic(POD, patch, keys)["metadata"]["finalizers"] == []
-
-
-def test_an_object_is_replaced_or_emptied_by_directive() -> None:
-    keys = merge_keys("v1", "Pod")
-    patch = {"metadata": {"labels": {"$patch": "replace", "b": "2"}}}
-    assert strategic(POD, patch, keys)["metadata"]["labels"] == {"b": "2"}
-    patch = {"metadata": {"labels": {"$patch": "delete"}}}
-    assert strategic(POD, patch, keys)["metadata"]["labels"] == {}
-
-
-def test_the_order_of_items_can_be_set() -> None:
-    order = {"$setElementOrder/containers": [{"name": "d"}, {"name": "n"}, {"name": "c"}]}
-    assert names(applied(order)["containers"]) == ["d", "c"]
-    added = applied({**order, "containers": [{"name": "n", "image": "i"}]})
-    assert names(added["containers"]) == ["d", "n", "c"]
 
 
 def test_one_volume_source_gives_way_to_another() -> None:
@@ -79,13 +60,6 @@ def test_one_volume_source_gives_way_to_another() -> None:
         "hostPath": {"path": "/x"},
     }
     assert applied({"volumes": [volume]})["volumes"] == [{"name": "v", "hostPath": {"path": "/x"}}]
-
-
-def test_a_deployment_s_strategy_drops_what_is_not_retained() -> None:
-    deployment = {"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"a": 1}}}}
-    patch = {"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}}
-    result = strategic(deployment, patch, merge_keys("apps/v1", "Deployment"))
-    assert result == {"spec": {"strategy": {"type": "Recreate"}}}
 
 
 @pytest.mark.parametrize(

@@ -79,18 +79,6 @@ def test_negative_numbers_binary_data_quantities_and_alternatives() -> None:
     assert protobuf.decode(_envelope("v1", "Secret", secret))["data"] == {"key": "/wA="}
 
 
-def test_a_budget_of_zero_is_not_left_out() -> None:
-    spec = _field(1, _field(1, 0) + _field(2, 0) + _field(3, ""))
-    budget = protobuf.decode(_envelope("policy/v1", "PodDisruptionBudget", _field(2, spec)))
-    assert budget["spec"] == {"minAvailable": 0}
-
-
-def test_deletions_are_understood() -> None:
-    options = _field(1, 30) + _field(4, "Background")
-    deletion = protobuf.decode(_envelope("policy/v1", "DeleteOptions", options))
-    assert deletion["gracePeriodSeconds"] == 30
-
-
 def test_unknown_fields_are_skipped() -> None:
     pod = _field(1, _field(1, "p") + _field(99, "x") + _varint(98 << 3 | 1) + b"12345678")
     assert protobuf.decode(_envelope("v1", "Pod", pod))["metadata"] == {"name": "p"}

@@ -21,18 +21,6 @@ def _names(world):
     }
 
 
-def test_an_equal_status_is_not_written_again():
-    async def scenario(world):
-        _replicaset(world)
-        await world.settle()
-        version = world.registry.store.version
-        world.controllers[0].enqueue(("default", "web"))
-        await world.settle()
-        assert world.registry.store.version == version
-
-    in_a_world(scenario)
-
-
 def test_orphans_are_adopted_and_strangers_released():
     async def scenario(world):
         world.create("Pod", "old", template()["spec"], labels={"app": "web"})

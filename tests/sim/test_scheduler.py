@@ -42,16 +42,6 @@ async def test_a_bound_pod_has_its_condition_and_its_event() -> None:
 
 
 @virtually
-async def test_pods_without_constraints_are_spread_by_what_is_free() -> None:
-    async with world("n1", "n2", "n3") as w:
-        for number in range(6):
-            w.pod(f"p{number}", cpu="1")
-        await w.settle()
-
-        assert Counter(w.placed().values()) == {"n1": 2, "n2": 2, "n3": 2}
-
-
-@virtually
 async def test_requests_add_up_and_the_rest_waits_with_the_words_of_kube_scheduler() -> None:
     async with world("n1", "n2") as w:
         for number in range(5):
@@ -96,18 +86,6 @@ async def test_without_nodes_a_pod_waits_until_there_is_one() -> None:
         w.cluster.add_node("n1")
         await w.settle()
         assert w.node_of("p") == "n1"
-
-
-@virtually
-async def test_the_slots_of_a_node_count() -> None:
-    async with world() as w:
-        w.cluster.add_node("n1", pods=2)
-        for number in range(3):
-            w.pod(f"p{number}")
-        await w.settle()
-
-        assert w.placed() == {"p0": "n1", "p1": "n1", "p2": ""}
-        assert "1 Too many pods" in _message(w, "p2")
 
 
 @virtually
@@ -193,45 +171,6 @@ async def test_required_and_preferred_node_affinity() -> None:
 
 
 @virtually
-async def test_affinity_by_the_name_of_a_node_is_reported_as_kube_scheduler_does() -> None:
-    async with world("n1", "n2", cpu="1") as w:
-        field = {"key": "metadata.name", "operator": "In", "values": ["n2"]}
-        affinity = {
-            "nodeAffinity": {
-                "requiredDuringSchedulingIgnoredDuringExecution": {
-                    "nodeSelectorTerms": [{"matchFields": [field]}]
-                }
-            }
-        }
-        w.pod("fits", cpu="600m", affinity=affinity)
-        await w.settle(1)
-        w.pod("waits", cpu="600m", affinity=affinity)
-        await w.settle()
-
-        assert w.node_of("fits") == "n2"
-        assert _message(w, "waits").startswith(
-            "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't satisfy plugin(s)"
-            " [NodeAffinity]."
-        )
-
-
-@virtually
-async def test_node_affinity_that_contradicts_itself_is_said_so() -> None:
-    async with world("n1", "n2") as w:
-        fields = [
-            {"key": "metadata.name", "operator": "In", "values": [name]} for name in ("n1", "n2")
-        ]
-        required = {"nodeSelectorTerms": [{"matchFields": fields}]}
-        affinity = {"requiredDuringSchedulingIgnoredDuringExecution": required}
-        w.pod("p", affinity={"nodeAffinity": affinity})
-        await w.settle()
-
-        assert _message(w, "p") == (
-            "0/2 nodes are available: pod affinity terms conflict. not found"
-        )
-
-
-@virtually
 async def test_a_pod_takes_over_where_its_node_is() -> None:
     async with world() as w:
         w.cluster.add_node("n1", labels={ZONE: "z1"})
@@ -239,25 +178,6 @@ async def test_a_pod_takes_over_where_its_node_is() -> None:
         await w.settle()
 
         assert w.get("Pod", "p")["metadata"]["labels"] == {"app": "a", ZONE: "z1"}
-
-
-@virtually
-async def test_two_pods_with_the_same_host_port_never_share_a_node() -> None:
-    async with world("n1", "n2") as w:
-        for number, address in enumerate(("", "10.0.0.1", "10.0.0.2")):
-            port = {"containerPort": 80, "hostPort": 80} | ({"hostIP": address} if address else {})
-            containers = [{"name": "c", "image": "i", "ports": [port]}]
-            w.create(
-                "Pod", {"metadata": {"name": f"p{number}"}, "spec": {"containers": containers}}
-            )
-            await w.settle(0.5)
-        w.create("Pod", {"metadata": {"name": "p3"}, "spec": {"containers": containers}})
-        await w.settle()
-
-        placed = w.placed()
-        assert placed["p0"] != placed["p1"] == placed["p2"]
-        assert placed["p3"] == ""
-        assert "2 node(s) didn't have free ports for the requested pod ports" in _message(w, "p3")
 
 
 @virtually
@@ -319,18 +239,6 @@ async def test_gates_and_other_schedulers_keep_a_pod_out_of_the_queue() -> None:
         w.change("Pod", "gated", lambda one: one | {"spec": one["spec"] | {"schedulingGates": []}})
         await w.settle()
         assert w.placed() == {"foreign": "", "gated": "n1"}
-
-
-@virtually
-async def test_a_pod_that_is_changed_so_that_it_fits_is_scheduled() -> None:
-    async with world("n1") as w:
-        w.pod("p", nodeSelector={"disk": "ssd"})
-        await w.settle()
-        assert w.node_of("p") == ""
-
-        w.change("Node", "n1", lambda node: node | {"metadata": _labelled(node, disk="ssd")})
-        await w.settle()
-        assert w.node_of("p") == "n1"
 
 
 @virtually

@@ -4,47 +4,6 @@ import pytest
 
 from mcad.sim import selectors
 
-POD = {"metadata": {"name": "a,b"}, "spec": {"nodeName": "n"}}
-ALLOWED = {
-    "metadata.name": lambda pod: pod["metadata"]["name"],
-    "spec.nodeName": lambda pod: pod["spec"]["nodeName"],
-}
-
-
-@pytest.mark.parametrize(
-    ("text", "selected"),
-    [
-        ("", True),
-        ("=", True),
-        ("spec.nodeName=n", True),
-        ("spec.nodeName==n,,metadata.name!=x", True),
-        ("spec.nodeName!=n", False),
-        ("metadata.name=a\\,b", True),
-        ("metadata.name=a\\\\", False),
-    ],
-)
-def test_a_field_selector_selects(text: str, selected: bool) -> None:
-    assert selectors.fields(text, ALLOWED)(POD) is selected
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("metadata.name", "invalid selector: 'metadata.name'; can't understand 'metadata.name'"),
-        ("metadata.name=a=b", "invalid field selector: unescaped character in value: 61"),
-        ("metadata.name=a\\q", "invalid field selector: invalid escape sequence: \\q"),
-        ("metadata.name=a\\", "invalid field selector: invalid escape sequence: \\"),
-        ("spec.x=1,metadata.name=a", "field label not supported: spec.x"),
-    ],
-)
-def test_a_malformed_field_selector_is_refused_in_the_server_s_words(
-    text: str, message: str
-) -> None:
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the whole text is compared
-        selectors.fields(text, ALLOWED)
-    assert str(caught.value) == message
-
-
 NODE = {"metadata": {"name": "n1", "labels": {"gpus": "4", "zone": "a"}}}
 
 

@@ -164,12 +164,6 @@ async def test_other_formats_are_refused_with_what_is_taken(
     assert echo.asked == []
 
 
-async def test_a_patch_keeps_its_type(served: Served, echo: Echo) -> None:
-    headers = {"Content-Type": "application/json-patch+json"}
-    assert (await served.ask("PATCH", f"{PODS}/a", data=b"[]", headers=headers))[0] == 200
-    assert (echo.asked[0].content_type, echo.asked[0].body) == (headers["Content-Type"], b"[]")
-
-
 async def test_a_body_that_is_too_large_is_refused(served: Served, echo: Echo) -> None:
     headers = {"Content-Type": "application/json"}
     status, answer = await served.ask(
@@ -202,14 +196,6 @@ async def test_head_is_a_get_without_a_body_and_options_are_no_business_of_ours(
         assert (await served.ask("GET", "/api/v1/namespaces"))[0] == 200
         status, answer = await served.ask("OPTIONS", "/api/v1/namespaces")
         assert (status, answer["reason"]) == (405, "MethodNotAllowed")
-
-
-async def test_people_get_json_that_they_can_read(served: Served, echo: Echo) -> None:
-    echo.answer = Response(200, {"kind": "Echo", "a": 1})
-    curl = {"User-Agent": "curl/8.0"}
-    for path, headers, lines in ((PODS, curl, 4), (PODS, {}, 1), (f"{PODS}?pretty=1", {}, 4)):
-        async with served.session.get(served.url + path, headers=headers) as response:
-            assert len((await response.text()).splitlines()) == lines
 
 
 async def test_health_needs_nobody(served: Served, echo: Echo) -> None:

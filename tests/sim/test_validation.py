@@ -72,20 +72,3 @@ def test_a_change_is_judged_as_by_kube_apiserver(case: dict[str, Any]) -> None:
     kind, old = prepared(given)
     _, new = prepared(merge(given, case["patch"]))
     assert ours(validate_update(kind, new, old)) == theirs(case)
-
-
-def test_of_a_custom_kind_only_the_metadata_is_looked_at() -> None:
-    kind = Kind("x.io", "v1", "things", "Thing", is_custom=True)
-    obj = {"metadata": {"name": "A_", "labels": {"a": "-"}}, "spec": {"replicas": -1}}
-    fields = [cause.field for cause in validate_create(kind, obj)]
-    assert fields == ["metadata.name", "metadata.labels"]
-
-
-def test_no_finalizer_is_added_to_an_object_that_is_being_deleted() -> None:
-    kind = KINDS["v1", "ConfigMap"]
-    going = {"name": "c", "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a/b"]}
-    old, new = {"metadata": going}, {"metadata": going | {"finalizers": ["a/b", "a/c"]}}
-    assert [cause.message for cause in validate_update(kind, new, old)] == [
-        "Forbidden: no new finalizers can be added if the object is being deleted, found new "
-        'finalizers []string{"a/c"}'
-    ]

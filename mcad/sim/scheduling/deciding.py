@@ -12,7 +12,6 @@ from mcad.sim.scheduling.fleet import Fleet, NodeInfo, PodInfo
 from mcad.sim.scheduling.shapes import Shape
 
 _NO_NODES = "no nodes available to schedule pods"
-_CONTRADICTION = "pod affinity terms conflict. not found"
 _NOT_KNOWN = "the embedded scheduler does not know this; a real cluster does"
 _BOARDS = 4096
 _NO_ROOM = -1
@@ -85,8 +84,6 @@ class Decider:
         if not nodes:
             return _NO_NODES
         ground = self.ground(shape)
-        if ground.is_contradictory:
-            return f"0/{nodes} nodes are available: {_CONTRADICTION}"
         refusals = [*ground.refused.values()]
         refusals += [room_refusal(shape, node) or () for node in ground.open]
         reasons = Counter(one for refusal in refusals for one in refusal)

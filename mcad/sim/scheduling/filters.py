@@ -26,7 +26,6 @@ CORDONED: Refusal = ("node(s) were unschedulable",)
 TAINTED: Refusal = ("node(s) had untolerated taint(s)",)
 NOT_SELECTED: Refusal = ("node(s) didn't match Pod's node affinity/selector",)
 PORTS_TAKEN: Refusal = ("node(s) didn't have free ports for the requested pod ports",)
-NOT_NAMED: Refusal = ("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
 NOT_APART: Refusal = ("node(s) didn't match pod anti-affinity rules",)
 
 
@@ -62,23 +61,6 @@ def is_selected(shape: Shape, node: NodeInfo) -> bool:
     if any(node.labels.get(key) != value for key, value in shape.selector.items()):
         return False
     return shape.affinity_terms is None or node_selector_terms(shape.affinity_terms, node.obj)
-
-
-def named_nodes(shape: Shape) -> set[str] | None:
-    """The only nodes that node affinity names, as that of DaemonSet pods does; None: any."""
-    if not shape.affinity_terms:
-        return None
-    names: set[str] = set()
-    for term in shape.affinity_terms:
-        fields = [
-            set(one.get("values") or ())
-            for one in term.get("matchFields") or ()
-            if one.get("key") == "metadata.name" and one.get("operator") == "In"
-        ]
-        if not fields:
-            return None
-        names |= set.intersection(*fields)
-    return names
 
 
 def static_refusal(shape: Shape, node: NodeInfo) -> Refusal | None:
@@ -139,12 +121,8 @@ class Ground:
         self.version = fleet.static_version
         self.refused: dict[str, Refusal] = {}
         self.open: list[NodeInfo] = []
-        only = named_nodes(shape)
-        self.is_contradictory = only is not None and not only
         for node in fleet.nodes.values():
             refusal = static_refusal(shape, node)
-            if only is not None and node.name not in only:
-                refusal = NOT_NAMED
             if refusal is None:
                 self.open.append(node)
             else:
