@@ -43,7 +43,6 @@ _REPLICAS = "the path of a scale is not checked for its type when an object is w
 _TWICE = "a key that is there twice in one JSON object is not noticed"
 _OTHER_KIND = "an object of another kind is refused for that, before anything else, in plain words"
 _WARNINGS = "of the warnings about pods none is given"
-_ZEROS = "a zero that was given is shown"
 
 KNOWN: tuple[Known, ...] = (
     Known("*", "*", "*columnDefinitions*.description", _COLUMNS),
@@ -54,7 +53,6 @@ KNOWN: tuple[Known, ...] = (
     Known("create_metadata", "labels that are a list", "body.message", _TYPES),
     Known("create_types", "data of numbers", "body.message", _TYPES),
     Known("crd_objects", "* of a number", "body.message", _TYPES),
-    Known("sub_scale", "a text", "body.message", _TYPES),
     Known("workload_bad_*", "* a text", "body.message", _TYPES),
     Known("workload_bad_pods", "* a map", "body.message", _TYPES),
     Known("workload_bad_pods", "env a number", "body.message", _TYPES),
@@ -81,19 +79,15 @@ KNOWN: tuple[Known, ...] = (
     Known("update_immutable", "its command", "body.*message", _DIFF),
     Known("aw_refused", "priority a fraction", "body.*message", _FORMATS),
     Known("crd_objects", "a text for a number", "body.*", _REPLICAS),
-    Known("crd_objects", "a fraction for a number", "body.*", _REPLICAS),
-    Known("crd_scale_types", "a whole fraction", "status", _REPLICAS),
     Known("crd_objects", "spec a text", "body.*", _REPLICAS),
     Known("crd_refused", "no storage", "body.*", _CRDS),
     Known("crd_refused", "two storages", "body.*", _CRDS),
     Known("crd_refused", "no versions", "*", _CRDS),
     Known("crd_refused", "schema without a type", "body.*", _CRDS),
     Known("crd_*", "defined", "body.status.*", _ESTABLISHED),
-    Known("crd_scale_types", "undefined", "body.metadata.resourceVersion", _REPLICAS),
     Known("workload_defaults", "pod with much in it", "headers.Warning", _WARNINGS),
     Known("workload_jobs", "template", "body.*message", _DIFF),
     Known("workload_bad_pods", "name of the container", "body.*message", _DIFF),
-    Known("workload_statuses", "deployment status", "body.status.replicas", _ZEROS),
     Known("forms_accepted", "*as=Table;v=v1beta1;*", "*", _BETA),
     Known("forms_tables", "a scale as a table", "body.*", _SCALE),
 )

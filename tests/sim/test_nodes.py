@@ -172,19 +172,6 @@ async def test_pods_of_a_deleted_node_are_collected_after_a_while() -> None:
 
 
 @virtually
-async def test_a_node_that_is_back_in_time_keeps_its_pods() -> None:
-    async with world("n1") as w:
-        w.pod("p")
-        await w.settle()
-        w.cluster.remove_node("n1")
-        await w.settle(20)
-        w.cluster.add_node("n1")
-        await w.settle(100)
-
-        assert w.phase("p") == "Running"
-
-
-@virtually
 async def test_the_room_of_a_node_that_is_gone_is_not_used() -> None:
     async with world("n1", cpu="1") as w:
         w.pod("p", cpu="1")

@@ -171,16 +171,6 @@ async def test_required_and_preferred_node_affinity() -> None:
 
 
 @virtually
-async def test_a_pod_takes_over_where_its_node_is() -> None:
-    async with world() as w:
-        w.cluster.add_node("n1", labels={ZONE: "z1"})
-        w.pod("p", labels={"app": "a"})
-        await w.settle()
-
-        assert w.get("Pod", "p")["metadata"]["labels"] == {"app": "a", ZONE: "z1"}
-
-
-@virtually
 async def test_pods_keep_themselves_apart_on_nodes_in_their_own_namespace() -> None:
     async with world("n1", "n2") as w:
         w.create("Namespace", {"metadata": {"name": "other"}})
@@ -239,19 +229,6 @@ async def test_gates_and_other_schedulers_keep_a_pod_out_of_the_queue() -> None:
         w.change("Pod", "gated", lambda one: one | {"spec": one["spec"] | {"schedulingGates": []}})
         await w.settle()
         assert w.placed() == {"foreign": "", "gated": "n1"}
-
-
-@virtually
-async def test_uncordoning_wakes_who_waits() -> None:
-    async with world("n1") as w:
-        w.cluster.cordon("n1")
-        w.pod("p")
-        await w.settle()
-        assert "1 node(s) were unschedulable" in _message(w, "p")
-
-        w.cluster.cordon("n1", unschedulable=False)
-        await w.settle()
-        assert w.node_of("p") == "n1"
 
 
 @virtually

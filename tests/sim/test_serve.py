@@ -98,19 +98,6 @@ async def test_a_request_arrives_as_it_was_sent(served: Served, echo: Echo) -> N
     assert asked.headers["Accept"] == accept["Accept"]
 
 
-async def test_an_answer_goes_out_with_its_headers(served: Served, echo: Echo) -> None:
-    echo.answer = Response(429, {"kind": "Status"}, {"Retry-After": "3"})
-    async with served.session.get(served.url + PODS) as response:
-        assert response.status == 429
-        assert response.headers["Retry-After"] == "3"
-        assert response.content_type == "application/json"
-    echo.answer = Response(200, b"text\n")
-    assert await served.ask("GET", PODS) == (200, "text\n")
-    echo.answer = Response(200, {"kind": "APIGroupDiscoveryList", "items": []})
-    async with served.session.get(served.url + "/apis") as response:
-        assert "as=APIGroupDiscoveryList" in response.headers["Content-Type"]
-
-
 async def test_yaml_is_read_as_json_and_its_times_stay_texts(served: Served, echo: Echo) -> None:
     body = "kind: Pod\nmetadata: {name: a, when: 2026-01-01T00:00:00Z}\n"
     headers = {"Content-Type": "application/yaml"}

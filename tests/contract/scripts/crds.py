@@ -148,24 +148,15 @@ def crd_objects(s: Script) -> None:
         name = label.replace(" ", "-").replace(",", "").lower()
         s.post(label, objects, widget(group, name, **spec), **params)
 
-    s.post(
-        "no spec",
-        objects,
-        {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "no-spec"}},
-    )
     post("required missing", {})
     post("too small", {"size": 0})
     post("too large", {"size": 10})
     post("a text for a number", {"size": "3"})
-    post("a fraction for a number", {"size": 1.5})
     post("null for a number", {"size": None})
     post("not in the list", {"size": 1, "color": "green"})
     post("null for a default", {"size": 1, "color": None})
     post("bad pattern", {"size": 2, "name": "ABC"})
-    post("too long", {"size": 2, "name": "abcdefg"})
-    post("too short", {"size": 2, "name": "a"})
     post("rule broken", {"size": 1, "name": "abc"})
-    post("several faults", {"size": 0, "name": "ABCDEFGH", "color": "x"})
     post("key missing", {"size": 1, "parts": [{"weight": 2}]})
     post("key twice", {"size": 1, "parts": [{"id": "a"}, {"id": "a"}]})
     post("too many", {"size": 1, "parts": [{"id": str(n)} for n in range(4)]})
@@ -180,32 +171,12 @@ def crd_objects(s: Script) -> None:
     post("free fields", {"size": 1, "free": {"a": {"b": [1, None]}}})
     post("int or string", {"size": 1, "amount": "5%"})
     post("int or string, int", {"size": 1, "amount": 5})
-    post("int or string, bool", {"size": 1, "amount": True})
     post("map of texts", {"size": 1, "labels": {"a": "b"}})
-    post("map of texts and numbers", {"size": 1, "labels": {"a": 1}})
     post("nullable", {"size": 1, "maybe": None})
     post("not nullable", {"size": 1, "name": None})
     post("bad time", {"size": 1, "when": "yesterday"})
-    post("good time", {"size": 1, "when": "2001-01-01T00:00:00Z"})
     post("a list for a map", {"size": 1, "labels": ["x"]})
     s.post("spec a text", objects, widget(group, "text") | {"spec": "x"})
-    s.post(
-        "unknown at the top",
-        objects,
-        widget(group, "top", size=1) | {"extra": 1},
-        fieldValidation="Strict",
-    )
-    s.post(
-        "unknown in metadata",
-        objects,
-        {
-            "apiVersion": f"{group}/v1",
-            "kind": "Widget",
-            "spec": {"size": 1},
-            "metadata": {"name": "meta", "extra": 1},
-        },
-        fieldValidation="Strict",
-    )
     s.post(
         "label of a number",
         objects,
@@ -214,16 +185,6 @@ def crd_objects(s: Script) -> None:
             "kind": "Widget",
             "spec": {"size": 1},
             "metadata": {"name": "meta", "labels": {"x": 1}},
-        },
-    )
-    s.post(
-        "name of a number",
-        objects,
-        {
-            "apiVersion": f"{group}/v1",
-            "kind": "Widget",
-            "spec": {"size": 1},
-            "metadata": {"name": 7},
         },
     )
     s.post("bad name", objects, widget(group, "Bad_Name", size=1))
@@ -311,48 +272,6 @@ def crd_refused(s: Script) -> None:
         versions=[bare | {"schema": {"openAPIV3Schema": {"properties": {"spec": {}}}}}],
     )
     s.delete("of nothing", f"{path}/nothing.example.com")
-
-
-@script
-def crd_objects_unguarded(s: Script) -> None:
-    """The status of a CRD without the subresource, clusterwide, with finalizers of its own."""
-    group = "cluster.example.com"
-    schema = {
-        "openAPIV3Schema": {
-            "type": "object",
-            "properties": {
-                "spec": {"type": "object", "properties": {"a": {"type": "integer"}}},
-                "status": {"type": "object", "properties": {"b": {"type": "string"}}},
-            },
-        }
-    }
-    one = {"name": "v1", "served": True, "storage": True, "schema": schema}
-    definition = f"customresourcedefinitions/widgets.{group}"
-    objects = f"/apis/{group}/v1/widgets"
-    s.post("defined", "customresourcedefinitions", crd(group, [one], scope="Cluster"))
-    s.get("established", definition, until=is_established)
-    s.get("served", objects, until=is_served)
-    s.post("made", objects, widget(group, "w", a=1) | {"status": {"b": "x"}})
-    s.patch("status changed", f"{objects}/w", {"status": {"b": "y"}})
-    s.patch("spec changed", f"{objects}/w", {"spec": {"a": 2}})
-    s.patch("metadata changed", f"{objects}/w", {"metadata": {"labels": {"a": "b"}}})
-    s.post(
-        "with a namespace in it",
-        objects,
-        widget(group, "v", a=1) | {"metadata": {"name": "v", "namespace": "default"}},
-    )
-    s.get("in a namespace", f"/apis/{group}/v1/namespaces/{s.namespace}/widgets")
-    s.delete("undefined", definition)
-    s.get("definition gone", definition, until=is_gone)
-
-
-@script
-def crd_scale_types(s: Script) -> None:
-    group = "scale.example.com"
-    definition, objects = establish(s, group, crd(group))
-    s.post("a whole fraction", objects, widget(group, "w", size=2.0))
-    s.delete("undefined", definition)
-    s.get("definition gone", definition, until=is_gone)
 
 
 @script

@@ -62,15 +62,8 @@ def delete_policies(s: Script) -> None:
     s.delete("by parameter", "configmaps/b", propagationPolicy="Foreground")
     s.post("c", "configmaps", config_map("c"))
     s.delete("unknown policy", "configmaps/c", {"propagationPolicy": "Sometimes"})
-    s.delete("unknown policy by parameter", "configmaps/c", propagationPolicy="Sometimes")
-    s.delete(
-        "both ways of saying it",
-        "configmaps/c",
-        {"propagationPolicy": "Orphan", "orphanDependents": True},
-    )
     s.delete("the old way", "configmaps/c", {"orphanDependents": True})
     s.post("d", "configmaps", config_map("d"))
-    s.delete("the old way, false", "configmaps/d", {"orphanDependents": False})
     s.post("deployment", "deployments", deployment("d"))
     s.delete("deployment deleted", "deployments/d", {"propagationPolicy": "Foreground"})
     s.post("deployment e", "deployments", deployment("e"))
@@ -155,8 +148,6 @@ def delete_collections(s: Script) -> None:
     first = s.post("a", "configmaps", config_map("a", labels={"x": "1"}))
     s.post("b", "configmaps", config_map("b", labels={"x": "1"}, finalizers=["example.com/x"]))
     s.post("c", "configmaps", config_map("c"))
-    s.delete("by an unknown field", "configmaps", fieldSelector="spec.x=1")
-    s.delete("by a wrong label", "configmaps", labelSelector="=x")
     s.delete("with a wrong policy", "configmaps", {"propagationPolicy": "Sometimes"})
     s.delete("by label", "configmaps", labelSelector="x=1")
     s.get("left", "configmaps")

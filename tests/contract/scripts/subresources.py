@@ -1,7 +1,7 @@
 """Scale, and Events in both groups."""
 
 from tests.contract.objects import config_map, deployment
-from tests.contract.script import STRATEGIC, Script, script
+from tests.contract.script import Script, script
 
 
 @script
@@ -9,55 +9,28 @@ def sub_scale(s: Script) -> None:
     made = s.post("made", "deployments", deployment("d"))
     scale = s.get("read", "deployments/d/scale")
     s.put("write", "deployments/d/scale", scale.merged({"spec": {"replicas": 5}}))
-    s.put("stale", "deployments/d/scale", scale.merged({"spec": {"replicas": 6}}))
     s.put(
         "without a version",
         "deployments/d/scale",
         {"metadata": {"name": "d", "namespace": s.namespace}, "spec": {"replicas": 7}},
     )
     s.put(
-        "typed",
-        "deployments/d/scale",
-        {
-            "apiVersion": "autoscaling/v1",
-            "kind": "Scale",
-            "metadata": {"name": "d", "namespace": s.namespace},
-            "spec": {"replicas": 3},
-        },
-    )
-    s.put(
         "another name",
         "deployments/d/scale",
         {"metadata": {"name": "e", "namespace": s.namespace}, "spec": {"replicas": 7}},
     )
-    s.put("no name", "deployments/d/scale", {"spec": {"replicas": 7}})
     s.put(
         "below 0",
         "deployments/d/scale",
         {"metadata": {"name": "d", "namespace": s.namespace}, "spec": {"replicas": -1}},
     )
-    s.put(
-        "a text",
-        "deployments/d/scale",
-        {"metadata": {"name": "d", "namespace": s.namespace}, "spec": {"replicas": "x"}},
-    )
-    s.put("no spec", "deployments/d/scale", {"metadata": {"name": "d", "namespace": s.namespace}})
     s.put("another kind", "deployments/d/scale", config_map("d"))
     s.patch("patch", "deployments/d/scale", {"spec": {"replicas": 4}})
-    s.patch("strategic", "deployments/d/scale", {"spec": {"replicas": 6}}, STRATEGIC)
-    s.patch("patch below 0", "deployments/d/scale", {"spec": {"replicas": -4}})
     s.patch("dry", "deployments/d/scale", {"spec": {"replicas": 9}}, dryRun="All")
     s.get("at the end", "deployments/d")
     s.get("of nothing", "deployments/e/scale")
-    s.put(
-        "write nothing",
-        "deployments/e/scale",
-        {"metadata": {"name": "e", "namespace": s.namespace}, "spec": {"replicas": 7}},
-    )
-    s.patch("patch nothing", "deployments/e/scale", {"spec": {"replicas": 4}})
     s.delete("delete", "deployments/d/scale")
     s.post("post", "deployments/d/scale", {})
-    s.get("of a kind without", "configmaps/a/scale")
     s.watch("all of it", "deployments", resourceVersion=made.version)
 
 
@@ -111,10 +84,7 @@ def events_groups(s: Script) -> None:
     s.get("all in the new group", new)
     s.get("by object", "events", fieldSelector="involvedObject.name=p,type=Warning")
     s.get("by object in the new group", new, fieldSelector="regarding.name=p")
-    s.get("by reason in the new group", new, fieldSelector="reason=Because")
     s.patch("count", "events/core", {"count": 3, "message": "again"})
-    s.patch("note", f"{new}/new", {"series": {"count": 4}})
     s.delete("deleted", "events/core", {"propagationPolicy": "Foreground"})
     s.get("gone", f"{new}/core")
     s.watch("from the beginning", "events", resourceVersion="0")
-    s.watch("from the beginning, new group", new, resourceVersion="0")

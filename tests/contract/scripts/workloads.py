@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.contract.objects import deployment, pod, short_deployment, short_job, short_pod
+from tests.contract.objects import deployment, short_deployment, short_job, short_pod
 from tests.contract.script import Script, merge, script
 
 Json = dict[str, Any]
@@ -244,55 +244,3 @@ def workload_unconditional(s: Script) -> None:
         s.put(f"{kind}: put", f"{kind}/x", changed)
         s.put(f"{kind}: nothing there", f"{kind}/y", merge(changed, {"metadata": {"name": "y"}}))
         s.delete(f"{kind}: deleted", f"{kind}/x")
-
-
-@script
-def workload_statuses(s: Script) -> None:
-    """Times that nobody gave, in conditions and states."""
-    s.post("pod", "pods", pod("p"))
-    s.patch(
-        "pod status",
-        "pods/p/status",
-        {
-            "status": {
-                "phase": "Failed",
-                "startTime": "2001-01-01T00:00:00Z",
-                "conditions": [{"type": "Ready", "status": "False"}],
-                "containerStatuses": [
-                    {
-                        "name": "main",
-                        "ready": False,
-                        "restartCount": 0,
-                        "image": "",
-                        "imageID": "",
-                        "state": {"terminated": {"exitCode": 1}},
-                        "lastState": {"running": {}},
-                    }
-                ],
-            }
-        },
-    )
-    s.post("deployment", "deployments", deployment("d"))
-    s.patch(
-        "deployment status",
-        "deployments/d/status",
-        {"status": {"replicas": 0, "conditions": [{"type": "Progressing", "status": "True"}]}},
-    )
-    s.post("job", "jobs", short_job("j", suspend=True))
-    s.patch(
-        "job status",
-        "jobs/j/status",
-        {
-            "status": {
-                "active": 1,
-                "startTime": None,
-                "conditions": [{"type": "Suspended", "status": "True"}],
-            }
-        },
-    )
-    s.post("replica set", "replicasets", short_deployment("r") | {"kind": "ReplicaSet"})
-    s.patch(
-        "replica set status",
-        "replicasets/r/status",
-        {"status": {"replicas": 1, "conditions": [{"type": "ReplicaFailure", "status": "True"}]}},
-    )
