@@ -33,7 +33,6 @@ def pool_of(ledger: Ledger, **selector: str) -> Pool:
 def bounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     told, fallen, room, short = request.param
     monkeypatch.setattr(news, "NEWS_MAX", told)
-    monkeypatch.setattr(news, "NEWS_PER_FOLLOWER", told)
     monkeypatch.setattr(tails, "FALLEN_PER_NODE", fallen)
     monkeypatch.setattr(tails, "RISEN_SHARE", 1 if short else 8)
     monkeypatch.setattr(tails, "TAIL_SHORT", short)

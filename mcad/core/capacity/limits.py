@@ -11,13 +11,10 @@ others are woken, and judged within the work of the passes to come."""
 CATCH_UP_MAX = 64
 """Changed nodes that are looked at one by one; beyond, a look at all is about as cheap."""
 
-NEWS_MAX = 20_000
-"""Pairs of a node that rose and a pod class that knew of all its room, a third of a microsecond
-each at most; beyond, the classes find out by themselves, within the work of the passes to come."""
-
-NEWS_PER_FOLLOWER = 32
-"""Nodes that rose, for each such class; beyond, it is cheaper that the classes look anew: sorted
-nodes are cut so short that a look takes about so many."""
+NEWS_MAX = 50_000
+"""Pairs of a node that rose and a pod class that knew of all room in their pool: a microsecond if
+there is room, else a tenth. Beyond, the classes that are left find out by themselves, within the
+work of the passes to come."""
 
 FALLEN_PER_NODE = 8
 """Fallen nodes that searches pass over, for each node of a pool, before its tails are sorted again.

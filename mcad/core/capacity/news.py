@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from sortedcontainers import SortedDict
 
-from mcad.core.capacity.limits import NEWS_MAX, NEWS_PER_FOLLOWER
+from mcad.core.capacity.limits import NEWS_MAX
+from mcad.core.capacity.tails import with_at_least
 from mcad.core.model import Resources
 
 if TYPE_CHECKING:
@@ -19,24 +20,23 @@ class Follower(Protocol):
 
     request: Resources
 
-    def rose(self, row: Row) -> None:
-        """The node gained room, and has enough of the first resource of the request."""
+    def rose(self, rows: list[Row]) -> None:
+        """These nodes gained room, and have enough of the first resource of the request."""
 
     def lose_track(self) -> None:
-        """Too many nodes rose to name them."""
+        """Nodes rose, and nobody says which."""
 
 
 class News:
     """The nodes of one pool that rose and were not told of, and who wants to know.
 
-    Followers are sorted by what they ask for of the resource that is scarcest for them, so that a
-    node is shown only to those that it has enough of that for.
+    Followers are sorted by what they ask for of the resource that is scarcest for them: whoever
+    asks for more is shown fewer nodes, and nobody one that has too little of it.
     """
 
-    __slots__ = ("_count", "_followers", "_risen")
+    __slots__ = ("_followers", "_risen")
 
     def __init__(self) -> None:
-        self._count = 0
         self._followers: dict[str, SortedDict[int, dict[Follower, None]]] = {}
         self._risen: dict[int, Row] = {}
 
@@ -52,7 +52,6 @@ class News:
     def follow(self, follower: Follower) -> None:
         """Tell it of every node that rises from now on; what rose before has been told."""
         name, n = follower.request[0]
-        self._count += 1
         if name not in self._followers:
             self._followers[name] = SortedDict()
         self._followers[name].setdefault(n, {})[follower] = None
@@ -60,7 +59,6 @@ class News:
     def unfollow(self, follower: Follower) -> None:
         """Tell it nothing more."""
         name, n = follower.request[0]
-        self._count -= 1
         del self._followers[name][n][follower]
         if not self._followers[name][n]:
             del self._followers[name][n]
@@ -72,25 +70,24 @@ class News:
         return self._risen.values()
 
     def tell(self) -> None:
-        """Pass the news on, or that they are too many to be worth it."""
+        """Pass the news on. When they get too many, the followers left lose track."""
         if not self._risen:
             return
-        risen, self._risen = self._risen, {}
-        if len(risen) * self._count > NEWS_MAX or len(risen) > NEWS_PER_FOLLOWER * self._count:
-            self._dismiss()
-            return
-        for row in risen.values():
-            for name, known in self._followers.items():
-                free = row.free.get(name, 0)
-                for n, followers in known.items():
-                    if n > free:
-                        break
-                    for follower in followers:
-                        follower.rose(row)
-
-    def _dismiss(self) -> None:
-        lost, self._followers, self._count = self._followers, {}, 0
-        for known in lost.values():
-            for followers in known.values():
+        risen, self._risen = list(self._risen.values()), {}
+        left = NEWS_MAX
+        lost: list[Follower] = []
+        for name, known in self._followers.items():
+            rows = risen
+            for n, followers in known.items():
+                rows = with_at_least(rows, name, n) if left > 0 else rows
+                if not rows:
+                    break
+                left -= len(rows) * len(followers)
+                if left < 0:
+                    lost += followers
+                    continue
                 for follower in followers:
-                    follower.lose_track()
+                    follower.rose(rows)
+        for follower in lost:
+            self.unfollow(follower)
+            follower.lose_track()

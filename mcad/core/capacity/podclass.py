@@ -98,8 +98,7 @@ class PodClass:
         twin._room = None if self._room is None else dict(self._room)
         if self._complete:
             pool.news.follow(twin)
-            for row in self.pool.news.untold():
-                twin.rose(row)
+            twin.rose(list(self.pool.news.untold()))
         return twin
 
     def retire(self) -> None:
@@ -112,20 +111,23 @@ class PodClass:
 
     # -- news ----------------------------------------------------------------------------------
 
-    def rose(self, row: Row) -> None:
-        """The node gained room."""
-        now = slots(row.free, self.request, self.cap)
-        if not now:
-            return
-        self.looked += 1
-        room = self._room
-        if room is None:
-            self._total += now
-        else:
-            self._total += now - room.get(row.rank, 0)
-            room[row.rank] = now
-            if len(room) > ROOM_MAX:
-                self._room = None
+    def rose(self, rows: list[Row]) -> None:
+        """These nodes gained room, and have enough of the first resource of the request."""
+        request, cap, room = self.request, self.cap, self._room
+        if len(request) > 1:
+            rows = with_at_least(rows, *request[1])
+        for row in rows:
+            now = slots(row.free, request, cap)
+            if not now:
+                continue
+            self.looked += 1
+            if room is None:
+                self._total += now
+            else:
+                self._total += now - room.get(row.rank, 0)
+                room[row.rank] = now
+        if room is not None and len(room) > ROOM_MAX:
+            self._room = None
         if self._total >= self.alarm:
             self.pool.rung[self] = None
 
