@@ -7,6 +7,7 @@ counts. Nothing here is ever a float.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 Instant = int
 Duration = int
@@ -437,11 +438,11 @@ HOST_PORT = "host port"
 """How the ``resource`` of a shortage begins if it is a host port: ``host port 8080/TCP``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shortage:
+class Shortage(NamedTuple):
     """One resource of a refusal: what the gang requests and what is available to it.
 
-    Of a host port that is how many nodes it needs, and on how many of them it is free.
+    Of a host port that is how many nodes it needs, and on how many of them it is free. A tuple,
+    because each refusal makes several, and there are thousands in a pass.
     """
 
     resource: str

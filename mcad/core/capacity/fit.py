@@ -83,7 +83,10 @@ class Judge:
                 return _named(RefusalKind.NO_NODE, prospect, part, (), part.replicas)
         refused = self._sum_refuses(prospect, sums) if sums is not None else None
         refused = refused or self._some_part_refuses(prospect) or self._refused_together(prospect)
-        return None if refused is None else _in_words(_too_large(prospect) or refused)
+        if refused is None:
+            return None
+        refused = _too_large(prospect) or refused
+        return _in_words(refused) if self._ledger.ports else refused
 
     def plan(self, prospect: Prospect) -> Plan:
         """Where the gang would go; it must not be refused. With ``fit: aggregate`` the plan may
@@ -327,10 +330,10 @@ def _shortages(demand: Iterable[tuple[str, int]], available: Sums) -> tuple[Shor
     found = []
     for name, n in demand:
         there = max(0, available.get(name, 0))
-        missing = max(0, n - there) * _MILLION // n
-        found.append((-missing, -(n * _MILLION // (there or 1)), name, Shortage(name, n, there)))
+        missing = (n - there) * _MILLION // n if n > there else 0
+        found.append((-missing, -(n * _MILLION // (there or 1)), name, n, there))
     found.sort()
-    return tuple([shortage for _, _, _, shortage in found])
+    return tuple([Shortage(name, n, there) for _, _, name, n, there in found])
 
 
 def _in_words(refusal: Refusal) -> Refusal:

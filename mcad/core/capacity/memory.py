@@ -8,8 +8,7 @@ numbers: users invent constraints for ever, and every pool costs something when 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from functools import partial
 
 from mcad.core.capacity.ledger import Ledger
@@ -67,13 +66,9 @@ class Memory:
             for part in prospect.parts:
                 self.let_go_class(part.pods)
 
-    @contextmanager
-    def held(self, shape: Shape) -> Iterator[Prospect]:
+    def held(self, shape: Shape) -> Held:
         """The shape's prospect, remembered at least for the length of a question."""
-        try:
-            yield self.hold(shape)
-        finally:
-            self.let_go(shape)
+        return Held(self, shape)
 
     def _make(self, shape: Shape) -> Prospect:
         parts = tuple(
@@ -92,7 +87,8 @@ class Memory:
 
     def hold_class(self, key: ClassKey) -> PodClass:
         """Remember the class until it is let go as often as it was held."""
-        self._ledger.load(key.request, key.ports)  # its host ports are in the books from now on
+        if key.ports:
+            self._ledger.load(key.request, key.ports)  # they are in the books from now on
         key = self.in_books(key)
         pods = self._classes.get(key)
         if pods is None:
@@ -144,6 +140,22 @@ class Memory:
         self._pools = {key: pool for key, pool in self._pools.items() if pool in used}
         self._ledger.keep_pools({self.everywhere: None, **used})
         self._pools_max = max(POOLS_KEPT_MIN, 2 * len(self._pools))
+
+
+class Held:
+    """A shape while a question about it is asked: ``with memory.held(shape) as prospect``."""
+
+    __slots__ = ("_memory", "_shape")
+
+    def __init__(self, memory: Memory, shape: Shape) -> None:
+        self._memory = memory
+        self._shape = shape
+
+    def __enter__(self) -> Prospect:
+        return self._memory.hold(self._shape)
+
+    def __exit__(self, *_: object) -> None:
+        self._memory.let_go(self._shape)
 
 
 def admitted(constraint: Constraint, node: Node) -> bool:

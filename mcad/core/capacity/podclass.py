@@ -252,6 +252,9 @@ class PodClass:
         if self._sized_at != pool.shifted:
             self._sized_at = pool.shifted
             if self._witness not in pool.profiles:
-                fitting = (p for p in pool.profiles if slots(p.amounts, self.request))
-                self._witness = next(fitting, None)
+                self._witness = None
+                for profile in pool.profiles:
+                    if slots(profile.amounts, self.request):
+                        self._witness = profile
+                        break
         return self._witness is None

@@ -228,8 +228,9 @@ def widest(pools: tuple[Pool, ...]) -> tuple[Pool, ...] | None:
         return pools
     found: list[Pool] = []
     for pool in pools:
-        if any(pool.shared(other) == len(pool.rows) for other in found):
-            continue
-        found = [other for other in found if pool.shared(other) < len(other.rows)]
-        found.append(pool)
-    return None if any(a.shared(b) for a, b in combinations(found, 2)) else tuple(found)
+        shared = [(other, pool.shared(other)) for other in found]
+        if len(pool.rows) not in [both for _, both in shared]:
+            found = [other for other, both in shared if both < len(other.rows)]
+            found.append(pool)
+    apart = len(found) == 1 or not any(a.shared(b) for a, b in combinations(found, 2))
+    return tuple(found) if apart else None

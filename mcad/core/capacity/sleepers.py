@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from sortedcontainers import SortedDict
+from sortedcontainers import SortedList
 
 from mcad.core.capacity.ledger import Ledger
 from mcad.core.capacity.limits import CHECKS_MAX, VERDICT_STEPS
@@ -19,7 +19,8 @@ from mcad.core.capacity.pools import Pool, sum_of, widest
 from mcad.core.capacity.prospects import Few, Nowhere, Obstacle, Prospect, Short
 
 _Sum = tuple[tuple[Pool, ...], str]
-_Line: TypeAlias = "SortedDict[tuple[int, int], Prospect]"
+_Line: TypeAlias = "SortedList[tuple[int, int, Prospect]]"
+"""(what is needed, serial, who); no two have one serial."""
 
 
 class _Bed(NamedTuple):
@@ -71,8 +72,7 @@ class Sleepers:
             case Nowhere(pool):
                 self._watch(pool).restless[prospect] = None
             case Short(pools, resource, needed, standing_in):
-                line = self._line((pools, resource))
-                line[needed, self._serial] = prospect
+                self._line((pools, resource)).add((needed, self._serial, prospect))
                 if standing_in:
                     self._standing_in[prospect] = pools
             case Few(pods, replicas):
@@ -109,7 +109,7 @@ class Sleepers:
     def _line(self, key: _Sum) -> _Line:
         line = self._watch(key[0][0]).sums.get(key)
         if line is None:
-            line = SortedDict()  # by (what is needed, serial)
+            line = SortedList()
             for pool in key[0]:
                 self._watch(pool).sums[key] = line
         return line
@@ -123,7 +123,7 @@ class Sleepers:
             case Short(pools, resource, needed):
                 self._standing_in.pop(prospect, None)
                 line = self._line((pools, resource))
-                del line[needed, serial]
+                line.remove((needed, serial, prospect))
                 for pool in () if line else pools:
                     del self._watches[pool].sums[pools, resource]
                     self._tidy(pool)
@@ -175,8 +175,8 @@ class Sleepers:
     def _risen(self, pool: Pool, watch: _Watch) -> None:
         for (pools, resource), line in list(watch.sums.items()):
             there = sum_of(pools).get(resource, 0)
-            while line and line.peekitem(0)[0][0] <= there:
-                self.wake(line.peekitem(0)[1])
+            while line and line[0][0] <= there:
+                self.wake(line[0][2])
         pool.news.tell()
         for pods in pool.take_rung():
             for prospect, replicas in list(watch.few.get(pods, {}).items()):
