@@ -450,7 +450,8 @@ def test_who_sleeps_is_refused_by_a_capacity_that_never_slept(
     capacity.rehome()
     asleep = {shape for shape in shapes if capacity.refusal(shape) is not None}
     for step in range(data.draw(st.integers(1, 12))):
-        _one_change(capacity, books, step, data)
+        for number in range(data.draw(st.sampled_from([1, 1, 4]))):  # some rises come together
+            _one_change(capacity, books, 4 * step + number, data)
         if data.draw(st.sampled_from([False, False, True])):
             capacity.want("lost", 0, 0, data.draw(st.integers(0, 4)))
         capacity.rehome()

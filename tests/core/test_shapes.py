@@ -191,6 +191,37 @@ def test_when_too_many_nodes_rose_to_name_them_everybody_concerned_is_woken(
     assert capacity.refusal(shape) is not None
 
 
+def test_when_all_nodes_rise_a_little_nobody_wakes_or_has_to_look_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sleepers, "CHECKS_MAX", 0)
+    names = [f"n{i}" for i in range(40)]
+    capacity = cluster(*(node(name, "3") for name in names))
+    shape = waiting(capacity, pods(41, "2"))
+    assert capacity.refusal(shape) is not None
+
+    for name in names:
+        capacity.node_seen(node(name, "3500m"))
+    assert capacity.take_woken() == []
+    capacity.node_seen(node(names[0], "4"))
+    assert capacity.take_woken() == [shape]
+    assert capacity.refusal(shape) is None
+
+
+def test_those_who_ask_for_least_are_told_of_nodes_that_rose_and_the_others_wake(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(news, "NEWS_MAX", 2)
+    monkeypatch.setattr(sleepers, "CHECKS_MAX", 0)
+    capacity = cluster(node("a", "11"), node("b", "11"))
+    shapes = [waiting(capacity, pods(number, size)) for number, size in ((7, "3"), (5, "4"))]
+    assert all(capacity.refusal(shape) is not None for shape in shapes)
+
+    for name in ("a", "b"):
+        capacity.node_seen(node(name, "11500m"))
+    assert capacity.take_woken() == [shapes[1]]
+
+
 def test_a_shape_of_two_pools_wakes_even_if_only_the_narrower_one_does() -> None:
     """Zone a was all there was, so its sum was that of everything; then zone b appears."""
     capacity = cluster(node("a", labels={"zone": "a"}), node("a2", labels={"zone": "a"}))
