@@ -18,10 +18,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from aiohttp import web
-
-from tests.cli.fakeapi import GROUP, FakeApi
-from tests.cli.serve import in_thread, kubeconfig, served
+from mcad.kube.port import Request, Response
+from tests.cli.cluster import kubeconfig
+from tests.fakeapi import FakeApi, Fault, answer
+from tests.serving import answering, served
 
 Json = dict[str, Any]
 
@@ -64,7 +64,7 @@ def row(number: int) -> Json:
     }
 
 
-def dispatcher(appwrappers: int) -> web.Application:
+def dispatcher(appwrappers: int) -> Fault:
     """Answers as a dispatcher does; the answers are made before, so that only the asker works."""
     rows = json.dumps({"items": [row(number) for number in range(appwrappers)]}).encode()
     books = dict.fromkeys(("allocatable", "used", "reserved", "free"), BOOKS)
@@ -74,21 +74,19 @@ def dispatcher(appwrappers: int) -> web.Application:
     more = {"dialect": "v1beta1", "inLine": 1, "ahead": [], "figures": [], "items": []}
     detail = json.dumps(row(1234) | more | {"podSets": [], "pods": pods}).encode()
 
-    async def answer(request: web.Request) -> web.Response:
+    async def dispatch(request: Request) -> Response:
         body = {"capacity": capacity, "queue": rows, "appwrappers": rows}
         told = body.get(request.path.removeprefix("/api/v1/"), detail)
-        return web.Response(body=told, content_type="application/json")
+        return answer(told)
 
-    app = web.Application()
-    app.router.add_get("/{path:.*}", answer)
-    return app
+    return dispatch
 
 
 def api(appwrappers: int) -> FakeApi:
     """An API server with as many names."""
     found = FakeApi()
-    metadata = [{"name": f"aw-{n:08}", "namespace": "default"} for n in range(appwrappers)]
-    found.objects[GROUP, "appwrappers"] = [{"metadata": one} for one in metadata]
+    for n in range(appwrappers):
+        found.put("appwrappers", {"metadata": {"name": f"aw-{n:08}", "namespace": "default"}})
     return found
 
 
@@ -112,7 +110,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()
     print(f"{'CPU time of the whole process':<44}    least      median")
-    with in_thread(dispatcher(options.appwrappers)) as url:
+    with answering(dispatcher(options.appwrappers)) as url:
         for line, goal_s in LOOKS:
             args = [*line.split(), "--server", url]
             tell(f"mcad {line} --server", [cpu_s(args) for _ in range(options.runs)], goal_s)

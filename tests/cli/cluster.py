@@ -1,8 +1,11 @@
 """The tutorial's cluster in memory: one small node, one AppWrapper that runs and one that waits."""
 
+from pathlib import Path
 from typing import Any
 
-from tests.cli.fakeapi import GROUP, FakeApi
+import yaml
+
+from tests.fakeapi import GROUP, FakeApi
 
 Json = dict[str, Any]
 
@@ -16,30 +19,30 @@ def tutorial(*, led: bool = True) -> FakeApi:
     """As it is after the tutorial's second AppWrapper was created; ``led`` by a dispatcher."""
     api = FakeApi()
     if led:
-        api.put("coordination.k8s.io", "leases", lease(leaseDurationSeconds=DECADES_S))
-    api.put("", "namespaces", *(_named("Namespace", name) for name in ("default", "team-a")))
-    api.put("", "nodes", node("minikube", cpu="2", memory="8129036Ki"))
-    api.put("", "pods", pod("others", "kube-system", cpu="1750m", memory="1194Mi"))
+        api.put("leases", lease(leaseDurationSeconds=DECADES_S))
+    api.put("namespaces", *(_named("Namespace", name) for name in ("default", "team-a")))
+    api.put("nodes", node("minikube", cpu="2", memory="8129036Ki"))
+    api.put("pods", pod("others", "kube-system", cpu="1750m", memory="1194Mi"))
     put_running(api)
-    api.put(GROUP, "appwrappers", waiting())
-    api.put("", "events", event(WAITING_UID, "Queued", "Insufficient resources."))
+    api.put("appwrappers", waiting())
+    api.put("events", event(WAITING_UID, "Queued", "Insufficient resources."))
     return api
 
 
 def crowd() -> FakeApi:
     """Two nodes, two namespaces, and every reason to wait."""
     api = FakeApi()
-    api.put("coordination.k8s.io", "leases", lease(leaseDurationSeconds=DECADES_S))
-    api.put("", "namespaces", *(_named("Namespace", name) for name in ("default", "team-a")))
+    api.put("leases", lease(leaseDurationSeconds=DECADES_S))
+    api.put("namespaces", *(_named("Namespace", name) for name in ("default", "team-a")))
     names = ("node-a", "node-b", "full")
-    api.put("", "nodes", *(node(name, cpu="2", memory="4Gi") for name in names))
-    api.put("", "pods", pod("huge", "kube-system", cpu="3", memory="1Gi", on="full"))
-    api.put("", "pods", pod("one", "kube-system", cpu="1", memory="1Gi", on="node-a"))
+    api.put("nodes", *(node(name, cpu="2", memory="4Gi") for name in names))
+    api.put("pods", pod("huge", "kube-system", cpu="3", memory="1Gi", on="full"))
+    api.put("pods", pod("one", "kube-system", cpu="1", memory="1Gi", on="node-a"))
 
     def queued(name: str, at: str, item: Json, namespace: str = "default", **spec: Any) -> None:
         obj = appwrapper(name, f"uid-{name}", at, item, namespace=namespace)
         obj["spec"] |= spec
-        api.put(GROUP, "appwrappers", obj)
+        api.put("appwrappers", obj)
 
     def pair(name: str, cpu: str) -> Json:
         return deployment(name, replicas=2, cpu=cpu, memory="1Gi")
@@ -77,7 +80,7 @@ def labelled() -> FakeApi:
         "fits": {"team": "b"},
         "no-memory": {"team": "a", "debug": ""},
     }
-    for obj in api.objects[GROUP, "appwrappers"]:
+    for obj in api.objects["appwrappers"].values():
         obj["metadata"]["labels"] = marks.get(obj["metadata"]["name"], {})
     return api
 
@@ -85,8 +88,8 @@ def labelled() -> FakeApi:
 def adrift() -> FakeApi:
     """An AppWrapper that was dispatched; one of its pods has room on a node, the other on none."""
     api = FakeApi()
-    api.put("coordination.k8s.io", "leases", lease(leaseDurationSeconds=DECADES_S))
-    api.put("", "nodes", node("node-a", cpu="2", memory="4Gi"))
+    api.put("leases", lease(leaseDurationSeconds=DECADES_S))
+    api.put("nodes", node("node-a", cpu="2", memory="4Gi"))
     spec = deployment("adrift", replicas=2, cpu="2", memory="1Gi")
     item = {"group": "apps", "version": "v1", "resource": "deployments", "kind": "Deployment"}
     record = {
@@ -102,7 +105,7 @@ def adrift() -> FakeApi:
         "controllerfirsttimestamp": "2027-01-12T07:00:00Z",
         "dispatch": record,
     }
-    api.put(GROUP, "appwrappers", appwrapper("adrift", "u-adrift", "07:00:00", spec, status=status))
+    api.put("appwrappers", appwrapper("adrift", "u-adrift", "07:00:00", spec, status=status))
     _put_child(api, spec, "u-adrift", attempt=3)
     return api
 
@@ -143,18 +146,18 @@ def put_running(api: FakeApi) -> None:
         "dispatch": record,
     }
     spec = deployment(name, replicas=2, cpu="100m", memory="256Mi")
-    api.put(GROUP, "appwrappers", appwrapper(name, RUNNING_UID, "07:58:29", spec, status=status))
+    api.put("appwrappers", appwrapper(name, RUNNING_UID, "07:58:29", spec, status=status))
     labels = _put_child(api, spec, RUNNING_UID, attempt=1)
     owner = _owner("apps/v1", "Deployment", name, "dep-1")
     replicaset = {"name": f"{name}-7", "namespace": "default", "uid": "rs-1", "labels": labels}
-    api.put("apps", "replicasets", {"metadata": replicaset | {"ownerReferences": [owner]}})
+    api.put("replicasets", {"metadata": replicaset | {"ownerReferences": [owner]}})
     for suffix in ("x", "y"):
         one = pod(f"{name}-7-{suffix}", "default", cpu="100m", memory="256Mi")
         one["metadata"] |= {
             "labels": labels | {f"{GROUP}/podset": "0.0"},
             "ownerReferences": [_owner("apps/v1", "ReplicaSet", f"{name}-7", "rs-1")],
         }
-        api.put("", "pods", one)
+        api.put("pods", one)
 
 
 def _put_child(api: FakeApi, spec: Json, uid: str, *, attempt: int) -> Json:
@@ -169,7 +172,7 @@ def _put_child(api: FakeApi, spec: Json, uid: str, *, attempt: int) -> Json:
     owner = _owner(f"{GROUP}/v1beta1", "AppWrapper", name, uid)
     metadata = {"name": name, "namespace": "default", "uid": "dep-1", "labels": labels}
     live = spec | {"metadata": metadata | {"ownerReferences": [owner]}}
-    api.put("apps", "deployments", live)
+    api.put("deployments", live)
     return labels
 
 
@@ -285,3 +288,20 @@ def _named(kind: str, name: str) -> Json:
 def _owner(api_version: str, kind: str, name: str, uid: str) -> Json:
     owner = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
     return owner | {"controller": True}
+
+
+def kubeconfig(folder: Path, url: str, namespace: str = "default") -> str:
+    """The path of a kubeconfig for a server without credentials."""
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "fake", "cluster": {"server": url}}],
+        "users": [{"name": "ann", "user": {}}],
+        "contexts": [
+            {"name": "fake", "context": {"cluster": "fake", "user": "ann", "namespace": namespace}}
+        ],
+        "current-context": "fake",
+    }
+    path = folder / "kubeconfig"
+    path.write_text(yaml.safe_dump(content))
+    return str(path)

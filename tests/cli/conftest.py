@@ -10,7 +10,7 @@ from mcad.cli.main import main
 from mcad.cli.session import Environment, Target
 from mcad.kube.port import Api
 from tests.cli.cluster import NOW_US, tutorial
-from tests.cli.fakeapi import FakeApi
+from tests.fakeapi import FakeApi
 
 Type = Callable[..., Result]
 

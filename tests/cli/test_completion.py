@@ -10,7 +10,7 @@ from mcad.cli import complete
 from mcad.cli.main import COMMANDS, main
 from mcad.kube.port import Request, Response
 from tests.cli.conftest import FakeEnvironment, Type
-from tests.cli.fakeapi import FakeApi
+from tests.fakeapi import FakeApi, refuse, reset
 
 
 def completed(api: FakeApi, line: str) -> list[str]:
@@ -53,9 +53,9 @@ def test_it_asks_for_names_only(api: FakeApi) -> None:
     assert "PartialObjectMetadataList" in api.requests[-1].headers["Accept"]
 
 
-@pytest.mark.parametrize("fault", ["broken", "unauthorized", "denied"])
+@pytest.mark.parametrize("fault", [reset, refuse(401), refuse(403)])
 def test_it_is_silent_on_failure(fault: str, api: FakeApi) -> None:
-    setattr(api, fault, {"appwrappers"} if fault == "denied" else True)
+    api.fail_always("*", "", fault)
     assert completed(api, "mcad describe ") == []
 
 

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from aiohttp import web
 from click.testing import CliRunner
 
 from mcad.cli.main import COMMANDS, main
 from mcad.cli.session import Environment, Target
 from mcad.kube.errors import ConfigError
+from tests.cli.cluster import kubeconfig
 from tests.cli.conftest import FakeEnvironment, Type
-from tests.cli.fakeapi import GROUP, FakeApi, status
-from tests.cli.serve import in_thread, kubeconfig
+from tests.fakeapi import GROUP, FakeApi, refuse
+from tests.serving import served
 
 NOBODY = "http://127.0.0.1:1"  # tcpmux: below the ports that anybody is given
 
@@ -25,11 +25,11 @@ def _unchanged(api: FakeApi) -> None:
 
 
 def _broken(api: FakeApi) -> None:
-    api.broken = True
+    api.break_down()
 
 
 def _unauthorized(api: FakeApi) -> None:
-    api.unauthorized = True
+    api.fail_always("*", "", refuse(401, "Unauthorized", "Unauthorized"))
 
 
 def _without_crd(api: FakeApi) -> None:
@@ -37,11 +37,11 @@ def _without_crd(api: FakeApi) -> None:
 
 
 def _denied(*plurals: str) -> Callable[[FakeApi], None]:
-    return lambda api: api.denied.update(plurals)
+    return lambda api: api.deny(*plurals)
 
 
 def _busy(api: FakeApi) -> None:
-    api.failing["nodes"] = status(503, "ServiceUnavailable", "etcd is down")
+    api.fail_always("*", "/nodes", refuse(503, "ServiceUnavailable", "etcd is down"))
 
 
 Case = tuple[tuple[str, ...], Callable[[FakeApi], None], int, str]
@@ -110,7 +110,7 @@ def test_one_line(case: Case, api: FakeApi, mcad: Type) -> None:
 
 
 def test_a_kind_that_may_not_be_listed_is_a_warning(api: FakeApi, mcad: Type) -> None:
-    api.denied |= {"deployments", "configmaps"}
+    api.deny("deployments", "configmaps")
     result = mcad("queue", "--no-headers")
     assert result.exit_code == 0
     assert result.stdout.startswith("0002-aw-generic-deployment-2")
@@ -121,7 +121,7 @@ def test_a_kind_that_may_not_be_listed_is_a_warning(api: FakeApi, mcad: Type) ->
 
 
 def test_an_item_that_may_not_be_seen_is_not_called_absent(api: FakeApi, mcad: Type) -> None:
-    api.denied.add("deployments")
+    api.deny("deployments")
     said = mcad("describe", "0001-aw-generic-deployment-1", "-o", "json").stdout
     assert json.loads(said)["appwrapper"]["items"][0]["exists"] is None
     said = mcad("describe", "0001-aw-generic-deployment-1").stdout
@@ -137,7 +137,7 @@ def test_a_link_that_no_list_shows_is_read(api: FakeApi, mcad: Type) -> None:
 
 
 def test_events_that_may_not_be_listed_are_a_warning(api: FakeApi, mcad: Type) -> None:
-    api.denied.add("events")
+    api.deny("events")
     result = mcad("describe", "0002-aw-generic-deployment-2")
     assert result.exit_code == 0
     assert result.stderr == "warning: you may not list events in namespace default\n"
@@ -231,7 +231,7 @@ def test_what_keeps_us_from_a_server_is_told_in_words(url: str, words: str, tmp_
 
 
 def test_a_certificate_that_is_not_trusted_is_told_in_words(tmp_path: Path) -> None:
-    with in_thread(web.Application(), self_signed(tmp_path)) as url:
+    with served(FakeApi(), self_signed(tmp_path)) as url:
         config = kubeconfig(tmp_path, url)
         for args in (["get", "--kubeconfig", config], ["get", "--server", url, "-n", "x"]):
             said = CliRunner().invoke(main, args).stderr

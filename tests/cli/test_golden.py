@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from mcad.cli.main import main
 from tests.cli.cluster import adrift, crowd, labelled, tutorial
 from tests.cli.conftest import FakeEnvironment
-from tests.cli.fakeapi import FakeApi
+from tests.fakeapi import FakeApi
 
 GOLDEN = Path(__file__).parent / "golden"
 

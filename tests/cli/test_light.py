@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from aiohttp import web
 
-from tests.cli.cluster import tutorial
-from tests.cli.serve import in_thread, kubeconfig, served
+from mcad.kube.port import Request, Response
+from tests.cli.cluster import kubeconfig, tutorial
 from tests.cli.test_server import CAPACITY, DETAIL, ROW
+from tests.fakeapi import answer
+from tests.serving import answering, served
 
 LOGIN = "client.authentication.k8s.io/v1"
 HEAVY = ("kubernetes", "pydantic", "aiohttp", "mcad.sim", "mcad.core.dispatcher", "yaml")
@@ -56,16 +57,14 @@ def imported(
 def test_the_dispatcher_is_asked_with_the_standard_library(
     args: tuple[str, ...], tmp_path: Path
 ) -> None:
-    async def answer(request: web.Request) -> web.Response:
+    async def dispatcher(request: Request) -> Response:
         path = request.path.removeprefix("/api/v1/")
         kind = path.partition("/")[0] if path.count("/") == 0 else "detail"
         said = {"capacity": CAPACITY, "detail": DETAIL}.get(kind, {"items": [ROW]})
-        return web.json_response(said)
+        return answer(said)
 
-    app = web.Application()
-    app.router.add_get("/{path:.*}", answer)
     none = {"KUBECONFIG": str(tmp_path / "none"), "HOME": str(tmp_path)}
-    with in_thread(app) as url:
+    with answering(dispatcher) as url:
         said, heavy = imported(*args, "--server", url, **none)
     assert said
     assert heavy == "[]"

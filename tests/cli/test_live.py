@@ -19,8 +19,8 @@ from mcad.kube.client import Client
 from mcad.kube.errors import ApiError
 from mcad.kube.resource import Resource
 from tests.cli.cluster import appwrapper, crowd, deployment, node, tutorial, waiting
-from tests.cli.fakeapi import GROUP, FakeApi
 from tests.cli.test_waiting import TickingClock
+from tests.fakeapi import FakeApi, reset
 
 Json = dict[str, Any]
 
@@ -47,20 +47,19 @@ async def until_the_same(api: FakeApi, client: Client, feed: Live) -> None:
 
 
 CHANGES: list[Callable[[FakeApi], None]] = [
-    lambda api: api.put("", "nodes", node("more", cpu="8", memory="16Gi")),
-    lambda api: api.remove("", "pods", "others"),
-    lambda api: api.remove(GROUP, "appwrappers", "0001-aw-generic-deployment-1"),
+    lambda api: api.put("nodes", node("more", cpu="8", memory="16Gi")),
+    lambda api: api.remove("pods", "others"),
+    lambda api: api.remove("appwrappers", "0001-aw-generic-deployment-1"),
     lambda api: api.put(
-        GROUP,
         "appwrappers",
         appwrapper(
             "late", "uid-late", "07:59:40", deployment("late", replicas=1, cpu="1", memory="1Gi")
         ),
     ),
     lambda api: api.change(
-        GROUP, "appwrappers", "0002-aw-generic-deployment-2", lambda o: o["spec"].update(priority=7)
+        "appwrappers", "0002-aw-generic-deployment-2", lambda o: o["spec"].update(priority=7)
     ),
-    lambda api: api.remove("apps", "deployments", "0001-aw-generic-deployment-1"),
+    lambda api: api.remove("deployments", "0001-aw-generic-deployment-1"),
 ]
 
 
@@ -79,10 +78,10 @@ async def test_what_a_limit_range_adds_to_pods_is_counted() -> None:
     api.served += (LIMIT_RANGES,)
     limit = {"type": "Container", "defaultRequest": {"cpu": "300m"}}
     meta = {"name": "limits", "namespace": "default"}
-    api.put("", "limitranges", {"metadata": meta, "spec": {"limits": [limit]}})
+    api.put("limitranges", {"metadata": meta, "spec": {"limits": [limit]}})
     bare = {"containers": [{"name": "c", "image": "i"}]}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "bare"}, "spec": bare}
-    api.put(GROUP, "appwrappers", appwrapper("bare", "uid-bare", "07:59:40", pod))
+    api.put("appwrappers", appwrapper("bare", "uid-bare", "07:59:40", pod))
     async with following(api) as (client, feed):
         for figures in (await feed.next(), await take_snapshot(client, Config())):
             rows = await figures.rows(waiting_only=True)
@@ -93,7 +92,7 @@ async def test_a_dispatcher_that_ends_is_news() -> None:
     api = tutorial()
     async with following(api) as (_, feed):
         assert (await feed.next()).notes == ()
-        api.remove("coordination.k8s.io", "leases", "mcad-dispatcher")
+        api.remove("leases", "mcad-dispatcher")
         async with asyncio.timeout(PATIENCE_S):
             while not (notes := (await feed.next()).notes):
                 pass
@@ -110,7 +109,7 @@ async def test_a_kind_that_may_not_be_listed_is_done_without(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     api = tutorial()
-    api.denied.add("deployments")
+    api.deny("deployments")
     async with following(api) as (_, feed):
         async with asyncio.timeout(PATIENCE_S):
             found = await feed.next()
@@ -123,7 +122,7 @@ async def test_a_kind_that_may_not_be_listed_is_done_without(
 
 async def test_who_may_list_but_not_watch_is_told_so() -> None:
     api = tutorial()
-    api.unwatchable.add("nodes")
+    api.deny("nodes", method="WATCH")
     async with following(api) as (_, feed), asyncio.timeout(PATIENCE_S):
         await feed.next()
         with pytest.raises(ApiError, match="cannot watch resource"):
@@ -132,17 +131,18 @@ async def test_who_may_list_but_not_watch_is_told_so() -> None:
 
 async def test_a_server_that_is_starting_may_deny_a_moment() -> None:
     api = tutorial()
-    api.cut = True
+    api.fail_always("WATCH", "", reset)
     async with following(api) as (client, feed), asyncio.timeout(PATIENCE_S):
         await feed.next()
-        api.unwatchable.add("nodes")
-        api.cut = False
+        api.recover()
+        api.deny("nodes", method="WATCH")
+        api.send(None)
         while "cannot watch" not in feed.trouble:
             await feed.next()
-        api.unwatchable.clear()
+        api.recover()
         while feed.trouble:
             await feed.next()
-        api.put("", "nodes", node("more", cpu="8", memory="16Gi"))
+        api.put("nodes", node("more", cpu="8", memory="16Gi"))
         await until_the_same(api, client, feed)
 
 
@@ -150,7 +150,7 @@ async def test_a_kind_that_is_installed_later_is_found() -> None:
     api = tutorial()
     gadgets = Resource("example.com", "v1", "gadgets", "Gadget")
     api.served = tuple(one for one in api.served if one != gadgets)
-    api.put(GROUP, "appwrappers", appwrapper("late", "uid-late", "07:59:40", _gadget()))
+    api.put("appwrappers", appwrapper("late", "uid-late", "07:59:40", _gadget()))
     async with following(api) as (_, feed):
         async with asyncio.timeout(PATIENCE_S):
             before = await _waits_for(feed, "late")
@@ -165,14 +165,14 @@ async def test_trouble_comes_and_goes() -> None:
     async with following(api) as (client, feed), asyncio.timeout(PATIENCE_S):
         await feed.next()
         assert feed.trouble == ""
-        api.cut = api.broken = True
+        api.break_down()
         while not feed.trouble:
             await feed.next()
         assert feed.trouble.startswith("no news from the API server: ")
-        api.cut = api.broken = False
+        api.recover()
         while feed.trouble:
             await feed.next()
-        api.put("", "nodes", node("more", cpu="8", memory="16Gi"))
+        api.put("nodes", node("more", cpu="8", memory="16Gi"))
         await until_the_same(api, client, feed)
 
 

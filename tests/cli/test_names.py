@@ -17,7 +17,7 @@ from mcad.cli.tables import GAP
 from mcad.core.quantity import format_amount
 from tests.cli.cluster import crowd
 from tests.cli.conftest import FakeEnvironment, Type
-from tests.cli.fakeapi import FakeApi
+from tests.fakeapi import FakeApi
 
 SECOND = "0002-aw-generic-deployment-2"
 

@@ -11,8 +11,8 @@ import pytest
 
 from mcad.cli.main import COMMANDS, main
 from mcad.cli.plugin import complete
-from tests.cli.cluster import tutorial
-from tests.cli.serve import kubeconfig, served
+from tests.cli.cluster import kubeconfig, tutorial
+from tests.serving import served
 
 
 def offered(

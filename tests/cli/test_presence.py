@@ -10,11 +10,11 @@ from mcad.cli.main import main
 from mcad.cli.presence import Heartbeat, Presence
 from tests.cli.cluster import appwrapper, crowd, deployment, lease, tutorial
 from tests.cli.conftest import FakeEnvironment, Type
-from tests.cli.fakeapi import GROUP, FakeApi
+from tests.fakeapi import FakeApi
 
 Json = dict[str, Any]
 
-LEASE = "coordination.k8s.io", "leases", "mcad-dispatcher"
+LEASE = "leases", "mcad-dispatcher"
 WARNING = (
     "warning: no dispatcher is running (the last one was heard from at 2027-01-15T07:59:58Z): "
     "nothing is dispatched until one is started\n"
@@ -75,7 +75,7 @@ def test_no_lease_is_no_dispatcher_and_no_right_to_read_it_says_nothing(
     said = mcad("queue")
     told = "warning: no dispatcher is running: nothing is dispatched until one is started\n"
     assert said.stderr == told
-    api.denied.add("leases")
+    api.deny("leases")
     said = mcad("get", "fits", "-o", "json")
     assert (why(said.stdout), said.stderr) == (("", "It fits."), "")
 
@@ -108,9 +108,9 @@ def test_only_who_fits_waits_for_a_dispatcher() -> None:
 def test_the_head_of_the_line_need_not_be_the_first_in_it() -> None:
     api = tutorial()
     huge = deployment("huge", replicas=1, cpu="100", memory="1Gi")
-    api.put(GROUP, "appwrappers", appwrapper("huge", "u1", "07:00:00", huge))
+    api.put("appwrappers", appwrapper("huge", "u1", "07:00:00", huge))
     taken = deployment("0001-aw-generic-deployment-1", replicas=1, cpu="1m", memory="1Mi")
-    api.put(GROUP, "appwrappers", appwrapper("small", "u2", "07:01:00", taken))
+    api.put("appwrappers", appwrapper("small", "u2", "07:01:00", taken))
     world = FakeEnvironment(api)
     said = CliRunner().invoke(main, ["describe", "0002-aw-generic-deployment-2"], obj=world).stdout
     assert "Position:     3 of 3, next to be dispatched once room is free\n" in said

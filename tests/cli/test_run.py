@@ -18,10 +18,9 @@ from click.testing import CliRunner
 from mcad.api.crd import crds
 from mcad.cli.main import main
 from mcad.kube.kinds import CRDS
-from tests.cli.cluster import tutorial
-from tests.cli.fakeapi import GROUP, FakeApi
-from tests.cli.serve import kubeconfig, served
-from tests.kube.fakeserver import free_port
+from tests.cli.cluster import kubeconfig, tutorial
+from tests.fakeapi import GROUP, FakeApi, refuse
+from tests.serving import free_port, served
 
 PATIENCE_S = 20.0  # for a process on a busy machine to start
 
@@ -137,7 +136,7 @@ def put_crd(api: FakeApi, *, right: bool) -> None:
     if not right:
         del crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     api.served += (CRDS,)
-    api.put(CRDS.group, CRDS.plural, crd)
+    api.put(CRDS.plural, crd)
 
 
 MISMATCH = (
@@ -180,7 +179,7 @@ def test_a_crd_that_comes_later_is_compared_before_anything_is_served(
 def test_a_crd_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
     api = tutorial(led=False)
     put_crd(api, right=False)
-    api.denied.add(CRDS.plural)
+    api.deny(CRDS.plural)
     with served(api) as url, running(tmp_path, url) as mcad:
         line = mcad.wait_for("(.*the installed CRD cannot be compared.*)")
         assert "level=warning" in line
@@ -194,11 +193,11 @@ def _other_crd(api: FakeApi) -> None:
 
 
 def _forbidden(api: FakeApi) -> None:
-    api.denied.add("nodes")
+    api.deny("nodes")
 
 
 def _unauthorized(api: FakeApi) -> None:
-    api.unauthorized = True
+    api.fail_always("*", "", refuse(401, "Unauthorized", "Unauthorized"))
 
 
 @pytest.mark.parametrize(

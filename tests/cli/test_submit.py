@@ -11,7 +11,7 @@ from mcad.kube.errors import ConnectionLost
 from mcad.kube.port import Request, Response
 from tests.cli.cluster import appwrapper, deployment
 from tests.cli.conftest import Type
-from tests.cli.fakeapi import GROUP, FakeApi, status
+from tests.fakeapi import GROUP, FakeApi, refuse
 
 Json = dict[str, Any]
 
@@ -75,7 +75,7 @@ def test_dry_runs(case: tuple[str, str, int], api: FakeApi, mcad: Type, tmp_path
     assert said in result.stdout
     assert len(posts(api)) == sent
     assert all(post.params["dryRun"] == "All" for post in posts(api))
-    assert "new" not in [obj["metadata"]["name"] for obj in api.objects[GROUP, "appwrappers"]]
+    assert "new" not in [obj["metadata"]["name"] for obj in api.objects["appwrappers"].values()]
 
 
 def test_a_client_dry_run_prints_what_would_be_sent(mcad: Type, tmp_path: Path) -> None:
@@ -177,11 +177,11 @@ def test_files_that_cannot_be_read(mcad: Type, tmp_path: Path) -> None:
 
 
 REFUSALS = [
-    (status(403, "Forbidden", "ann may not"), "default/new cannot be created: ann may not; ask an"),
-    (status(404, "NotFound", 'namespaces "default" not found'), "see that the namespace exists"),
-    (status(409, "AlreadyExists", "it exists"), "default/new exists already; delete it first, or"),
-    (status(422, "Invalid", "spec: no"), "default/new cannot be created: 422 Invalid: spec: no"),
-    (status(503, "ServiceUnavailable", "no"), "the API server is busy or broken (503 Service"),
+    (refuse(403, "Forbidden", "ann may not"), "default/new cannot be created: ann may not; ask an"),
+    (refuse(404, "NotFound", 'namespaces "default" not found'), "see that the namespace exists"),
+    (refuse(409, "AlreadyExists", "it exists"), "default/new exists already; delete it first, or"),
+    (refuse(422, "Invalid", "spec: no"), "default/new cannot be created: 422 Invalid: spec: no"),
+    (refuse(503, "ServiceUnavailable", "no"), "the API server is busy or broken (503 Service"),
 ]
 
 
@@ -189,7 +189,7 @@ REFUSALS = [
 def test_refusals_of_the_server(
     answer: Response, words: str, api: FakeApi, mcad: Type, tmp_path: Path
 ) -> None:
-    api.refusal = answer
+    api.fail_always("POST", "/appwrappers", answer)
     result = mcad("submit", "-f", write(tmp_path, wrapper()))
     assert result.exit_code == 1
     assert words in result.stderr

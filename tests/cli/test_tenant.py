@@ -9,11 +9,11 @@ import pytest
 from mcad.cli.tenant import NOTE, _figures
 from mcad.core.model import Refusal, RefusalKind, Shortage
 from mcad.core.reasons import explain_refusal
-from tests.cli.cluster import condition, tutorial, waiting
+from tests.cli.cluster import condition, kubeconfig, tutorial, waiting
 from tests.cli.conftest import Type
-from tests.cli.fakeapi import GROUP, FakeApi
-from tests.cli.serve import kubeconfig, served
 from tests.cli.test_watch import typed
+from tests.fakeapi import FakeApi, forbidden
+from tests.serving import served
 
 Json = dict[str, Any]
 
@@ -22,18 +22,19 @@ REFUSED = (
     "Insufficient resources to dispatch AppWrapper. cpu: 150m requested, 50m available, 100m "
     "missing."
 )
+OTHERS = r"^(?!.*/namespaces/default/|.*/leases|/version$|/apis?$)"  # the rest of the cluster
 WARNING = f"warning: {NOTE}\n"
 
 
 @pytest.fixture
 def api() -> FakeApi:
     found = tutorial()
-    found.tenant = "default"
+    found.fail_always("*", OTHERS, forbidden)
 
     def refuse(obj: Json) -> None:
         obj["status"]["conditions"][-1]["message"] = REFUSED
 
-    found.change(GROUP, "appwrappers", SECOND, refuse)
+    found.change("appwrappers", SECOND, refuse)
     return found
 
 
@@ -60,7 +61,7 @@ def test_the_state_is_the_dispatchers_whatever_would_be_counted(api: FakeApi, mc
     def change(obj: Json) -> None:
         obj["status"] |= {"state": "RunningHoldCompletion", "queuejobstate": "Odd"}
 
-    api.change(GROUP, "appwrappers", FIRST, change)
+    api.change("appwrappers", FIRST, change)
     row = json.loads(mcad("get", FIRST, "-o", "json").stdout)["items"][0]
     assert (row["state"], row["queuejobstate"]) == ("RunningHoldCompletion", "Odd")
 
@@ -78,7 +79,7 @@ def test_one_page_has_the_figures_of_the_last_refusal_and_no_invented_ones(mcad:
 def test_who_was_not_looked_at_yet_waits_for_nothing_that_is_known(
     api: FakeApi, mcad: Type
 ) -> None:
-    api.change(GROUP, "appwrappers", SECOND, lambda obj: obj.update(status={}))
+    api.change("appwrappers", SECOND, lambda obj: obj.update(status={}))
     row = json.loads(mcad("queue", "-o", "json").stdout)["items"][0]
     told = (row["position"], row["waitsFor"], row["why"])
     assert told == (None, "", "The dispatcher has not said anything about it yet.")
@@ -89,7 +90,7 @@ def test_what_keeps_one_out_of_the_line_is_in_the_manifest(api: FakeApi, mcad: T
     suspended["metadata"] |= {"name": "suspended", "uid": "cccc-3"}
     suspended["spec"]["suspend"] = True
     suspended["status"]["conditions"] = [condition("Init", "07:59:00")]
-    api.put(GROUP, "appwrappers", suspended)
+    api.put("appwrappers", suspended)
     rows = {row["name"]: row for row in json.loads(mcad("queue", "-o", "json").stdout)["items"]}
     assert (rows["suspended"]["position"], rows["suspended"]["waitsFor"]) == (0, "Suspended")
 
@@ -108,7 +109,7 @@ def test_a_watch_follows_one_namespace(api: FakeApi, tmp_path: Path) -> None:
         config = kubeconfig(tmp_path, url)
         with typed(tmp_path, "queue", "-w", "--kubeconfig", config) as mcad:
             mcad.wait_for(lambda: len(mcad.lines) == 2)
-            api.change(GROUP, "appwrappers", SECOND, _dispatch)
+            api.change("appwrappers", SECOND, _dispatch)
             mcad.wait_for(lambda: len(mcad.lines) == 3)
             assert mcad.end() == 130
             assert mcad.errors.strip() == WARNING.strip()

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
 
 from mcad.cli.screen import ENTER, LEAVE
-from tests.cli.cluster import appwrapper, deployment
+from mcad.kube.port import Request, Response
+from tests.cli.cluster import appwrapper, deployment, kubeconfig
 from tests.cli.conftest import Type
-from tests.cli.fakeapi import GROUP, FakeApi
-from tests.cli.serve import in_thread, kubeconfig, served
 from tests.cli.test_server import ROW
+from tests.fakeapi import FakeApi, answer
+from tests.serving import answering, served
 
 PATIENCE_S = 20.0
 CODE = """\
@@ -136,7 +136,7 @@ def test_it_follows_the_cluster_and_the_size(api: FakeApi, config: str) -> None:
     with terminal("top", "--kubeconfig", config, columns=100) as term:
         term.wait_for(is_drawn)
         wrapped = deployment("late", replicas=1, cpu="1500m", memory="1Gi")
-        api.put(GROUP, "appwrappers", appwrapper("late", "uid-late", "07:59:30", wrapped))
+        api.put("appwrappers", appwrapper("late", "uid-late", "07:59:30", wrapped))
         term.wait_for(lambda said: "Queue: 2 in line" in said and "default/late" in said)
 
         term.said = ""
@@ -166,7 +166,7 @@ def test_suspending_gives_the_terminal_back_for_the_time(config: str) -> None:
 def test_a_server_that_goes_away_is_told_on_the_screen(api: FakeApi, config: str) -> None:
     with terminal("top", "--kubeconfig", config) as term:
         term.wait_for(is_drawn)
-        api.broken = api.cut = True
+        api.break_down()
         term.wait_for(lambda said: "no news from the API server" in said)
         term.type(b"q")
         assert term.end() == 0
@@ -177,16 +177,14 @@ def test_a_dispatcher_that_goes_away_leaves_its_last_figures() -> None:
     total = {book: {"cpu": "2"} for book in ("allocatable", "used", "reserved", "free")}
     gone = False
 
-    async def answer(request: web.Request) -> web.Response:
+    async def dispatcher(request: Request) -> Response:
         if gone:
-            raise web.HTTPServiceUnavailable(text="not synced yet; see /readyz\n")
+            return answer(b"not synced yet; see /readyz\n", 503, "text/plain")
         if request.path.endswith("/capacity"):
-            return web.json_response({"nodes": [{}], "total": total, "adrift": {}})
-        return web.json_response({"items": [ROW]})
+            return answer({"nodes": [{}], "total": total, "adrift": {}})
+        return answer({"items": [ROW]})
 
-    app = web.Application()
-    app.router.add_get("/{path:.*}", answer)
-    with in_thread(app) as url, terminal("top", "--server", url) as term:
+    with answering(dispatcher) as url, terminal("top", "--server", url) as term:
         term.wait_for(is_drawn)
         gone = True
         term.said = ""
@@ -196,7 +194,7 @@ def test_a_dispatcher_that_goes_away_leaves_its_last_figures() -> None:
 
 
 def test_a_failure_is_told_on_the_restored_terminal(api: FakeApi, config: str) -> None:
-    api.denied.add("nodes")
+    api.deny("nodes")
     with terminal("top", "-A", "--kubeconfig", config) as term:
         assert term.end() == 1
         assert_restored(term)
@@ -209,7 +207,7 @@ def test_keys_move_through_more_rows_than_the_terminal_has(api: FakeApi, config:
     for number in range(30):
         item = deployment(f"late-{number}", replicas=1, cpu="8", memory="1Gi")
         obj = appwrapper(f"late-{number}", f"u-{number}", f"07:59:{number + 10}", item)
-        api.put(GROUP, "appwrappers", obj)
+        api.put("appwrappers", obj)
     with terminal("top", "--kubeconfig", config, columns=80, rows=24) as term:
         term.wait_for(lambda said: "late-0" in said)
         assert "late-29" not in term.said
@@ -224,7 +222,7 @@ def test_keys_move_through_more_rows_than_the_terminal_has(api: FakeApi, config:
 
 
 def test_warnings_do_not_disturb_the_screen(api: FakeApi, config: str) -> None:
-    api.denied.add("deployments")
+    api.deny("deployments")
     with terminal("top", "--kubeconfig", config) as term:
         term.wait_for(is_drawn)
         term.type(b"q")

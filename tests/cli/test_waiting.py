@@ -16,8 +16,8 @@ from mcad.cli.waiting import SecondsType
 from mcad.kube.client import Client
 from tests.cli.cluster import condition, lease
 from tests.cli.conftest import FakeEnvironment, StoppedClock, Type
-from tests.cli.fakeapi import GROUP, FakeApi
 from tests.cli.test_submit import wrapper, write
+from tests.fakeapi import GROUP, FakeApi
 
 Json = dict[str, Any]
 
@@ -59,7 +59,7 @@ def submit(api: FakeApi, tmp_path: Path) -> Iterator[Callable[..., Result]]:
 
 def _when_watched(api: FakeApi, changes: tuple[Callable[[], None], ...]) -> None:
     deadline = time.monotonic() + 10
-    while changes and "appwrappers" not in api.watched and time.monotonic() < deadline:
+    while changes and not api.seen("WATCH", "/appwrappers") and time.monotonic() < deadline:
         time.sleep(0.01)
     for change in changes:
         change()
@@ -69,7 +69,7 @@ def _when_watched(api: FakeApi, changes: tuple[Callable[[], None], ...]) -> None
 def status(api: FakeApi, state: str, *conditions: Json) -> Callable[[], None]:
     said = {"state": state, "conditions": list(conditions)}
     return lambda: api.change(
-        GROUP, "appwrappers", "new", lambda obj: obj.setdefault("status", {}).update(said)
+        "appwrappers", "new", lambda obj: obj.setdefault("status", {}).update(said)
     )
 
 
@@ -94,7 +94,7 @@ def test_a_failure_is_a_failure(api: FakeApi, submit: Callable[..., Result]) -> 
 
 
 def test_a_deletion_is_one_too(api: FakeApi, submit: Callable[..., Result]) -> None:
-    result = submit(lambda: api.remove(GROUP, "appwrappers", "new"))
+    result = submit(lambda: api.remove("appwrappers", "new"))
     assert result.exit_code == 1
     assert "default/new was deleted before it was dispatched" in result.stderr
 
@@ -105,7 +105,7 @@ def test_patience_has_an_end(api: FakeApi, submit: Callable[..., Result]) -> Non
     assert result.stderr == (
         "error: not dispatched within 1 s: default/new; still queued, see `mcad queue`\n"
     )
-    assert "new" in [obj["metadata"]["name"] for obj in api.objects[GROUP, "appwrappers"]]
+    assert "new" in [obj["metadata"]["name"] for obj in api.objects["appwrappers"].values()]
 
 
 def test_nobody_waits_in_silence_for_a_dispatcher_that_is_not_there(
@@ -114,7 +114,7 @@ def test_nobody_waits_in_silence_for_a_dispatcher_that_is_not_there(
     def release(obj: Json) -> None:
         obj["spec"] = lease(holderIdentity="", renewTime="2027-01-15T07:59:50Z")["spec"]
 
-    api.change("coordination.k8s.io", "leases", "mcad-dispatcher", release)
+    api.change("leases", "mcad-dispatcher", release)
     result = submit(args=("--wait", "--timeout", "1s"))
     warning, error = result.stderr.splitlines()
     assert warning == (
@@ -132,7 +132,7 @@ def test_scripts_get_the_object_once(api: FakeApi, submit: Callable[..., Result]
 def test_what_was_not_created_is_not_waited_for(
     api: FakeApi, submit: Callable[..., Result]
 ) -> None:
-    api.put(GROUP, "appwrappers", wrapper(namespace="default"))
+    api.put("appwrappers", wrapper(namespace="default"))
     result = submit()
     assert result.exit_code == 1
     assert result.stderr.startswith("error: default/new exists already")

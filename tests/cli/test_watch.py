@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
 
 from mcad.cli.options import Output
 from mcad.cli.watching import Printer
-from tests.cli.cluster import appwrapper, deployment, node, tutorial
+from mcad.kube.port import Request, Response
+from tests.cli.cluster import appwrapper, deployment, kubeconfig, node, tutorial
 from tests.cli.conftest import Type
-from tests.cli.fakeapi import GROUP, FakeApi
-from tests.cli.serve import in_thread, kubeconfig, served
 from tests.cli.test_server import ROW
+from tests.fakeapi import GROUP, FakeApi, answer
+from tests.serving import answering, served
 
 Json = dict[str, Any]
 
@@ -88,20 +88,20 @@ def test_rows_are_printed_as_they_change(tmp_path: Path) -> None:
             assert columns(mcad.lines[0]) == ["NAME", "POSITION", "STATE"]
             assert columns(mcad.lines[1]) == [WAITING, "1", "Pending"]
 
-            api.put(GROUP, "appwrappers", new("late"))
+            api.put("appwrappers", new("late"))
             mcad.wait_for(lambda: len(mcad.lines) == 3)
             assert columns(mcad.lines[2]) == ["late", "2", "Pending"]
 
             record = {"attempt": 1, "epoch": 1, "phase": "dispatched", "inventory": []}
             status = {"state": "Running", "dispatch": record}
-            api.change(GROUP, "appwrappers", WAITING, lambda obj: obj["status"].update(status))
+            api.change("appwrappers", WAITING, lambda obj: obj["status"].update(status))
             mcad.wait_for(lambda: len(mcad.lines) == 5)
             assert sorted(map(columns, mcad.lines[3:])) == [
                 [WAITING, "<none>", "Running"],
                 ["late", "1", "Pending"],
             ]
 
-            api.remove(GROUP, "appwrappers", "late")
+            api.remove("appwrappers", "late")
             mcad.wait_for(lambda: len(mcad.lines) == 6)
             assert columns(mcad.lines[5]) == ["late", "<none>", "Deleted"]
             assert mcad.end() == 130
@@ -115,7 +115,7 @@ def test_room_that_appears_is_news_though_no_appwrapper_changed(tmp_path: Path) 
         with typed(tmp_path, "get", WAITING, "-w", "--kubeconfig", config) as mcad:
             mcad.wait_for(lambda: len(mcad.lines) == 2)
             assert " cpu  " in mcad.lines[1]
-            api.put("", "nodes", node("second", cpu="4", memory="8Gi"))
+            api.put("nodes", node("second", cpu="4", memory="8Gi"))
             mcad.wait_for(lambda: len(mcad.lines) == 3)
             assert " <none>  " in mcad.lines[2]
 
@@ -126,10 +126,10 @@ def test_a_lost_server_is_told_once_and_waited_for(tmp_path: Path) -> None:
         config = kubeconfig(tmp_path, url)
         with typed(tmp_path, "queue", "-w", "-o", "name", "--kubeconfig", config) as mcad:
             mcad.wait_for(lambda: mcad.lines)
-            api.broken = api.cut = True
+            api.break_down()
             mcad.wait_for(lambda: mcad.errors)
-            api.broken = api.cut = False
-            api.put(GROUP, "appwrappers", new("late"))
+            api.recover()
+            api.put("appwrappers", new("late"))
             mcad.wait_for(lambda: f"appwrapper.{GROUP}/late" in mcad.lines)
             assert mcad.errors.startswith("warning: no news from the API server: GET /api")
             assert mcad.errors.endswith("; what is shown may be old until this works again\n")
@@ -160,11 +160,11 @@ def test_a_reader_that_leaves_ends_it(tmp_path: Path) -> None:
 
 
 def test_rights_that_are_missing_are_told_at_once(api: FakeApi, mcad: Type) -> None:
-    api.denied.add("nodes")
+    api.deny("nodes")
     result = mcad("queue", "-w", "-A")
     assert result.exit_code == 1
     assert "you may not list nodes in the whole cluster" in result.stderr
-    api.denied.clear()
+    api.recover()
     api.served = tuple(one for one in api.served if one.group != GROUP)
     result = mcad("get", "-w")
     assert (result.exit_code, result.stdout) == (1, "")
@@ -182,12 +182,13 @@ def test_a_name_that_nobody_has_is_not_waited_for(tmp_path: Path) -> None:
 def test_a_dispatcher_is_asked_every_second(tmp_path: Path) -> None:
     rows = [dict(ROW)]
 
-    async def answer(_: web.Request) -> web.Response:
-        return web.json_response({"items": rows})
+    async def dispatcher(_: Request) -> Response:
+        return answer({"items": rows})
 
-    app = web.Application()
-    app.router.add_get("/{path:.*}", answer)
-    with in_thread(app) as url, typed(tmp_path, "queue", "-w", "-A", "--server", url) as mcad:
+    with (
+        answering(dispatcher) as url,
+        typed(tmp_path, "queue", "-w", "-A", "--server", url) as mcad,
+    ):
         mcad.wait_for(lambda: len(mcad.lines) == 2)
         rows[0] = rows[0] | {"waitsFor": "memory"}
         mcad.wait_for(lambda: len(mcad.lines) == 3)

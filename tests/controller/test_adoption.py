@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
-import json
 from collections.abc import Coroutine
 from random import Random
 from typing import Any
@@ -13,9 +11,9 @@ import pytest
 
 from mcad.controller.adoption import FINALIZER, Adoption
 from mcad.kube.client import Client
-from mcad.kube.port import Request, Response
 from mcad.kube.recorder import Recorder, Reporter
 from tests.controller.clock import LoopClock
+from tests.fakeapi import FakeApi, content, refuse
 
 Json = dict[str, Any]
 PATH = "/apis/workload.codeflare.dev/v1beta2/namespaces/default/appwrappers/a"
@@ -40,11 +38,11 @@ class Rig:
     """An adoption at a server with one AppWrapper; ``refusals`` come before the first success."""
 
     def __init__(self, live: Json, *refusals: int) -> None:
-        self.live: Json | None = copy.deepcopy(live)
-        self.refusals = list(refusals)
-        self.requests: list[Request] = []
+        self.api = FakeApi(version=int(live["metadata"]["resourceVersion"]) - 1)
+        self.api.put("appwrappers", live)
+        self.api.fail("PATCH", "", *(refuse(code, message="no") for code in refusals))
         self.clock = LoopClock()
-        client = Client(self, self.clock, Random(1))
+        client = Client(self.api, self.clock, Random(1))
         self.recorder = Recorder(client, Reporter("x/y", "z"))
         self.tasks: list[asyncio.Task[None]] = []
         self.adoption = Adoption(client, self.recorder, self.spawn)
@@ -52,27 +50,13 @@ class Rig:
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         self.tasks.append(asyncio.ensure_future(work))
 
-    async def request(self, request: Request, timeout: float | None = None) -> Response:
-        self.requests.append(request)
-        await asyncio.sleep(0)
-        if request.method == "PATCH" and self.refusals:
-            return Response(self.refusals.pop(0), {"kind": "Status", "message": "no"})
-        if self.live is None:
-            return Response(404, {"kind": "Status", "reason": "NotFound"})
-        if request.method == "PATCH":
-            assert isinstance(request.body, dict)
-            wish = request.body["metadata"]
-            if wish["resourceVersion"] != self.live["metadata"]["resourceVersion"]:
-                return Response(409, {"kind": "Status", "reason": "Conflict"})
-            self.live["metadata"] |= wish | {"resourceVersion": "99"}
-        return Response(200, copy.deepcopy(self.live))
-
-    def stream(self, request: Request, idle_timeout: float) -> Any:
-        raise NotImplementedError
+    @property
+    def live(self) -> Json:
+        return self.api.named("appwrappers", "a")
 
     @property
     def patches(self) -> list[Json]:
-        return [one.body for one in self.requests if one.method == "PATCH"]
+        return [content(one) for one in self.api.seen("PATCH")]
 
     async def rest(self, seconds: float = 0.1) -> None:
         await self.clock.advance(seconds)
@@ -85,7 +69,7 @@ async def test_only_that_finalizer_goes_and_the_patch_is_fenced() -> None:
     rig.adoption.seen(seen)  # while it is under way
     await rig.rest()
     others = ["other/one", "other/two"]
-    assert [one.path for one in rig.requests] == [PATH]
+    assert [one.path for one in rig.api.requests] == [PATH]
     assert rig.patches == [{"metadata": {"resourceVersion": "10", "finalizers": others}}]
     assert rig.live["metadata"]["finalizers"] == others
     assert all(task.done() for task in rig.tasks)
@@ -103,7 +87,7 @@ async def test_what_is_not_left_behind_is_left_alone(obj: Json) -> None:
     rig = Rig(obj)
     rig.adoption.seen(obj)
     await rig.rest()
-    assert rig.requests == []
+    assert rig.api.requests == []
 
 
 async def test_managed_by_the_upstream_controller_means_us() -> None:
@@ -132,11 +116,12 @@ async def test_after_somebody_else_did_it_nothing_is_left_to_do() -> None:
 
 async def test_an_appwrapper_that_is_gone_or_another_one_is_nobodys_business() -> None:
     rig = Rig(appwrapper(FINALIZER))
-    rig.live = None
+    rig.api.remove("appwrappers", "a")
     rig.adoption.seen(appwrapper(FINALIZER))
     await rig.rest()
-    rig.live = appwrapper(FINALIZER, version="12")
-    rig.live["metadata"]["uid"] = "another"
+    another = appwrapper(FINALIZER)
+    another["metadata"]["uid"] = "another"
+    rig.api.put("appwrappers", another)
     rig.adoption.seen(appwrapper(FINALIZER))
     await rig.rest()
     assert len(rig.patches) == 2
@@ -164,7 +149,6 @@ async def test_it_is_told_in_an_event() -> None:
     writing = asyncio.ensure_future(rig.recorder.run())
     await rig.rest()
     writing.cancel()
-    body = rig.requests[-1].body
-    event = json.loads(body) if isinstance(body, bytes) else body
+    event = content(rig.api.requests[-1])
     assert (event["reason"], event["type"]) == ("Adopted", "Normal")
     assert FINALIZER in event["note"]

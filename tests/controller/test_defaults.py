@@ -7,31 +7,26 @@ from typing import Any
 import pytest
 
 from mcad.core.entry import Entry
-from tests.controller.test_runtime import Rig, TableServer, add_node
+from tests.controller.test_runtime import Rig, add_node, writes
+from tests.fakeapi import FakeApi
 
 Json = dict[str, Any]
 
 
-def add_range(server: TableServer, cpu: str, namespace: str = "default") -> None:
+def add_range(server: FakeApi, cpu: str, namespace: str = "default") -> None:
     """Containers of the namespace that say nothing request so much."""
     limit = {"type": "Container", "defaultRequest": {"cpu": cpu}}
     meta = {"name": f"limits-{namespace}", "namespace": namespace}
     server.put("limitranges", {"metadata": meta, "spec": {"limits": [limit]}})
 
 
-def add_class(server: TableServer, cpu: str, name: str = "kata") -> None:
+def add_class(server: FakeApi, cpu: str, name: str = "kata") -> None:
     """Pods of the class have so much overhead."""
     overhead = {"podFixed": {"cpu": cpu}}
     server.put("runtimeclasses", {"metadata": {"name": name}, "overhead": overhead})
 
 
-def remove(server: TableServer, plural: str, name: str) -> None:
-    """Somebody deletes an object."""
-    server.put(plural, server.objects[plural][name], "DELETED")
-    del server.objects[plural][name]
-
-
-def add(server: TableServer, name: str, **spec: Any) -> None:
+def add(server: FakeApi, name: str, **spec: Any) -> None:
     """An AppWrapper with a pod that requests nothing."""
     template = {
         "apiVersion": "v1",
@@ -39,7 +34,7 @@ def add(server: TableServer, name: str, **spec: Any) -> None:
         "metadata": {"name": name},
         "spec": {"containers": [{"name": "c", "image": "i"}], **spec},
     }
-    meta = {"name": name, "namespace": "default", "generation": 1}
+    meta = {"name": name, "namespace": "default", "uid": f"uid-{name}", "generation": 1}
     server.put("appwrappers", {"metadata": meta, "spec": {"components": [{"template": template}]}})
 
 
@@ -61,7 +56,7 @@ async def test_what_is_there_at_the_start_counts_from_the_first_decision_on() ->
     add(rig.server, "b")
     async with rig:
         await rig.clock.advance(1.0)
-        assert rig.server.writes.count(("create", "pods")) == 1
+        assert writes(rig.server).count(("create", "pods")) == 1
         assert [cpu(rig, name) for name in "ab"] == [800, 800]
 
 
@@ -79,10 +74,10 @@ async def test_the_demand_of_those_who_wait_follows_a_limit_range() -> None:
         add_range(rig.server, "9", namespace="other")
         await rig.clock.advance(0.5)
         assert cpu(rig, "a") == 1500
-        assert ("create", "pods") not in rig.server.writes
-        remove(rig.server, "limitranges", "limits-default")
+        assert ("create", "pods") not in writes(rig.server)
+        rig.server.remove("limitranges", "limits-default")
         await rig.clock.advance(1.0)
-        assert ("create", "pods") in rig.server.writes
+        assert ("create", "pods") in writes(rig.server)
         assert entry(rig, "a").workload.payload == before, "what is created is the manifest (P8)"
 
 
@@ -114,7 +109,7 @@ async def test_the_overhead_of_a_runtime_class_counts_for_those_who_name_it() ->
         add_class(rig.server, "3")
         await rig.clock.advance(0.5)
         assert [cpu(rig, name) for name in "ab"] == [3000, 0]
-        remove(rig.server, "runtimeclasses", "kata")
+        rig.server.remove("runtimeclasses", "kata")
         await rig.clock.advance(0.5)
         assert cpu(rig, "a") == 0
 
@@ -124,12 +119,12 @@ async def test_who_may_not_list_them_goes_on_without_and_says_so_once(
     plural: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig = Rig()
-    rig.server.forbidden.add(plural)
+    rig.server.deny(plural, method="GET")
     add_node(rig.server, "1")
     add(rig.server, "a")
     async with rig:
         await rig.clock.advance(120.0)
-        assert ("create", "pods") in rig.server.writes
+        assert ("create", "pods") in writes(rig.server)
     said = [one.getMessage() for one in caplog.records if plural in one.getMessage()]
     assert len(said) == 1
     assert "403" in said[0]

@@ -45,31 +45,11 @@ from mcad.kube.errors import ApiError, RequestTimeout
 from mcad.kube.port import Request, Response
 from mcad.kube.recorder import Recorder, Reporter
 from tests.core.bench import workload
+from tests.fakeapi import FakeApi, content, held
 
 Json = dict[str, Any]
 Handler = Callable[[Request], Response]
 STATUS_PATH = "/apis/workload.codeflare.dev/v1beta2/namespaces/default/appwrappers/a/status"
-
-
-class ScriptedApi:
-    """An API whose answers are a function; requests can be held back."""
-
-    def __init__(self, handler: Handler) -> None:
-        self.handler = handler
-        self.requests: list[Request] = []
-        self.gate = asyncio.Event()
-        self.gate.set()
-
-    async def request(self, request: Request, timeout: float | None = None) -> Response:
-        self.requests.append(request)
-        await self.gate.wait()
-        return self.handler(request)
-
-    def stream(self, request: Request, idle_timeout: float) -> Any:
-        raise NotImplementedError
-
-    def bodies(self) -> list[Json]:
-        return [json.loads(r.body) if isinstance(r.body, bytes) else r.body for r in self.requests]
 
 
 class Shell:
@@ -112,7 +92,12 @@ class Rig:
     """An executor with one AppWrapper of one bare pod, at version 10."""
 
     def __init__(self, handler: Handler, **options: Any) -> None:
-        self.api = ScriptedApi(handler)
+        self.api = FakeApi()
+
+        async def scripted(request: Request) -> Response:
+            return handler(request)
+
+        self.api.fail_always("*", "", scripted)
         clock = RealClock()
         client = Client(self.api, clock, Random(1))
         self.mirror = Mirror()
@@ -123,6 +108,9 @@ class Rig:
         self.shell = Shell()
         recorder = Recorder(client, Reporter("x/y", "z"))
         self.executor = Executor(client, self.mirror, recorder, self.shell, **options)
+
+    def bodies(self) -> list[Json]:
+        return [content(one) for one in self.api.requests]
 
     async def rest(self) -> None:
         for _ in range(200):
@@ -149,7 +137,7 @@ async def test_a_status_write_is_fenced_and_advances_the_fence() -> None:
     await rig.rest()
 
     assert [r.path for r in rig.api.requests] == [STATUS_PATH] * 2
-    versions = [body["metadata"]["resourceVersion"] for body in rig.api.bodies()]
+    versions = [body["metadata"]["resourceVersion"] for body in rig.bodies()]
     assert versions == ["10", "11"]
     assert rig.shell.events == [StatusWritten("uid-a", 1), StatusWritten("uid-a", 2)]
 
@@ -171,7 +159,7 @@ async def test_a_report_that_was_superseded_before_it_was_sent_is_not_sent() -> 
     rig.executor.submit(write(2, "Running", Urgency.DISPATCH))
     await rig.rest()
 
-    assert [body["status"]["state"] for body in rig.api.bodies()] == ["Running"]
+    assert [body["status"]["state"] for body in rig.bodies()] == ["Running"]
     assert rig.shell.events == [StatusWritten("uid-a", 2)]
 
 
@@ -188,17 +176,18 @@ async def test_a_write_back_to_what_is_persisted_unsends_the_one_that_waits() ->
 
 async def test_a_write_does_not_overtake_one_that_was_sent() -> None:
     rig = Rig(lambda request: patched(str(10 + len(rig.api.requests))))
-    rig.api.gate.clear()
+    gate = asyncio.Event()
+    rig.api.fail("PATCH", "", held(gate))
     rig.executor.submit(write(1, "Pending", Urgency.REPORT))
     await rig.rest()
     rig.executor.submit(write(2, "Running", Urgency.DISPATCH))
     await rig.rest()
     assert len(rig.api.requests) == 1
-    rig.api.gate.set()
+    gate.set()
     await rig.rest()
 
-    assert [body["status"]["state"] for body in rig.api.bodies()] == ["Pending", "Running"]
-    assert [body["metadata"]["resourceVersion"] for body in rig.api.bodies()] == ["10", "11"]
+    assert [body["status"]["state"] for body in rig.bodies()] == ["Pending", "Running"]
+    assert [body["metadata"]["resourceVersion"] for body in rig.bodies()] == ["10", "11"]
 
 
 async def test_a_conflict_shows_the_core_the_object_first() -> None:
@@ -250,7 +239,7 @@ async def test_a_created_item_is_told_with_its_uid_and_carries_our_marks() -> No
     await rig.rest()
 
     assert rig.shell.events == [ItemCreated("uid-a", 3, 0, "made")]
-    metadata = rig.api.bodies()[0]["metadata"]
+    metadata = rig.bodies()[0]["metadata"]
     assert metadata["ownerReferences"][0]["uid"] == "uid-a"
     assert metadata["labels"]["workload.codeflare.dev/attempt"] == "3"
 
@@ -264,7 +253,7 @@ async def test_what_is_created_is_fixed_when_the_command_is_given() -> None:
     rig.mirror.put("uid-a", Reflection(seat.workload, (other,), "11", b"", b""))
     await rig.rest()
 
-    assert {body["metadata"]["name"] for body in rig.api.bodies()} == {"a-0"}
+    assert {body["metadata"]["name"] for body in rig.bodies()} == {"a-0"}
 
 
 async def test_a_refused_item_is_told_with_the_servers_words() -> None:

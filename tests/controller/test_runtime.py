@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import Iterable
 from random import Random
 from typing import Any
 
@@ -21,170 +20,39 @@ from mcad.core.events import Decide, Event
 from mcad.core.pacing import DISPATCHES_PER_PASS
 from mcad.kube.client import Client
 from mcad.kube.document import Document
-from mcad.kube.errors import ApiError, ConnectionLost, api_error
-from mcad.kube.port import Request, Response
+from mcad.kube.errors import ApiError
+from mcad.kube.kinds import APPWRAPPERS, CRDS
+from mcad.kube.resource import Resource
 from tests.controller.clock import LoopClock
+from tests.fakeapi import FakeApi, held, refuse
 
 Json = dict[str, Any]
-GROUP = "workload.codeflare.dev"
-KINDS = [
-    ("", "v1", "pods", "Pod"),
-    ("", "v1", "nodes", "Node"),
-    ("", "v1", "configmaps", "ConfigMap"),
-    ("", "v1", "limitranges", "LimitRange"),
-    ("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass"),
-    (GROUP, "v1beta2", "appwrappers", "AppWrapper"),
-]
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
+KINDS = (
+    Resource("", "v1", "pods", "Pod"),
+    Resource("", "v1", "nodes", "Node", namespaced=False),
+    CONFIG_MAPS,
+    Resource("", "v1", "limitranges", "LimitRange"),
+    Resource("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", namespaced=False),
+    Resource("events.k8s.io", "v1", "events", "Event"),
+    CRDS,
+    APPWRAPPERS,
+)
 
 
-class TableServer:
-    """Lists, watches, creates and status patches on a dict of objects; one version counter."""
-
-    def __init__(self) -> None:
-        self.version = 100
-        self.objects: dict[str, dict[str, Json]] = {kind[2]: {} for kind in KINDS}
-        self.objects["customresourcedefinitions"] = {}
-        self.watchers: list[tuple[str, asyncio.Queue[bytes | None]]] = []
-        self.forbidden: set[str] = set()
-        self.uncreatable: set[str] = set()  # plurals that we have no right to create
-        self.reads: list[str] = []
-        self.denials: dict[str, int] = {}  # end of a path -> how many reads are denied
-        self.writes: list[tuple[str, str]] = []
-        self.answering = asyncio.Event()  # cleared, every write lasts until it is set again
-        self.answering.set()
-
-    def put(self, plural: str, obj: Json, kind: str = "ADDED") -> Json:
-        """An object as it is now; watchers are told."""
-        self.version += 1
-        obj["metadata"] |= {"resourceVersion": str(self.version)}
-        obj["metadata"].setdefault("uid", f"uid-{obj['metadata']['name']}")
-        obj["metadata"].setdefault("creationTimestamp", "2026-01-01T00:00:00Z")
-        self.objects[plural][obj["metadata"]["name"]] = obj
-        line = json.dumps({"type": kind, "object": obj}).encode()
-        for watched, queue in self.watchers:
-            if watched == plural:
-                queue.put_nowait(line)
-        return obj
-
-    def remove(self, plural: str, name: str) -> None:
-        """An object is deleted; watchers are told."""
-        self.put(plural, self.objects[plural][name], "DELETED")
-        del self.objects[plural][name]
-
-    def bookmark(self) -> None:
-        """A sign of life on every watch."""
-        line = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(self.version)}}}
-        for _, queue in self.watchers:
-            queue.put_nowait(json.dumps(line).encode())
-
-    def cut(self) -> None:
-        """Break every watch."""
-        for _, queue in self.watchers:
-            queue.put_nowait(None)
-        self.watchers.clear()
-
-    def backup(self) -> str:
-        """Everything, to be restored."""
-        return json.dumps([self.version, self.objects])
-
-    def restore(self, backup: str) -> None:
-        """Versions go back, too."""
-        self.version, self.objects = json.loads(backup)
-        self.cut()
-
-    async def request(self, request: Request, timeout: float | None = None) -> Response:
-        await asyncio.sleep(0)
-        parts = request.path.strip("/").split("/")
-        if request.method == "GET":
-            self.reads.append(request.path)
-        for end in [one for one, left in self.denials.items() if left]:
-            if request.method == "GET" and request.path.endswith(end):
-                self.denials[end] -= 1
-                return Response(403, {"kind": "Status", "reason": "Forbidden"})
-        if request.path in ("/api", "/apis"):
-            return Response(200, self._discovery(request.path))
-        if request.method == "GET":
-            if parts[-2] not in self.objects:
-                return self._list(parts[-1])
-            one = self.objects[parts[-2]].get(parts[-1])
-            missing = Response(404, {"kind": "Status", "reason": "NotFound"})
-            return Response(200, json.loads(json.dumps(one))) if one else missing
-        body = json.loads(request.body) if isinstance(request.body, bytes) else request.body
-        if request.method == "POST":
-            self.writes.append(("create", parts[-1]))
-            await self.answering.wait()
-            if parts[-1] == "events":
-                return Response(201, {"metadata": {}})
-            if parts[-1] == "selfsubjectaccessreviews":
-                asked = body["spec"]["resourceAttributes"]["resource"]
-                return Response(201, {"status": {"allowed": asked not in self.uncreatable}})
-            if parts[-1] in self.uncreatable:
-                return Response(403, {"kind": "Status", "reason": "Forbidden", "message": "no"})
-            return Response(201, self.put(parts[-1], body | {"status": {}}))
-        name = parts[-2]
-        self.writes.append(("status", name))
-        await self.answering.wait()
-        obj = self.objects["appwrappers"][name]
-        if obj["metadata"]["resourceVersion"] != body["metadata"]["resourceVersion"]:
-            return Response(409, {"kind": "Status", "reason": "Conflict"})
-        changed = obj | {"status": obj.get("status", {}) | body["status"]}
-        return Response(200, self.put("appwrappers", json.loads(json.dumps(changed)), "MODIFIED"))
-
-    async def stream(
-        self, request: Request, idle_timeout: float, opened: Callable[[], None]
-    ) -> AsyncGenerator[bytes, None]:
-        plural = request.path.split("/")[-1]
-        since = int(request.params["resourceVersion"])
-        refusal = self._refusal(plural)
-        if refusal is not None:
-            raise api_error(refusal.status, refusal.body)
-        if since > self.version:
-            raise ApiError(504, "Timeout", "Too large resource version")
-        queue: asyncio.Queue[bytes | None] = asyncio.Queue()
-        for obj in self.objects[plural].values():
-            if int(obj["metadata"]["resourceVersion"]) > since:
-                queue.put_nowait(json.dumps({"type": "ADDED", "object": obj}).encode())
-        self.watchers.append((plural, queue))
-        opened()
-        while (line := await queue.get()) is not None:
-            yield line
-        raise ConnectionLost("cut")
-
-    def _refusal(self, plural: str) -> Response | None:
-        if plural in self.forbidden:
-            return Response(403, {"kind": "Status", "reason": "Forbidden", "message": "no right"})
-        if plural not in self.objects:
-            return Response(
-                404, {"kind": "Status", "reason": "NotFound", "message": "no such kind"}
-            )
-        return None
-
-    def _list(self, plural: str) -> Response:
-        refusal = self._refusal(plural)
-        if refusal is not None:
-            return refusal
-        items = json.loads(json.dumps(list(self.objects[plural].values())))
-        return Response(200, {"metadata": {"resourceVersion": str(self.version)}, "items": items})
-
-    def _discovery(self, root: str) -> Json:
-        groups: dict[str, Json] = {}
-        for group, version, plural, kind in KINDS:
-            if (root == "/api") is (group == ""):
-                served = groups.setdefault(
-                    group,
-                    {
-                        "metadata": {"name": group},
-                        "versions": [{"version": version, "resources": []}],
-                    },
-                )
-                scope = "Cluster" if plural == "nodes" else "Namespaced"
-                served["versions"][0]["resources"].append(
-                    {"resource": plural, "responseKind": {"kind": kind}, "scope": scope}
-                )
-        return {"kind": "APIGroupDiscoveryList", "items": list(groups.values())}
+def writes(server: FakeApi) -> list[tuple[str, str]]:
+    """What was sent: creates with their plurals, writes of a status with the name."""
+    sent = [(one.method, one.path.split("/")) for one in server.requests]
+    verbs = {"POST": ("create", -1), "PATCH": ("status", -2)}
+    return [(verbs[method][0], path[verbs[method][1]]) for method, path in sent if method in verbs]
 
 
-def add_node(server: TableServer, cpu: str = "1") -> None:
+def reads(server: FakeApi) -> list[str]:
+    """The paths of all that was asked for, watches left out."""
+    return [one.path for one in server.seen("LIST")]
+
+
+def add_node(server: FakeApi, cpu: str = "1") -> None:
     status = {
         "allocatable": {"cpu": cpu, "pods": "1000"},
         "conditions": [{"type": "Ready", "status": "True"}],
@@ -192,7 +60,7 @@ def add_node(server: TableServer, cpu: str = "1") -> None:
     server.put("nodes", {"metadata": {"name": "n1"}, "spec": {}, "status": status})
 
 
-def add_appwrapper(server: TableServer, name: str, cpu: str) -> None:
+def add_appwrapper(server: FakeApi, name: str, cpu: str) -> None:
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
     pod = {
         "apiVersion": "v1",
@@ -203,7 +71,12 @@ def add_appwrapper(server: TableServer, name: str, cpu: str) -> None:
     server.put(
         "appwrappers",
         {
-            "metadata": {"name": name, "namespace": "default", "generation": 1},
+            "metadata": {
+                "name": name,
+                "namespace": "default",
+                "uid": f"uid-{name}",
+                "generation": 1,
+            },
             "spec": {"resources": {"GenericItems": [{"generictemplate": pod}]}},
         },
     )
@@ -213,7 +86,7 @@ class Rig:
     """A controller on a table; a context manager."""
 
     def __init__(self, preflight: Preflight | None = None, **settings: object) -> None:
-        self.server = TableServer()
+        self.server = FakeApi(served=KINDS)
         self.clock = LoopClock()
         wrapped = [{"apiGroup": "", "resources": ["pods", "configmaps"]}]
         config = Config(**{"wrappedResources": wrapped, **settings})
@@ -245,7 +118,7 @@ class Rig:
         await asyncio.wait_for(self.task, 5)
 
     def status(self, name: str) -> Json:
-        return self.server.objects["appwrappers"][name].get("status", {})
+        return self.server.named("appwrappers", name).get("status", {})
 
 
 async def test_an_appwrapper_goes_all_the_way_with_three_writes_and_an_event() -> None:
@@ -255,7 +128,7 @@ async def test_an_appwrapper_goes_all_the_way_with_three_writes_and_an_event() -
         await rig.clock.advance(1)
 
         assert rig.status("a")["state"] == "Running"
-        assert sorted(rig.server.writes) == [
+        assert sorted(writes(rig.server)) == [
             ("create", "events"),
             ("create", "pods"),
             ("status", "a"),
@@ -267,12 +140,12 @@ async def test_nothing_is_decided_before_every_kind_is_listed() -> None:
     rig = Rig()
     add_node(rig.server)
     add_appwrapper(rig.server, "a", "500m")
-    rig.server.forbidden.add("nodes")
+    rig.server.deny("nodes", method="GET")
     async with rig:
         await rig.clock.advance(5)
         assert not [e for e in rig.events if isinstance(e, Decide)]
-        assert rig.server.writes == []
-        rig.server.forbidden.clear()
+        assert writes(rig.server) == []
+        rig.server.recover()
         await rig.clock.advance(60)
         assert rig.status("a")["state"] == "Running"
 
@@ -281,7 +154,7 @@ async def test_a_wrapped_kind_that_cannot_be_listed_blocks_nobody_else() -> None
     rig = Rig()
     add_node(rig.server)
     add_appwrapper(rig.server, "a", "500m")
-    rig.server.forbidden.add("configmaps")
+    rig.server.deny("configmaps", method="GET")
     async with rig:
         await rig.clock.advance(1)
         assert rig.status("a")["state"] == "Running"
@@ -290,27 +163,15 @@ async def test_a_wrapped_kind_that_cannot_be_listed_blocks_nobody_else() -> None
 async def test_data_is_watched_without_being_read() -> None:
     """A dispatcher that wraps Secrets would otherwise hold those of the whole cluster."""
     rig = Rig()
-    whole: set[str] = set()
-    answer, tell = rig.server.request, rig.server.stream
-
-    def note(request: Request) -> None:
-        if "PartialObjectMetadata" not in request.headers.get("Accept", ""):
-            whole.add(request.path.split("/")[-1])
-
-    async def request(one: Request, timeout: float | None = None) -> Response:
-        note(one)
-        return await answer(one, timeout)
-
-    def stream(one: Request, *how: Any) -> AsyncGenerator[bytes, None]:
-        note(one)
-        return tell(one, *how)
-
-    rig.server.request, rig.server.stream = request, stream  # type: ignore[method-assign]
     async with rig:
         await rig.clock.advance(1)
+    asked = {
+        (one.path.split("/")[-1], one.headers.get("Accept", "")) for one in rig.server.requests
+    }
+    whole = {plural for plural, accept in asked if "PartialObjectMetadata" not in accept}
     assert {"pods", "nodes", "appwrappers"} <= whole
     assert "configmaps" not in whole
-    assert any(plural == "configmaps" for plural, _ in rig.server.watchers)
+    assert rig.server.seen("WATCH", "/configmaps")
 
 
 async def test_observations_are_coalesced_into_few_decisions() -> None:
@@ -357,11 +218,11 @@ async def test_a_right_that_is_missing_for_a_minute_is_told_once_and_fails_nothi
     caplog.set_level("INFO", logger="mcad.controller.holds")
     async with Rig() as rig:
         add_node(rig.server, "100")
-        rig.server.uncreatable = {"pods"}
+        rig.server.fail_always("POST", "/pods", refuse(403, "Forbidden", "no"))
         for number in range(40):
             add_appwrapper(rig.server, f"a{number}", "1m")
         await rig.clock.advance(60)
-        asked = Counter(plural for verb, plural in rig.server.writes if verb == "create")
+        asked = Counter(plural for verb, plural in writes(rig.server) if verb == "create")
         assert asked["pods"] <= 4 * 40
         assert asked["selfsubjectaccessreviews"] <= 6
         sample = (
@@ -370,7 +231,7 @@ async def test_a_right_that_is_missing_for_a_minute_is_told_once_and_fails_nothi
         assert sample in (await rig.controller.metrics.page()).decode()
         assert {rig.status(f"a{number}")["state"] for number in range(40)} == {"Pending"}
 
-        rig.server.uncreatable.clear()
+        rig.server.recover()
         rig.server.bookmark()
         await rig.clock.advance(60)
         assert {rig.status(f"a{number}")["state"] for number in range(40)} == {"Running"}
@@ -385,41 +246,40 @@ async def test_a_cluster_in_which_nothing_happens_does_not_look_like_a_stall() -
     async with Rig() as rig:
         add_node(rig.server)
         await rig.clock.advance(1)
-        rig.server.writes.clear()
+        rig.server.requests.clear()
         for _ in range(14):  # after 75 s without a bookmark it is looked at every second anyway
             await rig.clock.advance(5)
             assert rig.clock.monotonic() - rig.controller.stepped_at < STALL_S / 2
-        assert rig.server.writes == []
+        assert writes(rig.server) == []
 
 
 async def test_a_stop_lets_what_is_under_way_end_and_begins_nothing() -> None:
     async with Rig() as rig:
         add_node(rig.server, "100")
-        rig.server.answering.clear()
+        gate = asyncio.Event()
+        rig.server.fail_always("POST", "", held(gate))
+        rig.server.fail_always("PATCH", "", held(gate))
         for number in range(3 * DISPATCH_WIDTH):
             add_appwrapper(rig.server, f"a{number}", "1m")
         await rig.clock.advance(1)
-        begun = list(rig.server.writes)
+        begun = writes(rig.server)
         assert begun == [("status", f"a{number}") for number in range(DISPATCH_WIDTH)]
 
         rig.stop.set()
         await rig.clock.advance(0.1)
-        rig.server.answering.set()
+        gate.set()
         await rig.clock.advance(1)
         assert rig.task.done()
-        assert rig.server.writes == begun
+        assert writes(rig.server) == begun
         intents = [name for _, name in begun if rig.status(name)["dispatch"]["phase"] == "creating"]
         assert len(intents) == DISPATCH_WIDTH
 
 
 @pytest.mark.parametrize("denials", [0, 1])
-async def test_a_kind_that_is_installed_later_is_found(
-    denials: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_kind_that_is_installed_later_is_found(denials: int) -> None:
     """Even if the AppWrapper that waits for it cannot be read at once."""
-    all_kinds = list(KINDS)
-    monkeypatch.setitem(globals(), "KINDS", [one for one in KINDS if one[2] != "configmaps"])
     rig = Rig()
+    rig.server.served = tuple(one for one in KINDS if one != CONFIG_MAPS)
     add_node(rig.server)
     template = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
     metadata = {"name": "a", "namespace": "default", "generation": 1}
@@ -428,15 +288,14 @@ async def test_a_kind_that_is_installed_later_is_found(
     async with rig:
         await rig.clock.advance(5)
         assert rig.status("a")["conditions"][-1]["reason"] == "KindNotInstalled"
-        monkeypatch.setitem(globals(), "KINDS", all_kinds)
-        rig.server.objects["configmaps"] = {}
-        rig.server.denials["/appwrappers/a"] = denials
+        rig.server.served = KINDS
+        rig.server.fail("GET", "/appwrappers/a$", *[refuse(403, "Forbidden")] * denials)
         for _ in range(1 + denials):
             await rig.clock.advance(60)
             rig.server.bookmark()
         await rig.clock.advance(5)
         assert rig.status("a")["state"] == "Running"
-        assert list(rig.server.objects["configmaps"]) == ["a"]
+        assert rig.server.names("configmaps") == ["a"]
 
 
 class Later(Preflight):
@@ -485,7 +344,7 @@ async def test_a_wrong_crd_that_comes_later_ends_it() -> None:
     await rig.clock.advance(2)
     with pytest.raises(Unfit, match="another one"):
         await asyncio.wait_for(rig.task, 5)
-    assert rig.server.writes == []
+    assert writes(rig.server) == []
 
 
 async def test_another_controllers_writes_end_it_before_anything_is_done() -> None:
@@ -504,7 +363,7 @@ async def test_another_controllers_writes_end_it_before_anything_is_done() -> No
     with pytest.raises(Unfit, match="somebody else"):
         await asyncio.wait_for(rig.task, 5)
     assert rivals.listed_count == 2
-    assert rig.server.writes == []
+    assert writes(rig.server) == []
 
 
 async def test_its_own_echo_is_not_told_to_the_core_nor_read(
@@ -520,7 +379,7 @@ async def test_its_own_echo_is_not_told_to_the_core_nor_read(
         await rig.clock.advance(1)
         seen = [e for e in rig.events if type(e).__name__ == "AppWrapperSeen"]
         assert len(seen) == 1
-        assert rig.server.objects["appwrappers"]["a"]["status"]["state"] == "Running"
+        assert rig.status("a")["state"] == "Running"
         assert read.count("AppWrapper") == 1
 
 
@@ -528,7 +387,7 @@ async def test_the_first_list_is_taken_in_the_order_of_creation() -> None:
     rig = Rig()
     for name, created in (("z", "01"), ("a", "03"), ("m", "02")):
         add_appwrapper(rig.server, name, "2")
-        rig.server.objects["appwrappers"][name]["metadata"]["creationTimestamp"] = (
+        rig.server.named("appwrappers", name)["metadata"]["creationTimestamp"] = (
             f"2026-01-01T00:00:{created}Z"
         )
     async with rig:
@@ -542,7 +401,7 @@ async def test_what_was_seen_before_a_restart_is_taken_before_what_never_was() -
     for name in ("new", "seen"):  # of the same second; a status write made "seen" the newer version
         add_appwrapper(rig.server, name, "2")
     status = {"state": "Pending", "controllerfirsttimestamp": "2026-01-01T00:00:00.200000Z"}
-    rig.server.objects["appwrappers"]["seen"]["status"] = status
+    rig.server.named("appwrappers", "seen")["status"] = status
     async with rig:
         await rig.clock.advance(0.1)
         seen = [e.workload.name for e in rig.events if type(e).__name__ == "AppWrapperSeen"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -12,10 +13,11 @@ from mcad.controller.http import STALL_S, application
 from mcad.controller.preflight import Preflight
 from mcad.controller.replica import Replica
 from mcad.core.events import Decide, KindWatched
-from mcad.kube.kinds import CRDS
+from mcad.kube.kinds import APPWRAPPERS, CRDS
 from mcad.kube.reflector import ABSENT_S
-from tests.controller import test_runtime
-from tests.controller.test_runtime import Rig, add_appwrapper, add_node
+from mcad.kube.resource import Resource
+from tests.controller.test_runtime import KINDS, Rig, add_appwrapper, add_node, reads, writes
+from tests.fakeapi import FakeApi, refuse
 
 Json = dict[str, Any]
 
@@ -41,6 +43,18 @@ async def lively(rig: Rig, seconds: int) -> None:
         await rig.clock.advance(1)
 
 
+def backup(server: FakeApi) -> tuple[int, dict[str, Any]]:
+    """What there is, to be restored."""
+    return server.version, copy.deepcopy(server.objects)
+
+
+def restore(server: FakeApi, kept: tuple[int, dict[str, Any]]) -> None:
+    """As it was then: versions go back, too, and what happened since never did."""
+    server.version, server.objects = kept
+    server.history.clear()
+    server.send(None)
+
+
 def add_wrapped_config_map(rig: Rig, name: str) -> None:
     """An AppWrapper that needs no room."""
     template = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
@@ -59,7 +73,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 async def test_a_right_to_create_that_is_missing_is_a_line_of_readiness() -> None:
     async with Rig() as rig:
         add_node(rig.server)
-        rig.server.uncreatable = {"pods"}
+        rig.server.fail_always("POST", "/pods", refuse(403, "Forbidden", "no"))
         add_appwrapper(rig.server, "a", "1m")
         await lively(rig, 10)
         assert await told(rig, "/readyz") == (
@@ -67,7 +81,7 @@ async def test_a_right_to_create_that_is_missing_is_a_line_of_readiness() -> Non
             "ok\ndegraded: pods in namespace default: The dispatcher has no right to create pods "
             "in namespace default: no. Grant it; what waits for it then goes on by itself.\n",
         )
-        rig.server.uncreatable.clear()
+        rig.server.recover()
         await lively(rig, 60)
         assert await told(rig, "/readyz") == (200, "ok\n")
 
@@ -80,8 +94,8 @@ async def test_a_right_that_is_lost_later_holds_who_needs_the_kind_and_says_so(
         add_node(rig.server)
         add_wrapped_config_map(rig, "before")
         await lively(rig, 2)
-        rig.server.forbidden.add("configmaps")
-        rig.server.cut()
+        rig.server.fail_always("GET", "/configmaps", refuse(403, "Forbidden", "no right"))
+        rig.server.send(None)
         await lively(rig, 5)
         add_wrapped_config_map(rig, "after")
         add_appwrapper(rig.server, "other", "500m")
@@ -96,7 +110,7 @@ async def test_a_right_that_is_lost_later_holds_who_needs_the_kind_and_says_so(
         assert (code, text) == (200, "ok\ndegraded: configmaps: 403 Forbidden: no right\n")
         assert 'mcad_stream_synced{kind="configmaps"} 0.0' in (await told(rig, "/metrics"))[1]
 
-        rig.server.forbidden.clear()
+        rig.server.recover()
         await lively(rig, 70)
         assert rig.status("after")["state"] == "Running"
         assert await told(rig, "/readyz") == (200, "ok\n")
@@ -109,7 +123,7 @@ async def test_a_right_that_is_lost_later_holds_who_needs_the_kind_and_says_so(
 
 async def test_it_is_not_ready_before_it_knows_what_to_watch() -> None:
     rig = Rig()
-    rig.server.denials["/apis"] = 99
+    rig.server.fail_always("GET", "^/apis$", refuse(403, "Forbidden"))
     async with rig:
         await rig.clock.advance(5)
         assert await told(rig, "/readyz") == (503, "not synced\n")
@@ -121,14 +135,14 @@ async def test_a_kind_that_is_removed_is_told_as_not_installed_and_its_objects_g
         add_node(rig.server)
         add_wrapped_config_map(rig, "before")
         await lively(rig, 2)
-        removed = rig.server.objects.pop("configmaps")
-        rig.server.cut()
+        rig.server.fail_always("GET", "/configmaps", refuse(404, "NotFound", "no such kind"))
+        rig.server.send(None)
         await lively(rig, 5)
         assert len(rig.controller.dispatcher.world.children) == 1  # it may be starting
         assert (await told(rig, "/readyz"))[1] == "ok\ndegraded: configmaps: it is not installed\n"
         await lively(rig, int(3 * ABSENT_S))
         assert rig.controller.dispatcher.world.children == {}
-        rig.server.objects["configmaps"] = removed
+        rig.server.recover()
         await lively(rig, 90)
         assert len(rig.controller.dispatcher.world.children) == 1
         changes = [e.watched for e in rig.events if isinstance(e, KindWatched)]
@@ -144,7 +158,7 @@ class Installed(Preflight):
         self._servers = rig_server
 
     async def installed(self) -> bool:
-        there = "appwrappers" in self._servers[0].objects
+        there = APPWRAPPERS in self._servers[0].served
         self.judged += there
         return there
 
@@ -166,14 +180,14 @@ async def test_nothing_is_decided_while_appwrappers_are_not_installed_any_more(
     async with rig:
         await lively(rig, 2)
         assert rig.status("a")["state"] == "Running"
-        rig.server.writes.clear()
-        kept = rig.server.objects.pop("appwrappers")
-        rig.server.cut()
+        rig.server.requests.clear()
+        rig.server.served = tuple(one for one in KINDS if one != APPWRAPPERS)
+        rig.server.send(None)
         await lively(rig, 3)
         rig.events.clear()
         await lively(rig, 2 * int(STALL_S))
         assert not [e for e in rig.events if isinstance(e, Decide)]
-        assert rig.server.writes == []
+        assert writes(rig.server) == []
         absence = (
             "AppWrappers are not installed; install them with "
             "`mcad crd | kubectl apply --server-side -f -`"
@@ -186,11 +200,11 @@ async def test_nothing_is_decided_while_appwrappers_are_not_installed_any_more(
         assert await told(rig, "/api/v1/queue") == (503, f"{absence}\n")
         assert preflight.judged == 1
 
-        rig.server.objects["appwrappers"] = kept
+        rig.server.served = KINDS
         await lively(rig, 3)
         assert preflight.judged == 2
         assert await told(rig, "/readyz") == (200, "ok\n")
-        assert rig.server.writes == []
+        assert writes(rig.server) == []
         assert rig.status("a")["state"] == "Running"
     assert warnings(caplog) == [
         f"watch fails kind=appwrappers error={absence}",
@@ -208,21 +222,20 @@ async def test_p13_a_restored_server_is_believed_by_the_relist() -> None:
         add_appwrapper(rig.server, "a", "2")
         await lively(rig, 2)
         assert rig.status("a")["state"] == "Pending"
-        backup = rig.server.backup()
+        kept = backup(rig.server)
         for number in range(3):
-            a = rig.server.objects["appwrappers"]["a"]
-            a["metadata"]["annotations"] = {"touched": str(number)}
-            rig.server.put("appwrappers", a, "MODIFIED")
+            touched = copy.deepcopy(rig.server.named("appwrappers", "a"))
+            touched["metadata"]["annotations"] = {"touched": str(number)}
+            rig.server.put("appwrappers", touched)
             await lively(rig, 1)
-        rig.server.restore(backup)
-        rig.server.reads.clear()
-        rig.server.writes.clear()
+        restore(rig.server, kept)
+        rig.server.requests.clear()
         add_node(rig.server, "4")
         await lively(rig, 40)  # a few refused watches lead to the list
 
         assert rig.status("a")["state"] == "Running"
-        assert len(rig.server.writes) <= 10
-        assert len(rig.server.reads) <= 20
+        assert len(writes(rig.server)) <= 10
+        assert len(reads(rig.server)) <= 20
 
 
 async def test_p13_what_a_restored_server_has_lost_of_a_status_is_written_again() -> None:
@@ -230,10 +243,10 @@ async def test_p13_what_a_restored_server_has_lost_of_a_status_is_written_again(
     add_node(rig.server)
     async with rig:
         add_appwrapper(rig.server, "a", "2")
-        backup = rig.server.backup()
+        kept = backup(rig.server)
         await lively(rig, 2)
         assert rig.status("a")["state"] == "Pending"
-        rig.server.restore(backup)
+        restore(rig.server, kept)
         assert rig.status("a") == {}
         await lively(rig, 40)
         assert rig.status("a")["state"] == "Pending"
@@ -248,12 +261,12 @@ async def test_p14_a_watch_that_is_back_is_a_sign_of_life(caplog: pytest.LogCapt
         for number in range(5):
             add_appwrapper(rig.server, f"a{number}", "500m")
             await rig.clock.advance(1)
-        assert rig.server.writes == []
+        assert writes(rig.server) == []
         assert (await told(rig, "/readyz"))[0] == 503
         rig.events.clear()
         await rig.clock.advance(10)
         assert len(rig.events) <= 11  # looked at once a second, however much has happened
-        rig.server.cut()
+        rig.server.send(None)
         await rig.clock.advance(4)
         assert rig.status("a0")["state"] == "Running"
         assert await told(rig, "/readyz") == (200, "ok\n")
@@ -269,20 +282,14 @@ WIDGETS = [{"apiGroup": "example.com", "resources": ["widgets"]}]
 class Shop(Rig):
     """A cluster in which widgets may be installed; ``asked`` counts looks at discovery."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, **settings: object) -> None:
+    def __init__(self, **settings: object) -> None:
         super().__init__(**{"wrappedResources": WIDGETS, **settings})
-        self._kinds = list(test_runtime.KINDS)
-        self._monkeypatch = monkeypatch
         add_node(self.server)
 
     def serve(self, *versions: str) -> None:
         """Widgets are served in these versions, the preferred one first."""
-        kinds = [("example.com", version, "widgets", "Widget") for version in versions]
-        self._monkeypatch.setattr(test_runtime, "KINDS", self._kinds + kinds)
-        if versions:
-            self.server.objects.setdefault("widgets", {})
-        else:
-            self.server.objects.pop("widgets", None)
+        kinds = (Resource("example.com", version, "widgets", "Widget") for version in versions)
+        self.server.served = KINDS + tuple(kinds)
 
     def define(self, name: str = "widgets.example.com") -> None:
         """The CRD is created or changed."""
@@ -290,24 +297,20 @@ class Shop(Rig):
 
     @property
     def asked(self) -> int:
-        return self.server.reads.count("/apis")
+        return reads(self.server).count("/apis")
 
     def lists(self, version: str) -> int:
-        return self.server.reads.count(f"/apis/example.com/{version}/widgets")
+        return reads(self.server).count(f"/apis/example.com/{version}/widgets")
 
 
-async def test_an_idle_dispatcher_asks_nothing_although_a_kind_is_missing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async with Shop(monkeypatch) as shop:
+async def test_an_idle_dispatcher_asks_nothing_although_a_kind_is_missing() -> None:
+    async with Shop() as shop:
         await shop.clock.advance(3600)
         assert shop.asked == 1
 
 
-async def test_a_kind_that_is_installed_is_watched_within_two_seconds(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async with Shop(monkeypatch) as shop:
+async def test_a_kind_that_is_installed_is_watched_within_two_seconds() -> None:
+    async with Shop() as shop:
         await shop.clock.advance(1000)
         shop.define()
         await shop.clock.advance(0.3)
@@ -319,19 +322,15 @@ async def test_a_kind_that_is_installed_is_watched_within_two_seconds(
         assert shop.asked == asked + 1 <= 4  # discovery may follow in parts
 
 
-async def test_a_kind_whose_crd_is_never_served_is_asked_for_ever_more_seldom(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async with Shop(monkeypatch) as shop:
+async def test_a_kind_whose_crd_is_never_served_is_asked_for_ever_more_seldom() -> None:
+    async with Shop() as shop:
         shop.define()
         await shop.clock.advance(600)
         assert shop.asked <= 18
 
 
-async def test_a_kind_that_is_served_in_another_version_is_watched_in_that(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    shop = Shop(monkeypatch)
+async def test_a_kind_that_is_served_in_another_version_is_watched_in_that() -> None:
+    shop = Shop()
     shop.define()
     shop.serve("v1alpha1")
     async with shop:
@@ -345,10 +344,8 @@ async def test_a_kind_that_is_served_in_another_version_is_watched_in_that(
         assert shop.controller.watches.streams["example.com", "widgets"].is_watched
 
 
-async def test_a_kind_that_is_removed_while_its_watch_stays_open_is_noticed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    shop = Shop(monkeypatch)
+async def test_a_kind_that_is_removed_while_its_watch_stays_open_is_noticed() -> None:
+    shop = Shop()
     shop.define()
     shop.serve("v1")
     async with shop:
@@ -360,15 +357,15 @@ async def test_a_kind_that_is_removed_while_its_watch_stays_open_is_noticed(
         assert await told(shop, "/readyz") == (200, gone)
 
 
-async def test_a_kind_that_comes_again_is_watched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    shop = Shop(monkeypatch)
+async def test_a_kind_that_comes_again_is_watched_at_once() -> None:
+    shop = Shop()
     shop.define()
     shop.serve("v1")
     async with shop:
         await lively(shop, 2)
         shop.serve()
         shop.server.remove("customresourcedefinitions", "widgets.example.com")
-        shop.server.cut()
+        shop.server.send(None)
         await lively(shop, 300)
         gone = "ok\ndegraded: widgets.example.com: it is not installed\n"
         assert await told(shop, "/readyz") == (200, gone)
@@ -379,14 +376,14 @@ async def test_a_kind_that_comes_again_is_watched_at_once(monkeypatch: pytest.Mo
 
 
 async def test_without_the_right_to_watch_crds_kinds_are_looked_for_ever_more_seldom(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    shop = Shop(monkeypatch)
-    shop.server.forbidden.add("customresourcedefinitions")
+    shop = Shop()
+    shop.server.deny("customresourcedefinitions", method="GET")
     async with shop:
         await shop.clock.advance(4 * 3600)
         assert 20 <= shop.asked <= 32
-        assert shop.server.reads.count(CRDS.path()) < 30
+        assert reads(shop.server).count(CRDS.path()) < 30
         shop.serve("v1")
         await shop.clock.advance(700)
         assert shop.lists("v1") == 1
@@ -397,10 +394,8 @@ async def test_without_the_right_to_watch_crds_kinds_are_looked_for_ever_more_se
     assert len(told_of) == 1
 
 
-async def test_a_kind_of_an_aggregated_server_is_looked_for_while_somebody_wants_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async with Shop(monkeypatch) as shop:
+async def test_a_kind_of_an_aggregated_server_is_looked_for_while_somebody_wants_it() -> None:
+    async with Shop() as shop:
         template = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
         metadata = {"name": "a", "namespace": "default", "generation": 1}
         spec = {"components": [{"template": template}]}

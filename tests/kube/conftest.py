@@ -8,12 +8,13 @@ import pytest
 
 from mcad.kube.client import Client
 from mcad.kube.rest import RestApi
-from tests.kube.fakeserver import FakeServer, serve
+from tests.fakeapi import FakeApi
 from tests.kube.support import FakeClock, client_of, connection
+from tests.serving import serve
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[FakeServer]:
+async def server() -> AsyncIterator[FakeApi]:
     async with serve() as running:
         yield running
 
@@ -24,7 +25,7 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-async def api(server: FakeServer, clock: FakeClock) -> AsyncIterator[RestApi]:
+async def api(server: FakeApi, clock: FakeClock) -> AsyncIterator[RestApi]:
     async with RestApi(connection(server.url), clock, timeout_s=2.0) as opened:
         yield opened
 

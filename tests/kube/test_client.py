@@ -16,49 +16,43 @@ from mcad.kube.client import (
 )
 from mcad.kube.errors import ApiError, BadAnswer, ConnectionLost, OutcomeUnknown, RequestTimeout
 from mcad.kube.port import Request
-from tests.kube.fakeserver import answer, hang, refuse, reset, say
+from tests.fakeapi import answer, content, hang, refuse, reset
 from tests.kube.support import NODES, PODS, WRAPPERS, client_of, pod
 
 IN_DEFAULT = PODS.path("default")
 REVIEWS = "/selfsubjectaccessreviews"
 
 
-@pytest.fixture
-def pods(server):
-    server.objects[IN_DEFAULT] = {}
-    return server.objects[IN_DEFAULT]
-
-
 class TestVerbs:
-    async def test_a1_unknown_fields_survive_a_round_trip(self, server, client, pods):
+    async def test_a1_unknown_fields_survive_a_round_trip(self, server, client):
         body = pod("a", brandNewField={"x": [1]}, cpu=2)
         created = await client.create(PODS, "default", body)
         assert created["spec"] == body["spec"]
         assert (await client.get(PODS, "default", "a"))["spec"] == body["spec"]
 
-    async def test_create_sends_bytes_untouched(self, server, client, pods):
+    async def test_create_sends_bytes_untouched(self, server, client):
         raw = b' {"metadata": {"name": "a"},\n "n": 1.0}'
         await client.create(PODS, "default", raw)
         assert server.requests[-1].body == raw
 
-    async def test_create_options(self, server, client, pods):
+    async def test_create_options(self, server, client):
         options = CreateOptions(
             dry_run=True, field_validation="Strict", as_user="system:x", metadata_only=True
         )
         await client.create(PODS, "default", pod("a"), options)
         sent = server.requests[-1]
-        assert sent.query == {"dryRun": "All", "fieldValidation": "Strict"}
+        assert sent.params == {"dryRun": "All", "fieldValidation": "Strict"}
         assert sent.headers["Impersonate-User"] == "system:x"
         assert "as=PartialObjectMetadata;" in sent.headers["Accept"]
 
-    async def test_create_twice_already_exists(self, client, pods):
+    async def test_create_twice_already_exists(self, client):
         await client.create(PODS, "default", pod("a"))
         with pytest.raises(ApiError) as caught:
             await client.create(PODS, "default", pod("a"))
         assert caught.value.already_exists
 
-    async def test_delete_carries_uid_and_propagation(self, server, client, pods):
-        uid = server.put(IN_DEFAULT, pod("a"))["metadata"]["uid"]
+    async def test_delete_carries_uid_and_propagation(self, server, client):
+        uid = server.put("pods", pod("a"))["metadata"]["uid"]
         with pytest.raises(ApiError) as caught:
             await client.delete(PODS, "default", "a", DeleteOptions(uid="another"))
         assert caught.value.conflict
@@ -66,8 +60,8 @@ class TestVerbs:
             uid=uid, resource_version="7", propagation="Foreground", grace_period_s=0
         )
         await client.delete(PODS, "default", "a", options)
-        assert pods == {}
-        assert server.requests[-1].json() == {
+        assert server.names("pods") == []
+        assert content(server.requests[-1]) == {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "preconditions": {"uid": uid, "resourceVersion": "7"},
@@ -78,13 +72,13 @@ class TestVerbs:
             await client.delete(PODS, "default", "a")
         assert caught.value.not_found
 
-    async def test_deleting_no_name_never_deletes_the_collection(self, server, client, pods):
+    async def test_deleting_no_name_never_deletes_the_collection(self, server, client):
         with pytest.raises(ApiError):
             await client.delete(PODS, "default", "")
         assert server.requests == []
 
-    async def test_patches_are_fenced_by_what_the_caller_puts_in(self, server, client, pods):
-        version = server.put(IN_DEFAULT, pod("a"))["metadata"]["resourceVersion"]
+    async def test_patches_are_fenced_by_what_the_caller_puts_in(self, server, client):
+        version = server.put("pods", pod("a"))["metadata"]["resourceVersion"]
         fenced = {"metadata": {"resourceVersion": version}, "status": {"x": 1}}
         changed = await client.patch_status(PODS, "default", "a", fenced)
         assert int(changed["metadata"]["resourceVersion"]) > int(version)
@@ -101,7 +95,7 @@ class TestVerbs:
         assert await client.self_subject_access_review(NODES, "ns", "list", as_user="u") is True
         sent = server.requests[-1]
         assert sent.headers["Impersonate-User"] == "u"
-        assert sent.json()["spec"]["resourceAttributes"] == {
+        assert content(sent)["spec"]["resourceAttributes"] == {
             "group": "", "version": "v1", "resource": "nodes", "namespace": "", "verb": "list",
             "name": "",
         }  # fmt: skip
@@ -121,10 +115,10 @@ class TestRetries:
         assert 2.0 in clock.sleeps
 
     async def test_a_read_of_garbage_is_repeated_and_then_reported(self, server, client):
-        server.fail("GET", "/version", say(b'{"major":'))
+        server.fail("GET", "/version", answer(b'{"major":'))
         server.fail("GET", "/version", answer({}))
         assert await client.read(Request("GET", "/version")) == {}
-        server.fail_always("GET", "/version", say(b"<html>"))
+        server.fail_always("GET", "/version", answer(b"<html>"))
         with pytest.raises(BadAnswer):
             await client.read(Request("GET", "/version"))
 
@@ -136,7 +130,7 @@ class TestRetries:
             (refuse(429), ApiError),
             (reset, ConnectionLost),
             (hang, RequestTimeout),
-            (say(b'{"metadata":'), BadAnswer),
+            (answer(b'{"metadata":'), BadAnswer),
         ],
         ids=["500", "503 with Retry-After", "429 without", "reset", "hang", "torn answer"],
     )
@@ -158,9 +152,7 @@ class TestRetries:
         assert [request.method for request in server.requests] == ["POST", "DELETE", "PATCH"]
         assert clock.sleeps == []
 
-    async def test_a_write_refused_with_retry_after_is_sent_again(
-        self, server, client, clock, pods
-    ):
+    async def test_a_write_refused_with_retry_after_is_sent_again(self, server, client, clock):
         server.fail("POST", "/", refuse(429, Retry_After="3"))
         await client.create(PODS, "default", pod("a"))
         assert clock.sleeps == [3.0]
@@ -176,9 +168,9 @@ class TestRetries:
 
 class TestLists:
     @pytest.fixture
-    def many(self, server, pods):
+    def many(self, server):
         for number in range(25):
-            server.put(IN_DEFAULT, pod(f"p{number:02}"))
+            server.put("pods", pod(f"p{number:02}"))
         return server
 
     async def names(self, client: Client, **kwargs) -> tuple[list[str], list[tuple[bool, int]]]:
@@ -195,7 +187,7 @@ class TestLists:
         names, pages = await self.names(client, limit=10)
         assert names == [f"p{number:02}" for number in range(25)]
         assert pages == [(True, 10), (False, 10), (False, 5)]
-        queries = [request.query for request in many.requests]
+        queries = [request.params for request in many.requests]
         assert [query.get("limit") for query in queries] == ["10"] * 3
         assert not any(
             key in query for query in queries for key in ("resourceVersion", "resourceVersionMatch")
@@ -212,7 +204,7 @@ class TestLists:
         names, pages = await self.names(client, limit=10)
         assert len(names) == 25
         assert pages == [(True, 10)] * (LIST_RESTARTS_MAX + 1) + [(True, 25)]
-        assert "limit" not in many.requests[-1].query
+        assert "limit" not in many.requests[-1].params
 
     async def test_a_later_page_is_retried_where_it_is(self, many, client):
         pages = client.list_pages(PODS, Selection("default"), limit=10, retry_first_page=False)
@@ -227,9 +219,9 @@ class TestLists:
             await self.names(client, retry_first_page=False)
         assert clock.sleeps == []
 
-    async def test_list_all(self, server, client, pods):
+    async def test_list_all(self, server, client):
         for number in range(1001):
-            server.put(IN_DEFAULT, pod(f"p{number}"))
+            server.put("pods", pod(f"p{number}"))
         server.tokens_to_expire = 1
         items, version = await client.list_all(PODS, Selection("default"))
         assert (len(items), version) == (1001, str(server.version))
@@ -245,7 +237,7 @@ class TestLists:
         await client.list_all(PODS, Selection(None, "a=b", "c=d", metadata_only=True))
         sent = server.requests[-1]
         assert sent.path == "/api/v1/pods"
-        assert sent.query == {"labelSelector": "a=b", "fieldSelector": "c=d", "limit": "500"}
+        assert sent.params == {"labelSelector": "a=b", "fieldSelector": "c=d", "limit": "500"}
         assert "as=PartialObjectMetadataList" in sent.headers["Accept"]
 
     async def test_gos_null_is_an_empty_list(self, server, client):

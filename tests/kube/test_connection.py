@@ -16,7 +16,7 @@ from mcad.kube.connection import load
 from mcad.kube.errors import ConfigError
 from mcad.kube.port import Request
 from mcad.kube.rest import RestApi
-from tests.kube.fakeserver import answer, refuse
+from tests.fakeapi import answer, refuse
 from tests.kube.support import FakeClock
 
 PLUGIN = """

@@ -8,7 +8,7 @@ import pytest
 from mcad.kube.discovery import FRESH_S, INVALIDATED_S, RETRY_S, Discovery
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.resource import Resource
-from tests.kube.fakeserver import answer, hang, refuse, reset, say
+from tests.fakeapi import answer, hang, refuse, reset
 from tests.kube.support import NODES, PODS, WRAPPERS, eventually
 
 GROUP = "workload.codeflare.dev"
@@ -225,7 +225,7 @@ class TestFailures:
             await discovery.find("metrics.k8s.io/v1", "PodMetrics")
         assert await discovery.find("v1", "Nothing") is None
 
-    @pytest.mark.parametrize("fault", [refuse(503), reset, say(b"<html>")])
+    @pytest.mark.parametrize("fault", [refuse(503), reset, answer(b"<html>")])
     async def test_a_classic_group_that_fails_does_not_lose_the_others(
         self, classic, client, clock, fault
     ):

@@ -136,8 +136,7 @@ async def test_an_object_that_cannot_be_read_is_told_when_it_can(
     server: Any, client: Any, clock: Any
 ) -> None:
     """It must not count as known while the sink has never heard of it."""
-    server.objects[PODS.path()] = {}
-    server.put(PODS.path(), pod("a"))
+    server.put("pods", pod("a"))
     sink, tries = Sink(), iter([True, False])
 
     def slim(one: Document) -> Json:
@@ -153,9 +152,8 @@ async def test_an_object_that_cannot_be_read_is_told_when_it_can(
 
 
 async def test_others_have_their_turns_while_a_page_is_read(server: Any, client: Any) -> None:
-    server.objects[PODS.path()] = {}
     for number in range(4 * SLICE):
-        server.put(PODS.path(), pod(f"p{number}"))
+        server.put("pods", pod(f"p{number}"))
     sink, between = Sink(), set()
     task = asyncio.ensure_future(Reflector(client, PODS, sink, Document.json).run())
     while not sink.syncs:

@@ -16,8 +16,9 @@ from mcad.kube.port import Request
 from mcad.kube.proxy import Proxy, environment_proxy, read_proxy
 from mcad.kube.rest import RestApi
 from mcad.kube.tls import Tls
-from tests.kube.fakeserver import answer, free_port, read_request, serve, serve_raw
+from tests.fakeapi import answer
 from tests.kube.support import FakeClock
+from tests.serving import free_port, read_request, serve, serve_raw
 
 GET = Request("GET", "/x")
 NAMES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy")

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from mcad.kube.recorder import Counts, Limits, Recorder, Regarding, Reporter
-from tests.kube.fakeserver import FakeServer, refuse, reset
+from tests.fakeapi import FakeApi, content, refuse, reset
 from tests.kube.support import eventually, pod
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
@@ -16,7 +16,6 @@ WRAPPER = Regarding("workload.codeflare.dev/v1beta2", "AppWrapper", "default", "
 
 @pytest.fixture
 def recorder(server, client):
-    server.objects[EVENTS] = {}
     return Recorder(client, REPORTER)
 
 
@@ -40,9 +39,9 @@ def check(event: dict) -> None:
     assert not [key for key in event if key.startswith("deprecated")]
 
 
-async def written(server: FakeServer, recorder: Recorder, path: str = EVENTS) -> list[dict]:
+async def written(server: FakeApi, recorder: Recorder, path: str = EVENTS) -> list[dict]:
     await recorder.drain()
-    events = [request.json() for request in server.seen("POST", path)]
+    events = [content(request) for request in server.seen("POST", path)]
     for event in events:
         check(event)
     return events
@@ -89,7 +88,6 @@ class TestContent:
         assert event["note"].endswith("...") == bool(note)
 
     async def test_long_words_are_cut(self, server, client):
-        server.objects[EVENTS] = {}
         recorder = Recorder(client, Reporter("a.b/c", "i" * 500))
         recorder.record(WRAPPER, "R" * 500, "n", action="A" * 500)
         await written(server, recorder)
@@ -164,5 +162,5 @@ class TestFailures:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        notes = [request.json()["note"] for request in server.seen("POST")]
+        notes = [content(request)["note"] for request in server.seen("POST")]
         assert notes == [f"note {number}" for number in range(10)]

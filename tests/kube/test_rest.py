@@ -12,18 +12,9 @@ from mcad.kube.connection import Connection
 from mcad.kube.errors import ApiError, BadAnswer, ConnectionLost, KubeError, RequestTimeout
 from mcad.kube.port import MERGE_PATCH, Request
 from mcad.kube.rest import RestApi
-from tests.kube.fakeserver import (
-    answer,
-    free_port,
-    hang,
-    read_request,
-    refuse,
-    reset,
-    say,
-    serve_raw,
-    stream,
-)
+from tests.fakeapi import answer, content, hang, refuse, reset, stream
 from tests.kube.support import FakeClock, connection, eventually
+from tests.serving import free_port, read_request, serve_raw
 
 GET = Request("GET", "/x")
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
@@ -42,8 +33,8 @@ class TestRequest:
             Request("POST", "/x", body=b'{"raw":1}', content_type=MERGE_PATCH, headers={"X": "y"})
         )
         first, second = server.requests
-        assert first.query == {"a": "1 &=?"}
-        assert first.json() == {"b": "ä"}
+        assert first.params == {"a": "1 &=?"}
+        assert content(first) == {"b": "ä"}
         assert first.headers["Content-Type"] == "application/json"
         assert first.headers["Accept"] == "application/json"
         assert first.headers["User-Agent"].startswith("mcad/")
@@ -89,7 +80,7 @@ class TestRequest:
 
     async def test_an_answer_has_a_size_limit(self, server, api, monkeypatch):
         monkeypatch.setattr(rest_module, "BODY_BYTES_MAX", 1000)
-        server.fail("GET", "/x", say(b"x" * 1001), say(b"x" * 1000))
+        server.fail("GET", "/x", answer(b"x" * 1001), answer(b"x" * 1000))
         with pytest.raises(BadAnswer):
             await api.request(GET)
         assert (await api.request(GET)).status == 200

@@ -17,11 +17,12 @@ from kubernetes.aio.client import Configuration
 
 from mcad.kube.connection import Connection, load
 from mcad.kube.errors import ConnectionLost
-from mcad.kube.port import Request
+from mcad.kube.port import Request, Response
 from mcad.kube.rest import RestApi
 from mcad.kube.tls import Tls
-from tests.kube.fakeserver import answer, serve, status
+from tests.fakeapi import FakeApi, answer, refuse
 from tests.kube.support import FakeClock
+from tests.serving import serve
 
 GET = Request("GET", "/x")
 
@@ -43,16 +44,16 @@ class Server:
     """Serves TLS, and remembers as whom each request came; those of ``unwanted`` get 401."""
 
     def __init__(self) -> None:
-        self.url = ""
+        self.api = FakeApi()
         self.subjects: list[str] = []
         self.unwanted: set[str] = set()
 
-    async def tell(self, request: Any) -> Any:
-        peer = request.transport.get_extra_info("peercert")
+    async def tell(self, _: Request) -> Response:
+        peer = self.api.peer
         self.subjects.append(peer["subject"][0][0][1] if peer else "")
         if self.subjects[-1] in self.unwanted:
-            return status(401, "Unauthorized")
-        return await answer({})(request)
+            return refuse(401, "Unauthorized")
+        return answer({})
 
 
 @pytest.fixture
@@ -61,9 +62,8 @@ async def tls(pki: Path) -> AsyncIterator[Server]:
     context.load_cert_chain(pki / "server.crt", pki / "server.key")
     context.verify_mode = ssl.CERT_OPTIONAL
     told = Server()
-    async with serve(context) as server:
-        server.fail_always("GET", "/", told.tell)
-        told.url = server.url
+    told.api.fail_always("GET", "/", told.tell)
+    async with serve(context, told.api):
         yield told
 
 
@@ -89,7 +89,7 @@ async def test_whom_we_trust(
 ) -> None:
     if "ssl_ca_cert" in settings:
         settings = {**settings, "ssl_ca_cert": str(pki / "ca.crt")}
-    async with RestApi(to(tls.url, **settings), FakeClock()) as api:
+    async with RestApi(to(tls.api.url, **settings), FakeClock()) as api:
         if trusted:
             assert (await api.request(GET)).status == 200
         else:
@@ -113,7 +113,7 @@ async def test_a_client_certificate_that_is_replaced_is_presented_from_then_on(
     pki: Path, tls: Server, tmp_path: Path
 ) -> None:
     settings = install(pki, tmp_path, ca="ca.crt", cert="client.crt", key="client.key")
-    async with RestApi(to(tls.url, **settings), FakeClock()) as api:
+    async with RestApi(to(tls.api.url, **settings), FakeClock()) as api:
         await api.request(GET)
         await api.request(GET)
         install(pki, tmp_path, cert="client2.crt", key="client2.key")
@@ -126,7 +126,7 @@ async def test_half_of_a_replacement_changes_nothing(
 ) -> None:
     caplog.set_level(logging.INFO, "mcad")
     settings = install(pki, tmp_path, ca="ca.crt", cert="client.crt", key="client.key")
-    async with RestApi(to(tls.url, **settings), FakeClock()) as api:
+    async with RestApi(to(tls.api.url, **settings), FakeClock()) as api:
         install(pki, tmp_path, cert="client2.crt")
         await api.request(GET)
         await api.request(GET)
@@ -143,7 +143,7 @@ async def test_a_ca_that_is_rotated_is_trusted_from_then_on(
     pki: Path, tls: Server, tmp_path: Path
 ) -> None:
     settings = install(pki, tmp_path, ca="other-ca.crt", cert="client.crt", key="client.key")
-    async with RestApi(to(tls.url, **settings), FakeClock()) as api:
+    async with RestApi(to(tls.api.url, **settings), FakeClock()) as api:
         with pytest.raises(ConnectionLost, match="not trusted"):
             await api.request(GET)
         install(pki, tmp_path, ca="ca.crt")
@@ -162,7 +162,7 @@ async def test_a_plugin_that_gives_a_new_certificate_after_a_refusal(
         "args": [str(script), str(pki), str(tmp_path / "runs")],
     }
     ca = base64.b64encode((pki / "ca.crt").read_bytes()).decode()
-    cluster = {"server": tls.url, "certificate-authority-data": ca}
+    cluster = {"server": tls.api.url, "certificate-authority-data": ca}
     config = {
         "apiVersion": "v1",
         "kind": "Config",
