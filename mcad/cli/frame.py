@@ -106,7 +106,7 @@ class _Frame:
         shown = sum(first <= start < first + room - 2 for start in starts)
         left = len(self._waiting) + len(self._active) - above - shown
         told = self._cut(f"... {above} above, {left} more", DIM)
-        return ["", told, *lines[first:]][:room]
+        return ["", told, *lines[first:]]
 
     # -- the head ------------------------------------------------------------------------------
 
@@ -131,8 +131,8 @@ class _Frame:
         held = len(self._waiting) - in_line
         states = Counter(row["state"] for row in self._rows if not is_waiting(row))
         told = [("in line", in_line, YELLOW), ("on hold", held, YELLOW)]
-        told += [(_STATE_WORDS.get(s, s), states[s], c) for s, c in _STATE_COLOURS if states[s]]
-        told += [(s, n, "") for s, n in sorted(states.items()) if s not in dict(_STATE_COLOURS)]
+        told += [(word, states[s], color) for s, (word, color) in _STATES.items() if states[s]]
+        told += [(s, count, "") for s, count in sorted(states.items()) if s not in _STATES]
         plain = ", ".join(f"{count} {word}" for word, count, _ in told)
         if len(plain) + len("AppWrappers: ") > self._width:
             return self._cut(f"AppWrappers: {plain}")
@@ -217,7 +217,7 @@ class _Frame:
                 lines.append(self._cut(f"... {total - shown} more", DIM))
                 break
             lines += block
-        return lines[: max(room, 0)]
+        return lines[:room]
 
     # -- width ---------------------------------------------------------------------------------
 
@@ -226,18 +226,12 @@ class _Frame:
 
 
 _ENDED = ("Completed", "Failed")
-_STATE_COLOURS = (
-    ("Running", GREEN),
-    ("RunningHoldCompletion", GREEN),
-    ("Completed", ""),
-    ("Failed", RED),
-)
-_STATE_WORDS = {
-    "Running": "running",
-    "RunningHoldCompletion": "half completed",
-    "Completed": "completed",
-    "Failed": "failed",
-    "Pending": "being taken back or created",
+_STATES = {  # of those who do not wait, in this order
+    "Running": ("running", GREEN),
+    "RunningHoldCompletion": ("half completed", GREEN),
+    "Completed": ("completed", ""),
+    "Failed": ("failed", RED),
+    "Pending": ("being taken back or created", ""),
 }
 
 
@@ -255,7 +249,6 @@ def _height(blocks: list[Block]) -> int:
 
 def _shares(first: int, second: int, room: int) -> tuple[int, int]:
     """How many lines each of two lists gets: what it needs, half if that is too much."""
-    room = max(room, 0)
     if first + second <= room:
         return first, second
     half = room // 2

@@ -1,6 +1,7 @@
 """The screen of ``mcad top`` as a function of figures and a size."""
 
 import re
+import time
 from typing import Any
 
 import pytest
@@ -63,6 +64,139 @@ def test_it_tells_who_waits_for_what_and_who_runs() -> None:
     assert re.search(r"1 +default/a +0 +cpu=1 +60s +cpu +cpu: 1 requested, 0 available", text)
     assert "Dispatched: 1\nNAME        STATE" in text
     assert re.search(r"default/b +Running +0 +cpu=1 +60s", text)
+
+
+def painted(line: str) -> str:
+    """The codes of a line, such as <2>, where they can be read."""
+    return re.sub(r"\x1b\[([\d;]*)m", r"<\1>", line)
+
+
+FEW = [
+    waiting("a", 1),
+    waiting("held", 0, waitsFor="Suspended", why="It is held."),
+    running("b"),
+    running("c", firstSeen=None),
+    running("x", state="Pending"),
+]
+
+
+def test_all_of_it() -> None:
+    one = moment(FEW, namespace="default", trouble="old news", notes=("mind this",))
+    assert [painted(line) for line in frame(one, 80, 30, Palette(True))] == [
+        f"<1>{'mcad top   context here   namespace default':<68}08:00:00 UTC<0>",
+        "<31>old news<0>",
+        "<33>mind this<0>",
+        "AppWrappers: <33>1 in line<0>, <33>1 on hold<0>, <32>2 running<0>, "
+        "1 being taken back or created",
+        "",
+        "<1>Capacity of 2 nodes<0>",
+        f"  cpu  [<32>{'#' * 14}<0><33>{'+' * 7}<0><2>{'.' * 7}<0>]  used 5  reserved 2500m  "
+        "free 2500m  of 10",
+        "",
+        "<1>Queue: 1 in line, 1 on hold<0>",
+        "<7>POS      NAME   PRIORITY   DEMAND   AGE   WAITS-FOR<0>",
+        "1        a      0          cpu=1    60s   cpu",
+        "<2>      cpu: 1 requested, 0 available, 1 missing.<0>",
+        "<none>   held   0          cpu=1    60s   Suspended",
+        "<2>      It is held.<0>",
+        "",
+        "<1>Dispatched: 3<0>",
+        "<7>NAME   STATE     PRIORITY   DEMAND   AGE<0>",
+        "b      <32>Running<0>   0          cpu=1    60s",
+        "x      <33>Pending<0>   0          cpu=1    60s",
+        "c      <32>Running<0>   0          cpu=1    <unknown>",
+    ]
+
+
+def test_all_of_it_scrolled() -> None:
+    lines = [painted(line) for line in frame(moment(FEW, skip=9), 80, 14, Palette(True))]
+    assert lines[5:] == [
+        "",
+        "<2>... 2 above, 0 more<0>",
+        "<2>      It is held.<0>",
+        "",
+        "<1>Dispatched: 3<0>",
+        "<7>NAME        STATE     PRIORITY   DEMAND   AGE<0>",
+        "default/b   <32>Running<0>   0          cpu=1    60s",
+        "default/x   <33>Pending<0>   0          cpu=1    60s",
+        "default/c   <32>Running<0>   0          cpu=1    <unknown>",
+    ]
+    whole = frame(moment(FEW), 80, 30)
+    assert frame(moment(FEW, skip=9), 80, 30)[5:] == ["", "... 0 above, 0 more", *whole[5:]]
+
+
+def test_all_of_it_on_a_narrow_and_low_screen() -> None:
+    assert [painted(line) for line in frame(moment(FEW), 50, 14, Palette(True))] == [
+        "<1>mcad top   context here   all namespaces   08:0...<0>",
+        "AppWrappers: 1 in line, 1 on hold, 2 running, 1...",
+        "",
+        "<1>Capacity of 2 nodes<0>",
+        "  cpu  used 5  reserved 2500m  free 2500m  of 10",
+        "",
+        "<1>Queue: 1 in line, 1 on hold<0>",
+        "<7>POS      NAME           DEMAND   AGE   WAITS-FOR<0>",
+        "<2>... 2 more<0>",
+        "",
+        "<1>Dispatched: 3<0>",
+        "<7>NAME        STATE     DEMAND   AGE<0>",
+        "<2>... 3 more<0>",
+    ]
+
+
+def test_all_of_the_lists_on_a_wide_screen() -> None:
+    lines = frame(moment(FEW[:2]), 130, 30)
+    assert lines[6:] == [
+        "Queue: 1 in line, 1 on hold",
+        "POS      NAME           PRIORITY   DEMAND   AGE   WAITS-FOR   WHY",
+        "1        default/a      0          cpu=1    60s   cpu         "
+        "cpu: 1 requested, 0 available, 1 missing.",
+        "<none>   default/held   0          cpu=1    60s   Suspended   It is held.",
+        "",
+        "Dispatched: 0",
+    ]
+
+
+def test_both_lists_have_their_titles_as_long_as_there_is_room_for_them() -> None:
+    lines = frame(moment(FEW), 80, 9)
+    assert lines[5:] == ["", "Queue: 1 in line, 1 on hold", "", "Dispatched: 3"]
+
+
+def test_what_is_left_out_is_counted_once() -> None:
+    """After a row with its reason has no room, a later one without might have."""
+    lines = frame(moment([waiting(f"w-{n}", n) for n in range(1, 6)]), 80, 14)
+    assert [line for line in lines if " more" in line] == ["... 4 more"]
+
+
+def test_a_state_keeps_its_colour_as_long_as_its_row_fits() -> None:
+    row = "default/b   Running   0          cpu=1    60s"
+    assert row in frame(moment([running("b")]), len(row), 30)
+    colours = Palette(True)
+    fits = [painted(one) for one in frame(moment([running("b")]), len(row), 30, colours)]
+    assert row.replace("Running", "<32>Running<0>") in fits
+
+
+def test_the_clock_is_that_of_greenwich(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert frame(moment([]), 100, 20)[0].endswith("   08:00:00 UTC")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_a_long_note_has_as_many_lines_as_it_takes() -> None:
+    assert frame(moment([], notes=("one two three four",)), 10, 20)[1:3] == [
+        "one two",
+        "three four",
+    ]
+
+
+@pytest.mark.parametrize("size", [(0, 5), (5, 0), (-1, -1)])
+def test_a_terminal_without_a_size_gets_a_line(size: tuple[int, int]) -> None:
+    lines = frame(moment(FEW, notes=("a b",)), *size)
+    assert 1 <= len(lines) <= max(size[1], 1)
+    assert max(map(len, lines)) <= max(size[0], 1)
 
 
 def test_bars_show_what_is_used_reserved_and_free() -> None:
@@ -177,7 +311,7 @@ def test_trouble_is_told_on_top() -> None:
 
 def test_before_anything_is_known() -> None:
     lines = frame(moment(None, capacity=None), 80, 24)
-    assert lines[-1] == "reading the cluster..."
+    assert lines[1:] == ["", "reading the cluster..."]
 
 
 def test_what_stands_in_a_cluster_cannot_steer_the_terminal() -> None:
@@ -286,7 +420,8 @@ def test_the_colours_of_a_count_and_of_a_state() -> None:
     lines = frame(moment(rows), 150, 30, Palette(True))
     assert lines[1] == (
         "AppWrappers: \x1b[33m1 in line\x1b[0m, \x1b[2m0 on hold\x1b[0m, \x1b[32m1 running\x1b[0m, "
-        "\x1b[32m1 half completed\x1b[0m, 1 completed, \x1b[31m1 failed\x1b[0m, 1 Odd, 1 Pending"
+        "\x1b[32m1 half completed\x1b[0m, 1 completed, \x1b[31m1 failed\x1b[0m, "
+        "1 being taken back or created, 1 Odd"
     )
     assert any(line.startswith("default/b   \x1b[32mRunning\x1b[0m  ") for line in lines)
     exact = len(stripped(lines[1]))
