@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from mcad.kube.client import Client, DeleteOptions, Page, Selection
+from mcad.kube.client import Client, CreateOptions, DeleteOptions, Page, Selection
 from mcad.kube.errors import ApiError, BadAnswer
 from mcad.kube.port import Request, Response
 from tests.kube.support import NODES, PODS, FakeClock
@@ -96,12 +96,26 @@ async def test_no_grace_is_not_the_usual_grace():
 
 
 async def test_metadata_only_is_an_accept_header():
+    """Whole objects are taken from whoever cannot shorten them."""
     client, port = remembering()
-    await client.get(PODS, "default", "a", metadata_only=True)
     client.watch(PODS, "7", Selection(metadata_only=True))
+    await client.get(PODS, "default", "a", metadata_only=True)
+    await client.create(PODS, "default", {}, CreateOptions(metadata_only=True))
+    await client.patch(PODS, "default", "a", {})
+    await client.patch_status(PODS, "default", "a", {})
+    await client.create_event("default", {})
+    wanted = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+    assert {request.headers["Accept"] for request, _ in port.asked} == {wanted}
     client.watch(PODS, "7")
-    accepts = [request.headers.get("Accept", "") for request, _ in port.asked]
-    assert ["PartialObjectMetadata;" in one for one in accepts] == [True, True, False]
+    assert "Accept" not in port.asked[-1][0].headers
+
+
+async def test_an_event_is_created_as_it_is():
+    client, port = remembering(told(201, {"metadata": {"name": "e"}}))
+    assert await client.create_event("team", {"reason": "x"}) == {"metadata": {"name": "e"}}
+    [(request, _)] = port.asked
+    assert (request.method, request.body) == ("POST", {"reason": "x"})
+    assert request.path == "/apis/events.k8s.io/v1/namespaces/team/events"
 
 
 async def test_a_watch_says_all_it_needs_and_watches_end_apart():
@@ -112,7 +126,7 @@ async def test_a_watch_says_all_it_needs_and_watches_end_apart():
     lasting = {int(request.params["timeoutSeconds"]) for request, _ in port.asked}
     assert (min(lasting), max(lasting)) == (300, 600)
     request, idle = port.asked[0]
-    assert idle == 70.0
+    assert (request.method, idle) == ("GET", 70.0)
     assert {key: value for key, value in request.params.items() if key != "timeoutSeconds"} == {
         "watch": "true",
         "allowWatchBookmarks": "true",
@@ -121,6 +135,12 @@ async def test_a_watch_says_all_it_needs_and_watches_end_apart():
         "fieldSelector": "c=d",
     }
     assert request.path == PODS.path("team")
+
+
+async def test_who_watches_is_told_that_it_is_open():
+    client, _ = remembering()
+    opened = object()
+    assert client.watch(PODS, "7", opened=opened) is opened  # the port's double gives it back
 
 
 async def test_a_fenced_client_is_as_patient():

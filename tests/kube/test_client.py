@@ -8,7 +8,6 @@ import pytest
 from mcad.kube import client as client_module
 from mcad.kube.client import (
     EVERYTHING,
-    LIST_RESTARTS_MAX,
     Client,
     CreateOptions,
     DeleteOptions,
@@ -94,6 +93,12 @@ class TestVerbs:
         server.fail("POST", REVIEWS, answer({"status": {"allowed": True}}))
         assert await client.self_subject_access_review(NODES, "ns", "list", as_user="u") is True
         sent = server.requests[-1]
+        group = "authorization.k8s.io/v1"
+        assert sent.path == f"/apis/{group}/selfsubjectaccessreviews"
+        assert (content(sent)["apiVersion"], content(sent)["kind"]) == (
+            group,
+            "SelfSubjectAccessReview",
+        )
         assert sent.headers["Impersonate-User"] == "u"
         assert content(sent)["spec"]["resourceAttributes"] == {
             "group": "", "version": "v1", "resource": "nodes", "namespace": "", "verb": "list",
@@ -101,8 +106,9 @@ class TestVerbs:
         }  # fmt: skip
         server.fail("POST", REVIEWS, answer({"status": {}}), answer({}))
         assert await client.self_subject_access_review(WRAPPERS, "ns", "get") is False
-        with pytest.raises(BadAnswer):
+        with pytest.raises(BadAnswer, match="without a status"):
             await client.self_subject_access_review(WRAPPERS, "ns", "get")
+        assert "Impersonate-User" not in server.requests[-1].headers
 
 
 class TestRetries:
@@ -203,7 +209,7 @@ class TestLists:
         many.tokens_to_expire = 99
         names, pages = await self.names(client, limit=10)
         assert len(names) == 25
-        assert pages == [(True, 10)] * (LIST_RESTARTS_MAX + 1) + [(True, 25)]
+        assert pages == [(True, 10)] * 3 + [(True, 25)]
         assert "limit" not in many.requests[-1].params
 
     async def test_a_later_page_is_retried_where_it_is(self, many, client):
@@ -218,6 +224,10 @@ class TestLists:
         with pytest.raises(ApiError):
             await self.names(client, retry_first_page=False)
         assert clock.sleeps == []
+
+    async def test_the_first_page_is_retried_for_all_others(self, many, client):
+        many.fail("LIST", "/", refuse(503))
+        assert len((await client.list_all(PODS, Selection("default")))[0]) == 25
 
     async def test_list_all(self, server, client):
         for number in range(1001):
@@ -247,7 +257,7 @@ class TestLists:
     @pytest.mark.parametrize("body", [{}, {"metadata": {}, "items": {}}, {"metadata": 1}])
     async def test_a_list_that_is_none(self, server, client, body):
         server.fail_always("GET", "/", answer(body))
-        with pytest.raises(BadAnswer):
+        with pytest.raises(BadAnswer, match="not a list"):
             await client.list_all(PODS, EVERYTHING)
 
     async def test_cancelling_a_list(self, server, client):
