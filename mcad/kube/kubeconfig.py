@@ -16,6 +16,8 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 from urllib.parse import urlsplit
 
+from mcad.kube.trust import trust
+
 Json = dict[str, Any]
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -128,11 +130,10 @@ def _text(entry: Json, key: str) -> str:
 
 
 def _ssl_context(cluster: Json, user: Json) -> ssl.SSLContext:
-    made = ssl.create_default_context(cadata=_text(cluster, "certificate-authority") or None)
-    made.verify_flags &= ~ssl.VERIFY_X509_STRICT  # as in connection.py
-    if cluster.get("insecure-skip-tls-verify"):
-        made.check_hostname = False
-        made.verify_mode = ssl.CERT_NONE
+    made = trust(
+        cadata=_text(cluster, "certificate-authority") or None,
+        verify=not cluster.get("insecure-skip-tls-verify"),
+    )
     certificate, key = _text(user, "client-certificate"), _text(user, "client-key")
     if certificate:
         with NamedTemporaryFile("w") as file:  # private to us, and gone at once

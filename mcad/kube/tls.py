@@ -11,6 +11,8 @@ import ssl
 
 from kubernetes.aio.client import Configuration
 
+from mcad.kube.trust import trust
+
 _log = logging.getLogger(__name__)
 
 Mark = tuple[object, ...]
@@ -56,12 +58,7 @@ def _state(path: str | None) -> tuple[int, ...]:
 
 
 def _read(configuration: Configuration) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-    # Python 3.13 became stricter than Go: CAs that kubeadm and others made would be refused.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context = trust(cafile=configuration.ssl_ca_cert, verify=configuration.verify_ssl)
     if configuration.cert_file:
         context.load_cert_chain(configuration.cert_file, configuration.key_file)
-    if not configuration.verify_ssl:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
     return context

@@ -20,7 +20,7 @@ KUBERNETES = "1.36"
 
 _VERSION: Json = {
     "major": "1",
-    "minor": "36",
+    "minor": KUBERNETES.partition(".")[2],
     "gitVersion": f"v{KUBERNETES}.0+mcad.simulated",
     "gitCommit": "",
     "gitTreeState": "",
