@@ -295,12 +295,14 @@ def _unknown(value: Any, path: str) -> Iterator[str]:
     if isinstance(value, Wire):
         for name in value.model_extra or ():
             yield f"{join(path, name)}: unknown field, ignored."
-        for name, info in type(value).model_fields.items():
-            if name in value.model_fields_set:
-                yield from _unknown(getattr(value, name), join(path, info.alias or name))
+        for name, inner in value.__dict__.items():
+            if isinstance(inner, Wire | list):
+                alias = type(value).model_fields[name].alias
+                yield from _unknown(inner, join(path, alias or name))
     elif isinstance(value, list):
         for i, element in enumerate(value):
-            yield from _unknown(element, f"{path}[{i}]")
+            if isinstance(element, Wire):
+                yield from _unknown(element, f"{path}[{i}]")
 
 
 def _field_path(place: Sequence[int | str]) -> str:

@@ -6,6 +6,8 @@ what is malformed is for its reader to bear.
 
 from typing import Any, TypedDict
 
+import msgspec
+
 
 class MetadataPick(TypedDict, total=False):
     """Of any object."""
@@ -13,14 +15,23 @@ class MetadataPick(TypedDict, total=False):
     name: Any
     namespace: Any
     uid: Any
+    resourceVersion: Any
     labels: Any
     ownerReferences: Any
     creationTimestamp: Any
     deletionTimestamp: Any
 
 
+class WritePick(TypedDict, total=False):
+    """Of what the server knows of a field manager."""
+
+    manager: Any
+    subresource: Any
+    time: Any
+
+
 class AppWrapperMetadataPick(TypedDict, total=False):
-    """Of an AppWrapper: what changes with what it asks for, and its version."""
+    """Of an AppWrapper: what changes with what it asks for, its version and its place in line."""
 
     name: Any
     namespace: Any
@@ -30,7 +41,9 @@ class AppWrapperMetadataPick(TypedDict, total=False):
     labels: Any
     annotations: Any
     finalizers: Any
+    creationTimestamp: Any
     deletionTimestamp: Any
+    managedFields: list[WritePick]
 
 
 class AppWrapperPick(TypedDict, total=False):
@@ -93,3 +106,8 @@ class NodePick(TypedDict, total=False):
     metadata: MetadataPick
     spec: Any
     status: NodeStatusPick
+
+
+APPWRAPPER: msgspec.json.Decoder[AppWrapperPick] = msgspec.json.Decoder(AppWrapperPick)
+NODE: msgspec.json.Decoder[NodePick] = msgspec.json.Decoder(NodePick)
+POD: msgspec.json.Decoder[PodPick] = msgspec.json.Decoder(PodPick)

@@ -34,6 +34,8 @@ somebody else has dispatched it."""
 STATE_OF_PHASE = {"Suspended": QUEUED, "Succeeded": "Completed", "Failed": "Failed"}
 """What an upstream v1beta2 controller left at rest, in v1beta1's words."""
 
+NO_PODS = PodCounts()
+
 MAX_CONDITIONS = 64
 """Conditions that are read back; MCAD appended to the list for ever."""
 
@@ -134,7 +136,7 @@ def read_status(status: Json) -> Persisted | None:
         dispatch=dispatch,
         first_dispatch=parse_instant(status.get("controllerfirstdispatchtimestamp")),
         requeueings=max(0, as_int(status.get("numberOfRequeueings"))),
-        pods=_read_pods(status) if state == "Completed" else PodCounts(),
+        pods=_read_pods(status) if state == "Completed" else NO_PODS,
         observed_generation=max(0, as_int(status.get("observedGeneration"))),
         foreign=dispatch is None and state not in AT_REST,
     )
@@ -163,12 +165,12 @@ def _read_condition(value: Json) -> Condition | None:
 
 def _read_dispatch(value: Map) -> DispatchRecord | None:
     attempt, inventory = as_int(value.get("attempt")), value.get("inventory")
+    if attempt < 1 or not isinstance(inventory, list):
+        return None
     try:
         phase = DispatchPhase(as_text(value.get("phase")))
         then = Next(as_text(value.get("next")) or Next.QUEUED.value)
     except ValueError:
-        return None
-    if attempt < 1 or not isinstance(inventory, list):
         return None
     return DispatchRecord(
         attempt=attempt,

@@ -7,45 +7,14 @@ time with everybody else's turns in between. Nothing is decided before they are 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypedDict
 
-import msgspec
-
+from mcad.api import picks
 from mcad.controller.rivals import Write, last_write
 from mcad.controller.sightings import CreationOrder, creation_order
 from mcad.kube.clock import Clock
 from mcad.kube.document import Document
 
 FED_AT_ONCE = 5  # between two turns of the loop: some 5 ms
-
-
-class _WritePick(TypedDict, total=False):
-    manager: Any
-    subresource: Any
-    time: Any
-
-
-class _MetadataPick(TypedDict, total=False):
-    name: Any
-    namespace: Any
-    uid: Any
-    resourceVersion: Any
-    creationTimestamp: Any
-    managedFields: list[_WritePick]
-
-
-class _StatusPick(TypedDict, total=False):
-    controllerfirsttimestamp: Any
-
-
-class _Pick(TypedDict, total=False):
-    """What order and rivals are told by."""
-
-    metadata: _MetadataPick
-    status: _StatusPick
-
-
-_PICK = msgspec.json.Decoder(_Pick)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +42,8 @@ class FirstList:
 
     def put(self, document: Document) -> None:
         """It is new or changed: in its old place, or behind all others."""
-        obj = document.pick(_PICK)
-        held = _Held(document, creation_order(obj), last_write(obj))
+        obj = document.pick(picks.APPWRAPPER)
+        held = _Held(document.kept(), creation_order(obj), last_write(obj))
         self._held[document.identity.uid] = held
 
     def drop(self, uid: str) -> bool:

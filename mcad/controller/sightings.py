@@ -7,13 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import msgspec
-
+from mcad.api import picks
 from mcad.api.appwrapper import Parsed
 from mcad.api.catalog import Resource
 from mcad.api.children import child_item, read_child
 from mcad.api.owner import Owner, controller_of
-from mcad.api.picks import AppWrapperPick, NodePick, PodPick
 from mcad.api.pods import read_node, read_pod
 from mcad.controller.early import Early
 from mcad.controller.kinds import catalog_entry
@@ -39,10 +37,6 @@ Json = dict[str, Any]
 
 CreationOrder = tuple[str, bool, int, str]
 
-_APPWRAPPER = msgspec.json.Decoder(AppWrapperPick)
-_POD = msgspec.json.Decoder(PodPick)
-_NODE = msgspec.json.Decoder(NodePick)
-
 
 @dataclass(frozen=True, slots=True)
 class PodSighting:
@@ -55,7 +49,7 @@ class PodSighting:
 
 def slim_pod(document: Document) -> PodSighting:
     """What is needed of a pod; 50,000 of them must not be kept as dicts."""
-    obj = document.pick(_POD)
+    obj = document.pick(picks.POD)
     controller = controller_of(obj)
     wrapped = controller is not None and controller.is_appwrapper
     return PodSighting(read_pod(obj), controller, document.json() if wrapped else None)
@@ -63,7 +57,7 @@ def slim_pod(document: Document) -> PodSighting:
 
 def slim_node(document: Document) -> Json:
     """What is needed of a node."""
-    return document.pick(_NODE)
+    return document.pick(picks.NODE)
 
 
 class Sightings:
@@ -102,7 +96,7 @@ class Sightings:
         if seat.precedes(document.identity.version):
             return False
         try:
-            obj = document.pick(_APPWRAPPER)
+            obj = document.pick(picks.APPWRAPPER)
         except BadAnswer:
             return True
         return not self._is_echo(seat, obj, spec_mark(obj), status_mark(obj.get("status")))

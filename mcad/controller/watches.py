@@ -11,26 +11,33 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mcad.api import labels
+from mcad.api import labels, picks
 from mcad.controller.firstlist import FirstList
 from mcad.controller.kinds import Kinds, catalog_entry
 from mcad.controller.sightings import PodSighting, Sightings, slim_node, slim_pod
 from mcad.controller.streams import Stream
 from mcad.core.events import Event, KindWatched
 from mcad.kube.client import EVERYTHING, Client, Selection
-from mcad.kube.document import Document
+from mcad.kube.document import HEAD, Document, Picks
 from mcad.kube.kinds import APPWRAPPERS, NODES, PODS
 from mcad.kube.reflector import Reflector
+from mcad.kube.resource import Resource
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Coroutine, Sequence
 
     from mcad.controller.arrivals import Arrivals
-    from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
 _log = logging.getLogger(__name__)
+
+FIELDS: dict[Resource, Picks] = {
+    APPWRAPPERS: picks.APPWRAPPER,
+    NODES: picks.NODE,
+    PODS: picks.POD,
+}
+"""What is read at once of every object of a kind; of all others only what identifies them."""
 
 DATA = frozenset({("", "configmaps"), ("", "secrets")})
 """Objects that hold nothing but data, which is nobody's business here: that they exist is told by
@@ -82,6 +89,11 @@ class _Watch:
         for reflector in self.reflectors:
             reflector.resource = self.resource
         self._tasks = [self._host.spawn(one.run()) for one in self.reflectors]
+
+
+def _itself(document: Document) -> Document:
+    """An AppWrapper is read when it is known whether it is news."""
+    return document
 
 
 class Watches:
@@ -145,7 +157,7 @@ class Watches:
             listing=arrivals.listing,
             absence=ABSENCE,
         )
-        self._watch(APPWRAPPERS, appwrappers, slim=Document.kept, namespaces=self._namespaces)
+        self._watch(APPWRAPPERS, appwrappers, slim=_itself, namespaces=self._namespaces)
         # Nodes and pods are watched everywhere: whoever uses a node uses it up.
         now = self._client.clock.monotonic
         nodes = Stream("nodes", seen.node_seen, seen.node_gone, self._stream_changed, now)
@@ -213,6 +225,7 @@ class Watches:
             part = stream.part(namespace or "")
             where = replace(selection, namespace=namespace)
             reflector = Reflector(self._client, resource, part, slim, where)
+            reflector.fields = FIELDS.get(resource, HEAD)
             if resource is APPWRAPPERS:
                 reflector.ready = partial(self._host.arrivals.await_served, part)
             watch.reflectors.append(reflector)

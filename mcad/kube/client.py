@@ -15,7 +15,7 @@ from msgspec import Raw
 
 from mcad.kube.clock import Clock
 from mcad.kube.decode import Listed, decode, take_list
-from mcad.kube.document import Document
+from mcad.kube.document import HEAD, Document, Picks
 from mcad.kube.errors import ApiError, BadAnswer, api_error
 from mcad.kube.fence import Fence
 from mcad.kube.port import MERGE_PATCH, NOTHING, Api, Request, Response, nothing
@@ -117,9 +117,9 @@ class Page:
     first: bool
     last: bool
 
-    def documents(self) -> Iterator[Document]:
+    def documents(self, picks: Picks = HEAD) -> Iterator[Document]:
         """The objects, one after the other; raises ``BadAnswer``."""
-        return (Document(text, self.resource) for text in self.texts)
+        return (Document(text, self.resource, picks) for text in self.texts)
 
     @property
     def items(self) -> list[Json]:

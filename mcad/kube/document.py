@@ -1,11 +1,11 @@
 """One object as the server sent it, read only as far as somebody wants to know it.
 
-What identifies it is read at once, a tenth of the cost of all of it: most of what a server tells is
-known already, or concerns fields that nobody looks at.
+What identifies it is read at once, together with the fields that its reader wants of every object:
+most of what a server tells concerns fields that nobody looks at.
 """
 
 from sys import intern
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 from msgspec import Raw, Struct
@@ -15,54 +15,67 @@ from mcad.kube.errors import BadAnswer
 from mcad.kube.resource import Resource
 from mcad.kube.types import Json
 
+Picks = msgspec.json.Decoder[Any]
+"""Reads some fields of an object into dicts (of a TypedDict); those of ``HeadPick`` among them."""
 
-class Identity(Struct, frozen=True, rename={"version": "resourceVersion"}):
+
+class HeadPick(TypedDict, total=False):
+    """The metadata that identify an object."""
+
+    name: Any
+    namespace: Any
+    uid: Any
+    resourceVersion: Any
+
+
+class _Headed(TypedDict, total=False):
+    metadata: HeadPick
+
+
+HEAD: Picks = msgspec.json.Decoder(_Headed)
+"""What identifies an object, and no more: a quarter of the cost of all of it."""
+
+
+class Identity(Struct, frozen=True):
     """What tells one version of one object from all others; ``namespace`` may be ""."""
 
     name: str
     uid: str
     version: str
-    namespace: str = ""
-
-
-class _Head(Struct):
-    metadata: Identity
-
-
-_HEAD = msgspec.json.Decoder(_Head)
+    namespace: str
 
 
 class Document:
     """The text of an object of a kind."""
 
-    __slots__ = ("_resource", "_text", "identity")
+    __slots__ = ("_picked", "_picks", "_resource", "_text", "identity")
 
-    def __init__(self, text: Raw, resource: Resource) -> None:
-        """Raises ``BadAnswer`` if the object cannot be told from others."""
+    def __init__(self, text: Raw, resource: Resource, picks: Picks = HEAD) -> None:
+        """``picks`` is what will be asked for. Raises ``BadAnswer`` if the object cannot be told
+        from others."""
         self._text = text
         self._resource = resource
-        self.identity = _identify(text)
+        self._picks = picks
+        self._picked: Json | None = _pick(text, picks)
+        self.identity = _identify(self._picked)
 
     def kept(self) -> "Document":
-        """Itself, with a text of its own: what it came in need not be kept with it."""
-        self._text = self._text.copy()
+        """Itself, as a text of its own: what it came in, and what was read, is not kept with it."""
+        self._text, self._picked = self._text.copy(), None
         return self
 
     def json(self) -> Json:
         """All of it; raises ``BadAnswer``."""
-        try:
-            value = decode(self._text)
-        except ValueError as error:
-            raise BadAnswer(f"an object that is no JSON: {error}") from error
-        return self._complete(value)
+        return self._complete(_decode(self._text))
 
-    def pick(self, decoder: "msgspec.json.Decoder[Any]") -> Json:
-        """The fields that a decoder of a TypedDict wants, or all of it if their types differ."""
-        try:
-            value = decoder.decode(self._text)
-        except (*REFUSED, UnicodeDecodeError):
-            return self.json()
-        return self._complete(value)
+    def pick(self, picks: Picks) -> Json:
+        """The fields that ``picks`` wants, or all of it if their types differ.
+
+        Raises ``BadAnswer`` unless they were read at once.
+        """
+        if self._picked is None or picks is not self._picks:
+            self._picks, self._picked = picks, _pick(self._text, picks)
+        return self._complete(self._picked)
 
     def _complete(self, value: Json) -> Json:
         # Lists of built-in kinds leave these out, and metadata-only objects carry others.
@@ -71,30 +84,33 @@ class Document:
         metadata, identity = value["metadata"], self.identity
         metadata["name"], metadata["uid"] = identity.name, identity.uid
         if identity.namespace:
-            metadata["namespace"] = intern(identity.namespace)
+            metadata["namespace"] = identity.namespace
         return value
 
 
-def _identify(text: Raw) -> Identity:
+def _pick(text: Raw, picks: Picks) -> Json:
     try:
-        identity = _HEAD.decode(text).metadata
+        value: Json = picks.decode(text)
     except (*REFUSED, UnicodeDecodeError):
-        identity = _identify_slowly(text)
-    if not (identity.name and identity.uid and identity.version):
-        raise BadAnswer("an object without name, uid or resourceVersion")
-    return identity
+        return _decode(text)
+    return value
 
 
-def _identify_slowly(text: Raw) -> Identity:
+def _decode(text: Raw) -> Json:
     try:
-        obj = decode(text)
+        value: Json = decode(text)
     except ValueError as error:
         raise BadAnswer(f"an object that is no JSON: {error}") from error
+    return value
+
+
+def _identify(obj: Any) -> Identity:
     metadata = obj.get("metadata") if isinstance(obj, dict) else None
     if not isinstance(metadata, dict):
         raise BadAnswer("an object without metadata")
-    fields = {key: metadata.get(key) or "" for key in Identity.__struct_encode_fields__}
-    try:
-        return msgspec.convert(fields, Identity)
-    except msgspec.ValidationError as error:
-        raise BadAnswer("an object without name, uid or resourceVersion") from error
+    name, uid, version = metadata.get("name"), metadata.get("uid"), metadata.get("resourceVersion")
+    namespace = metadata.get("namespace") or ""
+    are_texts = type(name) is type(uid) is type(version) is type(namespace) is str
+    if not (are_texts and name and uid and version):
+        raise BadAnswer("an object without name, uid or resourceVersion")
+    return Identity(name, uid, version, intern(namespace))

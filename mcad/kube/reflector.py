@@ -8,12 +8,11 @@ in silence: when in doubt it lists again.
 
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from sys import intern
 from typing import Generic, NoReturn, Protocol, TypeVar
 
 from mcad.kube.client import EVERYTHING, Client, Selection
 from mcad.kube.decode import Line, decode, take_line
-from mcad.kube.document import Document
+from mcad.kube.document import HEAD, Document, Picks
 from mcad.kube.errors import ApiError, BadAnswer, KubeError, RequestTimeout, status_error
 from mcad.kube.resource import Resource
 from mcad.kube.retry import WATCH_PACE, Backoff, Pace
@@ -80,11 +79,13 @@ async def _at_once() -> None:
 class Reflector(Generic[T]):
     """One kind of one server. ``slim`` turns a document into what the sink is given.
 
-    ``resource`` may be set to another version of the kind between two runs. ``ready``, which may be
-    set before the first one, is awaited before the first list, and again before the next one after
-    the server denied that it serves the kind.
+    ``resource`` may be set to another version of the kind between two runs. Two more may be set
+    before the first one: ``fields`` are those that ``slim`` picks, to be read at once. ``ready`` is
+    awaited before the first list, and again before the next one after the server denied that it
+    serves the kind.
     """
 
+    fields: Picks
     ready: Callable[[], Awaitable[None]]
 
     def __init__(
@@ -98,6 +99,7 @@ class Reflector(Generic[T]):
         """``slim`` may raise ``BadAnswer``, as its argument does, and nothing else."""
         self._client = client
         self.resource = resource
+        self.fields = HEAD
         self.ready = _at_once
         self._sink = sink
         self._slim = slim
@@ -194,7 +196,7 @@ class Reflector(Generic[T]):
                 if page.first:
                     seen = set()
                 version = page.resource_version
-                for number, document in enumerate(page.documents(), 1):
+                for number, document in enumerate(page.documents(self.fields), 1):
                     seen.add(self._upsert(document))
                     if number % SLICE == 0:
                         await self._clock.sleep(0)
@@ -232,7 +234,7 @@ class Reflector(Generic[T]):
         if event.type == "BOOKMARK":
             self._version = _version(_object(event))
             return
-        document = Document(event.object, self.resource)
+        document = Document(event.object, self.resource, self.fields)
         if event.type in {"ADDED", "MODIFIED"}:
             self._upsert(document)
         elif event.type == "DELETED":
@@ -244,7 +246,7 @@ class Reflector(Generic[T]):
     def _upsert(self, document: Document) -> _Key:
         """Report it if it is news; the key that it is known by."""
         identity = document.identity
-        key = (intern(identity.namespace), identity.name)
+        key = (identity.namespace, identity.name)
         uid, version = self._known.get(key, ("", ""))
         if version == identity.version and uid == identity.uid:
             return key

@@ -93,6 +93,7 @@ def depth(value: Any) -> int:
     st.integers(0, 4),
 )
 @example({'}"': {"\\": [{'\\"]': ["{"]}]}}, 1)
+@example([{"a": "},{},{"}, {"},{": [{}, {}]}, "},{"], 0)
 def test_depth_is_told_exactly(value: Any, more: int) -> None:
     """Whatever brackets and quotes are in the texts."""
     for _ in range(more):
