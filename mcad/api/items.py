@@ -250,7 +250,9 @@ def _demand(entry: Entry, template: Map, served: Resource, index: int) -> tuple[
         demand = declared_sets(template, inference, entry.sets, index)
     else:
         demand = inferred_demand(template, inference, index)
-    return replace(demand, faults=(*faults, *demand.faults)), template
+    if faults:
+        demand = replace(demand, faults=(*faults, *demand.faults))
+    return demand, template
 
 
 def _check_declared(pods: Sequence[DeclaredPods]) -> Iterator[Fault]:

@@ -3,20 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from mcad.api.alike import Reading, read_template
 from mcad.api.kinds import KINDS, Family, kubeflow_rank
 from mcad.api.parts import Fault, Part, join
-from mcad.api.podcheck import check_template
-from mcad.api.podspec import (
-    ONE_POD,
-    Amounts,
-    Placement,
-    amounts,
-    effective_request,
-    placement,
-    to_resources,
-)
+from mcad.api.podspec import ONE_POD, Amounts, Placement, amounts, to_resources
 from mcad.api.templates import PathError, find_templates, follow, set_path
-from mcad.api.wire import Json, Map, as_list, as_map, dig
+from mcad.api.wire import Json, Map, as_list, dig
 from mcad.core.model import ObjectRef, PodSet, Resources
 from mcad.core.quantity import format_amount
 
@@ -25,12 +17,13 @@ from mcad.core.quantity import format_amount
 class Found:
     """Pods of one shape that follow from a manifest.
 
-    ``template`` is complete with what the operator adds; ``path`` is where it sits in the manifest,
-    relative to it. ``implied`` pods have no place there.
+    ``template`` is complete with what the operator adds, and ``reading`` what it says; ``path`` is
+    where it sits in the manifest, relative to it. ``implied`` pods have no place there.
     """
 
     path: str
     template: Map
+    reading: Reading
     replicas: int
     per_node: bool = False
     implied: bool = False
@@ -72,12 +65,15 @@ def infer(obj: Map, group: str, kind: str) -> Inference:
 
 
 def _by_table(family: Family, root: Part) -> Iterable[Found]:
-    owner = root.deep(family.owner)
     for part in family_parts(family, root):
-        template = family.build(part, owner) if family.build else part.deep(family.template).value
+        if family.build:
+            template = family.build(part, root.deep(family.owner))
+        else:
+            template = part.deep(family.template).value
         if template:
-            path = join(part.path, family.template) if family.template else part.path
-            yield Found(path, template, family.pods(part), family.per_node, family.implied)
+            path, reading = join(part.path, family.template), read_template(template)
+            pods = family.pods(part)
+            yield Found(path, template, reading, pods, family.per_node, family.implied)
 
 
 def family_parts(family: Family, root: Part) -> Sequence[Part]:
@@ -89,16 +85,16 @@ def family_parts(family: Family, root: Part) -> Sequence[Part]:
 def _by_walking(root: Part) -> Iterable[Found]:
     for spot in find_templates(root.value):
         owner = Part(spot.owner or {}, spot.path.rpartition(".")[0], root.faults)
-        yield Found(spot.path, spot.template, owner.count("replicas", 1))
+        reading = read_template(spot.template)
+        yield Found(spot.path, spot.template, reading, owner.count("replicas", 1))
 
 
 def inferred_demand(obj: Map, inference: Inference, item: int) -> Demand:
     """The demand where the user declares none."""
-    faults = list(inference.faults)
+    faults = [Fault(set_path(fault.path), fault.message) for fault in inference.faults]
     for found in inference.found:
-        faults += check_template(found.template, found.path)
-    located = tuple(Fault(set_path(fault.path), fault.message) for fault in faults)
-    return Demand(_to_sets(obj, inference, item), guessed=inference.guessed, faults=located)
+        faults += found.reading.faults_at(set_path(found.path))
+    return Demand(_to_sets(obj, inference, item), guessed=inference.guessed, faults=tuple(faults))
 
 
 def live_sets(obj: Map, group: str, kind: str, item: int) -> tuple[PodSet, ...]:
@@ -117,7 +113,7 @@ def _to_sets(obj: Map, inference: Inference, item: int) -> tuple[PodSet, ...]:
 def _pod_set(
     found: Found, item: int, index: int, *, counts_pods: bool, claims_volumes: bool = False
 ) -> PodSet:
-    place = placement(found.template)
+    place = found.reading.place
     names = place.unmodelled
     if claims_volumes and "volumes" not in names:
         names = (*names, "volumes")
@@ -126,7 +122,7 @@ def _pod_set(
         index=index,
         path=set_path(found.path),
         replicas=found.replicas,
-        request=effective_request(as_map(found.template.get("spec"))),
+        request=found.reading.request,
         constraint=place.constraint,
         cap=place.cap,
         per_node=found.per_node,
@@ -257,9 +253,9 @@ def declared_sets(
         except PathError as error:
             faults.append(Fault(where, f"{entry.path!r}: {error}"))
             continue
-        known = by_path.get(entry.path)
-        faults += check_template(template, entry.path)
-        found = known or Found("", template, entry.replicas)
+        known, reading = by_path.get(entry.path), read_template(template)
+        faults += reading.faults_at(entry.path)
+        found = known or Found("", template, reading, entry.replicas)
         made = _pod_set(found, item, index, counts_pods=known is None or not inference.known)
         sets.append(replace(made, path=entry.path, replicas=entry.replicas))
     warnings = tuple(_disagreement(declared, inference))

@@ -16,6 +16,8 @@ MAX_TEMPLATES = 256
 MAX_DEPTH = 32
 """Bounds of the walk; real manifests stay far below both."""
 
+_NESTING = (dict, list)
+
 ROOT = "template"
 """How the path of a pod set calls the wrapped object itself (v1beta2's grammar, for both)."""
 
@@ -46,13 +48,14 @@ def _walk(value: Json, path: str, owner: Map | None, depth: int) -> Iterator[Spo
         return
     if isinstance(value, list):
         for i, element in enumerate(value):
-            yield from _walk(element, f"{path}[{i}]", None, depth + 1)
-    elif isinstance(value, dict):
-        if is_template(value):
-            yield Spot(path, value, owner)
-            return
-        for key in sorted(value, key=str):
-            if isinstance(value[key], dict | list) and not (depth == 0 and key == "status"):
+            if isinstance(element, _NESTING):
+                yield from _walk(element, f"{path}[{i}]", None, depth + 1)
+    elif is_template(value):
+        yield Spot(path, value, owner)
+    else:
+        nesting = [key for key, inner in value.items() if isinstance(inner, _NESTING)]
+        for key in sorted(nesting, key=str):
+            if depth or key != "status":
                 yield from _walk(value[key], join(path, key), value, depth + 1)
 
 
