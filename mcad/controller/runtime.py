@@ -246,12 +246,12 @@ class Controller:
         self.stepped_at = self.clock.monotonic()
         if isinstance(event, AppWrapperGone):
             self._journal.gone(event.uid)
-        commands = self.dispatcher.step(event, self.clock.now_us())
-        for command in commands:
+        now = self.clock.now_us()
+        for command in self.dispatcher.step(event, now):
             self.metrics.count(command)
             self._journal.tell(command)
             self.executor.submit(command)
-        self._holds.look(self.dispatcher.world.held_resources(), self.clock.now_us())
+        self._holds.look(self.dispatcher.world.held_resources(), now)
         if not isinstance(event, Decide):
             self._wake()
 
