@@ -33,8 +33,8 @@ def read_pod(obj: Map, workload_uid: str = "") -> Pod:
     A quantity that cannot be read counts as 0: the API server admits none, so this is no way to
     hide what a pod uses.
     """
-    meta, spec, status = (as_map(obj.get(key)) for key in ("metadata", "spec", "status"))
-    tags = as_map(meta.get("labels"))
+    meta, spec = as_map(obj.get("metadata")), as_map(obj.get("spec"))
+    status, tags = as_map(obj.get("status")), as_map(meta.get("labels"))
     item, index = labels.parse_podset(tags[labels.PODSET]) if labels.PODSET in tags else (-1, -1)
     attempt = labels.parse_number(tags.get(labels.ATTEMPT), 0)
     request, ports = _needs(spec, status)

@@ -30,6 +30,7 @@ async def turns(count: int) -> None:
 
 async def test_from_the_lead_to_the_first_verdicts_on_all_that_is_listed(frozen: list[int]) -> None:
     replica: Any = SimpleNamespace(controller=None)
+    usual = gc.get_threshold()
     work = asyncio.ensure_future(freeze_while_listing(replica))
     await turns(10)
     assert frozen == []
@@ -37,6 +38,7 @@ async def test_from_the_lead_to_the_first_verdicts_on_all_that_is_listed(frozen:
     replica.controller = SimpleNamespace(watches=SimpleNamespace(is_synced=False))
     await turns(10)
     assert len(frozen) > 1
+    assert gc.get_threshold() == (heap.CALM, *usual[1:])
     assert not work.done()
 
     replica.controller.watches.is_synced = True
@@ -45,4 +47,5 @@ async def test_from_the_lead_to_the_first_verdicts_on_all_that_is_listed(frozen:
     before = len(frozen)
     await turns(heap.AFTERWARDS)
     assert work.done()
+    assert gc.get_threshold() == usual
     assert before < len(frozen) <= before + heap.AFTERWARDS

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcad.kube import document as module
 from mcad.kube.decode import decode, take_line, take_list
 from mcad.kube.document import Document
 from mcad.kube.errors import BadAnswer, KubeError
@@ -111,6 +112,23 @@ def test_a_pick_whose_types_differ_is_the_whole_object() -> None:
 
     one = document(labels={})
     assert one.pick(msgspec.json.Decoder(Picked)) == one.json()
+
+
+def test_what_was_read_at_once_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[object] = []
+    whole = module._pick
+    monkeypatch.setattr(
+        module, "_pick", lambda raw, fields: read.append(fields) or whole(raw, fields)
+    )
+    fields, others = (msgspec.json.Decoder(dict[str, Any]) for _ in range(2))
+    one = Document(
+        text({"metadata": {"name": "a", "uid": "u", "resourceVersion": "7"}}), PODS, fields
+    )
+    expected = one.json()
+    assert [one.pick(fields), one.pick(fields)] == [expected, expected]
+    assert read == [fields]
+    assert [one.pick(others), one.kept().pick(others)] == [expected, expected]
+    assert read == [fields, others, others]
 
 
 class Sink:
