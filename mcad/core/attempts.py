@@ -106,16 +106,16 @@ def proceed(world: World, entry: Entry) -> None:
             world, entry, TeardownReason.SPEC_CHANGED, "The spec changed during creation."
         )
         return
-    while entry.cursor in entry.created:
-        entry.cursor += 1
-    if entry.cursor == len(entry.inventory):
+    while entry.creation.cursor in entry.creation.created:
+        entry.creation.cursor += 1
+    if entry.creation.cursor == len(entry.inventory):
         _all_exist(world, entry)
-    elif (hold := rights.hold_of(world, entry.ref(entry.cursor))) is not None:
+    elif (hold := rights.hold_of(world, entry.ref(entry.creation.cursor))) is not None:
         rights.concern(world, entry)
         teardown.take_back(world, entry, TeardownReason.MISSING_RIGHT, hold.message)
     else:
-        entry.asked = True
-        world.emit(CreateItem(entry.uid, entry.attempt, entry.cursor))
+        entry.creation.asked = True
+        world.emit(CreateItem(entry.uid, entry.attempt, entry.creation.cursor))
 
 
 def _all_exist(world: World, entry: Entry) -> None:
@@ -148,9 +148,9 @@ def item_created(world: World, entry: Entry, event: ItemCreated) -> None:
     """One more item exists."""
     if event.attempt != entry.attempt:
         return  # the sweep finds it through the watch
-    entry.asked = False
-    entry.created[event.item] = event.object_uid
-    if entry.phase is Phase.CREATING and event.item == entry.cursor:
+    entry.creation.asked = False
+    entry.creation.created[event.item] = event.object_uid
+    if entry.phase is Phase.CREATING and event.item == entry.creation.cursor:
         entry.tries = Tries()
         entry.step_since = world.now
         proceed(world, entry)
@@ -178,10 +178,10 @@ def item_refused(world: World, entry: Entry, event: ItemRefused) -> None:
 
 def _note_doubt(world: World, entry: Entry, event: ItemRefused) -> None:
     """Without a clear answer it may still be committed; or it was, and the watch told (ADR 7)."""
-    entry.asked = False
+    entry.creation.asked = False
     if _is_unknown(event.answer):
-        entry.doubt = world.now + COMMIT_GRACE
-    if event.item in entry.created:
+        entry.creation.doubt = world.now + COMMIT_GRACE
+    if event.item in entry.creation.created:
         entry.found(event.item)
 
 
@@ -194,7 +194,7 @@ def _forbidden(world: World, entry: Entry, item: int, words: str) -> None:
         entry.tries.denials += 1
         world.wake_in(entry, Timer.STEP, backoff(entry.tries.denials, RETRY_BASE, RETRY_MAX))
     else:
-        entry.words = words
+        entry.creation.words = words
         rights.ask(world, entry, item, ref)
 
 
@@ -202,7 +202,7 @@ def access_reviewed(world: World, event: AccessReviewed) -> None:
     """A 403 comes from our rights, or from a quota or admission that may change its mind."""
     for entry, item in rights.reviewed(world, event):
         if event.allowed is None:
-            _retry(world, entry, Answer(0, "", entry.words))
+            _retry(world, entry, Answer(0, "", entry.creation.words))
         elif event.allowed:
             _refused_for_now(world, entry, item)
         else:
@@ -213,7 +213,7 @@ def _refused_for_now(world: World, entry: Entry, item: int) -> None:
     """By a quota or admission: tried again after a pause, and given up after some times."""
     entry.refusals += 1
     hopeless = entry.refusals >= CREATION_ATTEMPTS_MAX
-    _roll_back(world, entry, item, entry.words, Next.FAILED if hopeless else Next.QUEUED)
+    _roll_back(world, entry, item, entry.creation.words, Next.FAILED if hopeless else Next.QUEUED)
 
 
 def item_inspected(world: World, entry: Entry, event: ItemInspected) -> None:
@@ -256,7 +256,7 @@ def _retry(world: World, entry: Entry, answer: Answer) -> None:
 
 
 def _wait_for_name(world: World, entry: Entry) -> None:
-    message = f"{entry.ref(entry.cursor)} did not go away within {NAME_GRACE // SECOND} s."
+    message = f"{entry.ref(entry.creation.cursor)} did not go away within {NAME_GRACE // SECOND} s."
     _again(world, entry, NAME_GRACE, message)
 
 
@@ -266,7 +266,7 @@ def _again(
     """In place, while the grace lasts; then the attempt is taken back."""
     entry.tries.failures += 1
     if world.now - entry.step_since > grace:
-        _roll_back(world, entry, entry.cursor, message, Next.QUEUED)
+        _roll_back(world, entry, entry.creation.cursor, message, Next.QUEUED)
         return
     pause = backoff(entry.tries.failures, RETRY_BASE, RETRY_MAX)
     world.wake_in(entry, Timer.STEP, max(at_least, pause))

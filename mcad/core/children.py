@@ -24,9 +24,9 @@ def apply(world: World, entry: Entry, child: Child) -> None:
     """What a wrapped object tells of its attempt, if that is the present one."""
     if child.attempt != entry.attempt:
         return
-    if child.item not in entry.created:
+    if child.item not in entry.creation.created:
         entry.found(child.item)
-    entry.created[child.item] = child.uid
+    entry.creation.created[child.item] = child.uid
     for index, want in enumerate(child.wants):
         world.capacity.want(entry.uid, child.item, index, want)
     completion.hear(entry, child)
@@ -60,9 +60,9 @@ def _something_gone(world: World, entry: Entry) -> None:
 
 def _item_gone(world: World, entry: Entry, child: Child) -> None:
     """An item is deleted by somebody, or by us: it is not created again in this attempt (P2)."""
-    passed = entry.phase is not Phase.CREATING or child.item < entry.cursor
-    if passed and entry.created.get(child.item) == child.uid:
-        del entry.created[child.item]
+    passed = entry.phase is not Phase.CREATING or child.item < entry.creation.cursor
+    if passed and entry.creation.created.get(child.item) == child.uid:
+        del entry.creation.created[child.item]
     wants_nothing(world, entry, child.item)
 
 

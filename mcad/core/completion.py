@@ -48,7 +48,9 @@ def hear(entry: Entry, child: Child) -> None:
 def remember(entry: Entry) -> None:
     """After a restart: what has gone since it was on record that every item had said so."""
     if entry.shows(ConditionType.RUNNING_HOLD_COMPLETION):
-        entry.finished.update(item for item in _flagged(entry) if item not in entry.created)
+        entry.finished.update(
+            item for item in _flagged(entry) if item not in entry.creation.created
+        )
 
 
 def _judge_one(world: World, entry: Entry) -> None:

@@ -62,7 +62,7 @@ def _start(world: World) -> None:
 def _rings(world: World, entry: Entry, timer: Timer) -> None:
     match timer:
         case Timer.STATUS:
-            if entry.flying is None and (entry.dirty or entry.phase in AWAITED):
+            if entry.writes.flying is None and (entry.writes.dirty or entry.phase in AWAITED):
                 world.settle(entry, Urgency.DISPATCH)
         case Timer.STEP:
             _repeat_step(world, entry)

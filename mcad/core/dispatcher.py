@@ -131,15 +131,17 @@ class Dispatcher:
 
 
 def _status_written(world: World, entry: Entry, event: StatusWritten) -> None:
-    if event.serial != entry.serial or entry.flying is None:
+    if event.serial != entry.writes.serial or entry.writes.flying is None:
         return
-    entry.written, entry.flying = entry.flying, None
-    entry.status_tries = Tries()
+    entry.writes.written, entry.writes.flying = entry.writes.flying, None
+    entry.writes.tries = Tries()
     entry.stop(Timer.STATUS)
-    proceed = _ON_WRITTEN.get(entry.phase) if entry.flying_in is entry.phase else None
+    proceed = _ON_WRITTEN.get(entry.phase) if entry.writes.flying_in is entry.phase else None
     if proceed is not None:
         proceed(world, entry)
-    if entry.dirty and entry.phase is not Phase.CREATING:  # there the confirmation will say it
+    if (
+        entry.writes.dirty and entry.phase is not Phase.CREATING
+    ):  # there the confirmation will say it
         world.settle(entry, Urgency.DISPATCH if entry.phase in AWAITED else Urgency.REPORT)
 
 
@@ -157,18 +159,18 @@ def _status_refused(world: World, entry: Entry, event: StatusRefused) -> None:
     A 404 too: if the AppWrapper is gone, its deletion is on the way to us and ends the repetition;
     if it is not, then somebody on the way to the server was wrong.
     """
-    if event.serial != entry.serial or entry.flying is None:
+    if event.serial != entry.writes.serial or entry.writes.flying is None:
         return
-    entry.flying, entry.written = None, None
+    entry.writes.flying, entry.writes.written = None, None
     answer = event.answer
     if answer.status == 409 and entry.phase is Phase.INTENDING:
-        if entry.flying_in is Phase.INTENDING:
+        if entry.writes.flying_in is Phase.INTENDING:
             attempts.intent_refused(world, entry)
         else:
             world.settle(entry, Urgency.DISPATCH)
         return
-    entry.dirty = True
-    tries = entry.status_tries
+    entry.writes.dirty = True
+    tries = entry.writes.tries
     pause = tries.pause(answer)
     if answer.status == 409 and tries.failures == 1:
         pause = 0  # the controller has already read the object again

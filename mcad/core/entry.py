@@ -38,6 +38,56 @@ class Hold:
     until: Instant = 0
 
 
+@dataclass(slots=True)
+class StatusWrites:
+    """The status on its way to the server.
+
+    ``serial`` numbers the writes; ``flying`` is the one whose outcome is open, ``flying_in`` and
+    ``urgency`` tell what asked for it; ``written`` is the last one that is persisted, None if
+    unknown; ``dirty`` asks for another one as soon as the outcome is known, and ``tries`` counts
+    those that failed.
+    """
+
+    serial: int = 0
+    flying: StatusView | None = None
+    flying_in: Phase = Phase.WAITING
+    urgency: Urgency = Urgency.REPORT
+    dirty: bool = False
+    written: StatusView | None = None
+    tries: Tries = field(default_factory=Tries)
+
+
+@dataclass(slots=True)
+class Creation:
+    """The items of an attempt as they come into being.
+
+    ``cursor`` is the next one to create, ``asked`` whether its create is under way, and ``doubt``
+    the instant until which one that got no clear answer may still be committed (ADR 7);
+    ``created`` are the uids of those that exist (item number -> uid), and ``words`` what the server
+    said to a 403.
+    """
+
+    cursor: int = 0
+    asked: bool = False
+    doubt: Instant = 0
+    created: dict[int, str] = field(default_factory=dict)
+    words: str = ""
+
+
+@dataclass(slots=True)
+class Removal:
+    """The objects of an attempt that is taken back, as they go.
+
+    ``undeleted`` are the items whose deletion is not accepted yet, ``remains`` what the last of so
+    many ``looks`` found, and ``overtaken`` whether something has gone since it was asked for.
+    """
+
+    undeleted: set[int] = field(default_factory=set)
+    remains: tuple[Remnant, ...] = ()
+    looks: int = 0
+    overtaken: bool = False
+
+
 @dataclass(slots=True, eq=False)
 class Entry:
     """Everything that is known about one AppWrapper.
@@ -45,7 +95,8 @@ class Entry:
     While an attempt stands, the items of ``workload`` are those of its inventory, one by one, and
     ``edited`` is the spec as it is now if that differs: it counts when the attempt is over (P8).
 
-    ``pods`` are counted when it is Completed, for good: they may be deleted later.
+    ``superseded`` is the record that an unwritten intent replaces. ``pods`` are counted when it is
+    Completed, for good: they may be deleted later. ``finished`` are the items that have said so.
 
     ``told`` is the refusal that its status shows and ``told_at`` when it was written; ``announced``
     whether an Event said so in this stay in the queue; ``restored`` until the first verdict after a
@@ -55,22 +106,11 @@ class Entry:
     ``head_since`` is when it became the head of the line, if it is; ``head_for`` for how long it
     was that before, in this stay in the queue (R6).
 
-    ``cursor`` is the next item to create, ``asked`` whether its create is under way, and ``doubt``
-    the instant until which one that got no clear answer may still be committed (ADR 7);
-    ``created`` the uids of the items that exist (item number -> uid), ``undeleted`` those whose
-    deletion is not accepted yet. ``remains`` is what the last of so many ``looks`` found of an
-    attempt that is taken back, ``overtaken`` whether something has gone since it was asked for.
-    ``superseded`` is the record that an unwritten intent replaces,
-    ``words`` what the server said to a 403. ``tries`` counts failed requests of the present step,
-    which began at ``step_since``, ``refusals`` the attempts since the last dispatch that a quota or
-    admission refused, and ``in_vain`` those in a row that came to nothing: not all of their pods
-    ever had nodes (ADR 17). ``pause`` keeps it out of the line after them, whatever is edited.
-    ``timers`` holds the timers that run, with their ends (see timers.py).
-
-    ``serial`` numbers status writes; ``flying`` is the one whose outcome is open, ``flying_in`` and
-    ``flying_urgency`` tell what asked for it; ``written`` is the last one that is persisted, None
-    if unknown; ``dirty`` asks for another one as soon as the outcome is known, and
-    ``status_tries`` counts those that failed.
+    ``tries`` counts failed requests of the present step, which began at ``step_since``,
+    ``refusals`` the attempts since the last dispatch that a quota or admission refused, and
+    ``in_vain`` those in a row that came to nothing: not all of their pods ever had nodes (ADR 17).
+    ``pause`` keeps it out of the line after them, whatever is edited. ``timers`` holds the timers
+    that run, with their ends (see timers.py).
     """
 
     workload: Workload
@@ -84,7 +124,12 @@ class Entry:
     requeueings: int = 0
     pods: PodCounts = field(default_factory=PodCounts)
     conditions: dict[str, Condition] = field(default_factory=dict)
+    finished: set[int] = field(default_factory=set)
+    writes: StatusWrites = field(default_factory=StatusWrites)
+    creation: Creation = field(default_factory=Creation)
+    removal: Removal = field(default_factory=Removal)
     hold: Hold | None = None
+    pause: Hold | None = None
     told: Refusal | None = None
     told_at: Instant = 0
     announced: bool = False
@@ -92,29 +137,11 @@ class Entry:
     untested: bool = False
     head_since: Instant = 0
     head_for: Duration = 0
-    cursor: int = 0
-    asked: bool = False
-    doubt: Instant = 0
-    created: dict[int, str] = field(default_factory=dict)
-    undeleted: set[int] = field(default_factory=set)
-    finished: set[int] = field(default_factory=set)
-    remains: tuple[Remnant, ...] = ()
-    looks: int = 0
-    overtaken: bool = False
     tries: Tries = field(default_factory=Tries)
+    step_since: Instant = 0
     in_vain: int = 0
     refusals: int = 0
-    pause: Hold | None = None
-    words: str = ""
-    step_since: Instant = 0
     timers: dict[str, Instant] = field(default_factory=dict)
-    serial: int = 0
-    flying: StatusView | None = None
-    flying_in: Phase = Phase.WAITING
-    flying_urgency: Urgency = Urgency.REPORT
-    dirty: bool = False
-    written: StatusView | None = None
-    status_tries: Tries = field(default_factory=Tries)
     story: list[str] = field(default_factory=list)
 
     @property
@@ -160,7 +187,7 @@ class Entry:
     def take_up(self, record: DispatchRecord) -> None:
         """An attempt stands, whoever began it: it is judged by its inventory from here on."""
         self.dispatch = record
-        self.cursor, self.created, self.finished = 0, {}, set()
+        self.creation.cursor, self.creation.created, self.finished = 0, {}, set()
         spec, self.workload = self.workload, aligned(self.workload, record)
         self.edited = spec if self.workload is not spec else None
 
@@ -183,15 +210,17 @@ class Entry:
 
     def is_at(self, attempt: int, item: int) -> bool:
         """Whether this item of this attempt is the one that is being created."""
-        return self.phase is Phase.CREATING and (attempt, item) == (self.attempt, self.cursor)
+        at = (self.attempt, self.creation.cursor)
+        return self.phase is Phase.CREATING and (attempt, item) == at
 
     def found(self, item: int) -> None:
         """An item is there that no create of ours is known to have made: the one in doubt did.
 
         If there was one only; of several, the others may still be committed (ADR 7).
         """
-        if item == self.cursor and not self.asked and self.tries.failures <= 1:
-            self.doubt = 0
+        making = self.creation
+        if item == making.cursor and not making.asked and self.tries.failures <= 1:
+            making.doubt = 0
 
     def set_condition(
         self, kind: ConditionType, now: Instant, *, reason: str = "", message: str = ""

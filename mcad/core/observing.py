@@ -98,7 +98,7 @@ def _changed(world: World, entry: Entry, work: Workload, *, rewound: bool) -> No
     saved, work, old = work.persisted, replace(work, persisted=None), entry.workload
     _warn(world, entry, (one for one in work.warnings if one not in old.warnings))
     if rewound or (saved is not None and _is_news(entry, saved)):
-        entry.written = None
+        entry.writes.written = None
         world.to_settle[entry.uid] = None
     if entry.phase is not Phase.WAITING:
         entry.edit(work)
@@ -112,7 +112,7 @@ def _changed(world: World, entry: Entry, work: Workload, *, rewound: bool) -> No
 
 
 def _is_news(entry: Entry, saved: Persisted) -> bool:
-    return entry.flying is None and saved.dispatch != entry.dispatch
+    return entry.writes.flying is None and saved.dispatch != entry.dispatch
 
 
 def _changed_after_intent(world: World, entry: Entry, old: Workload) -> None:
@@ -132,7 +132,7 @@ def _intent_found(world: World, entry: Entry, record: DispatchRecord) -> None:
         return
     world.leave_line(entry)
     world.end_attempt(entry)
-    entry.flying, entry.untested = None, True
+    entry.writes.flying, entry.untested = None, True
     world.begin_attempt(entry, record)
     entry.move(Signal.INTENT_FOUND, world.now)
     world.to_recover[entry.uid] = None

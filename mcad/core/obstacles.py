@@ -50,4 +50,4 @@ def _uses(owner: Entry, ref: ObjectRef) -> bool:
     if owner.phase not in (Phase.RUNNING, Phase.COMPLETED):
         return True
     names = [name_key(one) for one in owner.inventory]
-    return names.index(name_key(ref)) in owner.created
+    return names.index(name_key(ref)) in owner.creation.created

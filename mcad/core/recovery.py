@@ -94,9 +94,11 @@ def _has_room(world: World, entry: Entry) -> bool:
 
 def _give_way(world: World, entry: Entry) -> None:
     record = entry.record
-    entry.cursor = len(record.inventory)  # whatever was created is deleted
+    entry.creation.cursor = len(record.inventory)  # whatever was created is deleted
     if record.phase is DispatchPhase.CREATING:
-        entry.doubt = world.now + COMMIT_GRACE  # the predecessor's may be under way (ADR 7)
+        entry.creation.doubt = (
+            world.now + COMMIT_GRACE
+        )  # the predecessor's may be under way (ADR 7)
     note = f"Attempt {record.attempt} of epoch {record.epoch} does not fit any more."
     teardown.take_back(world, entry, TeardownReason.SUPERSEDED, note)
 
@@ -116,7 +118,7 @@ def _note_absence(world: World, entry: Entry) -> None:
     if entry.phase is not Phase.RUNNING:
         return
     for number, item in enumerate(entry.workload.items):
-        if number not in entry.created and kind_key(item.ref) not in world.unwatched:
+        if number not in entry.creation.created and kind_key(item.ref) not in world.unwatched:
             children.wants_nothing(world, entry, number)
 
 
@@ -124,17 +126,19 @@ def _resume(world: World, entry: Entry) -> None:
     entry.step_since = world.now
     if entry.phase is Phase.CREATING:
         # An item before the last one found was deleted by somebody: not created again (P2).
-        entry.cursor = max(entry.created, default=-1) + 1
-        if entry.cursor < len(entry.workload.items):
-            entry.doubt = world.now + COMMIT_GRACE  # the predecessor's may be under way (ADR 7)
+        entry.creation.cursor = max(entry.creation.created, default=-1) + 1
+        if entry.creation.cursor < len(entry.workload.items):
+            entry.creation.doubt = (
+                world.now + COMMIT_GRACE
+            )  # the predecessor's may be under way (ADR 7)
         attempts.proceed(world, entry)
     elif entry.phase is Phase.DELETING:
-        entry.cursor = len(entry.inventory)
+        entry.creation.cursor = len(entry.inventory)
         if not entry.record.confirmed:
-            entry.doubt = world.now + COMMIT_GRACE
+            entry.creation.doubt = world.now + COMMIT_GRACE
         teardown.delete_all(world, entry)
     elif entry.phase is Phase.RUNNING:
-        entry.cursor = len(entry.inventory)  # all exist, for a teardown to come
+        entry.creation.cursor = len(entry.inventory)  # all exist, for a teardown to come
         needs.begin(world, entry)
         completion.remember(entry)
         world.to_judge[entry.uid] = None

@@ -79,7 +79,7 @@ def _begin(world: World, entry: Entry, item: int, user: str) -> None:
     """Hold the resource; ``entry`` is the first that learnt of it, and tells."""
     ref = entry.ref(item)
     key = right_key(ref)
-    message = missing_right(ref, entry.words, user)
+    message = missing_right(ref, entry.creation.words, user)
     resource = HeldResource(*key, HoldReason.MISSING_RIGHT, message, world.now)
     world.rights.held[key] = Held(resource, ref)
     world.announce(entry, EventReason.HELD, message, action="Create", warning=True)

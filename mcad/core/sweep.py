@@ -36,7 +36,7 @@ def sweep(world: World) -> None:
 def found_of_deleted(world: World, entry: Entry, found: Sequence[Remnant]) -> None:
     """What no watch has told of is there after all and is swept, or it is not."""
     if not found:
-        entry.created.clear()
+        entry.creation.created.clear()
     for one in found:
         if one.uid not in world.children and not one.terminating and not _is_spared(entry):
             world.emit(DeleteStray(entry.uid, one.ref, one.uid))

@@ -87,15 +87,15 @@ def teardown_written(world: World, entry: Entry) -> None:
 
 def delete_all(world: World, entry: Entry) -> None:
     """Ask for the deletion of every inventoried object up to the one whose create may be open."""
-    entry.undeleted = set(range(min(entry.cursor + 1, len(entry.inventory))))
+    entry.removal.undeleted = set(range(min(entry.creation.cursor + 1, len(entry.inventory))))
     delete_rest(world, entry)
-    if not entry.undeleted:
+    if not entry.removal.undeleted:
         _all_deleted(world, entry)
 
 
 def delete_rest(world: World, entry: Entry) -> None:
     """Ask for those deletions that are not accepted yet."""
-    for item in sorted(entry.undeleted):
+    for item in sorted(entry.removal.undeleted):
         _delete(world, entry, item)
 
 
@@ -106,7 +106,7 @@ def late_item(world: World, entry: Entry, item: int) -> None:
 
 
 def _delete(world: World, entry: Entry, item: int, uid: str = "") -> None:
-    known = uid or entry.created.get(item) or _observed_uid(world, entry, item)
+    known = uid or entry.creation.created.get(item) or _observed_uid(world, entry, item)
     if known:
         world.swept[known] = sweep.NEVER
     world.emit(DeleteItem(entry.uid, entry.attempt, item, entry.ref(item), known))
@@ -123,8 +123,8 @@ def item_deleted(world: World, entry: Entry, event: ItemDeleted) -> None:
     """One deletion is accepted."""
     if event.attempt != entry.attempt or entry.phase is not Phase.DELETING:
         return
-    entry.undeleted.discard(event.item)
-    if not entry.undeleted:
+    entry.removal.undeleted.discard(event.item)
+    if not entry.removal.undeleted:
         _all_deleted(world, entry)
 
 
@@ -142,14 +142,14 @@ def deletion_refused(world: World, entry: Entry, event: DeletionRefused) -> None
 
 def _all_deleted(world: World, entry: Entry) -> None:
     entry.move(Signal.ALL_DELETED, world.now)
-    entry.remains, entry.looks = (), 0
+    entry.removal.remains, entry.removal.looks = (), 0
     look(world, entry)
 
 
 def look(world: World, entry: Entry) -> None:
     """List live what is left: a cache may lie about absence (P4 c)."""
     entry.stop(Timer.STEP)
-    entry.overtaken = False
+    entry.removal.overtaken = False
     namespace = entry.workload.namespace
     world.emit(LookForRemains(entry.uid, namespace, entry.attempt, entry.inventory))
 
@@ -166,15 +166,15 @@ def remaining(world: World, entry: Entry, event: Remaining) -> None:
     if entry.phase is not Phase.VERIFYING:
         return
     if event.objects:
-        entry.remains, entry.looks = event.objects, entry.looks + 1
+        entry.removal.remains, entry.removal.looks = event.objects, entry.removal.looks + 1
         _delete_what_stayed(world, entry)
         _say_what_is_left(world, entry)
-        if entry.overtaken:
+        if entry.removal.overtaken:
             look(world, entry)
         else:
-            world.wake_in(entry, Timer.STEP, backoff(entry.looks, LOOK_BASE, LOOK_MAX))
-    elif world.now < entry.doubt:  # absence may not last (ADR 7)
-        world.wake_in(entry, Timer.STEP, entry.doubt - world.now)
+            world.wake_in(entry, Timer.STEP, backoff(entry.removal.looks, LOOK_BASE, LOOK_MAX))
+    elif world.now < entry.creation.doubt:  # absence may not last (ADR 7)
+        world.wake_in(entry, Timer.STEP, entry.creation.doubt - world.now)
     else:
         _nothing_left(world, entry)
 
@@ -182,7 +182,7 @@ def remaining(world: World, entry: Entry, event: Remaining) -> None:
 def _delete_what_stayed(world: World, entry: Entry) -> None:
     """Whoever said that an item was gone, or that it would go, was wrong: ask again."""
     numbers = {name_key(ref): number for number, ref in enumerate(entry.inventory)}
-    for one in entry.remains:
+    for one in entry.removal.remains:
         item = numbers.get(name_key(one.ref))
         if item is not None and not one.terminating:
             _delete(world, entry, item, one.uid)
@@ -192,8 +192,8 @@ def _say_what_is_left(world: World, entry: Entry) -> None:
     """Nobody knows why a teardown takes long unless it says so."""
     if world.now - entry.step_since < STUCK_AFTER:
         return
-    node = world.capacity.node_of(most_telling(entry.remains).uid)
-    text, kind = explain_remains(entry.remains, node), ConditionType.DELETING_RESOURCES
+    node = world.capacity.node_of(most_telling(entry.removal.remains).uid)
+    text, kind = explain_remains(entry.removal.remains, node), ConditionType.DELETING_RESOURCES
     if not entry.shows(kind):
         world.announce(entry, EventReason.REMAINS, text, action="Delete", warning=True)
     entry.set_condition(kind, world.now, reason=WAITING_FOR_REMAINS, message=text)
@@ -213,7 +213,7 @@ def last_one_gone(world: World, entry: Entry) -> None:
     if Timer.STEP in entry.timers:
         look(world, entry)
     else:
-        entry.overtaken = True  # the answer under way may be older than this
+        entry.removal.overtaken = True  # the answer under way may be older than this
 
 
 def _nothing_left(world: World, entry: Entry) -> None:
@@ -236,7 +236,7 @@ def settled(world: World, entry: Entry) -> None:
     """The end of the teardown is persisted: back in line, or failed for good."""
     record = entry.record
     failed = record.next is Next.FAILED
-    entry.created, entry.told, entry.announced = {}, None, False
+    entry.creation.created, entry.told, entry.announced = {}, None, False
     world.end_attempt(entry)
     entry.move(Signal.SETTLED_FAILED if failed else Signal.SETTLED_QUEUED, world.now)
     for child in world.children_for(entry):
@@ -282,7 +282,7 @@ def stuck_teardowns(world: World) -> dict[str, int]:
 
 def _waited_for(world: World, entry: Entry) -> str:
     if entry.phase is Phase.VERIFYING and entry.shows(ConditionType.DELETING_RESOURCES):
-        return most_telling(entry.remains).ref.kind if entry.remains else ""
+        return most_telling(entry.removal.remains).ref.kind if entry.removal.remains else ""
     if entry.phase is Phase.GONE and world.now - entry.step_since >= STUCK_AFTER:
         return next((child.ref.kind for child in world.children_for(entry)), "")
     return ""

@@ -50,8 +50,8 @@ def object_gone(world: World, entry: Entry) -> None:
 
 def bury(world: World, entry: Entry) -> None:
     """End a tombstone if nothing of it is left and nothing can come any more; else look again."""
-    left = entry.asked or entry.created or world.children_of.get(entry.uid)
-    until = entry.step_since + TOMBSTONE_GRACE if left else entry.doubt
+    left = entry.creation.asked or entry.creation.created or world.children_of.get(entry.uid)
+    until = entry.step_since + TOMBSTONE_GRACE if left else entry.creation.doubt
     _say_what_is_left(world, entry)
     if world.now >= until:
         world.forget(entry)
@@ -71,7 +71,7 @@ def _say_what_is_left(world: World, entry: Entry) -> None:
 
 def visit(world: World, entry: Entry) -> None:
     """A tombstone's timer has run out."""
-    if entry.created and not world.children_of.get(entry.uid):
+    if entry.creation.created and not world.children_of.get(entry.uid):
         teardown.look(world, entry)
     bury(world, entry)
 
@@ -108,7 +108,7 @@ def _rebuild_one(world: World, uid: str, entry: Entry | None) -> None:
     sets = entry.workload.sets
     world.capacity.adopt(uid, entry.attempt, world.capacity.shape(sets), sets)
     for child in left:
-        entry.created[child.item] = child.uid
+        entry.creation.created[child.item] = child.uid
     bury(world, entry)
 
 

@@ -124,17 +124,18 @@ class World:
         """
         if entry.phase in (Phase.GONE, Phase.FOREIGN):
             return
-        supersedes = urgency is Urgency.DISPATCH and entry.flying_urgency is Urgency.REPORT
-        if entry.flying is not None and not supersedes:
-            entry.dirty = True
+        writes = entry.writes
+        supersedes = urgency is Urgency.DISPATCH and writes.urgency is Urgency.REPORT
+        if writes.flying is not None and not supersedes:
+            writes.dirty = True
             return
-        entry.dirty = False
+        writes.dirty = False
         view = derive(entry)
-        if view == entry.written and entry.phase not in AWAITED:
+        if view == writes.written and entry.phase not in AWAITED:
             return
-        entry.serial += 1
-        entry.flying, entry.flying_in, entry.flying_urgency = view, entry.phase, urgency
-        self.emit(WriteStatus(entry.uid, entry.serial, view, urgency))
+        writes.serial += 1
+        writes.flying, writes.flying_in, writes.urgency = view, entry.phase, urgency
+        self.emit(WriteStatus(entry.uid, writes.serial, view, urgency))
 
     # -- waiting -----------------------------------------------------------------------------
 

@@ -254,4 +254,4 @@ def test_what_is_edited_while_a_status_is_on_its_way_is_told_after_it(number: in
     bench.settle()
     assert bench.status["uid-a"].observed_generation == told
     entry = bench.entry("a")
-    assert (entry.flying, entry.dirty) == (None, False)
+    assert (entry.writes.flying, entry.writes.dirty) == (None, False)

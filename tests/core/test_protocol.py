@@ -835,4 +835,4 @@ def test_an_answer_to_an_old_attempt_changes_nothing() -> None:
     bench.settle()
     bench.feed(ItemCreated("uid-a", 99, 0, "ghost"))
     bench.settle()
-    assert bench.entry("a").created == {0: "obj-1"}
+    assert bench.entry("a").creation.created == {0: "obj-1"}

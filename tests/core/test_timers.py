@@ -130,12 +130,12 @@ def test_a_move_ends_every_timer_but_that_of_a_status_write() -> None:
     timers = Timers({one.uid: one})
     for timer in Timer:
         timers.start(one, timer, 10)
-    one.tries.failures = one.status_tries.failures = 3
+    one.tries.failures = one.writes.tries.failures = 3
     one.move(Signal.RESERVED, 5)
 
     assert one.phase is Phase.INTENDING
     assert list(one.timers) == [Timer.STATUS]
-    assert (one.tries.failures, one.status_tries.failures) == (0, 3)
+    assert (one.tries.failures, one.writes.tries.failures) == (0, 3)
 
 
 def test_one_wake_up_is_under_way_and_it_is_the_earliest() -> None:

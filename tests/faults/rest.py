@@ -51,7 +51,7 @@ def unrest(core: World, objects: Objects) -> Iterator[str]:
 def _unfinished(entry: Entry, obj: Json) -> Iterator[str]:
     if entry.phase not in AT_REST:
         yield f"{entry.title} is {entry.phase}"
-    if entry.flying is not None or entry.dirty:
+    if entry.writes.flying is not None or entry.writes.dirty:
         yield f"{entry.title}: a status is still to be written"
     if status_mark(render_status(derive(entry))) != status_mark(obj.get("status")):
         yield f"{entry.title}: its status is not what is known"
