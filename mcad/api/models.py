@@ -265,6 +265,8 @@ class DispatchStatus(Wire):
     next: str | None = None
     intent_time: Time | None = Field(default=None, alias="intentTime")
     confirm_time: Time | None = Field(default=None, alias="confirmTime")
+    phase_time: Time | None = Field(default=None, alias="phaseTime")
+    finished: list[Int] | None = Field(default=None, description="Numbers of finished items.")
 
 
 class PendingPod(Wire):

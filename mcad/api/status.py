@@ -17,6 +17,7 @@ from mcad.api.wire import (
 )
 from mcad.core.commands import StatusView
 from mcad.core.model import (
+    SECOND,
     Condition,
     DispatchPhase,
     DispatchRecord,
@@ -42,7 +43,7 @@ MAX_CONDITIONS = 64
 
 def render_status(view: StatusView) -> Map:
     """The value of ``status`` as a merge patch."""
-    queued = view.state == QUEUED
+    queued, waits = view.state == QUEUED, view.requeueing_wait // SECOND
     return {
         "state": view.state,
         "phase": view.phase or None,
@@ -54,9 +55,8 @@ def render_status(view: StatusView) -> Map:
         "controllerfirsttimestamp": format_instant(view.first_seen),
         "controllerfirstdispatchtimestamp": format_instant(view.first_dispatch),
         "numberOfRequeueings": view.requeueings if queued else view.requeueings or None,
-        "requeueingTimeInSeconds": (
-            view.requeueing_seconds if queued else view.requeueing_seconds or None
-        ),
+        "requeueingTimeInSeconds": waits if queued else waits or None,
+        "resettingCount": view.resets or None,
         "pending": view.pods.pending or None,
         "running": view.pods.running or None,
         "Succeeded": view.pods.succeeded or None,
@@ -96,6 +96,8 @@ def _render_dispatch(record: DispatchRecord) -> Map:
         "inventory": [_render_ref(ref) for ref in record.inventory],
         "intentTime": format_instant(record.since),
         "confirmTime": format_instant(record.confirmed),
+        "phaseTime": format_instant(record.entered),
+        "finished": list(record.finished) or None,
         "reason": record.reason or None,
         "message": record.message or None,
         "next": None if underway and record.next is Next.QUEUED else record.next.value,
@@ -136,6 +138,8 @@ def read_status(status: Json) -> Persisted | None:
         dispatch=dispatch,
         first_dispatch=parse_instant(status.get("controllerfirstdispatchtimestamp")),
         requeueings=max(0, as_int(status.get("numberOfRequeueings"))),
+        requeueing_wait=max(0, as_int(status.get("requeueingTimeInSeconds"))) * SECOND,
+        resets=max(0, as_int(status.get("resettingCount"))),
         pods=_read_pods(status) if state == "Completed" else NO_PODS,
         observed_generation=max(0, as_int(status.get("observedGeneration"))),
         foreign=dispatch is None and state not in AT_REST,
@@ -180,6 +184,8 @@ def _read_dispatch(value: Map) -> DispatchRecord | None:
         inventory=tuple(map(_read_ref, inventory)),
         since=parse_instant(value.get("intentTime")),
         confirmed=parse_instant(value.get("confirmTime")),
+        entered=parse_instant(value.get("phaseTime")),
+        finished=tuple(map(as_int, as_list(value.get("finished")))),
         reason=as_text(value.get("reason")),
         message=as_text(value.get("message")),
         next=then,

@@ -10,9 +10,12 @@ from enum import StrEnum
 from mcad.core.model import (
     Condition,
     DispatchRecord,
+    Duration,
     Instant,
+    Item,
     ObjectRef,
     PodCounts,
+    PodSet,
 )
 
 
@@ -20,7 +23,9 @@ from mcad.core.model import (
 class StatusView:
     """The status of one AppWrapper, derived from core state; the border renders it for the wire.
 
-    ``phase`` is "" on v1beta1 AppWrappers. ``system_priority`` is the priority it queues with.
+    ``phase`` is "" on v1beta1 AppWrappers, and ``resets`` and the components (``items`` with their
+    ``sets``) are of v1beta2 ones only. ``system_priority`` is the priority it queues with,
+    ``requeueing_wait`` the present wait before a requeue, 0 before the first.
     """
 
     state: str
@@ -33,10 +38,13 @@ class StatusView:
     conditions: tuple[Condition, ...]
     pods: PodCounts
     requeueings: int
-    requeueing_seconds: int
+    requeueing_wait: Duration
     observed_generation: int
     phase: str
     dispatch: DispatchRecord | None
+    resets: int = 0
+    items: tuple[Item, ...] = ()
+    sets: tuple[PodSet, ...] = ()
 
 
 class Urgency(StrEnum):
@@ -115,6 +123,18 @@ class LookForRemains:
 
 
 @dataclass(frozen=True, slots=True)
+class ForceDeletion:
+    """Delete a pod or an object of the attempt with a grace period of 0, this very one.
+
+    Nobody waits for the answer: the next look tells what is left.
+    """
+
+    uid: str
+    ref: ObjectRef
+    object_uid: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteStray:
     """The sweep: delete an object of ours that no recorded attempt accounts for (protocol P7).
 
@@ -152,6 +172,7 @@ Command = (
     | ReviewAccess
     | DeleteItem
     | LookForRemains
+    | ForceDeletion
     | DeleteStray
     | RecordEvent
     | WakeAt

@@ -97,6 +97,8 @@ class Entry:
 
     ``superseded`` is the record that an unwritten intent replaces. ``pods`` are counted when it is
     Completed, for good: they may be deleted later. ``finished`` are the items that have said so.
+    ``requeueing_wait`` is the present wait before a requeue, 0 before the first, and ``resets``
+    counts those since it was created.
 
     ``told`` is the refusal that its status shows and ``told_at`` when it was written; ``announced``
     whether an Event said so in this stay in the queue; ``restored`` until the first verdict after a
@@ -122,6 +124,8 @@ class Entry:
     rebuilt: bool = False
     first_dispatch: Instant = 0
     requeueings: int = 0
+    requeueing_wait: Duration = 0
+    resets: int = 0
     pods: PodCounts = field(default_factory=PodCounts)
     conditions: dict[str, Condition] = field(default_factory=dict)
     finished: set[int] = field(default_factory=set)

@@ -176,29 +176,39 @@ class Problem:
 class DispatchPhase(StrEnum):
     """The recorded part of an attempt (protocol P1, P3, P4).
 
-    ``RELEASED``: torn down and observed absent (P4 d). The record stays, because the next attempt
-    must have a higher number than any that a late request may still carry.
+    ``KEEPING``: failed, and its objects are kept for a while so that people can look at them.
+    ``PAUSED`` and ``RELEASED``: torn down and observed absent (P4 d); of the former the room is
+    kept for the next attempt. The record stays, because that must have a higher number than any
+    that a late request may still carry.
     """
 
     CREATING = "creating"
     DISPATCHED = "dispatched"
+    KEEPING = "keeping"
     UNDEPLOYING = "undeploying"
+    PAUSED = "paused"
     RELEASED = "released"
 
 
 class Next(StrEnum):
-    """Where a teardown ends (protocol P4 d)."""
+    """Where a teardown ends (protocol P4 d): in the queue, in another attempt by the room that is
+    kept (v1beta2's reset), or for good."""
 
     QUEUED = "queued"
+    RESET = "reset"
+    COMPLETED = "completed"
     FAILED = "failed"
+    DELETED = "deleted"
 
 
 @dataclass(frozen=True, slots=True)
 class DispatchRecord:
     """``status.dispatch``: one attempt as every observer and every successor sees it.
 
-    ``since`` is the instant of the intent, ``confirmed`` that of the confirmation (0: not yet).
-    ``reason``, ``message`` and ``next`` are set from the teardown on.
+    ``since`` is the instant of the intent, ``confirmed`` that of the confirmation (0: not yet),
+    and ``entered`` that at which a later phase began: deadlines count from there (P15).
+    ``reason``, ``message`` and ``next`` are set from the teardown on. ``finished`` are the items
+    that said that they are: they may be gone when another leader reads this.
     """
 
     attempt: int
@@ -208,9 +218,11 @@ class DispatchRecord:
     inventory: tuple[ObjectRef, ...]
     since: Instant
     confirmed: Instant = 0
+    entered: Instant = 0
     reason: str = ""
     message: str = ""
     next: Next = Next.QUEUED
+    finished: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,9 +262,67 @@ class Persisted:
     dispatch: DispatchRecord | None = None
     first_dispatch: Instant = 0
     requeueings: int = 0
+    requeueing_wait: Duration = 0
+    resets: int = 0
     pods: PodCounts = PodCounts()
     observed_generation: int = 0
     foreign: bool = False
+
+
+class Growth(StrEnum):
+    """How the wait before a requeue grows from one to the next."""
+
+    EXPONENTIAL = "exponential"
+    LINEAR = "linear"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Requeuing:
+    """When an AppWrapper with fewer pods than ``minAvailable`` is taken back and queues again
+    (v1beta1's ``schedulingSpec.requeuing``).
+
+    ``wait`` is how long it may have too few; ``wait_max`` bounds the growing wait, 0 is no bound.
+    After ``times_max`` requeues it is given up, 0 is never.
+    """
+
+    wait: Duration = 300 * SECOND
+    growth: Growth = Growth.EXPONENTIAL
+    wait_max: Duration = 0
+    times_max: int = 0
+
+
+WEEK: Duration = 168 * 3600 * SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class FaultTolerance:
+    """What happens when something that runs breaks, in the terms of v1beta2's annotations.
+
+    Graces are how long a state is borne: ``admission_grace`` that pods are missing,
+    ``warmup_grace`` that not all of them run, ``failure_grace`` that failed ones are not replaced.
+    Then it is reset, ``retry_pause`` after nothing of it is left, at most ``retry_limit`` times,
+    else it fails; at once for one of ``terminal_exit_codes``, or one that is not among
+    ``retryable_exit_codes`` if there are any. ``forceful_deletion_grace`` is how long pods may take
+    to go before they are deleted by force; None is never. What failed is kept for
+    ``deletion_on_failure_grace``, and what succeeded for ``success_ttl``; None is for ever.
+    """
+
+    admission_grace: Duration = 60 * SECOND
+    warmup_grace: Duration = 300 * SECOND
+    failure_grace: Duration = 60 * SECOND
+    retry_pause: Duration = 90 * SECOND
+    retry_limit: int = 3
+    forceful_deletion_grace: Duration | None = 600 * SECOND
+    deletion_on_failure_grace: Duration = 0
+    success_ttl: Duration | None = WEEK
+    terminal_exit_codes: tuple[int, ...] = ()
+    retryable_exit_codes: tuple[int, ...] = ()
+
+
+TOLERANT = FaultTolerance()
+LENIENT = FaultTolerance(forceful_deletion_grace=None, success_ttl=None)
+"""What holds by default: for v1beta2, and for v1beta1, which keeps what is finished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +333,8 @@ class Workload:
     ``slope`` is priorityslope in millionths per second. With a ``problem`` the items may be
     incomplete and the AppWrapper is refused until its manifest changes. ``managed`` is False if
     another ``spec.managedBy`` claims it: then it is ignored, but its pods count. ``cascade`` is of
-    interest once it is ``deleting``.
+    interest once it is ``deleting``. ``run_limit`` is how long it may run from its first dispatch,
+    0 is no limit.
     """
 
     uid: str
@@ -278,6 +349,9 @@ class Workload:
     priority: int = 0
     slope: int = 0
     min_available: int = 0
+    requeuing: Requeuing = Requeuing()
+    run_limit: Duration = 0
+    tolerance: FaultTolerance = TOLERANT
     suspended: bool = False
     managed: bool = True
     deleting: bool = False
@@ -289,7 +363,10 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node as the fit test sees it. ``ready`` is the Ready condition, True only if "True"."""
+    """A node as the fit test sees it. ``ready`` is the Ready condition, True only if "True".
+
+    ``evicts`` names the resources whose users have to leave it (Autopilot's labels).
+    """
 
     name: str
     allocatable: Resources
@@ -297,6 +374,7 @@ class Node:
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
+    evicts: tuple[str, ...] = ()
 
 
 class PodPhase(StrEnum):
@@ -320,7 +398,7 @@ class Pod:
     chain of controllers, "" if there is none (protocol C3); ``item`` and ``index`` are the hint of
     the podset label, -1 if absent. ``attempt`` is the attempt label, 0 if absent. ``ports``
     are taken on the node for as long as ``request`` is. ``created`` is 0 for pods without our
-    label.
+    label. ``exit_codes`` are those of the containers of a failed pod, zeros left out.
     """
 
     uid: str
@@ -336,6 +414,7 @@ class Pod:
     attempt: int = 0
     ports: tuple[HostPort, ...] = ()
     created: Instant = 0
+    exit_codes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ def derive(entry: Entry) -> StatusView:
     the dispatch itself, and figures that are only written along with something else are stale
     most of the time. Live counts come from the CLI and the HTTP port.
     """
+    is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
     return StatusView(
         state=state(entry),
         queue_job_state=queue_job_state(entry),
@@ -61,10 +62,13 @@ def derive(entry: Entry) -> StatusView:
         ),
         pods=entry.pods,
         requeueings=entry.requeueings,
-        requeueing_seconds=0,
+        requeueing_wait=entry.requeueing_wait,
         observed_generation=entry.workload.generation,
-        phase=_phase(entry) if entry.workload.dialect is Dialect.V1BETA2 else "",
+        phase=_phase(entry) if is_v1beta2 else "",
         dispatch=entry.dispatch,
+        resets=entry.resets,
+        items=entry.workload.items if is_v1beta2 else (),
+        sets=entry.workload.sets if is_v1beta2 else (),
     )
 
 

@@ -358,6 +358,8 @@ class Bench:
                 view.dispatch,
                 view.first_dispatch,
                 view.requeueings,
+                view.requeueing_wait,
+                view.resets,
                 view.pods,
                 view.observed_generation,
             )
