@@ -12,7 +12,6 @@ from mcad.core.events import AccessReviewed, Answer, Holder, ItemCreated, ItemIn
 from mcad.core.lifecycle import TEARING_DOWN, Phase, Signal
 from mcad.core.model import SECOND, DispatchPhase, DispatchRecord, Duration, Next
 from mcad.core.pacing import (
-    ADMISSION_GRACE,
     COMMIT_GRACE,
     CREATION_ATTEMPTS_MAX,
     DENIALS_BORNE,
@@ -65,7 +64,7 @@ def _is_unknown(answer: Answer) -> bool:
     return answer.status == 0 or answer.status >= 500
 
 
-def begin(world: World, entry: Entry) -> None:
+def begin(world: World, entry: Entry, signal: Signal = Signal.RESERVED) -> None:
     """Room is reserved: record the intent. Nothing is created before it is persisted (P1)."""
     work = entry.workload
     world.leave_line(entry)
@@ -79,16 +78,27 @@ def begin(world: World, entry: Entry) -> None:
         since=world.now,
     )
     world.begin_attempt(entry, record)
-    entry.move(Signal.RESERVED, world.now)
+    entry.move(signal, world.now)
     world.settle(entry, Urgency.DISPATCH)
 
 
 def intent_refused(world: World, entry: Entry) -> None:
     """The object changed under the intent: nothing was recorded, judge it anew."""
+    if entry.superseded is not None and entry.superseded.phase is DispatchPhase.PAUSED:
+        _retry_refused(world, entry)
+        return
     world.end_attempt(entry)
     entry.dispatch = entry.superseded
     entry.move(Signal.INTENT_REFUSED, world.now)
     world.line_up(entry)
+
+
+def _retry_refused(world: World, entry: Entry) -> None:
+    """The room is still its own."""
+    entry.end_attempt()
+    entry.dispatch = entry.superseded
+    entry.move(Signal.RETRY_REFUSED, world.now)
+    world.to_judge[entry.uid] = None
 
 
 def intent_written(world: World, entry: Entry) -> None:
@@ -252,7 +262,7 @@ def _is_leaving(entry: Entry, holder: Holder) -> bool:
 
 def _retry(world: World, entry: Entry, answer: Answer) -> None:
     message = no_fault_of_it(answer.status, answer.reason, answer.message)
-    _again(world, entry, ADMISSION_GRACE, message, answer.retry_after)
+    _again(world, entry, entry.workload.tolerance.admission_grace, message, answer.retry_after)
 
 
 def _wait_for_name(world: World, entry: Entry) -> None:

@@ -28,7 +28,7 @@ def apply(world: World, entry: Entry, child: Child) -> None:
         entry.found(child.item)
     entry.creation.created[child.item] = child.uid
     for index, want in enumerate(child.wants):
-        world.capacity.want(entry.uid, child.item, index, want)
+        world.want(entry, child.item, index, want)
     completion.hear(entry, child)
     world.to_judge[entry.uid] = None
 
@@ -70,7 +70,7 @@ def wants_nothing(world: World, entry: Entry, item: int) -> None:
     """An item that does not exist makes no pods."""
     for one in entry.workload.sets:
         if one.item == item:
-            world.capacity.want(entry.uid, item, one.index, 0)
+            world.want(entry, item, one.index, 0)
 
 
 def kind_watched(world: World, event: KindWatched) -> None:

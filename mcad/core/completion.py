@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mcad.core import teardown
 from mcad.core.commands import Urgency
 from mcad.core.entry import Entry
-from mcad.core.lifecycle import Phase, Signal
-from mcad.core.model import Child, Dialect, PodCounts
+from mcad.core.lifecycle import Signal
+from mcad.core.model import SECOND, Child, Dialect, DispatchPhase, Next, PodCounts
 from mcad.core.reasons import (
     PODS_COMPLETED,
     SOME_ITEMS_COMPLETED,
@@ -14,25 +16,12 @@ from mcad.core.reasons import (
     EventReason,
     TeardownReason,
 )
+from mcad.core.timers import Timer
 from mcad.core.world import World
 
+_FAILED = "failed"
 _FINISHED = frozenset({"complete", "completed", "succeeded"})
 """Conditions and pod phases that mean success whatever the kind (v1beta2 completion)."""
-
-
-def judge(world: World) -> None:
-    """Complete what is finished, and take back what runs although it is suspended.
-
-    The spec counts, not its change: that may have come during the creation, or before a restart.
-    """
-    for uid in world.to_judge:
-        entry = world.entries.get(uid)
-        if entry is None or entry.phase is not Phase.RUNNING or entry.workload.deleting:
-            continue
-        _judge_one(world, entry)
-        if entry.phase is Phase.RUNNING and entry.workload.suspended:
-            teardown.take_back(world, entry, TeardownReason.SUSPENDED, "spec.suspend is true.")
-    world.to_judge.clear()
 
 
 def hear(entry: Entry, child: Child) -> None:
@@ -43,33 +32,39 @@ def hear(entry: Entry, child: Child) -> None:
     is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
     if child.met.intersection(_FINISHED if is_v1beta2 else items[child.item].completion):
         entry.finished.add(child.item)
+    if is_v1beta2 and _FAILED in child.met and items[child.item].tells_end:
+        entry.failed.add(child.item)
+    else:
+        entry.failed.discard(child.item)
 
 
-def remember(entry: Entry) -> None:
-    """After a restart: what has gone since it was on record that every item had said so."""
-    if entry.shows(ConditionType.RUNNING_HOLD_COMPLETION):
-        entry.finished.update(
-            item for item in _flagged(entry) if item not in entry.creation.created
-        )
-
-
-def _judge_one(world: World, entry: Entry) -> None:
-    """Completed is what says so and wants no pod any more; a count of pods never tells it.
+def judge(world: World, entry: Entry) -> bool:
+    """Whether it is Completed: it says so and wants no pod any more; a count of pods never tells.
 
     A word may be said before any pod exists (a Deployment's Progressing), and between two waves of
     a Job no pod does.
     """
     is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
     if not (_has_succeeded(world, entry) if is_v1beta2 else _has_said_so(entry)):
-        return
+        _record(entry)
+        return False
     pods = world.capacity.pod_counts(entry.uid)
     if not (pods.running or pods.pending or world.capacity.wanted(entry.uid)):
         _complete(world, entry, pods)
-    elif not is_v1beta2 and not entry.shows(ConditionType.RUNNING_HOLD_COMPLETION):
+        return True
+    if not is_v1beta2 and not entry.shows(ConditionType.RUNNING_HOLD_COMPLETION):
         entry.set_condition(
             ConditionType.RUNNING_HOLD_COMPLETION, world.now, reason=SOME_ITEMS_COMPLETED
         )
-        world.settle(entry)
+    _record(entry)
+    return False
+
+
+def _record(entry: Entry) -> None:
+    """What is finished may be deleted, and is finished all the same when another leader comes."""
+    finished = tuple(sorted(entry.finished))
+    if finished != entry.record.finished:
+        entry.dispatch = replace(entry.record, finished=finished)
 
 
 def _flagged(entry: Entry) -> list[int]:
@@ -103,6 +98,22 @@ def _have_pods_succeeded(world: World, entry: Entry, item: int, declared: int) -
     return world.capacity.succeeded(entry.uid, item) >= declared
 
 
+def keep(world: World, entry: Entry) -> None:
+    """What succeeded is deleted when it has been kept for long enough."""
+    ttl, record = entry.workload.tolerance.success_ttl, entry.dispatch
+    said = entry.conditions.get(ConditionType.COMPLETED)
+    is_there = record is not None and record.phase is DispatchPhase.DISPATCHED
+    if ttl is None or said is None or not is_there:
+        entry.stop(Timer.TTL)
+        return
+    until = said.changed + ttl
+    if world.now < until:
+        world.wake_in(entry, Timer.TTL, until - world.now)
+        return
+    message = f"It was finished {ttl // SECOND} s ago."
+    teardown.take_back(world, entry, TeardownReason.SUCCESS_TTL, message, Next.COMPLETED)
+
+
 def _complete(world: World, entry: Entry, pods: PodCounts) -> None:
     now, entry.pods = world.now, pods
     entry.unset_condition(ConditionType.RUNNING_HOLD_COMPLETION, now, reason=PODS_COMPLETED)
@@ -111,3 +122,4 @@ def _complete(world: World, entry: Entry, pods: PodCounts) -> None:
     entry.move(Signal.COMPLETE, now)
     world.settle(entry, Urgency.DISPATCH)
     world.announce(entry, EventReason.COMPLETED, "All items are finished.", action="Complete")
+    keep(world, entry)

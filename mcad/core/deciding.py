@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from itertools import islice
 
-from mcad.core import attempts, completion, needs, recovery, rights, sweep, teardown, tombstones
+from mcad.core import (
+    attempts,
+    needs,
+    recovery,
+    resets,
+    rights,
+    running,
+    sweep,
+    teardown,
+    tombstones,
+)
 from mcad.core.capacity import Glance
 from mcad.core.commands import Urgency
 from mcad.core.dispatching import dispatch, signature, stand_in_front
@@ -43,11 +53,12 @@ def decide(world: World, *, may_dispatch: bool) -> None:
     for entry, timer in world.ripe():
         _rings(world, entry, timer)
     rights.test(world)
-    completion.judge(world)
+    running.judge(world)
     sweep.sweep(world)
     _settle_changed(world)
     world.capacity.rehome()
     if may_dispatch:
+        resets.resume(world)
         dispatch(world)
         _tell(world)
 
@@ -76,6 +87,8 @@ def _rings(world: World, entry: Entry, timer: Timer) -> None:
             needs.take_back_unplaced(world, entry)
         case Timer.RESERVATION:
             needs.give_up(world, entry)
+        case Timer.HEALTH | Timer.LIMIT | Timer.KEEP | Timer.PAUSE | Timer.TTL:
+            world.to_judge[entry.uid] = None
         case Timer.TOMBSTONE:
             tombstones.visit(world, entry)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mcad.core import attempts, children, deciding, observing, sweep, teardown, tombstones
+from mcad.core import attempts, children, deciding, observing, resets, sweep, teardown, tombstones
 from mcad.core.commands import Command, Urgency
 from mcad.core.entry import Entry
 from mcad.core.events import (
@@ -73,7 +73,7 @@ class Dispatcher:
             case AppWrapperGone():
                 observing.appwrapper_gone(world, event.uid)
             case NodeSeen():
-                world.capacity.node_seen(event.node)
+                observing.node_seen(world, event.node)
             case NodeGone():
                 world.capacity.node_gone(event.name)
             case PodSeen():
@@ -149,7 +149,7 @@ _ON_WRITTEN: dict[Phase, Callable[[World, Entry], None]] = {
     Phase.INTENDING: attempts.intent_written,
     Phase.CONFIRMING: attempts.confirmed,
     Phase.UNDEPLOYING: teardown.teardown_written,
-    Phase.SETTLING: teardown.settled,
+    Phase.SETTLING: resets.settled,
 }
 
 

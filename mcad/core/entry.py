@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from mcad.core.commands import StatusView, Urgency
 from mcad.core.invariants import InvariantViolated
 from mcad.core.inventory import aligned
-from mcad.core.lifecycle import Phase, Signal, transition
+from mcad.core.lifecycle import TEARING_DOWN, Phase, Signal, transition
 from mcad.core.model import (
     Condition,
     DispatchRecord,
     Duration,
     Instant,
+    Next,
     ObjectRef,
     PodCounts,
     Refusal,
@@ -86,6 +87,7 @@ class Removal:
     remains: tuple[Remnant, ...] = ()
     looks: int = 0
     overtaken: bool = False
+    forced: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -96,7 +98,8 @@ class Entry:
     ``edited`` is the spec as it is now if that differs: it counts when the attempt is over (P8).
 
     ``superseded`` is the record that an unwritten intent replaces. ``pods`` are counted when it is
-    Completed, for good: they may be deleted later. ``finished`` are the items that have said so.
+    Completed, for good: they may be deleted later. ``finished`` are the items that have said so,
+    and ``failed`` those that say that they failed.
     ``requeueing_wait`` is the present wait before a requeue, 0 before the first, and ``resets``
     counts those since it was created.
 
@@ -129,6 +132,7 @@ class Entry:
     pods: PodCounts = field(default_factory=PodCounts)
     conditions: dict[str, Condition] = field(default_factory=dict)
     finished: set[int] = field(default_factory=set)
+    failed: set[int] = field(default_factory=set)
     writes: StatusWrites = field(default_factory=StatusWrites)
     creation: Creation = field(default_factory=Creation)
     removal: Removal = field(default_factory=Removal)
@@ -191,7 +195,8 @@ class Entry:
     def take_up(self, record: DispatchRecord) -> None:
         """An attempt stands, whoever began it: it is judged by its inventory from here on."""
         self.dispatch = record
-        self.creation.cursor, self.creation.created, self.finished = 0, {}, set()
+        self.creation.cursor, self.creation.created = 0, {}
+        self.finished, self.failed = set(record.finished), set()
         spec, self.workload = self.workload, aligned(self.workload, record)
         self.edited = spec if self.workload is not spec else None
 
@@ -212,6 +217,13 @@ class Entry:
         """Let a timer not ring, if it runs."""
         self.timers.pop(timer, None)
 
+    @property
+    def keeps_room(self) -> bool:
+        """Whether its room is reserved for the attempt that follows a reset."""
+        if self.phase is Phase.PAUSING:
+            return True
+        return self.phase in TEARING_DOWN and self.record.next is Next.RESET
+
     def is_at(self, attempt: int, item: int) -> bool:
         """Whether this item of this attempt is the one that is being created."""
         at = (self.attempt, self.creation.cursor)
@@ -230,7 +242,7 @@ class Entry:
         self, kind: ConditionType, now: Instant, *, reason: str = "", message: str = ""
     ) -> None:
         """Make the condition True; an equal one keeps its times."""
-        self._put(kind, reason, message, now, status=True)
+        self.put_condition(kind, now, status=True, reason=reason, message=message)
 
     def unset_condition(
         self, kind: ConditionType, now: Instant, *, reason: str, message: str = ""
@@ -238,7 +250,7 @@ class Entry:
         """Make the condition False if it is True; one that never was stays absent."""
         old = self.conditions.get(kind)
         if old is not None and old.status:
-            self._put(kind, reason, message, now, status=False)
+            self.put_condition(kind, now, status=False, reason=reason, message=message)
 
     def stamp_condition(self, kind: ConditionType, now: Instant, *, reason: str) -> None:
         """Make the condition True with new times even if it is True already."""
@@ -249,9 +261,10 @@ class Entry:
         condition = self.conditions.get(kind)
         return condition is not None and condition.status
 
-    def _put(
-        self, kind: ConditionType, reason: str, message: str, now: Instant, *, status: bool
+    def put_condition(
+        self, kind: ConditionType, now: Instant, *, status: bool, reason: str, message: str = ""
     ) -> None:
+        """Make the condition True or False; an equal one keeps its times."""
         old = self.conditions.get(kind)
         if old is not None and (old.status, old.reason, old.message) == (status, reason, message):
             return

@@ -1,16 +1,8 @@
 """The life of one AppWrapper as one table: (phase, signal) -> phase.
 
-Both dialects live by this table; they differ only in how a phase is rendered (status.py). A pair
-that is not in the table is a fault of ours, and the exception tells the AppWrapper's story.
-
-                  reserve        intent written       all exist          confirmed
-    WAITING ------------> INTENDING ---------> CREATING ------> CONFIRMING ------> RUNNING
-       ^  ^                  |                     |                 |                |
-       |  +------------------+ intent refused      |    take back    |   take back    | complete
-       |                                           v                 v                v
-       +--- SETTLING <--- VERIFYING <--- DELETING <--- UNDEPLOYING <-+           COMPLETED
-     queued  |     nothing left   all deleted    intent of teardown written
-             +--> FAILED
+Both dialects live by this table; they differ only in what moves them (health.py, requeuing.py) and
+in how a phase is rendered (status.py). A pair that is not in the table is a fault of ours, and the
+exception tells the AppWrapper's story. docs/lifecycle.md is generated from it.
 """
 
 from collections.abc import Sequence
@@ -18,7 +10,12 @@ from enum import StrEnum
 
 
 class Phase(StrEnum):
-    """Where an AppWrapper is. GONE: its object is deleted, its remains still hold room (P9)."""
+    """Where an AppWrapper is.
+
+    KEEPING: it has failed, and its objects are kept for a while. PAUSING: it was reset and keeps
+    its room. DELETED: it was given up after too many requeues (MCAD's word). GONE: its object is
+    deleted, its remains still hold room (P9).
+    """
 
     WAITING = "waiting"
     INTENDING = "intending"
@@ -26,11 +23,14 @@ class Phase(StrEnum):
     CONFIRMING = "confirming"
     RUNNING = "running"
     COMPLETED = "completed"
+    KEEPING = "keeping"
     UNDEPLOYING = "undeploying"
     DELETING = "deleting"
     VERIFYING = "verifying"
     SETTLING = "settling"
+    PAUSING = "pausing"
     FAILED = "failed"
+    DELETED = "deleted"
     FOREIGN = "foreign"
     GONE = "gone"
 
@@ -44,12 +44,19 @@ class Signal(StrEnum):
     ALL_EXIST = "all-exist"
     CONFIRMED = "confirmed"
     COMPLETE = "complete"
+    KEEP = "keep"
     TAKE_BACK = "take-back"
     TEARDOWN_WRITTEN = "teardown-written"
     ALL_DELETED = "all-deleted"
     NOTHING_LEFT = "nothing-left"
     SETTLED_QUEUED = "settled-queued"
+    SETTLED_RESET = "settled-reset"
+    SETTLED_COMPLETED = "settled-completed"
     SETTLED_FAILED = "settled-failed"
+    SETTLED_DELETED = "settled-deleted"
+    RETRY = "retry"
+    RETRY_REFUSED = "retry-refused"
+    GIVE_UP_ROOM = "give-up-room"
     INTENT_FOUND = "intent-found"
     OBJECT_GONE = "object-gone"
 
@@ -66,20 +73,40 @@ TABLE: dict[tuple[Phase, Signal], Phase] = {
     (Phase.CONFIRMING, Signal.TAKE_BACK): Phase.UNDEPLOYING,
     (Phase.RUNNING, Signal.COMPLETE): Phase.COMPLETED,
     (Phase.RUNNING, Signal.TAKE_BACK): Phase.UNDEPLOYING,
+    (Phase.RUNNING, Signal.KEEP): Phase.KEEPING,
+    (Phase.KEEPING, Signal.TAKE_BACK): Phase.UNDEPLOYING,
+    (Phase.COMPLETED, Signal.TAKE_BACK): Phase.UNDEPLOYING,
     (Phase.UNDEPLOYING, Signal.TEARDOWN_WRITTEN): Phase.DELETING,
     (Phase.DELETING, Signal.ALL_DELETED): Phase.VERIFYING,
     (Phase.VERIFYING, Signal.NOTHING_LEFT): Phase.SETTLING,
     (Phase.SETTLING, Signal.SETTLED_QUEUED): Phase.WAITING,
+    (Phase.SETTLING, Signal.SETTLED_RESET): Phase.PAUSING,
+    (Phase.SETTLING, Signal.SETTLED_COMPLETED): Phase.COMPLETED,
     (Phase.SETTLING, Signal.SETTLED_FAILED): Phase.FAILED,
+    (Phase.SETTLING, Signal.SETTLED_DELETED): Phase.DELETED,
+    (Phase.PAUSING, Signal.RETRY): Phase.INTENDING,
+    (Phase.INTENDING, Signal.RETRY_REFUSED): Phase.PAUSING,
+    (Phase.PAUSING, Signal.GIVE_UP_ROOM): Phase.WAITING,
     **{(phase, Signal.OBJECT_GONE): Phase.GONE for phase in Phase if phase is not Phase.GONE},
 }
 
 RETAINING = frozenset(
-    {Phase.CREATING, Phase.CONFIRMING, Phase.RUNNING, Phase.COMPLETED, Phase.FOREIGN}
+    {
+        Phase.CREATING,
+        Phase.CONFIRMING,
+        Phase.RUNNING,
+        Phase.COMPLETED,
+        Phase.KEEPING,
+        Phase.FOREIGN,
+    }
 )
 """Phases in which objects of the recorded attempt are rightly there (protocol P7)."""
 
 TEARING_DOWN = frozenset({Phase.UNDEPLOYING, Phase.DELETING, Phase.VERIFYING, Phase.SETTLING})
+
+
+ENDED = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.DELETED})
+"""Phases that last until somebody deletes the AppWrapper."""
 
 
 class InvalidTransitionError(Exception):

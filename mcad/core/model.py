@@ -239,12 +239,13 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class PodCounts:
-    """Own pods by phase, as far as they are attributed."""
+    """Own pods by phase, as far as they are attributed; some running ones are ``leaving``."""
 
     pending: int = 0
     running: int = 0
     succeeded: int = 0
     failed: int = 0
+    leaving: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +352,7 @@ class Workload:
     min_available: int = 0
     requeuing: Requeuing = Requeuing()
     run_limit: Duration = 0
-    tolerance: FaultTolerance = TOLERANT
+    tolerance: FaultTolerance = LENIENT
     suspended: bool = False
     managed: bool = True
     deleting: bool = False

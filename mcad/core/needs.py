@@ -9,13 +9,10 @@ from __future__ import annotations
 from mcad.core import teardown
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
-from mcad.core.model import SECOND, Instant, Pod
-from mcad.core.reasons import EventReason, TeardownReason
+from mcad.core.model import SECOND, Dialect, Duration, Instant, Pod
+from mcad.core.reasons import EventReason, TeardownReason, some_of
 from mcad.core.timers import Timer
 from mcad.core.world import World
-
-PODS_NAMED = 3
-"""Pods that a message names; ``kubectl get pods`` knows the others."""
 
 
 def begin(world: World, entry: Entry) -> None:
@@ -27,7 +24,7 @@ def begin(world: World, entry: Entry) -> None:
     """
     world.capacity.await_pods(entry.uid, world.now)
     _time(world, entry)
-    timeout = world.settings.placement_timeout
+    timeout = _placement_timeout(world, entry)
     if timeout:
         left = entry.record.confirmed + timeout - world.now
         if left <= 0:
@@ -73,9 +70,15 @@ def give_up(world: World, entry: Entry) -> None:
 # -- placement -----------------------------------------------------------------------------------
 
 
+def _placement_timeout(world: World, entry: Entry) -> Duration:
+    """v1beta2 waits for pods by graces of its own (health.py)."""
+    is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
+    return 0 if is_v1beta2 else world.settings.placement_timeout
+
+
 def _time_placement(world: World, entry: Entry) -> None:
     """A pod without a node is looked at when the first of them may have been so for too long."""
-    timeout = world.settings.placement_timeout
+    timeout = _placement_timeout(world, entry)
     if not timeout or Timer.PLACEMENT in entry.timers:
         return
     unbound = world.capacity.unbound(entry.uid)
@@ -115,9 +118,7 @@ def _unbound_since(entry: Entry, pod: Pod) -> Instant:
 def _unplaced(late: list[str], missing: int, seconds: int) -> str:
     told = []
     if late:
-        more = len(late) - PODS_NAMED
-        names = ", ".join(late[:PODS_NAMED]) + (f" and {more} more" if more > 0 else "")
-        told.append(f"Without a node for {seconds} s: {names}.")
+        told.append(f"Without a node for {seconds} s: {some_of(late)}.")
     if missing:
         told.append(f"Pods that are wanted and did not come into being: {missing}.")
     return " ".join(told)

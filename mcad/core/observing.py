@@ -9,13 +9,14 @@ from mcad.core import recovery, tombstones
 from mcad.core.ceilings import cut
 from mcad.core.entry import Entry
 from mcad.core.events import AppWrapperSeen
-from mcad.core.lifecycle import Phase, Signal
+from mcad.core.lifecycle import ENDED, Phase, Signal
 from mcad.core.model import (
     SECOND,
     DispatchPhase,
     DispatchRecord,
     Duration,
     Instant,
+    Node,
     Persisted,
     Workload,
 )
@@ -60,7 +61,9 @@ def _first_sight(world: World, work: Workload, *, listed: bool) -> None:
         recovery.restore(world, entry, saved)
     if entry.phase is Phase.WAITING:
         _enter_queue(world, entry)
-    elif entry.dispatch is not None and entry.phase not in (Phase.COMPLETED, Phase.FAILED):
+    elif entry.phase is Phase.COMPLETED:
+        world.to_judge[work.uid] = None
+    elif entry.dispatch is not None and entry.phase not in ENDED:
         # Before the barrier everything that was dispatched is there at once, and goes first.
         entry.untested = world.started and entry.dispatch.phase in LIVE
         world.to_recover[entry.uid] = None
@@ -119,7 +122,7 @@ def _changed_after_intent(world: World, entry: Entry, old: Workload) -> None:
     work = entry.workload
     if work.deleting and (not old.deleting or work.cascade is not old.cascade):
         tombstones.deletion_seen(world, entry)
-    elif work.generation != old.generation:
+    elif work.generation != old.generation or work.tolerance != old.tolerance:
         world.to_judge[entry.uid] = world.to_settle[entry.uid] = None
 
 
@@ -136,6 +139,13 @@ def _intent_found(world: World, entry: Entry, record: DispatchRecord) -> None:
     world.begin_attempt(entry, record)
     entry.move(Signal.INTENT_FOUND, world.now)
     world.to_recover[entry.uid] = None
+
+
+def node_seen(world: World, node: Node) -> None:
+    """A node appeared or changed; those whose pods have to leave it learn of that."""
+    world.capacity.node_seen(node)
+    if node.evicts:
+        world.to_judge.update(dict.fromkeys(world.capacity.users_of(node.name)))
 
 
 def appwrapper_gone(world: World, uid: str) -> None:

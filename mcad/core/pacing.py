@@ -24,10 +24,6 @@ circumstances must not rewrite 100,000 objects. Those further back are told when
 RESTATE_INTERVAL: Duration = 60 * SECOND
 """A refusal is rewritten at most once a minute per AppWrapper (design section 5)."""
 
-ADMISSION_GRACE: Duration = 60 * SECOND
-"""How long creation is retried in place on answers that say nothing about the manifest: 429, 5xx,
-lost connections (v1beta2's default), 401, 404, 405, 408 and redirects."""
-
 RETRY_BASE: Duration = SECOND // 2
 RETRY_MAX: Duration = 15 * SECOND
 """Retry of one request whose outcome is unknown or transient."""

@@ -19,9 +19,15 @@ class ConditionType(StrEnum):
     HEAD_OF_LINE = "HeadOfLine"
     BACKOFF = "Backoff"
     DISPATCHED = "Dispatched"
+    RUNNING = "Running"
+    PREEMPT_CANDIDATE = "PreemptCandidate"
     RUNNING_HOLD_COMPLETION = "RunningHoldCompletion"
     COMPLETED = "Completed"
     FAILED = "Failed"
+    QUOTA_RESERVED = "QuotaReserved"
+    RESOURCES_DEPLOYED = "ResourcesDeployed"
+    PODS_READY = "PodsReady"
+    UNHEALTHY = "Unhealthy"
     DELETING_RESOURCES = "DeletingResources"
 
 
@@ -32,7 +38,18 @@ INSUFFICIENT_RESOURCES = "Insufficient resources to dispatch AppWrapper."
 RUNNABLE = "AppWrapperRunnable"
 SOME_ITEMS_COMPLETED = "SomeItemsCompleted"
 PODS_COMPLETED = "PodsCompleted"
-ITEM_CREATION_FAILURE = "ItemCreationFailure."
+PODS_RUNNING = "PodsRunning"
+MIN_PODS_NOT_RUNNING = "MinPodsNotRunning"
+SUFFICIENT_PODS_READY = "SufficientPodsReady"
+INSUFFICIENT_PODS_READY = "InsufficientPodsReady"
+FOUND_FAILED_PODS = "FoundFailedPods"
+FOUND_NO_FAILED_PODS = "FoundNoFailedPods"
+RESUMING = "Resuming"
+SUSPENDED = "Suspended"
+RESETTING = "Resetting"
+SUCCEEDED = "Succeeded"
+DELETION_INITIATED = "DeletionInitiated"
+DELETION_PAUSED = "DeletionPaused"
 WAITING_FOR_REMAINS = "WaitingForRemains"
 DELETION_COMPLETE = "DeletionComplete"
 CAME_TO_NOTHING = (
@@ -56,6 +73,7 @@ class State(StrEnum):
     RUNNING_HOLD_COMPLETION = "RunningHoldCompletion"
     COMPLETED = "Completed"
     FAILED = "Failed"
+    DELETED = "Deleted"
 
 
 class HoldReason(StrEnum):
@@ -65,6 +83,7 @@ class HoldReason(StrEnum):
     WAITING_FOR_NAME = "WaitingForName"
     CREATION_BACKOFF = "CreationBackoff"
     PLACEMENT_BACKOFF = "PlacementBackoff"
+    PREEMPTION_TRIGGERED = "PreemptionTriggered"
     MISSING_RIGHT = "MissingRight"
     SUSPENDED = "Suspended"
     DELETED = "Terminating"
@@ -80,6 +99,14 @@ class TeardownReason(StrEnum):
     MISSING_RIGHT = "MissingRight"
     NOT_PLACED = "PlacementTimeout"
     SUPERSEDED = "Superseded"
+    MIN_PODS_NOT_RUNNING = "MinPodsNotRunning"
+    DEADLINE_EXCEEDED = "DispatchDeadlineExceeded"
+    MISSING_COMPONENT = "MissingComponent"
+    FAILED_COMPONENT = "FailedComponent"
+    FOUND_FAILED_PODS = "FoundFailedPods"
+    INSUFFICIENT_PODS_READY = "InsufficientPodsReady"
+    AUTOPILOT_NO_EXECUTE = "AutopilotNoExecute"
+    SUCCESS_TTL = "SuccessTTL"
 
 
 class EventReason(StrEnum):
@@ -90,6 +117,8 @@ class EventReason(StrEnum):
     COMPLETED = "Completed"
     FAILED = "Failed"
     TAKEN_BACK = "TakenBack"
+    UNHEALTHY = "Unhealthy"
+    RESET = "Reset"
     REFUSED = "Refused"
     MANIFEST = "ManifestWarning"
     PODS_NOT_ATTRIBUTED = "PodsNotAttributed"
@@ -183,6 +212,16 @@ def most_telling(remains: Sequence[Remnant]) -> Remnant:
         return is_held, one.ref.kind != "Pod", str(one.ref)
 
     return min(remains, key=rank)
+
+
+SOME = 3
+"""Things that a message names; whoever wants to know the others asks the cluster."""
+
+
+def some_of(names: Sequence[str]) -> str:
+    """``a, b, c and 4 more``."""
+    more = len(names) - SOME
+    return ", ".join(names[:SOME]) + (f" and {more} more" if more > 0 else "")
 
 
 def held_by(ref: ObjectRef, owner: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcad.core import attempts, children, completion, needs, teardown
+from mcad.core import attempts, children, needs, resets, teardown
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
 from mcad.core.model import DispatchPhase, DispatchRecord, Next, Persisted
@@ -13,8 +13,16 @@ from mcad.core.world import World, kind_key
 _RESTORED = {
     DispatchPhase.CREATING: Phase.CREATING,
     DispatchPhase.DISPATCHED: Phase.RUNNING,
+    DispatchPhase.KEEPING: Phase.KEEPING,
     DispatchPhase.UNDEPLOYING: Phase.DELETING,
-    DispatchPhase.RELEASED: Phase.WAITING,
+    DispatchPhase.PAUSED: Phase.PAUSING,
+}
+
+_ENDED = {
+    Next.QUEUED: Phase.WAITING,
+    Next.COMPLETED: Phase.COMPLETED,
+    Next.FAILED: Phase.FAILED,
+    Next.DELETED: Phase.DELETED,
 }
 
 
@@ -22,6 +30,7 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
     """Take over what its status says; what was begun is resumed by the next ``recover``."""
     entry.conditions = {condition.type: condition for condition in saved.conditions}
     entry.first_dispatch, entry.requeueings = saved.first_dispatch, saved.requeueings
+    entry.requeueing_wait, entry.resets = saved.requeueing_wait, saved.resets
     entry.dispatch, entry.pods = saved.dispatch, saved.pods
     entry.restored = True
     if saved.observed_generation not in (0, entry.workload.generation):
@@ -35,6 +44,8 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
         entry.phase = Phase.COMPLETED
     elif saved.state == State.FAILED:
         entry.phase = Phase.FAILED
+    elif saved.state == State.DELETED:
+        entry.phase = Phase.DELETED
     elif saved.foreign or saved.state in (State.RUNNING, State.RUNNING_HOLD_COMPLETION):
         entry.phase = Phase.FOREIGN
         note = "Dispatched by another controller: it is left alone, its pods count."
@@ -44,8 +55,8 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
 def _restored_phase(record: DispatchRecord, state: str) -> Phase:
     if record.phase is DispatchPhase.DISPATCHED and state == State.COMPLETED:
         return Phase.COMPLETED
-    if record.phase is DispatchPhase.RELEASED and record.next is Next.FAILED:
-        return Phase.FAILED
+    if record.phase is DispatchPhase.RELEASED:
+        return _ENDED.get(record.next, Phase.WAITING)
     return _RESTORED[record.phase]
 
 
@@ -69,7 +80,7 @@ def recover(world: World) -> None:
 
 
 def _is_late(entry: Entry) -> bool:
-    begun = entry.phase in (Phase.CREATING, Phase.RUNNING)
+    begun = entry.phase in (Phase.CREATING, Phase.RUNNING, Phase.KEEPING, Phase.PAUSING)
     return entry.untested and begun and not entry.workload.deleting
 
 
@@ -84,7 +95,8 @@ def _has_room(world: World, entry: Entry) -> bool:
     own = [child for child in world.children_for(entry) if child.attempt == entry.attempt]
     wants = {(one.item, index): want for one in own for index, want in enumerate(one.wants)}
     reserve = world.capacity.reserve
-    refusal = reserve(entry.uid, entry.attempt, shape, entry.workload.sets, wants)
+    attempt = entry.attempt + entry.keeps_room
+    refusal = reserve(entry.uid, attempt, shape, entry.workload.sets, wants)
     _reserve_again(world, entry)
     if refusal is None:
         return True
@@ -94,6 +106,9 @@ def _has_room(world: World, entry: Entry) -> bool:
 
 def _give_way(world: World, entry: Entry) -> None:
     record = entry.record
+    if entry.phase is Phase.PAUSING:
+        resets.give_up_room(world, entry)
+        return
     entry.creation.cursor = len(record.inventory)  # whatever was created is deleted
     if record.phase is DispatchPhase.CREATING:
         entry.creation.doubt = (
@@ -106,10 +121,13 @@ def _give_way(world: World, entry: Entry) -> None:
 def _reserve_again(world: World, entry: Entry) -> None:
     if not world.capacity.holds(entry.uid):
         shape = world.capacity.shape(entry.workload.sets)
-        world.capacity.adopt(entry.uid, entry.attempt, shape, entry.workload.sets)
+        attempt = entry.attempt + entry.keeps_room
+        world.capacity.adopt(entry.uid, attempt, shape, entry.workload.sets)
     for child in world.children_for(entry):
         children.apply(world, entry, child)
-    if entry.phase is Phase.DELETING or entry.workload.deleting:
+    if entry.workload.deleting:
+        world.freeze(entry)
+    elif entry.phase is Phase.DELETING and not entry.keeps_room:
         world.capacity.freeze(entry.uid)
 
 
@@ -140,5 +158,7 @@ def _resume(world: World, entry: Entry) -> None:
     elif entry.phase is Phase.RUNNING:
         entry.creation.cursor = len(entry.inventory)  # all exist, for a teardown to come
         needs.begin(world, entry)
-        completion.remember(entry)
+        world.to_judge[entry.uid] = None
+    elif entry.phase in (Phase.KEEPING, Phase.PAUSING):
+        entry.creation.cursor = len(entry.inventory)
         world.to_judge[entry.uid] = None

@@ -6,7 +6,7 @@ v1beta2 section 2.1).
 
 from mcad.core.commands import StatusView
 from mcad.core.entry import Entry
-from mcad.core.lifecycle import Phase
+from mcad.core.lifecycle import TEARING_DOWN, Phase
 from mcad.core.model import Dialect, Next
 from mcad.core.reasons import (
     SENDER_BACKOFF,
@@ -37,7 +37,17 @@ _PHASE = {
     Phase.CONFIRMING: "Running",
     Phase.RUNNING: "Running",
     Phase.COMPLETED: "Succeeded",
+    Phase.KEEPING: "Failed",
+    Phase.PAUSING: "Resetting",
     Phase.FAILED: "Failed",
+    Phase.DELETED: "Failed",
+}
+
+_PHASE_ON_THE_WAY = {
+    Next.RESET: "Resetting",
+    Next.COMPLETED: "Succeeded",
+    Next.FAILED: "Failed",
+    Next.DELETED: "Failed",
 }
 
 
@@ -72,18 +82,27 @@ def derive(entry: Entry) -> StatusView:
     )
 
 
+_OUTCOME = {
+    Next.COMPLETED: State.COMPLETED,
+    Next.FAILED: State.FAILED,
+    Next.DELETED: State.DELETED,
+}
+
+
 def state(entry: Entry) -> State:
-    """``status.state``: Running from the confirmation on, Pending before and during teardown."""
+    """``status.state``: Running from the confirmation on; a teardown has the state it ends in."""
     match entry.phase:
         case Phase.CONFIRMING | Phase.RUNNING:
             held = entry.shows(ConditionType.RUNNING_HOLD_COMPLETION)
             return State.RUNNING_HOLD_COMPLETION if held else State.RUNNING
         case Phase.COMPLETED:
             return State.COMPLETED
-        case Phase.FAILED:
+        case Phase.FAILED | Phase.KEEPING:
             return State.FAILED
-        case Phase.SETTLING if _ends_failed(entry):
-            return State.FAILED
+        case Phase.DELETED:
+            return State.DELETED
+        case _ if entry.phase in TEARING_DOWN:
+            return _OUTCOME.get(entry.record.next, State.PENDING)
         case _:
             return State.PENDING
 
@@ -91,7 +110,7 @@ def state(entry: Entry) -> State:
 def queue_job_state(entry: Entry) -> str:
     """``status.queuejobstate``: the type of the condition that describes the present."""
     current = state(entry)
-    if current in (State.COMPLETED, State.FAILED, State.RUNNING_HOLD_COMPLETION):
+    if current in (State.COMPLETED, State.FAILED, State.DELETED, State.RUNNING_HOLD_COMPLETION):
         return current.value
     if current is State.RUNNING:
         return ConditionType.DISPATCHED
@@ -119,8 +138,4 @@ def _phase(entry: Entry) -> str:
         return "Terminating"
     if entry.phase in _PHASE:
         return _PHASE[entry.phase]
-    return "Failed" if _ends_failed(entry) else "Suspending"
-
-
-def _ends_failed(entry: Entry) -> bool:
-    return entry.dispatch is not None and entry.dispatch.next is Next.FAILED
+    return _PHASE_ON_THE_WAY.get(entry.record.next, "Suspending")

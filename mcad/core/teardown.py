@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mcad.core import sweep
-from mcad.core.commands import DeleteItem, LookForRemains, Urgency
+from mcad.core.commands import DeleteItem, ForceDeletion, LookForRemains, Urgency
 from mcad.core.entry import Entry, Hold
 from mcad.core.events import (
     DeletionRefused,
@@ -14,7 +14,7 @@ from mcad.core.events import (
     Remaining,
 )
 from mcad.core.lifecycle import Phase, Signal
-from mcad.core.model import DispatchPhase, DispatchRecord, Next
+from mcad.core.model import SECOND, DispatchPhase, DispatchRecord, Duration, Next
 from mcad.core.names import name_key
 from mcad.core.pacing import (
     CREATION_BACKOFF_BASE,
@@ -28,7 +28,6 @@ from mcad.core.reasons import (
     AWAITING_HEAD_OF_LINE,
     CAME_TO_NOTHING,
     DELETION_COMPLETE,
-    ITEM_CREATION_FAILURE,
     WAITING_FOR_REMAINS,
     ConditionType,
     EventReason,
@@ -44,10 +43,14 @@ _PAUSED: dict[str, HoldReason] = {
     TeardownReason.ITEM_CREATION_FAILURE: HoldReason.CREATION_BACKOFF,
     TeardownReason.WAITING_FOR_NAME: HoldReason.WAITING_FOR_NAME,
     TeardownReason.NOT_PLACED: HoldReason.PLACEMENT_BACKOFF,
+    TeardownReason.MIN_PODS_NOT_RUNNING: HoldReason.PREEMPTION_TRIGGERED,
     TeardownReason.SUSPENDED: HoldReason.PLACEMENT_BACKOFF,
     TeardownReason.SPEC_CHANGED: HoldReason.PLACEMENT_BACKOFF,
 }
 """After these nothing tells for sure when another attempt is worth while: there is a pause."""
+
+_QUIET = frozenset({TeardownReason.MISSING_RIGHT, TeardownReason.SUCCESS_TTL})
+"""Teardowns that are no warning: told once for all (rights.py), or in the course of things."""
 
 _WISHED = frozenset({TeardownReason.SUSPENDED, TeardownReason.SPEC_CHANGED})
 """What its user wants costs no turn, but whoever takes room again and again, and never has pods,
@@ -61,14 +64,22 @@ def take_back(
     message: str,
     then: Next = Next.QUEUED,
 ) -> None:
-    """Record that the attempt is being taken back; its reservation is frozen until it is gone."""
+    """Record that the attempt is being taken back.
+
+    Its reservation is frozen until it is gone. For a reset it makes way at once for that of the
+    next attempt, which finds its place as the pods go.
+    """
     if reason in _PAUSED:
         in_vain = entry.phase is not Phase.RUNNING or world.capacity.in_vain(entry.uid)
         entry.in_vain = entry.in_vain + 1 if in_vain else 0
-    world.capacity.freeze(entry.uid)
+    if then is Next.RESET:
+        world.keep_room(entry)
+    else:
+        world.capacity.freeze(entry.uid)
     entry.dispatch = replace(
         entry.record,
         phase=DispatchPhase.UNDEPLOYING,
+        entered=world.now,
         reason=reason,
         message=message,
         next=then,
@@ -142,7 +153,7 @@ def deletion_refused(world: World, entry: Entry, event: DeletionRefused) -> None
 
 def _all_deleted(world: World, entry: Entry) -> None:
     entry.move(Signal.ALL_DELETED, world.now)
-    entry.removal.remains, entry.removal.looks = (), 0
+    entry.removal.remains, entry.removal.looks, entry.removal.forced = (), 0, False
     look(world, entry)
 
 
@@ -167,12 +178,14 @@ def remaining(world: World, entry: Entry, event: Remaining) -> None:
         return
     if event.objects:
         entry.removal.remains, entry.removal.looks = event.objects, entry.removal.looks + 1
+        patience = _use_force(world, entry)
         _delete_what_stayed(world, entry)
         _say_what_is_left(world, entry)
         if entry.removal.overtaken:
             look(world, entry)
         else:
-            world.wake_in(entry, Timer.STEP, backoff(entry.removal.looks, LOOK_BASE, LOOK_MAX))
+            pause = backoff(entry.removal.looks, LOOK_BASE, LOOK_MAX)
+            world.wake_in(entry, Timer.STEP, min(pause, patience))
     elif world.now < entry.creation.doubt:  # absence may not last (ADR 7)
         world.wake_in(entry, Timer.STEP, entry.creation.doubt - world.now)
     else:
@@ -188,16 +201,42 @@ def _delete_what_stayed(world: World, entry: Entry) -> None:
             _delete(world, entry, item, one.uid)
 
 
+def _use_force(world: World, entry: Entry) -> Duration:
+    """Pods that do not go are deleted by force after ``forceful_deletion_grace``, and when none is
+    left the items are; returns for how long that is not done yet. Finalizers are left alone."""
+    grace = entry.workload.tolerance.forceful_deletion_grace
+    if grace is None:
+        return LOOK_MAX
+    left = entry.record.entered + grace - world.now
+    if left > 0:
+        return left
+    pods = [one for one in entry.removal.remains if one.ref.kind == "Pod"]
+    for one in pods or entry.removal.remains:
+        world.emit(ForceDeletion(entry.uid, one.ref, one.uid))
+    if not entry.removal.forced:
+        entry.removal.forced = True
+        rest = explain_remains(entry.removal.remains, "")
+        note = f"Deleted by force after {grace // SECOND} s: {rest}"
+        world.announce(entry, EventReason.REMAINS, note, action="Delete", warning=True)
+    return LOOK_MAX
+
+
 def _say_what_is_left(world: World, entry: Entry) -> None:
     """Nobody knows why a teardown takes long unless it says so."""
     if world.now - entry.step_since < STUCK_AFTER:
         return
     node = world.capacity.node_of(most_telling(entry.removal.remains).uid)
     text, kind = explain_remains(entry.removal.remains, node), ConditionType.DELETING_RESOURCES
-    if not entry.shows(kind):
+    if not _is_stuck(entry):
         world.announce(entry, EventReason.REMAINS, text, action="Delete", warning=True)
     entry.set_condition(kind, world.now, reason=WAITING_FOR_REMAINS, message=text)
     world.settle(entry)
+
+
+def _is_stuck(entry: Entry) -> bool:
+    """Whether its status says what its teardown waits for."""
+    shown = entry.conditions.get(ConditionType.DELETING_RESOURCES)
+    return shown is not None and shown.status and shown.reason == WAITING_FOR_REMAINS
 
 
 def look_failed(world: World, entry: Entry, event: LookFailed) -> None:
@@ -218,35 +257,49 @@ def last_one_gone(world: World, entry: Entry) -> None:
 
 def _nothing_left(world: World, entry: Entry) -> None:
     now, record = world.now, entry.record
-    world.release(entry)
-    entry.dispatch = replace(record, phase=DispatchPhase.RELEASED)
+    is_reset = record.next is Next.RESET
+    if not is_reset:
+        world.release(entry)
+    phase = DispatchPhase.PAUSED if is_reset else DispatchPhase.RELEASED
+    entry.dispatch = replace(record, phase=phase, entered=now)
     entry.move(Signal.NOTHING_LEFT, now)
     entry.unset_condition(ConditionType.DELETING_RESOURCES, now, reason=DELETION_COMPLETE)
     if record.next is Next.FAILED:
-        entry.set_condition(
-            ConditionType.FAILED, now, reason=ITEM_CREATION_FAILURE, message=record.message
-        )
-    else:
+        entry.set_condition(ConditionType.FAILED, now, reason=record.reason, message=record.message)
+    elif record.next is Next.QUEUED:
         entry.unset_condition(ConditionType.HEAD_OF_LINE, now, reason=AWAITING_HEAD_OF_LINE)
         entry.stamp_condition(ConditionType.QUEUEING, now, reason=AWAITING_HEAD_OF_LINE)
     world.settle(entry, Urgency.DISPATCH)
 
 
+_SETTLED = {
+    Next.QUEUED: (Signal.SETTLED_QUEUED, EventReason.TAKEN_BACK),
+    Next.RESET: (Signal.SETTLED_RESET, EventReason.RESET),
+    Next.COMPLETED: (Signal.SETTLED_COMPLETED, EventReason.COMPLETED),
+    Next.FAILED: (Signal.SETTLED_FAILED, EventReason.FAILED),
+    Next.DELETED: (Signal.SETTLED_DELETED, EventReason.FAILED),
+}
+"""How a teardown ends: the signal, and the reason of its Event."""
+
+
 def settled(world: World, entry: Entry) -> None:
-    """The end of the teardown is persisted: back in line, or failed for good."""
+    """The end of the teardown is persisted."""
     record = entry.record
-    failed = record.next is Next.FAILED
+    signal, reason = _SETTLED[record.next]
     entry.creation.created, entry.told, entry.announced = {}, None, False
-    world.end_attempt(entry)
-    entry.move(Signal.SETTLED_FAILED if failed else Signal.SETTLED_QUEUED, world.now)
+    if record.next is not Next.RESET:
+        world.end_attempt(entry)
+    entry.move(signal, world.now)
     for child in world.children_for(entry):
         world.unswept[child.uid] = None
-    reason = EventReason.FAILED if failed else EventReason.TAKEN_BACK
     note = record.message or str(record.reason)
-    warning = record.reason != TeardownReason.MISSING_RIGHT  # told once for all (rights.py)
+    warning = record.reason not in _QUIET
     world.announce(entry, reason, note, action="TakeBack", warning=warning)
-    if failed:
-        return
+    if entry.phase is Phase.WAITING:
+        _queue_again(world, entry, record)
+
+
+def _queue_again(world: World, entry: Entry, record: DispatchRecord) -> None:
     pause = _pause_after(world, entry, record)
     if pause is None or pause.reason != HoldReason.WAITING_FOR_NAME:
         entry.pause = pause
@@ -264,6 +317,8 @@ def _pause_after(world: World, entry: Entry, record: DispatchRecord) -> Hold | N
     if why is None or (is_wished and times < 1):
         return None
     pause = backoff(times, CREATION_BACKOFF_BASE, CREATION_BACKOFF_MAX)
+    if record.reason == TeardownReason.MIN_PODS_NOT_RUNNING:
+        pause = max(pause, world.settings.backoff)  # as MCAD
     return Hold(why, CAME_TO_NOTHING if is_wished else record.message, world.now + pause)
 
 
@@ -281,7 +336,7 @@ def stuck_teardowns(world: World) -> dict[str, int]:
 
 
 def _waited_for(world: World, entry: Entry) -> str:
-    if entry.phase is Phase.VERIFYING and entry.shows(ConditionType.DELETING_RESOURCES):
+    if entry.phase is Phase.VERIFYING and _is_stuck(entry):
         return most_telling(entry.removal.remains).ref.kind if entry.removal.remains else ""
     if entry.phase is Phase.GONE and world.now - entry.step_since >= STUCK_AFTER:
         return next((child.ref.kind for child in world.children_for(entry)), "")

@@ -27,6 +27,11 @@ class Timer(StrEnum):
     RESTATE = "restate"  # a refusal may be rewritten
     PLACEMENT = "placement"  # pods have been without a node for too long (C6)
     RESERVATION = "reservation"  # what was declared and never came is given up (C4)
+    HEALTH = "health"  # what is broken has been borne for long enough
+    LIMIT = "limit"  # it has run for too long, or with too few pods
+    KEEP = "keep"  # what failed has been kept for long enough
+    PAUSE = "pause"  # the pause after a reset is over
+    TTL = "ttl"  # what succeeded has been kept for long enough
     TOMBSTONE = "tombstone"  # the remains of a deleted AppWrapper are looked at again
 
 

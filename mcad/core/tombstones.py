@@ -29,7 +29,7 @@ from mcad.core.world import World
 
 def deletion_seen(world: World, entry: Entry) -> None:
     """It is being deleted: nothing more is created, and with foreground deletion its objects go."""
-    world.capacity.freeze(entry.uid)
+    world.freeze(entry)
     world.to_settle[entry.uid] = None
     sweep.judge_anew(world, entry)
 
@@ -38,7 +38,7 @@ def object_gone(world: World, entry: Entry) -> None:
     """The AppWrapper was deleted: its remains hold their room until they are gone."""
     is_waiting = entry.phase is Phase.WAITING
     world.leave_line(entry)
-    world.capacity.freeze(entry.uid)
+    world.freeze(entry)
     entry.move(Signal.OBJECT_GONE, world.now)
     entry.announced = False
     sweep.judge_anew(world, entry)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mcad.core import ceilings
+from mcad.core import ceilings, standing
 from mcad.core.capacity import Capacity
 from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatus
 from mcad.core.entry import Entry, Hold
 from mcad.core.lifecycle import Phase
 from mcad.core.model import (
     Child,
+    Dialect,
     DispatchRecord,
     Duration,
     HeldResource,
@@ -44,8 +45,9 @@ def kind_key(ref: ObjectRef) -> KindKey:
 class World:
     """The dispatcher's memory.
 
-    ``to_recover``, ``to_tell``, ``to_judge``, ``to_settle`` and ``unswept`` are ordered sets (dicts
-    of None) of uids that the next Decide has to look at; observations only add to them (R5).
+    ``to_recover``, ``to_tell``, ``to_judge``, ``to_resume``, ``to_settle`` and ``unswept`` are
+    ordered sets (dicts of None) of uids that the next Decide has to look at; observations only add
+    to them (R5).
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -67,6 +69,7 @@ class World:
         self.to_recover: dict[str, None] = {}
         self.to_tell: dict[str, None] = {}
         self.to_judge: dict[str, None] = {}
+        self.to_resume: dict[str, None] = {}
         self.to_settle: dict[str, None] = {}
         self.unswept: dict[str, None] = {}
         self.ownerless: dict[str, None] = {}  # uids of AppWrappers that only objects tell of
@@ -130,6 +133,8 @@ class World:
             writes.dirty = True
             return
         writes.dirty = False
+        if entry.workload.dialect is Dialect.V1BETA2:
+            standing.keep(entry, self.now)
         view = derive(entry)
         if view == writes.written and entry.phase not in AWAITED:
             return
@@ -198,6 +203,24 @@ class World:
         """An attempt stands, ours or a predecessor's, and is going to use the names in it."""
         entry.take_up(record)
         self.names.claim(entry.uid, record.inventory)
+
+    def keep_room(self, entry: Entry) -> None:
+        """Its room is that of the next attempt from now on (C7). Where its pods have not gone yet,
+        that finds no place for a while, but nobody else does either (C6)."""
+        shape = self.capacity.shape(entry.workload.sets)
+        self.capacity.release(entry.uid)
+        self.capacity.adopt(entry.uid, entry.attempt + 1, shape, entry.workload.sets)
+
+    def freeze(self, entry: Entry) -> None:
+        """It is deleted: what its objects hold they hold until they are gone, and no more."""
+        if entry.keeps_room:
+            self.capacity.release(entry.uid)
+        self.capacity.freeze(entry.uid)
+
+    def want(self, entry: Entry, item: int, index: int, want: int | None) -> None:
+        """A live object of the present attempt wants so many pods of a set."""
+        if not entry.keeps_room:
+            self.capacity.want(entry.uid, item, index, want)
 
     def release(self, entry: Entry) -> None:
         """Its attempt needs no room any more; whatever gives room back does it here."""

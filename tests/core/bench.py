@@ -14,6 +14,7 @@ from mcad.core.commands import (
     CreateItem,
     DeleteItem,
     DeleteStray,
+    ForceDeletion,
     InspectItem,
     LookForRemains,
     RecordEvent,
@@ -255,6 +256,13 @@ class Bench:
                 if ours and thing.child.uid == command.object_uid:
                     self.writes["stray"] += 1
                     self.delete_object(command.ref)
+                return None
+            case ForceDeletion():
+                self.writes["force"] += 1
+                thing = self.things.get(command.ref)
+                if thing is not None and thing.child.uid == command.object_uid:
+                    if not thing.finalizers:
+                        self.remove(command.ref)
                 return None
             case LookForRemains():
                 self.looks += 1

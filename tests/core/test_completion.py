@@ -158,7 +158,7 @@ def test_in_the_later_dialect_all_pods_of_a_kind_that_does_not_tell_have_to_succ
     stage.pods(PodPhase.SUCCEEDED, "1")
     assert stage.state == "Running"
     stage.pods(PodPhase.FAILED, "2")
-    stage.bench.advance(61)  # nobody waits for the second any more, but it did not succeed
+    stage.bench.advance(59)
     assert stage.state == "Running"
 
     stage.pods(PodPhase.SUCCEEDED, "3")  # in place of the one that failed

@@ -782,8 +782,10 @@ def test_every_phase_is_left_by_deletion_and_terminal_ones_by_nothing_else() -> 
     for phase in Phase:
         signals = {signal for (start, signal) in TABLE if start is phase}
         assert (Signal.OBJECT_GONE in signals) is (phase is not Phase.GONE)
-        if phase in (Phase.COMPLETED, Phase.FAILED, Phase.FOREIGN):
+        if phase in (Phase.FAILED, Phase.DELETED, Phase.FOREIGN):
             assert signals == {Signal.OBJECT_GONE}
+        if phase is Phase.COMPLETED:
+            assert signals == {Signal.OBJECT_GONE, Signal.TAKE_BACK}  # its objects have a time
 
 
 def _refused(item: int, answer: Answer = UNKNOWN) -> ItemRefused:

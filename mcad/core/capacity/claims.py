@@ -41,10 +41,20 @@ class Claim:
     needs: list[tuple[Instant, int]] = field(default_factory=list)
 
     @property
+    def manifested(self) -> int:
+        """The pods of the manifest; a DaemonSet's are one per node that admits them, now."""
+        return len(self.pods.pool.rows) if self.pod_set.per_node else self.pod_set.replicas
+
+    @property
     def declared(self) -> int:
-        """The pods to reserve for; a DaemonSet's are one per node that admits them, now."""
-        declared = len(self.pods.pool.rows) if self.pod_set.per_node else self.pod_set.replicas
-        return max(0, declared - self.given_up)
+        """The pods to reserve for."""
+        return max(0, self.manifested - self.given_up)
+
+    @property
+    def expected(self) -> int:
+        """The pods that should be there, reserved for or not: as many as the live child wants of
+        those in the manifest."""
+        return self.manifested if self.want is None else min(self.manifested, self.want)
 
     @property
     def size(self) -> int:

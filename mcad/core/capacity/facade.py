@@ -7,6 +7,7 @@ whether they fit, and gangs that do are reserved, all of it or nothing (protocol
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from mcad.core.capacity.arrears import Arrears
 from mcad.core.capacity.audit import audit
@@ -40,11 +41,16 @@ class Capacity:
         self._reservations = Reservations(self._ledger, self._arrears, self._memory)
         self._roster = Roster(self._ledger, self._reservations)
         self._judge = Judge(settings, self._ledger, self._arrears)
+        self._evicting: set[str] = set()
 
     # -- observations --------------------------------------------------------------------------
 
     def node_seen(self, node: Node) -> None:
         """A node appeared or changed."""
+        if node.evicts:
+            self._evicting.add(node.name)
+        else:
+            self._evicting.discard(node.name)
         row = self._ledger.rows.get(node.name)
         if row is None:
             self._ledger.add(node)
@@ -65,6 +71,7 @@ class Capacity:
         """A node is gone; own pods on it are reserved again, and slots there lose their node."""
         if name not in self._ledger.rows:
             return
+        self._evicting.discard(name)
         self._reservations.leave(name)
         self._ledger.remove(name)
         self._roster.node_changed(name)
@@ -299,6 +306,28 @@ class Capacity:
         """Own pods by phase."""
         return self._roster.counts(uid)
 
+    def expected(self, uid: str) -> int:
+        """Pods that should be there by the manifest, and by live children where they want fewer."""
+        return sum(claim.expected for claim in self._claims(uid))
+
+    def failed_pods(self, uid: str) -> list[Pod]:
+        """The failed pods of the reserved attempt."""
+        reservation = self._reservations.by_uid.get(uid)
+        return self._roster.failed(uid, reservation.attempt) if reservation is not None else []
+
+    def replaced_pods(self, uid: str) -> set[str]:
+        """The uids of those failed pods whose place others have taken."""
+        reservation = self._reservations.by_uid.get(uid)
+        return self._roster.replaced(uid, reservation.attempt) if reservation is not None else set()
+
+    def nodes_to_leave(self, uid: str) -> list[str]:
+        """The nodes with live pods of the AppWrapper that have to leave (``Node.evicts``)."""
+        return self._roster.to_leave(uid) if self._evicting else []
+
+    def users_of(self, node: str) -> list[str]:
+        """The AppWrappers that have pods on the node."""
+        return self._roster.users_of(node)
+
     def totals(self) -> CapacityReport:
         """The books of every node and their sum."""
         return report(self._ledger, self._roster, self._reservations, self._arrears)
@@ -346,6 +375,4 @@ class Capacity:
 
 def _same_for_placement(one: Node, other: Node) -> bool:
     """Whether nothing but allocatable differs."""
-    return (one.ready, one.unschedulable, one.taints, one.labels) == (
-        (other.ready, other.unschedulable, other.taints, other.labels)
-    )
+    return replace(one, allocatable=()) == replace(other, allocatable=())

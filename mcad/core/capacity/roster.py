@@ -12,6 +12,8 @@ from mcad.core.capacity.ledger import Ledger
 from mcad.core.capacity.reservations import Reservations
 from mcad.core.model import TERMINAL_PHASES, Pod, PodCounts, PodPhase, Resources
 
+_AT_WORK = (PodPhase.RUNNING, PodPhase.UNKNOWN)  # as far as anybody knows
+
 _Weight = tuple[str, Resources, bool] | None
 """(node, request, whether it belongs to no AppWrapper) of what a pod takes; None is nothing."""
 
@@ -42,7 +44,7 @@ class Roster:
         self.uses: dict[str, Use] = {}
         self.on_node: dict[str, dict[str, Use]] = {}
         self._of: dict[str, dict[str, Use]] = {}
-        self._phases: dict[str, dict[tuple[int, PodPhase], int]] = {}
+        self._phases: dict[str, dict[tuple[int, PodPhase, bool], int]] = {}
 
     # -- pods ----------------------------------------------------------------------------------
 
@@ -89,16 +91,59 @@ class Roster:
     def counts(self, uid: str) -> PodCounts:
         """The AppWrapper's pods by phase: of the current attempt, as long as there is one."""
         reservation = self._reservations.by_uid.get(uid)
-        sums = dict.fromkeys(PodPhase, 0)
-        for (attempt, phase), n in self._phases.get(uid, {}).items():
+        sums, leaving = dict.fromkeys(PodPhase, 0), 0
+        for (attempt, phase, terminating), n in self._phases.get(uid, {}).items():
             if reservation is None or attempt in (0, reservation.attempt):
                 sums[phase] += n
+                leaving += n if terminating and phase in _AT_WORK else 0
         return PodCounts(
             pending=sums[PodPhase.PENDING],
-            running=sums[PodPhase.RUNNING] + sums[PodPhase.UNKNOWN],  # as far as anybody knows
+            running=sum(sums[phase] for phase in _AT_WORK),
             succeeded=sums[PodPhase.SUCCEEDED],
             failed=sums[PodPhase.FAILED],
+            leaving=leaving,
         )
+
+    def failed(self, uid: str, attempt: int) -> list[Pod]:
+        """The failed pods of the AppWrapper's attempt, as they were first seen."""
+        return [
+            use.pod
+            for use in self._of.get(uid, {}).values()
+            if use.pod.phase is PodPhase.FAILED and use.pod.attempt in (0, attempt)
+        ]
+
+    def replaced(self, uid: str, attempt: int) -> set[str]:
+        """Those whose sets have as many other pods, alive or succeeded, as they want."""
+        well: dict[Claim, int] = {}
+        failed: list[Use] = []
+        for use in self._of.get(uid, {}).values():
+            if use.pod.attempt not in (0, attempt) or use.claim is None:
+                continue
+            if use.pod.phase is PodPhase.FAILED:
+                failed.append(use)
+            elif use.live or use.pod.phase is PodPhase.SUCCEEDED:
+                well[use.claim] = well.get(use.claim, 0) + 1
+        return {
+            use.pod.uid
+            for use in failed
+            if use.claim is not None and well.get(use.claim, 0) >= use.claim.expected
+        }
+
+    def to_leave(self, uid: str) -> list[str]:
+        """Nodes that say that pods like the AppWrapper's live ones have to leave, by name."""
+        names = set()
+        for use in self._of.get(uid, {}).values():
+            row = self._ledger.rows.get(use.pod.node)
+            if row is None or not row.node.evicts or not _is_live(use.pod):
+                continue
+            if any(name in row.node.evicts for name, _ in use.request):
+                names.add(row.node.name)
+        return sorted(names)
+
+    def users_of(self, name: str) -> list[str]:
+        """The AppWrappers that have pods on the node."""
+        uses = self.on_node.get(name, {}).values()
+        return list(dict.fromkeys(use.pod.workload for use in uses if use.pod.workload))
 
     def _change(self, use: Use, pod: Pod) -> None:
         old = use.pod
@@ -122,7 +167,8 @@ class Roster:
         if pod.workload:
             self._of.setdefault(pod.workload, {})[pod.uid] = use
             phases = self._phases.setdefault(pod.workload, {})
-            phases[pod.attempt, pod.phase] = phases.get((pod.attempt, pod.phase), 0) + 1
+            key = (pod.attempt, pod.phase, pod.terminating)
+            phases[key] = phases.get(key, 0) + 1
 
     def _leave(self, use: Use) -> None:
         pod = use.pod
@@ -130,7 +176,7 @@ class Roster:
             _drop(self.on_node, pod.node, pod.uid)
         if pod.workload:
             _drop(self._of, pod.workload, pod.uid)
-            self._phases[pod.workload][pod.attempt, pod.phase] -= 1
+            self._phases[pod.workload][pod.attempt, pod.phase, pod.terminating] -= 1
             if pod.workload not in self._of:
                 del self._phases[pod.workload]
 

@@ -1,0 +1,176 @@
+"""Whether what runs is well, by the rules of v1beta2's fault tolerance.
+
+In this order: an item is missing; one says that it failed; pods failed and were not replaced; pods
+run on nodes that they have to leave; not enough pods are ready. What is broken is reset, or fails
+(resets.py). Clocks are those of the conditions ``Unhealthy`` and ``PodsReady``: they are persisted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mcad.core import resets
+from mcad.core.entry import Entry
+from mcad.core.model import FaultTolerance, Instant, ObjectRef, Pod
+from mcad.core.reasons import (
+    FOUND_FAILED_PODS,
+    FOUND_NO_FAILED_PODS,
+    INSUFFICIENT_PODS_READY,
+    SUFFICIENT_PODS_READY,
+    ConditionType,
+    TeardownReason,
+    some_of,
+)
+from mcad.core.resets import Breakdown
+from mcad.core.timers import Timer
+from mcad.core.world import World, kind_key
+
+_MISSING = "Pods are missing"
+_NOT_READY = "Pods are not ready"
+"""How the two messages about too few pods begin: which of them is shown tells which grace runs."""
+
+
+def judge(world: World, entry: Entry) -> None:
+    """What runs is left alone, or it is reset or has failed."""
+    broken = _missing(world, entry) or _failed_item(world, entry)
+    if broken is None:
+        broken, borne = _failed_pods(world, entry)
+        broken = broken or _evicted(world, entry)
+    if broken is None:
+        broken, patience = _too_few(world, entry)
+    if broken is not None:
+        resets.break_down(world, entry, broken)
+        return
+    _look_again(world, entry, [at for at in (borne, patience) if at])
+
+
+def _look_again(world: World, entry: Entry, ends: list[Instant]) -> None:
+    if not ends:
+        entry.stop(Timer.HEALTH)
+    elif entry.timers.get(Timer.HEALTH) != min(ends):
+        world.wake_in(entry, Timer.HEALTH, min(ends) - world.now)
+
+
+# -- items ---------------------------------------------------------------------------------------
+
+
+def _missing(world: World, entry: Entry) -> Breakdown | None:
+    """An item was deleted, and not because it was finished. Without a retry, as upstream."""
+    there = entry.creation.created
+    lost = [
+        str(item.ref)
+        for number, item in enumerate(entry.workload.items)
+        if number not in there
+        and number not in entry.finished
+        and kind_key(item.ref) not in world.unwatched
+    ]
+    if not lost:
+        return None
+    total = len(entry.workload.items)
+    message = f"Found {total - len(lost)} of {total} items; missing: {some_of(lost)}."
+    return Breakdown(TeardownReason.MISSING_COMPONENT, message, final=True)
+
+
+def _failed_item(world: World, entry: Entry) -> Breakdown | None:
+    failed = [str(ref) for ref in _refs(entry, entry.failed) if ref.kind != "Pod"]
+    if not failed:
+        return None
+    final = _is_final(entry.workload.tolerance, world.capacity.failed_pods(entry.uid))
+    message = f"Failed: {some_of(failed)}."
+    return Breakdown(TeardownReason.FAILED_COMPONENT, message, final=final)
+
+
+def _refs(entry: Entry, items: Iterable[int]) -> list[ObjectRef]:
+    return [entry.ref(item) for item in sorted(items)]
+
+
+# -- pods ----------------------------------------------------------------------------------------
+
+
+def _failed_pods(world: World, entry: Entry) -> tuple[Breakdown | None, Instant]:
+    """Failed pods are borne for a while, and as long as they want if others took their place."""
+    left = _unreplaced(world, entry)
+    if not left:
+        entry.unset_condition(ConditionType.UNHEALTHY, world.now, reason=FOUND_NO_FAILED_PODS)
+        return None, 0
+    names = some_of([pod.name for pod in left])
+    if not entry.shows(ConditionType.UNHEALTHY):
+        message = f"Failed and not replaced: {names}."
+        entry.set_condition(
+            ConditionType.UNHEALTHY, world.now, reason=FOUND_FAILED_PODS, message=message
+        )
+    tolerance = entry.workload.tolerance
+    due = entry.conditions[ConditionType.UNHEALTHY].changed + tolerance.failure_grace
+    if world.now < due:
+        return None, due
+    message = f"Failed and not replaced: {names}.{_codes(left)}"
+    final = _is_final(tolerance, left)
+    return Breakdown(TeardownReason.FOUND_FAILED_PODS, message, final=final), 0
+
+
+def _unreplaced(world: World, entry: Entry) -> list[Pod]:
+    if not world.capacity.pod_counts(entry.uid).failed:
+        return []
+    items = set(entry.creation.created.values())  # nobody replaces a bare Pod
+    replaced = world.capacity.replaced_pods(entry.uid)
+    failed = world.capacity.failed_pods(entry.uid)
+    return [pod for pod in failed if pod.uid in items or pod.uid not in replaced]
+
+
+def _is_final(tolerance: FaultTolerance, failed: list[Pod]) -> bool:
+    """Whether an exit code says that another try is of no use."""
+    codes = {code for pod in failed for code in pod.exit_codes}
+    if codes.intersection(tolerance.terminal_exit_codes):
+        return True
+    return bool(tolerance.retryable_exit_codes) and not codes <= {*tolerance.retryable_exit_codes}
+
+
+def _codes(failed: list[Pod]) -> str:
+    codes = sorted({code for pod in failed for code in pod.exit_codes})
+    return f" Exit codes: {some_of([str(code) for code in codes])}." if codes else ""
+
+
+def _evicted(world: World, entry: Entry) -> Breakdown | None:
+    nodes = world.capacity.nodes_to_leave(entry.uid)
+    if not nodes:
+        return None
+    message = f"Its pods have to leave: {some_of(nodes)}."
+    return Breakdown(TeardownReason.AUTOPILOT_NO_EXECUTE, message, counted=False)
+
+
+def _too_few(world: World, entry: Entry) -> tuple[Breakdown | None, Instant]:
+    """Pods that do not exist are borne for the admission grace, and ones that do not run for the
+    warm-up grace, from the dispatch or from when there were enough of them."""
+    pods, expected = world.capacity.pod_counts(entry.uid), world.capacity.expected(entry.uid)
+    ready = pods.running + pods.succeeded - pods.leaving
+    if ready >= expected:
+        message = f"{ready} pods run or have succeeded."
+        if not entry.shows(ConditionType.PODS_READY):
+            entry.set_condition(
+                ConditionType.PODS_READY, world.now, reason=SUFFICIENT_PODS_READY, message=message
+            )
+        return None, 0
+    exist = ready + pods.pending
+    if exist < expected:
+        told, message = _MISSING, f"{_MISSING}: {exist} of {expected} exist."
+    else:
+        told, message = _NOT_READY, f"{_NOT_READY}: {ready} of {expected} run or have succeeded."
+    due = _patience(world, entry, told, message)
+    if world.now < due:
+        return None, due
+    return Breakdown(TeardownReason.INSUFFICIENT_PODS_READY, message), 0
+
+
+def _patience(world: World, entry: Entry, told: str, message: str) -> Instant:
+    """Until when too few pods are borne. The figures stay those of the moment when it began."""
+    kind, tolerance = ConditionType.PODS_READY, entry.workload.tolerance
+    shown = entry.conditions.get(kind)
+    if shown is None or shown.status or not shown.message.startswith(told):
+        entry.put_condition(
+            kind, world.now, status=False, reason=INSUFFICIENT_PODS_READY, message=message
+        )
+    clock = entry.conditions[kind]
+    warm = max(clock.changed, entry.record.confirmed) + tolerance.warmup_grace
+    if told == _NOT_READY:
+        return warm
+    return min(warm, max(clock.updated, entry.record.confirmed) + tolerance.admission_grace)

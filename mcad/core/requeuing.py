@@ -1,0 +1,116 @@
+"""What ends an attempt of MCAD's dialect while it runs: too few pods, or too long a time.
+
+``minAvailable`` and ``requeuing`` take it back into the queue, ever more patiently, and at last for
+good; ``dispatchDuration.limit`` makes it fail (facts: v1beta1, sections 3.5 to 3.7).
+"""
+
+from __future__ import annotations
+
+from mcad.core import resets, teardown
+from mcad.core.entry import Entry
+from mcad.core.model import SECOND, Dialect, Duration, Growth, Instant, Next, PodCounts, Requeuing
+from mcad.core.reasons import (
+    MIN_PODS_NOT_RUNNING,
+    PODS_RUNNING,
+    ConditionType,
+    TeardownReason,
+    some_of,
+)
+from mcad.core.timers import Timer
+from mcad.core.world import World
+
+
+def judge(world: World, entry: Entry) -> None:
+    """It goes on as it is, or is taken back, or has failed."""
+    deadline = _deadline(entry)
+    if deadline and deadline <= world.now:
+        _time_is_over(world, entry)
+        return
+    nodes = world.capacity.nodes_to_leave(entry.uid)
+    if nodes and entry.workload.dialect is Dialect.V1BETA1:
+        message = f"Its pods have to leave: {some_of(nodes)}."
+        teardown.take_back(world, entry, TeardownReason.AUTOPILOT_NO_EXECUTE, message)
+        return
+    due = _too_few_until(world, entry)
+    if due and due <= world.now:
+        _requeue(world, entry)
+        return
+    ends = [at for at in (deadline, due) if at]
+    if not ends:
+        entry.stop(Timer.LIMIT)
+    elif entry.timers.get(Timer.LIMIT) != min(ends):
+        world.wake_in(entry, Timer.LIMIT, min(ends) - world.now)
+
+
+def _deadline(entry: Entry) -> Instant:
+    limit = entry.workload.run_limit
+    return entry.first_dispatch + limit if limit else 0
+
+
+def _time_is_over(world: World, entry: Entry) -> None:
+    seconds = entry.workload.run_limit // SECOND
+    message = f"Dispatch deadline exceeded. allowed to run for {seconds} seconds"
+    reason = TeardownReason.DEADLINE_EXCEEDED
+    entry.set_condition(ConditionType.PREEMPT_CANDIDATE, world.now, reason=reason, message=message)
+    resets.fail(world, entry, reason, message)
+
+
+# -- minAvailable --------------------------------------------------------------------------------
+
+
+def _too_few_until(world: World, entry: Entry) -> Instant:
+    """Until when it may have too few pods, 0 if it has enough.
+
+    The wait begins with the confirmation, or when there were enough pods for the last time.
+    """
+    minimum = entry.workload.min_available
+    if not minimum:
+        return 0
+    pods, kind = world.capacity.pod_counts(entry.uid), ConditionType.RUNNING
+    if _enough(pods) >= minimum:
+        entry.pods = pods if not entry.shows(kind) else entry.pods
+        entry.set_condition(kind, world.now, reason=PODS_RUNNING)
+        entry.unset_condition(ConditionType.PREEMPT_CANDIDATE, world.now, reason=PODS_RUNNING)
+        return 0
+    entry.unset_condition(kind, world.now, reason=MIN_PODS_NOT_RUNNING)
+    shown = entry.conditions.get(kind)
+    since = max(entry.record.confirmed, shown.changed if shown is not None else 0)
+    return since + (entry.requeueing_wait or entry.workload.requeuing.wait)
+
+
+def _enough(pods: PodCounts) -> int:
+    return pods.running + pods.succeeded - pods.leaving
+
+
+def _requeue(world: World, entry: Entry) -> None:
+    pods, rule = world.capacity.pod_counts(entry.uid), entry.workload.requeuing
+    message = (
+        "Insufficient number of Running and Completed pods, "
+        f"minimum={entry.workload.min_available}, running={pods.running - pods.leaving}, "
+        f"completed={pods.succeeded}."
+    )
+    reason = TeardownReason.MIN_PODS_NOT_RUNNING
+    entry.set_condition(ConditionType.PREEMPT_CANDIDATE, world.now, reason=reason, message=message)
+    entry.pods = pods
+    if rule.times_max and entry.requeueings >= rule.times_max:
+        teardown.take_back(world, entry, reason, message, Next.DELETED)
+        return
+    entry.requeueing_wait = next_wait(rule, entry.requeueing_wait)
+    entry.requeueings += 1
+    teardown.take_back(world, entry, reason, message)
+
+
+def next_wait(rule: Requeuing, wait: Duration) -> Duration:
+    """The wait after a requeue; ``wait`` is the one before, 0 if it was the first.
+
+    The first requeue leaves it as it is: T, T, 2T, 4T, ... or T, T, 2T, 3T, ... as MCAD does.
+    """
+    if not wait:
+        grown = rule.wait
+    elif rule.growth is Growth.EXPONENTIAL:
+        grown = 2 * wait
+    elif rule.growth is Growth.LINEAR:
+        grown = wait + rule.wait
+    else:
+        grown = wait
+    return min(grown, rule.wait_max) if rule.wait_max else grown

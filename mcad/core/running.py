@@ -1,0 +1,47 @@
+"""What is to be done about those whose attempt stands, whenever something about them has changed.
+
+The spec counts, not its change: that may have come during the creation, or before a restart.
+"""
+
+from __future__ import annotations
+
+from mcad.core import completion, health, requeuing, resets, teardown
+from mcad.core.entry import Entry
+from mcad.core.lifecycle import Phase
+from mcad.core.model import Dialect
+from mcad.core.reasons import TeardownReason
+from mcad.core.world import World
+
+
+def judge(world: World) -> None:
+    """Complete what is finished, take back what breaks or is not to run, and keep the times."""
+    for uid in world.to_judge:
+        entry = world.entries.get(uid)
+        if entry is None or entry.workload.deleting:
+            continue
+        match entry.phase:
+            case Phase.RUNNING:
+                _judge_running(world, entry)
+            case Phase.COMPLETED:
+                completion.keep(world, entry)
+            case Phase.KEEPING:
+                resets.keep(world, entry)
+            case Phase.PAUSING:
+                resets.pause(world, entry)
+            case _:
+                pass
+    world.to_judge.clear()
+
+
+def _judge_running(world: World, entry: Entry) -> None:
+    said = (entry.conditions.copy(), entry.record, entry.pods)
+    if completion.judge(world, entry):
+        return
+    if entry.workload.suspended:
+        teardown.take_back(world, entry, TeardownReason.SUSPENDED, "spec.suspend is true.")
+        return
+    requeuing.judge(world, entry)
+    if entry.phase is Phase.RUNNING and entry.workload.dialect is Dialect.V1BETA2:
+        health.judge(world, entry)
+    if entry.phase is Phase.RUNNING and said != (entry.conditions, entry.record, entry.pods):
+        world.settle(entry)  # after a restart nothing is written that is on record already
