@@ -27,9 +27,9 @@ def apply(world: World, entry: Entry, child: Child) -> None:
     if child.item not in entry.creation.created:
         entry.found(child.item)
     entry.creation.created[child.item] = child.uid
+    completion.hear(entry, child)
     for index, want in enumerate(child.wants):
         world.want(entry, child.item, index, want)
-    completion.hear(entry, child)
     world.to_judge[entry.uid] = None
 
 

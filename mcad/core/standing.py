@@ -83,9 +83,11 @@ def _standing(entry: Entry) -> _Standing | None:
 def _put(
     entry: Entry, kind: ConditionType, now: Instant, standing: _Standing, *, status: bool
 ) -> None:
-    """One that was never True stays absent; an equal one keeps its words."""
+    """One that was never True stays absent, and the room keeps the reason that it was given for."""
     shown = entry.conditions.get(kind)
     if shown is None and not status and entry.phase is not Phase.INTENDING:
+        return
+    if kind is ConditionType.QUOTA_RESERVED and shown is not None and shown.status == status:
         return
     entry.put_condition(kind, now, status=status, reason=standing.reason, message=standing.message)
 

@@ -218,9 +218,10 @@ class World:
         self.capacity.freeze(entry.uid)
 
     def want(self, entry: Entry, item: int, index: int, want: int | None) -> None:
-        """A live object of the present attempt wants so many pods of a set."""
+        """A live object of the present attempt wants so many pods of a set. One that failed wants
+        none, but it is tried again by the room that it had (C7)."""
         if not entry.keeps_room:
-            self.capacity.want(entry.uid, item, index, want)
+            self.capacity.want(entry.uid, item, index, None if item in entry.failed else want)
 
     def release(self, entry: Entry) -> None:
         """Its attempt needs no room any more; whatever gives room back does it here."""

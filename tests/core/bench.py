@@ -85,7 +85,7 @@ def node(name: str = "n1", milli: int = 1000, **changes: object) -> Node:
 def workload(name: str, *milli: int, **changes: object) -> Workload:
     """An AppWrapper with one bare Pod per figure."""
     items = tuple(
-        Item(ObjectRef("", "v1", "pods", "Pod", "default", f"{name}-{i}"))
+        Item(ObjectRef("", "v1", "pods", "Pod", "default", f"{name}-{i}"), tells_end=True)
         for i in range(len(milli))
     )
     sets = tuple(
@@ -136,6 +136,7 @@ class Bench:
     wishes: list[Instant] = field(default_factory=list)
     bodies: dict[tuple[str, int, int], tuple[ObjectRef, Resources]] = field(default_factory=dict)
     looks: int = 0
+    stubborn: set[str] = field(default_factory=set)  # pods that no kubelet ends
     refusals: dict[str, list[Answer]] = field(default_factory=dict)
     forbidden: set[tuple[str, str]] = field(default_factory=set)  # (namespace, resource) to create
     _serial: int = 0
@@ -200,6 +201,7 @@ class Bench:
     def advance(self, seconds: float) -> None:
         """Time passes; the dispatcher is woken when it wished to be."""
         until = self.now + int(seconds * SECOND)
+        self.settle()  # whatever was observed is decided on at once
         while wishes := sorted(w for w in self.wishes if w <= until):
             self.now = max(self.now, wishes[0])
             self.wishes = [w for w in self.wishes if w > self.now]
@@ -281,7 +283,7 @@ class Bench:
     def delete_object(self, ref: ObjectRef) -> None:
         """Somebody deletes an object: it goes, or waits for its finalizers."""
         thing = self.things[ref]
-        if not thing.finalizers:
+        if not thing.finalizers and ref.name not in self.stubborn:
             self.remove(ref)
         elif not thing.child.terminating:
             thing.child = replace(thing.child, terminating=True)

@@ -1,0 +1,138 @@
+"""What ends an attempt of MCAD's dialect while it runs: too few pods, or too long a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mcad.core.model import SECOND, Growth, PodPhase, Requeuing, Settings, Workload
+from mcad.core.requeuing import next_wait
+from tests.core.bench import Bench, node, workload
+from tests.core.test_health import RESTARTS, Restart
+
+NEVER_PLACED = Settings(placement_timeout=0, backoff=20 * SECOND)
+
+
+def wrapper(name: str, *milli: int, **changes: object) -> Workload:
+    """Half of its pods have to run."""
+    base = workload(name, *milli, min_available=(len(milli) + 1) // 2)
+    return replace(base, requeuing=Requeuing(wait=120 * SECOND), **changes)
+
+
+def dispatched(*works: Workload) -> Bench:
+    bench = Bench(NEVER_PLACED, nodes=[node()])
+    bench.submit(*works)
+    bench.settle()
+    return bench
+
+
+@RESTARTS
+def test_with_too_few_pods_it_queues_again(restart: Restart) -> None:
+    bench = dispatched(wrapper("a", 100, 100, 100))
+    bench.bind("a-0")
+    bench.advance(60)
+    restart(bench)
+    bench.advance(57)
+    assert bench.state("a") == "Running"
+    bench.advance(5)
+    assert bench.state("a") == "Pending"
+    assert bench.condition("a", "PreemptCandidate") == (
+        True,
+        "MinPodsNotRunning",
+        "Insufficient number of Running and Completed pods, minimum=2, running=1, completed=0.",
+    )
+    assert bench.condition("a", "Backoff")[:2] == (True, "PreemptionTriggered")
+    assert bench.names() == []
+    view = bench.status["uid-a"]
+    assert (view.requeueings, view.requeueing_wait) == (1, 120 * SECOND)
+    bench.advance(15)
+    assert bench.state("a") == "Pending"
+    bench.advance(10)
+    assert bench.state("a") == "Running"
+
+
+def test_with_enough_pods_it_stays_and_its_wait_begins_when_they_are_lost() -> None:
+    bench = dispatched(wrapper("a", 100, 100, 100))
+    bench.bind("a-0")
+    bench.bind("a-1")
+    bench.advance(10_000)
+    assert bench.state("a") == "Running"
+    assert bench.condition("a", "Running") == (True, "PodsRunning", "")
+    bench.change("a-1", phase=PodPhase.FAILED)
+    bench.advance(115)
+    assert bench.state("a") == "Running"
+    bench.advance(10)
+    assert bench.state("a") == "Pending"
+
+
+def test_succeeded_pods_count() -> None:
+    bench = dispatched(wrapper("a", 100, 100, 100))
+    bench.bind("a-0")
+    bench.change("a-1", phase=PodPhase.SUCCEEDED)
+    bench.advance(10_000)
+    assert bench.state("a") == "Running"
+
+
+def test_without_a_minimum_nothing_is_looked_at() -> None:
+    bench = dispatched(replace(wrapper("a", 100), min_available=0))
+    bench.advance(10_000)
+    assert (bench.state("a"), bench.condition("a", "Running")) == ("Running", None)
+
+
+def test_after_too_many_requeues_it_is_given_up() -> None:
+    rule = Requeuing(wait=60 * SECOND, growth=Growth.NONE, times_max=2)
+    bench = dispatched(replace(wrapper("a", 1000), requeuing=rule))
+    bench.advance(1000)
+    assert bench.state("a") == "Deleted"
+    assert bench.status["uid-a"].requeueings == 2
+    assert bench.names() == []
+    writes = bench.writes.total()
+    bench.crash()
+    bench.advance(10_000)
+    assert (bench.state("a"), bench.writes.total()) == ("Deleted", writes)
+
+
+@pytest.mark.parametrize(
+    ("growth", "bound", "waits"),
+    [
+        (Growth.EXPONENTIAL, 0, [100, 100, 200, 400, 800]),
+        (Growth.EXPONENTIAL, 300, [100, 100, 200, 300, 300]),
+        (Growth.LINEAR, 0, [100, 100, 200, 300, 400]),
+        (Growth.NONE, 0, [100, 100, 100, 100, 100]),
+    ],
+)
+def test_the_wait_grows_as_mcads_did(growth: Growth, bound: int, waits: list[int]) -> None:
+    rule = Requeuing(wait=100, growth=growth, wait_max=bound)
+    seen, wait = [rule.wait], 0
+    for _ in waits[1:]:
+        wait = next_wait(rule, wait)
+        seen.append(wait)
+    assert seen == waits
+
+
+@RESTARTS
+def test_it_fails_when_its_time_is_over(restart: Restart) -> None:
+    bench = dispatched(workload("a", 100, run_limit=600 * SECOND))
+    bench.bind("a-0")
+    bench.advance(300)
+    restart(bench)
+    bench.advance(297)
+    assert bench.state("a") == "Running"
+    bench.advance(5)
+    message = "Dispatch deadline exceeded. allowed to run for 600 seconds"
+    assert bench.state("a") == "Failed"
+    assert bench.condition("a", "Failed") == (True, "DispatchDeadlineExceeded", message)
+    assert bench.condition("a", "PreemptCandidate") == (True, "DispatchDeadlineExceeded", message)
+    assert bench.names() == []
+
+
+def test_what_is_finished_in_time_is_completed() -> None:
+    work = workload("a", 100, run_limit=600 * SECOND)
+    flagged = tuple(replace(item, completion=("succeeded",)) for item in work.items)
+    bench = dispatched(replace(work, items=flagged))
+    bench.bind("a-0")
+    bench.advance(590)
+    bench.change("a-0", phase=PodPhase.SUCCEEDED)
+    bench.advance(1000)
+    assert bench.state("a") == "Completed"
