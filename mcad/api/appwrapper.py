@@ -23,6 +23,8 @@ from mcad.api.models import (
 )
 from mcad.api.parts import count_fault, describe, join
 from mcad.api.podsets import DeclaredPods, DeclaredSet
+from mcad.api.scheduling import NOTHING as NO_RULES
+from mcad.api.scheduling import Scheduling, read_scheduling
 from mcad.api.status import read_status
 from mcad.api.validation import explain
 from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, parse_instant
@@ -60,6 +62,7 @@ class _Spec:
     dialect: Dialect
     from_json: bool = False  # canonical.py
     model: AppWrapperSpec | None = None
+    scheduling: Scheduling = NO_RULES
     items: tuple[Item, ...] = ()
     sets: tuple[PodSet, ...] = ()
     manifests: tuple[bytes, ...] = ()
@@ -105,7 +108,7 @@ def dialect_of(spec: Json) -> Dialect:
 
 def _to_workload(obj: Map, meta: Map, owner: Owner, spec: _Spec) -> Workload:
     model = spec.model or AppWrapperSpec()
-    scheduling = model.scheduling_spec
+    scheduling = spec.scheduling
     return Workload(
         uid=owner.uid,
         namespace=owner.namespace,
@@ -118,7 +121,9 @@ def _to_workload(obj: Map, meta: Map, owner: Owner, spec: _Spec) -> Workload:
         sets=spec.sets,
         priority=model.priority or 0,
         slope=_slope(model.priorityslope or 0),
-        min_available=(scheduling.min_available if scheduling else None) or 0,
+        min_available=scheduling.min_available,
+        requeuing=scheduling.requeuing,
+        run_limit=scheduling.run_limit,
         suspended=model.suspend is True,
         managed=not model.managed_by or model.managed_by in CONTROLLERS,
         deleting="deletionTimestamp" in meta,
@@ -181,9 +186,10 @@ def _check_rules(model: AppWrapperSpec, spec: _Spec) -> None:
         spec.refuse("spec.priority", f"must be within {MAX_PRIORITY} of 0.")
     if not abs(model.priorityslope or 0) <= MAX_SLOPE:  # NaN is not <= anything
         spec.refuse("spec.priorityslope", f"must be a number within {MAX_SLOPE} of 0.")
-    scheduling = model.scheduling_spec
-    if scheduling and (message := count_fault(scheduling.min_available or 0)):
-        spec.refuse("spec.schedulingSpec.minAvailable", message)
+    spec.scheduling = read_scheduling(model.scheduling_spec)
+    for fault in spec.scheduling.faults:
+        spec.refuse(f"spec.{fault.path}", fault.message)
+    spec.warnings += [f"spec.{warning}" for warning in spec.scheduling.warnings]
 
 
 def _entries(model: AppWrapperSpec, spec: _Spec) -> Iterator[Entry]:

@@ -117,7 +117,9 @@ class Requeuing(Wire):
         default=300, alias="timeInSeconds", description="The wait before it is taken back."
     )
     initial_time_in_seconds: Int | None = Field(
-        default=None, alias="initialTimeInSeconds", description="Not for users."
+        default=None,
+        alias="initialTimeInSeconds",
+        description="The first wait, instead of timeInSeconds, if it is more than 0.",
     )
     max_time_in_seconds: Int | None = Field(
         default=0, alias="maxTimeInSeconds", description="Bound of the growing wait; 0 is none."
