@@ -1,9 +1,9 @@
 """The rights of the dispatcher, as they follow from its configuration.
 
-Wrapped kinds are created, watched and deleted, never updated or patched; nothing is granted by a
-pattern. With ``watchNamespaces`` everything that lives in a namespace is granted there only; the
-Lease has Roles where it lives. With ``impersonate`` nothing may be created but as the one account
-named, in the watched namespaces.
+Wrapped kinds are created, watched and deleted, never updated or patched, and pods that do not go
+are deleted whatever made them; nothing is granted by a pattern. With ``watchNamespaces`` everything
+that lives in a namespace is granted there only; the Lease has Roles where it lives. With
+``impersonate`` nothing may be created but as the one account named, in the watched namespaces.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,6 +28,7 @@ WEBHOOKS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 
 Pair = tuple[str, str]
 
+PODS: Pair = ("", "pods")
 _JOBS: Pair = ("batch", "jobs")
 _REPLICA_SETS: Pair = ("apps", "replicasets")
 _STATEFUL_SETS: Pair = ("apps", "statefulsets")
@@ -56,6 +57,7 @@ def namespaced_rules(config: Config) -> list[Map]:
         _rule(GROUP, ["appwrappers"], (*READ, "patch")),  # to take upstream's finalizer away
         _rule(GROUP, ["appwrappers/status"], ("patch",)),
         *_creation_rules(config),
+        *_by_group({PODS} - config.allowed, ("delete",)),  # by force, if they do not go
         *_by_group(between - config.allowed, ("get",)),
         _rule("", ["limitranges"], WATCH),  # what containers request that say nothing
         _rule("events.k8s.io", ["events"], ("create",)),

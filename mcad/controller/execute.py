@@ -21,6 +21,7 @@ from mcad.core.commands import (
     CreateItem,
     DeleteItem,
     DeleteStray,
+    ForceDeletion,
     InspectItem,
     LookForRemains,
     RecordEvent,
@@ -115,6 +116,8 @@ class Executor:
                 self._dispatches.submit(lambda: self._delete(command))
             case LookForRemains():
                 self._dispatches.submit(lambda: self._look(command))
+            case ForceDeletion():
+                self._dispatches.submit(lambda: self._force(command))
             case DeleteStray():
                 self._dispatches.submit(lambda: self._delete_stray(command))
 
@@ -235,6 +238,18 @@ class Executor:
         except KubeError as error:
             _log.warning("a stray object stays object=%s error=%s", command.ref, error)
             self._shell.feed(StrayRefused(command.uid, command.object_uid, answer_of(error)))
+
+    async def _force(self, command: ForceDeletion) -> None:
+        """Nobody waits for the answer: the next look tells what is left."""
+        ref = command.ref
+        options = DeleteOptions(uid=command.object_uid, propagation="Background", grace_period_s=0)
+        try:
+            await self._client.delete(resource_of(ref), ref.namespace, ref.name, options)
+        except KubeError as error:
+            if not (isinstance(error, ApiError) and (error.not_found or error.conflict)):
+                _log.warning("it could not be deleted by force object=%s error=%s", ref, error)
+            return
+        _log.info("deleted by force object=%s uid=%s", ref, command.object_uid)
 
     async def _look(self, command: LookForRemains) -> None:
         uid, attempt = command.uid, command.attempt

@@ -36,6 +36,7 @@ def test_all_rights_of_a_dispatcher_of_jobs() -> None:
         (appwrapper, "appwrappers/finalizers", "update"),
         *(("batch", "jobs", verb) for verb in (*read, "create", "delete")),
         *(("", resource, verb) for verb in WATCH for resource in ("nodes", "pods", "limitranges")),
+        ("", "pods", "delete"),
         *(("node.k8s.io", "runtimeclasses", verb) for verb in WATCH),
         ("events.k8s.io", "events", "create"),
         *(("apiextensions.k8s.io", "customresourcedefinitions", verb) for verb in read),

@@ -18,6 +18,7 @@ from mcad.core.commands import (
     CreateItem,
     DeleteItem,
     DeleteStray,
+    ForceDeletion,
     InspectItem,
     LookForRemains,
     ReviewAccess,
@@ -418,6 +419,33 @@ async def test_remains_are_listed_live_by_label_pods_included() -> None:
     (found,) = rig.shell.events[0].objects
     assert (str(found.ref), found.uid, found.terminating) == ("Pod default/a-0", "found", True)
     assert found.finalizers == ("example.com/keep",)
+
+
+@pytest.mark.parametrize(
+    ("code", "logged"),
+    [(200, "deleted by force"), (404, ""), (409, ""), (403, "could not be deleted by force")],
+)
+async def test_a_forced_deletion_is_of_this_very_object_and_nobody_waits_for_it(
+    code: int, logged: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Foreground would wait for what is below, and a grace period for a node that is gone."""
+    caplog.set_level("INFO", "mcad.controller.execute")
+    ref = workload("a", 1).items[0].ref
+    reasons = {403: "Forbidden", 404: "NotFound", 409: "Conflict"}
+    rig = Rig(
+        lambda request: Response(200, {}) if code == 200 else status(code, reasons[code]),
+        creator=lambda namespace: f"system:serviceaccount:{namespace}:runner",
+    )
+    rig.executor.submit(ForceDeletion("uid-a", ref, "found"))
+    await rig.rest()
+
+    (request,) = rig.api.requests
+    assert (request.method, request.path) == ("DELETE", "/api/v1/namespaces/default/pods/a-0")
+    assert request.body["gracePeriodSeconds"] == 0
+    assert request.body["propagationPolicy"] == "Background"
+    assert request.body["preconditions"] == {"uid": "found"}
+    assert rig.shell.events == []
+    assert [logged in message for message in caplog.messages] == [True] * bool(logged)
 
 
 async def test_the_sweep_deletes_only_what_its_appwrapper_still_controls() -> None:

@@ -54,6 +54,12 @@ trainer.kubeflow.org/trainjobs: [jobset.x-k8s.io/jobsets, batch/jobs]
     {{- end }}
   verbs: [{{ if not $impersonate }}create, {{ end }}delete, get, list, watch]
 {{- end }}
+{{- if not (hasKey $listed "/pods") }}
+# By force, if they do not go.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [delete]
+{{- end }}
 {{- range keys $between | sortAlpha }}
 {{- if not (hasKey $listed .) }}
 - apiGroups: [{{ regexReplaceAll "/.*" . "" | quote }}]
