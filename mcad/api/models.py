@@ -271,6 +271,24 @@ class DispatchStatus(Wire):
     finished: list[Int] | None = Field(default=None, description="Numbers of finished items.")
 
 
+class PodSetStatus(Wire):
+    """A pod set as it was declared or inferred."""
+
+    path: str
+    replicas: Int | None = None
+    annotations: dict[str, str] | None = None
+
+
+class ComponentStatus(Wire):
+    """One wrapped object."""
+
+    name: str
+    kind: str
+    api_version: str = Field(alias="apiVersion")
+    pod_sets: list[PodSetStatus] | None = Field(default=None, alias="podSets")
+    conditions: list[ConditionStatus] | None = None
+
+
 class PendingPod(Wire):
     """Left over from MCAD."""
 
@@ -315,4 +333,6 @@ class AppWrapperStatus(Wire):
     observed_generation: Long | None = Field(default=None, alias="observedGeneration")
     dispatch: DispatchStatus | None = None
     resetting_count: Int | None = Field(default=None, alias="resettingCount")
-    component_status: list[Free] | None = Field(default=None, alias="componentStatus")
+    component_status: list[ComponentStatus] | None = Field(
+        default=None, alias="componentStatus", description="The wrapped objects, v1beta2 dialect."
+    )

@@ -5,6 +5,7 @@ removes what no longer holds. Fields that kubectl prints are those of MCAD's doc
 zeros are left out as MCAD left them out, but for the two requeueing fields of a queued AppWrapper.
 """
 
+from mcad.api.components import render_components
 from mcad.api.wire import (
     Json,
     Map,
@@ -64,6 +65,7 @@ def render_status(view: StatusView) -> Map:
         "conditions": [
             _render_condition(one, standard=bool(view.phase)) for one in view.conditions
         ],
+        "componentStatus": render_components(view) if view.items else None,
         "dispatch": _render_dispatch(view.dispatch) if view.dispatch else None,
         "observedGeneration": view.observed_generation or None,
     }
@@ -185,11 +187,17 @@ def _read_dispatch(value: Map) -> DispatchRecord | None:
         since=parse_instant(value.get("intentTime")),
         confirmed=parse_instant(value.get("confirmTime")),
         entered=parse_instant(value.get("phaseTime")),
-        finished=tuple(map(as_int, as_list(value.get("finished")))),
+        finished=_read_numbers(value.get("finished"), len(inventory)),
         reason=as_text(value.get("reason")),
         message=as_text(value.get("message")),
         next=then,
     )
+
+
+def _read_numbers(value: Json, end: int) -> tuple[int, ...]:
+    """Numbers of items, as far as there are any of them."""
+    numbers = (as_int(one, -1) for one in as_list(value))
+    return tuple(number for number in numbers if 0 <= number < end)
 
 
 def _read_ref(value: Json) -> ObjectRef:

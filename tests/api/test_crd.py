@@ -100,6 +100,9 @@ def test_nothing_is_required_that_an_old_object_may_lack() -> None:
         ".spec.components[].podSets[]": ["path"],
         ".spec.components[].podSetInfos[].schedulingGates[]": ["name"],
         ".status.conditions[]": ["type", "status"],
+        ".status.componentStatus[]": ["name", "kind", "apiVersion"],  # as upstream's CRD has it
+        ".status.componentStatus[].podSets[]": ["path"],
+        ".status.componentStatus[].conditions[]": ["type", "status"],
         ".status.dispatch": ["attempt", "epoch", "phase"],
         ".status.dispatch.inventory[]": ["version", "resource", "kind", "name"],
     }

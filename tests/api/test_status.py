@@ -13,13 +13,16 @@ from mcad.api.status import read_status, render_status
 from mcad.api.wire import format_instant, parse_instant
 from mcad.core.commands import StatusView
 from mcad.core.model import (
+    SECOND,
     Condition,
     DispatchPhase,
     DispatchRecord,
+    Item,
     Next,
     ObjectRef,
     Persisted,
     PodCounts,
+    PodSet,
 )
 from tests.api.describe import describe, squeezed
 
@@ -189,10 +192,12 @@ def test_the_wire_names_of_a_running_appwrapper() -> None:
         "controllerfirstdispatchtimestamp": "2023-07-21T11:18:36.000000Z",
         "numberOfRequeueings": 2,
         "requeueingTimeInSeconds": None,
+        "resettingCount": None,
         "pending": 1,
         "running": 2,
         "Succeeded": 3,
         "failed": 4,
+        "componentStatus": None,
         "dispatch": {
             "attempt": 1,
             "epoch": 4,
@@ -210,6 +215,8 @@ def test_the_wire_names_of_a_running_appwrapper() -> None:
             ],
             "intentTime": "2023-07-21T11:18:35.000000Z",
             "confirmTime": "2023-07-21T11:18:36.000000Z",
+            "phaseTime": None,
+            "finished": None,
             "reason": None,
             "message": None,
             "next": None,
@@ -238,6 +245,89 @@ def test_every_patch_names_the_same_fields(view: StatusView) -> None:
     assert render_status(view).keys() == render_status(RUNNING).keys()
 
 
+# The wrapped objects of v1beta2
+
+ITEMS = (
+    Item(ObjectRef("batch", "v1", "jobs", "Job", "team", "train")),
+    Item(ObjectRef("", "v1", "services", "Service", "team", "front")),
+    Item(ObjectRef("", "v1", "pods", "Pod", "team", "one")),
+)
+SETS = (
+    PodSet(0, 0, "template.spec.template", 3, ()),
+    PodSet(2, 0, "template", 1, ()),
+    PodSet(2, 1, "template.spec.other", 0, ()),
+)
+NEVER = replace(RUNNING, dispatch=None)
+
+
+def components(view: StatusView) -> Any:
+    return render_status(replace(view, phase="Running", items=ITEMS, sets=SETS))["componentStatus"]
+
+
+def test_components_have_their_definite_pod_sets() -> None:
+    told = [
+        {key: value for key, value in one.items() if key != "conditions"}
+        for one in components(NEVER)
+    ]
+    assert told == [
+        {
+            "name": "train",
+            "kind": "Job",
+            "apiVersion": "batch/v1",
+            "podSets": [{"replicas": 3, "path": "template.spec.template"}],
+        },
+        {"name": "front", "kind": "Service", "apiVersion": "v1", "podSets": []},
+        {
+            "name": "one",
+            "kind": "Pod",
+            "apiVersion": "v1",
+            "podSets": [
+                {"replicas": 1, "path": "template"},
+                {"replicas": 0, "path": "template.spec.other"},
+            ],
+        },
+    ]
+
+
+def deployed(status: bool) -> tuple[Condition, ...]:
+    return (Condition("ResourcesDeployed", status, "any", "", START, START + 2_000_000),)
+
+
+BEGUN = replace(RUNNING.dispatch, confirmed=0)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "record", "told"),
+    [
+        ((), RUNNING.dispatch, None),
+        (deployed(False), None, None),
+        (
+            deployed(True),
+            BEGUN,
+            ("Unknown", "ComponentCreationInitiated", "2023-07-21T11:18:35.000000Z"),
+        ),
+        (
+            deployed(True),
+            RUNNING.dispatch,
+            ("True", "ComponentCreatedSuccessfully", "2023-07-21T11:18:36.000000Z"),
+        ),
+        (
+            deployed(False),
+            RUNNING.dispatch,
+            ("False", "CompononetDeleted", "2023-07-21T11:18:29.000000Z"),
+        ),
+    ],
+)
+def test_what_becomes_of_components(
+    conditions: tuple[Condition, ...], record: DispatchRecord | None, told: Any
+) -> None:
+    for one in components(replace(RUNNING, conditions=conditions, dispatch=record)):
+        assert [
+            (each["status"], each["reason"], each["lastTransitionTime"])
+            for each in one["conditions"]
+        ] == ([told] if told else [])
+
+
 # Reading it back
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
@@ -245,6 +335,15 @@ INSTANTS = st.integers(1, 253_402_300_799_999_999)
 REFS = st.builds(ObjectRef, TEXT, TEXT, TEXT, TEXT, TEXT, TEXT)
 CONDITIONS = st.builds(Condition, TEXT.filter(bool), st.booleans(), TEXT, TEXT, INSTANTS, INSTANTS)
 COUNTS = st.integers(0, 2**31 - 1)
+
+
+def finishing(record: DispatchRecord) -> st.SearchStrategy[DispatchRecord]:
+    numbers = (
+        st.sets(st.sampled_from(range(len(record.inventory)))) if record.inventory else st.just(())
+    )
+    return numbers.map(lambda found: replace(record, finished=tuple(sorted(found))))
+
+
 RECORDS = st.builds(
     DispatchRecord,
     attempt=st.integers(1, 2**40),
@@ -254,10 +353,11 @@ RECORDS = st.builds(
     inventory=st.lists(REFS, max_size=3).map(tuple),
     since=INSTANTS,
     confirmed=st.just(0) | INSTANTS,
+    entered=st.just(0) | INSTANTS,
     reason=TEXT,
     message=TEXT,
     next=st.sampled_from(Next),
-)
+).flatmap(finishing)
 VIEWS = st.builds(
     StatusView,
     state=st.sampled_from(["Pending", "Running", "Completed", "Failed"]),
@@ -274,6 +374,9 @@ VIEWS = st.builds(
     observed_generation=COUNTS,
     phase=st.sampled_from(["", "Suspended", "Running", "Failed"]),
     dispatch=st.none() | RECORDS,
+    resets=COUNTS,
+    items=st.just(()) | st.just(ITEMS),
+    sets=st.just(()),
 )
 
 
@@ -286,6 +389,8 @@ def test_what_is_written_is_read_again(view: StatusView) -> None:
         dispatch=view.dispatch,
         first_dispatch=view.first_dispatch,
         requeueings=view.requeueings,
+        requeueing_wait=view.requeueing_wait,
+        resets=view.resets,
         pods=view.pods if view.state == "Completed" else PodCounts(),
         observed_generation=view.observed_generation,
         foreign=view.state == "Running" and view.dispatch is None,
@@ -341,6 +446,20 @@ def test_an_unreadable_record_of_a_running_appwrapper_is_left_alone(dispatch: An
     assert saved is not None
     assert saved.dispatch is None
     assert saved.foreign
+
+
+@pytest.mark.parametrize(
+    ("finished", "read"),
+    [([0], (0,)), ([True, "0", None, -1, 1, 0], (0,)), ("0", ()), (None, ()), ({}, ())],
+)
+def test_numbers_of_items_that_are_none_are_not_read_as_the_first_one(
+    finished: Any, read: tuple[int, ...]
+) -> None:
+    record = render_status(RUNNING)["dispatch"] | {"finished": finished}
+    saved = read_status({"state": "Running", "dispatch": record})
+    assert saved is not None
+    assert saved.dispatch is not None
+    assert saved.dispatch.finished == read
 
 
 @pytest.mark.parametrize(
