@@ -26,9 +26,19 @@ from mcad.api.podsets import DeclaredPods, DeclaredSet
 from mcad.api.scheduling import NOTHING as NO_RULES
 from mcad.api.scheduling import Scheduling, read_scheduling
 from mcad.api.status import read_status
+from mcad.api.tolerance import read_tolerance
 from mcad.api.validation import explain
 from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, parse_instant
-from mcad.core.model import Cascade, Dialect, Item, PodSet, Problem, ProblemKind, Workload
+from mcad.core.model import (
+    Cascade,
+    Dialect,
+    FaultTolerance,
+    Item,
+    PodSet,
+    Problem,
+    ProblemKind,
+    Workload,
+)
 
 MAX_PAYLOAD = 1 << 20
 """Bytes of all manifests together; etcd takes 1.5 MiB, and status has to fit in as well."""
@@ -91,7 +101,10 @@ def parse(obj: Map, catalog: Catalog, *, from_json: bool = False) -> Parsed:
         spec.refuse("metadata.name", "is required: give the AppWrapper a name.")
     if not catalog.serves(owner.namespace):
         spec.problems.append(_not_served(owner.namespace))
-    return Parsed(_to_workload(obj, meta, owner, spec), spec.manifests, tuple(spec.problems))
+    tolerance, warnings = read_tolerance(meta.get("annotations"), spec.dialect, catalog.tolerances)
+    spec.warnings += warnings
+    workload = _to_workload(obj, meta, owner, spec, tolerance)
+    return Parsed(workload, spec.manifests, tuple(spec.problems))
 
 
 def _not_served(namespace: str) -> Problem:
@@ -106,7 +119,9 @@ def dialect_of(spec: Json) -> Dialect:
     return Dialect.V1BETA2 if later else Dialect.V1BETA1
 
 
-def _to_workload(obj: Map, meta: Map, owner: Owner, spec: _Spec) -> Workload:
+def _to_workload(
+    obj: Map, meta: Map, owner: Owner, spec: _Spec, tolerance: FaultTolerance
+) -> Workload:
     model = spec.model or AppWrapperSpec()
     scheduling = spec.scheduling
     return Workload(
@@ -124,6 +139,7 @@ def _to_workload(obj: Map, meta: Map, owner: Owner, spec: _Spec) -> Workload:
         min_available=scheduling.min_available,
         requeuing=scheduling.requeuing,
         run_limit=scheduling.run_limit,
+        tolerance=tolerance,
         suspended=model.suspend is True,
         managed=not model.managed_by or model.managed_by in CONTROLLERS,
         deleting="deletionTimestamp" in meta,

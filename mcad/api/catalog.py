@@ -1,8 +1,10 @@
-"""Which kinds the cluster serves, and which of them may be wrapped: a read-only view."""
+"""What parsing has to know of the cluster and of the configuration: a read-only view."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
+
+from mcad.api.tolerance import BY_DEFAULT, Tolerances
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,7 @@ class Resource:
 
 
 class Catalog(Protocol):
-    """What parsing has to know of the cluster."""
+    """Which kinds the cluster serves, which may be wrapped, and what is made of AppWrappers."""
 
     def find(self, group: str, version: str, kind: str) -> Resource | None:
         """The served kind, None if it is not installed."""
@@ -35,6 +37,10 @@ class Catalog(Protocol):
     def ignores_claims(self) -> bool:
         """Whether pods with ``resourceClaims`` may be wrapped (``ignoreResourceClaims``)."""
 
+    @property
+    def tolerances(self) -> Tolerances:
+        """What AppWrappers bear, and how much of that they may change (``faultTolerance``)."""
+
 
 @dataclass(frozen=True, slots=True)
 class StaticCatalog:
@@ -45,6 +51,7 @@ class StaticCatalog:
     excluded: frozenset[str] = field(default_factory=frozenset)
     podless: frozenset[tuple[str, str]] = field(default_factory=frozenset)
     ignores_claims: bool = False
+    tolerances: Tolerances = BY_DEFAULT
 
     @classmethod
     def of(

@@ -9,8 +9,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     StrictInt,
     ValidationInfo,
@@ -21,6 +19,8 @@ from pydantic import (
 from mcad.api.catalog import Resource, StaticCatalog
 from mcad.api.labels import LEASE_NAME, LEASE_NAMESPACE
 from mcad.api.podspec import quantity, quantity_fault
+from mcad.api.strict import Strict
+from mcad.api.tolerance import FaultToleranceSettings, Tolerances
 from mcad.core.ceilings import OTHERS
 from mcad.core.model import SECOND, Fit, Policy, Settings
 
@@ -33,10 +33,6 @@ _ACCOUNT = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0
 _ACCOUNT_MAX = 253
 _NAMESPACE_MAX = 63
 _GROUP = re.compile(r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?")
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 SYSTEM_NAMESPACES = ("kube-node-lease", "kube-public", "kube-system")
@@ -60,7 +56,7 @@ def is_dangerous(group: str, plural: str) -> bool:
     return kinds is not None and (not kinds or plural in kinds)
 
 
-class KindGroup(_Strict):
+class KindGroup(Strict):
     """Kinds of one API group, by plural name."""
 
     api_group: str = Field(alias="apiGroup")
@@ -106,7 +102,7 @@ class WrappedGroup(KindGroup):
         return self
 
 
-class Impersonate(_Strict):
+class Impersonate(Strict):
     """As whom items are created: a service account in the namespace of each AppWrapper."""
 
     service_account: str = Field(alias="serviceAccount")
@@ -125,7 +121,7 @@ class Impersonate(_Strict):
         return f"system:serviceaccount:{namespace}:{self.service_account}"
 
 
-class LeaderElection(_Strict):
+class LeaderElection(Strict):
     """The Lease that the one dispatcher of a cluster holds, and its times in seconds.
 
     The duration is a whole number because the Lease says it so.
@@ -209,7 +205,7 @@ DEFAULT_WITHOUT_PODS = tuple(
 )
 
 
-class Config(_Strict):
+class Config(Strict):
     """Every setting, with its default."""
 
     backoff_time: float = Field(default=20, alias="backoffTime", ge=0, le=MAX_SECONDS)
@@ -235,6 +231,9 @@ class Config(_Strict):
     watch_namespaces: tuple[str, ...] = Field(default=(), alias="watchNamespaces")
     excluded_namespaces: tuple[str, ...] = Field(
         default=SYSTEM_NAMESPACES, alias="excludedNamespaces"
+    )
+    fault_tolerance: FaultToleranceSettings = Field(
+        default=FaultToleranceSettings(), alias="faultTolerance"
     )
     max_priority: dict[str, StrictInt] = Field(default_factory=dict, alias="maxPriority")
     impersonate: Impersonate | None = None
@@ -313,7 +312,11 @@ def catalog_of(config: Config, served: Iterable[Resource]) -> StaticCatalog:
     """These kinds, as far as the configuration lets them be wrapped, and where."""
     podless = _pairs(config.resources_without_pods)
     found = StaticCatalog.of(served, config.allowed, config.excluded_namespaces, podless)
-    return replace(found, ignores_claims=config.ignore_resource_claims)
+    return replace(
+        found,
+        ignores_claims=config.ignore_resource_claims,
+        tolerances=Tolerances.of(config.fault_tolerance),
+    )
 
 
 def to_settings(config: Config) -> Settings:

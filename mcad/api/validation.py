@@ -41,11 +41,18 @@ def _message(fault: Any) -> str:
             return f"{str(context['error']).rstrip('.')}."
         case "enum":
             return f"must be {context['expected']}, not {given}."
+        case "greater_than":
+            return f"must be more than {_plain(context['gt'])}, not {given}."
         case "greater_than_equal":
-            return f"must be at least {context['ge']:g}, not {given}."
+            return f"must be at least {_plain(context['ge'])}, not {given}."
         case "less_than_equal":
-            return f"must be at most {context['le']:g}, not {given}."
+            return f"must be at most {_plain(context['le'])}, not {given}."
         case "too_long":
             return f"has {context['actual_length']} entries; {context['max_length']} are allowed."
         case _:
             return f"{_EXPECTED.get(kind, fault['msg'])}, not {given}."
+
+
+def _plain(bound: float) -> str:
+    """A bound without an exponent."""
+    return str(int(bound)) if bound == int(bound) else str(bound)

@@ -1,0 +1,54 @@
+"""Go's notation of durations: ``1h30m``, ``90s``, ``1.5h``."""
+
+import re
+from functools import lru_cache
+
+from mcad.core.model import SECOND, Duration
+
+_NANOS = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,  # the micro sign
+    "μs": 1_000,  # the Greek letter
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+}
+_NANOS_MAX = 2**63 - 1  # Go counts in 64 bits
+_TEXT_MAX = 64
+_KNOWN = 256
+
+_UNIT = "|".join(sorted(_NANOS, key=len, reverse=True))
+_PART = rf"(\d+\.?\d*|\.\d+)({_UNIT})"
+_PARTS = re.compile(_PART, re.ASCII)
+_WHOLE = re.compile(rf"([-+]?)(?:0|(?:{_PART})+)", re.ASCII)
+
+
+@lru_cache(_KNOWN)
+def parse_duration(text: str) -> Duration | None:
+    """Microseconds, rounded towards zero; None if Go would not take the text as a duration."""
+    whole = _WHOLE.fullmatch(text) if len(text) <= _TEXT_MAX else None
+    if whole is None:
+        return None
+    nanos = sum(_nanos(number, unit) for number, unit in _PARTS.findall(text))
+    if nanos > _NANOS_MAX:
+        return None
+    micros = nanos // 1_000
+    return -micros if whole[1] == "-" else micros
+
+
+def _nanos(number: str, unit: str) -> int:
+    whole, _, part = number.partition(".")
+    scale: int = 10 ** len(part)
+    return int(whole or "0") * _NANOS[unit] + int(part or "0") * _NANOS[unit] // scale
+
+
+def format_duration(duration: Duration) -> str:
+    """The shortest text that is read as the same duration: ``168h``, ``1m30s``, ``0.25s``."""
+    sign, micros = "-" * (duration < 0), abs(duration)
+    minutes, rest = divmod(micros, 60 * SECOND)
+    hours, minutes = divmod(minutes, 60)
+    seconds = f"{rest // SECOND}.{rest % SECOND:06}".rstrip("0").rstrip(".") if rest else ""
+    parts = ((hours or "", "h"), (minutes or "", "m"), (seconds, "s"))
+    return sign + ("".join(f"{number}{unit}" for number, unit in parts if number) or "0s")

@@ -1,0 +1,31 @@
+"""What every part of the configuration has in common: nothing in it is unknown or changes."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from mcad.api.durations import parse_duration
+from mcad.api.parts import describe
+from mcad.api.wire import Json
+from mcad.core.model import SECOND
+
+
+class Strict(BaseModel):
+    """A part of the configuration."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _seconds(value: Json) -> Json:
+    """A number, or a text in Go's notation."""
+    if not isinstance(value, str):
+        return value
+    duration = parse_duration(value)
+    if duration is None:
+        raise ValueError(
+            f'must be a number of seconds or a duration like "1m30s", not {describe(value)}'
+        )
+    return duration / SECOND if duration % SECOND else duration // SECOND
+
+
+Seconds = Annotated[float, BeforeValidator(_seconds)]
