@@ -27,7 +27,6 @@ _SENDER = {
     Phase.CREATING: SENDER_CAN_RUN,
     Phase.CONFIRMING: SENDER_DISPATCHED,
     Phase.RUNNING: SENDER_DISPATCHED,
-    Phase.COMPLETED: SENDER_COMPLETED,
 }
 
 _PHASE = {
@@ -125,6 +124,8 @@ def _sender(entry: Entry) -> str:
     current = state(entry)
     if current is State.RUNNING_HOLD_COMPLETION:
         return SENDER_HOLD_COMPLETION
+    if current is State.COMPLETED:
+        return SENDER_COMPLETED
     if entry.phase in _SENDER:
         return _SENDER[entry.phase]
     if entry.phase is not Phase.WAITING:

@@ -21,7 +21,7 @@ Objects = Mapping[tuple[str, str], Sequence[Json]]
 WRAPPED = [("", "configmaps"), ("", "pods"), ("apps", "deployments"), ("batch", "jobs")]
 NODES = ("", "nodes")
 WATCHED = [STORAGE, NODES, *WRAPPED]
-AT_REST = (Phase.WAITING, Phase.RUNNING, Phase.COMPLETED, Phase.FAILED)
+AT_REST = (Phase.WAITING, Phase.RUNNING, Phase.COMPLETED, Phase.FAILED, Phase.DELETED)
 
 
 def unrest(core: World, objects: Objects) -> Iterator[str]:
@@ -34,7 +34,7 @@ def unrest(core: World, objects: Objects) -> Iterator[str]:
     existing = {obj["metadata"]["uid"] for storage in WRAPPED for obj in objects[storage]}
     if ghosts := [child.ref for uid, child in core.children.items() if uid not in existing]:
         yield f"objects that do not exist: {ghosts}"
-    if core.unswept or core.to_judge or core.to_recover or core.rights.held:
+    if core.unswept or core.to_judge or core.to_resume or core.to_recover or core.rights.held:
         yield "something is left to do"
     names = {
         (storage[1], obj["metadata"]["name"]) for storage in WRAPPED for obj in objects[storage]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mcad.api.config import Config
+from mcad.api.tolerance import PREFIX as TOLERANCE
 from mcad.kube.client import Client, DeleteOptions, Propagation
 from mcad.kube.kinds import APPWRAPPERS, CONFIG_MAPS, DEPLOYMENTS, NODES
 from mcad.kube.resource import Resource
@@ -85,6 +86,33 @@ def delete(name: str, kind: Resource = APPWRAPPERS, cascade: Propagation = "Back
 def edit(name: str, patch: Json, kind: Resource = APPWRAPPERS) -> Action:
     """A user changes an AppWrapper, or an object that one has made, by a merge patch."""
     return lambda client: client.patch(kind, NAMESPACE, name, patch)
+
+
+def failing(name: str, seconds: float) -> Json:
+    """A bare pod that fails after so long."""
+    made = manifests.pod(name, "1", seconds)
+    made["spec"]["containers"][0]["command"] = ["sh", "-c", f"sleep {seconds}; exit 3"]
+    return made
+
+
+def starting(name: str, replicas: int, seconds: float) -> Json:
+    """A Deployment whose pods take so long to start."""
+    made = deployment(name, replicas)
+    meta = made["spec"]["template"]["metadata"]
+    meta["annotations"] = {"sim.mcad.dev/start-delay": f"{seconds}s"}
+    return made
+
+
+def bearing(obj: Json, **times: str) -> Json:
+    """An AppWrapper with these annotations of v1beta2's fault tolerance."""
+    obj["metadata"]["annotations"] = {f"{TOLERANCE}{name}": value for name, value in times.items()}
+    return obj
+
+
+def scheduled(obj: Json, **rules: Any) -> Json:
+    """A v1beta1 AppWrapper with this ``schedulingSpec``."""
+    obj["spec"]["schedulingSpec"] = rules
+    return obj
 
 
 IN_TURN = Scenario(
@@ -227,6 +255,89 @@ KEPT = Scenario(
     ends={"a": "Pending", "b": "Running"},
 )
 
+_QUICK = {"failureGracePeriodDuration": "10s", "retryPausePeriodDuration": "15s"}
+
+RESET = Scenario(
+    "one is reset again and again by its own room until it fails, and what waits waits for that",
+    cpus=(2,),
+    acts=(
+        (
+            0.0,
+            create(bearing(components("a", failing("a", 20), pod("x")), retryLimit="1", **_QUICK)),
+        ),
+        (1.0, create(generic("b", deployment("b", 1)))),
+    ),
+    ends={"a": "Failed", "b": "Running"},
+)
+
+LATE = Scenario(
+    "pods that do not start cost a reset; who is suspended in the pause gives its room up",
+    cpus=(1,),
+    acts=(
+        (
+            0.0,
+            create(
+                bearing(
+                    components("a", starting("a", 1, 500), config_map("a")),
+                    admissionGracePeriodDuration="20s",
+                    warmupGracePeriodDuration="20s",
+                    retryPausePeriodDuration="30s",
+                )
+            ),
+        ),
+        (5.0, create(complete("b", job("b", 1, 10)))),
+        (35.0, edit("a", {"spec": {"suspend": True}})),
+    ),
+    ends={"a": "Pending", "b": "Completed"},
+)
+
+KEPT_AND_CLEARED = Scenario(
+    "what failed is kept for a while, and so is what succeeded; what loses an item has failed",
+    cpus=(3,),
+    acts=(
+        (
+            0.0,
+            create(
+                bearing(
+                    components("a", failing("a", 10), config_map("a")),
+                    retryLimit="0",
+                    deletionOnFailureGracePeriodDuration="60s",
+                    **_QUICK,
+                )
+            ),
+        ),
+        (
+            0.1,
+            create(
+                bearing(components("b", job("b", 1, 10), config_map("b")), successTTLDuration="40s")
+            ),
+        ),
+        (0.2, create(components("c", deployment("c", 1), config_map("c")))),
+        (30.0, delete("c", CONFIG_MAPS)),
+    ),
+    ends={"a": "Failed", "b": "Completed", "c": "Failed"},
+    robbed=("c",),
+)
+
+REQUEUED = Scenario(
+    "with too few pods one queues again and is given up at last, and another's time is over",
+    cpus=(2,),
+    acts=(
+        (
+            0.0,
+            create(
+                scheduled(
+                    generic("a", starting("a", 1, 500)),
+                    minAvailable=1,
+                    requeuing={"timeInSeconds": 20, "growthType": "none", "maxNumRequeuings": 1},
+                )
+            ),
+        ),
+        (0.1, create(scheduled(generic("b", deployment("b", 1)), dispatchDuration={"limit": 50}))),
+    ),
+    ends={"a": "Deleted", "b": "Failed"},
+)
+
 SCENARIOS = (
     IN_TURN,
     COMPLETED,
@@ -239,4 +350,8 @@ SCENARIOS = (
     TWINS,
     CASCADES,
     KEPT,
+    RESET,
+    LATE,
+    KEPT_AND_CLEARED,
+    REQUEUED,
 )
