@@ -252,20 +252,8 @@ class Bench:
                 if thing is not None and thing.child.workload == command.uid:
                     self.delete_object(command.ref)  # the controller looks up whose it is
                 return ItemDeleted(command.uid, command.attempt, command.item)
-            case DeleteStray():
-                thing = self.things.get(command.ref)
-                ours = thing is not None and thing.child.workload == command.uid
-                if ours and thing.child.uid == command.object_uid:
-                    self.writes["stray"] += 1
-                    self.delete_object(command.ref)
-                return None
-            case ForceDeletion():
-                self.writes["force"] += 1
-                thing = self.things.get(command.ref)
-                if thing is not None and thing.child.uid == command.object_uid:
-                    if not thing.finalizers:
-                        self.remove(command.ref)
-                return None
+            case DeleteStray() | ForceDeletion():
+                return self._delete_exactly(command)
             case LookForRemains():
                 self.looks += 1
                 left = [
@@ -275,6 +263,21 @@ class Bench:
                 ]
                 return Remaining(command.uid, command.attempt, tuple(left))
         raise AssertionError(command)
+
+    def _delete_exactly(self, command: DeleteStray | ForceDeletion) -> None:
+        """This very object; by force also if no kubelet ends it."""
+        thing, forced = self.things.get(command.ref), isinstance(command, ForceDeletion)
+        self.writes["force"] += forced
+        if thing is None or (thing.child.workload, thing.child.uid) != (
+            command.uid,
+            command.object_uid,
+        ):
+            return
+        self.writes["stray"] += not forced
+        if forced and not thing.finalizers:
+            self.remove(command.ref)
+        else:
+            self.delete_object(command.ref)
 
     def refuse(self, verb: str, *answers: Answer) -> None:
         """Let the next requests of this kind fail, in this order."""

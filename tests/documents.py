@@ -1,0 +1,113 @@
+"""Pages that are generated from the code: ``python -m tests.documents`` writes them anew.
+
+A page has its prose, and between two marks what the code says of itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from mcad.core.entry import Entry
+from mcad.core.lifecycle import TABLE, TEARING_DOWN, Phase, Signal
+from mcad.core.model import Dialect, DispatchPhase, DispatchRecord, Next, Workload
+from mcad.core.status import derive
+
+LIFECYCLE = Path(__file__).parent.parent / "docs" / "lifecycle.md"
+BEGIN, END = "<!-- generated: begin -->\n", "<!-- generated: end -->\n"
+
+MEANING = {
+    Signal.RESERVED: "all of it fits: its room is reserved",
+    Signal.INTENT_WRITTEN: "the intent is recorded in status",
+    Signal.INTENT_REFUSED: "somebody changed the object first",
+    Signal.ALL_EXIST: "every item is created",
+    Signal.CONFIRMED: "that is recorded in status",
+    Signal.COMPLETE: "every item is finished and no pod runs",
+    Signal.KEEP: "it failed and is kept to be looked at",
+    Signal.TAKE_BACK: "its attempt ends",
+    Signal.TEARDOWN_WRITTEN: "the teardown is recorded in status",
+    Signal.ALL_DELETED: "every deletion is accepted",
+    Signal.NOTHING_LEFT: "a live list finds no object and no pod",
+    Signal.SETTLED_QUEUED: "recorded: it queues again",
+    Signal.SETTLED_RESET: "recorded: it is tried again",
+    Signal.SETTLED_COMPLETED: "recorded: its time to live is over",
+    Signal.SETTLED_FAILED: "recorded: it has failed",
+    Signal.SETTLED_DELETED: "recorded: it is given up",
+    Signal.RETRY: "the pause is over, its room is still there",
+    Signal.RETRY_REFUSED: "somebody changed the object first",
+    Signal.GIVE_UP_ROOM: "suspended, edited, or its node is gone",
+    Signal.INTENT_FOUND: "another leader recorded an intent",
+    Signal.OBJECT_GONE: "the AppWrapper is deleted",
+}
+
+_RECORDED = {
+    Phase.CREATING: DispatchPhase.CREATING,
+    Phase.KEEPING: DispatchPhase.KEEPING,
+    Phase.PAUSING: DispatchPhase.PAUSED,
+    **dict.fromkeys(TEARING_DOWN, DispatchPhase.UNDEPLOYING),
+}
+
+
+def lifecycle() -> str:
+    """The generated part of docs/lifecycle.md."""
+    return "\n".join((*_diagram(), "", *_transitions(), "", *_words(), ""))
+
+
+def whole(page: Path, generated: str) -> str:
+    """The page with its generated part as it should be."""
+    before, _, rest = page.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{generated}\n{END}{after}"
+
+
+def _diagram() -> Iterator[str]:
+    yield "```mermaid"
+    yield "stateDiagram-v2"
+    yield "    [*] --> waiting"
+    for (start, signal), end in TABLE.items():
+        if signal is not Signal.OBJECT_GONE:
+            yield f"    {start} --> {end}: {signal}"
+    yield "```"
+
+
+def _transitions() -> Iterator[str]:
+    yield "| phase | what happens | signal | next phase |"
+    yield "|---|---|---|---|"
+    for (start, signal), end in TABLE.items():
+        if signal is not Signal.OBJECT_GONE:
+            yield f"| {start} | {MEANING[signal]} | `{signal}` | {end} |"
+    yield f"| any | {MEANING[Signal.OBJECT_GONE]} | `{Signal.OBJECT_GONE}` | {Phase.GONE} |"
+
+
+def _words() -> Iterator[str]:
+    yield "| phase | `status.state` | `status.phase` (v1beta2) |"
+    yield "|---|---|---|"
+    for phase in Phase:
+        if phase not in (Phase.GONE, Phase.FOREIGN) and phase not in TEARING_DOWN:
+            view = derive(_example(phase, Next.QUEUED))
+            yield f"| {phase} | {view.state} | {view.phase} |"
+    for then in Next:
+        views = {(v.state, v.phase) for v in (derive(_example(p, then)) for p in TEARING_DOWN)}
+        ((state, word),) = views  # the same in all of a teardown
+        yield f"| a teardown that ends in *{then}* | {state} | {word} |"
+
+
+def _example(phase: Phase, then: Next) -> Entry:
+    work = Workload(
+        uid="uid",
+        namespace="default",
+        name="example",
+        generation=1,
+        dialect=Dialect.V1BETA2,
+        created=0,
+        payload="",
+        items=(),
+        sets=(),
+    )
+    recorded = _RECORDED.get(phase, DispatchPhase.DISPATCHED)
+    record = DispatchRecord(1, 1, recorded, "", (), 0, next=then)
+    return Entry(work, 0, phase=phase, dispatch=record)
+
+
+if __name__ == "__main__":
+    LIFECYCLE.write_text(whole(LIFECYCLE, lifecycle()))
