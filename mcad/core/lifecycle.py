@@ -70,7 +70,6 @@ TABLE: dict[tuple[Phase, Signal], Phase] = {
     (Phase.CREATING, Signal.ALL_EXIST): Phase.CONFIRMING,
     (Phase.CREATING, Signal.TAKE_BACK): Phase.UNDEPLOYING,
     (Phase.CONFIRMING, Signal.CONFIRMED): Phase.RUNNING,
-    (Phase.CONFIRMING, Signal.TAKE_BACK): Phase.UNDEPLOYING,
     (Phase.RUNNING, Signal.COMPLETE): Phase.COMPLETED,
     (Phase.RUNNING, Signal.TAKE_BACK): Phase.UNDEPLOYING,
     (Phase.RUNNING, Signal.KEEP): Phase.KEEPING,

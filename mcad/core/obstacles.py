@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from mcad.core import rights
 from mcad.core.entry import Entry, Hold
 from mcad.core.lifecycle import TEARING_DOWN, Phase
@@ -14,7 +16,7 @@ from mcad.core.world import World, kind_key
 def obstacle(world: World, entry: Entry) -> Hold | None:
     """A kind that cannot be watched or created, or a name that is still taken; changes nothing."""
     refs = [item.ref for item in entry.workload.items]
-    for find in (_unwatched, rights.hold_of, _name_taken):
+    for find in (_unwatched, rights.hold_of, partial(_name_taken, but_by=entry)):
         for ref in refs:
             hold = find(world, ref)
             if hold is not None:
@@ -30,11 +32,14 @@ def _unwatched(world: World, ref: ObjectRef) -> Hold | None:
     return Hold(HoldReason.KIND_NOT_WATCHED, text)
 
 
-def _name_taken(world: World, ref: ObjectRef) -> Hold | None:
-    """P6 ii, before intent: by an object, or by an attempt that is about to make one."""
+def _name_taken(world: World, ref: ObjectRef, *, but_by: Entry) -> Hold | None:
+    """P6 ii, before intent: by an object, or by an attempt that is about to make one. Whoever was
+    reset has claimed its own names."""
     child = world.children.get(world.names.observed(ref) or "")
     uid = child.workload if child is not None else world.names.claimed(ref)
     owner = world.entries.get(uid or "")
+    if owner is but_by and (child is None or owner.phase is Phase.PAUSING):
+        return None
     if child is None and (owner is None or not _uses(owner, ref)):
         return None
     leaving = owner is None or owner.phase is Phase.GONE or owner.phase in TEARING_DOWN

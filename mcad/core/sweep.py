@@ -38,7 +38,7 @@ def found_of_deleted(world: World, entry: Entry, found: Sequence[Remnant]) -> No
     if not found:
         entry.creation.created.clear()
     for one in found:
-        if one.uid not in world.children and not one.terminating and not _is_spared(entry):
+        if one.uid not in world.children and not one.terminating and not is_spared(entry):
             world.emit(DeleteStray(entry.uid, one.ref, one.uid))
 
 
@@ -60,7 +60,7 @@ def refused(world: World, event: StrayRefused) -> None:
     world.wake_at(world.now + pause)
 
 
-def _is_spared(entry: Entry) -> bool:
+def is_spared(entry: Entry) -> bool:
     """Whether the objects of a deleted AppWrapper stay: whoever deleted it wished so."""
     return entry.workload.cascade is Cascade.ORPHAN
 
@@ -69,7 +69,7 @@ def _is_stray(entry: Entry, child: Child) -> bool:
     if not child.labelled or child.terminating:
         return False
     if entry.phase is Phase.GONE:
-        return not _is_spared(entry)
+        return not is_spared(entry)
     if entry.workload.deleting and entry.workload.cascade is Cascade.FOREGROUND:
         return True
     if entry.phase in TEARING_DOWN and child.attempt == entry.attempt:

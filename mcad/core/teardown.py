@@ -14,7 +14,7 @@ from mcad.core.events import (
     Remaining,
 )
 from mcad.core.lifecycle import Phase, Signal
-from mcad.core.model import SECOND, DispatchPhase, DispatchRecord, Duration, Next
+from mcad.core.model import SECOND, DispatchPhase, DispatchRecord, Duration, Instant, Next
 from mcad.core.names import name_key
 from mcad.core.pacing import (
     CREATION_BACKOFF_BASE,
@@ -174,11 +174,14 @@ def remaining(world: World, entry: Entry, event: Remaining) -> None:
         return
     if entry.phase is Phase.GONE:
         sweep.found_of_deleted(world, entry, event.objects)
+        if not sweep.is_spared(entry):
+            entry.removal.remains = event.objects
+            _use_force(world, entry, entry.step_since)
     if entry.phase is not Phase.VERIFYING:
         return
     if event.objects:
         entry.removal.remains, entry.removal.looks = event.objects, entry.removal.looks + 1
-        patience = _use_force(world, entry)
+        patience = _use_force(world, entry, entry.record.entered)
         _delete_what_stayed(world, entry)
         _say_what_is_left(world, entry)
         if entry.removal.overtaken:
@@ -201,22 +204,26 @@ def _delete_what_stayed(world: World, entry: Entry) -> None:
             _delete(world, entry, item, one.uid)
 
 
-def _use_force(world: World, entry: Entry) -> Duration:
+def force_is_due(world: World, entry: Entry, since: Instant) -> Duration:
+    """How long from now it takes until force may be used on what has to go ``since`` then."""
+    grace = entry.workload.tolerance.forceful_deletion_grace
+    return LOOK_MAX if grace is None else since + grace - world.now
+
+
+def _use_force(world: World, entry: Entry, since: Instant) -> Duration:
     """Pods that do not go are deleted by force after ``forceful_deletion_grace``, and when none is
     left the items are; returns for how long that is not done yet. Finalizers are left alone."""
-    grace = entry.workload.tolerance.forceful_deletion_grace
-    if grace is None:
-        return LOOK_MAX
-    left = entry.record.entered + grace - world.now
-    if left > 0:
+    left = force_is_due(world, entry, since)
+    if left > 0 or not entry.removal.remains:
         return left
     pods = [one for one in entry.removal.remains if one.ref.kind == "Pod"]
     for one in pods or entry.removal.remains:
         world.emit(ForceDeletion(entry.uid, one.ref, one.uid))
     if not entry.removal.forced:
         entry.removal.forced = True
+        seconds = (world.now - since) // SECOND
         rest = explain_remains(entry.removal.remains, "")
-        note = f"Deleted by force after {grace // SECOND} s: {rest}"
+        note = f"Deleted by force after {seconds} s: {rest}"
         world.announce(entry, EventReason.REMAINS, note, action="Delete", warning=True)
     return LOOK_MAX
 

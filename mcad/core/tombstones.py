@@ -51,7 +51,8 @@ def object_gone(world: World, entry: Entry) -> None:
 def bury(world: World, entry: Entry) -> None:
     """End a tombstone if nothing of it is left and nothing can come any more; else look again."""
     left = entry.creation.asked or entry.creation.created or world.children_of.get(entry.uid)
-    until = entry.step_since + TOMBSTONE_GRACE if left else entry.creation.doubt
+    grace = TOMBSTONE_GRACE + (entry.workload.tolerance.forceful_deletion_grace or 0)
+    until = entry.step_since + grace if left else entry.creation.doubt
     _say_what_is_left(world, entry)
     if world.now >= until:
         world.forget(entry)
@@ -71,7 +72,10 @@ def _say_what_is_left(world: World, entry: Entry) -> None:
 
 def visit(world: World, entry: Entry) -> None:
     """A tombstone's timer has run out."""
-    if entry.creation.created and not world.children_of.get(entry.uid):
+    is_seen = bool(world.children_of.get(entry.uid))
+    if teardown.force_is_due(world, entry, entry.step_since) <= 0 or (
+        entry.creation.created and not is_seen
+    ):
         teardown.look(world, entry)
     bury(world, entry)
 

@@ -174,7 +174,7 @@ class Bench:
         """A user edits an AppWrapper."""
         old = self.works[uid]
         self.works[uid] = replace(old, generation=old.generation + 1, **changes)
-        self.feed(AppWrapperSeen(self._observed(uid)))
+        self.feed(AppWrapperSeen(self.observed(uid)))
 
     def delete(self, uid: str) -> None:
         """A user deletes an AppWrapper; its objects are collected at once."""
@@ -216,7 +216,7 @@ class Bench:
         for one in self.nodes:
             self.feed(NodeSeen(one))
         for uid in sorted(self.works, key=lambda u: (self.works[u].created, u)):
-            self.feed(AppWrapperSeen(self._observed(uid), listed=True))
+            self.feed(AppWrapperSeen(self.observed(uid), listed=True))
         for ref in list(self.things):
             self.observe(ref)
 
@@ -361,7 +361,8 @@ class Bench:
 
     # -- inside ------------------------------------------------------------------------------
 
-    def _observed(self, uid: str) -> Workload:
+    def observed(self, uid: str) -> Workload:
+        """What the watch tells of an AppWrapper: with the status that is persisted."""
         view = self.status.get(uid)
         saved = (
             Persisted(

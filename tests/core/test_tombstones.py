@@ -11,10 +11,12 @@ from mcad.core.commands import CreateItem, DeleteStray
 from mcad.core.events import Answer, AppWrapperGone, ChildGone, ChildSeen, PodGone, PodSeen
 from mcad.core.lifecycle import Phase
 from mcad.core.model import (
+    SECOND,
     Cascade,
     Child,
     DispatchPhase,
     DispatchRecord,
+    FaultTolerance,
     ObjectRef,
     Persisted,
     Pod,
@@ -314,3 +316,27 @@ def test_an_appwrapper_that_is_told_of_after_its_objects_is_taken_up() -> None:
     assert bench.entry("a").phase is Phase.RUNNING
     assert room(bench) == 100
     assert bench.names() == ["a-0"]
+
+
+def test_pods_of_a_deleted_one_that_do_not_go_are_deleted_by_force() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    forced = FaultTolerance(forceful_deletion_grace=300 * SECOND)
+    bench.submit(workload("a", 900, tolerance=forced), workload("b", 900))
+    bench.settle()
+    bench.stubborn.add("a-0")
+    gone(bench)
+    bench.advance(295)
+    assert (bench.writes["force"], bench.order) == (0, ["a"])
+    bench.advance(40)
+    assert (bench.writes["force"], bench.order) == (1, ["a", "b"])
+
+
+def test_what_is_meant_to_stay_is_not_forced() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    forced = FaultTolerance(forceful_deletion_grace=60 * SECOND)
+    bench.submit(workload("a", 900, tolerance=forced))
+    bench.settle()
+    bench.edit("uid-a", deleting=True, cascade=Cascade.ORPHAN)
+    gone(bench)
+    bench.advance(2000)
+    assert (bench.writes["force"], bench.names()) == (0, ["a-0"])
