@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from mcad.api.additions import NO_ADDITIONS, Additions
 from mcad.api.tolerance import BY_DEFAULT, Tolerances
 
 
@@ -41,6 +42,10 @@ class Catalog(Protocol):
     def tolerances(self) -> Tolerances:
         """What AppWrappers bear, and how much of that they may change (``faultTolerance``)."""
 
+    @property
+    def additions(self) -> Additions:
+        """What is added to pod templates (``inject``, ``schedulerName``, ``autopilot``)."""
+
 
 @dataclass(frozen=True, slots=True)
 class StaticCatalog:
@@ -52,6 +57,7 @@ class StaticCatalog:
     podless: frozenset[tuple[str, str]] = field(default_factory=frozenset)
     ignores_claims: bool = False
     tolerances: Tolerances = BY_DEFAULT
+    additions: Additions = NO_ADDITIONS
 
     @classmethod
     def of(

@@ -16,6 +16,8 @@ from pydantic import (
     model_validator,
 )
 
+from mcad.api.additions import Additions, Injection
+from mcad.api.autopilot import AutopilotSettings
 from mcad.api.catalog import Resource, StaticCatalog
 from mcad.api.labels import LEASE_NAME, LEASE_NAMESPACE
 from mcad.api.podspec import quantity, quantity_fault
@@ -232,6 +234,9 @@ class Config(Strict):
     excluded_namespaces: tuple[str, ...] = Field(
         default=SYSTEM_NAMESPACES, alias="excludedNamespaces"
     )
+    autopilot: AutopilotSettings = AutopilotSettings()
+    inject: Injection = Injection()
+    scheduler_name: str = Field(default="", alias="schedulerName")
     fault_tolerance: FaultToleranceSettings = Field(
         default=FaultToleranceSettings(), alias="faultTolerance"
     )
@@ -244,6 +249,13 @@ class Config(Strict):
     def _not_yet(cls, value: bool) -> bool:  # noqa: FBT001 - pydantic passes the value
         if value:
             raise ValueError("this version does not have it; set it to false or take it out")
+        return value
+
+    @field_validator("scheduler_name")
+    @classmethod
+    def _scheduler(cls, value: str) -> str:
+        if value and (not _ACCOUNT.fullmatch(value) or len(value) > _ACCOUNT_MAX):
+            raise ValueError(f'{value!r} is not the name of a scheduler; "" names none')
         return value
 
     @field_validator("potential_capacity")
@@ -316,6 +328,7 @@ def catalog_of(config: Config, served: Iterable[Resource]) -> StaticCatalog:
         found,
         ignores_claims=config.ignore_resource_claims,
         tolerances=Tolerances.of(config.fault_tolerance),
+        additions=Additions.of(config.inject, config.scheduler_name, config.autopilot),
     )
 
 

@@ -99,7 +99,7 @@ def read_item(entry: Entry, index: int, owner: Owner, catalog: Catalog) -> ReadI
         return read
     if not catalog.makes_pods(served.group, served.resource):
         entry = _without_declaration(entry, served.kind, read)
-    demand, merged = _demand(entry, template, served, index)
+    demand, merged = _demand(entry, template, served, index, catalog)
     for fault in demand.faults:
         read.refuse(_locate(entry, fault.path), fault.message)
     for fault in _check_labels(merged, index, owner):
@@ -233,26 +233,31 @@ def _without_declaration(entry: Entry, kind: str, read: ReadItem) -> Entry:
     return replace(entry, pods=(), sets=())
 
 
-def _demand(entry: Entry, template: Map, served: Resource, index: int) -> tuple[Demand, Map]:
-    """The demand, and the template with podSetInfos merged in."""
+def _demand(
+    entry: Entry, template: Map, served: Resource, index: int, catalog: Catalog
+) -> tuple[Demand, Map]:
+    """The demand, and the template with podSetInfos and the configuration's additions merged in."""
     inference = infer(template, served.group, served.kind)
-    faults: list[Fault] = []
-    if entry.infos:
-        paths = [one.path for one in entry.sets] or [
-            set_path(found.path) for found in inference.found if not found.implied
-        ]
-        template, faults = merge_infos(template, paths, entry.infos)
-        inference = infer(template, served.group, served.kind)
+    paths = [one.path for one in entry.sets] or [
+        set_path(found.path) for found in inference.found if not found.implied
+    ]
+    completed, faults = merge_infos(template, paths, entry.infos)
+    if catalog.makes_pods(served.group, served.resource):
+        pods = [found.template for found in inference.found]
+        completed, more = catalog.additions.add(completed, paths, pods)
+        faults += more
+    if completed is not template:
+        inference = infer(completed, served.group, served.kind)
     if entry.pods:
-        demand = declared_demand(template, inference, entry.pods, index)
+        demand = declared_demand(completed, inference, entry.pods, index)
         faults += _check_declared(entry.pods)
     elif entry.sets:
-        demand = declared_sets(template, inference, entry.sets, index)
+        demand = declared_sets(completed, inference, entry.sets, index)
     else:
-        demand = inferred_demand(template, inference, index)
+        demand = inferred_demand(completed, inference, index)
     if faults:
         demand = replace(demand, faults=(*faults, *demand.faults))
-    return demand, template
+    return demand, completed
 
 
 def _check_declared(pods: Sequence[DeclaredPods]) -> Iterator[Fault]:

@@ -21,6 +21,9 @@ LEGACY_APPWRAPPER = "appwrapper.mcad.ibm.com"
 LEGACY_RESOURCE = "resourceName"
 """MCAD's labels, kept for whoever selects by them; nothing of ours reads them."""
 
+QUEUE_NAME = "kueue.x-k8s.io/queue-name"
+"""The queue of Kueue that an AppWrapper was made for: accepted and shown, there is one queue."""
+
 LEASE_NAMESPACE = "kube-system"
 LEASE_NAME = "mcad-dispatcher"
 """The Lease of whoever dispatches: one per cluster, wherever the dispatcher is installed."""
@@ -31,6 +34,24 @@ CONTROLLERS = frozenset({"workload.codeflare.dev/appwrapper-controller"})
 MAX_VALUE = 63
 _DIGEST = 10
 _NUMBER = re.compile(r"\d{1,9}", re.ASCII)
+
+
+_PREFIX = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+_WORD = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_KEY = re.compile(rf"((?=.{{1,253}}/){_PREFIX}/)?{_WORD}", re.ASCII)
+_VALUE = re.compile(rf"({_WORD})?", re.ASCII)
+
+
+def key_fault(text: str) -> str:
+    """Why a text is no key of a label, an annotation or a taint, "" if it is one."""
+    return "" if _KEY.fullmatch(text) else f"{text!r} is not a key like team or example.com/team"
+
+
+def value_fault(text: str) -> str:
+    """Why a text is no value of a label, "" if it is one."""
+    if _VALUE.fullmatch(text):
+        return ""
+    return f"{text!r} is not the value of a label: at most 63 letters, digits, '-', '_' and '.'"
 
 
 def short_hash(text: str) -> str:

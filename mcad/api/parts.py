@@ -73,6 +73,14 @@ def join(path: str, key: str) -> str:
     return f"{path}.{key}" if path and key else path or key
 
 
+def own_map(owner: Map, key: str) -> Map | None:
+    """The map under a key, made if there is none; None if something else is there."""
+    value = owner.get(key)
+    if value is None:
+        value = owner[key] = {}
+    return value if isinstance(value, dict) else None
+
+
 def count_fault(value: Json) -> str:
     """Why a value is no number of pods, "" if it is one."""
     if not isinstance(value, int) or isinstance(value, bool):

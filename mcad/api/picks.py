@@ -54,7 +54,7 @@ class AppWrapperPick(TypedDict, total=False):
 
 
 class ContainerPick(TypedDict, total=False):
-    """Of a container and of its status."""
+    """Of a container and of the status of one."""
 
     name: Any
     resources: Any
@@ -74,12 +74,30 @@ class PodSpecPick(TypedDict, total=False):
     hostNetwork: Any
 
 
+class TerminatedPick(TypedDict, total=False):
+    """Of how a container ended."""
+
+    exitCode: Any
+
+
+class StatePick(TypedDict, total=False):
+    """Of the state of a container: nothing that differs between pods that run."""
+
+    terminated: TerminatedPick
+
+
+class ContainerStatusPick(ContainerPick, total=False):
+    """Of the status of a regular container."""
+
+    state: StatePick
+
+
 class PodStatusPick(TypedDict, total=False):
     """Of the status of a pod."""
 
     phase: Any
     conditions: Any
-    containerStatuses: list[ContainerPick]
+    containerStatuses: list[ContainerStatusPick]
     initContainerStatuses: list[ContainerPick]
     resources: Any
     allocatedResources: Any

@@ -10,8 +10,9 @@ from sys import intern
 from typing import Any
 
 from mcad.api import labels
+from mcad.api.autopilot import Evictions, evicted
 from mcad.api.podspec import amounts, effective_request, host_ports, resizes, to_resources
-from mcad.api.wire import Map, as_list, as_map, as_text, parse_instant, to_json
+from mcad.api.wire import Map, as_int, as_list, as_map, as_text, parse_instant, to_json
 from mcad.core.model import HostPort, Node, Pod, PodPhase, Resources, Taint
 
 _PHASES = {phase.value: phase for phase in PodPhase}
@@ -38,12 +39,13 @@ def read_pod(obj: Map, workload_uid: str = "") -> Pod:
     item, index = labels.parse_podset(tags[labels.PODSET]) if labels.PODSET in tags else (-1, -1)
     attempt = labels.parse_number(tags.get(labels.ATTEMPT), 0)
     request, ports = _needs(spec, status)
+    phase = _phase(status)
     return Pod(
         uid=as_text(meta.get("uid")),
         namespace=as_text(meta.get("namespace")),
         name=as_text(meta.get("name")),
         node=intern(as_text(spec.get("nodeName"))),
-        phase=_phase(status),
+        phase=phase,
         request=request,
         terminating="deletionTimestamp" in meta,
         workload=workload_uid,
@@ -52,7 +54,15 @@ def read_pod(obj: Map, workload_uid: str = "") -> Pod:
         attempt=attempt,
         ports=ports,
         created=parse_instant(meta.get("creationTimestamp")) if attempt else 0,
+        exit_codes=_exit_codes(status) if attempt and phase is PodPhase.FAILED else (),
     )
+
+
+def _exit_codes(status: Map) -> tuple[int, ...]:
+    """Of the containers that failed, each once; init containers do not count (v1beta2)."""
+    states = (as_map(as_map(one).get("state")) for one in as_list(status.get("containerStatuses")))
+    codes = (as_int(as_map(state.get("terminated")).get("exitCode")) for state in states)
+    return tuple(sorted({code for code in codes if code}))
 
 
 def _needs(spec: Map, status: Map) -> tuple[Resources, tuple[HostPort, ...]]:
@@ -78,8 +88,8 @@ def _phase(status: Map) -> PodPhase:
     return _PHASES.get(as_text(status.get("phase") or "Pending"), PodPhase.UNKNOWN)
 
 
-def read_node(obj: Map) -> Node:
-    """A live node."""
+def read_node(obj: Map, evictions: Evictions = ()) -> Node:
+    """A live node; ``evictions`` are the labels that Autopilot's users have to leave."""
     meta, spec, status = (as_map(obj.get(key)) for key in ("metadata", "spec", "status"))
     tags = as_map(meta.get("labels"))
     return Node(
@@ -99,6 +109,7 @@ def read_node(obj: Map) -> Node:
                 if type(value) is str
             )
         ),
+        evicts=evicted(tags, evictions),
     )
 
 

@@ -1,21 +1,26 @@
-"""Merging ``podSetInfos``, which a quota system writes, into the pod templates of a component."""
+"""Merging more into pod templates: ``podSetInfos``, which a quota system writes, and what the
+configuration injects.
+
+What the user wrote is never overwritten. A value that contradicts it is a fault, because either
+choice would be wrong; what is malformed is left for its own fault.
+"""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mcad.api.models import PodSetInfo
-from mcad.api.parts import Fault
+from mcad.api.parts import Fault, own_map
 from mcad.api.templates import PathError, follow
-from mcad.api.wire import Map, as_list
+from mcad.api.wire import Json, Map
+
+Contradiction = Callable[[str, str, str, Json], Fault]
+"""(place in the pod, key, value to be added, what is there) as a fault."""
 
 
 def merge_infos(
     template: Map, paths: Sequence[str], infos: Sequence[PodSetInfo]
 ) -> tuple[Map, list[Fault]]:
-    """The component's template with every info merged in; the n-th belongs to the n-th pod set.
-
-    A value that contradicts the template is a fault, because either choice would be wrong.
-    """
+    """The component's template with every info merged in; the n-th belongs to the n-th pod set."""
     if not infos:
         return template, []
     if len(infos) != len(paths):
@@ -26,35 +31,51 @@ def merge_infos(
     for index, (path, info) in enumerate(zip(paths, infos, strict=True)):
         where = f"podSetInfos[{index}]"
         try:
-            _merge_info(follow(path, merged), info, where, faults)
+            faults += merge_into(follow(path, merged), info, _of_an_info(where))
         except PathError as error:
             faults.append(Fault(where, f"{path!r}: {error}"))
     return merged, faults
 
 
-def _merge_info(pod: Map, info: PodSetInfo, where: str, faults: list[Fault]) -> None:
-    spec = pod["spec"]
-    if not isinstance(pod.get("metadata"), dict):
-        pod["metadata"] = {}
-    for owner, key, added in (
-        (pod["metadata"], "annotations", info.annotations),
-        (pod["metadata"], "labels", info.labels),
-        (spec, "nodeSelector", info.node_selector),
+def _of_an_info(where: str) -> Contradiction:
+    def fault(place: str, key: str, value: str, given: Json) -> Fault:
+        field = place.rpartition(".")[2]
+        return Fault(f"{where}.{field}.{key}", f"is {value!r}, but the template says {given!r}.")
+
+    return fault
+
+
+def merge_into(pod: Map, info: PodSetInfo, contradiction: Contradiction) -> list[Fault]:
+    """Merge an info into a pod template, which is changed."""
+    faults: list[Fault] = []
+    for place, added in (
+        ("metadata.annotations", info.annotations or {}),
+        ("metadata.labels", info.labels or {}),
+        ("spec.nodeSelector", info.node_selector or {}),
     ):
-        if added:
-            owner[key] = _union(owner.get(key), added, f"{where}.{key}", faults)
-    if info.tolerations:
-        spec["tolerations"] = as_list(spec.get("tolerations")) + info.tolerations
-    gates = as_list(spec.get("schedulingGates"))
-    more = [{"name": gate.name} for gate in info.scheduling_gates or ()]
-    if more:
-        spec["schedulingGates"] = gates + [gate for gate in more if gate not in gates]
+        for key, given in _union(pod, place, added).items():
+            faults.append(contradiction(place, key, added[key], given))
+    spec = pod["spec"]
+    _append(spec, "tolerations", info.tolerations or [], doubles=True)
+    gates = [{"name": gate.name} for gate in info.scheduling_gates or ()]
+    _append(spec, "schedulingGates", gates, doubles=False)
+    return faults
 
 
-def _union(given: object, added: dict[str, str], where: str, faults: list[Fault]) -> Map:
-    result: Map = dict(given) if isinstance(given, dict) else {}
-    for key, value in added.items():
-        if result.setdefault(key, value) != value:
-            message = f"is {value!r}, but the template says {result[key]!r}."
-            faults.append(Fault(f"{where}.{key}", message))
-    return result
+def _union(pod: Map, place: str, added: dict[str, str]) -> Map:
+    """Add what is missing; returns what is there with another value."""
+    holder: Map | None = pod if added else None
+    for key in place.split("."):
+        holder = own_map(holder, key) if holder is not None else None
+    if holder is None:
+        return {}
+    return {
+        key: holder[key] for key, value in added.items() if holder.setdefault(key, value) != value
+    }
+
+
+def _append(spec: Map, key: str, added: list[Json], *, doubles: bool) -> None:
+    given = spec.get(key)
+    if added and (given is None or isinstance(given, list)):
+        given = given or []
+        spec[key] = given + [one for one in added if doubles or one not in given]

@@ -21,7 +21,7 @@ from mcad.cli.presence import UNKNOWN, Heartbeat
 from mcad.controller.kinds import Kinds, catalog_entry
 from mcad.controller.mirror import Mirror
 from mcad.controller.owners import CHAIN_MAX
-from mcad.controller.sightings import PodSighting, Sightings, creation_order
+from mcad.controller.sightings import PodSighting, Readers, Sightings, creation_order
 from mcad.controller.views import capacity_view, detail_view, rows_view
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Decide, Event, KindWatched
@@ -186,7 +186,7 @@ class _Counter:
         self._unlinked: list[tuple[Pod, Owner]] = []
         self._sightings = Sightings(
             Mirror(),
-            memory.read,
+            Readers.of(config, memory.read),
             self._feed,
             lambda pod, owner: self._unlinked.append((pod, owner)),
             self._dispatcher.world.judged,

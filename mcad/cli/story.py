@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcad.api.labels import QUEUE_NAME
 from mcad.api.wire import as_list, as_map, as_text
 from mcad.cli.colours import Palette, printable
 from mcad.cli.humane import humane
@@ -65,6 +66,8 @@ class Page:
         yield _pair("Name", metadata["name"])
         yield _pair("Namespace", metadata["namespace"])
         yield _pair("UID", metadata["uid"])
+        if queue := as_text(as_map(metadata.get("labels")).get(QUEUE_NAME)):
+            yield _pair("Queue", f"{queue} (a label of Kueue's; here all wait in one queue)")
         if story.detail is not None:
             yield from self._figures(story.detail)
         if story.obj is None:

@@ -30,7 +30,7 @@ from mcad.controller.lookups import Lookups
 from mcad.controller.metrics import Metrics
 from mcad.controller.mirror import Mirror
 from mcad.controller.preflight import Gate, Preflight
-from mcad.controller.sightings import Sightings
+from mcad.controller.sightings import Readers, Sightings
 from mcad.controller.watches import Watches
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import AppWrapperGone, Decide, Event, Leading
@@ -89,7 +89,7 @@ class Controller:
         self._defaults = Defaults(client, self._mirror, self, config.watch_namespaces)
         self._sightings = Sightings(
             self._mirror,
-            lambda obj: self._defaults.read(obj, self._kinds.catalog),
+            Readers.of(config, lambda obj: self._defaults.read(obj, self._kinds.catalog)),
             self.feed,
             self._ask_owner,
             self.dispatcher.world.judged,

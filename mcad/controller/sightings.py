@@ -5,12 +5,14 @@ It keeps what is needed to attribute an object (owners, manifests) and decides n
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, Self
 
 from mcad.api import picks
 from mcad.api.appwrapper import Parsed
 from mcad.api.catalog import Resource
 from mcad.api.children import child_item, read_child
+from mcad.api.config import Config
 from mcad.api.owner import Owner, controller_of
 from mcad.api.pods import read_node, read_pod
 from mcad.controller.early import Early
@@ -28,7 +30,7 @@ from mcad.core.events import (
     PodGone,
     PodSeen,
 )
-from mcad.core.model import Child, Pod, ProblemKind, Workload
+from mcad.core.model import Child, Node, Pod, ProblemKind, Workload
 from mcad.kube.document import Document
 from mcad.kube.errors import BadAnswer
 from mcad.kube.kinds import PODS
@@ -60,17 +62,29 @@ def slim_node(document: Document) -> Json:
     return document.pick(picks.NODE)
 
 
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """How objects are read whose meaning depends on the configuration, and on what is served."""
+
+    appwrapper: Callable[[Json], Parsed]
+    node: Callable[[Json], Node] = read_node
+
+    @classmethod
+    def of(cls, config: Config, appwrapper: Callable[[Json], Parsed]) -> Self:
+        """``appwrapper`` knows the present catalogue."""
+        return cls(appwrapper, partial(read_node, evictions=config.autopilot.evictions))
+
+
 class Sightings:
     """Translates and feeds. ``ask`` is called with an owner whose own controller is not known.
 
-    ``read`` parses an AppWrapper with the present catalogue; ``judged`` knows, of one that was fed,
-    by which items and pod sets it is judged.
+    ``judged`` knows, of an AppWrapper that was fed, by which items and pod sets it is judged.
     """
 
     def __init__(
         self,
         mirror: Mirror,
-        read: Callable[[Json], Parsed],
+        read: Readers,
         feed: Callable[[Event], None],
         ask: Callable[[Pod, Owner], None],
         judged: Callable[[str], Workload | None],
@@ -120,7 +134,7 @@ class Sightings:
         if seat is not None and self._is_echo(seat, obj, spec, status):
             return
         rewound = seat is not None and is_older(version, seat.version)
-        parsed = self._read(obj)
+        parsed = self._read.appwrapper(obj)
         seat = Reflection(parsed.workload, parsed.manifests, version, spec, status, floor=version)
         self._mirror.put(uid, seat)
         self._feed(AppWrapperSeen(parsed.workload, listed, rewound))
@@ -148,7 +162,7 @@ class Sightings:
     def node_seen(self, obj: Json) -> None:
         """A node as it is."""
         self._nodes[obj["metadata"]["uid"]] = obj["metadata"]["name"]
-        self._feed(NodeSeen(read_node(obj)))
+        self._feed(NodeSeen(self._read.node(obj)))
 
     def node_gone(self, uid: str) -> None:
         """A node was deleted; a successor of the same name may already be there."""

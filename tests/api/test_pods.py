@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcad.api import labels, pods
+from mcad.api.autopilot import AutopilotSettings
+from mcad.api.picks import PodStatusPick
 from mcad.api.pods import read_node, read_pod
 from mcad.api.podspec import effective_request, host_ports
 from mcad.core.model import Node, Pod, PodPhase, Taint
@@ -66,6 +69,41 @@ def test_a_terminating_pod() -> None:
     assert read_pod(live_pod(metadata={"deletionTimestamp": "2023-07-21T11:18:27Z"})).terminating
 
 
+def ended(*codes: Any, key: str = "containerStatuses") -> dict[str, Any]:
+    return {key: [{"state": {"terminated": {"exitCode": code}}} for code in codes]}
+
+
+OWN = {"labels": {labels.ATTEMPT: "1"}}
+
+
+def test_the_exit_codes_of_a_failed_pod() -> None:
+    failed = {"phase": "Failed"} | ended(0, 137, 3, 137, -1)
+    assert read_pod(live_pod(metadata=OWN, status=failed)).exit_codes == (-1, 3, 137)
+    assert read_pod(live_pod(metadata=OWN, status={"phase": "Failed"})).exit_codes == ()
+
+
+@pytest.mark.parametrize(
+    ("metadata", "status"),
+    [
+        ({}, {"phase": "Failed"} | ended(3)),
+        (OWN, {"phase": "Running"} | ended(3)),
+        (OWN, {"phase": "Failed"} | ended(3, key="initContainerStatuses")),
+        (OWN, {"phase": "Failed", "containerStatuses": [{"lastState": ended(3)}]}),
+        (OWN, {"phase": "Failed"} | ended("3", None, True, {})),
+    ],
+    ids=["not ours", "runs on", "init container", "an earlier end", "no codes"],
+)
+def test_exit_codes_that_do_not_count(metadata: Any, status: Any) -> None:
+    assert read_pod(live_pod(metadata=metadata, status=status)).exit_codes == ()
+
+
+def test_how_a_pod_ended_does_not_make_it_another_kind_of_pod() -> None:
+    """Pods that run differ in when they started only, and that is not picked."""
+    text = b'{"containerStatuses":[{"name":"main","state":{"running":{"startedAt":"%d"}}}]}'
+    decoder = msgspec.json.Decoder(PodStatusPick)
+    assert decoder.decode(text % 1) == decoder.decode(text % 2)
+
+
 def test_a_malformed_quantity_of_a_live_pod_counts_as_nothing() -> None:
     pod = read_pod(live_pod(spec=pod_spec(container("one"))))
     assert pod.request == (("pods", 1),)
@@ -88,6 +126,24 @@ def test_a_node() -> None:
     )
 
 
+GPU_EVICTS = AutopilotSettings().evictions
+
+
+@pytest.mark.parametrize(
+    ("tags", "evicts"),
+    [
+        ({"autopilot.ibm.com/gpuhealth": "EVICT"}, ("nvidia.com/gpu",)),
+        ({"autopilot.ibm.com/gpuhealth": "TESTING"}, ()),
+        ({"autopilot.ibm.com/gpuhealth": "PASS"}, ()),
+        ({}, ()),
+    ],
+)
+def test_a_node_that_users_of_a_resource_have_to_leave(tags: Any, evicts: Any) -> None:
+    node = {"metadata": {"name": "n1", "labels": tags}}
+    assert read_node(node, GPU_EVICTS).evicts == evicts
+    assert read_node(node).evicts == ()
+
+
 @pytest.mark.parametrize("state", ["False", "Unknown", None])
 def test_a_node_is_ready_only_if_it_says_so(state: Any) -> None:
     conditions = [{"type": "Ready", "status": state}] if state else []
@@ -101,14 +157,16 @@ def test_a_cordoned_node() -> None:
 KEYS = (
     *("metadata", "spec", "status", "labels", "containers", "initContainers", "resources"),
     *("requests", "limits", "phase", "taints", "conditions", "allocatable", "containerStatuses"),
-    *("affinity", "ports", "overhead", "name", "cpu"),
+    *("affinity", "ports", "overhead", "name", "cpu", "state", "terminated", "exitCode"),
 )
 
 
 @given(st.dictionaries(st.sampled_from(KEYS), shaped(*KEYS), max_size=6))
 def test_no_live_object_raises(obj: dict[str, Any]) -> None:
     read_pod(obj)
-    read_node(obj)
+    read_pod(obj | {"metadata": OWN, "status": {"phase": "Failed", "containerStatuses": obj}})
+    read_pod(live_pod(metadata=OWN, status={"phase": "Failed", "containerStatuses": [obj]}))
+    read_node(obj, GPU_EVICTS)
 
 
 def _resources(cpu: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import mcad
 from mcad.api.catalog import WELL_KNOWN
 from mcad.api.config import DANGEROUS, DEFAULT_WRAPPED, SYSTEM_NAMESPACES, Config
 from mcad.api.crd import crd_yaml, crds
+from mcad.api.strict import Strict
 from mcad.cli.run import run
 from tests.chart.helm import CHART, NAMESPACE, ROOT, Helm, HelmError, Object, of_kind, only
 
@@ -71,6 +72,24 @@ MATRIX: dict[str, dict[str, Any]] = {
             "policy": "StrictFIFO",
             "potentialCapacity": {"cpu": "100", "nvidia.com/gpu": 8},
             "maxPriority": {"*": 0, "team-a": 2_000_000_000},
+            "faultTolerance": {
+                "retryPausePeriod": "1m30s",
+                "successTTL": 31_622_400,
+                "retryLimit": 2,
+                "retryLimitCeiling": 2_000_000_000,
+            },
+            "autopilot": {
+                "monitorNodes": False,
+                "resourceTaints": {
+                    "cpu": [{"key": "a.b/c", "value": "", "effect": "NoExecute"}],
+                },
+            },
+            "inject": {
+                "labels": {"team": "research"},
+                "tolerations": [{"key": "dedicated", "operator": "Exists"}],
+                "schedulingGates": [{"name": "a.b/c"}],
+            },
+            "schedulerName": "coscheduler",
         },
         "logLevel": "debug",
     },
@@ -157,6 +176,17 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"config": {"maxPriority": {"Team A": 1}}},
         "additional properties 'Team A' not allowed",
     ),
+    "slow": ({"config": {"faultTolerance": {"successTTL": "1 day"}}}, "/config/faultTolerance"),
+    "no grace": ({"config": {"faultTolerance": {"failureGracePeriod": -1}}}, "failureGracePeriod"),
+    "no effect": (
+        {
+            "config": {
+                "autopilot": {"resourceTaints": {"a": [{"key": "b", "value": "c", "effect": "d"}]}}
+            }
+        },
+        "/effect",
+    ),
+    "injected number": ({"config": {"inject": {"labels": {"a": 1}}}}, "/config/inject/labels/a"),
     "quota": ({"config": {"quotaEnabled": True}}, "/config/quotaEnabled"),
 }
 
@@ -345,6 +375,13 @@ def test_settings_reach_the_dispatcher(helm: Helm) -> None:
     assert (config.backoff_time, config.fit, config.policy) == (5, "aggregate", "StrictFIFO")
     assert config.potential_capacity == {"cpu": "100", "nvidia.com/gpu": 8}
     assert config.max_priority == {"*": 0, "team-a": 2_000_000_000}
+    assert config.fault_tolerance.retry_pause_period == 90
+    assert config.fault_tolerance.success_ttl == 31_622_400
+    assert config.fault_tolerance.retry_limit_ceiling == 2_000_000_000
+    assert config.autopilot.evictions == ()
+    assert list(config.autopilot.resource_taints) == ["cpu"]
+    assert config.inject.labels == {"team": "research"}
+    assert config.scheduler_name == "coscheduler"
 
 
 def test_impersonation_reaches_the_dispatcher(helm: Helm) -> None:
@@ -529,6 +566,20 @@ def test_the_schema_knows_every_setting() -> None:
     ours = {"wrappedResources", "watchNamespaces", "excludedNamespaces", "impersonate"}
     settings = {info.alias or name for name, info in Config.model_fields.items()}
     assert set(schema["properties"]["config"]["properties"]) == settings - ours
+
+
+@pytest.mark.parametrize("setting", ["faultTolerance", "autopilot", "inject", "leaderElection"])
+def test_the_schema_knows_what_is_in_a_setting(setting: str) -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    (model,) = [
+        info.annotation
+        for name, info in Config.model_fields.items()
+        if (info.alias or name) == setting
+    ]
+    assert isinstance(model, type)
+    assert issubclass(model, Strict)
+    inner = {info.alias or name for name, info in model.model_fields.items()}
+    assert set(schema["properties"]["config"]["properties"][setting]["properties"]) == inner
 
 
 def test_every_value_is_in_the_schema_and_in_the_readme() -> None:

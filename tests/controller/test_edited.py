@@ -10,7 +10,7 @@ from mcad.api import labels
 from mcad.api.appwrapper import parse
 from mcad.api.catalog import Resource, StaticCatalog
 from mcad.controller.mirror import Mirror
-from mcad.controller.sightings import Sightings
+from mcad.controller.sightings import Readers, Sightings
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import ChildSeen, Event
 from mcad.core.model import Child, Settings
@@ -97,7 +97,7 @@ def _told(*seen: Json) -> Child:
 
     judged = dispatcher.world.judged
     sightings = Sightings(
-        Mirror(), lambda obj: parse(obj, SERVED), feed, lambda pod, owner: None, judged
+        Mirror(), Readers(lambda obj: parse(obj, SERVED)), feed, lambda pod, owner: None, judged
     )
     for obj in seen[:-1]:
         sightings.appwrapper_seen(obj)
@@ -110,7 +110,7 @@ def test_an_object_tells_its_own_pods_once_all_appwrappers_are_known_and_its_own
     told: list[Event] = []
     sightings = Sightings(
         Mirror(),
-        lambda obj: parse(obj, SERVED),
+        Readers(lambda obj: parse(obj, SERVED)),
         told.append,
         lambda pod, owner: None,
         lambda _: None,

@@ -42,6 +42,7 @@ CONTAINER = {
     "ports": [{"containerPort": 80, "hostPort": 8080, "protocol": "UDP", "hostIP": "127.0.0.1"}],
     "env": [{"name": "UNREAD", "value": "x"}],
 }
+STATE = {"terminated": {"exitCode": 3, "finishedAt": "unread"}, "waiting": {"reason": "unread"}}
 STATUS = {"name": "main", "resources": RESOURCES, "allocatedResources": {"cpu": "1500m"}}
 POD = {
     "metadata": META,
@@ -62,11 +63,12 @@ POD = {
         "conditions": [{"type": "PodResizePending", "status": "True", "reason": "Deferred"}],
         "resources": RESOURCES,
         "allocatedResources": {"memory": "3Gi"},
-        "containerStatuses": [STATUS],
+        "containerStatuses": [STATUS | {"state": STATE}],
         "initContainerStatuses": [STATUS | {"name": "sidecar"}],
         "podIP": "10.0.0.1",
     },
 }
+FAILED = POD | {"status": POD["status"] | {"phase": "Failed"}}
 NODE = {
     "metadata": {key: META[key] for key in ("name", "uid", "resourceVersion", "labels")},
     "spec": {"unschedulable": True, "taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]},
@@ -117,7 +119,8 @@ def paths(value: Any, pick: Any = Any, where: str = "") -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    ("obj", "pick", "read"), [(POD, PodPick, read_pod), (NODE, NodePick, read_node)]
+    ("obj", "pick", "read"),
+    [(POD, PodPick, read_pod), (FAILED, PodPick, read_pod), (NODE, NodePick, read_node)],
 )
 def test_every_field_that_is_read_is_picked(obj: Json, pick: Any, read: Any) -> None:
     seen = watched(obj)
@@ -132,7 +135,7 @@ def document(obj: Json, resource: Any) -> Document:
 
 
 @settings(max_examples=400)
-@given(mutated([POD, NODE]))
+@given(mutated([POD, FAILED, NODE]))
 def test_it_is_read_as_if_all_of_it_were_there(obj: Json) -> None:
     try:
         pod, node = document(obj, PODS), document(obj, NODES)
@@ -159,6 +162,9 @@ def test_it_is_the_same_object_whatever_is_read_of_it_at_once(obj: Json) -> None
 
 
 def test_nine_tenths_are_left_out() -> None:
+    picked = document(FAILED, PODS).pick(msgspec.json.Decoder(PodPick))
+    (one,) = picked["status"]["containerStatuses"]
+    assert one["state"] == {"terminated": {"exitCode": 3}}
     assert "volumes" not in document(POD, PODS).pick(msgspec.json.Decoder(PodPick))["spec"]
     assert "images" not in slim_node(document(NODE, NODES))["status"]
 

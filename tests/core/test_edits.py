@@ -255,3 +255,25 @@ def test_what_is_edited_while_a_status_is_on_its_way_is_told_after_it(number: in
     assert bench.status["uid-a"].observed_generation == told
     entry = bench.entry("a")
     assert (entry.writes.flying, entry.writes.dirty) == (None, False)
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+def test_another_configuration_does_not_take_back_what_runs(dialect: Dialect) -> None:
+    """What is added to pod templates is part of the payload: the same spec, read by a dispatcher of
+    another configuration, has another one. Only what is dispatched from then on follows it."""
+    bench = Bench(nodes=[node()])
+    bench.submit(*(replace(workload(name, 600), dialect=dialect) for name in ("a", "b")))
+    bench.settle()
+    bench.bind("a-0")
+    bench.settle()
+    runs, created = bench.entry("a").record, dict(bench.created)
+    bench.works = {uid: replace(work, payload=f"{uid}+") for uid, work in bench.works.items()}
+    bench.crash()
+    bench.settle()
+    bench.advance(500)
+    assert (bench.entry("a").phase, bench.entry("a").record) == (Phase.RUNNING, runs)
+    assert (bench.names(), dict(bench.created)) == (["a-0"], created)
+    bench.delete("uid-a")
+    bench.settle()
+    assert bench.entry("b").phase is Phase.RUNNING
+    assert bench.entry("b").record.payload == "uid-b+"

@@ -1,0 +1,177 @@
+"""What the configuration adds to every pod template of whatever is wrapped.
+
+It is added when a manifest is read, before its demand is, so the fit test sees what will be created
+and the payload's hash covers it (P8): what is queued follows a new configuration, what runs does
+not.
+"""
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from pydantic import Field, StrictStr, field_validator
+
+from mcad.api import labels
+from mcad.api.autopilot import NO_AVOIDANCE, AutopilotSettings, Avoidance
+from mcad.api.models import PodSetInfo, SchedulingGate
+from mcad.api.parts import Fault, join
+from mcad.api.podsetinfos import Contradiction, merge_into
+from mcad.api.strict import Strict
+from mcad.api.templates import PathError, find_templates, follow, set_path
+from mcad.api.wire import Json, Map
+
+NOTHING = PodSetInfo()
+
+
+class Toleration(Strict):
+    """A toleration as pods have it."""
+
+    key: str | None = None
+    operator: str | None = None
+    value: str | None = None
+    effect: str | None = None
+    toleration_seconds: int | None = Field(default=None, alias="tolerationSeconds")
+
+    @field_validator("operator")
+    @classmethod
+    def _operator(cls, value: str | None) -> str | None:
+        if value not in (None, "Equal", "Exists"):
+            raise ValueError(f"{value!r} is not an operator; Equal and Exists are")
+        return value
+
+    @field_validator("effect")
+    @classmethod
+    def _effect(cls, value: str | None) -> str | None:
+        if value not in (None, "NoSchedule", "PreferNoSchedule", "NoExecute"):
+            raise ValueError(
+                f"{value!r} is not an effect; NoSchedule, PreferNoSchedule and NoExecute are"
+            )
+        return value
+
+
+class Gate(Strict):
+    """A gate that holds a pod back from scheduling until somebody takes it away."""
+
+    name: str
+
+    @field_validator("name")
+    @classmethod
+    def _name(cls, value: str) -> str:
+        if message := labels.key_fault(value):
+            raise ValueError(message)
+        return value
+
+
+class Injection(Strict):
+    """What every pod gets, in the words of ``podSetInfos``."""
+
+    labels: dict[str, StrictStr] = Field(default_factory=dict)
+    annotations: dict[str, StrictStr] = Field(default_factory=dict)
+    node_selector: dict[str, StrictStr] = Field(default_factory=dict, alias="nodeSelector")
+    tolerations: tuple[Toleration, ...] = ()
+    scheduling_gates: tuple[Gate, ...] = Field(default=(), alias="schedulingGates")
+
+    @field_validator("labels", "node_selector")
+    @classmethod
+    def _labels(cls, value: dict[str, str]) -> dict[str, str]:
+        for key, one in value.items():
+            if message := labels.key_fault(key) or labels.value_fault(one):
+                raise ValueError(message)
+        return value
+
+    @field_validator("labels")
+    @classmethod
+    def _not_ours(cls, value: dict[str, str]) -> dict[str, str]:
+        for key in value:
+            if key in labels.OURS:
+                raise ValueError(f"{key} is set by the dispatcher itself; take it out")
+        return value
+
+    @field_validator("annotations")
+    @classmethod
+    def _annotations(cls, value: dict[str, str]) -> dict[str, str]:
+        for key in value:
+            if message := labels.key_fault(key):
+                raise ValueError(message)
+        return value
+
+    def info(self) -> PodSetInfo:
+        """The same on the wire."""
+        return PodSetInfo(
+            annotations=self.annotations,
+            labels=self.labels,
+            nodeSelector=self.node_selector,
+            tolerations=[
+                one.model_dump(by_alias=True, exclude_none=True) for one in self.tolerations
+            ],
+            schedulingGates=[SchedulingGate(name=one.name) for one in self.scheduling_gates],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """All of it. ``scheduler`` names a scheduler for templates that name none, "" leaves them."""
+
+    injected: PodSetInfo = NOTHING
+    scheduler: str = ""
+    avoidance: Avoidance = NO_AVOIDANCE
+
+    @classmethod
+    def of(cls, injection: Injection, scheduler: str, autopilot: AutopilotSettings) -> Self:
+        """From the settings."""
+        injected = injection.info() if injection != Injection() else NOTHING
+        return cls(injected, scheduler, Avoidance.of(autopilot))
+
+    def add(
+        self, manifest: Map, paths: Sequence[str], templates: Sequence[Map]
+    ) -> tuple[Map, list[Fault]]:
+        """The manifest with everything in it; itself if there is nothing to add.
+
+        ``paths`` name pod templates that might not be found by their looks, and ``templates`` are
+        those that its demand was read from.
+        """
+        for_all = self.injected is not NOTHING or self.scheduler
+        if not for_all and not any(map(self.avoidance.concerns, templates)):
+            return manifest, []
+        added: Map = copy.deepcopy(manifest)
+        faults: list[Fault] = []
+        for path, template in _templates(added, paths):
+            faults += merge_into(template, self.injected, _of_configuration(path))
+            if self.scheduler and template["spec"].get("schedulerName") in (None, ""):
+                template["spec"]["schedulerName"] = self.scheduler
+            self.avoidance.add(template)
+        return added, faults
+
+
+NO_ADDITIONS = Additions()
+
+
+def _templates(manifest: Map, paths: Sequence[str]) -> Iterator[tuple[str, Map]]:
+    """Every pod template once, and where it is."""
+    seen: set[int] = set()
+    spots = ((set_path(spot.path), spot.template) for spot in find_templates(manifest))
+    for path, template in (*_at(manifest, paths), *spots):
+        if id(template) not in seen:
+            seen.add(id(template))
+            yield path, template
+
+
+def _at(manifest: Map, paths: Sequence[str]) -> Iterator[tuple[str, Map]]:
+    for path in paths:
+        try:
+            yield path, follow(path, manifest)
+        except PathError:
+            continue  # the operator makes it, or it is a fault that is told elsewhere
+
+
+def _of_configuration(path: str) -> Contradiction:
+    def fault(place: str, key: str, value: str, given: Json) -> Fault:
+        setting = place.rpartition(".")[2]
+        message = (
+            f"is {given!r}, and the dispatcher is configured to set {value!r} in every pod "
+            f"(inject.{setting}); take it out, or ask an administrator."
+        )
+        return Fault(join(path, f"{place}.{key}"), message)
+
+    return fault

@@ -1,0 +1,177 @@
+"""Nodes that Autopilot has found unfit for a resource: its labels, read as if they were taints.
+
+Pods that ask for the resource are kept away from such nodes by a node affinity, which the scheduler
+and the fit test both see; those that run on a node whose label evicts have to leave it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
+
+from pydantic import Field, StrictInt, field_validator
+
+from mcad.api.labels import key_fault, value_fault
+from mcad.api.parts import own_map
+from mcad.api.podspec import quantity
+from mcad.api.strict import Strict
+from mcad.api.wire import Json, Map, as_list, as_map
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+Values = dict[str, list[str]]
+"""Values of labels to be avoided, by key."""
+
+Evictions = tuple[tuple[str, str, str], ...]
+"""(resource, key, value) of the labels whose node its users have to leave."""
+
+
+class Effect(StrEnum):
+    """What a label means for pods that ask for the resource."""
+
+    NO_SCHEDULE = "NoSchedule"
+    NO_EXECUTE = "NoExecute"
+    PREFER_NO_SCHEDULE = "PreferNoSchedule"
+
+
+class LabelTaint(Strict):
+    """A node label that is read as a taint."""
+
+    key: str
+    value: str
+    effect: Effect
+
+    @field_validator("key")
+    @classmethod
+    def _key(cls, value: str) -> str:
+        if message := key_fault(value):
+            raise ValueError(message)
+        return value
+
+    @field_validator("value")
+    @classmethod
+    def _value(cls, value: str) -> str:
+        if message := value_fault(value):
+            raise ValueError(message)
+        return value
+
+
+_HEALTH = "autopilot.ibm.com/gpuhealth"
+DEFAULT_TAINTS: dict[str, tuple[LabelTaint, ...]] = {
+    "nvidia.com/gpu": (
+        LabelTaint(key=_HEALTH, value="WARN", effect=Effect.PREFER_NO_SCHEDULE),
+        LabelTaint(key=_HEALTH, value="TESTING", effect=Effect.NO_SCHEDULE),
+        LabelTaint(key=_HEALTH, value="EVICT", effect=Effect.NO_EXECUTE),
+    )
+}
+
+
+class AutopilotSettings(Strict):
+    """What is done about such labels."""
+
+    inject_anti_affinities: bool = Field(default=True, alias="injectAntiAffinities")
+    monitor_nodes: bool = Field(default=True, alias="monitorNodes")
+    prefer_no_schedule_weight: StrictInt = Field(
+        default=50, alias="preferNoScheduleWeight", ge=1, le=100
+    )
+    resource_taints: dict[str, tuple[LabelTaint, ...]] = Field(
+        default=DEFAULT_TAINTS, alias="resourceTaints"
+    )
+
+    @property
+    def evictions(self) -> Evictions:
+        """The labels that are watched for."""
+        if not self.monitor_nodes:
+            return ()
+        return tuple(
+            (resource, taint.key, taint.value)
+            for resource, taints in sorted(self.resource_taints.items())
+            for taint in taints
+            if taint.effect is Effect.NO_EXECUTE
+        )
+
+
+def evicted(tags: Map, evictions: Evictions) -> tuple[str, ...]:
+    """The resources whose users have to leave a node with these labels."""
+    if not evictions:
+        return ()
+    found = (resource for resource, key, value in evictions if tags.get(key) == value)
+    return tuple(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Avoidance:
+    """What is added to the pod templates that ask for one of these resources."""
+
+    taints: Mapping[str, tuple[LabelTaint, ...]]
+    weight: int
+
+    @classmethod
+    def of(cls, settings: AutopilotSettings) -> Self:
+        """From the settings."""
+        taints = settings.resource_taints if settings.inject_anti_affinities else {}
+        return cls(taints, settings.prefer_no_schedule_weight)
+
+    def concerns(self, template: Map) -> bool:
+        """Whether a pod template asks for a resource of concern."""
+        return bool(self.taints) and any(self._asked(template))
+
+    def add(self, template: Map) -> None:
+        """Keep the pods of a template away from such nodes; what is written stays as it is."""
+        must: Values = {}
+        should: Values = {}
+        for resource in sorted(set(self._asked(template))):
+            for taint in self.taints[resource]:
+                values = should if taint.effect is Effect.PREFER_NO_SCHEDULE else must
+                values.setdefault(taint.key, []).append(taint.value)
+        affinity = own_map(as_map(template.get("spec")), "affinity") if must or should else None
+        nodes = own_map(affinity, "nodeAffinity") if affinity is not None else None
+        if nodes is not None:
+            _require(nodes, _expressions(must))
+            _prefer(nodes, _expressions(should), self.weight)
+
+    def _asked(self, template: Map) -> Iterator[str]:
+        spec = as_map(template.get("spec"))
+        for container in (*as_list(spec.get("containers")), *as_list(spec.get("initContainers"))):
+            resources = as_map(as_map(container).get("resources"))
+            for amounts in (as_map(resources.get("requests")), as_map(resources.get("limits"))):
+                for name in self.taints:
+                    if name in amounts and quantity(name, amounts[name]):
+                        yield name
+
+
+NO_AVOIDANCE = Avoidance({}, 1)
+
+
+def _expressions(values: Values) -> list[Map]:
+    return [
+        {"key": key, "operator": "NotIn", "values": list(dict.fromkeys(some))}
+        for key, some in values.items()
+    ]
+
+
+def _require(nodes: Map, expressions: list[Map]) -> None:
+    """Into every term, as they are ORed; a term that says nothing admits no node, and stays so."""
+    required = nodes.get(_REQUIRED)
+    if required is None and expressions:
+        nodes[_REQUIRED] = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
+    for term in as_list(as_map(required).get("nodeSelectorTerms")):
+        if isinstance(term, dict) and (term.get("matchExpressions") or term.get("matchFields")):
+            said = term.get("matchExpressions") or []
+            if isinstance(said, list):
+                term["matchExpressions"] = said + [
+                    one for one in expressions if not any(_implies(each, one) for each in said)
+                ]
+
+
+def _implies(said: Json, wanted: Map) -> bool:
+    same = isinstance(said, dict) and all(said.get(k) == wanted[k] for k in ("key", "operator"))
+    return same and all(value in as_list(said.get("values")) for value in wanted["values"])
+
+
+def _prefer(nodes: Map, expressions: list[Map], weight: int) -> None:
+    said = nodes.get(_PREFERRED)
+    if expressions and (said is None or isinstance(said, list)):
+        term = {"weight": weight, "preference": {"matchExpressions": expressions}}
+        nodes[_PREFERRED] = [*(said or []), term]
