@@ -68,7 +68,6 @@ def _too_few_until(world: World, entry: Entry) -> Instant:
         return 0
     pods, kind = world.capacity.pod_counts(entry.uid), ConditionType.RUNNING
     if _enough(pods) >= minimum:
-        entry.pods = pods if not entry.shows(kind) else entry.pods
         entry.set_condition(kind, world.now, reason=PODS_RUNNING)
         entry.unset_condition(ConditionType.PREEMPT_CANDIDATE, world.now, reason=PODS_RUNNING)
         return 0
@@ -91,7 +90,6 @@ def _requeue(world: World, entry: Entry) -> None:
     )
     reason = TeardownReason.MIN_PODS_NOT_RUNNING
     entry.set_condition(ConditionType.PREEMPT_CANDIDATE, world.now, reason=reason, message=message)
-    entry.pods = pods
     if rule.times_max and entry.requeueings >= rule.times_max:
         teardown.take_back(world, entry, reason, message, Next.DELETED)
         return

@@ -34,7 +34,7 @@ def judge(world: World) -> None:
 
 
 def _judge_running(world: World, entry: Entry) -> None:
-    said = (entry.conditions.copy(), entry.record, entry.pods)
+    said = (entry.conditions.copy(), entry.record)
     if completion.judge(world, entry):
         return
     if entry.workload.suspended:
@@ -43,5 +43,5 @@ def _judge_running(world: World, entry: Entry) -> None:
     requeuing.judge(world, entry)
     if entry.phase is Phase.RUNNING and entry.workload.dialect is Dialect.V1BETA2:
         health.judge(world, entry)
-    if entry.phase is Phase.RUNNING and said != (entry.conditions, entry.record, entry.pods):
+    if entry.phase is Phase.RUNNING and said != (entry.conditions, entry.record):
         world.settle(entry)  # after a restart nothing is written that is on record already
