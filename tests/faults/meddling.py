@@ -45,7 +45,8 @@ class Meddler:
     def touch(self, request: Request) -> None:
         """Edit the AppWrapper whose status a write is about, in what does not matter."""
         if "/appwrappers/" in request.path and (found := self.about(request)) is not None:
-            self._patch(found, {"spec": {"schedulingSpec": {"minAvailable": next(_COUNT)}}})
+            hint = {"dispatchDuration": {"expected": next(_COUNT)}}  # of no effect
+            self._patch(found, {"spec": {"schedulingSpec": hint}})
 
     def edit(self, request: Request, edit: Edit) -> None:
         """Edit the AppWrapper that a write is about."""
