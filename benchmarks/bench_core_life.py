@@ -1,0 +1,170 @@
+"""A day of 10,000 running AppWrappers, of which one changes every second.
+
+    python benchmarks/bench_core_life.py [--appwrappers 10000] [--seconds 86400]
+
+The core alone, on virtual time. Each change is one of what happens to what runs: a pod is replaced,
+fails and is replaced in time, or a Job's pod has succeeded and the next one starts. None of them
+ends an attempt, so nothing has to be written but the conditions of the one that changed.
+
+Measured on 2 cores (busy), 10,000 AppWrappers of 4 pods, 1,000 nodes:
+
+    CPU per change                             0.11 ms
+    status writes about others                 0
+    memory, after an hour and after the day    the same (87 MB)
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import replace
+from random import Random
+
+from mcad.core.commands import WriteStatus
+from mcad.core.dispatcher import Dispatcher
+from mcad.core.events import (
+    AppWrapperSeen,
+    ChildSeen,
+    Decide,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+    StatusWritten,
+)
+from mcad.core.model import (
+    SECOND,
+    TOLERANT,
+    Child,
+    Dialect,
+    DispatchPhase,
+    DispatchRecord,
+    Item,
+    Node,
+    ObjectRef,
+    Persisted,
+    Pod,
+    PodPhase,
+    PodSet,
+    Settings,
+    Workload,
+)
+
+START = 1_700_000_000 * SECOND
+PODS = 4
+REQUEST = (("cpu", 1000), ("pods", 1))
+HOUR = 3600
+
+
+class Cluster:
+    """Running AppWrappers, told to a dispatcher as the API server would."""
+
+    def __init__(self, count: int) -> None:
+        self.now = START
+        self.random = Random(1)
+        self.dispatcher = Dispatcher(Settings())
+        self.pods: dict[int, list[Pod]] = {}
+        self.written: list[str] = []
+        self._serial = 0
+        for number in range(count // 10):
+            self.feed(NodeSeen(Node(f"n{number}", (("cpu", 48_000), ("pods", 110)))))
+        for number in range(count):
+            self._begin(number)
+        self.feed(Decide())
+
+    def feed(self, event: object) -> None:
+        """One step; a status write is persisted at once."""
+        self.now += 1
+        for command in self.dispatcher.step(event, self.now):
+            if isinstance(command, WriteStatus):
+                self.written.append(command.uid)
+                self.feed(StatusWritten(command.uid, command.serial))
+
+    def _begin(self, number: int) -> None:
+        uid, name = f"uid-{number}", f"aw-{number}"
+        ref = ObjectRef("apps", "v1", "deployments", "Deployment", "default", name)
+        record = DispatchRecord(
+            1, 1, DispatchPhase.DISPATCHED, "sha", (ref,), START - HOUR * SECOND, START - SECOND
+        )
+        sets = (PodSet(0, 0, "template.spec.template", PODS, REQUEST),)
+        saved = Persisted("Running", START - HOUR * SECOND, dispatch=record)
+        work = Workload(
+            uid=uid,
+            namespace="default",
+            name=name,
+            generation=1,
+            dialect=Dialect.V1BETA2,
+            created=START - HOUR * SECOND,
+            payload="sha",
+            items=(Item(ref),),
+            sets=sets,
+            tolerance=TOLERANT,
+            persisted=saved,
+        )
+        self.feed(AppWrapperSeen(work, listed=True))
+        self.feed(ChildSeen(Child(f"child-{number}", ref, uid, 1, 0, wants=(PODS,))))
+        self.pods[number] = [self._pod(number) for _ in range(PODS)]
+
+    def _pod(self, number: int) -> Pod:
+        self._serial += 1
+        pod = Pod(
+            f"pod-{self._serial}",
+            "default",
+            f"aw-{number}-{self._serial}",
+            f"n{number // 10}",
+            PodPhase.RUNNING,
+            REQUEST,
+            workload=f"uid-{number}",
+            item=0,
+            index=0,
+            attempt=1,
+        )
+        self.feed(PodSeen(pod))
+        return pod
+
+    def change(self) -> str:
+        """A pod of somebody ends, the controller of its kind makes another one; returns whose."""
+        number = self.random.randrange(len(self.pods))
+        pods = self.pods[number]
+        old = pods.pop(self.random.randrange(PODS))
+        if self.random.random() < 0.5:
+            self.feed(PodSeen(replace(old, phase=PodPhase.FAILED)))
+            self.feed(Decide())
+        self.feed(PodGone(old.uid))
+        self.feed(Decide())
+        pods.append(self._pod(number))
+        self.feed(Decide())
+        return f"uid-{number}"
+
+
+def rss_mb() -> float:
+    """What this process holds in memory now."""
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
+
+
+def main() -> None:
+    """A day, hour by hour."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--appwrappers", type=int, default=10_000)
+    parser.add_argument("--seconds", type=int, default=24 * HOUR)
+    args = parser.parse_args()
+    cluster = Cluster(args.appwrappers)
+    print(f"{args.appwrappers} run: {len(cluster.written)} writes, {rss_mb():.0f} MB")
+    others = about = 0
+    began = time.process_time()
+    for second in range(1, args.seconds + 1):
+        cluster.now += SECOND
+        cluster.written.clear()
+        who = cluster.change()
+        about += cluster.written.count(who)
+        others += len(cluster.written) - cluster.written.count(who)
+        if second in {HOUR, args.seconds}:
+            spent = 1000 * (time.process_time() - began) / second
+            print(
+                f"after {second // HOUR} h: {spent:.3f} ms of CPU per change, writes about the one "
+                f"that changed {about / second:.2f}, about others {others}, {rss_mb():.0f} MB"
+            )
+
+
+if __name__ == "__main__":
+    main()
