@@ -65,6 +65,7 @@ def fail(world: World, entry: Entry, reason: TeardownReason, message: str) -> No
         message=message,
         next=Next.FAILED,
     )
+    entry.set_condition(ConditionType.FAILED, world.now, reason=reason, message=message)
     entry.move(Signal.KEEP, world.now)
     keep(world, entry)
     world.settle(entry, Urgency.DISPATCH)

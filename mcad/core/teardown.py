@@ -86,6 +86,8 @@ def take_back(
     )
     entry.unset_condition(ConditionType.DISPATCHED, world.now, reason=reason, message=message)
     entry.unset_condition(ConditionType.RUNNING_HOLD_COMPLETION, world.now, reason=reason)
+    if then is Next.FAILED:
+        entry.set_condition(ConditionType.FAILED, world.now, reason=reason, message=message)
     entry.move(Signal.TAKE_BACK, world.now)
     world.settle(entry, Urgency.DISPATCH)
 
@@ -271,9 +273,7 @@ def _nothing_left(world: World, entry: Entry) -> None:
     entry.dispatch = replace(record, phase=phase, entered=now)
     entry.move(Signal.NOTHING_LEFT, now)
     entry.unset_condition(ConditionType.DELETING_RESOURCES, now, reason=DELETION_COMPLETE)
-    if record.next is Next.FAILED:
-        entry.set_condition(ConditionType.FAILED, now, reason=record.reason, message=record.message)
-    elif record.next is Next.QUEUED:
+    if record.next is Next.QUEUED:
         entry.unset_condition(ConditionType.HEAD_OF_LINE, now, reason=AWAITING_HEAD_OF_LINE)
         entry.stamp_condition(ConditionType.QUEUEING, now, reason=AWAITING_HEAD_OF_LINE)
     world.settle(entry, Urgency.DISPATCH)

@@ -50,6 +50,16 @@ EXPECTED: dict[str, tuple[str, list[str], list[tuple[str, int, str]]]] = {
             ("template", 1, "cpu=100m,memory=64Mi,pods=1"),
         ],
     ),
+    "aw-retry.yaml": (
+        "aw-retry",
+        ["Job"],
+        [("template.spec.template", 1, "cpu=500m,memory=64Mi,pods=1")],
+    ),
+    "aw-service.yaml": (
+        "aw-service",
+        ["Service", "Deployment"],
+        [("template.spec.template", 3, "cpu=100m,memory=64Mi,pods=1")],
+    ),
     "aw-raycluster.yaml": ("raycluster-autoscaler", ["RayCluster"], RAY),
     "aw-raycluster-1.yaml": ("raycluster-autoscaler-1", ["RayCluster"], RAY),
 }
@@ -106,7 +116,7 @@ def test_the_two_ray_clusters_differ_in_their_names_only() -> None:
 def test_dialects() -> None:
     dialects = {name: _parsed(_load(name)).workload.dialect for name in EXPECTED}
     later = [name for name, dialect in dialects.items() if dialect is Dialect.V1BETA2]
-    assert later == ["aw-components.yaml"]
+    assert later == ["aw-components.yaml", "aw-retry.yaml"]
 
 
 def _load(name: str) -> dict[str, Any]:

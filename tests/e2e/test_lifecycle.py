@@ -1,0 +1,321 @@
+"""What happens after the dispatch, on a real control plane: both dialects, in short times."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcad.api.tolerance import PREFIX
+from tests.controlplane.controlplane import ControlPlane
+from tests.e2e.process import Dispatcher
+from tests.e2e.support import (
+    GROUP,
+    appwrapper,
+    appwrappers_path,
+    conditions_of,
+    configmap,
+    create,
+    delete,
+    deployment,
+    items,
+    pod,
+    status_of,
+)
+
+pytestmark = pytest.mark.controlplane
+
+Json = dict[str, Any]
+GPU = "nvidia.com/gpu"
+HEALTH = "autopilot.ibm.com/gpuhealth"
+
+
+@pytest.fixture(scope="module")
+def plane(control_plane: ControlPlane, account: Path) -> Iterator[ControlPlane]:
+    """A node for everybody, and a dispatcher."""
+    control_plane.add_node("node-1", cpu="16", memory="64Gi", pods=500)
+    with Dispatcher(control_plane, account, "--set", "backoffTime=1"):
+        yield control_plane
+
+
+@pytest.fixture(autouse=True)
+def _emptied(plane: ControlPlane) -> Iterator[None]:
+    yield
+    delete(plane)
+
+
+def bearing(obj: Json, **values: str) -> Json:
+    """With annotations of the fault tolerance."""
+    notes = {f"{PREFIX}{name}": value for name, value in values.items()}
+    obj["metadata"].setdefault("annotations", {}).update(notes)
+    return obj
+
+
+def job(name: str, script: str, **requests: str) -> Json:
+    """A Job of one pod that ends as its script says, without a retry of its own."""
+    made = pod(name, command=("sh", "-c", script))["spec"]
+    made["containers"][0]["resources"]["requests"].update(requests)
+    if requests:
+        made["containers"][0]["resources"]["limits"] = dict(requests)
+    spec = {"backoffLimit": 0, "template": {"spec": made}}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
+
+
+def annotated(obj: Json, **notes: str) -> Json:
+    """A Deployment whose pods have annotations for the control plane of the tests."""
+    meta = obj["spec"]["template"]["metadata"]
+    meta["annotations"] = {f"controlplane.test/{k.replace('_', '-')}": v for k, v in notes.items()}
+    return obj
+
+
+def generic(name: str, template: Json, **spec: Any) -> Json:
+    """In MCAD's dialect."""
+    return {
+        "apiVersion": f"{GROUP}/v1beta1",
+        "kind": "AppWrapper",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"resources": {"GenericItems": [{"generictemplate": template}]}, **spec},
+    }
+
+
+def edit(plane: ControlPlane, name: str, patch: Json) -> None:
+    """Change an AppWrapper."""
+    plane.kubectl("patch", "appwrapper", name, "--type=merge", "-p", json.dumps(patch))
+
+
+def await_phase(plane: ControlPlane, name: str, phase: str, seconds: float = 60) -> Json:
+    """Wait for ``status.phase``; returns the status."""
+    plane.wait_for(
+        lambda: status_of(plane, name).get("phase") == phase, seconds, f"{name} is {phase}"
+    )
+    return status_of(plane, name)
+
+
+def owned(plane: ControlPlane, path: str) -> list[str]:
+    """Names of the wrapped objects of a collection."""
+    found = items(plane, path)
+    return sorted(
+        one["metadata"]["name"]
+        for one in found
+        if f"{GROUP}/appwrapper" in one["metadata"].get("labels", {})
+    )
+
+
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+PODS = "/api/v1/namespaces/default/pods"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+
+
+# -- MCAD's dialect ------------------------------------------------------------------------------
+
+
+def test_with_too_few_pods_it_is_requeued_and_given_up_at_last(plane: ControlPlane) -> None:
+    never = annotated(deployment("late", 1), start_delay="1h")
+    rules = {
+        "minAvailable": 1,
+        "requeuing": {"timeInSeconds": 2, "growthType": "none", "maxNumRequeuings": 1},
+    }
+    create(plane, generic("late", never, schedulingSpec=rules))
+    plane.wait_for(
+        lambda: status_of(plane, "late").get("state") == "Deleted", 90, "late is given up"
+    )
+    status = status_of(plane, "late")
+    assert status["numberOfRequeueings"] == 1
+    assert status["requeueingTimeInSeconds"] == 2
+    candidate = conditions_of(plane, "late")["PreemptCandidate"]
+    assert candidate["reason"] == "MinPodsNotRunning"
+    assert candidate["message"] == (
+        "Insufficient number of Running and Completed pods, minimum=1, running=0, completed=0."
+    )
+    plane.wait_for(lambda: owned(plane, DEPLOYMENTS) == [], 30, "its objects are gone")
+
+
+def test_its_time_is_limited(plane: ControlPlane) -> None:
+    rules = {"dispatchDuration": {"limit": 3}}
+    create(plane, generic("brief", deployment("brief", 1), schedulingSpec=rules))
+    plane.wait_for(lambda: status_of(plane, "brief").get("state") == "Failed", 60, "it fails")
+    failed = conditions_of(plane, "brief")["Failed"]
+    assert (failed["reason"], failed["message"]) == (
+        "DispatchDeadlineExceeded",
+        "Dispatch deadline exceeded. allowed to run for 3 seconds",
+    )
+    plane.wait_for(lambda: owned(plane, DEPLOYMENTS) == [], 30, "its objects are gone")
+
+
+# -- fault tolerance -----------------------------------------------------------------------------
+
+QUICK = {"failureGracePeriodDuration": "1s", "retryPausePeriodDuration": "2s"}
+
+
+def test_what_fails_is_retried_and_fails_at_last(plane: ControlPlane) -> None:
+    failing = appwrapper("failing", job("failing", "sleep 1; exit 1"), configmap("with-it"))
+    create(plane, bearing(failing, retryLimit="1", **QUICK))
+    await_phase(plane, "failing", "Resetting")
+    assert conditions_of(plane, "failing")["QuotaReserved"]["status"] == "True"
+    status = await_phase(plane, "failing", "Failed", 90)
+    assert (status["resettingCount"], status["state"]) == (1, "Failed")
+    assert conditions_of(plane, "failing")["Unhealthy"]["reason"] == "FailedComponent"
+    plane.wait_for(lambda: owned(plane, JOBS) == [], 30, "its objects are gone")
+    assert status_of(plane, "failing")["dispatch"]["attempt"] == 2
+
+
+def test_some_exit_codes_are_not_worth_a_retry(plane: ControlPlane) -> None:
+    final = appwrapper("final", pod("final", command=("sh", "-c", "sleep 1; exit 3")))
+    create(plane, bearing(final, terminalExitCodes="3, 4", **QUICK))
+    status = await_phase(plane, "final", "Failed")
+    assert "resettingCount" not in status
+    unhealthy = conditions_of(plane, "final")["Unhealthy"]
+    assert (unhealthy["reason"], unhealthy["message"]) == (
+        "FoundFailedPods",
+        "Failed and not replaced: final. Exit codes: 3.",
+    )
+
+
+def test_what_failed_is_kept_and_what_succeeded_too(plane: ControlPlane) -> None:
+    kept = appwrapper("kept", job("kept", "sleep 1; exit 1"))
+    create(
+        plane,
+        bearing(kept, retryLimit="0", deletionOnFailureGracePeriodDuration="5s", **QUICK),
+    )
+    done = appwrapper("done", job("done", "sleep 1"))
+    create(plane, bearing(done, successTTLDuration="5s"))
+    await_phase(plane, "kept", "Failed")
+    await_phase(plane, "done", "Succeeded")
+    assert owned(plane, JOBS) == ["done", "kept"]
+    assert conditions_of(plane, "kept")["DeletingResources"]["reason"] == "DeletionPaused"
+    plane.wait_for(lambda: owned(plane, JOBS) == [], 60, "their time is over")
+    plane.wait_for(
+        lambda: conditions_of(plane, "done")["ResourcesDeployed"]["status"] == "False",
+        30,
+        "that is shown",
+    )
+    assert (status_of(plane, "kept")["phase"], status_of(plane, "done")["phase"]) == (
+        "Failed",
+        "Succeeded",
+    )
+
+
+def test_pods_that_ignore_their_deletion_are_deleted_by_force(plane: ControlPlane) -> None:
+    stubborn = annotated(deployment("stubborn", 2), ignore_deletion="true")
+    create(
+        plane,
+        bearing(appwrapper("stubborn", stubborn), forcefulDeletionGracePeriodDuration="4s"),
+    )
+    plane.wait_for(lambda: _running(plane) == 2, 60, "two pods run")
+    edit(plane, "stubborn", {"spec": {"suspend": True}})
+    await_phase(plane, "stubborn", "Suspending")
+    assert len(owned(plane, PODS)) == 2
+    await_phase(plane, "stubborn", "Suspended", 90)
+    assert owned(plane, PODS) == []
+
+
+def _running(plane: ControlPlane) -> int:
+    return sum(one["status"].get("phase") == "Running" for one in items(plane, PODS))
+
+
+def test_who_loses_its_node_is_reset_and_finds_another(plane: ControlPlane) -> None:
+    here = {"nodeSelector": {"pool": "spare"}}
+    plane.add_node("spare-1", cpu="2", labels={"pool": "spare"})
+    moving = appwrapper("moving", deployment("moving", 1, "1500m", **here))
+    create(
+        plane,
+        bearing(moving, admissionGracePeriodDuration="3s", warmupGracePeriodDuration="3s", **QUICK),
+    )
+    plane.wait_for(lambda: _running(plane) == 1, 60, "its pod runs")
+    plane.remove_node("spare-1")
+    await_phase(plane, "moving", "Suspended", 120)
+    assert status_of(plane, "moving")["resettingCount"] == 1
+    plane.add_node("spare-2", cpu="2", labels={"pool": "spare"})
+    await_phase(plane, "moving", "Running")
+    plane.wait_for(lambda: _running(plane) == 1, 60, "its pod runs again")
+    delete(plane)
+    plane.remove_node("spare-2")
+
+
+def test_a_gpu_that_autopilot_finds_broken_is_left(plane: ControlPlane) -> None:
+    for name in ("gpu-1", "gpu-2"):
+        plane.add_node(name, cpu="4", extended={GPU: "1"}, labels={HEALTH: "PASS"})
+    training = appwrapper("training", job("training", "sleep 3600", **{GPU: "1"}))
+    create(plane, bearing(training, retryLimit="0", **QUICK))
+    plane.wait_for(lambda: _running(plane) == 1, 60, "it runs")
+    (first,) = (one["spec"]["nodeName"] for one in items(plane, PODS))
+    plane.kubectl("label", "node", first, f"{HEALTH}=EVICT", "--overwrite")
+    plane.wait_for(lambda: _runs_elsewhere(plane, first), 90, "it runs elsewhere")
+    assert "resettingCount" not in status_of(plane, "training")
+    delete(plane)
+    for name in ("gpu-1", "gpu-2"):
+        plane.remove_node(name)
+
+
+def _runs_elsewhere(plane: ControlPlane, than: str) -> bool:
+    found = items(plane, PODS)
+    return [one["status"].get("phase") for one in found] == ["Running"] and all(
+        one["spec"]["nodeName"] != than for one in found
+    )
+
+
+# -- suspended and deleted at any time -----------------------------------------------------------
+
+PHASES = ("Suspended", "Running", "Resetting", "Failed", "Succeeded")
+
+
+def brought_to(plane: ControlPlane, phase: str, name: str) -> None:
+    """An AppWrapper that stays in this phase."""
+    match phase:
+        case "Suspended":
+            obj = appwrapper(name, pod(name, cpu="999"))
+        case "Running":
+            obj = appwrapper(name, deployment(name, 1), configmap(name))
+        case "Resetting":
+            obj = appwrapper(name, job(name, "sleep 1; exit 1"))
+            bearing(obj, retryPausePeriodDuration="1h", failureGracePeriodDuration="1s")
+        case "Failed":
+            obj = appwrapper(name, job(name, "sleep 1; exit 1"))
+            bearing(obj, retryLimit="0", deletionOnFailureGracePeriodDuration="1h")
+        case _:
+            obj = appwrapper(name, job(name, "sleep 1"))
+    create(plane, obj)
+    await_phase(plane, name, phase)
+
+
+SUSPENDED = {
+    "Suspended": "Suspended",
+    "Running": "Suspended",
+    "Resetting": "Suspended",
+    "Failed": "Failed",
+    "Succeeded": "Succeeded",
+}
+RESUMED = SUSPENDED | {"Running": "Running", "Resetting": "Running"}
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_suspend_may_be_set_and_unset_in_every_phase(plane: ControlPlane, phase: str) -> None:
+    name = f"to-suspend-{phase.lower()}"
+    brought_to(plane, phase, name)
+    edit(plane, name, {"spec": {"suspend": True}})
+    await_phase(plane, name, SUSPENDED[phase])
+    if SUSPENDED[phase] != "Succeeded":
+        plane.wait_for(
+            lambda: not owned(plane, JOBS) and not owned(plane, PODS), 60, "nothing is left"
+        )
+    edit(plane, name, {"spec": {"suspend": False}})
+    await_phase(plane, name, RESUMED[phase])
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_it_may_be_deleted_in_every_phase(plane: ControlPlane, phase: str) -> None:
+    name = f"to-delete-{phase.lower()}"
+    brought_to(plane, phase, name)
+    plane.request("DELETE", f"{appwrappers_path()}/{name}")
+    for path in (appwrappers_path(), JOBS, PODS, DEPLOYMENTS):
+        plane.wait_for(lambda path=path: owned_or_all(plane, path) == [], 60, f"no {path} is left")
+
+
+def owned_or_all(plane: ControlPlane, path: str) -> list[str]:
+    """Wrapped objects; of AppWrappers all."""
+    if path == appwrappers_path():
+        return [one["metadata"]["name"] for one in items(plane, path)]
+    return owned(plane, path)
