@@ -4,7 +4,7 @@ Pods that ask for the resource are kept away from such nodes by a node affinity,
 and the fit test both see; those that run on a node whose label evicts have to leave it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
@@ -104,7 +104,7 @@ def evicted(tags: Map, evictions: Evictions) -> tuple[str, ...]:
 class Avoidance:
     """What is added to the pod templates that ask for one of these resources."""
 
-    taints: Mapping[str, tuple[LabelTaint, ...]]
+    taints: dict[str, tuple[LabelTaint, ...]]
     weight: int
 
     @classmethod
@@ -133,12 +133,13 @@ class Avoidance:
 
     def _asked(self, template: Map) -> Iterator[str]:
         spec = as_map(template.get("spec"))
+        names = self.taints.keys()
         for container in (*as_list(spec.get("containers")), *as_list(spec.get("initContainers"))):
             resources = as_map(as_map(container).get("resources"))
-            for amounts in (as_map(resources.get("requests")), as_map(resources.get("limits"))):
-                for name in self.taints:
-                    if name in amounts and quantity(name, amounts[name]):
-                        yield name
+            for key in ("requests", "limits"):
+                amounts = as_map(resources.get(key))
+                if not names.isdisjoint(amounts):
+                    yield from (name for name in names if quantity(name, amounts.get(name)))
 
 
 NO_AVOIDANCE = Avoidance({}, 1)

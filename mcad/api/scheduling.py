@@ -35,8 +35,8 @@ def read_scheduling(spec: SchedulingSpec | None) -> Scheduling:
     """The rules of an AppWrapper; what is at fault has its default."""
     if spec is None:
         return NOTHING
-    reader = _Reader()
     least = spec.min_available or 0
+    reader = _Reader()
     if message := count_fault(least):
         reader.faults.append(Fault("schedulingSpec.minAvailable", message))
     requeuing = reader.requeuing(spec.requeuing) if spec.requeuing else BY_DEFAULT

@@ -135,11 +135,9 @@ def read_tolerance(
     annotations: Json, dialect: Dialect, tolerances: Tolerances
 ) -> tuple[FaultTolerance, tuple[str, ...]]:
     """What holds for an AppWrapper with these annotations, and what is wrong with them."""
-    own = tuple(_own(as_map(annotations)))
     base = tolerances.lenient if dialect is Dialect.V1BETA1 else tolerances.tolerant
-    if not own:
-        return base, ()
-    return _read(own, base, tolerances)
+    own = tuple(_own(as_map(annotations))) if annotations else ()
+    return _read(own, base, tolerances) if own else (base, ())
 
 
 def _own(annotations: Map) -> Iterator[tuple[str, str]]:

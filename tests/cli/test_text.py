@@ -13,6 +13,7 @@ import yaml
 from mcad.cli.colours import palette
 from mcad.cli.logs import KeyValue
 from mcad.cli.progress import Progress
+from mcad.cli.story import Page, Story
 from mcad.cli.tables import Columns, age, table
 from mcad.kube.durations import human
 from tests.cli.conftest import Type
@@ -177,13 +178,13 @@ def test_rbac_names_the_account_and_follows_the_configuration(mcad: Type) -> Non
     objects = list(yaml.safe_load_all(result.stdout))
     account = {"name": "me", "namespace": "batch"}
     assert objects[0]["metadata"] == account
-    creating = [
+    deleting = [
         (rule["apiGroups"], rule["resources"])
         for obj in objects
         for rule in obj.get("rules", [])
         if "delete" in rule["verbs"]
     ]
-    assert creating == [(["batch"], ["jobs"])]
+    assert deleting == [(["batch"], ["jobs"]), ([""], ["pods"])]  # the latter by force
 
 
 def test_rbac_alone_warns_that_nobody_checks_the_users(mcad: Type) -> None:
@@ -227,3 +228,14 @@ def test_output_into_a_closed_pipe_is_no_traceback() -> None:
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_the_queue_of_kueue_is_shown_for_what_it_is() -> None:
+    """Manifests of v1beta2 carry it; without one there is no such line."""
+    metadata = {"name": "a", "namespace": "b", "uid": "c"}
+    tags = {"labels": {"kueue.x-k8s.io/queue-name": "research"}}
+    page = Page(0, palette("never"))
+    told = list(page.lines(Story({"metadata": metadata | tags}, None)))
+    assert told[3] == "Queue:        research (a label of Kueue's; here all wait in one queue)"
+    bare = list(page.lines(Story({"metadata": metadata}, None)))
+    assert [one for one in told if one not in bare] == [told[3]]
