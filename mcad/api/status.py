@@ -29,7 +29,7 @@ from mcad.core.model import (
 )
 
 QUEUED = "Pending"
-AT_REST = frozenset({"", QUEUED, "Completed", "Failed"})
+AT_REST = frozenset({"", QUEUED, "Completed", "Failed", "Deleted"})
 """States of an AppWrapper that needs no attempt of ours. In any other one without our record of it
 somebody else has dispatched it."""
 

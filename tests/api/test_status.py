@@ -360,7 +360,7 @@ RECORDS = st.builds(
 ).flatmap(finishing)
 VIEWS = st.builds(
     StatusView,
-    state=st.sampled_from(["Pending", "Running", "Completed", "Failed"]),
+    state=st.sampled_from(["Pending", "Running", "Completed", "Failed", "Deleted"]),
     queue_job_state=TEXT,
     can_run=st.booleans(),
     sender=TEXT,
@@ -410,7 +410,7 @@ FOREIGN = {
     "MCAD, running: not ours to judge": ({"state": "Running", **SEEN}, "Running", True),
     "MCAD, about to complete": ({"state": "RunningHoldCompletion"}, "RunningHoldCompletion", True),
     "MCAD, completed: stays so": ({"state": "Completed", **SEEN}, "Completed", False),
-    "MCAD, given up": ({"state": "Deleted", **SEEN}, "Deleted", True),
+    "MCAD, given up: stays so": ({"state": "Deleted", **SEEN}, "Deleted", False),
     "v1beta2, queued": ({"phase": "Suspended"}, "Pending", False),
     "v1beta2, resetting": ({"phase": "Resetting"}, "Resetting", True),
     "v1beta2, running": ({"phase": "Running"}, "Running", True),
