@@ -162,18 +162,6 @@ def test_what_fails_is_retried_and_fails_at_last(plane: ControlPlane) -> None:
     assert status_of(plane, "failing")["dispatch"]["attempt"] == 2
 
 
-def test_some_exit_codes_are_not_worth_a_retry(plane: ControlPlane) -> None:
-    final = appwrapper("final", pod("final", command=("sh", "-c", "sleep 1; exit 3")))
-    create(plane, bearing(final, terminalExitCodes="3, 4", **QUICK))
-    status = await_phase(plane, "final", "Failed")
-    assert "resettingCount" not in status
-    unhealthy = conditions_of(plane, "final")["Unhealthy"]
-    assert (unhealthy["reason"], unhealthy["message"]) == (
-        "FoundFailedPods",
-        "Failed and not replaced: final. Exit codes: 3.",
-    )
-
-
 def test_what_failed_is_kept_and_what_succeeded_too(plane: ControlPlane) -> None:
     kept = appwrapper("kept", job("kept", "sleep 1; exit 1"))
     create(
@@ -196,20 +184,6 @@ def test_what_failed_is_kept_and_what_succeeded_too(plane: ControlPlane) -> None
         "Failed",
         "Succeeded",
     )
-
-
-def test_pods_that_ignore_their_deletion_are_deleted_by_force(plane: ControlPlane) -> None:
-    stubborn = annotated(deployment("stubborn", 2), ignore_deletion="true")
-    create(
-        plane,
-        bearing(appwrapper("stubborn", stubborn), forcefulDeletionGracePeriodDuration="4s"),
-    )
-    plane.wait_for(lambda: _running(plane) == 2, 60, "two pods run")
-    edit(plane, "stubborn", {"spec": {"suspend": True}})
-    await_phase(plane, "stubborn", "Suspending")
-    assert len(owned(plane, PODS)) == 2
-    await_phase(plane, "stubborn", "Suspended", 90)
-    assert owned(plane, PODS) == []
 
 
 def _running(plane: ControlPlane) -> int:
