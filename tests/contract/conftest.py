@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
@@ -38,8 +39,11 @@ def sides(request: pytest.FixtureRequest, plane: ControlPlane) -> Sides:
     chosen = {one.params.get("name") for one in parameters if one is not None}
     scripts = [script for name, script in SCRIPTS.items() if name in chosen]
     request.config.stash[COMPARED] = sum(len(script.steps) for script in scripts)
-    ways = {"in process": servers.embedded(scripts), "over HTTP": servers.served(scripts)}
-    return Sides(servers.real(plane, scripts), ways)
+    in_process = servers.embedded(scripts)
+    with ThreadPoolExecutor(1) as beside:  # both wait for watches to end, most of their time
+        over_http = beside.submit(servers.served, scripts)
+        real = servers.real(plane, scripts)
+    return Sides(real, {"in process": in_process, "over HTTP": over_http.result()})
 
 
 def pytest_terminal_summary(

@@ -47,17 +47,16 @@ async def _embedded(script: Script) -> list[Answer]:
 
 
 def served(scripts: Iterable[Script]) -> Answers:
-    """The same over HTTP and in real time, several at a time."""
+    """The same over HTTP and in real time, all at once: most of it is waiting, each has its own."""
     return asyncio.run(_served(list(scripts)))
 
 
 async def _served(scripts: list[Script]) -> Answers:
     clock = RealClock()
-    turn = asyncio.Semaphore(AT_ONCE)
     answers: Answers = {}
 
     async def one(script: Script) -> None:
-        async with turn, _world(script, clock) as (registry, api):
+        async with _world(script, clock) as (registry, api):
             server = ApiServerHttp(api)
             url = await server.start()
             try:
