@@ -30,6 +30,7 @@ class Sample:
     pods: int
     all_pods: int = 0
     completes: bool = False
+    resets: int = 0  # before it fails
 
 
 EXPECTED = {
@@ -51,6 +52,10 @@ EXPECTED = {
     ),
     "aw-job.yaml": Sample({f"{BATCH}/jobs": ["aw-job"]}, pods=4, all_pods=8, completes=True),
     "aw-pod.yaml": Sample({f"{CORE}/pods": ["aw-pod"]}, pods=1, completes=True),
+    "aw-retry.yaml": Sample({f"{BATCH}/jobs": ["aw-retry"]}, pods=0, resets=2),
+    "aw-service.yaml": Sample(
+        {f"{CORE}/services": ["aw-service"], f"{APPS}/deployments": ["aw-service"]}, pods=3
+    ),
     "aw-raycluster.yaml": Sample({f"{RAY}/rayclusters": ["raycluster-autoscaler"]}, pods=2),
     "aw-raycluster-1.yaml": Sample({f"{RAY}/rayclusters": ["raycluster-autoscaler-1"]}, pods=2),
 }
@@ -78,6 +83,10 @@ def test_a_sample(samples: ControlPlane, file: str) -> None:
     plane, sample = samples, EXPECTED[file]
     name = yaml.safe_load((SAMPLES / file).read_text())["metadata"]["name"]
 
+    if sample.resets:
+        plane.wait_for(lambda: has_failed(plane, name, sample), 180, f"{name} fails and goes")
+        return
+
     def is_dispatched() -> bool:
         return conditions_of(plane, name).get("Dispatched", {}).get("status") == "True"
 
@@ -103,6 +112,15 @@ def test_a_sample(samples: ControlPlane, file: str) -> None:
         lambda: not any(made(plane, path, name) for path in sample.objects),
         60,
         f"nothing is left of {name}",
+    )
+
+
+def has_failed(plane: ControlPlane, name: str, sample: Sample) -> bool:
+    """After all of its retries, and when what is kept for a while is gone."""
+    status = status_of(plane, name)
+    ends = (status.get("state"), status.get("resettingCount"))
+    return ends == ("Failed", sample.resets) and not any(
+        made(plane, path, name) for path in sample.objects
     )
 
 
