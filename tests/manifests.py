@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcad.api.labels import GROUP, KIND
+from mcad.api.tolerance import PREFIX as TOLERANCE
 
 Json = dict[str, Any]
 
@@ -21,6 +22,20 @@ def pod(
         container["command"] = ["sleep", str(seconds)]
         spec["restartPolicy"] = "Never"
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+
+def failing(name: str, cpu: str, seconds: float, code: int = 1) -> Json:
+    """A bare pod that fails after so long."""
+    made = pod(name, cpu, seconds)
+    made["spec"]["containers"][0]["command"] = ["sh", "-c", f"sleep {seconds}; exit {code}"]
+    return made
+
+
+def bearing(obj: Json, **values: str) -> Json:
+    """An AppWrapper with these annotations of v1beta2's fault tolerance."""
+    notes = {f"{TOLERANCE}{name}": value for name, value in values.items()}
+    obj["metadata"].setdefault("annotations", {}).update(notes)
+    return obj
 
 
 def config_map(name: str, data: Json | None = None) -> Json:

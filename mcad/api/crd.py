@@ -78,7 +78,14 @@ def _columns() -> list[Map]:
             "name": "State",
             "type": "string",
             "jsonPath": ".status.state",
-            "description": "Pending, Running, RunningHoldCompletion, Completed or Failed.",
+            "description": "Pending, Running, RunningHoldCompletion, Completed, Failed or Deleted.",
+        },
+        {
+            "name": "Phase",
+            "type": "string",
+            "jsonPath": ".status.phase",
+            "description": "The state in v1beta2's words.",
+            "priority": 1,
         },
         {
             "name": "Priority",

@@ -16,6 +16,15 @@ from mcad.core.world import World
 _log = logging.getLogger(__name__)
 
 
+_ENDS: dict[str, str] = {
+    EventReason.TAKEN_BACK: "taken back",
+    EventReason.RESET: "reset",
+    EventReason.CLEARED: "cleared",
+    EventReason.FAILED: "failed",
+    EventReason.GIVEN_UP: "given up",
+}
+
+
 class Journal:
     """Tells what the commands of a step mean, and which AppWrapper is about to be forgotten."""
 
@@ -39,9 +48,8 @@ class Journal:
                 self._waited("refused", entry, entry.hold.reason)
             case EventReason.COMPLETED:
                 self._ran("completed", entry, PODS_COMPLETED)
-            case EventReason.FAILED | EventReason.TAKEN_BACK if entry.dispatch is not None:
-                failed = command.reason == EventReason.FAILED
-                self._ran("failed" if failed else "taken back", entry, entry.dispatch.reason)
+            case reason if reason in _ENDS and entry.dispatch is not None:
+                self._ran(_ENDS[reason], entry, entry.dispatch.reason)
             case EventReason.REMAINS:
                 waited = _seconds(entry.step_since, self._world.now)
                 text = "teardown waits appwrapper=%s attempt=%d waited_s=%s why=%s"

@@ -17,7 +17,7 @@ from mcad.core.commands import Command, RecordEvent, WriteStatus
 from mcad.core.lifecycle import Phase
 from mcad.core.model import DispatchPhase
 from mcad.core.status import state
-from mcad.core.teardown import stuck_teardowns
+from mcad.core.teardown import TAKEN_BACK, stuck_teardowns
 from mcad.core.world import World
 from mcad.kube.clock import Clock
 
@@ -50,6 +50,12 @@ class Metrics:
         self._events = Counter(
             "mcad_events_total", "Kubernetes Events, by reason", ["reason"], registry=self.registry
         )
+        self._ended = Counter(
+            "mcad_attempts_ended_total",
+            "Attempts that were taken back, by cause and by what follows",
+            ["reason", "next"],
+            registry=self.registry,
+        )
         self._wait = Histogram(
             "mcad_queue_wait_seconds",
             "From first sight of an AppWrapper to the confirmation of a dispatch",
@@ -63,10 +69,16 @@ class Metrics:
         self._commands.labels(type(command).__name__).inc()
         if isinstance(command, RecordEvent):
             self._events.labels(command.reason).inc()
+            self._count_ended(command)
         elif isinstance(command, WriteStatus):
             record = command.status.dispatch
             if record is not None and record.phase is DispatchPhase.DISPATCHED:
                 self._observe_wait(command)
+
+    def _count_ended(self, event: RecordEvent) -> None:
+        entry = self._world.entries.get(event.uid)
+        if event.action == TAKEN_BACK and entry is not None and entry.dispatch is not None:
+            self._ended.labels(entry.dispatch.reason, entry.dispatch.next).inc()
 
     def _observe_wait(self, command: WriteStatus) -> None:
         record = command.status.dispatch

@@ -119,6 +119,8 @@ class EventReason(StrEnum):
     TAKEN_BACK = "TakenBack"
     UNHEALTHY = "Unhealthy"
     RESET = "Reset"
+    CLEARED = "Cleared"
+    GIVEN_UP = "GivenUp"
     REFUSED = "Refused"
     MANIFEST = "ManifestWarning"
     PODS_NOT_ATTRIBUTED = "PodsNotAttributed"

@@ -279,12 +279,15 @@ def _nothing_left(world: World, entry: Entry) -> None:
     world.settle(entry, Urgency.DISPATCH)
 
 
+TAKEN_BACK = "TakeBack"
+"""The action of the Event that tells of the end of a teardown, and of nothing else."""
+
 _SETTLED = {
     Next.QUEUED: (Signal.SETTLED_QUEUED, EventReason.TAKEN_BACK),
     Next.RESET: (Signal.SETTLED_RESET, EventReason.RESET),
-    Next.COMPLETED: (Signal.SETTLED_COMPLETED, EventReason.COMPLETED),
+    Next.COMPLETED: (Signal.SETTLED_COMPLETED, EventReason.CLEARED),
     Next.FAILED: (Signal.SETTLED_FAILED, EventReason.FAILED),
-    Next.DELETED: (Signal.SETTLED_DELETED, EventReason.FAILED),
+    Next.DELETED: (Signal.SETTLED_DELETED, EventReason.GIVEN_UP),
 }
 """How a teardown ends: the signal, and the reason of its Event."""
 
@@ -301,7 +304,7 @@ def settled(world: World, entry: Entry) -> None:
         world.unswept[child.uid] = None
     note = record.message or str(record.reason)
     warning = record.reason not in _QUIET
-    world.announce(entry, reason, note, action="TakeBack", warning=warning)
+    world.announce(entry, reason, note, action=TAKEN_BACK, warning=warning)
     if entry.phase is Phase.WAITING:
         _queue_again(world, entry, record)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -16,7 +17,17 @@ from mcad.kube.kinds import APPWRAPPERS
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
 from tests.core.bench import Bench, node, workload
-from tests.manifests import Json, components, config_map, deployment, job, pod
+from tests.manifests import (
+    Json,
+    bearing,
+    components,
+    config_map,
+    deployment,
+    failing,
+    generic,
+    job,
+    pod,
+)
 
 SECRET = "do-not-log-me"
 LINE = re.compile(r'msg="?(?P<what>[a-z ]+?)"? appwrapper=default/(?P<name>\S+) (?P<rest>.*)')
@@ -63,6 +74,22 @@ APPWRAPPERS_OF_ALL_ENDS = {
     "invalid": components("invalid", config_map("Not A Name", {"k": SECRET})),
     "deleted": components("deleted", pod("deleted")),
     "stopped": components("stopped", pod("stopped")),
+    "cleared": bearing(
+        components("cleared", job("cleared", 1, "10m", 10)), successTTLDuration="5s"
+    ),
+    "reset": bearing(
+        components("reset", failing("reset", "10m", 10)),
+        failureGracePeriodDuration="1s",
+        retryLimit="1",
+    ),
+    "given-up": generic(
+        "given-up",
+        deployment("given-up", 1, "10m"),
+        schedulingSpec={
+            "minAvailable": 2,
+            "requeuing": {"timeInSeconds": 5, "maxNumRequeuings": 1, "growthType": "none"},
+        },
+    ),
 }
 
 
@@ -73,7 +100,8 @@ def play(log: Log) -> list[list[tuple[str, str, str]]]:
         async with dispatching(cluster, Config(), Random(5)) as client:
             clock = cluster.registry.clock
             for one in APPWRAPPERS_OF_ALL_ENDS.values() if first else ():
-                await client.create(APPWRAPPERS, "default", one)
+                version = one["apiVersion"].rpartition("/")[2]
+                await client.create(replace(APPWRAPPERS, version=version), "default", one)
             await clock.sleep(60)
             if first:
                 await client.patch(APPWRAPPERS, "default", "stopped", {"spec": {"suspend": True}})
@@ -95,14 +123,25 @@ def play(log: Log) -> list[list[tuple[str, str, str]]]:
 def test_each_turn_is_one_line_and_none_is_repeated_after_a_restart(log: Log) -> None:
     first, second = play(log)
     assert sorted((what, name) for what, name, _ in first) == [
+        ("cleared", "cleared"),
+        ("completed", "cleared"),
         ("completed", "completes"),
         ("deleted", "deleted"),
+        ("dispatched", "cleared"),
         ("dispatched", "completes"),
         ("dispatched", "deleted"),
+        ("dispatched", "given-up"),
+        ("dispatched", "given-up"),
+        ("dispatched", "reset"),
+        ("dispatched", "reset"),
         ("dispatched", "stopped"),
         ("failed", "fails"),
+        ("failed", "reset"),
+        ("given up", "given-up"),
         ("refused", "invalid"),
         ("refused", "waits"),
+        ("reset", "reset"),
+        ("taken back", "given-up"),
         ("taken back", "stopped"),
     ]
     assert second == []
@@ -116,6 +155,10 @@ def test_a_line_says_why_and_how_long(log: Log) -> None:
         ("taken back", "stopped"): r"attempt=1 reason=Suspended ran_s=(59|6\d)\.\d{3}",
         ("deleted", "deleted"): r"attempt=1 reason=Deleted ran_s=(59|6\d)\.\d{3}",
         ("failed", "fails"): r"attempt=1 reason=ItemCreationFailure\. ran_s=0",
+        ("reset", "reset"): r"attempt=1 reason=FoundFailedPods ran_s=1\d\.\d{3}",
+        ("failed", "reset"): r"attempt=2 reason=FoundFailedPods ran_s=1\d\.\d{3}",
+        ("cleared", "cleared"): r"attempt=1 reason=SuccessTTL ran_s=1\d\.\d{3}",
+        ("given up", "given-up"): r"attempt=2 reason=MinPodsNotRunning ran_s=5\.\d{3}",
         ("refused", "invalid"): r"attempt=0 reason=InvalidAppWrapper waited_s=0\.\d{3}",
         ("refused", "waits"): r'attempt=0 reason=cpu waited_s=0\.\d{3} why=".* 900m missing\."',
     }

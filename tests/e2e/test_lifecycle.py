@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from mcad.api.tolerance import PREFIX
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.process import Dispatcher
 from tests.e2e.support import (
@@ -25,6 +24,7 @@ from tests.e2e.support import (
     pod,
     status_of,
 )
+from tests.manifests import bearing
 
 pytestmark = pytest.mark.controlplane
 
@@ -45,13 +45,6 @@ def plane(control_plane: ControlPlane, account: Path) -> Iterator[ControlPlane]:
 def _emptied(plane: ControlPlane) -> Iterator[None]:
     yield
     delete(plane)
-
-
-def bearing(obj: Json, **values: str) -> Json:
-    """With annotations of the fault tolerance."""
-    notes = {f"{PREFIX}{name}": value for name, value in values.items()}
-    obj["metadata"].setdefault("annotations", {}).update(notes)
-    return obj
 
 
 def job(name: str, script: str, **requests: str) -> Json:

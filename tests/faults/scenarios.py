@@ -11,12 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mcad.api.config import Config
-from mcad.api.tolerance import PREFIX as TOLERANCE
 from mcad.kube.client import Client, DeleteOptions, Propagation
 from mcad.kube.kinds import APPWRAPPERS, CONFIG_MAPS, DEPLOYMENTS, NODES
 from mcad.kube.resource import Resource
 from tests import manifests
-from tests.manifests import components, config_map, generic
+from tests.manifests import bearing, components, config_map, failing, generic
 
 Json = dict[str, Any]
 NAMESPACE = "default"
@@ -88,25 +87,12 @@ def edit(name: str, patch: Json, kind: Resource = APPWRAPPERS) -> Action:
     return lambda client: client.patch(kind, NAMESPACE, name, patch)
 
 
-def failing(name: str, seconds: float) -> Json:
-    """A bare pod that fails after so long."""
-    made = manifests.pod(name, "1", seconds)
-    made["spec"]["containers"][0]["command"] = ["sh", "-c", f"sleep {seconds}; exit 3"]
-    return made
-
-
 def starting(name: str, replicas: int, seconds: float) -> Json:
     """A Deployment whose pods take so long to start."""
     made = deployment(name, replicas)
     meta = made["spec"]["template"]["metadata"]
     meta["annotations"] = {"sim.mcad.dev/start-delay": f"{seconds}s"}
     return made
-
-
-def bearing(obj: Json, **times: str) -> Json:
-    """An AppWrapper with these annotations of v1beta2's fault tolerance."""
-    obj["metadata"]["annotations"] = {f"{TOLERANCE}{name}": value for name, value in times.items()}
-    return obj
 
 
 def scheduled(obj: Json, **rules: Any) -> Json:
@@ -263,7 +249,9 @@ RESET = Scenario(
     acts=(
         (
             0.0,
-            create(bearing(components("a", failing("a", 20), pod("x")), retryLimit="1", **_QUICK)),
+            create(
+                bearing(components("a", failing("a", "1", 20), pod("x")), retryLimit="1", **_QUICK)
+            ),
         ),
         (1.0, create(generic("b", deployment("b", 1)))),
     ),
@@ -299,7 +287,7 @@ KEPT_AND_CLEARED = Scenario(
             0.0,
             create(
                 bearing(
-                    components("a", failing("a", 10), config_map("a")),
+                    components("a", failing("a", "1", 10), config_map("a")),
                     retryLimit="0",
                     deletionOnFailureGracePeriodDuration="60s",
                     **_QUICK,
