@@ -28,6 +28,7 @@ class Edit(Enum):
     SWAPPED = "somebody turns the items round"
     REPLACED = "somebody puts another item in the place of the first"
     TOGGLED = "somebody suspends it, or lets it go, and thinks better of it at once"
+    DELETED = "somebody deletes it"
 
 
 class Meddler:
@@ -50,9 +51,17 @@ class Meddler:
 
     def edit(self, request: Request, edit: Edit) -> None:
         """Edit the AppWrapper that a write is about."""
-        if (found := self.about(request)) is not None:
-            for patch in patches(found, edit):
-                self._patch(found, patch)
+        if (found := self.about(request)) is None:
+            return
+        if edit is Edit.DELETED:
+            self._delete(found)
+        for patch in patches(found, edit):
+            self._patch(found, patch)
+
+    def _delete(self, found: Json) -> None:
+        path = APPWRAPPERS.path(NAMESPACE, found["metadata"]["name"])
+        answer = SimApi(self._registry).answer(Request("DELETE", path))
+        assert answer.status == 200, answer
 
     def _patch(self, found: Json, patch: Json) -> None:
         path = APPWRAPPERS.path(NAMESPACE, found["metadata"]["name"])
@@ -83,7 +92,7 @@ def patches(found: Json, edit: Edit) -> list[Json]:
     if edit is Edit.TOGGLED:
         now = bool(found["spec"].get("suspend"))
         return [{"spec": {"suspend": suspend}} for suspend in (not now, now)]
-    if "components" in found["spec"]:
+    if edit is Edit.DELETED or "components" in found["spec"]:
         return []
     items = found["spec"]["resources"]["GenericItems"]
     extra = {"generictemplate": config_map(f"extra-{found['metadata']['name']}")}

@@ -33,7 +33,7 @@ class Scenario:
     name: str
     cpus: tuple[int, ...]
     acts: tuple[tuple[float, Action], ...]
-    ends: dict[str, str]  # state of every AppWrapper at the end, "" where it is deleted
+    ends: dict[str, str]  # state of every AppWrapper at the end, "" where it is deleted, "*" any
     crowded: tuple[str, ...] = ()
     robbed: tuple[str, ...] = ()
     config: Config = field(default_factory=Config)  # where one process is alone

@@ -5,17 +5,35 @@ Of what is edited another attempt may be made, so its objects may be others in t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
 
+from mcad.kube.client import Client
+from mcad.kube.errors import ApiError
 from tests.faults.injection import Json, Plan
 from tests.faults.meddling import Edit, patches
-from tests.faults.scenarios import IN_TURN, SCENARIOS, SUSPENDED, Scenario
+from tests.faults.scenarios import (
+    COMPLETED,
+    IN_TURN,
+    KEPT_AND_CLEARED,
+    LATE,
+    REQUEUED,
+    RESET,
+    ROLLED_BACK,
+    SCENARIOS,
+    SUSPENDED,
+    Action,
+    Scenario,
+)
 from tests.faults.world import run, undisturbed
 
 WRITES_OF_AN_EDIT = 16  # an attempt is taken back, and another one is made of what was edited
 IN_A_ROW = 10
+LASTING = (COMPLETED, ROLLED_BACK, SUSPENDED, RESET, LATE, KEPT_AND_CLEARED, REQUEUED)
+"""In these nobody deletes an AppWrapper or makes it anew."""
+EDITS = [one for one in Edit if one is not Edit.DELETED]
 
 
 @cache
@@ -35,7 +53,7 @@ def moments(scenario: Scenario, edit: Edit) -> list[int]:
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
 def test_one_edit_at_any_write_leaves_everything_whole(scenario: Scenario) -> None:
     expected = undisturbed(scenario)
-    for edit in Edit:
+    for edit in EDITS:
         for k in moments(scenario, edit):
             plan = Plan(writes=lambda number, k=k, edit=edit: edit if number == k else None)
             outcome = run(scenario, plan)
@@ -45,9 +63,38 @@ def test_one_edit_at_any_write_leaves_everything_whole(scenario: Scenario) -> No
 
 
 def test_every_edit_has_its_moments() -> None:
-    for edit in Edit:
+    for edit in EDITS:
         assert sum(len(moments(scenario, edit)) for scenario in SCENARIOS) >= 50
     assert moments(IN_TURN, Edit.TOGGLED) == list(range(len(written_about(IN_TURN))))
+
+
+@pytest.mark.parametrize("scenario", LASTING, ids=lambda one: one.name)
+def test_one_that_is_deleted_at_any_write_is_gone_and_leaves_nothing(scenario: Scenario) -> None:
+    """In whatever phase it is then."""
+    for k, about in enumerate(written_about(scenario)):
+        if about is None:
+            continue
+        name = about["metadata"]["name"]
+        ends = {one: "" if one == name else "*" for one in scenario.ends}
+        acts = tuple((at_s, _if_there(act)) for at_s, act in scenario.acts)
+        plan = Plan(writes=lambda number, k=k: Edit.DELETED if number == k else None)
+        outcome = run(replace(scenario, ends=ends, acts=acts), plan)
+        left = [one for one in outcome.objects if one.split("/")[1].split("-")[0] == name]
+        assert (outcome.lives, left) == (1, []), f"write {k}: {name}"
+
+
+def _if_there(act: Action) -> Action:
+    """What users do with what may be deleted."""
+
+    async def tried(client: Client) -> object:
+        try:
+            return await act(client)
+        except ApiError as error:
+            if not error.not_found:
+                raise
+            return None
+
+    return tried
 
 
 @pytest.mark.parametrize("scenario", [IN_TURN, SUSPENDED], ids=lambda one: one.name)
