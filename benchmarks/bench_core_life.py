@@ -32,8 +32,6 @@ from mcad.core.events import (
     StatusWritten,
 )
 from mcad.core.model import (
-    SECOND,
-    TOLERANT,
     Child,
     Dialect,
     DispatchPhase,
@@ -48,6 +46,8 @@ from mcad.core.model import (
     Settings,
     Workload,
 )
+from mcad.core.rules import TOLERANT
+from mcad.core.units import SECOND
 
 START = 1_700_000_000 * SECOND
 PODS = 4

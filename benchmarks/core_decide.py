@@ -33,7 +33,6 @@ from mcad.core.events import (
     StatusWritten,
 )
 from mcad.core.model import (
-    SECOND,
     Dialect,
     Item,
     Node,
@@ -44,6 +43,7 @@ from mcad.core.model import (
     Settings,
     Workload,
 )
+from mcad.core.units import SECOND
 
 START = 1_800_000_000 * SECOND
 

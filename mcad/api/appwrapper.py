@@ -29,16 +29,8 @@ from mcad.api.status import read_status
 from mcad.api.tolerance import read_tolerance
 from mcad.api.validation import explain
 from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, parse_instant
-from mcad.core.model import (
-    Cascade,
-    Dialect,
-    FaultTolerance,
-    Item,
-    PodSet,
-    Problem,
-    ProblemKind,
-    Workload,
-)
+from mcad.core.model import Cascade, Dialect, Item, PodSet, Problem, ProblemKind, Workload
+from mcad.core.rules import FaultTolerance
 
 MAX_PAYLOAD = 1 << 20
 """Bytes of all manifests together; etcd takes 1.5 MiB, and status has to fit in as well."""

@@ -24,7 +24,8 @@ from mcad.api.podspec import quantity, quantity_fault
 from mcad.api.strict import Strict
 from mcad.api.tolerance import FaultToleranceSettings, Tolerances
 from mcad.core.ceilings import OTHERS
-from mcad.core.model import SECOND, Fit, Policy, Settings
+from mcad.core.model import Fit, Policy, Settings
+from mcad.core.units import SECOND
 
 MILLISECOND = SECOND // 1000
 MAX_SECONDS = 7 * 24 * 3600

@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from mcad.core.model import SECOND, Duration
+from mcad.core.units import SECOND, Duration
 
 _NANOS = {
     "ns": 1,

@@ -10,14 +10,7 @@ from functools import lru_cache
 
 from mcad.api.parts import describe
 from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text
-from mcad.core.model import (
-    EVERY_ADDRESS,
-    Constraint,
-    HostPort,
-    Requirement,
-    Resources,
-    Toleration,
-)
+from mcad.core.model import EVERY_ADDRESS, Constraint, HostPort, Requirement, Resources, Toleration
 from mcad.core.quantity import (
     CPU,
     HUGE_PAGES,

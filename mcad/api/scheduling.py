@@ -6,7 +6,8 @@ from functools import lru_cache
 from mcad.api.models import DispatchDuration, SchedulingSpec
 from mcad.api.models import Requeuing as RequeuingWire
 from mcad.api.parts import Fault, count_fault, describe
-from mcad.core.model import SECOND, Duration, Growth, Requeuing
+from mcad.core.rules import Growth, Requeuing
+from mcad.core.units import SECOND, Duration
 
 MAX_NUMBER = 2**31 - 1
 """The largest number of the wire. People write one like it where they mean "never"."""

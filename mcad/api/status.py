@@ -18,7 +18,6 @@ from mcad.api.wire import (
 )
 from mcad.core.commands import StatusView
 from mcad.core.model import (
-    SECOND,
     Condition,
     DispatchPhase,
     DispatchRecord,
@@ -27,6 +26,7 @@ from mcad.core.model import (
     Persisted,
     PodCounts,
 )
+from mcad.core.units import SECOND
 
 QUEUED = "Pending"
 AT_REST = frozenset({"", QUEUED, "Completed", "Failed", "Deleted"})

@@ -16,7 +16,9 @@ from mcad.api.durations import format_duration, parse_duration
 from mcad.api.parts import describe, shorten
 from mcad.api.strict import Seconds, Strict
 from mcad.api.wire import Json, Map, as_map
-from mcad.core.model import SECOND, Dialect, Duration, FaultTolerance
+from mcad.core.model import Dialect
+from mcad.core.rules import FaultTolerance
+from mcad.core.units import SECOND, Duration
 
 PREFIX = "workload.codeflare.dev.appwrapper/"
 

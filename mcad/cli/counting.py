@@ -25,7 +25,8 @@ from mcad.controller.sightings import PodSighting, Readers, Sightings, creation_
 from mcad.controller.views import capacity_view, detail_view, rows_view
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Decide, Event, KindWatched
-from mcad.core.model import Instant, Pod
+from mcad.core.model import Pod
+from mcad.core.units import Instant
 from mcad.core.world import World
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, KubeError

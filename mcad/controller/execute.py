@@ -43,7 +43,8 @@ from mcad.core.events import (
     Remaining,
     StrayRefused,
 )
-from mcad.core.model import Instant, ObjectRef, Remnant
+from mcad.core.model import ObjectRef, Remnant
+from mcad.core.units import Instant
 from mcad.kube.client import Client, CreateOptions, DeleteOptions, Selection
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.kinds import APPWRAPPERS, PODS

@@ -2,7 +2,8 @@
 
 import logging
 
-from mcad.core.model import HeldResource, Instant
+from mcad.core.model import HeldResource
+from mcad.core.units import Instant
 
 _log = logging.getLogger(__name__)
 

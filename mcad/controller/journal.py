@@ -9,8 +9,8 @@ import logging
 from mcad.core.commands import Command, RecordEvent
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Instant
 from mcad.core.reasons import PODS_COMPLETED, RUNNABLE, EventReason
+from mcad.core.units import Instant
 from mcad.core.world import World
 
 _log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ import yaml
 
 from mcad.api.labels import GROUP
 from mcad.api.wire import as_list, as_map, as_text, dig, parse_instant
-from mcad.core.model import SECOND, Duration, Instant
+from mcad.core.units import SECOND, Duration, Instant
 
 Json = dict[str, Any]
 

@@ -10,9 +10,10 @@ from mcad.api.wire import format_instant
 from mcad.core import deciding
 from mcad.core.capacity import NodeReport
 from mcad.core.entry import Entry
-from mcad.core.model import Instant, Resources
+from mcad.core.model import Resources
 from mcad.core.quantity import format_amount
 from mcad.core.rows import Picture, Row
+from mcad.core.units import Instant
 from mcad.core.world import World
 
 Json = dict[str, Any]

@@ -10,7 +10,7 @@ from mcad.core.commands import CreateItem, InspectItem, Urgency
 from mcad.core.entry import Entry
 from mcad.core.events import AccessReviewed, Answer, Holder, ItemCreated, ItemInspected, ItemRefused
 from mcad.core.lifecycle import TEARING_DOWN, Phase, Signal
-from mcad.core.model import SECOND, DispatchPhase, DispatchRecord, Duration, Next
+from mcad.core.model import DispatchPhase, DispatchRecord, Next
 from mcad.core.pacing import (
     COMMIT_GRACE,
     CREATION_ATTEMPTS_MAX,
@@ -30,6 +30,7 @@ from mcad.core.reasons import (
     no_fault_of_it,
 )
 from mcad.core.timers import Timer
+from mcad.core.units import SECOND, Duration
 from mcad.core.world import World
 
 

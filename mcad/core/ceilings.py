@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mcad.core.model import SECOND, Instant, Workload
+from mcad.core.model import Workload
 from mcad.core.queue import Rank
+from mcad.core.units import SECOND, Instant
 
 OTHERS = "*"
 """Instead of a namespace: every one that is not named."""

@@ -7,16 +7,8 @@ only (protocol P3a).
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mcad.core.model import (
-    Condition,
-    DispatchRecord,
-    Duration,
-    Instant,
-    Item,
-    ObjectRef,
-    PodCounts,
-    PodSet,
-)
+from mcad.core.model import Condition, DispatchRecord, Item, ObjectRef, PodCounts, PodSet
+from mcad.core.units import Duration, Instant
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from mcad.core import teardown
 from mcad.core.commands import Urgency
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Signal
-from mcad.core.model import SECOND, Child, Dialect, DispatchPhase, Next, PodCounts
+from mcad.core.model import Child, Dialect, DispatchPhase, Next, PodCounts
 from mcad.core.reasons import (
     PODS_COMPLETED,
     SOME_ITEMS_COMPLETED,
@@ -17,6 +17,7 @@ from mcad.core.reasons import (
     TeardownReason,
 )
 from mcad.core.timers import Timer
+from mcad.core.units import SECOND
 from mcad.core.world import World
 
 _FAILED = "failed"

@@ -25,7 +25,6 @@ from mcad.core.dispatching import dispatch, signature, stand_in_front
 from mcad.core.entry import Entry, Hold
 from mcad.core.gate import IMPOSSIBLE
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Refusal, RefusalKind
 from mcad.core.pacing import (
     REPORTS_PER_PASS,
     RESTATE_INTERVAL,
@@ -40,6 +39,7 @@ from mcad.core.reasons import (
     explain_refusal,
 )
 from mcad.core.timers import Timer
+from mcad.core.verdicts import Refusal, RefusalKind
 from mcad.core.world import AWAITED, World
 
 

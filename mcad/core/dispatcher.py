@@ -33,10 +33,11 @@ from mcad.core.events import (
     StrayRefused,
 )
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Instant, Settings
+from mcad.core.model import Settings
 from mcad.core.pacing import Tries
 from mcad.core.reasons import EventReason
 from mcad.core.timers import Timer
+from mcad.core.units import Instant
 from mcad.core.world import AWAITED, World
 
 

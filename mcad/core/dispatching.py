@@ -14,7 +14,6 @@ from heapq import heapify, heappop, heappush
 from mcad.core import attempts, obstacles
 from mcad.core.entry import Entry
 from mcad.core.gate import Gate
-from mcad.core.model import Refusal, RefusalKind
 from mcad.core.pacing import (
     DISPATCHES_PER_PASS,
     HOLD_STEPS,
@@ -23,6 +22,7 @@ from mcad.core.pacing import (
 )
 from mcad.core.queue import Bucket, Key
 from mcad.core.reasons import FRONT_OF_QUEUE, ConditionType
+from mcad.core.verdicts import Refusal, RefusalKind
 from mcad.core.world import World
 
 _BLOCKED = Refusal(RefusalKind.BLOCKED)

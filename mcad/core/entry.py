@@ -8,21 +8,12 @@ from mcad.core.commands import StatusView, Urgency
 from mcad.core.invariants import InvariantViolated
 from mcad.core.inventory import aligned
 from mcad.core.lifecycle import TEARING_DOWN, Phase, Signal, transition
-from mcad.core.model import (
-    Condition,
-    DispatchRecord,
-    Duration,
-    Instant,
-    Next,
-    ObjectRef,
-    PodCounts,
-    Refusal,
-    Remnant,
-    Workload,
-)
+from mcad.core.model import Condition, DispatchRecord, Next, ObjectRef, PodCounts, Remnant, Workload
 from mcad.core.pacing import Tries
 from mcad.core.reasons import ConditionType
 from mcad.core.timers import OF_PHASE, Timer
+from mcad.core.units import Duration, Instant
+from mcad.core.verdicts import Refusal
 
 STORY_MAX = 16
 

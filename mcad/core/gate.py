@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from mcad.core.entry import Entry
-from mcad.core.model import Policy, Refusal, RefusalKind
+from mcad.core.model import Policy
 from mcad.core.queue import Bucket
+from mcad.core.verdicts import Refusal, RefusalKind
 from mcad.core.world import World
 
 IMPOSSIBLE = frozenset({RefusalKind.NO_NODE, RefusalKind.TOO_LARGE})

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from mcad.core import resets
 from mcad.core.entry import Entry
-from mcad.core.model import FaultTolerance, Instant, ObjectRef, Pod
+from mcad.core.model import ObjectRef, Pod
 from mcad.core.reasons import (
     FOUND_FAILED_PODS,
     FOUND_NO_FAILED_PODS,
@@ -22,7 +22,9 @@ from mcad.core.reasons import (
     some_of,
 )
 from mcad.core.resets import Breakdown
+from mcad.core.rules import FaultTolerance
 from mcad.core.timers import Timer
+from mcad.core.units import Instant
 from mcad.core.world import World, kind_key
 
 _MISSING = "Pods are missing"

@@ -1,17 +1,14 @@
 """The records that the core decides on: frozen, slotted, free of manifests and of Kubernetes types.
 
-Units everywhere in the core: an ``Instant`` is integer microseconds since the epoch, a ``Duration``
-integer microseconds, an amount of ``cpu`` integer milli-CPU, every other amount integer bytes or
-counts. Nothing here is ever a float.
+Times are those of units.py, an amount of ``cpu`` is integer milli-CPU, every other amount integer
+bytes or counts. Nothing here is ever a float.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
 
-Instant = int
-Duration = int
-SECOND: Duration = 1_000_000
+from mcad.core.rules import LENIENT, PATIENTLY, FaultTolerance, Requeuing
+from mcad.core.units import SECOND, Duration, Instant
 
 Resources = tuple[tuple[str, int], ...]
 """(resource name, amount) sorted by name, without zero amounts."""
@@ -270,62 +267,6 @@ class Persisted:
     foreign: bool = False
 
 
-class Growth(StrEnum):
-    """How the wait before a requeue grows from one to the next."""
-
-    EXPONENTIAL = "exponential"
-    LINEAR = "linear"
-    NONE = "none"
-
-
-@dataclass(frozen=True, slots=True)
-class Requeuing:
-    """When an AppWrapper with fewer pods than ``minAvailable`` is taken back and queues again
-    (v1beta1's ``schedulingSpec.requeuing``).
-
-    ``wait`` is how long it may have too few; ``wait_max`` bounds the growing wait, 0 is no bound.
-    After ``times_max`` requeues it is given up, 0 is never.
-    """
-
-    wait: Duration = 300 * SECOND
-    growth: Growth = Growth.EXPONENTIAL
-    wait_max: Duration = 0
-    times_max: int = 0
-
-
-WEEK: Duration = 168 * 3600 * SECOND
-
-
-@dataclass(frozen=True, slots=True)
-class FaultTolerance:
-    """What happens when something that runs breaks, in the terms of v1beta2's annotations.
-
-    Graces are how long a state is borne: ``admission_grace`` that pods are missing,
-    ``warmup_grace`` that not all of them run, ``failure_grace`` that failed ones are not replaced.
-    Then it is reset, ``retry_pause`` after nothing of it is left, at most ``retry_limit`` times,
-    else it fails; at once for one of ``terminal_exit_codes``, or one that is not among
-    ``retryable_exit_codes`` if there are any. ``forceful_deletion_grace`` is how long pods may take
-    to go before they are deleted by force; None is never. What failed is kept for
-    ``deletion_on_failure_grace``, and what succeeded for ``success_ttl``; None is for ever.
-    """
-
-    admission_grace: Duration = 60 * SECOND
-    warmup_grace: Duration = 300 * SECOND
-    failure_grace: Duration = 60 * SECOND
-    retry_pause: Duration = 90 * SECOND
-    retry_limit: int = 3
-    forceful_deletion_grace: Duration | None = 600 * SECOND
-    deletion_on_failure_grace: Duration = 0
-    success_ttl: Duration | None = WEEK
-    terminal_exit_codes: tuple[int, ...] = ()
-    retryable_exit_codes: tuple[int, ...] = ()
-
-
-TOLERANT = FaultTolerance()
-LENIENT = FaultTolerance(forceful_deletion_grace=None, success_ttl=None)
-"""What holds by default: for v1beta2, and for v1beta1, which keeps what is finished."""
-
-
 @dataclass(frozen=True, slots=True)
 class Workload:
     """One AppWrapper as the border read it: spec, identity, and its persisted status.
@@ -350,7 +291,7 @@ class Workload:
     priority: int = 0
     slope: int = 0
     min_available: int = 0
-    requeuing: Requeuing = Requeuing()
+    requeuing: Requeuing = PATIENTLY
     run_limit: Duration = 0
     tolerance: FaultTolerance = LENIENT
     suspended: bool = False
@@ -501,57 +442,3 @@ class Settings:
     placement_timeout: Duration = 300 * SECOND
     potential_capacity: Resources = ()
     max_priority: tuple[tuple[str, int], ...] = ()
-
-
-class RefusalKind(StrEnum):
-    """Why a gang does not fit now."""
-
-    INSUFFICIENT = "insufficient"  # the sum of free room is too small
-    FRAGMENTED = "fragmented"  # the sum suffices, the nodes do not
-    NO_NODE = "no-node"  # no node admits the pods at all (selector, taints, readiness)
-    TOO_LARGE = "too-large"  # one pod is larger than any admitted node
-    UNDECIDED = "undecided"  # the exact search ran out of its budget
-    BLOCKED = "blocked"  # it might fit, but the head of the line holds the rest (R6)
-
-
-HOST_PORT = "host port"
-"""How the ``resource`` of a shortage begins if it is a host port: ``host port 8080/TCP``."""
-
-
-class Shortage(NamedTuple):
-    """One resource of a refusal: what the gang requests and what is available to it.
-
-    Of a host port that is how many nodes it needs, and on how many of them it is free. A tuple,
-    because each refusal makes several, and there are thousands in a pass.
-    """
-
-    resource: str
-    requested: int
-    available: int
-
-    @property
-    def missing(self) -> int:
-        """How much more there would have to be; 0 if this resource suffices."""
-        return max(0, self.requested - self.available)
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A verdict that a gang does not fit, with the figures that it was judged by.
-
-    ``item`` and ``index`` name the pod set that refused it (-1: the gang as a whole), ``missing``
-    the pods of that set without a place (at least), ``shortages`` every resource that the gang
-    needs, the binding one first. ``unmodelled`` names predicates that were not looked at.
-    """
-
-    kind: RefusalKind
-    shortages: tuple[Shortage, ...] = ()
-    item: int = -1
-    index: int = -1
-    missing: int = 0
-    unmodelled: tuple[str, ...] = ()
-
-    @property
-    def binding(self) -> str:
-        """The resource that decides, "" if it is not a matter of one resource."""
-        return self.shortages[0].resource if self.shortages else ""

@@ -9,9 +9,10 @@ from __future__ import annotations
 from mcad.core import teardown
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
-from mcad.core.model import SECOND, Dialect, Duration, Instant, Pod
+from mcad.core.model import Dialect, Pod
 from mcad.core.reasons import EventReason, TeardownReason, some_of
 from mcad.core.timers import Timer
+from mcad.core.units import SECOND, Duration, Instant
 from mcad.core.world import World
 
 

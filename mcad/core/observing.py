@@ -10,17 +10,9 @@ from mcad.core.ceilings import cut
 from mcad.core.entry import Entry
 from mcad.core.events import AppWrapperSeen
 from mcad.core.lifecycle import ENDED, Phase, Signal
-from mcad.core.model import (
-    SECOND,
-    DispatchPhase,
-    DispatchRecord,
-    Duration,
-    Instant,
-    Node,
-    Persisted,
-    Workload,
-)
+from mcad.core.model import DispatchPhase, DispatchRecord, Node, Persisted, Workload
 from mcad.core.reasons import ConditionType, EventReason
+from mcad.core.units import SECOND, Duration, Instant
 from mcad.core.world import World
 
 LIVE = frozenset({DispatchPhase.CREATING, DispatchPhase.DISPATCHED})

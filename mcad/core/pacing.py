@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from mcad.core.events import Answer
-from mcad.core.model import SECOND, Duration
+from mcad.core.units import SECOND, Duration
 
 DISPATCHES_PER_PASS = 200
 """A pass must not keep the loop from reading its inbox; it asks for another one (core R5)."""

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from sortedcontainers import SortedDict
 
-from mcad.core.model import Instant, Refusal
+from mcad.core.units import Instant
+from mcad.core.verdicts import Refusal
 
 if TYPE_CHECKING:
     from mcad.core.capacity import Capacity, Shape

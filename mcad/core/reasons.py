@@ -7,8 +7,9 @@ The strings of MCAD are part of the contract and are kept with their odd full st
 from collections.abc import Sequence
 from enum import StrEnum
 
-from mcad.core.model import HOST_PORT, ObjectRef, Refusal, RefusalKind, Remnant, Shortage
+from mcad.core.model import ObjectRef, Remnant
 from mcad.core.quantity import format_amount
+from mcad.core.verdicts import HOST_PORT, Refusal, RefusalKind, Shortage
 
 
 class ConditionType(StrEnum):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mcad.core import resets, teardown
 from mcad.core.entry import Entry
-from mcad.core.model import SECOND, Dialect, Duration, Growth, Instant, Next, PodCounts, Requeuing
+from mcad.core.model import Dialect, Next, PodCounts
 from mcad.core.reasons import (
     MIN_PODS_NOT_RUNNING,
     PODS_RUNNING,
@@ -16,7 +16,9 @@ from mcad.core.reasons import (
     TeardownReason,
     some_of,
 )
+from mcad.core.rules import Growth, Requeuing
 from mcad.core.timers import Timer
+from mcad.core.units import SECOND, Duration, Instant
 from mcad.core.world import World
 
 

@@ -14,9 +14,10 @@ from mcad.core.commands import ReviewAccess
 from mcad.core.entry import Entry, Hold
 from mcad.core.events import AccessReviewed
 from mcad.core.lifecycle import TEARING_DOWN, Phase
-from mcad.core.model import HeldResource, Instant, ObjectRef
+from mcad.core.model import HeldResource, ObjectRef
 from mcad.core.pacing import RIGHT_TEST_BASE, RIGHT_TEST_MAX, backoff
 from mcad.core.reasons import EventReason, HoldReason, missing_right
+from mcad.core.units import Instant
 
 if TYPE_CHECKING:
     from mcad.core.world import World

@@ -10,10 +10,12 @@ from operator import itemgetter
 from mcad.core import deciding, obstacles
 from mcad.core.entry import Entry, Hold
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Condition, DispatchRecord, Instant, Refusal, Resources, Workload
+from mcad.core.model import Condition, DispatchRecord, Resources, Workload
 from mcad.core.queue import Bucket, current
 from mcad.core.reasons import explain_refusal
 from mcad.core.status import queue_job_state, state
+from mcad.core.units import Instant
+from mcad.core.verdicts import Refusal
 from mcad.core.world import World
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import TEARING_DOWN, Phase
-from mcad.core.model import SECOND, Instant, Next
+from mcad.core.model import Next
 from mcad.core.reasons import (
     DELETION_COMPLETE,
     DELETION_INITIATED,
@@ -22,6 +22,7 @@ from mcad.core.reasons import (
     ConditionType,
     State,
 )
+from mcad.core.units import SECOND, Instant
 
 
 class _Standing(NamedTuple):

@@ -8,8 +8,9 @@ from mcad.core.commands import DeleteStray
 from mcad.core.entry import Entry
 from mcad.core.events import StrayRefused
 from mcad.core.lifecycle import RETAINING, TEARING_DOWN, Phase
-from mcad.core.model import Cascade, Child, Instant, Remnant
+from mcad.core.model import Cascade, Child, Remnant
 from mcad.core.pacing import REFUSED_WRITE_RETRY, RETRY_MAX, is_denial
+from mcad.core.units import Instant
 from mcad.core.world import World
 
 NEVER: Instant = 1 << 62

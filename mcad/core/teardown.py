@@ -14,7 +14,7 @@ from mcad.core.events import (
     Remaining,
 )
 from mcad.core.lifecycle import Phase, Signal
-from mcad.core.model import SECOND, DispatchPhase, DispatchRecord, Duration, Instant, Next
+from mcad.core.model import DispatchPhase, DispatchRecord, Next
 from mcad.core.names import name_key
 from mcad.core.pacing import (
     CREATION_BACKOFF_BASE,
@@ -37,6 +37,7 @@ from mcad.core.reasons import (
     most_telling,
 )
 from mcad.core.timers import Timer
+from mcad.core.units import SECOND, Duration, Instant
 from mcad.core.world import World
 
 _PAUSED: dict[str, HoldReason] = {

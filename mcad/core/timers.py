@@ -11,7 +11,7 @@ from enum import StrEnum
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from mcad.core.model import Instant
+from mcad.core.units import Instant
 
 if TYPE_CHECKING:
     from mcad.core.entry import Entry

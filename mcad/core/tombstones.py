@@ -11,19 +11,11 @@ from collections.abc import Sequence
 from mcad.core import sweep, teardown
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase, Signal
-from mcad.core.model import (
-    Cascade,
-    Child,
-    Dialect,
-    DispatchPhase,
-    DispatchRecord,
-    Instant,
-    Item,
-    Workload,
-)
+from mcad.core.model import Cascade, Child, Dialect, DispatchPhase, DispatchRecord, Item, Workload
 from mcad.core.pacing import STUCK_AFTER, TOMBSTONE_GRACE, TOMBSTONE_LOOK
 from mcad.core.reasons import EventReason
 from mcad.core.timers import Timer
+from mcad.core.units import Instant
 from mcad.core.world import World
 
 

@@ -17,9 +17,7 @@ from mcad.core.model import (
     Child,
     Dialect,
     DispatchRecord,
-    Duration,
     HeldResource,
-    Instant,
     ObjectRef,
     Settings,
     Workload,
@@ -30,6 +28,7 @@ from mcad.core.reasons import EventReason, HoldReason
 from mcad.core.rights import Rights, concern
 from mcad.core.status import derive
 from mcad.core.timers import Timer, Timers
+from mcad.core.units import Duration, Instant
 
 KindKey = tuple[str, str]
 

@@ -9,7 +9,8 @@ import yaml
 
 from mcad.api.config import Config, to_settings
 from mcad.api.sources import NAMES, ConfigError, load
-from mcad.core.model import SECOND, Fit, Policy, Settings
+from mcad.core.model import Fit, Policy, Settings
+from mcad.core.units import SECOND
 
 
 def test_the_defaults_are_those_of_the_core() -> None:

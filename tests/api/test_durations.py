@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcad.api.durations import format_duration, parse_duration
-from mcad.core.model import SECOND
+from mcad.core.units import SECOND
 
 HOUR = 3600 * SECOND
 UNITS = {

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcad.core.model import SECOND, Growth, Requeuing
+from mcad.core.rules import Growth, Requeuing
+from mcad.core.units import SECOND
 from tests.api.builders import Map, accepted, pod, read, v1beta1, v1beta2
 
 DEFAULT = Requeuing(300 * SECOND, Growth.EXPONENTIAL, 0, 0)

@@ -13,7 +13,6 @@ from mcad.api.status import read_status, render_status
 from mcad.api.wire import format_instant, parse_instant
 from mcad.core.commands import StatusView
 from mcad.core.model import (
-    SECOND,
     Condition,
     DispatchPhase,
     DispatchRecord,
@@ -24,6 +23,7 @@ from mcad.core.model import (
     PodCounts,
     PodSet,
 )
+from mcad.core.units import SECOND
 from tests.api.describe import describe, squeezed
 
 START = 1_689_938_307_000_000  # 2023-07-21T11:18:27Z

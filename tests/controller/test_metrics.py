@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mcad.controller.metrics import Metrics
-from mcad.core.model import SECOND, Dialect, FaultTolerance, PodPhase
+from mcad.core.model import Dialect, PodPhase
+from mcad.core.rules import FaultTolerance
+from mcad.core.units import SECOND
 from mcad.kube.clock import RealClock
 from tests.core.bench import Bench, node, workload
 

@@ -49,10 +49,8 @@ from mcad.core.events import (
     StrayRefused,
 )
 from mcad.core.model import (
-    SECOND,
     Child,
     Dialect,
-    Instant,
     Item,
     Node,
     ObjectRef,
@@ -66,6 +64,7 @@ from mcad.core.model import (
     Workload,
 )
 from mcad.core.rows import Picture, Row
+from mcad.core.units import SECOND, Instant
 
 START: Instant = 1_700_000_000 * SECOND
 PATIENT = Settings(placement_timeout=0)

@@ -17,7 +17,6 @@ from mcad.core.model import (
     Pod,
     PodPhase,
     PodSet,
-    Refusal,
     Requirement,
     Resources,
     Settings,
@@ -25,6 +24,7 @@ from mcad.core.model import (
     Toleration,
 )
 from mcad.core.quantity import amount
+from mcad.core.verdicts import Refusal
 
 GPU = "nvidia.com/gpu"
 AGGREGATE = Settings(fit=Fit.AGGREGATE)

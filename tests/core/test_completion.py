@@ -9,7 +9,6 @@ import pytest
 
 from mcad.core.events import ChildGone, ChildSeen, PodGone, PodSeen
 from mcad.core.model import (
-    SECOND,
     Child,
     Dialect,
     Item,
@@ -21,6 +20,7 @@ from mcad.core.model import (
     Settings,
     Workload,
 )
+from mcad.core.units import SECOND
 from tests.core.bench import Bench, Thing, cpu, node, workload
 
 JOB = ObjectRef("batch", "v1", "jobs", "Job", "default", "it")

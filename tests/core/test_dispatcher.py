@@ -8,7 +8,6 @@ from mcad.core.commands import CreateItem, Urgency, WriteStatus
 from mcad.core.dispatcher import ClockWentBackError, Dispatcher
 from mcad.core.events import Answer, AppWrapperSeen, Decide, KindWatched, NodeSeen
 from mcad.core.model import (
-    SECOND,
     Dialect,
     Item,
     ObjectRef,
@@ -19,6 +18,7 @@ from mcad.core.model import (
     ProblemKind,
     Settings,
 )
+from mcad.core.units import SECOND
 from tests.core.bench import START, Bench, node, workload
 
 

@@ -4,7 +4,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from mcad.core.capacity import Capacity, packing
-from mcad.core.model import Node, PodSet, RefusalKind
+from mcad.core.model import Node, PodSet
+from mcad.core.verdicts import RefusalKind
 from tests.core import worlds
 from tests.core.builders import (
     Host,

@@ -11,16 +11,9 @@ from dataclasses import replace
 import pytest
 
 from mcad.core.events import AppWrapperSeen, NodeSeen, PodSeen
-from mcad.core.model import (
-    SECOND,
-    Dialect,
-    FaultTolerance,
-    Next,
-    Pod,
-    PodPhase,
-    Settings,
-    Workload,
-)
+from mcad.core.model import Dialect, Next, Pod, PodPhase, Settings, Workload
+from mcad.core.rules import FaultTolerance
+from mcad.core.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
 
 QUICK = FaultTolerance(

@@ -16,18 +16,9 @@ from mcad.core import entry as entries
 from mcad.core.commands import WriteStatus
 from mcad.core.events import Answer, AppWrapperSeen, NodeSeen, StatusRefused
 from mcad.core.lifecycle import RETAINING, TABLE, TEARING_DOWN, Phase, Signal, transition
-from mcad.core.model import (
-    SECOND,
-    Dialect,
-    DispatchPhase,
-    DispatchRecord,
-    FaultTolerance,
-    Growth,
-    PodPhase,
-    Requeuing,
-    Settings,
-    Workload,
-)
+from mcad.core.model import Dialect, DispatchPhase, DispatchRecord, PodPhase, Settings, Workload
+from mcad.core.rules import FaultTolerance, Growth, Requeuing
+from mcad.core.units import SECOND
 from tests.core.bench import Bench, node, workload
 
 SEEDS = range(200)

@@ -7,7 +7,8 @@ import pytest
 
 from mcad.core.events import ChildSeen, PodGone, PodSeen
 from mcad.core.lifecycle import Phase
-from mcad.core.model import SECOND, DispatchPhase, PodPhase, Settings, Workload
+from mcad.core.model import DispatchPhase, PodPhase, Settings, Workload
+from mcad.core.units import SECOND
 from tests.core.bench import Bench, node, workload
 from tests.core.builders import pod
 

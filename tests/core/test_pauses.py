@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcad.core.events import Answer
-from mcad.core.model import SECOND, PodPhase, Settings
+from mcad.core.model import PodPhase, Settings
+from mcad.core.units import SECOND
 from tests.core.bench import Bench, node, workload
 
 SHORT = 290  # seconds: just less than what ends the reservation of pods that nobody makes

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from mcad.core.capacity import ledger as ledgers
 from mcad.core.capacity import limits
 from mcad.core.capacity.ports import load
-from mcad.core.model import HostPort, PodPhase, RefusalKind
+from mcad.core.model import HostPort, PodPhase
 from mcad.core.reasons import explain_refusal
+from mcad.core.verdicts import RefusalKind
 from tests.core.builders import (
     AGGREGATE,
     cluster,

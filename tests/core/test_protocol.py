@@ -18,7 +18,6 @@ from mcad.core.events import (
 )
 from mcad.core.lifecycle import TABLE, InvalidTransitionError, Phase, Signal, transition
 from mcad.core.model import (
-    SECOND,
     Child,
     DispatchPhase,
     DispatchRecord,
@@ -28,6 +27,7 @@ from mcad.core.model import (
     PodPhase,
     Workload,
 )
+from mcad.core.units import SECOND
 from tests.core.bench import START, Bench, Thing, node, workload
 
 UNKNOWN = Answer(0, "RequestTimeout", "no answer")

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from mcad.core.model import SECOND, Growth, PodPhase, Requeuing, Settings, Workload
+from mcad.core.model import PodPhase, Settings, Workload
 from mcad.core.requeuing import next_wait
+from mcad.core.rules import Growth, Requeuing
+from mcad.core.units import SECOND
 from tests.core.bench import Bench, node, workload
 from tests.core.test_health import RESTARTS, Restart
 

@@ -6,7 +6,8 @@ The numbers of the protocol are in the names: C1 use, C2 size of the reservation
 import pytest
 
 from mcad.core.invariants import InvariantViolated
-from mcad.core.model import PodCounts, PodPhase, RefusalKind
+from mcad.core.model import PodCounts, PodPhase
+from mcad.core.verdicts import RefusalKind
 from tests.core.builders import (
     GPU,
     adopt,

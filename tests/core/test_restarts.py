@@ -6,7 +6,6 @@ import pytest
 
 from mcad.core.events import AppWrapperSeen
 from mcad.core.model import (
-    SECOND,
     Child,
     DispatchPhase,
     DispatchRecord,
@@ -15,6 +14,7 @@ from mcad.core.model import (
     Problem,
     ProblemKind,
 )
+from mcad.core.units import SECOND
 from tests.core.bench import START, Bench, Thing, cpu, node, workload
 
 WRONG = Problem(ProblemKind.INVALID, "spec.x", "is wrong; mend it.")

@@ -8,8 +8,8 @@ from mcad.core.commands import CreateItem, ReviewAccess, WriteStatus
 from mcad.core.entry import Entry
 from mcad.core.events import Answer, NodeSeen
 from mcad.core.lifecycle import Phase, Signal
-from mcad.core.model import SECOND
 from mcad.core.timers import Timer, Timers
+from mcad.core.units import SECOND
 from tests.core.bench import START, Bench, node, workload
 
 QUOTA = Answer(403, "Forbidden", "exceeded quota: pods=0")

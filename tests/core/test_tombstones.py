@@ -11,18 +11,18 @@ from mcad.core.commands import CreateItem, DeleteStray
 from mcad.core.events import Answer, AppWrapperGone, ChildGone, ChildSeen, PodGone, PodSeen
 from mcad.core.lifecycle import Phase
 from mcad.core.model import (
-    SECOND,
     Cascade,
     Child,
     DispatchPhase,
     DispatchRecord,
-    FaultTolerance,
     ObjectRef,
     Persisted,
     Pod,
     PodPhase,
     PodSet,
 )
+from mcad.core.rules import FaultTolerance
+from mcad.core.units import SECOND
 from tests.core.bench import START, Bench, Thing, cpu, node, workload
 
 FORBIDDEN = Answer(403, "Forbidden", "no")

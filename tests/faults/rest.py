@@ -9,9 +9,9 @@ from mcad.api.status import render_status
 from mcad.controller.mirror import status_mark
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
-from mcad.core.model import RefusalKind
 from mcad.core.reasons import HoldReason
 from mcad.core.status import derive
+from mcad.core.verdicts import RefusalKind
 from mcad.core.world import World
 from tests.faults.meddling import STORAGE
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from mcad.core.capacity.podclass import PodClass
 from mcad.core.capacity.resources import with_pod_slot
-from mcad.core.model import Instant, Pod, PodSet
+from mcad.core.model import Pod, PodSet
+from mcad.core.units import Instant
 
 
 @dataclass(slots=True, eq=False)

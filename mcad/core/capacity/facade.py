@@ -22,7 +22,9 @@ from mcad.core.capacity.reservations import Reservations, shrunk_to
 from mcad.core.capacity.roster import Roster
 from mcad.core.capacity.shapes import Shape
 from mcad.core.invariants import check
-from mcad.core.model import Fit, Instant, Node, Pod, PodCounts, PodSet, Refusal, Resources, Settings
+from mcad.core.model import Fit, Node, Pod, PodCounts, PodSet, Resources, Settings
+from mcad.core.units import Instant
+from mcad.core.verdicts import Refusal
 
 __all__ = ["Capacity", "CapacityReport", "Glance", "NodeReport", "Shape"]
 

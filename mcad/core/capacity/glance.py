@@ -17,7 +17,8 @@ from mcad.core.capacity.pools import Pool
 from mcad.core.capacity.ports import without_ports
 from mcad.core.capacity.prospects import Part, Prospect
 from mcad.core.capacity.shapes import ClassKey, Shape
-from mcad.core.model import Constraint, Refusal, Resources, Settings
+from mcad.core.model import Constraint, Resources, Settings
+from mcad.core.verdicts import Refusal
 
 
 class Glance:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from mcad.core.capacity.resources import Books, with_pod_slot
-from mcad.core.model import EVERY_ADDRESS, HOST_PORT, HostPort, Resources, Shortage
+from mcad.core.model import EVERY_ADDRESS, HostPort, Resources
+from mcad.core.verdicts import HOST_PORT, Shortage
 
 WHOLE = 1 << 16
 """A port of a node in splinters: more than a node has addresses."""

@@ -12,7 +12,8 @@ from mcad.core.capacity.podclass import PodClass
 from mcad.core.capacity.pools import Pool
 from mcad.core.capacity.resources import total
 from mcad.core.capacity.shapes import Shape
-from mcad.core.model import Refusal, Resources
+from mcad.core.model import Resources
+from mcad.core.verdicts import Refusal
 
 
 class Part(NamedTuple):

@@ -1,0 +1,59 @@
+"""Why a gang does not fit now, with the figures that it was judged by."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class RefusalKind(StrEnum):
+    """Why a gang does not fit now."""
+
+    INSUFFICIENT = "insufficient"  # the sum of free room is too small
+    FRAGMENTED = "fragmented"  # the sum suffices, the nodes do not
+    NO_NODE = "no-node"  # no node admits the pods at all (selector, taints, readiness)
+    TOO_LARGE = "too-large"  # one pod is larger than any admitted node
+    UNDECIDED = "undecided"  # the exact search ran out of its budget
+    BLOCKED = "blocked"  # it might fit, but the head of the line holds the rest (R6)
+
+
+HOST_PORT = "host port"
+"""How the ``resource`` of a shortage begins if it is a host port: ``host port 8080/TCP``."""
+
+
+class Shortage(NamedTuple):
+    """One resource of a refusal: what the gang requests and what is available to it.
+
+    Of a host port that is how many nodes it needs, and on how many of them it is free. A tuple,
+    because each refusal makes several, and there are thousands in a pass.
+    """
+
+    resource: str
+    requested: int
+    available: int
+
+    @property
+    def missing(self) -> int:
+        """How much more there would have to be; 0 if this resource suffices."""
+        return max(0, self.requested - self.available)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A verdict that a gang does not fit, with the figures that it was judged by.
+
+    ``item`` and ``index`` name the pod set that refused it (-1: the gang as a whole), ``missing``
+    the pods of that set without a place (at least), ``shortages`` every resource that the gang
+    needs, the binding one first. ``unmodelled`` names predicates that were not looked at.
+    """
+
+    kind: RefusalKind
+    shortages: tuple[Shortage, ...] = ()
+    item: int = -1
+    index: int = -1
+    missing: int = 0
+    unmodelled: tuple[str, ...] = ()
+
+    @property
+    def binding(self) -> str:
+        """The resource that decides, "" if it is not a matter of one resource."""
+        return self.shortages[0].resource if self.shortages else ""
