@@ -6,14 +6,11 @@ from functools import lru_cache
 from mcad.api.models import DispatchDuration, SchedulingSpec
 from mcad.api.models import Requeuing as RequeuingWire
 from mcad.api.parts import Fault, count_fault, describe
-from mcad.core.rules import Growth, Requeuing
+from mcad.core.rules import AS_DOCUMENTED, Growth, Requeuing
 from mcad.core.units import SECOND, Duration
 
 MAX_NUMBER = 2**31 - 1
 """The largest number of the wire. People write one like it where they mean "never"."""
-
-BY_DEFAULT = Requeuing()
-"""What holds if there is no ``requeuing``, or nothing in it: MCAD's documented defaults."""
 
 _FORMS = 256
 
@@ -23,7 +20,7 @@ class Scheduling:
     """What was understood; the paths of ``faults`` and ``warnings`` begin at ``schedulingSpec``."""
 
     min_available: int = 0
-    requeuing: Requeuing = BY_DEFAULT
+    requeuing: Requeuing = AS_DOCUMENTED
     run_limit: Duration = 0
     faults: tuple[Fault, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -40,7 +37,7 @@ def read_scheduling(spec: SchedulingSpec | None) -> Scheduling:
     reader = _Reader()
     if message := count_fault(least):
         reader.faults.append(Fault("schedulingSpec.minAvailable", message))
-    requeuing = reader.requeuing(spec.requeuing) if spec.requeuing else BY_DEFAULT
+    requeuing = reader.requeuing(spec.requeuing) if spec.requeuing else AS_DOCUMENTED
     limit = reader.run_limit(spec.dispatch_duration) if spec.dispatch_duration else 0
     return Scheduling(least, requeuing, limit, tuple(reader.faults), tuple(reader.warnings))
 
@@ -60,7 +57,7 @@ class _Reader:
         times = self._number(f"{where}.maxNumRequeuings", wire.max_num_requeuings)
         wait = first or said
         if not wait:
-            wait = BY_DEFAULT.wait // SECOND
+            wait = AS_DOCUMENTED.wait // SECOND
             if wire.time_in_seconds == 0:
                 self.warnings.append(
                     f"{where}.timeInSeconds: is 0, which leaves pods no time to start; "
@@ -87,7 +84,7 @@ class _Reader:
     def _growth(self, path: str, word: str | None) -> Growth:
         """MCAD let the wait not grow for any word that it did not know."""
         if word is None:
-            return BY_DEFAULT.growth
+            return AS_DOCUMENTED.growth
         try:
             return Growth(word)
         except ValueError:

@@ -7,7 +7,7 @@ bytes or counts. Nothing here is ever a float.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mcad.core.rules import LENIENT, PATIENTLY, FaultTolerance, Requeuing
+from mcad.core.rules import AS_DOCUMENTED, LENIENT, FaultTolerance, Requeuing
 from mcad.core.units import SECOND, Duration, Instant
 
 Resources = tuple[tuple[str, int], ...]
@@ -291,7 +291,7 @@ class Workload:
     priority: int = 0
     slope: int = 0
     min_available: int = 0
-    requeuing: Requeuing = PATIENTLY
+    requeuing: Requeuing = AS_DOCUMENTED
     run_limit: Duration = 0
     tolerance: FaultTolerance = LENIENT
     suspended: bool = False

@@ -1,4 +1,4 @@
-"""The rules by which an AppWrapper lives after its dispatch: what its user or an administrator set."""
+"""How an AppWrapper lives after its dispatch: what its user or an administrator set."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -29,7 +29,7 @@ class Requeuing:
     times_max: int = 0
 
 
-PATIENTLY = Requeuing()
+AS_DOCUMENTED = Requeuing()
 """What MCAD documents for those who say nothing of it."""
 
 WEEK: Duration = 168 * 3600 * SECOND
