@@ -15,6 +15,7 @@ from mcad.api.catalog import WELL_KNOWN
 from mcad.api.config import DANGEROUS, DEFAULT_WRAPPED, SYSTEM_NAMESPACES, Config
 from mcad.api.crd import crd_yaml, crds
 from mcad.api.strict import Strict
+from mcad.api.templates import PathError, follow
 from mcad.cli.run import run
 from tests.chart.helm import CHART, NAMESPACE, ROOT, Helm, HelmError, Object, of_kind, only
 
@@ -343,7 +344,7 @@ def test_defaults_are_those_of_the_dispatcher(helm: Helm) -> None:
 
 def test_nothing_is_wrapped_where_the_dispatcher_lives(helm: Helm) -> None:
     assert config_of(helm.template()).excluded_namespaces == (*SYSTEM_NAMESPACES, NAMESPACE)
-    policy = only(helm.template(excludedNamespaces=["infra"]), "ValidatingAdmissionPolicy")
+    policy = policies(helm.template(excludedNamespaces=["infra"]))["mcad"]
     expressions = [one["expression"] for one in policy["spec"]["validations"]]
     assert f"!(request.namespace in ['infra', '{NAMESPACE}'])" in expressions
 
@@ -468,14 +469,32 @@ def test_the_network_policy(helm: Helm) -> None:
     assert closed["ingress"][0]["from"] == MATRIX["closed"]["networkPolicy"]["from"]
 
 
-def test_only_the_policy_mode_has_a_policy(helm: Helm) -> None:
-    for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"):
-        assert of_kind(helm.template(), kind)
-        assert not of_kind(helm.template(authorization="none"), kind)
-        assert not of_kind(helm.template(**IMPERSONATE), kind)
+def policies(objects: list[Object]) -> dict[str, Object]:
+    """The admission policies by name; each is bound by a binding of the same name."""
+    found = {one["metadata"]["name"]: one for one in of_kind(objects, "ValidatingAdmissionPolicy")}
+    bindings = of_kind(objects, "ValidatingAdmissionPolicyBinding")
+    assert {one["metadata"]["name"]: one["spec"]["policyName"] for one in bindings} == {
+        name: name for name in found
+    }
+    return found
 
 
-def test_the_policy_reads_every_place_that_holds_objects(helm: Helm) -> None:
+def test_only_the_policy_mode_asks_for_rights(helm: Helm) -> None:
+    assert policies(helm.template()).keys() == {"mcad", "mcad-manifests"}
+    assert policies(helm.template(authorization="none")).keys() == {"mcad-manifests"}
+    assert policies(helm.template(**IMPERSONATE)).keys() == {"mcad-manifests"}
+
+
+def test_a_policy_that_fails_opens_no_door(helm: Helm) -> None:
+    """Rights are never taken for granted; manifests are read by the dispatcher again."""
+    found = policies(helm.template())
+    assert {name: one["spec"]["failurePolicy"] for name, one in found.items()} == {
+        "mcad": "Fail",
+        "mcad-manifests": "Ignore",
+    }
+
+
+def test_the_policies_read_every_place_that_holds_objects(helm: Helm) -> None:
     """Where the CRD lets a whole object in, the dispatcher may create it."""
     schema = crds()[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     places = set(embedded(schema["properties"]["spec"], "object.spec"))
@@ -483,12 +502,50 @@ def test_the_policy_reads_every_place_that_holds_objects(helm: Helm) -> None:
         ("object.spec.resources.GenericItems", "generictemplate"),
         ("object.spec.components", "template"),
     }
-    policy = only(helm.template(), "ValidatingAdmissionPolicy")
-    variables = {one["name"]: one["expression"] for one in policy["spec"]["variables"]}
-    for name in ("kinds", "namespaces"):
-        for holder, template in places:
+    lists = {
+        "object.spec.resources.GenericItems": "variables.items",
+        "object.spec.components": "variables.components",
+    }
+    found = policies(helm.template())
+    for policy, name in (
+        ("mcad", "kinds"),
+        ("mcad-manifests", "nested"),
+        ("mcad-manifests", "elsewhere"),
+    ):
+        variables = {one["name"]: one["expression"] for one in found[policy]["spec"]["variables"]}
+        for place, template in places:
+            holder = place if policy == "mcad" else lists[place]
             (item,) = re.findall(rf"{holder}\.filter\((\w), has\(\1\.{template}\)", variables[name])
             assert f"{item}.{template}." in variables[name]
+    assert all(place in str(found["mcad-manifests"]["spec"]["variables"]) for place in lists), (
+        "the lists are those of the spec"
+    )
+
+
+def test_the_policy_reads_paths_as_the_dispatcher_does(helm: Helm) -> None:
+    """One grammar, in two places: what the one takes for a path, the other follows."""
+    text = str(policies(helm.template())["mcad-manifests"]["spec"]["variables"])
+    (pattern,) = set(re.findall(r"matches\(r'(.*?)'\)", text.replace("\\\\", "\\")))
+    for path in ("template", "template.a", "template[0]", "template.a-b[12].c", "template.a b"):
+        assert re.search(pattern, path)
+        with pytest.raises(PathError, match=r"nothing|not lead"):
+            follow(path, {})
+    for path in (
+        "",
+        "a",
+        "templatex",
+        "template.",
+        "template..a",
+        "template[a]",
+        "template[-1]",
+        "template[1234567]",
+        "template.a]",
+        "template.a[",
+        " template",
+    ):
+        assert not re.search(pattern, path)
+        with pytest.raises(PathError, match=r"must start|comes neither"):
+            follow(path, {"a": {}})
 
 
 def embedded(schema: Object, path: str) -> Iterator[tuple[str, str]]:
@@ -515,9 +572,9 @@ def test_before_kubernetes_1_30_there_is_no_policy(helm: Helm) -> None:
         HelmError, match=r"policy needs Kubernetes 1\.30 or later, and this is v1\.29"
     ):
         helm.template("--kube-version", "1.29.3")
-    assert helm.template("--kube-version", "1.30.0")
-    assert helm.template("--kube-version", "1.29.3", authorization="none")
-    assert helm.template("--kube-version", "1.29.3", **IMPERSONATE)
+    assert policies(helm.template("--kube-version", "1.30.0"))
+    assert not policies(helm.template("--kube-version", "1.29.3", authorization="none"))
+    assert not policies(helm.template("--kube-version", "1.29.3", **IMPERSONATE))
 
 
 # -- notes ------------------------------------------------------------------------------------

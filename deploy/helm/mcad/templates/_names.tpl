@@ -38,3 +38,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) -}}
 {{- end -}}
 {{- end -}}
+
+{{/* The paths of pod sets, as mcad/api/templates.py reads them; a test compares. */}}
+{{- define "mcad.setPath" -}}
+^template(\.[^.\[\]]+|\[[0-9]{1,6}\])*$
+{{- end -}}
