@@ -299,8 +299,14 @@ def _ignored(model: AppWrapperSpec) -> Iterator[str]:
         yield "spec.service: ignored; wrap a Service as an item."
     if model.selector:
         yield "spec.selector: ignored."
+    if model.sched_spec:
+        yield "spec.schedSpec: ignored; it is called schedulingSpec now."
     if model.scheduling_spec and model.scheduling_spec.node_selector:
         yield "spec.schedulingSpec.nodeSelector: ignored; set it in the pod templates."
+    if model.scheduling_spec and model.scheduling_spec.cluster_scheduling:
+        yield "spec.schedulingSpec.clusterScheduling: ignored; there is one cluster."
+    if model.scheduling_spec and model.scheduling_spec.dispatching_window:
+        yield "spec.schedulingSpec.dispatchingWindow: ignored; use suspend."
     yield from _unknown(model, "spec")
 
 

@@ -156,6 +156,12 @@ class SchedulingSpec(Wire):
     node_selector: dict[str, str] | None = Field(
         default=None, alias="nodeSelector", description="Accepted and ignored, as MCAD did."
     )
+    cluster_scheduling: Free = Field(
+        default=None, alias="clusterScheduling", description="Accepted and ignored, as MCAD did."
+    )
+    dispatching_window: Free = Field(
+        default=None, alias="dispatchingWindow", description="Accepted and ignored, as MCAD did."
+    )
 
 
 class SchedulingGate(Wire):
@@ -220,6 +226,11 @@ class AppWrapperSpec(Wire):
         default=None, description="How much the priority grows per second of waiting."
     )
     scheduling_spec: SchedulingSpec | None = Field(default=None, alias="schedulingSpec")
+    sched_spec: Free = Field(
+        default=None,
+        alias="schedSpec",
+        description="What schedulingSpec was called once; ignored, as MCAD did.",
+    )
     suspend: bool | None = Field(
         default=None, description="True holds it in the queue, and takes it back if it runs."
     )

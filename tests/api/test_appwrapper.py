@@ -184,14 +184,23 @@ def test_generated_names_differ_between_items_and_fit_into_a_label() -> None:
 def test_leftovers_of_old_manifests_are_answered_with_warnings() -> None:
     aw = v1beta1(generic(pod(), metadata={}), service={"spec": {}}, selector={"a": "b"})
     aw["spec"]["resources"]["Items"] = []
-    aw["spec"]["schedulingSpec"] = {"nodeSelector": {"a": "b"}}
+    aw["spec"]["schedSpec"] = {"minAvailable": 2}
+    window, clusters = {"start": {}}, {"clusters": [{"name": "a"}]}
+    aw["spec"]["schedulingSpec"] = {
+        "nodeSelector": {"a": "b"},
+        "clusterScheduling": clusters,
+        "dispatchingWindow": window,
+    }
     fields = [warning.partition(":")[0] for warning in accepted(aw).workload.warnings]
     assert fields == [
         "spec.resources.Items",
         f"{ITEM}.metadata",
         "spec.service",
         "spec.selector",
+        "spec.schedSpec",
         "spec.schedulingSpec.nodeSelector",
+        "spec.schedulingSpec.clusterScheduling",
+        "spec.schedulingSpec.dispatchingWindow",
     ]
 
 

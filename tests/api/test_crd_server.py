@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from mcad.api.config import Config
 from mcad.api.crd import NAME, crds
@@ -29,6 +30,7 @@ pytestmark = pytest.mark.controlplane
 
 BASE = f"/apis/{GROUP}"
 SAMPLES = sorted((Path(__file__).parents[2] / "samples").glob("aw-*.yaml"))
+PREDECESSORS = Path(__file__).with_name("predecessors.yaml")
 MERGE = "application/merge-patch+json"
 
 
@@ -104,6 +106,17 @@ def test_leftovers_of_old_manifests_are_accepted_strictly(plane: ControlPlane) -
     aw["spec"]["schedulingSpec"] = {"minAvailable": 2, "requeuing": {"timeInSeconds": 5}}
     requeuing = created(plane, aw)["spec"]["schedulingSpec"]["requeuing"]
     assert requeuing["growthType"] == "exponential"
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+def test_every_field_of_the_predecessors_is_accepted_strictly(
+    plane: ControlPlane, version: str
+) -> None:
+    """In either version, with nothing of the spec taken away."""
+    for aw in yaml.safe_load_all(PREDECESSORS.read_text(encoding="utf-8")):
+        aw["apiVersion"] = f"{GROUP}/{version}"
+        assert created(plane, aw)["spec"] == aw["spec"]
+        plane.request("DELETE", path(name=aw["metadata"]["name"]))
 
 
 REFUSED = {

@@ -6,13 +6,16 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from mcad.api.appwrapper import MAX_POD_SETS_ALL
 from mcad.api.labels import GROUP
 from tests.chart.cluster import PULLED_NOWHERE, Release
-from tests.chart.helm import Helm
+from tests.chart.helm import ROOT, Helm
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.fleet import condition
 from tests.e2e.process import Dispatcher
@@ -27,6 +30,8 @@ ITEM = "spec.resources.GenericItems[0]"
 COMPONENT = "spec.components[0]"
 CONTAINERS = "template.spec.template.spec.containers"
 BINDING = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/mcad-manifests"
+SAMPLES = sorted((ROOT / "samples").glob("aw-*.yaml"))
+PREDECESSORS = ROOT / "tests" / "api" / "predecessors.yaml"
 MERGE = "application/merge-patch+json"
 
 
@@ -242,14 +247,33 @@ def test_let_in(plane: ControlPlane, name: str) -> None:
         assert code == 201, answer["message"]
 
 
-def test_the_last_of_many_is_judged(plane: ControlPlane) -> None:
-    """As many components as there may be, each with a pod set, within the budget of the policy."""
-    good = declaring("template.spec.template")["components"]
-    bad = declaring("template.spec.temple")["components"]
-    assert submit(plane, wrapper("many", {"components": good * 256}, V2))[0] == 201
-    code, answer = submit(plane, wrapper("many", {"components": good * 255 + bad}, V2))
+@pytest.mark.parametrize("version", [V1, V2])
+def test_what_the_predecessors_took_is_let_in(plane: ControlPlane, version: str) -> None:
+    """Strictly, with every field that they had."""
+    for one in yaml.safe_load_all(PREDECESSORS.read_text(encoding="utf-8")):
+        one["apiVersion"] = f"{GROUP}/{version}"
+        code, answer = submit(plane, one, "?dryRun=All&fieldValidation=Strict")
+        assert code == 201, answer["message"]
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=[one.stem for one in SAMPLES])
+def test_samples_are_let_in(plane: ControlPlane, sample: Path) -> None:
+    plane.kubectl("create", "--validate=strict", "--dry-run=server", "-f", str(sample))
+
+
+def test_as_many_pod_sets_as_are_dispatched_can_be_judged(plane: ControlPlane) -> None:
+    """Within the policy's budget, with long paths; and a wrong one behind all of them is found."""
+    workers = 64
+    one = group_of_workers(*[{"spec": pod("x")["spec"]}] * workers)
+    ray_job = {**one, "kind": "RayJob", "spec": {"rayClusterSpec": one["spec"]}}
+    where = "template.spec.rayClusterSpec.workerGroupSpecs[{}].template"
+    good = {"template": ray_job, "podSets": [{"path": where.format(i)} for i in range(workers)]}
+    full = [good] * (MAX_POD_SETS_ALL // workers)
+    assert submit(plane, wrapper("full", {"components": full}, V2))[0] == 201
+    bad = good | {"podSets": [*good["podSets"][1:], {"path": where.format(workers)}]}
+    code, answer = submit(plane, wrapper("full", {"components": [*full[1:], bad]}, V2))
     assert code == 422
-    assert "'template.spec.temple' leads to no pod template" in answer["message"]
+    assert f"'{where.format(workers)}' leads to no pod template" in answer["message"]
 
 
 def test_what_is_too_much_to_judge_is_let_in(plane: ControlPlane) -> None:
