@@ -301,7 +301,7 @@ KEPT_AND_CLEARED = Scenario(
             ),
         ),
         (0.2, create(components("c", deployment("c", 1), config_map("c")))),
-        (30.0, delete("c", CONFIG_MAPS)),
+        (100.0, delete("c", CONFIG_MAPS)),
     ),
     ends={"a": "Failed", "b": "Completed", "c": "Failed"},
     robbed=("c",),
