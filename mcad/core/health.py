@@ -146,11 +146,7 @@ def _too_few(world: World, entry: Entry) -> tuple[Breakdown | None, Instant]:
     pods, expected = world.capacity.pod_counts(entry.uid), world.capacity.expected(entry.uid)
     ready = pods.running + pods.succeeded - pods.leaving
     if ready >= expected:
-        message = f"{ready} pods run or have succeeded."
-        if not entry.shows(ConditionType.PODS_READY):
-            entry.set_condition(
-                ConditionType.PODS_READY, world.now, reason=SUFFICIENT_PODS_READY, message=message
-            )
+        entry.set_condition(ConditionType.PODS_READY, world.now, reason=SUFFICIENT_PODS_READY)
         return None, 0
     exist = ready + pods.pending
     if exist < expected:

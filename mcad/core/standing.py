@@ -32,7 +32,7 @@ class _Standing(NamedTuple):
     message: str
 
 
-_DISPATCHED = _Standing(True, True, RESUMING, "Suspend is false")
+_DISPATCHED = _Standing(True, True, RESUMING, "")  # what runs well has no message in a column
 _QUEUED = _Standing(False, False, SUSPENDED, "Queued, or held by spec.suspend.")
 _PAUSED = _Standing(True, False, RESETTING, "Resources deleted for resetting AppWrapper")
 _SUCCEEDED = _Standing(False, True, SUCCEEDED, "All pods have succeeded.")
