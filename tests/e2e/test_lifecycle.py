@@ -140,7 +140,7 @@ def test_its_time_is_limited(plane: ControlPlane) -> None:
 
 # -- fault tolerance -----------------------------------------------------------------------------
 
-QUICK = {"failureGracePeriodDuration": "1s", "retryPausePeriodDuration": "2s"}
+QUICK = {"failureGracePeriodDuration": "1s", "retryPausePeriodDuration": "6s"}
 
 
 def test_what_fails_is_retried_and_fails_at_last(plane: ControlPlane) -> None:
