@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.controlplane.binaries import HERE
+from tests.controlplane.binaries import HERE, go
 
 NUMBERS = Path(__file__).parents[2] / "mcad" / "sim" / "serving" / "protonumbers.txt"
 HEAD = """\
@@ -65,7 +65,7 @@ class Messages:
 
 
 def _folder(module: str) -> Path:
-    command = ["go", "list", "-m", "-f", "{{.Dir}}", module]
+    command = [go(), "list", "-m", "-f", "{{.Dir}}", module]
     done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=True)
     return Path(done.stdout.strip())
 
