@@ -1,8 +1,12 @@
 """Built-in types: what a real server decodes, in its words, and its OpenAPI names."""
 
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
 from mcad.sim.kinds import BUILTIN, Kind
 from mcad.sim.objects import builtin
@@ -10,6 +14,17 @@ from mcad.sim.objects.decoding import decode
 from mcad.sim.objects.quantities import canonical
 
 KINDS = {(kind.api_version, kind.kind): kind for kind in BUILTIN}
+
+
+PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
+
+
+def test_the_project_asks_for_a_client_whose_models_tell_their_fields() -> None:
+    """Those of 36 are plain classes: `mcad demo` ended in an AttributeError with it."""
+    asked = tomllib.loads(PYPROJECT.read_text())["project"]["dependencies"]
+    client = next(one for one in map(Requirement, asked) if one.name == "kubernetes")
+    assert not client.specifier.contains("36.0.3")
+    assert client.specifier.contains(version("kubernetes"))
 
 
 def kind_of(api_version: str, kind: str) -> Kind:
