@@ -131,9 +131,19 @@ def test_room_is_enough_when_it_is_exactly_enough(
     assert filters.has_room(shape(cpu), here) is (refusal is None)
 
 
+def test_what_a_node_does_not_name_it_does_not_have() -> None:
+    bare = furnished({"metadata": {"name": "n"}, "spec": {}, "status": {}})
+    assert filters.room_refusal(shape("1m"), bare) == ("Too many pods", "Insufficient cpu")
+    assert not filters.has_room(shape(), bare)
+    bare = furnished(node() | {"status": {"allocatable": {"pods": "2"}}})
+    assert filters.room_refusal(shape("1m"), bare) == ("Insufficient cpu",)
+    assert not filters.has_room(shape("1m"), bare)
+
+
 def test_a_port_that_is_taken_is_the_only_reason() -> None:
     here = furnished(node(), shape("2", port=80))
-    assert filters.room_refusal(shape("1", port=80), here) == filters.PORTS_TAKEN
+    taken = ("node(s) didn't have free ports for the requested pod ports",)
+    assert filters.room_refusal(shape("1", port=80), here) == taken
     assert not filters.has_room(shape(port=80), here)
     assert filters.has_room(shape(port=81), here)
     assert filters.room_refusal(shape(port=81), here) is None

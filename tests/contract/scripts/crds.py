@@ -48,11 +48,6 @@ SPEC: Json = {
                     "x-kubernetes-list-type": "map",
                     "x-kubernetes-list-map-keys": ["id"],
                 },
-                "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-                "amount": {"x-kubernetes-int-or-string": True},
-                "labels": {"type": "object", "additionalProperties": {"type": "string"}},
-                "maybe": {"type": "string", "nullable": True},
-                "when": {"type": "string", "format": "date-time"},
             },
             "x-kubernetes-validations": [
                 {"rule": "!has(self.name) || self.size > 1", "message": "who is named is not small"}
@@ -141,6 +136,7 @@ def crd_life(s: Script) -> None:
 
 @script
 def crd_objects(s: Script) -> None:
+    """Whole answers; the faults themselves, keyword by keyword, are in tests/sim/golden."""
     group = "objects.example.com"
     definition, objects = establish(s, group, crd(group))
 
@@ -150,32 +146,18 @@ def crd_objects(s: Script) -> None:
 
     post("required missing", {})
     post("too small", {"size": 0})
-    post("too large", {"size": 10})
     post("a text for a number", {"size": "3"})
-    post("null for a number", {"size": None})
     post("not in the list", {"size": 1, "color": "green"})
-    post("null for a default", {"size": 1, "color": None})
     post("bad pattern", {"size": 2, "name": "ABC"})
     post("rule broken", {"size": 1, "name": "abc"})
-    post("key missing", {"size": 1, "parts": [{"weight": 2}]})
     post("key twice", {"size": 1, "parts": [{"id": "a"}, {"id": "a"}]})
     post("too many", {"size": 1, "parts": [{"id": str(n)} for n in range(4)]})
-    post("default in a list", {"size": 1, "parts": [{"id": "a"}, {"id": "b", "weight": 2}]})
     post("unknown field", {"size": 1, "extra": 1})
     post(
         "unknown field, strict",
         {"size": 1, "extra": 1, "parts": [{"id": "a", "x": 1}]},
         fieldValidation="Strict",
     )
-    post("unknown field, ignored", {"size": 1, "extra": 1}, fieldValidation="Ignore")
-    post("free fields", {"size": 1, "free": {"a": {"b": [1, None]}}})
-    post("int or string", {"size": 1, "amount": "5%"})
-    post("int or string, int", {"size": 1, "amount": 5})
-    post("map of texts", {"size": 1, "labels": {"a": "b"}})
-    post("nullable", {"size": 1, "maybe": None})
-    post("not nullable", {"size": 1, "name": None})
-    post("bad time", {"size": 1, "when": "yesterday"})
-    post("a list for a map", {"size": 1, "labels": ["x"]})
     s.post("spec a text", objects, widget(group, "text") | {"spec": "x"})
     s.post(
         "label of a number",

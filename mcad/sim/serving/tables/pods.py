@@ -8,7 +8,6 @@ from typing import Any
 from mcad.sim.serving.tables.printer import NONE, Json, age, condition, name, printer, since, status
 
 _TERMINAL = ("Succeeded", "Failed")
-_NODE_LOST = "NodeLost"
 
 
 def row_conditions(pod: Json) -> list[Json]:
@@ -48,12 +47,8 @@ def _restarts(containers: Iterable[Json], now_us: int) -> str:
 
 
 def _deletion_word(pod: Json) -> str:
-    state = status(pod)
-    if not pod["metadata"].get("deletionTimestamp"):
-        return ""
-    if state.get("reason") == _NODE_LOST:
-        return "Unknown"
-    return "" if state.get("phase") in _TERMINAL else "Terminating"
+    is_over = status(pod).get("phase") in _TERMINAL
+    return "Terminating" if pod["metadata"].get("deletionTimestamp") and not is_over else ""
 
 
 def _word(pod: Json, containers: Sequence[Json]) -> str:
