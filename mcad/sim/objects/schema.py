@@ -18,7 +18,6 @@ from mcad.kube.types import Json
 _CACHED = 256
 _META = frozenset({"apiVersion", "kind", "metadata"})
 _ABSENT = object()
-_COMBINED = frozenset({"anyOf", "oneOf", "allOf", "not"})
 _SAYS_NOTHING = frozenset(
     {"type", "properties", "items", "additionalProperties", "required", "description", "default"}
 )
@@ -31,14 +30,13 @@ class Node:
     __slots__ = (
         "additional",
         "bounded",
-        "combined",
+        "choices",
         "default",
         "embedded",
         "embeds",
         "has_default",
         "int_or_string",
         "items",
-        "keyed",
         "list_type",
         "map_keys",
         "nullable",
@@ -66,15 +64,12 @@ class Node:
         self.has_default = raw.get("default") is not None
         self.default = raw.get("default")
         self.list_type: str = raw.get("x-kubernetes-list-type", "")
-        self.combined = not _COMBINED.isdisjoint(raw)
+        self.choices = tuple(map(Node, raw.get("anyOf") or ()))
         self.bounded = any(key not in _SAYS_NOTHING and not key.startswith("x-") for key in raw)
         self.map_keys = tuple(raw.get("x-kubernetes-list-map-keys") or ())
 
         below = [*self.properties.values(), self.additional, self.items]
         self.embeds: bool = self.embedded or any(one.embeds for one in below if one)
-        self.keyed: bool = self.list_type in {"set", "map"} or any(
-            one.keyed for one in below if one
-        )
 
     def child(self, name: str) -> Node | None:
         """The schema of a field, None if it has none."""

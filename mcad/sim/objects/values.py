@@ -1,21 +1,23 @@
 """Values against the schema of a CRD, with the causes that kube-apiserver gives.
 
-Sources: ``k8s.io/kube-openapi/pkg/validation/validate`` for the order and the words,
-``apiextensions-apiserver/pkg/apiserver/schema/listtype`` for sets and maps, and KEP-4008 for what
-an update may keep although it is invalid (ratcheting).
+What is known is what the CRDs of people here say: types, texts, numbers, lists, required fields and
+``anyOf``. Other keywords are passed over.
+
+Sources: ``k8s.io/kube-openapi/pkg/validation/validate`` for the order and the words, and KEP-4008
+for what an update may keep although it is invalid (ratcheting).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
 from mcad.kube.types import Json
 from mcad.sim.failures import Cause
-from mcad.sim.objects.causes import duplicate, invalid, not_supported, required, too_long, too_many
+from mcad.sim.objects.causes import invalid, not_supported, required, too_long, too_many
 from mcad.sim.objects.formats import date_time
 from mcad.sim.objects.schema import Node, compiled
 
@@ -32,9 +34,7 @@ def validate(obj: Json, schema: Json | Node, old: Json | None = None) -> list[Ca
     What is wrong with a value that is the same in ``old`` is let be.
     """
     node = compiled(schema)
-    causes = _check(obj, node, "", _MISSING if old is None else old)
-    causes += _lists(obj, node, "")
-    return causes
+    return _check(obj, node, "", _MISSING if old is None else old)
 
 
 def _check(value: Any, node: Node, path: str, old: Any) -> list[Cause]:
@@ -45,8 +45,8 @@ def _check(value: Any, node: Node, path: str, old: Any) -> list[Cause]:
         fault = _type_fault(value, node, path)
         if fault is not None:
             causes.append(fault)
-    if node.combined:
-        causes += _combined(value, node, path)
+    if node.choices:
+        causes += _chosen(value, node.choices, path)
     if isinstance(value, dict):
         causes += _object(value, node, path, old)
     elif isinstance(value, list):
@@ -143,23 +143,10 @@ def _number(value: float, raw: Json, path: str) -> Iterator[Cause]:
     if raw.get("type") == "integer" and (fault := _integer(value, raw, path)):
         yield fault
         return
-    factor = raw.get("multipleOf")
-    if factor is not None:
-        yield from _multiple(value, factor, path)
-    over, under = raw.get("maximum"), raw.get("minimum")
-    if over is not None:
-        if raw.get("exclusiveMaximum"):
-            if value >= over:
-                yield invalid(path, value, f"{_in_body(path)} should be less than {over}")
-        elif value > over:
-            yield invalid(path, value, f"{_in_body(path)} should be less than or equal to {over}")
-    if under is not None:
-        if raw.get("exclusiveMinimum"):
-            if value <= under:
-                yield invalid(path, value, f"{_in_body(path)} should be greater than {under}")
-        elif value < under:
-            detail = f"{_in_body(path)} should be greater than or equal to {under}"
-            yield invalid(path, value, detail)
+    if (limit := raw.get("maximum")) is not None and value > limit:
+        yield invalid(path, value, f"{_in_body(path)} should be less than or equal to {limit}")
+    if (limit := raw.get("minimum")) is not None and value < limit:
+        yield invalid(path, value, f"{_in_body(path)} should be greater than or equal to {limit}")
 
 
 def _integer(value: float, raw: Json, path: str) -> Cause | None:
@@ -173,21 +160,11 @@ def _integer(value: float, raw: Json, path: str) -> Cause | None:
     return invalid(_NO_PATH, "", f"Checked value must be of type {kind} in {path}")
 
 
-def _multiple(value: float, factor: float, path: str) -> Iterator[Cause]:
-    if isinstance(value, int) and int(factor) <= 0:
-        # kube-openapi cuts the factor to an integer if the value is one.
-        detail = f"factor MultipleOf declared for {path} must be positive: {int(factor)}"
-        yield invalid(path, int(factor), detail)
-    elif not (value / factor).is_integer():
-        yield invalid(path, value, f"{_in_body(path)} should be a multiple of {factor}")
-
-
 # Objects and lists ------------------------------------------------------------------------------
 
 
 def _object(value: Json, node: Node, path: str, old: Any) -> list[Cause]:
-    causes = list(_size_of_object(len(value), node.raw, path)) if node.bounded else []
-    causes += [
+    causes = [
         required(f"{path}.{name}" if path else name) for name in node.required if name not in value
     ]
     before = old if isinstance(old, dict) else {}
@@ -197,13 +174,6 @@ def _object(value: Json, node: Node, path: str, old: Any) -> list[Cause]:
             below = f"{path}.{key}" if path else key
             causes += _check(one, known, below, before.get(key, _MISSING))
     return causes
-
-
-def _size_of_object(size: int, raw: Json, path: str) -> Iterator[Cause]:
-    if (limit := raw.get("minProperties")) is not None and size < limit:
-        yield invalid(path, size, f"{_in_body(path)} should have at least {limit} properties")
-    if (limit := raw.get("maxProperties")) is not None and size > limit:
-        yield too_many(path, size, limit)
 
 
 def _list(value: list[Any], node: Node, path: str, old: Any) -> list[Cause]:
@@ -224,8 +194,6 @@ def _size_of_list(value: list[Any], raw: Json, path: str) -> Iterator[Cause]:
         yield invalid(path, size, f"{_in_body(path)} should have at least {limit} items")
     if (limit := raw.get("maxItems")) is not None and size > limit:
         yield too_many(path, size, limit)
-    if raw.get("uniqueItems") and _repeated(value):
-        yield invalid(path, value, f"{_in_body(path)} shouldn't contain duplicates")
 
 
 def _map_key(item: Any, node: Node) -> str:
@@ -238,82 +206,12 @@ def _by_key(items: list[Any], node: Node) -> dict[str, Any]:
     return {_map_key(one, node): one for one in items} if node.list_type == "map" else {}
 
 
-def _lists(value: Any, node: Node, path: str) -> list[Cause]:
-    """Duplicates in sets and maps, which are looked for after everything else."""
-    causes: list[Cause] = []
-    if not node.keyed:
-        return causes
-    if isinstance(value, dict):
-        for key, one in value.items():
-            known = node.properties.get(key)
-            if known is not None:
-                if isinstance(one, dict | list):
-                    causes += _lists(one, known, f"{path}.{key}" if path else key)
-            elif node.additional is not None and isinstance(one, dict | list):
-                causes += _lists(one, node.additional, f"{path}[{key}]")
-    elif isinstance(value, list):
-        if node.list_type == "set":
-            causes += [duplicate(f"{path}[{index}]", value[index]) for index in _repeated(value)]
-        elif node.list_type == "map":
-            causes += _map_faults(value, node, path)
-        if node.items is not None:
-            for index, one in enumerate(value):
-                if isinstance(one, dict | list):
-                    causes += _lists(one, node.items, f"{path}[{index}]")
-    return causes
-
-
-def _map_faults(value: list[Any], node: Node, path: str) -> list[Cause]:
-    for index, one in enumerate(value):
-        if one is not None and not isinstance(one, dict):
-            detail = "must be an object for an array of list-type map"
-            return [invalid(f"{path}[{index}]", one, detail)]
-    keys = [{name: one[name] for name in node.map_keys if name in (one or {})} for one in value]
-    return [duplicate(f"{path}[{index}]", keys[index]) for index in _repeated(keys)]
-
-
-def _repeated(values: Sequence[Any]) -> list[int]:
-    """Where a value stands for the second time."""
-    seen: dict[str, int] = {}
-    found = []
-    for index, value in enumerate(values):
-        text = json.dumps(value, sort_keys=True)
-        seen[text] = seen.get(text, 0) + 1
-        if seen[text] == 2:
-            found.append(index)
-    return found
-
-
-# anyOf, oneOf, allOf, not -----------------------------------------------------------------------
-
-
-def _combined(value: Any, node: Node, path: str) -> Iterator[Cause]:
-    raw = node.raw
-
-    def attempts(key: str) -> list[list[Cause]]:
-        return [_check(value, compiled(one), path, _MISSING) for one in raw.get(key) or ()]
-
-    def whole(detail: str) -> Cause:
-        return invalid(_NO_PATH, "", f'"{path}" must {detail}')
-
-    tries = attempts("anyOf")
-    if tries and all(tries):
-        yield whole("validate at least one schema (anyOf)")
+def _chosen(value: Any, choices: Iterable[Node], path: str) -> Iterator[Cause]:
+    """What is wrong if none of ``anyOf`` takes the value."""
+    tries = [_check(value, one, path, _MISSING) for one in choices]
+    if all(tries):
+        yield invalid(_NO_PATH, "", f'"{path}" must validate at least one schema (anyOf)')
         yield from tries[0]
-    tries = attempts("oneOf")
-    passed = sum(not causes for causes in tries)
-    if tries and passed != 1:
-        found = "Found none valid" if not passed else f"Found {passed} valid alternatives"
-        yield whole(f"validate one and only one schema (oneOf). {found}")
-        if not passed:
-            yield from tries[0]
-    tries = attempts("allOf")
-    if any(tries):
-        for causes in tries:
-            yield from causes
-        yield whole("validate all the schemas (allOf)" + (". None validated" if all(tries) else ""))
-    if "not" in raw and not _check(value, compiled(raw["not"]), path, _MISSING):
-        yield whole("not validate the schema (not)")
 
 
 def _equal(left: Any, right: Any) -> bool:

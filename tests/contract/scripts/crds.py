@@ -150,7 +150,6 @@ def crd_objects(s: Script) -> None:
     post("not in the list", {"size": 1, "color": "green"})
     post("bad pattern", {"size": 2, "name": "ABC"})
     post("rule broken", {"size": 1, "name": "abc"})
-    post("key twice", {"size": 1, "parts": [{"id": "a"}, {"id": "a"}]})
     post("too many", {"size": 1, "parts": [{"id": str(n)} for n in range(4)]})
     post("unknown field", {"size": 1, "extra": 1})
     post(
