@@ -13,9 +13,6 @@ from mcad.sim.writes import Write
 
 Json = dict[str, Any]
 
-_TOPOLOGY = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
-
-
 _REGISTRY = Kind("", "v1", "pods/binding", "Binding")  # what conflicts are worded with
 
 
@@ -23,7 +20,6 @@ def bind(registry: Registry, key: Key, node: str) -> Json:
     """The pod on its node; raises Failure 404, or 409 if it has a node or is being deleted."""
     pods = registry.kind("v1", "Pod")
     at = seconds(registry.clock.now_us())
-    labels = _topology(registry, node)
 
     def change(pod: Json) -> Json:
         present = pod["spec"].get("nodeName")
@@ -42,17 +38,8 @@ def bind(registry: Registry, key: Key, node: str) -> Json:
         status = pod.get("status") or {}
         others = [one for one in status.get("conditions") or () if one["type"] != "PodScheduled"]
         return pod | {
-            "metadata": pod["metadata"]
-            | ({"labels": (pod["metadata"].get("labels") or {}) | labels} if labels else {}),
             "spec": pod["spec"] | {"nodeName": node},
             "status": status | {"conditions": [*others, scheduled]},
         }
 
     return registry.patch(pods, key, change, Write(subresource="binding", trusted=True))
-
-
-def _topology(registry: Registry, node: str) -> dict[str, str]:
-    """The labels that a pod takes over from its node (KEP-4742)."""
-    found = registry.find(registry.kind("v1", "Node"), ("", node)) or {}
-    labels = (found.get("metadata") or {}).get("labels") or {}
-    return {name: labels[name] for name in _TOPOLOGY if name in labels}

@@ -41,16 +41,6 @@ async def test_nothing_is_written_while_nothing_happens() -> None:
         assert w.registry.store.version == before
 
 
-@virtually
-async def test_events_are_gone_after_an_hour() -> None:
-    async with world("n1") as w:
-        w.pod("p")
-        await w.settle(3500)
-        assert w.events("p")
-        await w.settle(200)
-        assert w.events("p") == []
-
-
 def test_the_same_seed_gives_the_same_history() -> None:
     async def run(seed: int) -> list[tuple[str, str, str]]:
         async with Cluster(VirtualClock(), Random(seed)) as cluster:

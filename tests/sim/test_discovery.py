@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -12,7 +11,6 @@ from mcad.api.crd import crds
 from mcad.sim.kinds import KindTable
 from mcad.sim.serving import absent, discovery
 from tests.controlplane.controlplane import ControlPlane
-from tests.controlplane.fixtures import controlplane_or_skip
 from tests.sim import real
 
 Json = dict[str, Any]
@@ -52,13 +50,6 @@ def test_the_preferred_version_of_a_crd_comes_first(kinds: KindTable) -> None:
     group = _answer(kinds, "/apis/workload.codeflare.dev")
     assert group["preferredVersion"]["version"] == "v1beta2"
     assert [one["version"] for one in group["versions"]] == ["v1beta2", "v1beta1"]
-
-
-@pytest.fixture(scope="module")
-def plane() -> Iterator[ControlPlane]:
-    with controlplane_or_skip() as plane:
-        plane.apply(crds())
-        yield plane
 
 
 @pytest.mark.controlplane

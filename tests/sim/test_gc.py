@@ -9,12 +9,8 @@ from tests.sim.nodeside import World, owner, virtually, world
 Json = dict[str, Any]
 
 
-def _config(w: World, name: str, *owners: Json, finalizers: tuple[str, ...] = ()) -> Json:
-    metadata: Json = {"name": name}
-    if owners:
-        metadata["ownerReferences"] = list(owners)
-    if finalizers:
-        metadata["finalizers"] = list(finalizers)
+def _config(w: World, name: str, *owners: Json) -> Json:
+    metadata: Json = {"name": name} | ({"ownerReferences": [*owners]} if owners else {})
     return w.create("ConfigMap", {"metadata": metadata})
 
 
@@ -22,27 +18,6 @@ def _names(w: World) -> list[str]:
     found = w.registry.list_all(w.registry.kind("v1", "ConfigMap"), "default")
     names = [one["metadata"]["name"] for one in found]
     return [name for name in names if name != "kube-root-ca.crt"]
-
-
-def _let_go(w: World, name: str) -> None:
-    w.change(
-        "ConfigMap", name, lambda one: one | {"metadata": one["metadata"] | {"finalizers": []}}
-    )
-
-
-@virtually
-async def test_foreground_goes_all_the_way_down() -> None:
-    async with world() as w:
-        top = _config(w, "top")
-        middle = _config(w, "middle", owner(top, blockOwnerDeletion=True))
-        _config(w, "bottom", owner(middle, blockOwnerDeletion=True), finalizers=("example.com/x",))
-        w.delete("ConfigMap", "top", propagation="Foreground")
-        await w.settle()
-        assert _names(w) == ["bottom", "middle", "top"]
-
-        _let_go(w, "bottom")
-        await w.settle()
-        assert _names(w) == []
 
 
 @virtually

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from mcad.sim.failures import Failure
 from mcad.sim.kinds import KindTable
 from mcad.sim.serving import openapi
 from tests.controlplane.controlplane import ControlPlane
-from tests.controlplane.fixtures import controlplane_or_skip
 from tests.sim import real
 
 Json = dict[str, Any]
@@ -64,13 +62,6 @@ def test_other_paths_and_forms_are_not_served(kinds: KindTable) -> None:
     assert openapi.answer("/openapi/v3/api/v1", f"{protobuf},application/json", kinds)
 
 
-@pytest.fixture(scope="module")
-def plane() -> Iterator[ControlPlane]:
-    with controlplane_or_skip() as plane:
-        plane.apply(crds())
-        yield plane
-
-
 @pytest.mark.controlplane
 def test_operations_are_those_of_a_real_api_server(plane: ControlPlane, kinds: KindTable) -> None:
     plane.wait_for(
@@ -103,11 +94,6 @@ def _compare_operations(path: str, ours: Json, theirs: Json) -> int:
 def test_a_custom_schema_is_that_of_a_real_api_server(
     plane: ControlPlane, kinds: KindTable
 ) -> None:
-    plane.wait_for(
-        lambda: APPWRAPPERS in real.get(plane, "/openapi/v3").json()["paths"],
-        60,
-        "the CRD is published",
-    )
     name = "dev.codeflare.workload.v1beta2.AppWrapper"
     theirs = real.get(plane, f"/openapi/v3/{APPWRAPPERS}").json()["components"]["schemas"]
     ours = _document(kinds, APPWRAPPERS)["components"]["schemas"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -12,9 +11,7 @@ from mcad.sim.kinds import CRDS, KindTable
 from mcad.sim.serving import protobuf
 from mcad.sim.serving.protobuf import ProtobufError, UnknownKindError
 from tests.controlplane.controlplane import ControlPlane
-from tests.controlplane.fixtures import controlplane_or_skip
 from tests.sim import real
-from tests.sim.furnished import create_all
 
 Json = dict[str, Any]
 
@@ -115,14 +112,6 @@ def test_no_bytes_whatsoever_are_more_than_an_error() -> None:
             protobuf.decode(bytes(broken[: chance.randrange(5, len(broken) + 1)]))
         except ProtobufError:
             continue
-
-
-@pytest.fixture(scope="module")
-def plane() -> Iterator[ControlPlane]:
-    with controlplane_or_skip() as plane:
-        plane.add_node("n1", cpu="8", memory="32Gi", pods=110)
-        create_all(plane)
-        yield plane
 
 
 # Zeros that JSON shows although they mean nothing; on the wire they look like any other zero.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,9 +11,7 @@ from mcad.sim.kinds import CRDS, Column, Kind, KindTable
 from mcad.sim.serving.tables import table
 from mcad.sim.serving.tables.printer import human
 from tests.controlplane.controlplane import ControlPlane
-from tests.controlplane.fixtures import controlplane_or_skip
 from tests.sim import real
-from tests.sim.furnished import create_all
 
 Json = dict[str, Any]
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -129,14 +126,6 @@ def test_one_word_says_what_is_the_matter_with_a_pod(status: Json, ready: str, w
 
 # A real API server
 # A real API server
-
-
-@pytest.fixture(scope="module")
-def plane() -> Iterator[ControlPlane]:
-    with controlplane_or_skip() as plane:
-        plane.add_node("n1", cpu="8", memory="32Gi", pods=110)
-        create_all(plane)
-        yield plane
 
 
 @pytest.mark.controlplane

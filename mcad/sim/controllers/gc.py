@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcad.sim.controllers.base import Controller
-from mcad.sim.controllers.events import Recorder
 from mcad.sim.controllers.everything import Everything, Storage
 from mcad.sim.deletion import FOREGROUND, ORPHAN, Deletion, Propagation
 from mcad.sim.failures import Failure
@@ -38,7 +37,6 @@ class GarbageCollector(Controller):
     def __init__(self, registry: Registry) -> None:
         """Nothing is collected before ``start``."""
         super().__init__(registry)
-        self._recorder = Recorder(registry, "garbage-collector-controller")
         self._everything = Everything(registry, self._on_change)
         self._items: dict[str, _Item] = {}
         self._dependants: dict[str, dict[str, None]] = {}  # by uid of the owner
@@ -184,25 +182,11 @@ class GarbageCollector(Controller):
             owner = self.registry.store.get(kind.storage, key)
             if owner is None or owner["metadata"]["uid"] != reference["uid"]:
                 dangling.append(reference)
-                self._tell_elsewhere(obj, reference)
             elif _waits_for_dependants(owner):
                 waiting.append(reference)
             else:
                 solid.append(reference)
         return solid, dangling, waiting
-
-    def _tell_elsewhere(self, obj: Json, reference: Json) -> None:
-        """An owner in another namespace is none; whoever wrote that should know."""
-        owner = self._items.get(reference["uid"])
-        namespace = obj["metadata"].get("namespace")
-        if owner is None or owner.key[0] in {"", namespace}:
-            return
-        who = (
-            f"[{reference['apiVersion']}/{reference['kind']}, namespace: {namespace},"
-            f" name: {reference['name']}, uid: {reference['uid']}]"
-        )
-        text = f'ownerRef {who} does not exist in namespace "{namespace}"'
-        self._recorder.warning(obj, "OwnerRefInvalidNamespace", text)
 
     def _is_waiting(self, uid: str) -> bool:
         found = self._find(uid)

@@ -31,28 +31,11 @@ def create_metadata(s: Script) -> None:
     s.post("label that is no text", "configmaps", config_map("c", labels={"x": 1}))
     s.post("labels that are a list", "configmaps", config_map("c", labels=["x"]))
     s.post("labels null", "configmaps", config_map("d", labels=None, annotations={}))
-    s.post(
-        "owner without uid",
-        "configmaps",
-        config_map("e", ownerReferences=[{"apiVersion": "v1", "kind": "ConfigMap", "name": "b"}]),
-    )
-    s.post(
-        "dangling owner",
-        "configmaps",
-        config_map(
-            "f",
-            ownerReferences=[
-                {
-                    "apiVersion": "v1",
-                    "kind": "ConfigMap",
-                    "name": "b",
-                    "uid": "00000000-0000-0000-0000-000000000001",
-                    "controller": True,
-                    "blockOwnerDeletion": False,
-                }
-            ],
-        ),
-    )
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "b"}
+    s.post("owner without uid", "configmaps", config_map("e", ownerReferences=[owner]))
+    nobody = {"uid": "00000000-0000-0000-0000-000000000001", "controller": True}
+    dangling = config_map("f", ownerReferences=[owner | nobody | {"blockOwnerDeletion": False}])
+    s.post("dangling owner", "configmaps", dangling)
     s.post(
         "server-owned fields",
         "configmaps",

@@ -14,25 +14,20 @@ def is_gone(status: int, body: Any) -> bool:
     return status == 404
 
 
-def has_no_finalizers(status: int, body: Any) -> bool:
-    return status == 404 or not body["metadata"].get("finalizers")
+def is_going(status: int, body: Any) -> bool:
+    return "deletionTimestamp" in body["metadata"]
 
 
 def has_no_owners(status: int, body: Any) -> bool:
     return status == 404 or not body["metadata"].get("ownerReferences")
 
 
+def of(name: str, uid: Any, kind: str = "ConfigMap", version: str = "v1", **more: Any) -> Any:
+    return {"apiVersion": version, "kind": kind, "name": name, "uid": uid} | more
+
+
 def owned(name: str, *owners: Later, **more: Any) -> Any:
-    references = [
-        {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "name": owner.at("metadata", "name"),
-            "uid": owner.uid,
-        }
-        | more
-        for owner in owners
-    ]
+    references = [of(one.at("metadata", "name"), one.uid, **more) for one in owners]
     return config_map(name, ownerReferences=references)
 
 
@@ -65,11 +60,7 @@ def gc_kept_children(s: Script) -> None:
     kept["metadata"]["finalizers"] = ["example.com/x"]
     s.post("child that is kept", "configmaps", kept)
     s.delete("owner deleted", "configmaps/owner", {"propagationPolicy": "Foreground"})
-    s.get(
-        "child is going",
-        "configmaps/kept",
-        until=lambda status, body: "deletionTimestamp" in body["metadata"],
-    )
+    s.get("child is going", "configmaps/kept", until=is_going)
     s.get("owner waits", "configmaps/owner")
     s.patch("child released", "configmaps/kept", {"metadata": {"finalizers": None}})
     s.get("owner gone", "configmaps/owner", until=is_gone)
@@ -90,44 +81,21 @@ def gc_owners(s: Script) -> None:
     s.delete("second deleted", "configmaps/second")
     s.get("child gone", "configmaps/both", until=is_gone)
     s.post(
-        "dangling",
-        "configmaps",
-        config_map(
-            "dangling",
-            ownerReferences=[
-                {"apiVersion": "v1", "kind": "ConfigMap", "name": "never", "uid": GONE_UID}
-            ],
-        ),
+        "dangling", "configmaps", config_map("dangling", ownerReferences=[of("never", GONE_UID)])
     )
     s.get("dangling gone", "configmaps/dangling", until=is_gone)
     other = s.post("third owner", "configmaps", config_map("third"))
     s.post(
         "right name and wrong uid",
         "configmaps",
-        config_map(
-            "stranger",
-            ownerReferences=[
-                {"apiVersion": "v1", "kind": "ConfigMap", "name": "third", "uid": GONE_UID}
-            ],
-        ),
+        config_map("stranger", ownerReferences=[of("third", GONE_UID)]),
     )
     s.get("stranger gone", "configmaps/stranger", until=is_gone)
     s.post("grandchild's parent", "configmaps", owned("parent", other))
     custom = s.post("custom owner", "appwrappers", appwrapper("w"))
+    wrapper = of("w", custom.uid, "AppWrapper", "workload.codeflare.dev/v1beta2")
     s.post(
-        "child of a custom one",
-        "configmaps",
-        config_map(
-            "of-custom",
-            ownerReferences=[
-                {
-                    "apiVersion": "workload.codeflare.dev/v1beta2",
-                    "kind": "AppWrapper",
-                    "name": "w",
-                    "uid": custom.uid,
-                }
-            ],
-        ),
+        "child of a custom one", "configmaps", config_map("of-custom", ownerReferences=[wrapper])
     )
     s.delete("custom deleted", "appwrappers/w")
     s.get("its child gone", "configmaps/of-custom", until=is_gone)
@@ -150,11 +118,7 @@ def namespace_life(s: Script) -> None:
     s.post("content that is kept", maps, kept)
     s.delete("deleted", f"namespaces/{name}")
     s.get("content gone", f"{maps}/a", until=is_gone)
-    s.get(
-        "what is kept",
-        f"{maps}/kept",
-        until=lambda status, body: "deletionTimestamp" in body["metadata"],
-    )
+    s.get("what is kept", f"{maps}/kept", until=is_going)
     s.post("nothing new", maps, config_map("b"))
     s.patch("released", f"{maps}/kept", {"metadata": {"finalizers": None}})
     s.get("namespace gone", f"namespaces/{name}", until=is_gone)
@@ -173,36 +137,16 @@ def gc_odd_owners(s: Script) -> None:
         "clusterroles",
         {"metadata": {"name": s.namespace}, "rules": []},
     )
-    s.post(
-        "its child",
-        "configmaps",
-        config_map(
-            "of-role",
-            ownerReferences=[
-                {
-                    "apiVersion": "rbac.authorization.k8s.io/v1",
-                    "kind": "ClusterRole",
-                    "name": s.namespace,
-                    "uid": role.uid,
-                }
-            ],
-        ),
-    )
+    owning = of(s.namespace, role.uid, "ClusterRole", "rbac.authorization.k8s.io/v1")
+    s.post("its child", "configmaps", config_map("of-role", ownerReferences=[owning]))
     s.delete("owner without a namespace deleted", f"clusterroles/{s.namespace}")
     s.get("its child is gone", "configmaps/of-role", until=is_gone)
-    s.post(
-        "loose child that is kept",
-        "configmaps",
-        owned("loose", owner)
-        | {"metadata": owned("loose", owner)["metadata"] | {"finalizers": ["example.com/x"]}},
-    )
+    loose = owned("loose", owner)
+    loose["metadata"]["finalizers"] = ["example.com/x"]
+    s.post("loose child that is kept", "configmaps", loose)
     s.delete("owner deleted", "configmaps/owner", {"propagationPolicy": "Foreground"})
     s.get("who does not block is not waited for", "configmaps/owner", until=is_gone)
-    s.get(
-        "but goes, too",
-        "configmaps/loose",
-        until=lambda status, body: "deletionTimestamp" in body["metadata"],
-    )
+    s.get("but goes, too", "configmaps/loose", until=is_going)
     s.patch("released", "configmaps/loose", {"metadata": {"finalizers": None}})
     s.get("gone", "configmaps/loose", until=is_gone)
     s.delete("tidied up", f"namespaces/{s.namespace}-other")

@@ -1,6 +1,6 @@
 """PATCH in three media types, and in those that are not spoken."""
 
-from tests.contract.objects import appwrapper, config_map, deployment, pod
+from tests.contract.objects import appwrapper, config_map, deployment, pod, pod_spec
 from tests.contract.script import STRATEGIC, Script, script
 
 
@@ -68,21 +68,8 @@ def patch_strategic(s: Script) -> None:
         return {"spec": {"template": {"spec": changes}}}
 
     patch("image", template(containers=[{"name": "main", "image": "busybox:1.37"}]))
-    patch(
-        "second container",
-        template(
-            containers=[
-                {
-                    "name": "side",
-                    "image": "x:1",
-                    "imagePullPolicy": "Always",
-                    "resources": {},
-                    "terminationMessagePath": "/x",
-                    "terminationMessagePolicy": "File",
-                }
-            ]
-        ),
-    )
+    side = pod_spec()["containers"][0] | {"name": "side", "image": "x:1"}
+    patch("second container", template(containers=[side]))
     patch("variable", template(containers=[{"name": "main", "env": [{"name": "A", "value": "1"}]}]))
     patch(
         "another variable",
@@ -118,38 +105,13 @@ def patch_strategic(s: Script) -> None:
         "configmaps/a",
     )
     s.post("pod", "pods", pod("p"))
-    patch(
-        "a condition",
-        {
-            "status": {
-                "conditions": [
-                    {
-                        "type": "Ready",
-                        "status": "False",
-                        "lastTransitionTime": None,
-                        "lastProbeTime": None,
-                    }
-                ]
-            }
-        },
-        "pods/p/status",
-    )
-    patch(
-        "another condition",
-        {
-            "status": {
-                "conditions": [
-                    {
-                        "type": "Initialized",
-                        "status": "True",
-                        "lastTransitionTime": None,
-                        "lastProbeTime": None,
-                    }
-                ]
-            }
-        },
-        "pods/p/status",
-    )
+    times = {"lastTransitionTime": None, "lastProbeTime": None}
+    for label, kind, status in (
+        ("a condition", "Ready", "False"),
+        ("another condition", "Initialized", "True"),
+    ):
+        condition = {"type": kind, "status": status} | times
+        patch(label, {"status": {"conditions": [condition]}}, "pods/p/status")
     patch(
         "the first again",
         {"status": {"conditions": [{"type": "Ready", "status": "True"}]}},

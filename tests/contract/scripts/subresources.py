@@ -9,21 +9,16 @@ def sub_scale(s: Script) -> None:
     made = s.post("made", "deployments", deployment("d"))
     scale = s.get("read", "deployments/d/scale")
     s.put("write", "deployments/d/scale", scale.merged({"spec": {"replicas": 5}}))
-    s.put(
-        "without a version",
-        "deployments/d/scale",
-        {"metadata": {"name": "d", "namespace": s.namespace}, "spec": {"replicas": 7}},
-    )
-    s.put(
-        "another name",
-        "deployments/d/scale",
-        {"metadata": {"name": "e", "namespace": s.namespace}, "spec": {"replicas": 7}},
-    )
-    s.put(
-        "below 0",
-        "deployments/d/scale",
-        {"metadata": {"name": "d", "namespace": s.namespace}, "spec": {"replicas": -1}},
-    )
+    for label, name, replicas in (
+        ("without a version", "d", 7),
+        ("another name", "e", 7),
+        ("below 0", "d", -1),
+    ):
+        body = {
+            "metadata": {"name": name, "namespace": s.namespace},
+            "spec": {"replicas": replicas},
+        }
+        s.put(label, "deployments/d/scale", body)
     s.put("another kind", "deployments/d/scale", config_map("d"))
     s.patch("patch", "deployments/d/scale", {"spec": {"replicas": 4}})
     s.patch("dry", "deployments/d/scale", {"spec": {"replicas": 9}}, dryRun="All")

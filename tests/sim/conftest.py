@@ -1,0 +1,18 @@
+"""One control plane for all that is compared with a real API server object by object."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.controlplane.controlplane import ControlPlane
+from tests.controlplane.fixtures import controlplane_or_skip
+from tests.sim.furnished import create_all
+
+
+@pytest.fixture(scope="session")
+def plane() -> Iterator[ControlPlane]:
+    """With a node, our CRD, and objects of every kind; who needs another one starts it."""
+    with controlplane_or_skip() as plane:
+        plane.add_node("n1", cpu="8", memory="32Gi", pods=110)
+        create_all(plane)
+        yield plane
