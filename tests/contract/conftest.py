@@ -20,7 +20,7 @@ COMPARED = pytest.StashKey[int]()
 @pytest.fixture(scope="session")
 def plane() -> Iterator[ControlPlane]:
     """A control plane of the suite's own; its controllers end when they are not needed."""
-    with controlplane_or_skip() as plane:
+    with controlplane_or_skip(start_delay_ms=200) as plane:
         yield plane
 
 

@@ -1,4 +1,4 @@
-"""A few hundred random workloads, and what is to be the same about them on every cluster.
+"""Some hundred random workloads, and what is to be the same about them on every cluster.
 
 Where pods go is compared only where one node is possible; where more pods want to run than fit,
 only how many run. So nothing here depends on who comes first.
@@ -130,11 +130,11 @@ def workloads(seed: int) -> list[Workload]:
     """All of them, in the order in which they are to be created."""
     rng = Random(seed)
     return [
-        *(_deployment(rng, number) for number in range(110)),
+        *(_deployment(rng, number) for number in range(60)),
         *_packed(rng),
-        *(_job(rng, number) for number in range(110)),
-        *(_statefulset(rng, number) for number in range(15)),
-        *(_daemonset(rng, number) for number in range(5)),
+        *(_job(rng, number) for number in range(60)),
+        *(_statefulset(rng, number) for number in range(10)),
+        *(_daemonset(rng, number) for number in range(3)),
     ]
 
 
@@ -225,6 +225,7 @@ def changes(seed: int, made: list[Workload]) -> list[tuple[Workload, Json]]:
             choices += [
                 _with_image("registry.example/app:2"),
                 _with_image("registry.example/app:2") | {"replicas": rng.choice((1, 3))},
+                _with_image(None),
             ]
         change = rng.choice(choices)
         if change:
@@ -232,8 +233,8 @@ def changes(seed: int, made: list[Workload]) -> list[tuple[Workload, Json]]:
     return patches
 
 
-def _with_image(image: str) -> Json:
-    """An annotation, as a merge patch cannot change one container of a list."""
+def _with_image(image: str | None) -> Json:
+    """An annotation, as a merge patch cannot change one container of a list; None rolls back."""
     return {"template": {"metadata": {"annotations": {"image": image}}}}
 
 

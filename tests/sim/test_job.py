@@ -167,6 +167,21 @@ def test_a_pod_that_is_deleted_counts_as_failed():
     in_a_world(scenario)
 
 
+def test_less_parallelism_ends_pods_that_count_for_nothing():
+    async def scenario(world):
+        _job(world, parallelism=3, completions=3)
+        await world.settle()
+        world.change("Job", "sum", parallelism=1)
+        await world.settle()
+        assert len(_pods(world)) == 1
+        world.reap()
+        await world.settle()
+        assert _status(world)["active"] == 1
+        assert "failed" not in _status(world)
+
+    in_a_world(scenario)
+
+
 def test_pods_of_a_job_that_is_gone_are_let_go():
     async def scenario(world):
         _job(world)

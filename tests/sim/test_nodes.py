@@ -71,14 +71,20 @@ async def test_a_node_that_a_user_creates_becomes_ready_with_an_address_of_its_o
 @virtually
 async def test_cordoning_taints_and_uncordoning_takes_the_taint_away() -> None:
     async with world("n1") as w:
+        soft = [{"key": "mine", "effect": "PreferNoSchedule"}]
+        w.change("Node", "n1", lambda node: node | {"spec": node["spec"] | {"taints": soft}})
         w.cluster.cordon("n1")
+        w.pod("waits")
         await w.settle()
-        assert _taints(w, "n1") == [("unschedulable", "NoSchedule")]
+        taints = [("mine", "PreferNoSchedule"), ("unschedulable", "NoSchedule")]
+        assert sorted(_taints(w, "n1")) == taints
+        assert w.node_of("waits") == ""
         assert ("NodeNotSchedulable", "Node n1 status is now: NodeNotSchedulable") in w.events("n1")
 
         w.cluster.cordon("n1", unschedulable=False)
         await w.settle()
-        assert "taints" not in w.get("Node", "n1")["spec"]
+        assert _taints(w, "n1") == [("mine", "PreferNoSchedule")]
+        assert w.phase("waits") == "Running"
 
 
 @virtually
