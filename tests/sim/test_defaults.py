@@ -58,7 +58,7 @@ def test_defaults_are_those_of_kube_apiserver(case: dict[str, Any]) -> None:
 JOB = {
     "apiVersion": "batch/v1",
     "kind": "Job",
-    "metadata": {"name": "j", "uid": "u-1", "labels": {"own": "1"}},
+    "metadata": {"name": "j", "uid": "u-1"},
     "spec": {"template": {"metadata": {"labels": {"a": "b"}}, "spec": {}}},
 }
 GENERATED = {
@@ -67,23 +67,6 @@ GENERATED = {
     "controller-uid": "u-1",
     "job-name": "j",
 }
-
-
-def test_a_job_gets_a_selector_and_labels_of_its_own() -> None:
-    job = job_defaults(copy.deepcopy(JOB))
-    assert job["metadata"]["labels"] == {"own": "1"}
-    assert job["spec"]["template"]["metadata"]["labels"] == {"a": "b"} | GENERATED
-    matched = {"batch.kubernetes.io/controller-uid": "u-1"}
-    assert job["spec"]["selector"] == {"matchLabels": matched}
-
-
-def test_a_job_without_labels_has_those_of_its_template() -> None:
-    job = copy.deepcopy(JOB)
-    del job["metadata"]["labels"]
-    assert job_defaults(job)["metadata"]["labels"] == {"a": "b"} | GENERATED
-    job["spec"]["template"] = {"spec": {}}
-    del job["metadata"]["labels"]
-    assert job_defaults(job)["metadata"]["labels"] == GENERATED
 
 
 def test_labels_that_somebody_has_given_are_not_replaced() -> None:

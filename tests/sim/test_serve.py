@@ -261,32 +261,6 @@ def test_a_kubeconfig_points_to_the_server() -> None:
     assert kubeconfig("http://127.0.0.1:1")["users"][0]["user"] == {}
 
 
-async def test_the_simulator_behind_it_takes_and_shows_objects() -> None:
-    api = SimApi(Registry(RealClock(), Random(1)))
-    async for served in _serve(api):
-        maps = "/api/v1/namespaces/default/configmaps"
-        body = {"metadata": {"name": "a"}, "data": {"x": "1"}}
-        namespace = {"metadata": {"name": "default"}}
-        await served.ask("POST", "/api/v1/namespaces", json=namespace)
-        assert (await served.ask("POST", maps, json=body))[0] == 201
-        table = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
-        _, shown = await served.ask("GET", maps, headers=table)
-        assert shown["rows"][0]["cells"][:2] == ["a", 1]
-        status, answer = await served.ask(
-            "POST", maps, data=b"{", headers={"Content-Type": "application/json"}
-        )
-        assert (status, answer["reason"]) == (400, "BadRequest")
-        deep = b'{"a":' * 100_000
-        status, answer = await served.ask(
-            "POST", maps, data=deep, headers={"Content-Type": "application/json"}
-        )
-        assert (status, answer["reason"]) == (400, "BadRequest")
-        async with served.session.get(f"{served.url}{maps}?watch=1") as response:
-            assert b'"ADDED"' in await asyncio.wait_for(response.content.readline(), 5)
-            assert (await served.ask("DELETE", f"{maps}/a"))[0] == 200
-            assert b'"DELETED"' in await asyncio.wait_for(response.content.readline(), 5)
-
-
 async def _until(condition: Any) -> None:
     async with asyncio.timeout(5):
         while not condition():
