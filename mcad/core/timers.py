@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
-from mcad.core.units import Instant
+from mcad.core.units import SECOND, Duration, Instant
 
 if TYPE_CHECKING:
     from mcad.core.entry import Entry
@@ -35,6 +35,12 @@ class Timer(StrEnum):
     TOMBSTONE = "tombstone"  # the remains of a deleted AppWrapper are looked at again
 
 
+HORIZON: Duration = 3600 * SECOND
+"""The controller is woken at least this often while anything runs: it keeps what it is asked for,
+and a time to live is a week."""
+
+_LINES_MIN = 64
+
 OF_PHASE = frozenset(Timer) - {Timer.STATUS}
 """Timers that end with the phase in which they were started."""
 
@@ -48,10 +54,18 @@ class Timers:
         self._lines: list[tuple[Instant, str, str]] = []
         self._wishes: set[Instant] = set()
         self._woken_at: Instant = 0  # the wake-up under way, 0 if there is none
+        self._swept_at = _LINES_MIN  # lines at which stale ones are looked for
+
+    @property
+    def lines(self) -> int:
+        """How many lines are kept, stale ones included."""
+        return len(self._lines)
 
     def start(self, entry: Entry, timer: Timer, at: Instant) -> None:
         """Let the timer end at this instant; the latest call for it counts."""
         entry.timers[timer] = at
+        if len(self._lines) >= self._swept_at:
+            self._sweep()
         heappush(self._lines, (at, entry.uid, timer))
 
     def wish(self, at: Instant) -> None:
@@ -75,14 +89,23 @@ class Timers:
                 del entry.timers[name]
                 yield entry, Timer(name)
 
-    def next_wake_up(self) -> Instant | None:
+    def next_wake_up(self, now: Instant) -> Instant | None:
         """When to wake up; None if that is under way already, or if nothing runs."""
         while self._lines and self._is_stale(*self._lines[0]):
             heappop(self._lines)
-        if not self._lines or 0 < self._woken_at <= self._lines[0][0]:
+        if not self._lines:
             return None
-        self._woken_at = self._lines[0][0]
-        return self._woken_at
+        at = min(self._lines[0][0], now + HORIZON)
+        if 0 < self._woken_at <= at:
+            return None
+        self._woken_at = at
+        return at
+
+    def _sweep(self) -> None:
+        """Drop the stale lines: an AppWrapper that is deleted may have had a week to live."""
+        self._lines = [line for line in self._lines if not self._is_stale(*line)]
+        heapify(self._lines)
+        self._swept_at = max(_LINES_MIN, 2 * len(self._lines))
 
     def _is_stale(self, at: Instant, uid: str, name: str) -> bool:
         if not uid:

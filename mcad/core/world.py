@@ -111,7 +111,7 @@ class World:
 
     def ask_to_be_woken(self) -> None:
         """At the end of a step: one wake-up is under way however many wait (ADR 4)."""
-        at = self.timers.next_wake_up()
+        at = self.timers.next_wake_up(self.now)
         if at is not None:
             self.emit(WakeAt(at))
 

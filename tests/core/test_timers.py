@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mcad.core.commands import CreateItem, ReviewAccess, WriteStatus
 from mcad.core.entry import Entry
 from mcad.core.events import Answer, NodeSeen
 from mcad.core.lifecycle import Phase, Signal
-from mcad.core.timers import Timer, Timers
+from mcad.core.timers import HORIZON, Timer, Timers
 from mcad.core.units import SECOND
 from tests.core.bench import START, Bench, node, workload
 
@@ -145,13 +147,13 @@ def test_one_wake_up_is_under_way_and_it_is_the_earliest() -> None:
     for at in (300, 400, 200, 250, 100):
         timers.start(one, Timer.STEP if at != 100 else Timer.HOLD, at)
         timers.wish(at + 1)
-        told.append(timers.next_wake_up())
+        told.append(timers.next_wake_up(0))
     assert told == [300, None, 200, None, 100]
     list(timers.ripe(100))
-    assert timers.next_wake_up() == 101
+    assert timers.next_wake_up(100) == 101
     list(timers.ripe(300))
-    assert timers.next_wake_up() == 301
-    assert timers.next_wake_up() is None
+    assert timers.next_wake_up(300) == 301
+    assert timers.next_wake_up(0) is None
 
 
 def test_stale_lines_wake_nobody() -> None:
@@ -159,7 +161,33 @@ def test_stale_lines_wake_nobody() -> None:
     timers = Timers({one.uid: one})
     timers.start(one, Timer.STEP, 100)
     one.stop(Timer.STEP)
-    assert timers.next_wake_up() is None
+    assert timers.next_wake_up(0) is None
+
+
+def test_what_is_a_week_ahead_is_asked_for_hour_by_hour() -> None:
+    """The controller keeps every wish; an AppWrapper's time to live is a week."""
+    one = _entry()
+    timers = Timers({one.uid: one})
+    timers.start(one, Timer.TTL, 10 * HORIZON)
+    assert timers.next_wake_up(5) == 5 + HORIZON
+    assert timers.next_wake_up(6) is None
+    assert list(timers.ripe(5 + HORIZON)) == []
+    assert timers.next_wake_up(5 + HORIZON) == 5 + 2 * HORIZON
+    list(timers.ripe(5 + 2 * HORIZON))
+    assert timers.next_wake_up(10 * HORIZON - 7) == 10 * HORIZON
+    assert list(timers.ripe(10 * HORIZON)) == [(one, Timer.TTL)]
+
+
+def test_lines_of_those_that_are_gone_do_not_pile_up() -> None:
+    entries: dict[str, Entry] = {}
+    timers = Timers(entries)
+    for number in range(10_000):
+        one = Entry(replace(workload("a"), uid=f"uid-{number}"), 0)
+        entries[one.uid] = one
+        timers.start(one, Timer.TTL, 10 * HORIZON + number)
+        if number >= 100:
+            del entries[f"uid-{number - 100}"]
+    assert timers.lines <= 400
 
 
 def test_a_thousand_that_wait_cost_one_wake_up() -> None:

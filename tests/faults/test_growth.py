@@ -39,6 +39,7 @@ def tight_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger, "CATCH_UP_MAX", 4)
     monkeypatch.setattr(ledger, "PORTS_KEPT_MIN", 1)
     monkeypatch.setattr(memory, "POOLS_KEPT_MIN", 1)
+    monkeypatch.setattr("mcad.api.alike._KNOWN_MAX", 1)
     monkeypatch.setattr("mcad.kube.recorder.Limits", lambda: Limits(objects_max=2))
 
 
