@@ -85,6 +85,7 @@ def test_a_sample(samples: ControlPlane, file: str) -> None:
 
     if sample.resets:
         plane.wait_for(lambda: has_failed(plane, name, sample), 180, f"{name} fails and goes")
+        delete(plane, name)
         return
 
     def is_dispatched() -> bool:
