@@ -145,7 +145,8 @@ QUICK = {"failureGracePeriodDuration": "1s", "retryPausePeriodDuration": "6s"}
 
 def test_what_fails_is_retried_and_fails_at_last(plane: ControlPlane) -> None:
     failing = appwrapper("failing", job("failing", "sleep 1; exit 1"), configmap("with-it"))
-    create(plane, bearing(failing, retryLimit="1", **QUICK))
+    patient = QUICK | {"failureGracePeriodDuration": "1m"}  # the Job says so before that
+    create(plane, bearing(failing, retryLimit="1", **patient))
     await_phase(plane, "failing", "Resetting")
     assert conditions_of(plane, "failing")["QuotaReserved"]["status"] == "True"
     status = await_phase(plane, "failing", "Failed", 90)
