@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.faults.injection import SPELLS, Fault, Plan
-from tests.faults.scenarios import IN_TURN, KEPT, SCENARIOS, SUSPENDED, TWINS, Scenario
-from tests.faults.world import MORE_WRITES, run, undisturbed
+from tests.faults.injection import REFUSALS, SPELLS, Fault, Plan
+from tests.faults.scenarios import IN_TURN, SCENARIOS, TWINS, Scenario
+from tests.faults.world import MORE_WRITES, befall_each_write, run, undisturbed
 
-ALONE = [one for one in Fault if one not in (*SPELLS, Fault.BEQUEATHED)]  # the rest takes a lease
-ALIKE = (Fault.NOT_ALLOWED, Fault.TIMED_OUT, Fault.REDIRECTED)
-"""Answers that the dispatcher takes for the same; these scenarios have every kind of write."""
-CASES = [
-    (scenario, fault)
-    for scenario in SCENARIOS
-    for fault in ALONE
-    if fault not in ALIKE or scenario in (IN_TURN, SUSPENDED, KEPT)
+ALONE = [  # the rest takes a lease, or is refused (test_refusals.py)
+    one for one in Fault if one not in (*SPELLS, Fault.BEQUEATHED, *REFUSALS)
 ]
+CASES = [(scenario, fault) for scenario in SCENARIOS for fault in ALONE]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
@@ -35,14 +30,7 @@ def test_nothing_goes_wrong(scenario: Scenario) -> None:
     ("scenario", "fault"), CASES, ids=[f"{one.name}: {fault.name.lower()}" for one, fault in CASES]
 )
 def test_one_fault_changes_nothing_in_the_end(scenario: Scenario, fault: Fault) -> None:
-    expected = undisturbed(scenario)
-    for k in range(expected.writes):
-        plan = Plan(writes=lambda number, k=k: fault if number == k else None)
-        outcome = run(scenario, plan)
-        where = f"{fault.value}: write {k}, {expected.requests[k]}"
-        assert outcome.lives == (2 if fault.name.startswith("KILLED") else 1), where
-        assert outcome.objects == expected.objects, where
-        assert outcome.writes <= expected.writes + MORE_WRITES, where
+    befall_each_write(scenario, fault)
 
 
 OUTAGES = (Fault.LOST_AFTER, Fault.UNAUTHORIZED, Fault.NOT_FOUND, Fault.NOT_ALLOWED)

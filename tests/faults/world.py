@@ -18,7 +18,7 @@ from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
 from mcad.sim.serving.server import SimApi
 from mcad.sim.store import Change
-from tests.faults.injection import Plan, Wire
+from tests.faults.injection import Fault, Plan, Wire
 from tests.faults.meddling import STORAGE, Meddler
 from tests.faults.rest import WATCHED, WRAPPED, unrest
 from tests.faults.scenarios import NAMESPACE, Scenario
@@ -273,3 +273,15 @@ def run(scenario: Scenario, plan: Plan | None = None) -> Outcome:
 def undisturbed(scenario: Scenario) -> Outcome:
     """How it ends if nothing goes wrong."""
     return run(scenario)
+
+
+def befall_each_write(scenario: Scenario, fault: Fault) -> None:
+    """One fault at each write in turn: the end is that of an undisturbed run."""
+    expected = undisturbed(scenario)
+    for k in range(expected.writes):
+        plan = Plan(writes=lambda number, k=k: fault if number == k else None)
+        outcome = run(scenario, plan)
+        where = f"{fault.value}: write {k}, {expected.requests[k]}"
+        assert outcome.lives == (2 if fault.name.startswith("KILLED") else 1), where
+        assert outcome.objects == expected.objects, where
+        assert outcome.writes <= expected.writes + MORE_WRITES, where
