@@ -102,7 +102,8 @@ class Entry:
     ``head_since`` is when it became the head of the line, if it is; ``head_for`` for how long it
     was that before, in this stay in the queue (R6).
 
-    ``tries`` counts failed requests of the present step, which began at ``step_since``,
+    ``missing_since`` is when pods began to be missing, 0 if none is. ``tries`` counts failed
+    requests of the present step, which began at ``step_since``,
     ``refusals`` the attempts since the last dispatch that a quota or admission refused, and
     ``in_vain`` those in a row that came to nothing: not all of their pods ever had nodes (ADR 17).
     ``pause`` keeps it out of the line after them, whatever is edited. ``timers`` holds the timers
@@ -138,6 +139,7 @@ class Entry:
     head_for: Duration = 0
     tries: Tries = field(default_factory=Tries)
     step_since: Instant = 0
+    missing_since: Instant = 0
     in_vain: int = 0
     refusals: int = 0
     timers: dict[str, Instant] = field(default_factory=dict)
@@ -187,6 +189,7 @@ class Entry:
         """An attempt stands, whoever began it: it is judged by its inventory from here on."""
         self.dispatch = record
         self.creation.cursor, self.creation.created = 0, {}
+        self.missing_since = 0
         self.finished, self.failed = set(record.finished), set()
         spec, self.workload = self.workload, aligned(self.workload, record)
         self.edited = spec if self.workload is not spec else None

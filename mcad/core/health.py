@@ -27,10 +27,6 @@ from mcad.core.timers import Timer
 from mcad.core.units import Instant
 from mcad.core.world import World, kind_key
 
-_MISSING = "Pods are missing"
-_NOT_READY = "Pods are not ready"
-"""How the two messages about too few pods begin: which of them is shown tells which grace runs."""
-
 
 def judge(world: World, entry: Entry) -> None:
     """What runs is left alone, or it is reset or has failed."""
@@ -142,33 +138,31 @@ def _evicted(world: World, entry: Entry) -> Breakdown | None:
 
 def _too_few(world: World, entry: Entry) -> tuple[Breakdown | None, Instant]:
     """Pods that do not exist are borne for the admission grace, and ones that do not run for the
-    warm-up grace, from the dispatch or from when there were enough of them."""
+    warm-up grace, from the dispatch or from when there were enough of them.
+
+    Since when pods are missing is not on record: after a restart that clock begins anew.
+    """
     pods, expected = world.capacity.pod_counts(entry.uid), world.capacity.expected(entry.uid)
-    ready = pods.running + pods.succeeded - pods.leaving
+    ready, kind = pods.running + pods.succeeded - pods.leaving, ConditionType.PODS_READY
     if ready >= expected:
-        entry.set_condition(ConditionType.PODS_READY, world.now, reason=SUFFICIENT_PODS_READY)
+        entry.missing_since = 0
+        entry.set_condition(kind, world.now, reason=SUFFICIENT_PODS_READY)
         return None, 0
     exist = ready + pods.pending
-    if exist < expected:
-        told, message = _MISSING, f"{_MISSING}: {exist} of {expected} exist."
-    else:
-        told, message = _NOT_READY, f"{_NOT_READY}: {ready} of {expected} run or have succeeded."
-    due = _patience(world, entry, told, message)
+    entry.missing_since = (entry.missing_since or world.now) if exist < expected else 0
+    message = f"Of {expected} pods {exist} exist, and {ready} run or have succeeded."
+    entry.unset_condition(kind, world.now, reason=INSUFFICIENT_PODS_READY, message=message)
+    due = _patience(entry)
     if world.now < due:
         return None, due
     return Breakdown(TeardownReason.INSUFFICIENT_PODS_READY, message), 0
 
 
-def _patience(world: World, entry: Entry, told: str, message: str) -> Instant:
-    """Until when too few pods are borne. The figures stay those of the moment when it began."""
-    kind, tolerance = ConditionType.PODS_READY, entry.workload.tolerance
-    shown = entry.conditions.get(kind)
-    if shown is None or shown.status or not shown.message.startswith(told):
-        entry.put_condition(
-            kind, world.now, status=False, reason=INSUFFICIENT_PODS_READY, message=message
-        )
-    clock = entry.conditions[kind]
-    warm = max(clock.changed, entry.record.confirmed) + tolerance.warmup_grace
-    if told == _NOT_READY:
+def _patience(entry: Entry) -> Instant:
+    """Until when too few pods are borne."""
+    tolerance, shown = entry.workload.tolerance, entry.conditions.get(ConditionType.PODS_READY)
+    since = max(shown.changed if shown is not None else 0, entry.record.confirmed)
+    warm = since + tolerance.warmup_grace
+    if not entry.missing_since:
         return warm
-    return min(warm, max(clock.updated, entry.record.confirmed) + tolerance.admission_grace)
+    return min(warm, entry.missing_since + tolerance.admission_grace)

@@ -76,12 +76,14 @@ def test_what_is_shown_from_the_queue_to_ready_pods() -> None:
     assert phase(bench) == "Running"
     assert shown(bench, "QuotaReserved") == (True, "Resuming")
     assert shown(bench, "ResourcesDeployed") == (True, "Resuming")
-    assert shown(bench, "PodsReady") == (False, "InsufficientPodsReady")
+    assert shown(bench, "PodsReady") == (False, "Resuming")
     assert shown(bench, "Unhealthy") == (False, "Resuming")
+    assert bench.writes == {"status": 3, "create": 1}  # queued, intent, confirmation
 
     bench.bind("a-0")
     bench.settle()
     assert shown(bench, "PodsReady") == (True, "SufficientPodsReady")
+    assert bench.writes["status"] == 4
     bench.change("a-0", phase=PodPhase.SUCCEEDED)
     bench.settle()
     assert phase(bench) == "Succeeded"
