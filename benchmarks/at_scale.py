@@ -12,7 +12,7 @@ now: the start on an idle machine, the rest on a busy one; 10,000 AppWrappers, 5
 pods:
 
                                                  before           now    goal
-    start: CPU to the first write, s               25.4           8.0       5
+    start: CPU to the first write, s               25.4       5.7-8.2       5
     start: loop blocked, ms                        8007         26-36      50
     start: RSS, MB                                  880           262     300
     start, 20,000 AppWrappers: RSS, MB             1661           410
@@ -23,9 +23,9 @@ pods:
     GET one AppWrapper: CPU / blocked, ms   4209 / 3924       62 / 24      50
     GET /metrics, blocked, ms                        43            15      50
 
-The 8.0 s are without bytecode, which was 0.5 s of them, and before objects were read in one step
-with what identifies them and pod templates once for all that are alike. Since then, on a very busy
-machine, both with bytecode and in turn: 10.7 and 9.4 s (means of three and two runs).
+The start was measured nine times on an idle machine whose speed differs by a third from hour to
+hour. In turn on a very busy one, before and after objects were read in one step with what
+identifies them and pod templates once for all that are alike: 10.7 and 9.4 s.
 
 What cannot be saved, measured when a start took 8.7 s: 0.6 s of imports, 0.9 s for the texts of
 AppWrappers (each found in its page, identified, decoded, and written and hashed in its canonical
