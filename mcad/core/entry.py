@@ -8,7 +8,16 @@ from mcad.core.commands import StatusView, Urgency
 from mcad.core.invariants import InvariantViolated
 from mcad.core.inventory import aligned
 from mcad.core.lifecycle import TEARING_DOWN, Phase, Signal, transition
-from mcad.core.model import Condition, DispatchRecord, Next, ObjectRef, PodCounts, Remnant, Workload
+from mcad.core.model import (
+    Condition,
+    DispatchPhase,
+    DispatchRecord,
+    Next,
+    ObjectRef,
+    PodCounts,
+    Remnant,
+    Workload,
+)
 from mcad.core.pacing import Tries
 from mcad.core.reasons import ConditionType
 from mcad.core.timers import OF_PHASE, Timer
@@ -193,6 +202,16 @@ class Entry:
         self.finished, self.failed = set(record.finished), set()
         spec, self.workload = self.workload, aligned(self.workload, record)
         self.edited = spec if self.workload is not spec else None
+
+    def end(
+        self, phase: DispatchPhase, now: Instant, reason: str, message: str, then: Next
+    ) -> None:
+        """Its attempt ends: the record says since when and why, and a failure is shown at once."""
+        self.dispatch = replace(
+            self.record, phase=phase, entered=now, reason=reason, message=message, next=then
+        )
+        if then is Next.FAILED:
+            self.set_condition(ConditionType.FAILED, now, reason=reason, message=message)
 
     def edit(self, work: Workload) -> None:
         """The spec was edited while an attempt stands: what is dispatched stays what it is."""

@@ -109,11 +109,10 @@ def _give_way(world: World, entry: Entry) -> None:
     if entry.phase is Phase.PAUSING:
         resets.give_up_room(world, entry)
         return
-    entry.creation.cursor = len(record.inventory)  # whatever was created is deleted
+    making = entry.creation
+    making.cursor = len(record.inventory)  # whatever was created is deleted
     if record.phase is DispatchPhase.CREATING:
-        entry.creation.doubt = (
-            world.now + COMMIT_GRACE
-        )  # the predecessor's may be under way (ADR 7)
+        making.doubt = world.now + COMMIT_GRACE  # the predecessor's may be under way (ADR 7)
     note = f"Attempt {record.attempt} of epoch {record.epoch} does not fit any more."
     teardown.take_back(world, entry, TeardownReason.SUPERSEDED, note)
 
@@ -141,24 +140,22 @@ def _note_absence(world: World, entry: Entry) -> None:
 
 
 def _resume(world: World, entry: Entry) -> None:
-    entry.step_since = world.now
+    entry.step_since, making = world.now, entry.creation
     if entry.phase is Phase.CREATING:
         # An item before the last one found was deleted by somebody: not created again (P2).
-        entry.creation.cursor = max(entry.creation.created, default=-1) + 1
-        if entry.creation.cursor < len(entry.workload.items):
-            entry.creation.doubt = (
-                world.now + COMMIT_GRACE
-            )  # the predecessor's may be under way (ADR 7)
+        making.cursor = max(making.created, default=-1) + 1
+        if making.cursor < len(entry.workload.items):
+            making.doubt = world.now + COMMIT_GRACE  # the predecessor's may be under way (ADR 7)
         attempts.proceed(world, entry)
     elif entry.phase is Phase.DELETING:
-        entry.creation.cursor = len(entry.inventory)
+        making.cursor = len(entry.inventory)
         if not entry.record.confirmed:
-            entry.creation.doubt = world.now + COMMIT_GRACE
+            making.doubt = world.now + COMMIT_GRACE
         teardown.delete_all(world, entry)
     elif entry.phase is Phase.RUNNING:
-        entry.creation.cursor = len(entry.inventory)  # all exist, for a teardown to come
+        making.cursor = len(entry.inventory)  # all exist, for a teardown to come
         needs.begin(world, entry)
         world.to_judge[entry.uid] = None
     elif entry.phase in (Phase.KEEPING, Phase.PAUSING):
-        entry.creation.cursor = len(entry.inventory)
+        making.cursor = len(entry.inventory)
         world.to_judge[entry.uid] = None

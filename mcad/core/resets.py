@@ -57,15 +57,7 @@ def fail(world: World, entry: Entry, reason: TeardownReason, message: str) -> No
     if not entry.workload.tolerance.deletion_on_failure_grace or entry.workload.suspended:
         teardown.take_back(world, entry, reason, message, Next.FAILED)
         return
-    entry.dispatch = replace(
-        entry.record,
-        phase=DispatchPhase.KEEPING,
-        entered=world.now,
-        reason=reason,
-        message=message,
-        next=Next.FAILED,
-    )
-    entry.set_condition(ConditionType.FAILED, world.now, reason=reason, message=message)
+    entry.end(DispatchPhase.KEEPING, world.now, reason, message, Next.FAILED)
     entry.move(Signal.KEEP, world.now)
     keep(world, entry)
     world.settle(entry, Urgency.DISPATCH)

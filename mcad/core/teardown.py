@@ -77,18 +77,9 @@ def take_back(
         world.keep_room(entry)
     else:
         world.capacity.freeze(entry.uid)
-    entry.dispatch = replace(
-        entry.record,
-        phase=DispatchPhase.UNDEPLOYING,
-        entered=world.now,
-        reason=reason,
-        message=message,
-        next=then,
-    )
+    entry.end(DispatchPhase.UNDEPLOYING, world.now, reason, message, then)
     entry.unset_condition(ConditionType.DISPATCHED, world.now, reason=reason, message=message)
     entry.unset_condition(ConditionType.RUNNING_HOLD_COMPLETION, world.now, reason=reason)
-    if then is Next.FAILED:
-        entry.set_condition(ConditionType.FAILED, world.now, reason=reason, message=message)
     entry.move(Signal.TAKE_BACK, world.now)
     world.settle(entry, Urgency.DISPATCH)
 
