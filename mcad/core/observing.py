@@ -57,7 +57,7 @@ def _first_sight(world: World, work: Workload, *, listed: bool) -> None:
         world.to_judge[work.uid] = None
     elif entry.dispatch is not None and entry.phase not in ENDED:
         # Before the barrier everything that was dispatched is there at once, and goes first.
-        entry.untested = world.started and entry.dispatch.phase in LIVE
+        entry.untested = world.started and entry.dispatch.phase in (*LIVE, DispatchPhase.PAUSED)
         world.to_recover[entry.uid] = None
 
 

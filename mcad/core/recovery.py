@@ -80,7 +80,7 @@ def recover(world: World) -> None:
 
 
 def _is_late(entry: Entry) -> bool:
-    begun = entry.phase in (Phase.CREATING, Phase.RUNNING, Phase.KEEPING, Phase.PAUSING)
+    begun = entry.phase in (Phase.CREATING, Phase.RUNNING, Phase.PAUSING)
     return entry.untested and begun and not entry.workload.deleting
 
 

@@ -19,6 +19,7 @@ from mcad.core.events import (
 from mcad.core.lifecycle import TABLE, InvalidTransitionError, Phase, Signal, transition
 from mcad.core.model import (
     Child,
+    Dialect,
     DispatchPhase,
     DispatchRecord,
     Next,
@@ -478,7 +479,7 @@ def _first_seen_late(bench: Bench, work: Workload, phase: DispatchPhase) -> None
     """The list of its namespace was held back; another leader had recorded an attempt."""
     bench.works[work.uid] = work
     inventory = tuple(item.ref for item in work.items)
-    record = DispatchRecord(1, 1, phase, work.payload, inventory, START)
+    record = DispatchRecord(1, 1, phase, work.payload, inventory, START, entered=bench.now)
     bench.feed(AppWrapperSeen(replace(work, persisted=Persisted("Running", START, (), record))))
 
 
@@ -497,6 +498,23 @@ def test_p12_an_attempt_first_seen_after_the_barrier(fits: bool, phase: Dispatch
     assert bench.entry("mine").phase is Phase.RUNNING
     held = bench.dispatcher.world.capacity.totals()
     assert held.adrift == (), "nothing is promised that nobody has"
+
+
+@pytest.mark.parametrize("fits", [True, False], ids=["fits: kept", "does not: queues"])
+def test_p12_a_pause_first_seen_after_the_barrier(fits: bool) -> None:
+    """It keeps the room of a reset, which we may have given away."""
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("mine", 100 if fits else 900))
+    bench.settle()
+    bench.bind("mine-0")
+    work = workload("theirs", 500, dialect=Dialect.V1BETA2)
+    _first_seen_late(bench, work, DispatchPhase.PAUSED)
+    bench.settle()
+
+    expected = Phase.PAUSING if fits else Phase.WAITING
+    assert bench.entry("theirs").phase is expected
+    assert bench.dispatcher.world.capacity.holds("uid-theirs") is fits
+    assert bench.dispatcher.world.capacity.totals().adrift == ()
 
 
 def test_p12_what_runs_already_is_not_taken_down_for_room_that_it_has() -> None:
