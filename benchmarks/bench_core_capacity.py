@@ -27,9 +27,10 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from random import Random
 from time import process_time_ns
+
+from msgspec.structs import replace
 
 from mcad.core.capacity import Capacity, Shape
 from mcad.core.capacity.resources import resources

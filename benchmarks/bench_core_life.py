@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import replace
 from random import Random
+
+from msgspec.structs import replace
 
 from mcad.core.commands import WriteStatus
 from mcad.core.dispatcher import Dispatcher

@@ -19,7 +19,8 @@ import resource
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from mcad.core.commands import WriteStatus
 from mcad.core.dispatcher import Dispatcher

@@ -7,9 +7,9 @@ not.
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Self
 
+from msgspec import Struct
 from pydantic import Field, StrictStr, field_validator
 
 from mcad.api import labels
@@ -109,8 +109,7 @@ class Injection(Strict):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Additions:
+class Additions(Struct, frozen=True):
     """All of it. ``scheduler`` names a scheduler for templates that name none, "" leaves them."""
 
     injected: PodSetInfo = NOTHING

@@ -6,7 +6,10 @@ template has not, and judged as it stands its pods would be larger than the room
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcad.api.appwrapper import Parsed
 from mcad.api.podsets import template_of
@@ -25,8 +28,7 @@ from mcad.core.model import Constraint, PodSet, Toleration, Workload
 _NAMES_A_CLASS = b'"runtimeClassName":"'
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeClass:
+class RuntimeClass(Struct, frozen=True):
     """What pods of a class get: overhead, and where they may go besides what they say."""
 
     overhead: tuple[tuple[str, int], ...] = ()

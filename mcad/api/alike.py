@@ -4,8 +4,9 @@ Thousands of AppWrappers come of one generator: their pods differ in names, envi
 and in nothing that is read here.
 """
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from mcad.api.parts import Fault, join
 from mcad.api.podcheck import check_template
@@ -33,8 +34,7 @@ _KNOWN_MAX = 2048
 _TEXT_MAX = 4096  # characters of one of them; what is longer hardly has its like
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """The request of one pod, where it may go, and what is wrong; paths begin at the template."""
 
     request: Resources

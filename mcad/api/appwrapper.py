@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from mcad.api.catalog import Catalog
@@ -43,8 +44,7 @@ MAX_SLOPE = 1_000_000
 _SLOPE_UNIT = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(Struct, frozen=True):
     """``manifests`` has one entry per item of the workload: its template as compact JSON.
 
     The template is what the user wrote, with keys sorted and ``podSetInfos`` merged; labels and the

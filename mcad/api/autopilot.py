@@ -5,10 +5,10 @@ and the fit test both see; those that run on a node whose label evicts have to l
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
+from msgspec import Struct
 from pydantic import Field, StrictInt, field_validator
 
 from mcad.api.labels import key_fault, value_fault
@@ -100,8 +100,7 @@ def evicted(tags: Map, evictions: Evictions) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-@dataclass(frozen=True, slots=True)
-class Avoidance:
+class Avoidance(Struct, frozen=True):
     """What is added to the pod templates that ask for one of these resources."""
 
     taints: dict[str, tuple[LabelTaint, ...]]

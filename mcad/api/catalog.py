@@ -1,15 +1,15 @@
 """What parsing has to know of the cluster and of the configuration: a read-only view."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct
 
 from mcad.api.additions import NO_ADDITIONS, Additions
 from mcad.api.tolerance import BY_DEFAULT, Tolerances
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(Struct, frozen=True):
     """How the API server serves a kind: the pieces of an ObjectRef that do not depend on a name."""
 
     group: str
@@ -47,14 +47,13 @@ class Catalog(Protocol):
         """What is added to pod templates (``inject``, ``schedulerName``, ``autopilot``)."""
 
 
-@dataclass(frozen=True, slots=True)
-class StaticCatalog:
+class StaticCatalog(Struct, frozen=True):
     """A catalog out of memory: what discovery found, or a fixed list."""
 
     installed: Mapping[tuple[str, str, str], Resource]
-    allowed: frozenset[tuple[str, str]] = field(default_factory=frozenset)
-    excluded: frozenset[str] = field(default_factory=frozenset)
-    podless: frozenset[tuple[str, str]] = field(default_factory=frozenset)
+    allowed: frozenset[tuple[str, str]] = frozenset()
+    excluded: frozenset[str] = frozenset()
+    podless: frozenset[tuple[str, str]] = frozenset()
     ignores_claims: bool = False
     tolerances: Tolerances = BY_DEFAULT
     additions: Additions = NO_ADDITIONS

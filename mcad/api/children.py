@@ -1,7 +1,8 @@
 """Live wrapped objects as the core sees them: whose they are, and how many pods they still want."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from mcad.api import labels
 from mcad.api.catalog import Resource

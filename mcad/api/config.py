@@ -5,9 +5,9 @@ Settings that MCAD had keep MCAD's names and units.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Self
 
+from msgspec.structs import replace
 from pydantic import (
     Field,
     StrictInt,

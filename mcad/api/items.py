@@ -2,7 +2,10 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcad.api import canonical, labels
 from mcad.api.catalog import Catalog, Resource
@@ -37,8 +40,7 @@ _DNS_SUBDOMAIN = re.compile(rf"{_DNS_LABEL}(\.{_DNS_LABEL})*")
 _API_VERSION = re.compile(r"(?:([^/\s]+)/)?([^/\s]+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One element of GenericItems or components, in words that suit both.
 
     ``base`` is its field path and ``key`` that of the template in it. ``from_json``: it was
@@ -55,8 +57,7 @@ class Entry:
     from_json: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Struct, frozen=True):
     """The AppWrapper that the item belongs to."""
 
     uid: str

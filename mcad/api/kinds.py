@@ -4,7 +4,8 @@ One row per kind. What is not in the table is found by walking the object (podse
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mcad.api import operators
 from mcad.api.parts import Part
@@ -80,8 +81,7 @@ def own_template(part: Part, _: Part) -> Map | None:
     return part.value
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """Pod sets of one place in a kind.
 
     ``element`` is the map, list or map of maps that they come from (see Part.elements), and
@@ -102,8 +102,7 @@ class Family:
     implied: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """One row. ``final`` holds the condition types after which no more pods are wanted, ``states``
     the status fields that tell a state besides conditions; ``guessed`` marks rows that do not see
     everything."""

@@ -1,13 +1,12 @@
 """The controller owner reference of an object: the link that attribution follows (protocol C3)."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from mcad.api.labels import GROUP, KIND
 from mcad.api.wire import Map, as_list, as_map, as_text
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Struct, frozen=True):
     """A controller owner reference."""
 
     uid: str

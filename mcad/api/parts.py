@@ -1,8 +1,9 @@
 """Pieces of a manifest together with the place where they were found."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from mcad.api.wire import Json, Map, as_list, as_map
 
@@ -17,8 +18,7 @@ class Fault(NamedTuple):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """One map of a manifest. Reading a count notes in ``faults`` what is malformed."""
 
     value: Map

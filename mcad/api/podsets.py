@@ -1,7 +1,9 @@
 """The demand of one wrapped object: its pod sets, inferred by kind or as the user declares them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcad.api.alike import Reading, read_template
 from mcad.api.kinds import KINDS, Family, kubeflow_rank
@@ -13,8 +15,7 @@ from mcad.core.model import ObjectRef, PodSet, Resources
 from mcad.core.quantity import format_amount
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """Pods of one shape that follow from a manifest.
 
     ``template`` is complete with what the operator adds, and ``reading`` what it says; ``path`` is
@@ -29,8 +30,7 @@ class Found:
     implied: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(Struct, frozen=True):
     """The pod sets of one item, and what there is to say about them.
 
     The paths of faults are relative to the component; the manifest in it is called ``template``.
@@ -42,8 +42,7 @@ class Demand:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Inference:
+class Inference(Struct, frozen=True):
     """What follows from the manifest alone. ``known`` tells the table from the walk."""
 
     found: tuple[Found, ...]
@@ -148,8 +147,7 @@ def template_of(obj: Map, ref: ObjectRef, one: PodSet) -> Map | None:
 # v1beta1: custompodresources
 
 
-@dataclass(frozen=True, slots=True)
-class DeclaredPods:
+class DeclaredPods(Struct, frozen=True):
     """One entry of ``custompodresources``."""
 
     replicas: int
@@ -229,8 +227,7 @@ def _words(resources: Resources) -> str:
 # v1beta2: podSets
 
 
-@dataclass(frozen=True, slots=True)
-class DeclaredSet:
+class DeclaredSet(Struct, frozen=True):
     """One entry of ``podSets``."""
 
     path: str

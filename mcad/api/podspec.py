@@ -5,8 +5,10 @@ What a user must be told about is found by podcheck.py.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import astuple, dataclass
 from functools import lru_cache
+
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from mcad.api.parts import describe
 from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text
@@ -230,8 +232,7 @@ def _raise(total: Amounts, floor: Amounts) -> None:
             total[name] = value
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Struct, frozen=True):
     """Where pods of one template may go, and what of it the fit test does not look at."""
 
     constraint: Constraint = ANYWHERE

@@ -1,7 +1,8 @@
 """``schedulingSpec``: when too few pods make an AppWrapper queue again, and how long it may run."""
 
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from mcad.api.models import DispatchDuration, SchedulingSpec
 from mcad.api.models import Requeuing as RequeuingWire
@@ -15,8 +16,7 @@ MAX_NUMBER = 2**31 - 1
 _FORMS = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Scheduling:
+class Scheduling(Struct, frozen=True):
     """What was understood; the paths of ``faults`` and ``warnings`` begin at ``schedulingSpec``."""
 
     min_available: int = 0

@@ -6,8 +6,9 @@ order in which their keys were written.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from mcad.api.parts import join
 from mcad.api.wire import Json, Map, as_list
@@ -24,8 +25,7 @@ ROOT = "template"
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d{1,6})\]", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(Struct, frozen=True):
     """A pod template, where it is, and the map that holds it (None if a list does)."""
 
     path: str

@@ -5,11 +5,12 @@ with one is told and the default used, because nothing of it may keep an AppWrap
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Self
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import Field, StrictInt, model_validator
 
 from mcad.api.durations import format_duration, parse_duration
@@ -92,8 +93,7 @@ class FaultToleranceSettings(Strict):
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerances:
+class Tolerances(Struct, frozen=True):
     """The configuration in the core's units.
 
     ``lenient`` holds for v1beta1, which neither deletes by force nor removes what is finished.

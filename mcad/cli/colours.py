@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TextIO
+
+from msgspec import Struct
 
 AUTO, ALWAYS, NEVER = "auto", "always", "never"
 CHOICES = (AUTO, ALWAYS, NEVER)
@@ -32,8 +33,7 @@ _DENIALS = {"no": YELLOW, "deleting": YELLOW}
 _CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "?") | {9: " ", 10: " ", 13: " "}
 
 
-@dataclass(frozen=True, slots=True)
-class Palette:
+class Palette(Struct, frozen=True):
     """Paints if ``enabled``."""
 
     enabled: bool = False

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar
+
+from msgspec import Struct, field
 
 from mcad.api.admission import Admission
 from mcad.api.appwrapper import Parsed, parse
@@ -38,8 +39,7 @@ T = TypeVar("T")
 STRETCH = 200  # objects in a row, some tens of milliseconds
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """Figures of one instant; see ``mcad.cli.figures.Figures``.
 
     ``unseen`` holds (group, kind) of the wrapped kinds that the caller may not list.
@@ -81,8 +81,7 @@ class Snapshot:
         return self.heartbeat.tell(view)
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
+class Inventory(Struct, frozen=True):
     """All objects that count. ``unseen`` are wrapped kinds that the caller may not list."""
 
     appwrappers: Iterable[Json]
@@ -149,8 +148,7 @@ class Readings:
             del self._known[uid]
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """What one count may leave to the next one."""
 
     kinds: Kinds

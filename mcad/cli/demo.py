@@ -11,12 +11,12 @@ import shlex
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
 import click
 import yaml
+from msgspec import Struct
 
 from mcad.api.config import Config
 from mcad.cli import tutorial
@@ -43,8 +43,7 @@ NODES_MAX = 5000
 LED_S = 10.0  # until the dispatcher has taken its Lease
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """How large the cluster is; without ``nodes`` it is the tutorial's, with its load."""
 
     nodes: int | None = None
@@ -53,8 +52,7 @@ class Shape:
     gpu: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Serving:
+class Serving(Struct, frozen=True):
     """Whether and how the API server is kept up: for ``command``, or until Ctrl-C."""
 
     command: tuple[str, ...] = ()

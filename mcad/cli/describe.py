@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from mcad.api.wire import as_list
 from mcad.cli import rows as columns
@@ -32,8 +32,7 @@ EVENTS_SHOWN = 10
 BETWEEN = ("", "")  # blank lines between two pages, as kubectl has them
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """What there is to tell, and the names of which there is nothing."""
 
     namespace: str

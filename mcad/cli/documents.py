@@ -10,11 +10,11 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec import Struct
 
 from mcad.cli.errors import CliError
 
@@ -23,8 +23,7 @@ Json = dict[str, Any]
 STDIN = "-"
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One object and where it comes from, for messages."""
 
     origin: str

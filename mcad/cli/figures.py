@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import click
+from msgspec import Struct
 
 from mcad.cli.errors import warn
 from mcad.cli.options import SETTINGS_OPTIONS, TARGET_OPTIONS, Scope, Settings, record
@@ -67,8 +67,7 @@ class Feed(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """Whom to ask, and with which configuration to count."""
 
     kubeconfig: str | None = None

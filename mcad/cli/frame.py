@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from textwrap import wrap
 from typing import Any
+
+from msgspec import Struct
 
 from mcad.cli.bars import capacity_lines
 from mcad.cli.colours import (
@@ -40,8 +41,7 @@ _QUEUE = ("POS", "NAME", "PRIORITY", "DEMAND", "AGE", "WAITS-FOR", "WHY")
 _RUNNING = ("NAME", "STATE", "PRIORITY", "DEMAND", "AGE")
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """What is shown: rows and capacity as ``mcad.controller.views`` has them.
 
     ``rows`` is None as long as nothing is known; ``trouble`` tells why they may be old. ``place``

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
 from typing import Any
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcad.cli import rows as columns
 from mcad.cli.complete import complete_appwrappers
@@ -24,8 +25,7 @@ from mcad.kube.selectors import LabelMatch
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Manner:
+class Manner(Struct, frozen=True):
     """Which ones, in which order, and whether to stay: --selector, --sort-by and --watch."""
 
     selector: str | None = None
@@ -49,8 +49,7 @@ manner_options = record(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """Which AppWrappers are shown: those who wait, these names, these labels, or all."""
 
     waiting_only: bool

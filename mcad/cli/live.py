@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import replace
 from itertools import chain
 from typing import Any, Generic, TypeVar
+
+from msgspec.structs import replace
 
 from mcad.api.config import Config
 from mcad.cli.counting import Inventory, Memory, Snapshot, count

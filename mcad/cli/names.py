@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import click
+from msgspec import Struct
 
 from mcad.api.labels import GROUP
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """What one type may be called. ``example`` is how to write one object of it."""
 
     title: str

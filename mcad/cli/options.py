@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from mcad.cli.colours import AUTO, CHOICES, Palette, palette
 from mcad.cli.complete import complete_namespaces
@@ -17,16 +17,14 @@ Command = Callable[..., Any]
 Option = Callable[[Command], Command]
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """The dispatcher's configuration: --config and --set."""
 
     config: str | None = None
     assignments: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """Which namespaces: -n, -A, or that of the context."""
 
     namespace: str | None = None
@@ -37,8 +35,7 @@ class Scope:
         return None if self.all_namespaces else self.namespace or default
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """How to print: -o, --no-headers and --color."""
 
     form: str | None = None
@@ -51,13 +48,13 @@ class Output:
         return palette(self.color)
 
 
-def record(name: str, kind: type[Any], *options: Option) -> Option:
-    """A decorator: these options, as one argument ``name`` of this dataclass."""
+def record(name: str, kind: type[Struct], *options: Option) -> Option:
+    """A decorator: these options, as one argument ``name`` of this record."""
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def call(**given: Any) -> Any:
-            own = {field.name: given.pop(field.name) for field in fields(kind)}
+            own = {field: given.pop(field) for field in kind.__struct_fields__}
             return command(**{name: kind(**own)}, **given)
 
         decorated: Command = call

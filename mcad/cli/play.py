@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from mcad.api.config import Config
 from mcad.cli import rows as columns
@@ -30,8 +31,7 @@ class BrokenPromiseError(Exception):
     """Something that the play said would happen did not."""
 
 
-@dataclass(frozen=True, slots=True)
-class Manner:
+class Manner(Struct, frozen=True):
     """How the play is told. ``pause_s`` is the time to read a step, 0 for none at all."""
 
     say: Callable[[str], None]

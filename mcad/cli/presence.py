@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from mcad.api.wire import as_int, as_map, format_instant, parse_instant
 from mcad.kube.client import Client
@@ -33,8 +34,7 @@ class Presence(Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
+class Heartbeat(Struct, frozen=True):
     """The state of the Lease. ``since`` is the last sign of a dispatcher, "" if there is none."""
 
     presence: Presence

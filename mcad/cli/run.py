@@ -14,12 +14,12 @@ import signal
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from random import SystemRandom
 from typing import Any
 
 import click
 from aiohttp import web
+from msgspec import Struct
 
 import mcad
 from mcad.api.config import Config
@@ -47,16 +47,14 @@ REACH_S = 10.0  # for an API server that is starting as well
 END_S = 4.0  # from the signal until whatever is under way is cut off
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Struct, frozen=True):
     """Where the HTTP port listens; port 0 lets the system choose."""
 
     host: str
     port: int
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """What was asked for on the command line."""
 
     http: Address

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from http.client import responses
 from typing import Any
 from urllib.parse import quote, urlsplit
+
+from msgspec import Struct
 
 from mcad.cli.errors import CliError, one_line
 from mcad.cli.rows import is_waiting
@@ -26,8 +27,7 @@ def _text(answer: Response) -> str:
     return answer.body.decode(errors="replace") if isinstance(answer.body, bytes) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
+class Server(Struct, frozen=True):
     """One dispatcher's HTTP port; see ``mcad.cli.figures.Figures``."""
 
     url: str
@@ -81,8 +81,7 @@ class Server:
         return CliError(f"{self.url} answers as no dispatcher does ({what}); is it the right port?")
 
 
-@dataclass(frozen=True, slots=True)
-class Polled(Server):
+class Polled(Server, frozen=True):
     """What one dispatcher told a moment ago; anything else is asked for when it is wanted."""
 
     found: Sequence[Json] = ()

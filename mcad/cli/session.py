@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from random import SystemRandom
 from typing import Protocol
 
 import click
+from msgspec import Struct
 
 from mcad.cli.errors import explain
 from mcad.kube import kubeconfig
@@ -26,16 +26,14 @@ CALL_S = 15.0  # of one call, retries included: a person waits for it
 KNOCK_S = 10.0  # until the first answer
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """Which API server: --kubeconfig and --context."""
 
     kubeconfig: str | None = None
     context: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(Struct, frozen=True):
     """A connection that has answered once. ``namespace`` is the one of the context."""
 
     client: Client

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from mcad.api.labels import QUEUE_NAME
 from mcad.api.wire import as_list, as_map, as_text
@@ -21,8 +22,7 @@ NAME_WIDTH = 14
 FIGURES = ("RESOURCE", "REQUESTED", "AVAILABLE", "MISSING")
 
 
-@dataclass(frozen=True, slots=True)
-class Story:
+class Story(Struct, frozen=True):
     """What is told: the live object, the dispatcher's figures (None if it knows none), Events.
 
     The object is None where only the dispatcher was asked.

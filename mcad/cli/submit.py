@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcad.api.appwrapper import parse
 from mcad.api.catalog import WELL_KNOWN, Catalog
@@ -43,8 +44,7 @@ Json = dict[str, Any]
 OLD_GROUP = "mcad.ibm.com"
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """How to create, what to print, how long to stay: --dry-run, -o, --wait and --timeout."""
 
     dry_run: str | None

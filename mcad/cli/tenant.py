@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from mcad.api.wire import as_list, as_map, as_text
 from mcad.core.reasons import ConditionType
@@ -32,8 +33,7 @@ _FIGURE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Tenant:
+class Tenant(Struct, frozen=True):
     """Figures of one namespace; see ``mcad.cli.figures.Figures``.
 
     ``seen`` was counted without any node: only what does not depend on room is taken from it.

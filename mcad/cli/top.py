@@ -7,11 +7,11 @@ import os
 import shutil
 import sys
 from contextlib import redirect_stderr, suppress
-from dataclasses import replace
 from io import StringIO
 from urllib.parse import urlsplit
 
 import click
+from msgspec.structs import replace
 
 from mcad.cli.colours import Palette, palette
 from mcad.cli.errors import CliError

@@ -6,8 +6,9 @@ They are not essential. Who may not list them goes on without, and the watch say
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec.structs import replace
 
 from mcad.api.admission import Admission, names_a_class, read_limit_range, read_runtime_class
 from mcad.api.appwrapper import Parsed, parse

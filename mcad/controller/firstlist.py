@@ -5,8 +5,9 @@ time with everybody else's turns in between. Nothing is decided before they are 
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from mcad.api import picks
 from mcad.controller.rivals import Write, last_write
@@ -17,8 +18,7 @@ from mcad.kube.document import Document
 FED_AT_ONCE = 5  # between two turns of the loop: some 5 ms
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(Struct, frozen=True):
     document: Document
     order: CreationOrder
     write: Write

@@ -6,7 +6,8 @@ moment the missing link is asked for. Labels alone never attribute anything.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mcad.api.owner import Owner
 from mcad.core.model import Pod
@@ -14,8 +15,7 @@ from mcad.core.model import Pod
 CHAIN_MAX = 8  # a Deployment has 2 links, a RayJob 3; more is a loop
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Struct, frozen=True):
     """A link of a chain that is not known yet."""
 
     owner: Owner

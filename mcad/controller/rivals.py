@@ -7,10 +7,10 @@ controller that is gone has left behind (objects, conditions, finalizers) is non
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
+from msgspec import Struct
 
 from mcad.api.labels import GROUP
 from mcad.api.wire import as_list, as_map, as_text, dig, parse_instant
@@ -39,8 +39,7 @@ Write = tuple[Instant, str, str]
 NO_WRITE: Write = (0, "", "")
 
 
-@dataclass(frozen=True, slots=True)
-class Webhook:
+class Webhook(Struct, frozen=True):
     """A webhook that is made for AppWrappers, and the service that answers it."""
 
     configuration: str

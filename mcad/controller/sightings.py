@@ -4,9 +4,11 @@ It keeps what is needed to attribute an object (owners, manifests) and decides n
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcad.api import picks
 from mcad.api.appwrapper import Parsed
@@ -40,8 +42,7 @@ Json = dict[str, Any]
 CreationOrder = tuple[str, bool, int, str]
 
 
-@dataclass(frozen=True, slots=True)
-class PodSighting:
+class PodSighting(Struct, frozen=True):
     """A pod, slimmed: its object is kept only if an AppWrapper controls it directly."""
 
     pod: Pod
@@ -62,8 +63,7 @@ def slim_node(document: Document) -> Json:
     return document.pick(picks.NODE)
 
 
-@dataclass(frozen=True, slots=True)
-class Readers:
+class Readers(Struct, frozen=True):
     """How objects are read whose meaning depends on the configuration, and on what is served."""
 
     appwrapper: Callable[[Json], Parsed]

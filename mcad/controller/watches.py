@@ -7,9 +7,10 @@ whether it may decide at all.
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec.structs import replace
 
 from mcad.api import labels, picks
 from mcad.controller.firstlist import FirstList

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
 
 from mcad.core import needs, rights, teardown
@@ -29,6 +28,7 @@ from mcad.core.reasons import (
     held_by,
     no_fault_of_it,
 )
+from mcad.core.records import replace
 from mcad.core.timers import Timer
 from mcad.core.units import SECOND, Duration
 from mcad.core.world import World

@@ -8,10 +8,10 @@ A ``priorityslope`` climbs to the ceiling and no further.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from mcad.core.model import Workload
 from mcad.core.queue import Rank
+from mcad.core.records import replace
 from mcad.core.units import SECOND, Instant
 
 OTHERS = "*"

@@ -4,15 +4,14 @@ A command names (uid, attempt, item), never a manifest: what is created is known
 only (protocol P3a).
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mcad.core.model import Condition, DispatchRecord, Item, ObjectRef, PodCounts, PodSet
+from mcad.core.records import Struct
 from mcad.core.units import Duration, Instant
 
 
-@dataclass(frozen=True, slots=True)
-class StatusView:
+class StatusView(Struct, frozen=True):
     """The status of one AppWrapper, derived from core state; the border renders it for the wire.
 
     ``phase`` is "" on v1beta1 AppWrappers, and ``resets`` and the components (``items`` with their
@@ -46,8 +45,7 @@ class Urgency(StrEnum):
     REPORT = "report"
 
 
-@dataclass(frozen=True, slots=True)
-class WriteStatus:
+class WriteStatus(Struct, frozen=True):
     """One fenced status patch; answered by StatusWritten or StatusRefused with its ``serial``.
 
     A later one of the same AppWrapper supersedes one that was not sent yet; it must not overtake
@@ -60,8 +58,7 @@ class WriteStatus:
     urgency: Urgency
 
 
-@dataclass(frozen=True, slots=True)
-class CreateItem:
+class CreateItem(Struct, frozen=True):
     """Create item number ``item`` of this attempt (protocol P2)."""
 
     uid: str
@@ -69,8 +66,7 @@ class CreateItem:
     item: int
 
 
-@dataclass(frozen=True, slots=True)
-class InspectItem:
+class InspectItem(Struct, frozen=True):
     """Look, live, at the object that holds the item's name (protocol P6)."""
 
     uid: str
@@ -79,8 +75,7 @@ class InspectItem:
     ref: ObjectRef
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewAccess:
+class ReviewAccess(Struct, frozen=True):
     """Ask the API server whether objects like ``ref`` may be created in its namespace.
 
     By whoever creates there: ourselves, or whom we impersonate (protocol, table of errors, 403).
@@ -89,8 +84,7 @@ class ReviewAccess:
     ref: ObjectRef
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteItem:
+class DeleteItem(Struct, frozen=True):
     """Foreground deletion with a uid precondition.
 
     ``object_uid`` "" means that the uid is not known: the controller looks it up and deletes only
@@ -104,8 +98,7 @@ class DeleteItem:
     object_uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class LookForRemains:
+class LookForRemains(Struct, frozen=True):
     """List live what is left of attempts up to ``attempt``: objects and pods (protocol P4 c)."""
 
     uid: str
@@ -114,8 +107,7 @@ class LookForRemains:
     inventory: tuple[ObjectRef, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ForceDeletion:
+class ForceDeletion(Struct, frozen=True):
     """Delete a pod or an object of the attempt with a grace period of 0, this very one.
 
     Nobody waits for the answer: the next look tells what is left.
@@ -126,8 +118,7 @@ class ForceDeletion:
     object_uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteStray:
+class DeleteStray(Struct, frozen=True):
     """The sweep: delete an object of ours that no recorded attempt accounts for (protocol P7).
 
     It is left alone if by live GET that AppWrapper does not control it any more: its deletion may
@@ -139,8 +130,7 @@ class DeleteStray:
     object_uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class RecordEvent:
+class RecordEvent(Struct, frozen=True):
     """A Kubernetes Event about the AppWrapper; nobody waits for it."""
 
     uid: str
@@ -150,8 +140,7 @@ class RecordEvent:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class WakeAt:
+class WakeAt(Struct, frozen=True):
     """Send ``Decide`` at this instant, whatever else happens; a later WakeAt does not undo it."""
 
     at: Instant

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from mcad.core import teardown
 from mcad.core.commands import Urgency
 from mcad.core.entry import Entry
@@ -16,6 +14,7 @@ from mcad.core.reasons import (
     EventReason,
     TeardownReason,
 )
+from mcad.core.records import replace
 from mcad.core.timers import Timer
 from mcad.core.units import SECOND
 from mcad.core.world import World

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from mcad.core.commands import StatusView, Urgency
 from mcad.core.invariants import InvariantViolated
@@ -20,6 +20,7 @@ from mcad.core.model import (
 )
 from mcad.core.pacing import Tries
 from mcad.core.reasons import ConditionType
+from mcad.core.records import Struct, replace
 from mcad.core.timers import OF_PHASE, Timer
 from mcad.core.units import Duration, Instant
 from mcad.core.verdicts import Refusal
@@ -27,8 +28,7 @@ from mcad.core.verdicts import Refusal
 STORY_MAX = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(Struct, frozen=True):
     """Something other than capacity that keeps an AppWrapper out of the line.
 
     ``until`` is the instant at which it is looked at again, 0 if an event ends it.

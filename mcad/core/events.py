@@ -5,20 +5,17 @@ of a command comes back as an event that carries the facts of the server's answe
 is decided in the core (protocol P3a).
 """
 
-from dataclasses import dataclass
-
 from mcad.core.model import Child, Node, Pod, Remnant, Workload
+from mcad.core.records import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Leading:
+class Leading(Struct, frozen=True):
     """This process leads by a lease of this epoch; before the first Decide, if at all (P12)."""
 
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class AppWrapperSeen:
+class AppWrapperSeen(Struct, frozen=True):
     """An AppWrapper appeared or changed; ``listed`` if it came from a list rather than a watch.
 
     ``rewound`` says that it is older than what was known of it: the server was restored from a
@@ -30,57 +27,49 @@ class AppWrapperSeen:
     rewound: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AppWrapperGone:
+class AppWrapperGone(Struct, frozen=True):
     """The AppWrapper object no longer exists."""
 
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSeen:
+class NodeSeen(Struct, frozen=True):
     """A node appeared or changed."""
 
     node: Node
 
 
-@dataclass(frozen=True, slots=True)
-class NodeGone:
+class NodeGone(Struct, frozen=True):
     """A node no longer exists; pods that are still bound to it are reserved again (C6)."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class PodSeen:
+class PodSeen(Struct, frozen=True):
     """A pod appeared or changed."""
 
     pod: Pod
 
 
-@dataclass(frozen=True, slots=True)
-class PodGone:
+class PodGone(Struct, frozen=True):
     """A pod no longer exists."""
 
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChildSeen:
+class ChildSeen(Struct, frozen=True):
     """A wrapped object of ours appeared or changed."""
 
     child: Child
 
 
-@dataclass(frozen=True, slots=True)
-class ChildGone:
+class ChildGone(Struct, frozen=True):
     """A wrapped object of ours no longer exists."""
 
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class KindWatched:
+class KindWatched(Struct, frozen=True):
     """Whether the objects of a wrapped kind can be seen; if not, ``message`` says why (P11).
 
     AppWrappers that contain an unwatched kind are not dispatched: their names could be taken and
@@ -93,8 +82,7 @@ class KindWatched:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Decide:
+class Decide(Struct, frozen=True):
     """The inbox is drained and every kind is synced: look at the queue and the timers.
 
     ``may_dispatch`` is False while a stream that capacity depends on is silent (protocol P14): what
@@ -104,8 +92,7 @@ class Decide:
     may_dispatch: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The facts of an API server's answer that was not a success.
 
     ``status`` is the HTTP code, 0 if no answer came (then the outcome is unknown, protocol P5).
@@ -119,16 +106,14 @@ class Answer:
     retry_after: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class StatusWritten:
+class StatusWritten(Struct, frozen=True):
     """The status write numbered ``serial`` is persisted."""
 
     uid: str
     serial: int
 
 
-@dataclass(frozen=True, slots=True)
-class StatusRefused:
+class StatusRefused(Struct, frozen=True):
     """The status write numbered ``serial`` is not persisted, or its outcome is unknown."""
 
     uid: str
@@ -136,8 +121,7 @@ class StatusRefused:
     answer: Answer
 
 
-@dataclass(frozen=True, slots=True)
-class ItemCreated:
+class ItemCreated(Struct, frozen=True):
     """The item was created by this very request."""
 
     uid: str
@@ -146,8 +130,7 @@ class ItemCreated:
     object_uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class ItemRefused:
+class ItemRefused(Struct, frozen=True):
     """The item was not created, or nobody knows."""
 
     uid: str
@@ -156,8 +139,7 @@ class ItemRefused:
     answer: Answer
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(Struct, frozen=True):
     """The object that holds an item's name, by live GET.
 
     ``owner_uid`` is its controller owner ("" if none); ``owner_is_appwrapper`` tells the kind of
@@ -173,8 +155,7 @@ class Holder:
     terminating: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ItemInspected:
+class ItemInspected(Struct, frozen=True):
     """Who holds the item's name; None if nobody does any more, ``answer`` if we could not look."""
 
     uid: str
@@ -184,8 +165,7 @@ class ItemInspected:
     answer: Answer | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AccessReviewed:
+class AccessReviewed(Struct, frozen=True):
     """Whether whoever creates the items has the right to; None if we could not ask.
 
     ``user`` is whom we impersonate to create them, "" if nobody.
@@ -198,8 +178,7 @@ class AccessReviewed:
     user: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ItemDeleted:
+class ItemDeleted(Struct, frozen=True):
     """The server accepted the deletion of an inventoried item, or it was gone already."""
 
     uid: str
@@ -207,8 +186,7 @@ class ItemDeleted:
     item: int
 
 
-@dataclass(frozen=True, slots=True)
-class DeletionRefused:
+class DeletionRefused(Struct, frozen=True):
     """The deletion of an item failed or its outcome is unknown."""
 
     uid: str
@@ -217,8 +195,7 @@ class DeletionRefused:
     answer: Answer
 
 
-@dataclass(frozen=True, slots=True)
-class StrayRefused:
+class StrayRefused(Struct, frozen=True):
     """The deletion of a stray object failed or its outcome is unknown."""
 
     uid: str
@@ -226,8 +203,7 @@ class StrayRefused:
     answer: Answer
 
 
-@dataclass(frozen=True, slots=True)
-class Remaining:
+class Remaining(Struct, frozen=True):
     """A live list found these objects and pods of attempts up to ``attempt`` (protocol P4 c)."""
 
     uid: str
@@ -235,8 +211,7 @@ class Remaining:
     objects: tuple[Remnant, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LookFailed:
+class LookFailed(Struct, frozen=True):
     """The live list of protocol P4 c could not be made."""
 
     uid: str

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from mcad.core.model import DispatchPhase, DispatchRecord, Item, Workload
 from mcad.core.names import name_key
+from mcad.core.records import replace
 
 
 def aligned(work: Workload, record: DispatchRecord | None) -> Workload:

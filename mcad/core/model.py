@@ -4,9 +4,9 @@ Times are those of units.py, an amount of ``cpu`` is integer milli-CPU, every ot
 bytes or counts. Nothing here is ever a float.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from mcad.core.records import Struct
 from mcad.core.rules import AS_DOCUMENTED, LENIENT, FaultTolerance, Requeuing
 from mcad.core.units import SECOND, Duration, Instant
 
@@ -21,8 +21,7 @@ class Dialect(StrEnum):
     V1BETA2 = "v1beta2"
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectRef:
+class ObjectRef(Struct, frozen=True):
     """Where one wrapped object lives in the API: one line of the inventory (protocol P1)."""
 
     group: str
@@ -41,8 +40,7 @@ class ObjectRef:
         return f"{self.kind} {self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Taint:
+class Taint(Struct, frozen=True):
     """A node's taint."""
 
     key: str
@@ -50,8 +48,7 @@ class Taint:
     effect: str
 
 
-@dataclass(frozen=True, slots=True)
-class Toleration:
+class Toleration(Struct, frozen=True):
     """A pod's toleration; an empty key with ``Exists`` tolerates everything, "" any effect."""
 
     key: str
@@ -60,8 +57,7 @@ class Toleration:
     effect: str
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Struct, frozen=True):
     """One line of a node selector term; ``field`` tells matchFields from matchExpressions."""
 
     key: str
@@ -70,8 +66,7 @@ class Requirement:
     field: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
+class Constraint(Struct, frozen=True):
     """Which nodes admit a pod. ``affinity`` terms are ORed, requirements within a term ANDed.
 
     ``affinity`` None means no required node affinity; an empty tuple matches no node, as in
@@ -87,8 +82,7 @@ class Constraint:
 EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - what manifests say by default; nothing is bound
 
 
-@dataclass(frozen=True, slots=True)
-class HostPort:
+class HostPort(Struct, frozen=True):
     """A port that a pod binds on its node: at one address, or at every one."""
 
     protocol: str
@@ -96,8 +90,7 @@ class HostPort:
     address: str = EVERY_ADDRESS
 
 
-@dataclass(frozen=True, slots=True)
-class PodSet:
+class PodSet(Struct, frozen=True):
     """Pods of one shape within one item.
 
     ``replicas`` is the declared number; for ``per_node`` sets (DaemonSet) it is ignored and the
@@ -121,8 +114,7 @@ class PodSet:
     ports: tuple[HostPort, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """One wrapped object: where it will live and what makes it count as finished.
 
     ``completion`` holds condition types in lower case; empty means that the item does not take
@@ -158,8 +150,7 @@ class ProblemKind(StrEnum):
     UNSUPPORTED_DRA = "UnsupportedDRA"
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """A fault of the manifest: the field, what is wrong with it, and what to do."""
 
     kind: ProblemKind
@@ -198,8 +189,7 @@ class Next(StrEnum):
     DELETED = "deleted"
 
 
-@dataclass(frozen=True, slots=True)
-class DispatchRecord:
+class DispatchRecord(Struct, frozen=True):
     """``status.dispatch``: one attempt as every observer and every successor sees it.
 
     ``since`` is the instant of the intent, ``confirmed`` that of the confirmation (0: not yet),
@@ -222,8 +212,7 @@ class DispatchRecord:
     finished: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """One entry of ``status.conditions``; ``changed`` moves only when ``status`` does."""
 
     type: str
@@ -234,8 +223,7 @@ class Condition:
     changed: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class PodCounts:
+class PodCounts(Struct, frozen=True):
     """Own pods by phase, as far as they are attributed; some running ones are ``leaving``."""
 
     pending: int = 0
@@ -245,8 +233,7 @@ class PodCounts:
     leaving: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Persisted:
+class Persisted(Struct, frozen=True):
     """What the core reads back from ``status`` after a restart.
 
     ``foreign`` is set when an upstream controller left it running: there is a state that is neither
@@ -267,8 +254,7 @@ class Persisted:
     foreign: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(Struct, frozen=True):
     """One AppWrapper as the border read it: spec, identity, and its persisted status.
 
     ``created`` is metadata.creationTimestamp. ``payload`` is the SHA-256 of what would be created.
@@ -303,8 +289,7 @@ class Workload:
     persisted: Persisted | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A node as the fit test sees it. ``ready`` is the Ready condition, True only if "True".
 
     ``evicts`` names the resources whose users have to leave it (Autopilot's labels).
@@ -332,8 +317,7 @@ class PodPhase(StrEnum):
 TERMINAL_PHASES = frozenset({PodPhase.SUCCEEDED, PodPhase.FAILED})
 
 
-@dataclass(frozen=True, slots=True)
-class Pod:
+class Pod(Struct, frozen=True):
     """A live pod: what it uses, where, and whose it is.
 
     ``node`` is "" until it is bound. ``workload`` is the uid of the AppWrapper at the end of its
@@ -359,8 +343,7 @@ class Pod:
     exit_codes: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Child:
+class Child(Struct, frozen=True):
     """A live wrapped object that an AppWrapper controls.
 
     ``wants`` is the live number of pods per set of the item (protocol C2), None where the object
@@ -382,8 +365,7 @@ class Child:
     sets: tuple[PodSet, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class HeldResource:
+class HeldResource(Struct, frozen=True):
     """A wrapped resource that is not created in a namespace for now, whatever AppWrapper asks.
 
     ``reason`` is one word and ``message`` says to people what is missing and for whom; ``since`` is
@@ -403,8 +385,7 @@ class HeldResource:
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
 
-@dataclass(frozen=True, slots=True)
-class Remnant:
+class Remnant(Struct, frozen=True):
     """What a live list found of an attempt that should be gone: an item, or a pod of one."""
 
     ref: ObjectRef
@@ -427,8 +408,7 @@ class Policy(StrEnum):
     STRICT_FIFO = "StrictFIFO"
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """The part of the configuration that decisions depend on; durations in microseconds.
 
     ``max_priority`` holds (namespace, ceiling), ``*`` for all others (see ceilings.py).

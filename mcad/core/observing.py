@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from mcad.core import recovery, tombstones
 from mcad.core.ceilings import cut
@@ -12,6 +11,7 @@ from mcad.core.events import AppWrapperSeen
 from mcad.core.lifecycle import ENDED, Phase, Signal
 from mcad.core.model import DispatchPhase, DispatchRecord, Node, Persisted, Workload
 from mcad.core.reasons import ConditionType, EventReason
+from mcad.core.records import replace
 from mcad.core.units import SECOND, Duration, Instant
 from mcad.core.world import World
 

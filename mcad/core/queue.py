@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from sortedcontainers import SortedDict
 
+from mcad.core.records import Struct
 from mcad.core.units import Instant
 from mcad.core.verdicts import Refusal
 
@@ -27,8 +28,7 @@ _SCALE = 10**9  # priority 1 = slope of 10^6 millionths per second over 1000 ms
 Key = tuple[int, int, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Rank:
+class Rank(Struct, frozen=True):
     """What an AppWrapper queues with: a priority, and how it climbs (millionths per second).
 
     ``until`` is when it has to be ranked anew, because it may climb no further; 0 is never.

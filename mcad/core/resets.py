@@ -6,20 +6,18 @@ after a pause and does not queue (protocol C7; v1beta2's phases Resetting and Re
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from mcad.core import attempts, obstacles, teardown
 from mcad.core.commands import Urgency
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase, Signal
 from mcad.core.model import DispatchPhase, Next
 from mcad.core.reasons import ConditionType, EventReason, TeardownReason
+from mcad.core.records import Struct, replace
 from mcad.core.timers import Timer
 from mcad.core.world import World
 
 
-@dataclass(frozen=True, slots=True)
-class Breakdown:
+class Breakdown(Struct, frozen=True):
     """Why it cannot go on as it is. A reset is ``counted`` unless the cause lies in the cluster;
     ``final`` ones are not worth another try."""
 

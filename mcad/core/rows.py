@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from operator import itemgetter
 
 from mcad.core import deciding, obstacles
@@ -13,14 +12,14 @@ from mcad.core.lifecycle import Phase
 from mcad.core.model import Condition, DispatchRecord, Resources, Workload
 from mcad.core.queue import Bucket, current
 from mcad.core.reasons import explain_refusal
+from mcad.core.records import Struct
 from mcad.core.status import queue_job_state, state
 from mcad.core.units import Instant
 from mcad.core.verdicts import Refusal
 from mcad.core.world import World
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One AppWrapper.
 
     ``position`` is its place in line from 1, 0 if it is not in line. ``waits_for`` is a reason in

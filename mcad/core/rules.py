@@ -1,8 +1,8 @@
 """How an AppWrapper lives after its dispatch: what its user or an administrator set."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from mcad.core.records import Struct
 from mcad.core.units import SECOND, Duration
 
 
@@ -14,8 +14,7 @@ class Growth(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class Requeuing:
+class Requeuing(Struct, frozen=True):
     """When an AppWrapper with fewer pods than ``minAvailable`` is taken back and queues again
     (v1beta1's ``schedulingSpec.requeuing``).
 
@@ -35,8 +34,7 @@ AS_DOCUMENTED = Requeuing()
 WEEK: Duration = 168 * 3600 * SECOND
 
 
-@dataclass(frozen=True, slots=True)
-class FaultTolerance:
+class FaultTolerance(Struct, frozen=True):
     """What happens when something that runs breaks, in the terms of v1beta2's annotations.
 
     Graces are how long a state is borne: ``admission_grace`` that pods are missing,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from mcad.core import sweep
 from mcad.core.commands import DeleteItem, ForceDeletion, LookForRemains, Urgency
 from mcad.core.entry import Entry, Hold
@@ -36,6 +34,7 @@ from mcad.core.reasons import (
     explain_remains,
     most_telling,
 )
+from mcad.core.records import replace
 from mcad.core.timers import Timer
 from mcad.core.units import SECOND, Duration, Instant
 from mcad.core.world import World

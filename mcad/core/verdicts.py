@@ -1,8 +1,9 @@
 """Why a gang does not fit now, with the figures that it was judged by."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
+
+from mcad.core.records import Struct
 
 
 class RefusalKind(StrEnum):
@@ -37,8 +38,7 @@ class Shortage(NamedTuple):
         return max(0, self.requested - self.available)
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """A verdict that a gang does not fit, with the figures that it was judged by.
 
     ``item`` and ``index`` name the pod set that refused it (-1: the gang as a whole), ``missing``

@@ -7,11 +7,10 @@ unknown, not failed.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from dataclasses import dataclass
 from random import Random
 from typing import Literal, TypeVar
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from mcad.kube.clock import Clock
 from mcad.kube.decode import Listed, decode, take_list
@@ -60,8 +59,7 @@ _METADATA = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """What a list or watch covers."""
 
     namespace: str | None = None  # None: all namespaces
@@ -79,8 +77,7 @@ class Selection:
         return params
 
 
-@dataclass(frozen=True, slots=True)
-class CreateOptions:
+class CreateOptions(Struct, frozen=True):
     """How to create. ``metadata_only`` shortens the answer to what identifies the object."""
 
     dry_run: bool = False
@@ -89,8 +86,7 @@ class CreateOptions:
     metadata_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
+class DeleteOptions(Struct, frozen=True):
     """How to delete. A ``uid`` or ``resource_version`` that does not hold is a conflict."""
 
     uid: str = ""
@@ -104,8 +100,7 @@ CREATE = CreateOptions()
 DELETE = DeleteOptions()
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """One page of a list. ``first`` is also true when the list had to start again from scratch.
 
     ``texts`` are the objects as they came; nobody has to read all of them at once.

@@ -10,7 +10,6 @@ import logging
 import os
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import aiohttp
@@ -19,6 +18,7 @@ from kubernetes.aio.client import Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config
 from kubernetes.aio.config.exec_provider import ExecProvider
 from kubernetes.aio.config.kube_config import ConfigNode, KubeConfigLoader, KubeConfigMerger
+from msgspec import Struct
 
 from mcad.kube.clock import Clock
 from mcad.kube.errors import ConfigError
@@ -51,23 +51,21 @@ async def _nothing_to_renew() -> None:
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class Credential:
+class Credential(Struct, frozen=True):
     """Who we are to the server, and whom we trust to be it; compared to see whether it is new."""
 
     headers: Mapping[str, str]
     ssl_context: ssl.SSLContext | None
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class Connection(Struct, frozen=True):
     """One API server and one identity. ``configuration`` is the library's, hooks included."""
 
     configuration: Configuration
     tls: Tls | None
     namespace: str
     origin: str  # for messages: where this came from
-    renew: Callable[[], Awaitable[None]] = field(default=_nothing_to_renew)
+    renew: Callable[[], Awaitable[None]] = _nothing_to_renew
     """Get a new credential where there can be one; called after a 401."""
     proxy: Proxy | None = None
 

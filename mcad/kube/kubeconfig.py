@@ -10,11 +10,12 @@ import base64
 import os
 import ssl
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from mcad.kube.trust import trust
 
@@ -28,8 +29,7 @@ _NOT_PLAIN = {"proxy-url", "tls-server-name"}
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """One context: its cluster and its user as they stand there, file names made absolute."""
 
     cluster: Json
@@ -37,8 +37,7 @@ class Context:
     namespace: str
 
 
-@dataclass(frozen=True, slots=True)
-class Plain:
+class Plain(Struct, frozen=True):
     """An API server that can be asked without anything but what stands in the kubeconfig."""
 
     url: str

@@ -14,8 +14,9 @@ What is safe about it (client-go's leader election, with what that leaves to its
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn
+
+from msgspec import Struct
 
 from mcad.api.wire import as_int, as_map, as_text, format_instant
 from mcad.kube.client import Client
@@ -35,8 +36,7 @@ class LeaseLost(Exception):  # noqa: N818 - a verdict
     """This process does not lead any more and must end; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(Struct, frozen=True):
     """Which Lease, and its times in seconds: ``retry_s`` < ``renew_deadline_s`` < ``duration_s``.
 
     A holder renews every ``retry_s``, stops writing ``renew_deadline_s`` after the last renewal
@@ -53,8 +53,7 @@ class Terms:
         return f"{self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """What a Lease says; read from whatever is there."""
 
     version: str

@@ -5,9 +5,10 @@ compared with a real server answer by answer. Turning them into errors is the cl
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
+
+from msgspec import Struct
 
 from mcad.kube.decode import decode
 from mcad.kube.errors import BadAnswer
@@ -22,25 +23,23 @@ def nothing() -> None:
     """For a callback of which nobody wants to hear."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """One request. ``path`` starts with a slash and is quoted; ``params`` are not quoted yet."""
 
     method: str
     path: str
-    params: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    params: Mapping[str, str] = NOTHING
     body: Json | bytes | None = None
     content_type: str = JSON
-    headers: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    headers: Mapping[str, str] = NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """One answer. ``headers`` are looked up as ``Retry-After``, in that spelling."""
 
     status: int
     body: Json | bytes
-    headers: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    headers: Mapping[str, str] = NOTHING
 
     def json(self) -> Json:
         """The body as a JSON object, decoded at each call; raises ``BadAnswer``."""

@@ -7,17 +7,17 @@ own addresses. What is read here is not looked at again: the environment of a pr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
 
 from mcad.kube.errors import ConfigError
 
 PORTS = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True)
-class Proxy:
+class Proxy(Struct, frozen=True):
     """A proxy to talk to. ``url`` is without user and password, which no log may show."""
 
     url: str

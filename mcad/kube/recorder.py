@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NoReturn, Self
 
+from msgspec import Struct
+
 from mcad.kube.client import EVENTS, Client
 from mcad.kube.errors import KubeError
 from mcad.kube.types import Json
@@ -21,8 +23,7 @@ WORD_BYTES_MAX = 128  # reason, action, reportingInstance
 NAME_CHARS_MAX = 253
 
 
-@dataclass(frozen=True, slots=True)
-class Regarding:
+class Regarding(Struct, frozen=True):
     """The object that an Event is about."""
 
     api_version: str
@@ -46,16 +47,14 @@ class Regarding:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Reporter:
+class Reporter(Struct, frozen=True):
     """Who speaks: ``controller`` is a qualified name, ``instance`` the pod for example."""
 
     controller: str
     instance: str
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """How much is said. Per object: ``burst`` Events at once, then one per ``refill_s``."""
 
     repeat_s: float = 600.0  # the same reason and note about the same object again: not before

@@ -1,13 +1,13 @@
 """What an API server calls a resource, and the paths under which it serves it."""
 
-from dataclasses import dataclass
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from mcad.kube.errors import ApiError
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(Struct, frozen=True):
     """One served kind: where its objects live. ``group`` is empty for the core group."""
 
     group: str

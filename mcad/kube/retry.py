@@ -4,11 +4,12 @@ It must not retry a write whose outcome is unknown: repeating that is a decision
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from random import Random
 from typing import TypeVar
+
+from msgspec import Struct
 
 from mcad.kube.clock import Clock
 from mcad.kube.errors import ApiError, KubeError
@@ -43,8 +44,7 @@ def parse_retry_after(value: str | None, now_us: int) -> float | None:
     return min(max(seconds, 0.0), RETRY_AFTER_S_MAX)
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(Struct, frozen=True):
     """How delays grow. ``jitter`` 1.0 means up to twice the delay: watchers must not march."""
 
     first_s: float

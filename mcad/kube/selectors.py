@@ -7,8 +7,9 @@ kube-apiserver answers with 400 and kubectl shows.
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from mcad.kube import names
 from mcad.kube.types import Json
@@ -26,8 +27,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _INT64 = 1 << 63
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Struct, frozen=True):
     """What the label of one key has to be; operators as in a text, ``in`` also for ``In``."""
 
     key: str

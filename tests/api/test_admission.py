@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mcad.api.admission import Admission, read_limit_range, read_runtime_class
 from mcad.api.appwrapper import Parsed

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from mcad.api.config import Config
 from mcad.api.crd import NAME, crds

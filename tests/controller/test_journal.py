@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
-from dataclasses import replace
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from mcad.api.config import Config
 from mcad.cli.logs import KeyValue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from mcad.controller.metrics import Metrics
 from mcad.core.model import Dialect, PodPhase

@@ -6,8 +6,11 @@ dispatcher can be killed and started again from what is persisted. No clock, no 
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from mcad.core.commands import (
     Command,
@@ -304,7 +307,7 @@ class Bench:
     def change(self, name: str, **changes: object) -> None:
         """Something happens to a bare pod."""
         ref = next(ref for ref in self.things if ref.name == name)
-        self.things[ref] = replace(self.things[ref], **changes)
+        self.things[ref] = dataclasses.replace(self.things[ref], **changes)
         self.observe(ref)
 
     def observe(self, ref: ObjectRef) -> None:

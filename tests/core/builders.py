@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
+
+from msgspec.structs import replace
 
 from mcad.core.capacity import Capacity, Shape
 from mcad.core.capacity.placement import admits

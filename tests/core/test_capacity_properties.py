@@ -8,7 +8,7 @@ the runs, so that every path of the incremental memory is taken.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import assume, event, given, settings
@@ -21,6 +21,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from msgspec.structs import replace
 
 from mcad.core.capacity import Capacity, NodeReport, ledger, news, podclass, sleepers, tails
 from mcad.core.capacity.placement import admits

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mcad.core.events import ChildGone, ChildSeen, PodGone, PodSeen
 from mcad.core.model import (
@@ -232,7 +233,9 @@ def test_the_last_pod_to_vanish_ends_a_teardown_at_once() -> None:
     stage.bench.edit("uid-a", suspended=True)
     left = Thing(stage.bench.things[JOB].child, cpu(100, 1))
     pod = replace(JOB, group="", resource="pods", kind="Pod", name="1")
-    stage.bench.things[pod] = replace(left, child=replace(left.child, uid="pod-1", ref=pod))
+    stage.bench.things[pod] = dataclasses.replace(
+        left, child=replace(left.child, uid="pod-1", ref=pod)
+    )
     stage.bench.settle()
     assert stage.order == ["a"]
     del stage.bench.things[pod]

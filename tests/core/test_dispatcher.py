@@ -1,8 +1,7 @@
 """The way of an AppWrapper through the dispatcher: order, budgets, refusals, completion."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from mcad.core.commands import CreateItem, Urgency, WriteStatus
 from mcad.core.dispatcher import ClockWentBackError, Dispatcher

@@ -7,9 +7,9 @@ attempt of the old ones is under way.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from mcad.core.commands import CreateItem, WriteStatus
 from mcad.core.entry import Entry

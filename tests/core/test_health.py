@@ -6,9 +6,9 @@ Every clock is looked at just before and just after its end, and with a restart 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from mcad.core.events import AppWrapperSeen, NodeSeen, PodSeen
 from mcad.core.model import Dialect, Next, Pod, PodPhase, Settings, Workload

@@ -7,10 +7,10 @@ or not at all. What is checked holds at any moment, or whenever everything has c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from mcad.core import entry as entries
 from mcad.core.commands import WriteStatus

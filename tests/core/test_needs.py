@@ -1,9 +1,9 @@
 """Pods that are wanted and do not come (C4), or find no node (C6): every wait has an end."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from mcad.core.events import ChildSeen, PodGone, PodSeen
 from mcad.core.lifecycle import Phase

@@ -6,12 +6,12 @@ reserved, give it back in any way there is, and ask for it again.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mcad.core.events import Answer
 from mcad.core.model import PodPhase, Settings

@@ -1,8 +1,7 @@
 """The rules of the protocol, one by one, on the bench; named after them."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from mcad.core.attempts import Meaning, classify
 from mcad.core.commands import CreateItem, DeleteStray, LookForRemains, WriteStatus

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from mcad.core.model import PodPhase, Settings, Workload
 from mcad.core.requeuing import next_wait

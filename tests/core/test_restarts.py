@@ -1,8 +1,7 @@
 """What a restart must neither repeat nor overlook. Found on the real control plane."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from mcad.core.events import AppWrapperSeen
 from mcad.core.model import (

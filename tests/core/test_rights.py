@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from mcad.core.commands import ReviewAccess
 from mcad.core.events import AccessReviewed, AppWrapperGone

@@ -10,11 +10,11 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from hypothesis import example, given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mcad.controller.views import capacity_view, detail_view, rows_view
 from mcad.core.commands import Command

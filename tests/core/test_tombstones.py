@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mcad.core.commands import CreateItem, DeleteStray
 from mcad.core.events import Answer, AppWrapperGone, ChildGone, ChildSeen, PodGone, PodSeen

@@ -5,9 +5,8 @@ Small enough for brute force, and full of ties: that is where placing goes wrong
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mcad.core.model import Constraint, Node, PodSet
 from tests.core.builders import node, on, pods, port, taint, tolerates

@@ -7,8 +7,10 @@ a pod ever finds no room, then too much was admitted.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec.structs import replace
 
 from mcad.api.config import Config
 from mcad.kube.client import Client, DeleteOptions, Propagation

@@ -3,9 +3,9 @@
 import asyncio
 import json
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from mcad.kube.client import Selection
 from mcad.kube.document import Document

@@ -7,7 +7,6 @@ whether they fit, and gangs that do are reserved, all of it or nothing (protocol
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from mcad.core.capacity.arrears import Arrears
 from mcad.core.capacity.audit import audit
@@ -23,6 +22,7 @@ from mcad.core.capacity.roster import Roster
 from mcad.core.capacity.shapes import Shape
 from mcad.core.invariants import check
 from mcad.core.model import Fit, Node, Pod, PodCounts, PodSet, Resources, Settings
+from mcad.core.records import replace
 from mcad.core.units import Instant
 from mcad.core.verdicts import Refusal
 

@@ -8,7 +8,6 @@ the sum counts, as in MCAD.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from mcad.core.capacity.arrears import Arrears
 from mcad.core.capacity.ledger import Ledger
@@ -26,6 +25,7 @@ from mcad.core.capacity.ports import in_whole_ports, is_port
 from mcad.core.capacity.prospects import Few, Nowhere, Part, Prospect, Short
 from mcad.core.capacity.resources import book
 from mcad.core.model import Fit, Settings
+from mcad.core.records import replace
 from mcad.core.verdicts import Refusal, RefusalKind, Shortage
 
 _MILLION = 1_000_000

@@ -10,7 +10,6 @@ so that a replay reaches the same verdict (core rule R1).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from operator import add, lt
@@ -20,6 +19,7 @@ from mcad.core.capacity.limits import EXACT_STATES_MAX
 from mcad.core.capacity.podclass import PodClass, slots
 from mcad.core.capacity.pools import Row
 from mcad.core.capacity.resources import Books
+from mcad.core.records import Struct
 
 Plan = list[tuple[int, Row, int]]
 """(part, node, pods): where the pods of each part of a gang go."""
@@ -35,8 +35,7 @@ class Need(NamedTuple):
     replicas: int
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """What the search found: a plan, or none (``decided``), or that its budget ran out."""
 
     plan: Plan | None

@@ -7,7 +7,6 @@ have to be placed together; sets whose pools share no node are placed independen
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from mcad.core.capacity.limits import EXACT_WORK_MAX
 from mcad.core.capacity.mixed import FreeOf, Need, Plan, exact
@@ -16,6 +15,7 @@ from mcad.core.capacity.pools import Row
 from mcad.core.capacity.prospects import Prospect
 from mcad.core.capacity.resources import Books
 from mcad.core.model import Resources
+from mcad.core.records import Struct, replace
 
 
 class Nodes:
@@ -77,8 +77,7 @@ class Overlay:
             self.take(row, pods[part].request, times)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """A plan; or none, with the part that had no place (-1: the sets together) and how many of its
     pods at least; or undecided. ``looked`` counts the nodes that the first greedy placement looked
     at, ``work`` what was done beyond it."""

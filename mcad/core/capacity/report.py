@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from mcad.core.capacity.arrears import Arrears
 from mcad.core.capacity.ledger import Ledger
@@ -12,10 +11,10 @@ from mcad.core.capacity.reservations import Reservations
 from mcad.core.capacity.resources import Books, book, resources, total
 from mcad.core.capacity.roster import Roster
 from mcad.core.model import TERMINAL_PHASES, Resources
+from mcad.core.records import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class NodeReport:
+class NodeReport(Struct, frozen=True):
     """One node's books: free = allocatable - used - reserved, and may be negative."""
 
     name: str
@@ -25,8 +24,7 @@ class NodeReport:
     free: Resources
 
 
-@dataclass(frozen=True, slots=True)
-class CapacityReport:
+class CapacityReport(Struct, frozen=True):
     """All nodes by name, their sums, and the reservations that have no node.
 
     The ``free`` of the sums clamps each node at 0 (an overdrawn node lends nobody its debt), so it

@@ -6,8 +6,6 @@ For every claim assumed + adrift = reservation. Observations only let slots go o
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from mcad.core.capacity.arrears import Arrears
 from mcad.core.capacity.claims import Claim, Reservation
 from mcad.core.capacity.ledger import Ledger
@@ -18,6 +16,7 @@ from mcad.core.capacity.pools import Row
 from mcad.core.capacity.shapes import ClassKey, Shape
 from mcad.core.invariants import check
 from mcad.core.model import PodSet
+from mcad.core.records import replace
 
 
 class Reservations:

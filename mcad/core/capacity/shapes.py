@@ -6,11 +6,12 @@ made of it (pools, the last verdict) is a ``Prospect``, and every capacity has i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from mcad.core.capacity.resources import total, with_pod_slot
 from mcad.core.model import Constraint, HostPort, PodSet, Resources
+from mcad.core.records import replace
 
 
 class ClassKey(NamedTuple):

@@ -1,0 +1,9 @@
+"""The core's immutable records: made in C, which is ten times cheaper than a frozen dataclass.
+
+A start makes a million of them. This is all of msgspec that the core knows (ADR 18).
+"""
+
+from msgspec import Struct
+from msgspec.structs import astuple, replace
+
+__all__ = ["Struct", "astuple", "replace"]
