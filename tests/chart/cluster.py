@@ -28,7 +28,7 @@ class Release:
     def install(self, *args: str, **values: Any) -> None:
         """Install it, and wait until AppWrappers can be created."""
         self._run("install", "--create-namespace", *args, **values)
-        self._plane.kubectl("wait", "--for=condition=Established", f"crd/appwrappers.{GROUP}")
+        self._plane.wait_for_crd(f"appwrappers.{GROUP}")
         # The garbage collector looks for new kinds every 30 s only; a fresh one knows it at once.
         self._plane.restart("kube-controller-manager")
 

@@ -307,6 +307,17 @@ class ControlPlane:
         account = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
         return self.request("GET", account)[0] == 200
 
+    def wait_for_crd(self, name: str) -> None:
+        """Until its objects can be created. kubectl's own wait gives up before there are any
+        conditions."""
+        path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
+
+        def is_established() -> bool:
+            conditions = self._ask("GET", path).get("status", {}).get("conditions") or []
+            return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
+
+        self.wait_for(is_established, what=f"{name} is established")
+
     def _ask(self, method: str, path: str, body: object = None) -> Object:
         status, answer = self.request(method, path, body)
         if status >= 400:

@@ -25,7 +25,7 @@ class KubeRayOperator:
         binary, crds = binaries.ensure_kuberay()
         plane = self._plane
         plane.apply("\n---\n".join(crd.read_text() for crd in sorted(crds.glob("*.yaml"))))
-        plane.kubectl("wait", "--for=condition=Established", "crd/rayclusters.ray.io")
+        plane.wait_for_crd("rayclusters.ray.io")
         token = plane.service_account(NAMESPACE, NAME)
         plane.apply(_all_rights())
         health, metrics = free_ports(2)

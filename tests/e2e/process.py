@@ -34,7 +34,7 @@ def mcad(*args: str, kubeconfig: Path | None = None, check: bool = True) -> str:
 def install(plane: ControlPlane) -> Path:
     """CRD and RBAC as the CLI prints them; returns the kubeconfig of the ServiceAccount."""
     plane.apply(mcad("crd"))
-    plane.kubectl("wait", "--for=condition=Established", "crd/appwrappers.workload.codeflare.dev")
+    plane.wait_for_crd("appwrappers.workload.codeflare.dev")
     # The garbage collector looks for new kinds every 30 s only; a fresh one knows it at once.
     plane.restart("kube-controller-manager")
     token = plane.service_account(NAMESPACE, ACCOUNT)

@@ -401,7 +401,7 @@ def test_the_crd_may_come_later(bare: ControlPlane) -> None:
         assert "AppWrappers are not installed" in dispatcher.log()
         assert "mcad crd | kubectl apply --server-side -f -" in dispatcher.log()
         bare.apply(mcad("crd"))
-        bare.kubectl("wait", "--for=condition=Established", f"crd/appwrappers.{GROUP}")
+        bare.wait_for_crd(f"appwrappers.{GROUP}")
         create(bare, appwrapper("patient", pod("patient")))
         bare.wait_for(lambda: states(bare)["patient"] == "Running", 120, "it is dispatched")
         assert list(phases(bare)) == ["patient"]
