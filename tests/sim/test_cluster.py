@@ -8,7 +8,7 @@ from typing import Any
 
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
-from tests.sim.nodeside import pod, virtually, world
+from tests.sim.worlds import pod, virtually, world
 
 Json = dict[str, Any]
 
@@ -21,7 +21,7 @@ async def test_jobs_of_a_busy_hour_all_complete() -> None:
                 "spec": pod("x", cpu="1", command=["sleep", "120"], restartPolicy="Never")["spec"]
             }
             spec = {"parallelism": 2, "completions": 2, "template": template}
-            w.create("Job", {"metadata": {"name": f"j{number}"}, "spec": spec}, "batch/v1")
+            w.create("Job", {"metadata": {"name": f"j{number}"}, "spec": spec})
         await w.settle(3600)
 
         jobs = w.registry.list_all(w.registry.kind("batch/v1", "Job"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.sim.nodeside import World, owner, virtually, world
+from tests.sim.worlds import World, owner, virtually, world
 
 Json = dict[str, Any]
 

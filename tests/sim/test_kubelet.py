@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcad.sim.controllers.commands import End, duration_s, end_of, faults
-from tests.sim.nodeside import World, condition, virtually, world
+from tests.sim.worlds import World, condition, virtually, world
 
 Json = dict[str, Any]
 

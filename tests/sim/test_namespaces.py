@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.sim.nodeside import virtually, world
+from tests.sim.worlds import virtually, world
 
 Json = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcad.sim.failures import Failure
-from tests.sim.nodeside import World, condition, virtually, world
+from tests.sim.worlds import World, condition, virtually, world
 
 Json = dict[str, Any]
 
@@ -43,7 +43,7 @@ async def test_a_node_is_what_kubectl_expects_to_see() -> None:
         assert condition(node, "MemoryPressure")["status"] == "False"
         assert node["status"]["nodeInfo"]["kubeletVersion"].startswith("v1.")
         assert {"type": "Hostname", "address": "n1"} in node["status"]["addresses"]
-        lease = w.get("Lease", "n1", "kube-node-lease", "coordination.k8s.io/v1")
+        lease = w.get("Lease", "n1", "kube-node-lease")
         assert lease["spec"]["holderIdentity"] == "n1"
 
         with pytest.raises(Failure, match='nodes "n1" already exists'):
@@ -174,7 +174,7 @@ async def test_pods_of_a_deleted_node_are_collected_after_a_while() -> None:
         await w.settle(15)
         assert w.find("Pod", "p") is None
         assert w.phase("stays") == "Running"
-        assert w.find("Lease", "n1", "kube-node-lease", "coordination.k8s.io/v1") is None
+        assert w.find("Lease", "n1", "kube-node-lease") is None
 
 
 @virtually

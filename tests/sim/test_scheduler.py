@@ -9,7 +9,7 @@ import pytest
 
 from mcad.sim.controllers import scheduler as module
 from mcad.sim.scheduling.deciding import Decider
-from tests.sim.nodeside import World, virtually, world
+from tests.sim.worlds import World, virtually, world
 
 Json = dict[str, Any]
 APP = {"matchLabels": {"app": "a"}}
@@ -117,7 +117,7 @@ async def test_the_more_important_is_looked_at_first() -> None:
 def _classes(w: World) -> None:
     for name, value in (("low", 10), ("high", 1000)):
         body = {"metadata": {"name": name}, "value": value}
-        w.create("PriorityClass", body, "scheduling.k8s.io/v1")
+        w.create("PriorityClass", body)
 
 
 @virtually

@@ -1,4 +1,4 @@
-"""A cluster in virtual time for tests of what nodes and their controllers do."""
+"""A cluster in virtual time, for tests of what its controllers and nodes do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
 from mcad.sim.deletion import Deletion
-from mcad.sim.store import Key
+from mcad.sim.kinds import BUILTIN, Kind
+from mcad.sim.store import Change, Key
 
 Json = dict[str, Any]
 LONG_S = 5.0
@@ -29,34 +30,57 @@ class World:
         """Let time pass."""
         await asyncio.sleep(seconds)
 
-    def create(self, kind: str, body: Json, api_version: str = "v1") -> Json:
-        found = self.registry.kind(api_version, kind)
+    def kind(self, name: str) -> Kind:
+        """The built-in one of this name."""
+        return next(kind for kind in BUILTIN if kind.kind == name)
+
+    def create(self, kind: str, body: Json) -> Json:
+        found = self.kind(kind)
         namespace = body["metadata"].get("namespace", "default") if found.namespaced else None
         return self.registry.create(found, namespace, body)
+
+    def make(self, kind: str, name: str, **spec: Any) -> Json:
+        """Create one that is a name and a spec."""
+        return self.create(kind, {"metadata": {"name": name}, "spec": spec})
 
     def pod(self, name: str, namespace: str = "default", /, **more: Any) -> Json:
         """Create one; ``cpu``, ``command``, ``labels``... and fields of the spec."""
         return self.create("Pod", pod(name, namespace, **more))
 
-    def find(self, kind: str, name: str, namespace: str = "default", api: str = "v1") -> Any:
-        found = self.registry.kind(api, kind)
-        return self.registry.find(found, self._key(kind, name, namespace, api))
+    def find(self, kind: str, name: str, namespace: str = "default") -> Any:
+        return self.registry.find(self.kind(kind), self._key(kind, name, namespace))
 
-    def get(self, kind: str, name: str, namespace: str = "default", api: str = "v1") -> Json:
-        obj = self.find(kind, name, namespace, api)
+    def get(self, kind: str, name: str, namespace: str = "default") -> Json:
+        obj = self.find(kind, name, namespace)
         assert obj is not None, f"no {kind} {namespace}/{name}"
         return obj
 
-    def change(self, kind: str, name: str, change: Callable[[Json], Json]) -> Json:
-        found = self.registry.kind("v1", kind)
-        return self.registry.patch(found, self._key(kind, name, "default", "v1"), change)
+    def all(self, kind: str, namespace: str | None = None) -> list[Json]:
+        return self.registry.list_all(self.kind(kind), namespace)
 
-    def delete(
-        self, kind: str, name: str, namespace: str = "default", api: str = "v1", **options: Any
-    ) -> Json:
-        found = self.registry.kind(api, kind)
-        key = self._key(kind, name, namespace, api)
-        return self.registry.delete(found, key, Deletion(**options))
+    def live(self, kind: str = "Pod") -> list[Json]:
+        """Those that are not being deleted."""
+        return [one for one in self.all(kind) if "deletionTimestamp" not in one["metadata"]]
+
+    def history(self, kind: str, since: int = 0) -> list[Change]:
+        """What was written of a kind after a version of the store."""
+        storage, store = self.kind(kind).storage, self.registry.store
+        return store.changes(storage, store.position(storage, since))[0]
+
+    def change(self, kind: str, name: str, change: Callable[[Json], Json]) -> Json:
+        return self.registry.patch(self.kind(kind), self._key(kind, name, "default"), change)
+
+    def respec(self, kind: str, name: str, **fields: Any) -> Json:
+        """Change fields of the spec."""
+        return self.change(kind, name, lambda live: live | {"spec": live["spec"] | fields})
+
+    def remeta(self, kind: str, name: str, **fields: Any) -> Json:
+        """Change fields of the metadata."""
+        return self.change(kind, name, lambda live: live | {"metadata": live["metadata"] | fields})
+
+    def delete(self, kind: str, name: str, namespace: str = "default", **options: Any) -> Json:
+        key = self._key(kind, name, namespace)
+        return self.registry.delete(self.kind(kind), key, Deletion(**options))
 
     def node_of(self, pod_name: str) -> str:
         node: str = self.get("Pod", pod_name)["spec"].get("nodeName", "")
@@ -64,8 +88,7 @@ class World:
 
     def placed(self) -> dict[str, str]:
         """Node by name of pod."""
-        pods = self.registry.list_all(self.registry.kind("v1", "Pod"))
-        return {one["metadata"]["name"]: one["spec"].get("nodeName", "") for one in pods}
+        return {one["metadata"]["name"]: one["spec"].get("nodeName", "") for one in self.all("Pod")}
 
     def phase(self, pod_name: str) -> str:
         phase: str = self.get("Pod", pod_name)["status"]["phase"]
@@ -76,16 +99,19 @@ class World:
 
     def events(self, about: str) -> list[tuple[str, str]]:
         """Reason and message of the Events about an object, in the order of their versions."""
-        found = self.registry.list_all(self.registry.kind("v1", "Event"))
-        found.sort(key=lambda one: int(one["metadata"]["resourceVersion"]))
+        found = sorted(self.all("Event"), key=lambda one: int(one["metadata"]["resourceVersion"]))
         return [
             (one["reason"], one["message"])
             for one in found
             if one["involvedObject"]["name"] == about
         ]
 
-    def _key(self, kind: str, name: str, namespace: str, api: str) -> Key:
-        return (namespace if self.registry.kind(api, kind).namespaced else "", name)
+    def reasons(self, about: str) -> list[str]:
+        """Those of the Events about an object."""
+        return [reason for reason, _ in self.events(about)]
+
+    def _key(self, kind: str, name: str, namespace: str) -> Key:
+        return (namespace if self.kind(kind).namespaced else "", name)
 
 
 def condition(obj: Json, name: str) -> Json:
@@ -121,6 +147,14 @@ def pod(
         if value:
             metadata[key] = value
     return {"metadata": metadata, "spec": {"containers": [container]} | spec}
+
+
+def making(image: str = "img:1", **spec: Any) -> Json:
+    """What makes pods has a template, and a selector for it."""
+    labels = {"app": "web"}
+    pod_spec = {"containers": [{"name": "main", "image": image}]} | spec
+    template = {"metadata": {"labels": labels}, "spec": pod_spec}
+    return {"selector": {"matchLabels": labels}, "template": template}
 
 
 def owner(obj: Json, **more: Any) -> Json:
