@@ -47,10 +47,10 @@ class Names:
             for text in _generated(answer.body):
                 self._names.setdefault(text, f"<name-{len(self._names)}>")
         self._uids: dict[str, str] = {}
-        self._seen_at: dict[str, int] = {}
+        self._seen_at: dict[tuple[str, str], int] = {}
         for answer in answers:
-            for text in _times(answer.body):
-                self._seen_at.setdefault(text, answer.at_us)
+            for one in _times(answer.body):
+                self._seen_at.setdefault(one, answer.at_us)
 
     def normal(self, answer: Answer) -> dict[str, Any]:
         """The whole answer, to be compared with the other server's."""
@@ -60,29 +60,30 @@ class Names:
             "body": self._value(answer.body),
         }
 
-    def _value(self, value: Any) -> Any:
+    def _value(self, value: Any, uid: str = "") -> Any:
+        """``uid`` is that of the metadata which a text stands in, if it stands in some."""
         if isinstance(value, dict):
             if value.get("kind") == "Status":
                 value = _ordered(value)
             return {
-                key: self._entry(key, one)
+                key: self._entry(key, one, value.get("uid", ""))
                 for key, one in sorted(value.items())
                 if key not in DROPPED
             }
         if isinstance(value, list):
-            return [self._value(one) for one in value if not _is_timed_bookmark(one)]
+            return [self._value(one, uid) for one in value if not _is_timed_bookmark(one)]
         if isinstance(value, str):
-            return self._time(value) if _TIME.fullmatch(value) else self._text(value)
+            return self._time(value, uid) if _TIME.fullmatch(value) else self._text(value)
         return value
 
-    def _entry(self, key: str, value: Any) -> Any:
+    def _entry(self, key: str, value: Any, uid: str) -> Any:
         if key in MASKED and value:
             return f"<{key}>"
         if key == "cells":
             return [_cell(one) for one in self._value(value)]
         if key == "resourceVersion" and isinstance(value, str) and value.isdecimal():
             return self._version(int(value))
-        return self._value(value)
+        return self._value(value, uid)
 
     def _version(self, version: int) -> str:
         return f"<version-{bisect_right(self._versions, version)}>"
@@ -97,10 +98,10 @@ class Names:
         text = _UID.sub(lambda found: self._uid(found[0]), text)
         return _VERSION_IN_TEXT.sub(lambda found: found[1] + self._version(int(found[2])), text)
 
-    def _time(self, text: str) -> str:
-        """How far ahead it lay when it was seen first."""
+    def _time(self, text: str, uid: str) -> str:
+        """How far ahead it lay when it was seen first, there: two pods may end at one time."""
         moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
-        ahead_s = moment.timestamp() - self._seen_at[text] / 1e6
+        ahead_s = moment.timestamp() - self._seen_at[uid, text] / 1e6
         form = "micro" if "." in text else "time"
         if ahead_s < _AHEAD_S:
             return f"<{form}>"
@@ -161,9 +162,13 @@ def _cell(value: Any) -> Any:
     return "<age>" if isinstance(value, str) and _AGE.fullmatch(value) else value
 
 
-def _times(value: Any) -> Iterator[str]:
-    if isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _times(one)
+def _times(value: Any, uid: str = "") -> Iterator[tuple[str, str]]:
+    """With the uid of the metadata that each stands in."""
+    if isinstance(value, dict):
+        for one in value.values():
+            yield from _times(one, value.get("uid", ""))
+    elif isinstance(value, list):
+        for one in value:
+            yield from _times(one, uid)
     elif isinstance(value, str) and _TIME.fullmatch(value):
-        yield value
+        yield uid, value
