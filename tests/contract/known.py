@@ -74,7 +74,7 @@ KNOWN: tuple[Known, ...] = (
     Known("patch_strategic", "a list for a map", "body.*message", _PATCHED),
     Known("aw_rules", "status: unknown", "body.*message", _PATCHED),
     Known("crd_objects", "unknown by a patch", "body.*message", _PATCHED),
-    Known("update_immutable", "its command", "body.*message", _DIFF),
+    Known("update_immutable", "its *", "body.*message", _DIFF),
     Known("aw_refused", "priority a fraction", "body.*message", _FORMATS),
     Known("crd_objects", "a text for a number", "body.*", _REPLICAS),
     Known("crd_objects", "spec a text", "body.*", _REPLICAS),

@@ -163,3 +163,5 @@ def update_immutable(s: Script) -> None:
     s.patch("its selector", "deployments/d", {"spec": {"selector": {"matchLabels": {"x": "1"}}}})
     s.post("pod", "pods", pod("p"))
     s.patch("its command", "pods/p", {"spec": {"restartPolicy": "Never"}})
+    bound = s.post("bound pod", "pods", pod("b", {"nodeName": "n"}))
+    s.put("its node", "pods/b", bound.merged({"spec": {"nodeName": None}}))
