@@ -58,40 +58,26 @@ def short_pod(name: str = "p", **changes: Any) -> Json:
 
 
 def deployment(name: str = "d", **spec: Any) -> Json:
-    labels = {"app": name}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name},
-        "spec": {
-            "replicas": 2,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": pod_spec()},
-            "strategy": {
-                "type": "RollingUpdate",
-                "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"},
-            },
-            "revisionHistoryLimit": 10,
-            "progressDeadlineSeconds": 600,
-        }
-        | spec,
+    rolling = {"maxSurge": "25%", "maxUnavailable": "25%"}
+    complete = {
+        "replicas": 2,
+        "template": {"metadata": {"labels": {"app": name}}, "spec": pod_spec()},
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": rolling},
+        "revisionHistoryLimit": 10,
+        "progressDeadlineSeconds": 600,
     }
+    return short_deployment(name, **(complete | spec))
 
 
 def short_deployment(name: str = "d", **spec: Any) -> Json:
     labels = {"app": name}
+    pod_of = {"containers": [{"name": "main", "image": "busybox"}]}
+    template = {"metadata": {"labels": labels}, "spec": pod_of}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": name},
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {"containers": [{"name": "main", "image": "busybox"}]},
-            },
-        }
-        | spec,
+        "spec": {"selector": {"matchLabels": labels}, "template": template} | spec,
     }
 
 

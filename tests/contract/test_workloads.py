@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Iterable
 from random import Random
 from typing import Any
 
@@ -23,7 +23,6 @@ from tests.contract.servers import CONTROLLERS
 from tests.controlplane.controlplane import ControlPlane
 
 Json = dict[str, Any]
-Look = Callable[[int], Awaitable[Json]]
 
 SEED = 20261121
 SETTLED_S = 60  # virtual seconds for each stage
@@ -40,36 +39,29 @@ GROUPS = {
 }
 
 
-async def _create(api: Api, made: list[Workload]) -> None:
+async def _send(api: Api, requests: Iterable[Request]) -> None:
     gate = asyncio.Semaphore(AT_ONCE)
 
-    async def one(workload: Workload) -> None:
-        namespace = workload.obj["metadata"]["namespace"]
-        path = f"{GROUPS[workload.plural]}/namespaces/{namespace}/{workload.plural}"
-        async with gate:
-            answer = await api.request(Request("POST", path, body=workload.obj))
-        assert answer.status == 201, (workload.name, answer.json())
-
-    await asyncio.gather(*map(one, made))
-
-
-async def _change(api: Api, patches: list[tuple[Workload, Json]]) -> None:
-    gate = asyncio.Semaphore(AT_ONCE)
-
-    async def one(workload: Workload, patch: Json) -> None:
-        metadata = workload.obj["metadata"]
-        path = f"{GROUPS[workload.plural]}/namespaces/{metadata['namespace']}"
-        request = Request(
-            "PATCH",
-            f"{path}/{workload.plural}/{metadata['name']}",
-            body=json.dumps(patch).encode(),
-            content_type=MERGE_PATCH,
-        )
+    async def one(request: Request) -> None:
         async with gate:
             answer = await api.request(request)
-        assert answer.status == 200, (workload.name, answer.json())
+        assert answer.status in {200, 201}, (request.path, answer.json())
 
-    await asyncio.gather(*(one(*patch) for patch in patches))
+    await asyncio.gather(*map(one, requests))
+
+
+def _creation(workload: Workload) -> Request:
+    return Request("POST", _path(workload), body=workload.obj)
+
+
+def _change(workload: Workload, patch: Json) -> Request:
+    path = f"{_path(workload)}/{workload.obj['metadata']['name']}"
+    return Request("PATCH", path, body=json.dumps(patch).encode(), content_type=MERGE_PATCH)
+
+
+def _path(workload: Workload) -> str:
+    namespace = workload.obj["metadata"]["namespace"]
+    return f"{GROUPS[workload.plural]}/namespaces/{namespace}/{workload.plural}"
 
 
 async def _look(api: Api, made: list[Workload]) -> Json:
@@ -81,12 +73,9 @@ async def _look(api: Api, made: list[Workload]) -> Json:
     return fleet.summary(made, found)
 
 
-def _stages(made: list[Workload]) -> list[Callable[[Api], Awaitable[None]]]:
-    return [
-        lambda api: _create(api, made),
-        lambda api: _change(api, fleet.changes(SEED, made)),
-        lambda api: _change(api, fleet.changes(SEED + 1, made)),
-    ]
+def _stages(made: list[Workload]) -> list[list[Request]]:
+    changes = [fleet.changes(seed, made) for seed in (SEED, SEED + 1)]
+    return [[*map(_creation, made)], *([_change(*one) for one in some] for some in changes)]
 
 
 async def _embedded(made: list[Workload]) -> list[Json]:
@@ -100,7 +89,7 @@ async def _embedded(made: list[Workload]) -> list[Json]:
         await asyncio.sleep(5)
         seen = []
         for stage in _stages(made):
-            await stage(api)
+            await _send(api, stage)
             await asyncio.sleep(SETTLED_S)
             seen.append(await _look(api, made))
         return seen
@@ -111,7 +100,7 @@ async def _real(plane: ControlPlane, made: list[Workload], expected: list[Json])
     opened = await load(clock, str(plane.admin_kubeconfig))
     async with RestApi(opened, clock) as api:
         for stage, wanted in zip(_stages(made), expected, strict=True):
-            await stage(api)
+            await _send(api, stage)
             seen.append(await _settled(api, made, wanted))
             if seen[-1] != wanted:
                 break  # what follows would differ, too
