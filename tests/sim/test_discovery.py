@@ -46,12 +46,6 @@ def test_nothing_is_at_other_paths(kinds: KindTable) -> None:
         assert discovery.answer(path, KUBECTL, kinds) is None
 
 
-def test_the_preferred_version_of_a_crd_comes_first(kinds: KindTable) -> None:
-    group = _answer(kinds, "/apis/workload.codeflare.dev")
-    assert group["preferredVersion"]["version"] == "v1beta2"
-    assert [one["version"] for one in group["versions"]] == ["v1beta2", "v1beta1"]
-
-
 @pytest.mark.controlplane
 def test_every_document_is_that_of_a_real_api_server(plane: ControlPlane, kinds: KindTable) -> None:
     plane.wait_for(

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from mcad.api.crd import crds
 from mcad.sim.objects.schema import default, prune
 from mcad.sim.objects.values import validate
 
@@ -64,15 +63,3 @@ def test_a_fault_that_was_there_before_may_stay() -> None:
     assert [one.field for one in validate(new, SCHEMA, old)] == ["spec.i"]
     moved = thing({"s": "A", "i": 2, "map": [{"k": "a", "v": "y"}]})
     assert [one.field for one in validate(moved, SCHEMA, old)] == ["spec.map[0].v"]
-
-
-def test_our_own_kind_keeps_what_it_wraps() -> None:
-    schema = crds()[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    template = {"apiVersion": "v1", "kind": "Pod", "anything": {"goes": [None, 1]}}
-    obj = thing({"components": [{"template": template, "typo": 1}]})
-    pruned, unknown = prune(obj, schema)
-    assert unknown == ["spec.components[0].typo"]
-    assert pruned["spec"]["components"][0] == {"template": template}
-    assert validate(pruned, schema) == []
-    causes = validate(thing({"components": "x"}), schema)
-    assert [one.field for one in causes] == ["spec.components"]
