@@ -38,7 +38,8 @@ def create_all(plane: ControlPlane) -> None:
         metadata = {"name": f"t-{number}", "annotations": {"a.b/c": "escaped"}}
         body = {"apiVersion": "test.example/v1", "kind": "Thing", "metadata": metadata} | thing
         plane.wait_for(lambda body=body: _post_once(plane, kinds, body))
-    _create(plane, kinds, _appwrapper("AppWrapper", "v1beta2"))
+    head = {"apiVersion": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper"}
+    _create(plane, kinds, head | {"metadata": {"name": "aw"}, "spec": {"components": []}})
     failing = "/apis/batch/v1/namespaces/default/jobs/failing"
     plane.wait_for(lambda: _has(plane, failing, "Failed"), 60, "the failing job has failed")
     finalized = {"name": "held", "finalizers": ["test.example/hold"]}
@@ -62,15 +63,6 @@ def _things() -> Iterator[Json]:
     yield {"spec": {"list": []}}
     yield {"spec": {"list": "text", "value": {"value": {}}}}
     yield {}
-
-
-def _appwrapper(kind: str, version: str) -> Json:
-    return {
-        "apiVersion": f"workload.codeflare.dev/{version}",
-        "kind": kind,
-        "metadata": {"name": "aw", "namespace": "default"},
-        "spec": {"components": []},
-    }
 
 
 def _create(plane: ControlPlane, kinds: KindTable, obj: Json) -> None:

@@ -5,24 +5,7 @@ from typing import Any
 
 import pytest
 
-from mcad.sim.patching import PatchError, merge, merge_keys, strategic
-
-CONFIG_MAP: dict[str, Any] = {
-    "metadata": {"name": "c", "labels": {"a/b": "1"}, "finalizers": ["x/y", "x/z"]},
-    "data": {"k": "v"},
-}
-
-
-def test_a_merge_patch_merges_objects_removes_nulls_and_replaces_the_rest() -> None:
-    patch = {"data": {"k": None, "n": "1"}, "metadata": {"finalizers": ["q"]}, "new": {"a": None}}
-    before = copy.deepcopy(CONFIG_MAP)
-    assert merge(CONFIG_MAP, patch) == {
-        "metadata": {"name": "c", "labels": {"a/b": "1"}, "finalizers": ["q"]},
-        "data": {"n": "1"},
-        "new": {},
-    }
-    assert before == CONFIG_MAP
-
+from mcad.sim.patching import PatchError, merge_keys, strategic
 
 POD: dict[str, Any] = {
     "metadata": {"finalizers": ["x/y"], "labels": {"a": "1"}},
@@ -42,14 +25,6 @@ def applied(spec: dict[str, Any]) -> dict[str, Any]:
     result = strategic(POD, {"spec": spec}, merge_keys("v1", "Pod"))["spec"]
     assert before == POD
     return result
-
-
-def test_scalars_of_a_merged_list_are_united() -> None:
-    keys = merge_keys("v1", "ConfigMap")
-    patch = {"metadata": {"finalizers": ["x/y", "a/b"]}}
-    assert sorted(strategic(POD, patch, keys)["metadata"]["finalizers"]) == ["a/b", "x/y"]
-    patch = {"metadata": {"$deleteFromPrimitiveList/finalizers": ["x/y"]}}
-    assert strategic(POD, patch, keys)["metadata"]["finalizers"] == []
 
 
 def test_one_volume_source_gives_way_to_another() -> None:

@@ -42,18 +42,6 @@ async def test_a_bound_pod_has_its_condition_and_its_event() -> None:
 
 
 @virtually
-async def test_requests_add_up_and_the_rest_waits_with_the_words_of_kube_scheduler() -> None:
-    async with world("n1", "n2") as w:
-        for number in range(5):
-            w.pod(f"p{number}", cpu="1500m")
-        await w.settle()
-
-        assert [w.node_of(f"p{n}") != "" for n in range(5)] == [True] * 4 + [False]
-        assert _message(w, "p4") == ("0/2 nodes are available: 2 Insufficient cpu.")
-        assert ("FailedScheduling", _message(w, "p4")) in w.events("p4")
-
-
-@virtually
 async def test_the_reasons_of_different_nodes_are_counted_and_sorted() -> None:
     async with world("n1") as w:
         w.cluster.add_node("n2", taints=[{"key": "gpu", "value": "x", "effect": "NoSchedule"}])
@@ -256,17 +244,3 @@ async def test_ten_thousand_alike_that_wait_cost_one_try_for_each_event(
         await w.settle(20)
         assert w.node_of("p0") != ""
         assert tries["all"] <= 6
-
-
-@virtually
-async def test_the_same_seed_gives_the_same_placement() -> None:
-    placements = []
-    for _ in range(2):
-        async with world(*(f"n{number}" for number in range(7))) as w:
-            for number in range(30):
-                w.pod(f"p{number}", cpu="100m")
-            await w.settle()
-            placements.append(w.placed())
-
-    assert placements[0] == placements[1]
-    assert len(set(placements[0].values())) == 7

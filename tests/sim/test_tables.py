@@ -124,10 +124,6 @@ def test_one_word_says_what_is_the_matter_with_a_pod(status: Json, ready: str, w
     assert _cells(kind, going)[2] == (word if status.get("phase") == "Failed" else "Terminating")
 
 
-# A real API server
-# A real API server
-
-
 @pytest.mark.controlplane
 def test_every_table_is_that_of_a_real_api_server(plane: ControlPlane) -> None:
     kinds = KindTable()
