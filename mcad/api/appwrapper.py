@@ -7,7 +7,8 @@ manifest must not stop the reader of all others.
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache
+from typing import Any, get_args
 
 from msgspec import Struct
 from pydantic import ValidationError
@@ -315,14 +316,29 @@ def _unknown(value: Any, path: str) -> Iterator[str]:
     if isinstance(value, Wire):
         for name in value.model_extra or ():
             yield f"{join(path, name)}: unknown field, ignored."
-        for name, inner in value.__dict__.items():
-            if isinstance(inner, Wire | list):
-                alias = type(value).model_fields[name].alias
-                yield from _unknown(inner, join(path, alias or name))
+        for name, alias in _nesting(type(value)):
+            inner = getattr(value, name)
+            if inner is not None:
+                yield from _unknown(inner, join(path, alias))
     elif isinstance(value, list):
         for i, element in enumerate(value):
             if isinstance(element, Wire):
                 yield from _unknown(element, f"{path}[{i}]")
+
+
+@cache
+def _nesting(model: type[Wire]) -> tuple[tuple[str, str], ...]:
+    """The fields of a model that may hold other models, and their names on the wire."""
+    return tuple(
+        (name, field.alias or name)
+        for name, field in model.model_fields.items()
+        if _holds_models(field.annotation)
+    )
+
+
+def _holds_models(annotation: Any) -> bool:
+    is_model = isinstance(annotation, type) and issubclass(annotation, Wire)
+    return is_model or any(map(_holds_models, get_args(annotation)))
 
 
 def _field_path(place: Sequence[int | str]) -> str:

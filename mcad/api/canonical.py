@@ -15,6 +15,7 @@ _FAST = msgspec.json.Encoder(order="sorted")
 
 _DELETE = b"\x7f"  # the one ASCII character that Python escapes and msgspec does not
 _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
+_NEITHER = bytes(set(range(256)) - set(b'0123456789e-"'))
 _EXPONENT = re.compile(rb"\de-?\d+(?:[]},]|$)")
 """A number with an exponent, which Python writes otherwise (1e16 and 1e+16), or a text like it."""
 
@@ -39,19 +40,23 @@ def encode(value: Any, *, from_json: bool = False) -> bytes:
 
 
 def _has_exponent(text: bytes) -> bool:
-    alike = text.translate(_DIGITS)  # to look for two texts is faster than for an expression
+    # What is adjacent stays so without the rest, and to look for two texts in what is left is six
+    # times faster than for an expression in all of it.
+    alike = text.translate(_DIGITS, _NEITHER)
     return (b"0e0" in alike or b"0e-0" in alike) and _EXPONENT.search(text) is not None
 
 
 def nests_deeper(text: bytes, levels: int) -> bool:
     """Whether a canonical text has more levels of maps and lists than so many.
 
-    A way down takes one level for a map that is the value of a key, and at most two for a list: its
-    own, and that of a map in it. So most texts are known by their number of such maps and lists (in
-    strings there can only be more; ``[[[[`` counts as two pairs, which is enough for its four), and
-    to look for two characters is faster than for one. Without its strings a text is brackets; each
-    round takes away the innermost ones.
+    Most texts do not have that many brackets at all, those in strings included. Of the others, a
+    way down takes one level for a map that is the value of a key, and at most two for a list: its
+    own, and that of a map in it (in strings there can only be more; ``[[[[`` counts as two pairs,
+    which is enough for its four). Without its strings a text is brackets; each round takes away the
+    innermost ones.
     """
+    if len(text.translate(None, _OTHERS)) <= 2 * levels:
+        return False
     lists = text.count(b":[") + text.count(b",[") + text.count(b"[[")
     if 2 + text.count(b":{") + 2 * lists <= levels:
         return False

@@ -5,8 +5,6 @@ order in which their keys were written.
 """
 
 import re
-from collections.abc import Iterator
-from itertools import islice
 
 from msgspec import Struct
 
@@ -40,23 +38,25 @@ def set_path(path: str) -> str:
 
 def find_templates(obj: Map) -> list[Spot]:
     """Every map of the object with ``spec.containers``, outermost only."""
-    return list(islice(_walk(obj, "", None, 0), MAX_TEMPLATES))
+    found: list[Spot] = []
+    _walk(obj, "", None, 0, found)
+    return found
 
 
-def _walk(value: Json, path: str, owner: Map | None, depth: int) -> Iterator[Spot]:
-    if depth > MAX_DEPTH:
+def _walk(value: Json, path: str, owner: Map | None, depth: int, found: list[Spot]) -> None:
+    if depth > MAX_DEPTH or len(found) >= MAX_TEMPLATES:
         return
     if isinstance(value, list):
         for i, element in enumerate(value):
             if isinstance(element, _NESTING):
-                yield from _walk(element, f"{path}[{i}]", None, depth + 1)
+                _walk(element, f"{path}[{i}]", None, depth + 1, found)
     elif is_template(value):
-        yield Spot(path, value, owner)
+        found.append(Spot(path, value, owner))
     else:
         nesting = [key for key, inner in value.items() if isinstance(inner, _NESTING)]
         for key in sorted(nesting, key=str):
             if depth or key != "status":
-                yield from _walk(value[key], join(path, key), value, depth + 1)
+                _walk(value[key], join(path, key), value, depth + 1, found)
 
 
 def is_template(value: Map) -> bool:

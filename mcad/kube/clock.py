@@ -4,6 +4,10 @@ import asyncio
 import time
 from typing import Protocol
 
+_BOOT: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+"""Linux has a clock that goes on while the machine sleeps: a laptop that wakes up must see that its
+lease ran out and that its watches were silent."""
+
 
 class Clock(Protocol):
     """Time for the transport and the controller; a simulator passes virtual time instead."""
@@ -48,12 +52,7 @@ class RealClock:
 
 
 def _monotonic_us() -> int:
-    """Linux has a clock of its own that goes on while the machine sleeps.
-
-    A laptop that wakes up must see that its lease ran out and that its watches were silent.
-    """
-    boot = getattr(time, "CLOCK_BOOTTIME", None)
-    return (time.monotonic_ns() if boot is None else time.clock_gettime_ns(boot)) // 1000
+    return (time.monotonic_ns() if _BOOT is None else time.clock_gettime_ns(_BOOT)) // 1000
 
 
 def _wall_us() -> int:

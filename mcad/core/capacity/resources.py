@@ -1,10 +1,12 @@
 """Arithmetic on amounts by resource name: the frozen form of the records, and running books."""
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from mcad.core.model import Resources
 
 PODS = "pods"
+_REQUESTS = 4096  # different ones that are remembered: pods are made by the thousand
 
 Books = dict[str, int]
 """Amounts by resource name that are still being counted; a name that is absent is 0."""
@@ -29,6 +31,7 @@ def total(parts: Iterable[tuple[Resources, int]]) -> Resources:
     return resources(books)
 
 
+@lru_cache(_REQUESTS)
 def with_pod_slot(request: Resources) -> Resources:
     """What a pod with this request takes from a node: also one of its ``pods`` (protocol C1).
 

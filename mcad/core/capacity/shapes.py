@@ -7,11 +7,14 @@ made of it (pools, the last verdict) is a ``Prospect``, and every capacity has i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 from mcad.core.capacity.resources import total, with_pod_slot
 from mcad.core.model import Constraint, HostPort, PodSet, Resources
 from mcad.core.records import replace
+
+_SHAPES = 4096  # that are remembered: thousands of AppWrappers come of one generator
 
 
 class ClassKey(NamedTuple):
@@ -60,16 +63,8 @@ class Shape:
 
     @classmethod
     def of(cls, sets: tuple[PodSet, ...]) -> Shape:
-        """The shape of these sets."""
-        bare = tuple(replace(s, path="") if s.path else s for s in sets)
-        alike = _alike(bare)
-        return cls(
-            bare,
-            alike,
-            tuple(dict.fromkeys(name for s in bare for name in s.unmodelled)),
-            total((with_pod_slot(a.key.request), a.declared) for a in alike if not a.per_node),
-            any(a.per_node for a in alike),
-        )
+        """The shape of these sets; mostly the very same one for equal sets."""
+        return _of(tuple(replace(s, path="") if s.path else s for s in sets))
 
     def __hash__(self) -> int:
         if self._hash is None:  # it is looked up in every pass, and the sets are long
@@ -82,6 +77,18 @@ class Shape:
         if not isinstance(other, Shape):
             return NotImplemented
         return self.sets == other.sets
+
+
+@lru_cache(_SHAPES)
+def _of(bare: tuple[PodSet, ...]) -> Shape:
+    alike = _alike(bare)
+    return Shape(
+        bare,
+        alike,
+        tuple(dict.fromkeys(name for s in bare for name in s.unmodelled)),
+        total((with_pod_slot(a.key.request), a.declared) for a in alike if not a.per_node),
+        any(a.per_node for a in alike),
+    )
 
 
 def _alike(sets: tuple[PodSet, ...]) -> tuple[Alike, ...]:
