@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from mcad.api.status import render_status
 from tests.api.test_status import QUEUED, RUNNING
 
 CHECKED_IN = Path(__file__).parents[2] / "deploy/crds/workload.codeflare.dev_appwrappers.yaml"
+PREDECESSORS = Path(__file__).with_name("predecessors.yaml")
 CRD = crds()[0]
 SCHEMA = CRD["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
 KNOWN = {
@@ -54,6 +56,39 @@ def test_both_versions_have_one_schema_and_no_conversion() -> None:
     assert [name for name, one in versions.items() if one["storage"]] == ["v1beta2"]
     assert all(one["subresources"] == {"status": {}} for one in versions.values())
     assert CRD["spec"]["conversion"] == {"strategy": "None"}
+
+
+OURS = {
+    "status.dispatch",
+    "status.observedGeneration",
+    # All conditions have one schema, which has the times of both dialects.
+    "status.componentStatus[].conditions[].lastTransitionMicroTime",
+    "status.componentStatus[].conditions[].lastUpdateMicroTime",
+}
+"""What no predecessor had."""
+
+
+def test_the_manifests_of_the_predecessors_have_every_field() -> None:
+    """So every other field of the schema is tried on an API server (test_crd_server)."""
+    manifests = list(yaml.safe_load_all(PREDECESSORS.read_text(encoding="utf-8")))
+    fields = {name: SCHEMA["properties"][name] for name in ("spec", "status")}
+    missing = (unset(one, [aw[name] for aw in manifests], name) for name, one in fields.items())
+    assert set(chain.from_iterable(missing)) == OURS
+
+
+def unset(schema: dict[str, Any], values: list[Any], path: str) -> Iterator[str]:
+    """Paths of properties that none of the values has."""
+    for name, one in schema.get("properties", {}).items():
+        found = [value[name] for value in values if name in value]
+        if not found:
+            yield f"{path}.{name}"
+        else:
+            yield from unset(one, found, f"{path}.{name}")
+    if "items" in schema:
+        yield from unset(schema["items"], [one for value in values for one in value], f"{path}[]")
+    if isinstance(inner := schema.get("additionalProperties"), dict):
+        members = [one for value in values for one in value.values()]
+        yield from unset(inner, members, f"{path}{{}}")
 
 
 def test_names() -> None:
