@@ -17,7 +17,7 @@ from tests.api.builders import Map, container, obj, template
 from tests.api.test_podspec import FORMULA
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import control_plane
-from tests.controlplane.kuberay import KubeRayOperator
+from tests.controlplane.operators import KUBERAY, Operators
 
 __all__ = ["control_plane"]
 
@@ -98,7 +98,7 @@ def test_the_formula_is_kube_schedulers(row: str, scheduled: dict[str, Any]) -> 
 
 @pytest.fixture(scope="module", name="ray")
 def kuberay(control_plane: ControlPlane) -> Any:
-    with KubeRayOperator(control_plane):
+    with Operators(control_plane, KUBERAY):
         yield control_plane
 
 

@@ -56,11 +56,19 @@ def raycluster(name: str) -> Json:
     }
 
 
+def statefulset(name: str) -> Json:
+    """A StatefulSet of one pod."""
+    made = deployment(name, 1)
+    made["spec"]["serviceName"] = name
+    return made | {"kind": "StatefulSet"}
+
+
 def one_of_each() -> list[Json]:
     """An object of each kind that the samples wrap."""
     return [
         pod("pod"),
         deployment("deployment", 1),
+        statefulset("statefulset"),
         configmap("configmap"),
         service("service"),
         job("job"),

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 from tests.controlplane import binaries
 from tests.controlplane.controlplane import ControlPlane
-from tests.controlplane.kuberay import KubeRayOperator
+from tests.controlplane.operators import KUBERAY, Operators
 from tests.controlplane.tutorial import load_tutorial_node
 
 
@@ -20,7 +20,7 @@ def main() -> int:
         with ControlPlane(start_delay_ms=options.start_delay_ms) as plane, ExitStack() as more:
             _furnish(plane, options)
             if options.kuberay:
-                more.enter_context(KubeRayOperator(plane))
+                more.enter_context(Operators(plane, KUBERAY))
             print(f"A cluster is running at {plane.url}. Its logs are in {plane.folder}.")
             print("Ctrl-C ends it. In another terminal:\n")
             print(f"export KUBECONFIG={plane.admin_kubeconfig}", flush=True)

@@ -21,13 +21,29 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 HERE = Path(__file__).parent
-KUBERAY = HERE / "kuberay"
+OPERATORS = HERE / "operators"
 HELM = HERE / "helm"
 
 CACHE_ENV = "MCAD_CONTROLPLANE_CACHE"
 GO_NEEDED = (1, 26)
 
 STRIP = "-s -w"
+
+SHIPPED = {
+    "kuberay": ("github.com/ray-project/kuberay/ray-operator", "config/crd/bases/*.yaml", ""),
+    "pytorch": (
+        "github.com/kubeflow/training-operator",
+        "manifests/base/crds/kubeflow.org_pytorchjobs.yaml",
+        "",
+    ),
+    "jobset": (
+        "sigs.k8s.io/jobset",
+        "config/components/crd/bases/*.yaml",
+        "config/components/webhook/manifests.yaml",
+    ),
+    "lws": ("sigs.k8s.io/lws", "config/crd/bases/*.yaml", "config/webhook/manifests.yaml"),
+}
+"""Operator -> its Go module, and what is installed with it: its CRDs, and its webhooks if any."""
 
 
 class MissingGo(Exception):  # noqa: N818 - it names what to install
@@ -44,11 +60,13 @@ def ensure() -> Path:
     return _ensure(folder, _build_kubernetes) / "bin"
 
 
-def ensure_kuberay() -> tuple[Path, Path]:
-    """The KubeRay operator's binary, and the folder with its CRDs."""
-    folder = cache_root() / f"kuberay-{_key(KUBERAY, STRIP)}"
-    _ensure(folder, _build_kuberay)
-    return folder / "bin" / "ray-operator", folder / "crds"
+def ensure_operators() -> Path:
+    """The folder with the operators' binaries in ``bin``, and with ``crds-NAME.yaml`` and, if it
+    has some, ``webhooks-NAME.yaml`` of each (see SHIPPED)."""
+    sources = (path.read_bytes() for path in sorted(OPERATORS.glob("*/*.go")))
+    key = _key(OPERATORS, STRIP, repr(SHIPPED).encode(), *sources)
+    folder = cache_root() / f"operators-{key}"
+    return _ensure(folder, _build_operators)
 
 
 def ensure_helm() -> Path:
@@ -94,9 +112,9 @@ def _helm_ldflags() -> str:
     )
 
 
-def _key(module: Path, ldflags: str) -> str:
+def _key(module: Path, ldflags: str, *more: bytes) -> str:
     inputs = [(module / "go.mod").read_bytes(), (module / "go.sum").read_bytes()]
-    inputs += [ldflags.encode(), platform.system().encode(), platform.machine().encode()]
+    inputs += [ldflags.encode(), platform.system().encode(), platform.machine().encode(), *more]
     return hashlib.sha256(b"\0".join(inputs)).hexdigest()[:16]
 
 
@@ -132,14 +150,17 @@ def _build_kubernetes(out: Path) -> None:
     (out / "bin" / "server").rename(out / "bin" / "etcd")
 
 
-def _build_kuberay(out: Path) -> None:
-    _go_build(KUBERAY, STRIP, out / "bin", about="a minute or two on a cold machine")
-    module = "github.com/ray-project/kuberay/ray-operator"
-    source = Path(_run(["list", "-m", "-f", "{{.Dir}}", module], KUBERAY).strip())
-    # A copy, so that a warm run needs no module cache. The originals are read-only.
-    (out / "crds").mkdir()
-    for crd in sorted((source / "config" / "crd" / "bases").glob("*.yaml")):
-        (out / "crds" / crd.name).write_bytes(crd.read_bytes())
+def _build_operators(out: Path) -> None:
+    _go_build(OPERATORS, STRIP, out / "bin", about="two or three minutes on a cold machine")
+    for built, name in (("ray-operator", "kuberay"), ("cmd", "lws")):
+        (out / "bin" / built).rename(out / "bin" / name)  # of which operator it is
+    for name, (module, crds, webhooks) in SHIPPED.items():
+        source = Path(_run(["list", "-m", "-f", "{{.Dir}}", module], OPERATORS).strip())
+        # A copy, so that a warm run needs no module cache. The originals are read-only.
+        found = [file.read_text() for file in sorted(source.glob(crds))]
+        (out / f"crds-{name}.yaml").write_text("\n---\n".join(found))
+        if webhooks:
+            (out / f"webhooks-{name}.yaml").write_text((source / webhooks).read_text())
 
 
 def _build_helm(out: Path) -> None:
@@ -191,5 +212,5 @@ def _say(line: str) -> None:
 
 if __name__ == "__main__":
     _say(f"binaries are in {ensure()}")
-    _say(f"KubeRay's operator is {ensure_kuberay()[0]}")
+    _say(f"operators are in {ensure_operators() / 'bin'}")
     _say(f"Helm is {ensure_helm()}")

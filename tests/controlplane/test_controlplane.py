@@ -17,8 +17,7 @@ import pytest
 
 from tests.controlplane.controlplane import ControlPlane, KubectlError
 from tests.controlplane.fixtures import controlplane_or_skip
-from tests.controlplane.kuberay import USER as KUBERAY_USER
-from tests.controlplane.kuberay import KubeRayOperator
+from tests.controlplane.operators import KUBERAY, Operators
 from tests.controlplane.processes import ProcessDiedError
 from tests.controlplane.tutorial import load_tutorial_node
 
@@ -191,7 +190,7 @@ def test_the_tutorials_node_has_its_foreign_pods(plane: ControlPlane) -> None:
 
 
 def test_kuberay_adds_an_autoscaler_and_an_init_container(plane: ControlPlane) -> None:
-    with KubeRayOperator(plane):
+    with Operators(plane, KUBERAY):
         plane.apply(_ray_cluster())
         plane.wait_for(
             lambda: list(_phases(plane).values()) == ["Running"] * 2, 30, "head and worker run"
@@ -213,7 +212,7 @@ def test_kuberay_adds_an_autoscaler_and_an_init_container(plane: ControlPlane) -
         )
         plane.kubectl("delete", "raycluster/ray")
         plane.wait_for(lambda: _pods(plane) == [], what="the pods are gone")
-    assert any(one.user == KUBERAY_USER and one.is_write for one in plane.audit())
+    assert any(one.user == KUBERAY.user and one.is_write for one in plane.audit())
 
 
 def test_a_restarted_api_server_is_the_same_one(plane: ControlPlane) -> None:

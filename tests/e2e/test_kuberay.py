@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.controlplane.controlplane import ControlPlane
-from tests.controlplane.kuberay import KubeRayOperator
+from tests.controlplane.operators import KUBERAY, Operators
 from tests.e2e.process import Dispatcher, mcad
 from tests.e2e.support import (
     GROUP,
@@ -103,7 +103,7 @@ State: Pending
 def ray(control_plane: ControlPlane) -> Iterator[ControlPlane]:
     """A control plane with KubeRay's operator and one node that has room for one Ray cluster."""
     control_plane.add_node("ray-node", cpu="4", memory="8Gi")
-    with KubeRayOperator(control_plane):
+    with Operators(control_plane, KUBERAY):
         yield control_plane
 
 

@@ -2,35 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import yaml
 
+from mcad.api.appwrapper import parse
+from mcad.api.catalog import WELL_KNOWN, StaticCatalog
+from mcad.api.config import Config
+from mcad.api.pods import read_pod
 from tests.controlplane.controlplane import ControlPlane
-from tests.controlplane.kuberay import KubeRayOperator
+from tests.controlplane.operators import (
+    JOBSET,
+    KUBERAY,
+    LEADER_WORKER_SET,
+    PYTORCH,
+    Operator,
+    Operators,
+)
 from tests.e2e.process import Dispatcher
 from tests.e2e.support import GROUP, SAMPLES, conditions_of, delete, items, pods, status_of
 
 pytestmark = pytest.mark.controlplane
 
 Json = dict[str, Any]
+Act = Callable[[ControlPlane, str], None]
+"""What somebody does to an AppWrapper of this name, and what comes of it."""
 
 CORE, APPS, BATCH = "/api/v1", "/apis/apps/v1", "/apis/batch/v1"
-RAY = "/apis/ray.io/v1"
+RAY, KUBEFLOW = "/apis/ray.io/v1", "/apis/kubeflow.org/v1"
+JOBSETS, LWS = "/apis/jobset.x-k8s.io/v1alpha2", "/apis/leaderworkerset.x-k8s.io/v1"
+OWNER, JOB = f"{GROUP}/appwrapper", "batch.kubernetes.io/job-name"
+HEALTH = "autopilot.ibm.com/gpuhealth"
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What a sample makes: collections with names, ``pods`` of them, ``all_pods`` until its end."""
+    """What a sample makes: collections with names, ``pods`` of them that run at a time, and
+    ``left`` when it has ended, if that is another number.
+    It needs ``operator``, or more than Kubernetes has if ``before`` it is dispatched or ``after``
+    its pods run somebody has to act."""
 
     objects: dict[str, list[str]]
     pods: int
-    all_pods: int = 0
+    left: int = 0
     completes: bool = False
     resets: int = 0  # before it fails
+    operator: Operator | None = None
+    before: Act | None = None
+    after: Act | None = None
+
+
+# -- what people and machines do -------------------------------------------------------------
+
+
+def is_released(plane: ControlPlane, name: str) -> None:
+    """It is on hold, with nothing made; then it is not."""
+    plane.wait_for(lambda: status_of(plane, name).get("phase") == "Suspended", 30, f"{name} waits")
+    assert conditions_of(plane, name).get("Dispatched") is None
+    assert owned_pods(plane, name) == []
+    plane.kubectl("patch", "aw", name, "--type=merge", "-p", '{"spec":{"suspend":false}}')
+
+
+def leaves_a_bad_node(plane: ControlPlane, name: str) -> None:
+    """Autopilot finds the GPUs of a node broken where some of it runs."""
+    bad = min(pod["spec"]["nodeName"] for pod in owned_pods(plane, name))
+    for pod in owned_pods(plane, name):
+        terms = pod["spec"]["affinity"]["nodeAffinity"][
+            "requiredDuringSchedulingIgnoredDuringExecution"
+        ]["nodeSelectorTerms"]
+        avoided = {"key": HEALTH, "operator": "NotIn", "values": ["TESTING", "EVICT"]}
+        assert [one["matchExpressions"] for one in terms] == [[avoided]]
+    plane.kubectl("label", "node", bad, f"{HEALTH}=EVICT")
+
+    def runs_elsewhere() -> bool:
+        found = [
+            (pod["spec"].get("nodeName", bad), pod["status"]["phase"])
+            for pod in owned_pods(plane, name)
+        ]
+        return len(found) == 2 and all(node != bad and at == "Running" for node, at in found)
+
+    plane.wait_for(runs_elsewhere, 120, f"{name} has left {bad}")
+    assert "resettingCount" not in status_of(plane, name)
+    plane.kubectl("label", "node", bad, f"{HEALTH}-")
 
 
 EXPECTED = {
@@ -50,27 +108,81 @@ EXPECTED = {
         pods=5,
         completes=True,
     ),
-    "aw-job.yaml": Sample({f"{BATCH}/jobs": ["aw-job"]}, pods=4, all_pods=8, completes=True),
+    "aw-job.yaml": Sample({f"{BATCH}/jobs": ["aw-job"]}, pods=4, left=8, completes=True),
     "aw-pod.yaml": Sample({f"{CORE}/pods": ["aw-pod"]}, pods=1, completes=True),
     "aw-retry.yaml": Sample({f"{BATCH}/jobs": ["aw-retry"]}, pods=0, resets=2),
     "aw-service.yaml": Sample(
         {f"{CORE}/services": ["aw-service"], f"{APPS}/deployments": ["aw-service"]}, pods=3
     ),
-    "aw-raycluster.yaml": Sample({f"{RAY}/rayclusters": ["raycluster-autoscaler"]}, pods=2),
-    "aw-raycluster-1.yaml": Sample({f"{RAY}/rayclusters": ["raycluster-autoscaler-1"]}, pods=2),
+    "aw-pods.yaml": Sample(
+        {
+            f"{CORE}/services": ["aw-pods"],
+            f"{CORE}/pods": ["aw-pods-client-0", "aw-pods-client-1", "aw-pods-server"],
+        },
+        pods=3,
+        completes=True,
+    ),
+    "aw-statefulset.yaml": Sample(
+        {
+            f"{CORE}/services": ["aw-statefulset"],
+            f"{APPS}/statefulsets": ["aw-statefulset"],
+        },
+        pods=3,
+    ),
+    "aw-suspended.yaml": Sample(
+        {f"{BATCH}/jobs": ["aw-suspended"]}, pods=2, completes=True, before=is_released
+    ),
+    "aw-autopilot.yaml": Sample(
+        {f"{BATCH}/jobs": ["aw-autopilot"]}, pods=2, after=leaves_a_bad_node
+    ),
+    "aw-raycluster.yaml": Sample(
+        {f"{RAY}/rayclusters": ["raycluster-autoscaler"]}, pods=2, operator=KUBERAY
+    ),
+    "aw-raycluster-1.yaml": Sample(
+        {f"{RAY}/rayclusters": ["raycluster-autoscaler-1"]}, pods=2, operator=KUBERAY
+    ),
+    "aw-pytorchjob.yaml": Sample(
+        {f"{KUBEFLOW}/pytorchjobs": ["aw-pytorchjob"]}, pods=3, completes=True, operator=PYTORCH
+    ),
+    "aw-pytorchjob-v1beta1.yaml": Sample(
+        {f"{KUBEFLOW}/pytorchjobs": ["aw-pytorchjob-v1beta1"]},
+        pods=3,
+        completes=True,
+        operator=PYTORCH,
+    ),
+    "aw-jobset.yaml": Sample(
+        {f"{JOBSETS}/jobsets": ["aw-jobset"]}, pods=5, completes=True, operator=JOBSET
+    ),
+    "aw-jobset-v1beta1.yaml": Sample(
+        {f"{JOBSETS}/jobsets": ["aw-jobset-v1beta1"]}, pods=4, completes=True, operator=JOBSET
+    ),
+    "aw-leaderworkerset.yaml": Sample(
+        {f"{LWS}/leaderworkersets": ["aw-leaderworkerset"]}, pods=6, operator=LEADER_WORKER_SET
+    ),
 }
 
 
 @pytest.fixture(scope="module")
-def samples(control_plane: ControlPlane, account: Any) -> Iterator[ControlPlane]:
+def samples(control_plane: ControlPlane, account: Any) -> Iterator[tuple[ControlPlane, Dispatcher]]:
     """All samples on one cluster at once: some sleep for half a minute, and do so together."""
     plane = control_plane
+    add_nodes(plane)
+    needed = dict.fromkeys(one.operator for one in EXPECTED.values() if one.operator)
+    with Operators(plane, *needed), Dispatcher(plane, account) as dispatcher:
+        submit(plane, EXPECTED)
+        yield plane, dispatcher
+
+
+def add_nodes(plane: ControlPlane) -> None:
+    """Room for all samples at once."""
     for name in ("node-1", "node-2"):
-        plane.add_node(name, cpu="16", memory="64Gi")
-    with KubeRayOperator(plane), Dispatcher(plane, account):
-        for name in EXPECTED:
-            plane.kubectl("create", "--validate=strict", "-f", str(SAMPLES / name))
-        yield plane
+        plane.add_node(name, cpu="24", memory="64Gi", extended={"nvidia.com/gpu": "8"})
+
+
+def submit(plane: ControlPlane, files: Iterable[str]) -> None:
+    """Create samples as people do."""
+    flags = (f"--filename={SAMPLES / file}" for file in files)
+    plane.kubectl("create", "--validate=strict", *flags)
 
 
 def test_every_sample_is_covered() -> None:
@@ -79,14 +191,36 @@ def test_every_sample_is_covered() -> None:
 
 
 @pytest.mark.parametrize("file", EXPECTED)
-def test_a_sample(samples: ControlPlane, file: str) -> None:
-    plane, sample = samples, EXPECTED[file]
-    name = yaml.safe_load((SAMPLES / file).read_text())["metadata"]["name"]
+def test_a_sample(samples: tuple[ControlPlane, Dispatcher], file: str) -> None:
+    plane, dispatcher = samples
+    live(plane, dispatcher, file)
 
+
+def live(plane: ControlPlane, dispatcher: Dispatcher, file: str) -> None:
+    """The whole life of a sample that has been created: all that its comment says, and its end."""
+    sample = EXPECTED[file]
+    obj = yaml.safe_load((SAMPLES / file).read_text())
+    name = obj["metadata"]["name"]
+    if sample.before:
+        sample.before(plane, name)
     if sample.resets:
         plane.wait_for(lambda: has_failed(plane, name, sample), 180, f"{name} fails and goes")
-        delete(plane, name)
-        return
+    else:
+        dispatched(plane, name, sample)
+        counted(plane, dispatcher, name, sample, demand(obj))
+        if sample.after:
+            sample.after(plane, name)
+        ended(plane, name, sample)
+    delete(plane, name)
+    plane.wait_for(
+        lambda: not any(made(plane, path, name) for path in sample.objects),
+        60,
+        f"nothing is left of {name}",
+    )
+
+
+def dispatched(plane: ControlPlane, name: str, sample: Sample) -> None:
+    """Its objects are made, and their pods run."""
 
     def is_dispatched() -> bool:
         return conditions_of(plane, name).get("Dispatched", {}).get("status") == "True"
@@ -98,22 +232,41 @@ def test_a_sample(samples: ControlPlane, file: str) -> None:
     plane.wait_for(
         lambda: started(plane, name) >= sample.pods, 60, f"{sample.pods} pods of {name} have run"
     )
-    if sample.completes:
-        plane.wait_for(
-            lambda: status_of(plane, name)["state"] == "Completed", 120, f"{name} completes"
-        )
-        phases = [pod["status"]["phase"] for pod in owned_pods(plane, name)]
-        assert phases == ["Succeeded"] * (sample.all_pods or sample.pods)
-    else:
+
+
+def counted(
+    plane: ControlPlane, dispatcher: Dispatcher, name: str, sample: Sample, asked: Counter[Any]
+) -> None:
+    """Its pods are those that were reckoned with, and the dispatcher takes them for its own."""
+    found = Counter(read_pod(pod).request for pod in owned_pods(plane, name))
+    assert found.keys() == asked.keys()
+    assert found >= asked  # a Job's further pods come later
+
+    def are_attributed() -> bool:
+        code, text = dispatcher.get(f"/api/v1/appwrappers/default/{name}")
+        assert code == 200, text
+        pods = json.loads(text)["pods"]
+        return pods["running"] + pods["succeeded"] >= sample.pods
+
+    plane.wait_for(are_attributed, 30, f"the pods of {name} are attributed to it")
+
+
+def ended(plane: ControlPlane, name: str, sample: Sample) -> None:
+    """It goes on, or it completes."""
+    if not sample.completes:
         assert status_of(plane, name)["state"] == "Running"
         assert len(owned_pods(plane, name)) == sample.pods
+        return
+    plane.wait_for(lambda: status_of(plane, name)["state"] == "Completed", 120, f"{name} completes")
+    assert status_of(plane, name).get("phase", "Succeeded") == "Succeeded"  # v1beta2 has one
+    phases = [pod["status"]["phase"] for pod in owned_pods(plane, name)]
+    assert phases == ["Succeeded"] * (sample.left or sample.pods)
 
-    delete(plane, name)
-    plane.wait_for(
-        lambda: not any(made(plane, path, name) for path in sample.objects),
-        60,
-        f"nothing is left of {name}",
-    )
+
+def demand(obj: Json) -> Counter[Any]:
+    """Requests of the pods that an AppWrapper is said to make, and how many have them."""
+    sets = parse(obj, StaticCatalog.of(WELL_KNOWN, Config().allowed)).workload.sets
+    return Counter(one.request for one in sets for _ in range(one.replicas))
 
 
 def has_failed(plane: ControlPlane, name: str, sample: Sample) -> bool:
@@ -137,11 +290,12 @@ def made(plane: ControlPlane, path: str, appwrapper: str) -> list[str]:
 
 
 def owned_pods(plane: ControlPlane, appwrapper: str) -> list[Json]:
-    """Its pods, by our label: also those that an operator made."""
+    """Its pods, by our label: also those that an operator made. The pod that submits a RayJob is in
+    no template of the manifest, and has the label of its Job only."""
     return [
         pod
         for pod in pods(plane)
-        if pod["metadata"].get("labels", {}).get(f"{GROUP}/appwrapper") == appwrapper
+        if appwrapper in map(pod["metadata"].get("labels", {}).get, (OWNER, JOB))
     ]
 
 

@@ -1,5 +1,8 @@
 """Every sample can be read without a problem or a warning, and asks for what its text says."""
 
+import re
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +12,14 @@ import yaml
 from mcad.api.appwrapper import Parsed, parse
 from mcad.api.catalog import WELL_KNOWN, StaticCatalog
 from mcad.api.config import Config
-from mcad.core.model import Dialect
+from mcad.core.model import PodSet
 from mcad.core.quantity import format_amount
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 
+TRAINER = "cpu=1,memory=512Mi,pods=1"
+REPLICATED_JOBS = "template.spec.replicatedJobs"
+LEADER_WORKER = "template.spec.leaderWorkerTemplate"
 RAY = [("", 1, "cpu=1500m,memory=2560Mi,pods=1"), ("", 1, "cpu=1,memory=1Gi,pods=1")]
 
 # file -> (name, kinds in order, pod sets: path, replicas, request of one pod)
@@ -60,9 +66,67 @@ EXPECTED: dict[str, tuple[str, list[str], list[tuple[str, int, str]]]] = {
         ["Service", "Deployment"],
         [("template.spec.template", 3, "cpu=100m,memory=64Mi,pods=1")],
     ),
+    "aw-pods.yaml": (
+        "aw-pods",
+        ["Service", "Pod", "Pod", "Pod"],
+        [
+            ("template", 1, "cpu=200m,memory=64Mi,pods=1"),
+            ("template", 1, "cpu=100m,memory=64Mi,pods=1"),
+            ("template", 1, "cpu=100m,memory=64Mi,pods=1"),
+        ],
+    ),
+    "aw-statefulset.yaml": (
+        "aw-statefulset",
+        ["Service", "StatefulSet"],
+        [("template.spec.template", 3, "cpu=100m,memory=64Mi,pods=1")],
+    ),
+    "aw-suspended.yaml": (
+        "aw-suspended",
+        ["Job"],
+        [("template.spec.template", 2, "cpu=250m,memory=64Mi,pods=1")],
+    ),
+    "aw-autopilot.yaml": (
+        "aw-autopilot",
+        ["Job"],
+        [("template.spec.template", 2, "cpu=1,memory=1Gi,nvidia.com/gpu=4,pods=1")],
+    ),
+    "aw-pytorchjob.yaml": (
+        "aw-pytorchjob",
+        ["PyTorchJob"],
+        [
+            ("template.spec.pytorchReplicaSpecs.Master.template", 1, TRAINER),
+            ("template.spec.pytorchReplicaSpecs.Worker.template", 2, TRAINER),
+        ],
+    ),
+    "aw-pytorchjob-v1beta1.yaml": ("aw-pytorchjob-v1beta1", ["PyTorchJob"], [("", 3, TRAINER)]),
+    "aw-jobset.yaml": (
+        "aw-jobset",
+        ["JobSet"],
+        [
+            (f"{REPLICATED_JOBS}[0].template.spec.template", 1, "cpu=500m,memory=128Mi,pods=1"),
+            (f"{REPLICATED_JOBS}[1].template.spec.template", 4, "cpu=1,memory=256Mi,pods=1"),
+        ],
+    ),
+    "aw-jobset-v1beta1.yaml": (
+        "aw-jobset-v1beta1",
+        ["JobSet"],
+        [(f"{REPLICATED_JOBS}[0].template.spec.template", 4, "cpu=1,memory=256Mi,pods=1")],
+    ),
+    "aw-leaderworkerset.yaml": (
+        "aw-leaderworkerset",
+        ["LeaderWorkerSet"],
+        [
+            (f"{LEADER_WORKER}.leaderTemplate", 2, "cpu=500m,memory=128Mi,pods=1"),
+            (f"{LEADER_WORKER}.workerTemplate", 4, "cpu=1,memory=256Mi,pods=1"),
+        ],
+    ),
     "aw-raycluster.yaml": ("raycluster-autoscaler", ["RayCluster"], RAY),
     "aw-raycluster-1.yaml": ("raycluster-autoscaler-1", ["RayCluster"], RAY),
 }
+
+
+def _text(name: str) -> str:
+    return (SAMPLES / name).read_text()
 
 
 def test_the_table_is_complete() -> None:
@@ -94,15 +158,46 @@ def test_a_sample_says_first_what_it_shows(name: str) -> None:
     assert all(line.startswith("#") and len(line) <= 100 for line in head.splitlines())
 
 
-@pytest.mark.parametrize("name", [name for name in EXPECTED if "ray" in name])
-def test_the_pods_declared_for_ray_are_those_that_would_be_inferred(name: str) -> None:
+def demand(sets: Sequence[PodSet]) -> Counter[Any]:
+    """Requests of pods, and how many pods have them."""
+    return Counter(one.request for one in sets for _ in range(one.replicas))
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in EXPECTED if re.search("custompod|podSets", _text(name))]
+)
+def test_the_pods_that_are_declared_are_those_that_would_be_inferred(name: str) -> None:
     obj = _load(name)
     declared = _parsed(obj).workload.sets
-    del obj["spec"]["resources"]["GenericItems"][0]["custompodresources"]
-    inferred = _parsed(obj).workload.sets
-    assert [(one.replicas, one.request) for one in inferred] == [
-        (one.replicas, one.request) for one in declared
-    ]
+    for part in parts(obj):
+        part.pop("custompodresources", None)
+        part.pop("podSets", None)
+    assert demand(_parsed(obj).workload.sets) == demand(declared)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_other_dialect_asks_for_the_same(name: str) -> None:
+    """Whatever is wrapped, items become components and the other way round."""
+    obj = _load(name)
+    spec, sets = obj["spec"], _parsed(obj).workload.sets
+    if "components" in spec:
+        items = [{"generictemplate": part["template"]} for part in spec.pop("components")]
+        spec["resources"] = {"GenericItems": items}
+    else:
+        items = spec.pop("resources")["GenericItems"]
+        spec["components"] = [{"template": item["generictemplate"]} for item in items]
+    other = _parsed(obj)
+    assert other.problems == ()
+    assert other.workload.dialect is not _parsed(_load(name)).workload.dialect
+    assert demand(other.workload.sets) == demand(sets)
+
+
+def parts(obj: dict[str, Any]) -> list[dict[str, Any]]:
+    """Items or components."""
+    found: list[dict[str, Any]] = (
+        obj["spec"].get("components") or obj["spec"]["resources"]["GenericItems"]
+    )
+    return found
 
 
 def test_the_two_ray_clusters_differ_in_their_names_only() -> None:
@@ -113,14 +208,15 @@ def test_the_two_ray_clusters_differ_in_their_names_only() -> None:
     assert first.replace("raycluster-autoscaler", "raycluster-autoscaler-1") == second
 
 
-def test_dialects() -> None:
-    dialects = {name: _parsed(_load(name)).workload.dialect for name in EXPECTED}
-    later = [name for name, dialect in dialects.items() if dialect is Dialect.V1BETA2]
-    assert later == ["aw-components.yaml", "aw-retry.yaml"]
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_sample_is_in_the_dialect_of_its_version(name: str) -> None:
+    obj = _load(name)
+    version = obj["apiVersion"].rpartition("/")[2]
+    assert _parsed(obj).workload.dialect.name == version.upper()
 
 
 def _load(name: str) -> dict[str, Any]:
-    obj: dict[str, Any] = yaml.safe_load((SAMPLES / name).read_text())
+    obj: dict[str, Any] = yaml.safe_load(_text(name))
     return obj
 
 

@@ -1,0 +1,44 @@
+// The part of the Kubeflow training operator that makes the pods of PyTorchJobs, as it is, with a
+// main of our own. The operator's own main insists on webhooks: on a server that listens on every
+// address, and on certificates in a folder under /tmp whose name cannot be chosen.
+package main
+
+import (
+	"flag"
+
+	kubeflow "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
+	"github.com/kubeflow/training-operator/pkg/config"
+	"github.com/kubeflow/training-operator/pkg/controller.v1/common"
+	"github.com/kubeflow/training-operator/pkg/controller.v1/pytorch"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	core "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+func main() {
+	health := flag.String("health-probe-bind-address", "127.0.0.1:8081", "where it says that it is ready")
+	flag.Parse()
+	ctrl.SetLogger(zap.New())
+
+	config.Config.PyTorchInitContainerImage = config.PyTorchInitContainerImageDefault
+	config.Config.PyTorchInitContainerTemplateFile = config.PyTorchInitContainerTemplateFileDefault
+	config.Config.PyTorchInitContainerMaxTries = config.PyTorchInitContainerMaxTriesDefault
+
+	scheme := runtime.NewScheme()
+	utilruntime.Must(core.AddToScheme(scheme))
+	utilruntime.Must(kubeflow.AddToScheme(scheme))
+	manager, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{
+		Scheme:                 scheme,
+		Metrics:                metrics.Options{BindAddress: "0"},
+		HealthProbeBindAddress: *health,
+	})
+	utilruntime.Must(err)
+	utilruntime.Must(manager.AddReadyzCheck("readyz", healthz.Ping))
+	reconciler := pytorch.NewReconciler(manager, common.GenNonGangSchedulerSetupFunc())
+	utilruntime.Must(reconciler.SetupWithManager(manager, 1))
+	utilruntime.Must(manager.Start(ctrl.SetupSignalHandler()))
+}
