@@ -22,6 +22,7 @@ from mcad.core.pacing import (
 )
 from mcad.core.reasons import (
     RUNNABLE,
+    SUSPENDED_NOTE,
     ConditionType,
     EventReason,
     TeardownReason,
@@ -110,12 +111,7 @@ def intent_written(world: World, entry: Entry) -> None:
 
 def proceed(world: World, entry: Entry) -> None:
     """Create the next item, or confirm if all exist."""
-    if entry.phase is not Phase.CREATING or entry.workload.deleting:
-        return
-    if entry.workload.payload != entry.record.payload:
-        teardown.take_back(
-            world, entry, TeardownReason.SPEC_CHANGED, "The spec changed during creation."
-        )
+    if entry.phase is not Phase.CREATING or entry.workload.deleting or judge(world, entry):
         return
     while entry.creation.cursor in entry.creation.created:
         entry.creation.cursor += 1
@@ -127,6 +123,21 @@ def proceed(world: World, entry: Entry) -> None:
     else:
         entry.creation.asked = True
         world.emit(CreateItem(entry.uid, entry.attempt, entry.creation.cursor))
+
+
+def judge(world: World, entry: Entry) -> bool:
+    """Whether what is being created is wanted no more, and is taken back.
+
+    A create under way is waited for: its answer comes here too.
+    """
+    if entry.creation.asked:
+        return False
+    if entry.workload.suspended:
+        teardown.take_back(world, entry, TeardownReason.SUSPENDED, SUSPENDED_NOTE)
+    elif entry.workload.payload != entry.record.payload:
+        note = "The spec changed during creation."
+        teardown.take_back(world, entry, TeardownReason.SPEC_CHANGED, note)
+    return entry.phase is not Phase.CREATING
 
 
 def _all_exist(world: World, entry: Entry) -> None:
@@ -173,7 +184,7 @@ def item_refused(world: World, entry: Entry, event: ItemRefused) -> None:
     """An item was not created, or nobody knows."""
     if event.attempt == entry.attempt:
         _note_doubt(world, entry, event)
-    if not entry.is_at(event.attempt, event.item):
+    if not entry.is_at(event.attempt, event.item) or judge(world, entry):
         return
     match classify(event.answer):
         case Meaning.RETRY:

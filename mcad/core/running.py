@@ -5,11 +5,11 @@ The spec counts, not its change: that may have come during the creation, or befo
 
 from __future__ import annotations
 
-from mcad.core import completion, health, requeuing, resets, teardown
+from mcad.core import attempts, completion, health, requeuing, resets, teardown
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
 from mcad.core.model import Dialect
-from mcad.core.reasons import TeardownReason
+from mcad.core.reasons import SUSPENDED_NOTE, TeardownReason
 from mcad.core.world import World
 
 
@@ -20,6 +20,8 @@ def judge(world: World) -> None:
         if entry is None or entry.workload.deleting:
             continue
         match entry.phase:
+            case Phase.CREATING:
+                attempts.judge(world, entry)
             case Phase.RUNNING:
                 _judge_running(world, entry)
             case Phase.COMPLETED:
@@ -38,7 +40,7 @@ def _judge_running(world: World, entry: Entry) -> None:
     if completion.judge(world, entry):
         return
     if entry.workload.suspended:
-        teardown.take_back(world, entry, TeardownReason.SUSPENDED, "spec.suspend is true.")
+        teardown.take_back(world, entry, TeardownReason.SUSPENDED, SUSPENDED_NOTE)
         return
     requeuing.judge(world, entry)
     if entry.phase is Phase.RUNNING and entry.workload.dialect is Dialect.V1BETA2:

@@ -1,11 +1,14 @@
 """The way of an AppWrapper through the dispatcher: order, budgets, refusals, completion."""
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
 from mcad.core.commands import CreateItem, Urgency, WriteStatus
 from mcad.core.dispatcher import ClockWentBackError, Dispatcher
 from mcad.core.events import Answer, AppWrapperSeen, Decide, KindWatched, NodeSeen
+from mcad.core.lifecycle import Phase
 from mcad.core.model import (
     Dialect,
     Item,
@@ -311,6 +314,42 @@ def test_suspend_holds_what_is_queued_and_takes_back_what_runs() -> None:
     bench.settle()
     assert bench.names() == ["a-0"]
     assert bench.status["uid-a"].dispatch.attempt == 2
+
+
+@pytest.mark.parametrize("edit", [{"suspended": True}, {"payload": "another"}])
+@pytest.mark.parametrize("crash", [False, True])
+def test_what_cannot_be_created_for_now_is_taken_back_when_it_is_wanted_no_more(
+    edit: dict[str, Any], *, crash: bool
+) -> None:
+    """Without the patience that a server which takes nothing is met with."""
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 100, 100))
+    bench.refuse("CreateItem", *[Answer(429, "TooManyRequests", "later")] * 5)
+    bench.advance(1)
+    assert bench.entry("a").phase is Phase.CREATING
+    if crash:
+        bench.crash()
+    bench.edit("uid-a", **edit)
+    bench.decide()
+    assert bench.entry("a").phase is Phase.UNDEPLOYING
+    bench.refusals.clear()
+    bench.advance(80)  # the predecessor's create may be under way for so long
+    assert bench.names() == ([] if edit.get("suspended") else ["a-0", "a-1"])
+    assert bench.entry("a").in_vain == 1
+
+
+def test_a_create_under_way_is_waited_for_before_it_is_taken_back() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 100, 100))
+    while not any(isinstance(one, CreateItem) for one in bench.pending):
+        bench.decide()
+        if not any(isinstance(one, CreateItem) for one in bench.pending):
+            bench.execute(bench.pending.pop(0))
+    bench.edit("uid-a", suspended=True)
+    bench.decide()
+    assert bench.entry("a").phase is Phase.CREATING
+    bench.settle()
+    assert (bench.names(), bench.created) == ([], {("uid-a", 1, 0): 1})
 
 
 def test_edits_count_while_it_waits() -> None:

@@ -19,6 +19,7 @@ from mcad.core.lifecycle import RETAINING, TABLE, TEARING_DOWN, Phase, Signal, t
 from mcad.core.model import Dialect, DispatchPhase, DispatchRecord, PodPhase, Settings, Workload
 from mcad.core.rules import FaultTolerance, Growth, Requeuing
 from mcad.core.units import SECOND
+from mcad.core.world import AWAITED
 from tests.core.bench import Bench, node, workload
 
 SEEDS = range(200)
@@ -73,6 +74,8 @@ class Life:
             self.one_decision,
             self.conflict,
             self.conflict,
+            self.interrupted,
+            self.interrupted,
             self.item_vanishes,
             self.crash,
             self.node_changes,
@@ -180,13 +183,36 @@ class Life:
         self.bench.now += self.random.choice((1, 30, 60)) * SECOND
         self.bench.decide()
 
-    def conflict(self) -> None:
+    def conflict(self, of: str = "") -> None:
         """Somebody else has changed the object before a write of ours."""
         writes = [one for one in self.bench.pending if isinstance(one, WriteStatus)]
+        writes = [one for one in writes if of in ("", one.uid)]
         if writes:
             lost = self.random.choice(writes)
             self.bench.pending.remove(lost)
             self.bench.feed(StatusRefused(lost.uid, lost.serial, CONFLICT))
+
+    def interrupted(self) -> None:
+        """Things go on to one of the writes that are waited for, which are soon over; there the
+        object is changed or deleted."""
+        for _ in range(30):
+            self.bench.decide()
+            awaited = self._awaited()
+            if awaited and self.random.random() < 0.3:
+                uid = self.random.choice(awaited)
+                act = self.random.choice((self.bench.delete, self.conflict, self.intent_found))
+                act(uid)
+                return
+            if not self.bench.pending:
+                self.bench.now += self.random.choice((1, 30)) * SECOND
+            else:
+                self.bench.execute(self.bench.pending.pop(0))
+
+    def _awaited(self) -> list[str]:
+        """Those whose writes move them on."""
+        uids = {one.uid for one in self.bench.pending if isinstance(one, WriteStatus)}
+        entries_of = self.bench.dispatcher.world.entries
+        return [u for u in sorted(uids & self.bench.works.keys()) if entries_of[u].phase in AWAITED]
 
     def crash(self) -> None:
         if self.random.random() < 0.4:
@@ -198,9 +224,12 @@ class Life:
         waiting = [e for e in world.entries.values() if e.phase in (Phase.WAITING, Phase.INTENDING)]
         if not waiting or self.random.random() < 0.5:
             return
-        found = self.random.choice(waiting)
-        work = self.bench.works[found.uid]
-        if found.uid not in self.bench.status:
+        self.intent_found(self.random.choice(waiting).uid)
+
+    def intent_found(self, uid: str) -> None:
+        """It is another one than ours, if there is one of ours."""
+        found, work = self.bench.dispatcher.world.entries[uid], self.bench.works[uid]
+        if uid not in self.bench.status or found.phase not in (Phase.WAITING, Phase.INTENDING):
             return
         record = DispatchRecord(
             found.attempt + 1 - (found.phase is Phase.INTENDING) + 1,
