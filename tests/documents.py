@@ -6,10 +6,11 @@ A page has its prose, and between two marks what the code says of itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from mcad.core.entry import Entry
-from mcad.core.lifecycle import TABLE, TEARING_DOWN, Phase, Signal
+from mcad.core.lifecycle import RETAINING, TABLE, TEARING_DOWN, Phase, Signal
 from mcad.core.model import Dialect, DispatchPhase, DispatchRecord, Next, Workload
 from mcad.core.status import derive
 
@@ -90,9 +91,15 @@ def _words() -> Iterator[str]:
         views = {(v.state, v.phase) for v in (derive(_example(p, then)) for p in TEARING_DOWN)}
         ((state, word),) = views  # the same in all of a teardown
         yield f"| a teardown that ends in *{then}* | {state} | {word} |"
+        held = derive(_example(Phase.DELETING, then, suspended=True))
+        if held.phase != word:
+            yield f"| the same, and suspended meanwhile | {held.state} | {held.phase} |"
+    leaving = {derive(_example(p, Next.QUEUED, deleting=True)).phase for p in RETAINING}
+    (word,) = leaving
+    yield f"| any in which there are objects, and it is deleted after them | as before | {word} |"
 
 
-def _example(phase: Phase, then: Next) -> Entry:
+def _example(phase: Phase, then: Next, **changes: bool) -> Entry:
     work = Workload(
         uid="uid",
         namespace="default",
@@ -106,7 +113,7 @@ def _example(phase: Phase, then: Next) -> Entry:
     )
     recorded = _RECORDED.get(phase, DispatchPhase.DISPATCHED)
     record = DispatchRecord(1, 1, recorded, "", (), 0, next=then)
-    return Entry(work, 0, phase=phase, dispatch=record)
+    return Entry(replace(work, **changes), 0, phase=phase, dispatch=record)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from mcad.core.commands import StatusView, Urgency
 from mcad.core.invariants import InvariantViolated
 from mcad.core.inventory import aligned
-from mcad.core.lifecycle import TEARING_DOWN, Phase, Signal, transition
+from mcad.core.lifecycle import RETAINING, TEARING_DOWN, Phase, Signal, transition
 from mcad.core.model import (
+    Cascade,
     Condition,
     DispatchPhase,
     DispatchRecord,
@@ -236,6 +237,13 @@ class Entry:
         if self.phase is Phase.PAUSING:
             return True
         return self.phase in TEARING_DOWN and self.record.next is Next.RESET
+
+    @property
+    def lingers(self) -> bool:
+        """Whether it is deleted after its objects, and there may be some (foreground deletion)."""
+        if not self.workload.deleting or self.workload.cascade is not Cascade.FOREGROUND:
+            return False
+        return self.phase in RETAINING and self.phase is not Phase.FOREIGN
 
     def is_at(self, attempt: int, item: int) -> bool:
         """Whether this item of this attempt is the one that is being created."""

@@ -5,7 +5,7 @@ The spec counts, not its change: that may have come during the creation, or befo
 
 from __future__ import annotations
 
-from mcad.core import attempts, completion, health, requeuing, resets, teardown
+from mcad.core import attempts, completion, health, requeuing, resets, teardown, tombstones
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
 from mcad.core.model import Dialect
@@ -17,7 +17,10 @@ def judge(world: World) -> None:
     """Complete what is finished, take back what breaks or is not to run, and keep the times."""
     for uid in world.to_judge:
         entry = world.entries.get(uid)
-        if entry is None or entry.workload.deleting:
+        if entry is None:
+            continue
+        if entry.workload.deleting:
+            tombstones.linger(world, entry)
             continue
         match entry.phase:
             case Phase.CREATING:

@@ -95,11 +95,11 @@ def _put(
 
 def _deletion(entry: Entry, now: Instant) -> None:
     kind = ConditionType.DELETING_RESOURCES
-    if entry.phase is Phase.KEEPING:
+    if entry.phase is Phase.KEEPING and not entry.lingers:
         seconds = entry.workload.tolerance.deletion_on_failure_grace // SECOND
         message = f"deletionOnFailureGracePeriodDuration keeps them for {seconds} s."
         entry.put_condition(kind, now, status=False, reason=DELETION_PAUSED, message=message)
-    elif entry.phase in TEARING_DOWN and entry.phase is not Phase.SETTLING:
+    elif entry.lingers or (entry.phase in TEARING_DOWN and entry.phase is not Phase.SETTLING):
         if not entry.shows(kind):
             entry.set_condition(kind, now, reason=DELETION_INITIATED)
     else:

@@ -139,4 +139,7 @@ def _phase(entry: Entry) -> str:
         return "Terminating"
     if entry.phase in _PHASE:
         return _PHASE[entry.phase]
-    return _PHASE_ON_THE_WAY.get(entry.record.next, "Suspending")
+    then = entry.record.next
+    if then is Next.RESET and entry.workload.suspended:
+        return "Suspending"  # no attempt follows
+    return _PHASE_ON_THE_WAY.get(then, "Suspending")

@@ -170,13 +170,18 @@ def remaining(world: World, entry: Entry, event: Remaining) -> None:
         if not sweep.is_spared(entry):
             entry.removal.remains = event.objects
             _use_force(world, entry, entry.step_since)
+    if entry.lingers and event.objects:
+        entry.removal.remains, entry.removal.looks = event.objects, entry.removal.looks + 1
+        _use_force(world, entry, _asked_to_go(entry))
+        _say_what_is_left(world, entry, _asked_to_go(entry))
+        world.wake_in(entry, Timer.TOMBSTONE, next_look(world, entry))
     if entry.phase is not Phase.VERIFYING:
         return
     if event.objects:
         entry.removal.remains, entry.removal.looks = event.objects, entry.removal.looks + 1
         patience = _use_force(world, entry, entry.record.entered)
         _delete_what_stayed(world, entry)
-        _say_what_is_left(world, entry)
+        _say_what_is_left(world, entry, entry.step_since)
         if entry.removal.overtaken:
             look(world, entry)
         else:
@@ -186,6 +191,19 @@ def remaining(world: World, entry: Entry, event: Remaining) -> None:
         world.wake_in(entry, Timer.STEP, entry.creation.doubt - world.now)
     else:
         _nothing_left(world, entry)
+
+
+def _asked_to_go(entry: Entry) -> Instant:
+    """Since when the objects of one that lingers have to go."""
+    return entry.conditions[ConditionType.DELETING_RESOURCES].changed
+
+
+def next_look(world: World, entry: Entry) -> Duration:
+    """How long from now the objects of one that lingers are looked at: when it is told what keeps
+    them, when force is due, and else ever more slowly."""
+    due = force_is_due(world, entry, _asked_to_go(entry))
+    pause = backoff(entry.removal.looks, STUCK_AFTER, LOOK_MAX)
+    return min(pause, due) if due > 0 else pause
 
 
 def _delete_what_stayed(world: World, entry: Entry) -> None:
@@ -221,9 +239,9 @@ def _use_force(world: World, entry: Entry, since: Instant) -> Duration:
     return LOOK_MAX
 
 
-def _say_what_is_left(world: World, entry: Entry) -> None:
-    """Nobody knows why a teardown takes long unless it says so."""
-    if world.now - entry.step_since < STUCK_AFTER:
+def _say_what_is_left(world: World, entry: Entry, since: Instant) -> None:
+    """Nobody knows why it takes long unless it says so."""
+    if world.now - since < STUCK_AFTER:
         return
     node = world.capacity.node_of(most_telling(entry.removal.remains).uid)
     text, kind = explain_remains(entry.removal.remains, node), ConditionType.DELETING_RESOURCES
@@ -337,7 +355,7 @@ def stuck_teardowns(world: World) -> dict[str, int]:
 
 
 def _waited_for(world: World, entry: Entry) -> str:
-    if entry.phase is Phase.VERIFYING and _is_stuck(entry):
+    if (entry.phase is Phase.VERIFYING or entry.lingers) and _is_stuck(entry):
         return most_telling(entry.removal.remains).ref.kind if entry.removal.remains else ""
     if entry.phase is Phase.GONE and world.now - entry.step_since >= STUCK_AFTER:
         return next((child.ref.kind for child in world.children_for(entry)), "")

@@ -13,7 +13,7 @@ from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase, Signal
 from mcad.core.model import Cascade, Child, Dialect, DispatchPhase, DispatchRecord, Item, Workload
 from mcad.core.pacing import STUCK_AFTER, TOMBSTONE_GRACE, TOMBSTONE_LOOK
-from mcad.core.reasons import EventReason
+from mcad.core.reasons import DELETION_INITIATED, ConditionType, EventReason
 from mcad.core.timers import Timer
 from mcad.core.units import Instant
 from mcad.core.world import World
@@ -22,8 +22,20 @@ from mcad.core.world import World
 def deletion_seen(world: World, entry: Entry) -> None:
     """It is being deleted: nothing more is created, and with foreground deletion its objects go."""
     world.freeze(entry)
-    world.to_settle[entry.uid] = None
+    world.to_judge[entry.uid] = world.to_settle[entry.uid] = None
     sweep.judge_anew(world, entry)
+
+
+def linger(world: World, entry: Entry) -> None:
+    """It goes after its objects: what keeps them is looked at, and force is used, as in a teardown.
+    The clock is that of the condition, which is persisted."""
+    if not entry.lingers or Timer.TOMBSTONE in entry.timers:
+        return
+    if not entry.shows(ConditionType.DELETING_RESOURCES):
+        kind, reason = ConditionType.DELETING_RESOURCES, DELETION_INITIATED
+        entry.set_condition(kind, world.now, reason=reason)
+        world.settle(entry)
+    world.wake_in(entry, Timer.TOMBSTONE, teardown.next_look(world, entry))
 
 
 def object_gone(world: World, entry: Entry) -> None:
@@ -63,7 +75,11 @@ def _say_what_is_left(world: World, entry: Entry) -> None:
 
 
 def visit(world: World, entry: Entry) -> None:
-    """A tombstone's timer has run out."""
+    """A tombstone's timer has run out, or that of one that is going to be one."""
+    if entry.lingers:
+        teardown.look(world, entry)
+    if entry.phase is not Phase.GONE:
+        return
     is_seen = bool(world.children_of.get(entry.uid))
     if teardown.force_is_due(world, entry, entry.step_since) <= 0 or (
         entry.creation.created and not is_seen

@@ -11,8 +11,9 @@ import pytest
 from msgspec.structs import replace
 
 from mcad.core.events import AppWrapperSeen, NodeSeen, PodSeen
-from mcad.core.model import Dialect, Next, Pod, PodPhase, Settings, Workload
+from mcad.core.model import Cascade, Dialect, Next, Pod, PodPhase, Settings, Workload
 from mcad.core.rules import FaultTolerance
+from mcad.core.teardown import stuck_teardowns
 from mcad.core.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
 
@@ -388,8 +389,10 @@ def test_who_is_suspended_while_it_is_reset_is_not_tried_again() -> None:
     bench.change("a-0", phase=PodPhase.FAILED)
     bench.advance(45)
     assert bench.status["uid-a"].dispatch.next is Next.RESET
+    assert phase(bench) == "Resetting"
     bench.edit("uid-a", suspended=True)
     bench.settle()
+    assert phase(bench) == "Suspending"
     bench.change("a-0", finalizers=())
     bench.remove(next(iter(bench.things)))
     bench.advance(1000)
@@ -442,6 +445,42 @@ def test_pods_that_do_not_go_are_deleted_by_force(restart: Restart) -> None:
     assert bench.writes["force"] == 0
     bench.advance(20)
     assert (bench.writes["force"], bench.names(), phase(bench)) == (1, [], "Suspended")
+
+
+@RESTARTS
+@pytest.mark.parametrize("dialect", Dialect)
+def test_pods_that_keep_a_foreground_deletion_waiting_are_deleted_by_force(
+    restart: Restart, dialect: Dialect
+) -> None:
+    """Its AppWrapper is there for as long as they are; once an hour nobody would know why."""
+    forced = replace(QUICK, forceful_deletion_grace=600 * SECOND)
+    bench = running(replace(wrapper("a", 100, tolerance=forced), dialect=dialect))
+    bench.stubborn.add("a-0")
+    bench.edit("uid-a", deleting=True, cascade=Cascade.FOREGROUND)
+    bench.settle()
+    assert shown(bench, "DeletingResources") == (True, "DeletionInitiated")
+    assert phase(bench) == ("Terminating" if dialect is Dialect.V1BETA2 else "")
+    bench.advance(300)
+    assert shown(bench, "DeletingResources") == (True, "WaitingForRemains")
+    assert stuck_teardowns(bench.dispatcher.world) == {"Pod": 1}
+    restart(bench)
+    bench.advance(290)
+    assert bench.writes["force"] == 0
+    bench.advance(20)
+    assert (bench.writes["force"], bench.names()) == (1, [])
+    assert bench.looks < 10
+
+
+def test_without_a_limit_a_foreground_deletion_waits_and_says_for_what() -> None:
+    bench = running(wrapper("a", 100))
+    bench.stubborn.add("a-0")
+    bench.edit("uid-a", deleting=True, cascade=Cascade.FOREGROUND)
+    bench.advance(100_000)
+    assert (bench.writes["force"], bench.names()) == (0, ["a-0"])
+    _, reason, message = bench.condition("a", "DeletingResources") or ("", "", "")
+    assert reason == "WaitingForRemains"
+    assert message.startswith("Pod default/a-0 is terminating")
+    assert len([one for one in bench.events if one.reason == "WaitingForRemains"]) == 1
 
 
 def test_a_finalizer_of_somebody_else_is_left_alone() -> None:
