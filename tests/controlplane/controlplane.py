@@ -371,6 +371,17 @@ class ControlPlane:
 
         self.wait_for(all_ready, timeout, f"{len(wanted)} nodes are ready")
 
+    def spoil_node(self, name: str) -> None:
+        """Let a node be NotReady, whatever its lease says. Pods on it go on, and are ended by
+        nobody if they have the annotation `controlplane.test/hangs`."""
+        path, patch = f"/api/v1/nodes/{name}", "application/merge-patch+json"
+        mark = {"metadata": {"annotations": {"controlplane.test/not-ready": "true"}}}
+        self.request("PATCH", path, mark, content_type=patch)
+        ready = {"type": "Ready", "status": "False", "reason": "KubeletNotReady"}
+        said = {"status": {"conditions": [ready]}}
+        status, answer = self.request("PATCH", f"{path}/status", said, content_type=patch)
+        assert status == 200, answer
+
     def remove_node(self, name: str) -> None:
         self._ask("DELETE", f"/api/v1/nodes/{name}")
 

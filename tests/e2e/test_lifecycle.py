@@ -99,6 +99,7 @@ def owned(plane: ControlPlane, path: str) -> list[str]:
 
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 PODS = "/api/v1/namespaces/default/pods"
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 
 
@@ -204,81 +205,177 @@ def test_who_loses_its_node_is_reset_and_finds_another(plane: ControlPlane) -> N
 
 
 def test_a_gpu_that_autopilot_finds_broken_is_left(plane: ControlPlane) -> None:
-    for name in ("gpu-1", "gpu-2"):
-        plane.add_node(name, cpu="4", extended={GPU: "1"}, labels={HEALTH: "PASS"})
+    """In both dialects, and neither counts it: v1beta2 resets, v1beta1 queues again."""
+    gpus = {"cpu": "4", "extended": {GPU: "2"}, "labels": {HEALTH: "PASS"}}
+    plane.add_node("gpu-1", **gpus)
     training = appwrapper("training", job("training", "sleep 3600", **{GPU: "1"}))
     create(plane, bearing(training, retryLimit="0", **QUICK))
-    plane.wait_for(lambda: _running(plane) == 1, 60, "it runs")
-    (first,) = (one["spec"]["nodeName"] for one in items(plane, PODS))
-    plane.kubectl("label", "node", first, f"{HEALTH}=EVICT", "--overwrite")
-    plane.wait_for(lambda: _runs_elsewhere(plane, first), 90, "it runs elsewhere")
+    create(plane, generic("older", job("older", "sleep 3600", **{GPU: "1"})))
+    plane.wait_for(lambda: _running(plane) == 2, 60, "both run")
+    plane.add_node("gpu-2", **gpus)
+    plane.kubectl("label", "node", "gpu-1", f"{HEALTH}=EVICT", "--overwrite")
+    plane.wait_for(lambda: _running_on(plane) == ["gpu-2", "gpu-2"], 90, "they run elsewhere")
     assert "resettingCount" not in status_of(plane, "training")
+    older = status_of(plane, "older")
+    assert (older["dispatch"]["attempt"], older.get("numberOfRequeueings", 0)) == (2, 0)
     delete(plane)
     for name in ("gpu-1", "gpu-2"):
         plane.remove_node(name)
 
 
-def _runs_elsewhere(plane: ControlPlane, than: str) -> bool:
-    found = items(plane, PODS)
-    return [one["status"].get("phase") for one in found] == ["Running"] and all(
-        one["spec"]["nodeName"] != than for one in found
+def _running_on(plane: ControlPlane) -> list[str]:
+    """The nodes of all pods, "" if one does not run."""
+    return sorted(
+        one["spec"]["nodeName"] if one["status"].get("phase") == "Running" else ""
+        for one in items(plane, PODS)
     )
 
 
 # -- suspended and deleted at any time -----------------------------------------------------------
 
-PHASES = ("Suspended", "Running", "Resetting", "Failed", "Succeeded")
+PHASES = (
+    "Suspended",
+    "Resuming",
+    "Running",
+    "Suspending",
+    "Resetting",
+    PAUSING := "Resetting, in the pause",
+    "Failed",
+    "Succeeded",
+    "Terminating",
+)
+HELD = {"Suspending", "Resetting", "Terminating"}
+"""Phases that last for as long as an object has to go and does not."""
+
+FINALIZER = {"metadata": {"finalizers": ["example.com/keep"]}}
+NO_ROOM = {"metadata": {"name": "no-room-for-more"}}
+NOT_NOW = {
+    "matchConstraints": {
+        "resourceRules": [
+            {
+                "apiGroups": [""],
+                "apiVersions": ["v1"],
+                "operations": ["CREATE"],
+                "resources": ["configmaps"],
+            }
+        ],
+        "namespaceSelector": {"matchLabels": {"full": "true"}},
+    },
+    "validations": [{"expression": "false", "reason": "RequestEntityTooLarge"}],
+}
+"""What an API server says that takes nothing for now; it is asked again."""
+
+
+@pytest.fixture(scope="module")
+def _full(plane: ControlPlane) -> None:
+    kind = {"apiVersion": "admissionregistration.k8s.io/v1"}
+    bind = {"policyName": "no-room-for-more", "validationActions": ["Deny"]}
+    plane.apply(
+        [
+            {**kind, "kind": "ValidatingAdmissionPolicy", **NO_ROOM, "spec": NOT_NOW},
+            {**kind, "kind": "ValidatingAdmissionPolicyBinding", **NO_ROOM, "spec": bind},
+        ]
+    )
+    _fill(plane, full=True)
+    probe = configmap("probe")
+    path = "/api/v1/namespaces/default/configmaps?dryRun=All"
+    plane.wait_for(lambda: plane.request("POST", path, probe)[0] == 413, what="the policy")
+    _fill(plane, full=False)
+
+
+def _fill(plane: ControlPlane, *, full: bool) -> None:
+    """Whether the namespace takes ConfigMaps."""
+    plane.kubectl("label", "namespace", "default", f"full={str(full).lower()}", "--overwrite")
 
 
 def brought_to(plane: ControlPlane, phase: str, name: str) -> None:
-    """An AppWrapper that stays in this phase."""
+    """An AppWrapper that stays in this phase, for some until it is ``released``."""
+    obj = appwrapper(name, deployment(name, 1), configmap(name))
     match phase:
         case "Suspended":
             obj = appwrapper(name, pod(name, cpu="999"))
-        case "Running":
-            obj = appwrapper(name, deployment(name, 1), configmap(name))
-        case "Resetting":
-            obj = appwrapper(name, job(name, "sleep 1; exit 1"))
-            bearing(obj, retryPausePeriodDuration="1h", failureGracePeriodDuration="1s")
+        case "Resuming":
+            _fill(plane, full=True)
+            bearing(obj, admissionGracePeriodDuration="1h")
+        case "Resetting" | "Resetting, in the pause":
+            obj = appwrapper(name, job(name, "sleep 2; exit 1"), configmap(name))
+            pause = "1h" if phase == PAUSING else "0s"
+            bearing(obj, retryPausePeriodDuration=pause, failureGracePeriodDuration="1s")
         case "Failed":
             obj = appwrapper(name, job(name, "sleep 1; exit 1"))
             bearing(obj, retryLimit="0", deletionOnFailureGracePeriodDuration="1h")
-        case _:
+        case "Succeeded":
             obj = appwrapper(name, job(name, "sleep 1"))
+        case _:
+            pass
     create(plane, obj)
-    await_phase(plane, name, phase)
+    if phase in HELD:
+        plane.wait_for(lambda: name in owned(plane, CONFIGMAPS), what="its ConfigMap")
+        plane.kubectl("patch", "configmap", name, "--type=merge", "-p", json.dumps(FINALIZER))
+    if phase in ("Suspending", "Terminating"):
+        await_phase(plane, name, "Running")
+    if phase == "Suspending":
+        edit(plane, name, {"spec": {"suspend": True}})
+    if phase == "Terminating":
+        after_its_objects = {"propagationPolicy": "Foreground"}
+        plane.request("DELETE", f"{appwrappers_path()}/{name}", after_its_objects)
+    await_phase(plane, name, phase.partition(",")[0])
 
 
-SUSPENDED = {
-    "Suspended": "Suspended",
+def released(plane: ControlPlane, phase: str, name: str) -> None:
+    """What kept it in its phase is over."""
+    if phase == "Resuming":
+        _fill(plane, full=False)
+    if phase in HELD:
+        patch = json.dumps({"metadata": {"finalizers": None}})
+        plane.kubectl("patch", "configmap", name, "--type=merge", "-p", patch)
+
+
+SUSPENDED = {phase: phase for phase in PHASES} | {
+    "Resuming": "Suspended",
     "Running": "Suspended",
-    "Resetting": "Suspended",
-    "Failed": "Failed",
-    "Succeeded": "Succeeded",
+    "Resetting": "Suspending",
+    PAUSING: "Suspended",
 }
-RESUMED = SUSPENDED | {"Running": "Running", "Resetting": "Running"}
+RESUMED = {phase: phase for phase in PHASES} | {PAUSING: "Running"}
+RELEASED = {"Resuming": "Running", "Suspending": "Running"}
 
 
+@pytest.mark.usefixtures("_full")
 @pytest.mark.parametrize("phase", PHASES)
 def test_suspend_may_be_set_and_unset_in_every_phase(plane: ControlPlane, phase: str) -> None:
-    name = f"to-suspend-{phase.lower()}"
+    name = f"to-suspend-{PHASES.index(phase)}"
     brought_to(plane, phase, name)
     edit(plane, name, {"spec": {"suspend": True}})
     await_phase(plane, name, SUSPENDED[phase])
-    if SUSPENDED[phase] != "Succeeded":
+    if SUSPENDED[phase] in ("Suspended", "Failed"):
         plane.wait_for(
             lambda: not owned(plane, JOBS) and not owned(plane, PODS), 60, "nothing is left"
         )
     edit(plane, name, {"spec": {"suspend": False}})
     await_phase(plane, name, RESUMED[phase])
+    released(plane, phase, name)
+    if phase in RELEASED:
+        await_phase(plane, name, RELEASED[phase])
+    if phase == "Resetting":
+        plane.wait_for(
+            lambda: status_of(plane, name)["dispatch"]["attempt"] > 1, 60, "it is tried again"
+        )
+    if phase == "Terminating":
+        plane.wait_for(lambda: owned_or_all(plane, appwrappers_path()) == [], 60, "it is gone")
 
 
+@pytest.mark.usefixtures("_full")
 @pytest.mark.parametrize("phase", PHASES)
 def test_it_may_be_deleted_in_every_phase(plane: ControlPlane, phase: str) -> None:
-    name = f"to-delete-{phase.lower()}"
+    name = f"to-delete-{PHASES.index(phase)}"
     brought_to(plane, phase, name)
     plane.request("DELETE", f"{appwrappers_path()}/{name}")
-    for path in (appwrappers_path(), JOBS, PODS, DEPLOYMENTS):
+    if phase in HELD:
+        plane.wait_for(lambda: owned(plane, JOBS) == owned(plane, PODS) == [], 60, "the rest goes")
+        assert owned(plane, CONFIGMAPS) == [name]
+    released(plane, phase, name)
+    for path in (appwrappers_path(), JOBS, PODS, DEPLOYMENTS, CONFIGMAPS):
         plane.wait_for(lambda path=path: owned_or_all(plane, path) == [], 60, f"no {path} is left")
 
 
