@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.controlplane.controlplane import ControlPlane
+from tests.e2e import fleet
 from tests.e2e.process import Dispatcher
 from tests.e2e.support import (
     GROUP,
@@ -22,6 +23,7 @@ from tests.e2e.support import (
     deployment,
     items,
     pod,
+    states,
     status_of,
 )
 from tests.manifests import bearing
@@ -34,11 +36,16 @@ HEALTH = "autopilot.ibm.com/gpuhealth"
 
 
 @pytest.fixture(scope="module")
-def plane(control_plane: ControlPlane, account: Path) -> Iterator[ControlPlane]:
-    """A node for everybody, and a dispatcher."""
+def plane(control_plane: ControlPlane) -> ControlPlane:
+    """A node for everybody."""
     control_plane.add_node("node-1", cpu="16", memory="64Gi", pods=500)
-    with Dispatcher(control_plane, account, "--set", "backoffTime=1"):
-        yield control_plane
+    return control_plane
+
+
+@pytest.fixture(scope="module", autouse=True)
+def dispatcher(plane: ControlPlane, account: Path) -> Iterator[Dispatcher]:
+    with Dispatcher(plane, account, "--set", "backoffTime=1") as running:
+        yield running
 
 
 @pytest.fixture(autouse=True)
@@ -231,6 +238,49 @@ def _running_on(plane: ControlPlane) -> list[str]:
     )
 
 
+def test_a_node_that_is_not_ready_is_left_and_what_hangs_there_is_forced(
+    plane: ControlPlane,
+) -> None:
+    """Nobody new goes there at once; those who run there are evicted by Kubernetes when they no
+    longer tolerate it, and nobody ends their pods. Both dialects find another node."""
+    leaves_soon = {
+        "key": "node.kubernetes.io/not-ready",
+        "operator": "Exists",
+        "effect": "NoExecute",
+        "tolerationSeconds": 1,
+    }
+    here = {"nodeSelector": {"pool": "frail"}, "tolerations": [leaves_soon]}
+    soon = {"warmupGracePeriodDuration": "2s", "admissionGracePeriodDuration": "2s"}
+    force = {"forcefulDeletionGracePeriodDuration": "2s", "retryPausePeriodDuration": "0s"}
+    plane.add_node("frail-1", cpu="2", labels={"pool": "frail"})
+    one, two = (annotated(deployment(n, 1, "500m", **here), hangs="true") for n in ("one", "two"))
+    rules = {"minAvailable": 1, "requeuing": {"timeInSeconds": 1}}
+    create(plane, bearing(appwrapper("one", one), **soon, **force))
+    create(plane, bearing(generic("two", two, schedulingSpec=rules), **force))
+    plane.wait_for(lambda: _running_on(plane) == ["frail-1", "frail-1"], 60, "both run")
+
+    plane.spoil_node("frail-1")
+    create(plane, appwrapper("three", pod("three", nodeSelector={"pool": "frail"})))
+    plane.wait_for(lambda: status_of(plane, "three").get("queuejobstate"), 60, "three is judged")
+    plane.wait_for(lambda: items(plane, PODS) == [], 120, "their pods are gone")
+    assert status_of(plane, "three")["queuejobstate"] == "Backoff"
+    states = ("Suspended", "Pending")
+    plane.wait_for(
+        lambda: states == (status_of(plane, "one")["phase"], status_of(plane, "two")["state"]),
+        60,
+        "both wait for a node",
+    )
+    assert status_of(plane, "one")["resettingCount"] == 1
+    assert status_of(plane, "two")["numberOfRequeueings"] == 1
+
+    plane.add_node("frail-2", cpu="2", labels={"pool": "frail"})
+    plane.wait_for(lambda: _running_on(plane) == ["frail-2"] * 3, 60, "all run on the other node")
+    plane.kubectl("annotate", "pods", "--all", "controlplane.test/hangs-")
+    delete(plane)
+    for name in ("frail-1", "frail-2"):
+        plane.remove_node(name)
+
+
 # -- suspended and deleted at any time -----------------------------------------------------------
 
 PHASES = (
@@ -377,6 +427,114 @@ def test_it_may_be_deleted_in_every_phase(plane: ControlPlane, phase: str) -> No
     released(plane, phase, name)
     for path in (appwrappers_path(), JOBS, PODS, DEPLOYMENTS, CONFIGMAPS):
         plane.wait_for(lambda path=path: owned_or_all(plane, path) == [], 60, f"no {path} is left")
+
+
+MCADS = {
+    "waiting": "Pending",
+    "running": "Running",
+    "holding": "RunningHoldCompletion",
+    "late": "Failed",
+    "done": "Completed",
+    "given-up": "Deleted",
+}
+"""Names of AppWrappers of MCAD's dialect, and the states that they come to."""
+
+
+def _in_mcads_states(plane: ControlPlane) -> None:
+    def said(template: Json, word: str) -> Json:
+        return {"generictemplate": template, "completionstatus": word}
+
+    never = annotated(deployment("given-up", 1), start_delay="1h")
+    rules = {"minAvailable": 1, "requeuing": {"timeInSeconds": 1, "maxNumRequeuings": 1}}
+    holding = generic("holding", deployment("holding", 1))
+    holding["spec"]["resources"]["GenericItems"] = [said(deployment("holding", 1), "Progressing")]
+    done = generic("done", job("done", "sleep 1"))
+    done["spec"]["resources"]["GenericItems"] = [said(job("done", "sleep 1"), "Complete")]
+    limit = {"dispatchDuration": {"limit": 1}}
+    create(plane, generic("given-up", never, schedulingSpec=rules))
+    create(plane, generic("late", deployment("late", 1), schedulingSpec=limit))
+    create(plane, generic("waiting", pod("waiting", cpu="999")))
+    create(plane, generic("running", deployment("running", 1)))
+    create(plane, holding)
+    create(plane, done)
+    plane.wait_for(lambda: states(plane) == MCADS, 90, f"these states: {MCADS}")
+
+
+def test_suspend_and_deletion_in_mcads_states(plane: ControlPlane) -> None:
+    _in_mcads_states(plane)
+    for name in MCADS:
+        edit(plane, name, {"spec": {"suspend": True}})
+    held = MCADS | {"running": "Pending", "holding": "Pending"}
+    plane.wait_for(
+        lambda: states(plane) == held and not owned(plane, DEPLOYMENTS), 60, "what ran is held"
+    )
+    for name in MCADS:
+        edit(plane, name, {"spec": {"suspend": False}})
+    plane.wait_for(lambda: states(plane) == MCADS, 60, "what was held runs again")
+    delete(plane)
+    for path in (JOBS, PODS, DEPLOYMENTS):
+        plane.wait_for(lambda path=path: owned(plane, path) == [], 60, f"no {path} is left")
+
+
+# -- a namespace that goes -----------------------------------------------------------------------
+
+
+def test_a_namespace_is_deleted_with_what_is_in_it(
+    plane: ControlPlane, dispatcher: Dispatcher
+) -> None:
+    """First while nobody empties it: whatever is begun there is refused, told and given up, and
+    nothing is written any more. Then it is emptied, and nothing of ours keeps it."""
+    plane.create_namespace("doomed")
+    within = {"namespace": "doomed"}
+    kept, later = configmap("kept"), {"spec": {"suspend": False}}
+    create(plane, appwrapper("runs", deployment("runs", 1), kept, **within))
+    create(plane, appwrapper("held", pod("held"), suspend=True, **within))
+    create(plane, generic("older", pod("older"), suspend=True) | _metadata("older"))
+    plane.wait_for(lambda: status_of(plane, "runs", "doomed").get("phase") == "Running", 60, "runs")
+    keep = ("patch", "configmap", "kept", "--namespace=doomed", "--type=merge", "-p")
+    plane.kubectl(*keep, json.dumps(FINALIZER))
+
+    plane.end("kube-controller-manager")
+    plane.request("DELETE", "/api/v1/namespaces/doomed")
+    mark = plane.audit_mark()
+    for name in ("held", "older"):
+        plane.kubectl("patch", "aw", name, "-n", "doomed", "--type=merge", "-p", json.dumps(later))
+        plane.wait_for(
+            lambda name=name: status_of(plane, name, "doomed").get("state") == "Failed", 60, name
+        )
+        failed = conditions_of(plane, name, "doomed")["Failed"]
+        assert failed["reason"] == "ItemCreationFailure."
+        assert "because it is being terminated" in failed["message"]
+    # An upstream controller's finalizer would keep it; ours to take away, there too.
+    plane.kubectl("patch", "aw", "held", "-n", "doomed", "--type=merge", "-p", json.dumps(LEFT))
+    plane.wait_for(lambda: _finalizers(plane, "held") == [], 60, "its finalizer is taken away")
+    fleet.wait_until_quiet(plane)
+    asked = fleet.ours(plane.audit(mark))
+    refused = [one for one in asked if one.code == 403 and one.verb == "create"]
+    assert len([one for one in refused if one.resource == "pods"]) == 2
+    assert len(fleet.events(refused)) < 10
+
+    plane.restart("kube-controller-manager")
+    plane.wait_for(lambda: states(plane, "doomed") == {}, 60, "no AppWrapper keeps it")
+    plane.kubectl(*keep, json.dumps({"metadata": {"finalizers": None}}))
+    plane.wait_for(
+        lambda: plane.request("GET", "/api/v1/namespaces/doomed")[0] == 404, 60, "it is gone"
+    )
+    fleet.wait_until_quiet(plane)
+    assert dispatcher.get("/readyz")[0] == 200
+
+
+LEFT = {"metadata": {"finalizers": ["workload.codeflare.dev/finalizer"]}}
+
+
+def _metadata(name: str) -> Json:
+    return {"metadata": {"name": name, "namespace": "doomed"}}
+
+
+def _finalizers(plane: ControlPlane, name: str) -> list[str]:
+    found = plane.request("GET", f"{appwrappers_path('doomed')}/{name}")[1]
+    kept: list[str] = found["metadata"].get("finalizers", [])
+    return kept
 
 
 def owned_or_all(plane: ControlPlane, path: str) -> list[str]:
