@@ -6,8 +6,9 @@ A page has its prose, and between two marks what the code says of itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import RETAINING, TABLE, TEARING_DOWN, Phase, Signal
