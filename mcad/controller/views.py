@@ -109,7 +109,9 @@ def quantities(amounts: Resources) -> dict[str, str]:
 
 def _figures(world: World, entry: Entry) -> list[Json]:
     bucket = world.queue.bucket_of(entry)
-    refusal = deciding.verdict(world.capacity.glance(), bucket) if bucket is not None else None
+    refusal = (
+        deciding.verdict(world, world.capacity.glance(), bucket) if bucket is not None else None
+    )
     return [
         {
             "resource": one.resource,

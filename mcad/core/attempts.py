@@ -78,6 +78,7 @@ def begin(world: World, entry: Entry, signal: Signal = Signal.RESERVED) -> None:
         payload=work.payload,
         inventory=tuple(item.ref for item in work.items),
         since=world.now,
+        quota=world.forest.path_of(entry.uid),
     )
     world.begin_attempt(entry, record)
     entry.move(signal, world.now)

@@ -30,13 +30,14 @@ from mcad.core.pacing import (
     RESTATE_INTERVAL,
 )
 from mcad.core.queue import Bucket
+from mcad.core.quota.words import explain
 from mcad.core.reasons import (
+    INSUFFICIENT_QUOTA,
     INSUFFICIENT_RESOURCES,
     NOT_RUNNABLE,
     ConditionType,
     EventReason,
     HoldReason,
-    explain_refusal,
 )
 from mcad.core.timers import Timer
 from mcad.core.verdicts import Refusal, RefusalKind
@@ -47,6 +48,9 @@ def decide(world: World, *, may_dispatch: bool) -> None:
     """One pass."""
     if not world.started:
         _start(world)
+    if world.forest.refresh():
+        for entry in world.queue.entries():
+            world.rank_anew(entry)
     recovery.recover(world)
     tombstones.rebuild(world)
     needs.watch(world)
@@ -170,7 +174,8 @@ def _tell_refusal(world: World, entry: Entry, refusal: Refusal) -> None:
         # After a restart the figures stay frozen at the refusal that is on record.
         entry.announced = True
         return
-    message = f"{INSUFFICIENT_RESOURCES} {explain_refusal(refusal)}".rstrip()
+    lack = INSUFFICIENT_RESOURCES if refusal.quota is None else INSUFFICIENT_QUOTA
+    message = f"{lack} {explain(refusal, world.forest)}".rstrip()
     entry.set_condition(ConditionType.BACKOFF, world.now, reason=NOT_RUNNABLE, message=message)
     world.settle(entry)
     if not entry.announced:
@@ -194,17 +199,23 @@ def _restate_if_changed(world: World, entry: Entry) -> None:
 # -- for people ---------------------------------------------------------------------------------
 
 
-def verdict(glance: Glance, bucket: Bucket) -> Refusal | None:
+def verdict(world: World, glance: Glance, bucket: Bucket) -> Refusal | None:
     """The present verdict on a bucket, for people: with live figures, and nothing is changed."""
     if bucket.refusal is not None and bucket.refusal.kind is RefusalKind.BLOCKED:
         return bucket.refusal
-    return glance.refusal(bucket.shape)
+    return _by_quota(world, glance, bucket) or glance.refusal(bucket.shape)
 
 
-def may_be_head(glance: Glance, bucket: Bucket) -> bool:
+def _by_quota(world: World, glance: Glance, bucket: Bucket) -> Refusal | None:
+    return world.forest.refusal(bucket.path, glance.demand(bucket.shape)) if bucket.path else None
+
+
+def may_be_head(world: World, glance: Glance, bucket: Bucket) -> bool:
     """Whether the first of a bucket is head of the line, if nobody before it is: refused by
     capacity, but would fit if AppWrappers left (R6). For people: nothing is changed.
     """
+    if _by_quota(world, glance, bucket) is not None:
+        return False
     refusal = glance.refusal(bucket.shape)
     if refusal is None or refusal.kind in IMPOSSIBLE:
         return False

@@ -27,6 +27,8 @@ from mcad.core.events import (
     NodeSeen,
     PodGone,
     PodSeen,
+    QuotaGone,
+    QuotaSeen,
     Remaining,
     StatusRefused,
     StatusWritten,
@@ -73,10 +75,8 @@ class Dispatcher:
                 observing.appwrapper_seen(world, event)
             case AppWrapperGone():
                 observing.appwrapper_gone(world, event.uid)
-            case NodeSeen():
-                observing.node_seen(world, event.node)
-            case NodeGone():
-                world.capacity.node_gone(event.name)
+            case NodeSeen() | NodeGone() | QuotaSeen() | QuotaGone():
+                self._offer(event)
             case PodSeen():
                 children.pod_seen(world, event)
             case PodGone():
@@ -93,6 +93,19 @@ class Dispatcher:
                 self._lead(event)
             case _:
                 self._route_answer(event)
+
+    def _offer(self, event: NodeSeen | NodeGone | QuotaSeen | QuotaGone) -> None:
+        """What there is to give away, and who may have how much of it."""
+        world = self.world
+        match event:
+            case NodeSeen():
+                observing.node_seen(world, event.node)
+            case NodeGone():
+                world.capacity.node_gone(event.name)
+            case QuotaSeen():
+                world.forest.seen(event.subtree)
+            case QuotaGone():
+                world.forest.gone(event.uid)
 
     def _lead(self, event: Leading | Decide) -> None:
         if isinstance(event, Leading):

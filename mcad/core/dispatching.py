@@ -12,6 +12,7 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 
 from mcad.core import attempts, obstacles
+from mcad.core.admission import Gang
 from mcad.core.entry import Entry
 from mcad.core.gate import Gate
 from mcad.core.pacing import (
@@ -21,14 +22,15 @@ from mcad.core.pacing import (
     STEPS_PER_PASS,
 )
 from mcad.core.queue import Bucket, Key
+from mcad.core.quota import Designation
 from mcad.core.reasons import FRONT_OF_QUEUE, ConditionType
 from mcad.core.verdicts import Refusal, RefusalKind
 from mcad.core.world import World
 
 _BLOCKED = Refusal(RefusalKind.BLOCKED)
 
-Line = list[tuple[Key, int, Bucket]]
-"""A heap of the heads of buckets: (key, number of the bucket, bucket)."""
+Line = list[tuple[Key, Bucket]]
+"""A heap of buckets by the keys of their heads, of which no two are equal."""
 
 
 class _Effort:
@@ -37,7 +39,7 @@ class _Effort:
     def __init__(self, world: World) -> None:
         self._world = world
         self._resumed_at = world.resume_at
-        self._begun = world.capacity.steps
+        self._begun = world.admission.steps
         self._rest_begun: int | None = None
         self._dispatches = 0
         self._holds = 0
@@ -75,7 +77,7 @@ class _Effort:
         return self._resumed_at is not None and key < self._resumed_at
 
     def _spent(self) -> int:
-        return self._world.capacity.steps - self._begun + self._holds * HOLD_STEPS
+        return self._world.admission.steps - self._begun + self._holds * HOLD_STEPS
 
 
 def dispatch(world: World) -> None:
@@ -83,7 +85,7 @@ def dispatch(world: World) -> None:
     gate, effort = Gate(world), _Effort(world)
     line = _heads(world, gate)
     while line:
-        key, order, bucket = line[0]
+        key, bucket = line[0]
         if gate.blocks(bucket):
             _refuse(world, bucket, _BLOCKED)
             world.queue.wake(bucket)
@@ -96,11 +98,20 @@ def dispatch(world: World) -> None:
         heappop(line)
         if bucket.refusal is not None:
             gate.refused(bucket, bucket.refusal)
-            continue
-        _go(world, gate, effort, bucket)
-        if bucket.members:
-            heappush(line, (bucket.key(world.now), order, bucket))
+        else:
+            _go(world, gate, effort, bucket)
+            if bucket.members:
+                heappush(line, (bucket.key(world.now), bucket))
+        _call_next(world, gate, line)
     _end(world, gate, effort, line)
+
+
+def _call_next(world: World, gate: Gate, line: Line) -> None:
+    """Who waited for the same as somebody who has gone on, or is refused for another reason now,
+    is looked at in this pass: all of them are behind him."""
+    for bucket in world.queue.take_called():
+        if gate.open_to_all:
+            heappush(line, (bucket.key(world.now), bucket))
 
 
 def _end(world: World, gate: Gate, effort: _Effort, line: Line) -> None:
@@ -143,23 +154,31 @@ def _heads(world: World, gate: Gate) -> Line:
     """A refusal stands until something happens that may let the shape in (core R4). It is tested
     again within ``backoffTime`` all the same (``_look_again``), for the day on which this is wrong.
     """
-    queue = world.queue
-    queue.wake_all(world.now - world.settings.backoff // 2)
+    queue, until = world.queue, world.now - world.settings.backoff // 2
+    queue.wake_all(until, everyone=not gate.open_to_all)
     # Only where a refused one may block others do those that rest have to be passed.
     buckets = queue.awake() if gate.open_to_all else queue.buckets()
-    line = [(bucket.key(world.now), order, bucket) for order, bucket in enumerate(buckets)]
+    line = [(bucket.key(world.now), bucket) for bucket in buckets]
     heapify(line)
     return line
 
 
 def _judge(world: World, bucket: Bucket) -> None:
+    """Its shares, then the nodes. On these all of one shape have the same verdict."""
     bucket.tested_at = world.now
-    refusal = world.capacity.refusal(bucket.shape)
+    refusal = world.admission.quota_refusal(bucket.shape, bucket.path)
+    refusal = refusal or bucket.of_shape.refusal or world.capacity.refusal(bucket.shape)
     if refusal is None:
         bucket.refusal = None
     else:
         _refuse(world, bucket, refusal)
-        world.queue.rest(bucket)
+        _rest(world, bucket, refusal)
+
+
+def _rest(world: World, bucket: Bucket, refusal: Refusal) -> None:
+    """A DaemonSet demands less of its shares when a node goes: nothing wakes it but a look."""
+    if refusal.quota is None or not bucket.shape.per_node:
+        world.queue.rest(bucket, refusal, world.now)
 
 
 def _refuse(world: World, bucket: Bucket, refusal: Refusal) -> None:
@@ -174,10 +193,11 @@ def _refuse(world: World, bucket: Bucket, refusal: Refusal) -> None:
 
 def _reserved(world: World, bucket: Bucket, entry: Entry) -> bool:
     work = entry.workload
-    refusal = world.capacity.reserve(work.uid, entry.attempt + 1, bucket.shape, work.sets)
+    gang = Gang(work.uid, entry.attempt + 1, bucket.shape, work.sets)
+    refusal = world.admission.reserve(gang, Designation(work.quota))
     if refusal is not None:
         _refuse(world, bucket, refusal)
-        world.queue.rest(bucket)
+        _rest(world, bucket, refusal)
     return refusal is None
 
 

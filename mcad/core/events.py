@@ -6,6 +6,7 @@ is decided in the core (protocol P3a).
 """
 
 from mcad.core.model import Child, Node, Pod, Remnant, Workload
+from mcad.core.quota.records import QuotaSubtree
 from mcad.core.records import Struct
 
 
@@ -43,6 +44,18 @@ class NodeGone(Struct, frozen=True):
     """A node no longer exists; pods that are still bound to it are reserved again (C6)."""
 
     name: str
+
+
+class QuotaSeen(Struct, frozen=True):
+    """A QuotaSubtree appeared or changed."""
+
+    subtree: QuotaSubtree
+
+
+class QuotaGone(Struct, frozen=True):
+    """A QuotaSubtree no longer exists; what is charged to its nodes counts at the root (R11)."""
+
+    uid: str
 
 
 class PodSeen(Struct, frozen=True):
@@ -225,6 +238,8 @@ Event = (
     | AppWrapperGone
     | NodeSeen
     | NodeGone
+    | QuotaSeen
+    | QuotaGone
     | PodSeen
     | PodGone
     | ChildSeen

@@ -6,18 +6,26 @@ from mcad.core.entry import Entry
 from mcad.core.model import Policy
 from mcad.core.queue import Bucket
 from mcad.core.verdicts import Refusal, RefusalKind
-from mcad.core.world import World
+from mcad.core.world import Scope, World
 
-IMPOSSIBLE = frozenset({RefusalKind.NO_NODE, RefusalKind.TOO_LARGE})
+IMPOSSIBLE = frozenset(
+    {
+        RefusalKind.NO_NODE,
+        RefusalKind.TOO_LARGE,
+        RefusalKind.ABOVE_QUOTA,
+        RefusalKind.NO_LEAF,
+    }
+)
 """Refusals of those who block nobody, because no release of room will ever let them in."""
 
 
 class Gate:
     """The gate of one pass.
 
-    The head is the first in order among the refused who would fit if AppWrappers left. Its hold
-    starts on becoming head, once per attempt: while somebody else is ahead its clock stands still
-    (``Entry.head_for``), so nobody holds the others for longer than one holding time in all.
+    The head is the first in order among the refused who would fit if AppWrappers left; each node of
+    a quota tree has a head of its own, which is in nobody's way who does not want the same share.
+    A hold starts on becoming head, once per attempt: while somebody else is ahead its clock stands
+    still (``Entry.head_for``), so nobody holds the others for longer than one holding time in all.
     """
 
     def __init__(self, world: World) -> None:
@@ -25,9 +33,9 @@ class Gate:
         self._world = world
         self._strict = settings.policy is Policy.STRICT_FIFO
         self._holding = settings.head_of_line_holding
-        self._blocking: list[Bucket] = []
+        self._blocking: list[tuple[Scope, Bucket]] = []
         self._closed = False
-        self._head: Entry | None = None
+        self._heads: dict[Scope, Entry] = {}
 
     @property
     def open_to_all(self) -> bool:
@@ -36,49 +44,58 @@ class Gate:
 
     def blocks(self, bucket: Bucket) -> bool:
         """Whether somebody further ahead keeps this bucket from going."""
-        capacity = self._world.capacity
         return self._closed or any(
-            capacity.compete(ahead.shape, bucket.shape) for ahead in self._blocking
+            self._vie(scope, ahead, bucket) for scope, ahead in self._blocking
         )
+
+    def _vie(self, scope: Scope, ahead: Bucket, bucket: Bucket) -> bool:
+        world = self._world
+        if scope is None:
+            return world.capacity.compete(ahead.shape, bucket.shape)
+        demand = world.admission.demand(bucket.shape)
+        return world.forest.vies(ahead.path, bucket.path, demand, scope)
 
     def refused(self, bucket: Bucket, refusal: Refusal) -> None:
         """The head of a bucket was refused: it may block those behind. The impossible never do."""
         if self.open_to_all or refusal.kind in IMPOSSIBLE:
             return
-        if self._head is not None and not self._strict:
+        scope = (refusal.quota.tree, refusal.quota.node) if refusal.quota is not None else None
+        if scope in self._heads and not self._strict:
             return  # only the head holds, and to ask who else might be it is dear
         if not self._world.capacity.would_fit_emptied(bucket.shape):
             return
         if self._strict:
-            self._blocking.append(bucket)
-        if self._head is None:
-            self._head = bucket.first()
-            self._hold(self._head)
+            self._blocking.append((scope, bucket))
+        if scope not in self._heads:
+            self._heads[scope] = bucket.first()
+            self._hold(scope, bucket)
 
-    def _hold(self, head: Entry) -> None:
-        world = self._world
-        if world.head != head.uid:
-            self._step_down()
-            world.head, head.head_since = head.uid, world.now
+    def _hold(self, scope: Scope, bucket: Bucket) -> None:
+        world, head = self._world, self._heads[scope]
+        if world.heads.get(scope) != head.uid:
+            self._step_down(scope)
+            world.heads[scope], head.head_since = head.uid, world.now
         until = head.head_since + self._holding - head.head_for
         if self._holding and world.now < until:
-            self._closed = True
+            if scope is None:
+                self._closed = True
+            else:
+                self._blocking.append((scope, bucket))
             world.wake_at(until)
 
     def goes(self, entry: Entry) -> None:
         """The AppWrapper is dispatched: another attempt may hold again."""
-        if self._world.head == entry.uid:
-            self._step_down()
+        for scope in [each for each, uid in self._world.heads.items() if uid == entry.uid]:
+            self._step_down(scope)
         entry.head_for = 0
 
     def closes(self) -> None:
-        """All of the line was looked at. If nobody is its head, nobody's clock runs."""
-        if self._head is None:
-            self._step_down()
+        """All of the line was looked at. Where nobody is head, nobody's clock runs."""
+        for scope in [each for each in self._world.heads if each not in self._heads]:
+            self._step_down(scope)
 
-    def _step_down(self) -> None:
+    def _step_down(self, scope: Scope) -> None:
         world = self._world
-        entry = world.entries.get(world.head)
+        entry = world.entries.get(world.heads.pop(scope, ""))
         if entry is not None:
             entry.head_for += world.now - entry.head_since
-        world.head = ""

@@ -195,7 +195,8 @@ class DispatchRecord(Struct, frozen=True):
     ``since`` is the instant of the intent, ``confirmed`` that of the confirmation (0: not yet),
     and ``entered`` that at which a later phase began: deadlines count from there (P15).
     ``reason``, ``message`` and ``next`` are set from the teardown on. ``finished`` are the items
-    that said that they are: they may be gone when another leader reads this.
+    that said that they are: they may be gone when another leader reads this. ``quota`` holds
+    (tree, leaf) where it was charged: labels that are edited later do not move it.
     """
 
     attempt: int
@@ -210,6 +211,7 @@ class DispatchRecord(Struct, frozen=True):
     message: str = ""
     next: Next = Next.QUEUED
     finished: tuple[int, ...] = ()
+    quota: tuple[tuple[str, str], ...] = ()
 
 
 class Condition(Struct, frozen=True):
@@ -262,7 +264,8 @@ class Workload(Struct, frozen=True):
     incomplete and the AppWrapper is refused until its manifest changes. ``managed`` is False if
     another ``spec.managedBy`` claims it: then it is ignored, but its pods count. ``cascade`` is of
     interest once it is ``deleting``. ``run_limit`` is how long it may run from its first dispatch,
-    0 is no limit.
+    0 is no limit. ``quota`` holds its labels as (key, value) if quotas count: a key that is the
+    name of a tree names its leaf there.
     """
 
     uid: str
@@ -285,6 +288,7 @@ class Workload(Struct, frozen=True):
     deleting: bool = False
     cascade: Cascade = Cascade.BACKGROUND
     problem: Problem | None = None
+    quota: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
     persisted: Persisted | None = None
 

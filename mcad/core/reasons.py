@@ -36,6 +36,7 @@ AWAITING_HEAD_OF_LINE = "AwaitingHeadOfLine"
 FRONT_OF_QUEUE = "FrontOfQueue."
 NOT_RUNNABLE = "AppWrapperNotRunnable."
 INSUFFICIENT_RESOURCES = "Insufficient resources to dispatch AppWrapper."
+INSUFFICIENT_QUOTA = "Insufficient quota to dispatch AppWrapper."
 RUNNABLE = "AppWrapperRunnable"
 SOME_ITEMS_COMPLETED = "SomeItemsCompleted"
 PODS_COMPLETED = "PodsCompleted"
@@ -155,6 +156,8 @@ def _what_is_missing(refusal: Refusal) -> str:
             return "No placement was found within the search budget; it is tried again."
         case RefusalKind.BLOCKED:
             return "The head of the line goes first."
+        case RefusalKind.QUOTA | RefusalKind.ABOVE_QUOTA | RefusalKind.NO_LEAF:
+            return ""  # the trees tell (quota/words.py)
 
 
 def _figures(refusal: Refusal) -> str:

@@ -91,15 +91,12 @@ def _has_room(world: World, entry: Entry) -> bool:
     and finds a home for all that it still wants fits as well.
     """
     world.capacity.rehome()
-    shape = world.capacity.shape(entry.workload.sets)
     own = [child for child in world.children_for(entry) if child.attempt == entry.attempt]
     wants = {(one.item, index): want for one in own for index, want in enumerate(one.wants)}
-    reserve = world.capacity.reserve
-    attempt = entry.attempt + entry.keeps_room
-    refusal = reserve(entry.uid, attempt, shape, entry.workload.sets, wants)
+    refusal = world.admission.reserve(world.gang(entry), world.designation(entry), wants)
     _reserve_again(world, entry)
-    if refusal is None:
-        return True
+    if refusal is None or refusal.quota is not None:
+        return refusal is None
     world.capacity.rehome()
     return not world.capacity.homeless(entry.uid)
 
@@ -119,9 +116,7 @@ def _give_way(world: World, entry: Entry) -> None:
 
 def _reserve_again(world: World, entry: Entry) -> None:
     if not world.capacity.holds(entry.uid):
-        shape = world.capacity.shape(entry.workload.sets)
-        attempt = entry.attempt + entry.keeps_room
-        world.capacity.adopt(entry.uid, attempt, shape, entry.workload.sets)
+        world.adopt(entry)
     for child in world.children_for(entry):
         children.apply(world, entry, child)
     if entry.workload.deleting:

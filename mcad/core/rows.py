@@ -11,7 +11,7 @@ from mcad.core.entry import Entry, Hold
 from mcad.core.lifecycle import Phase
 from mcad.core.model import Condition, DispatchRecord, Resources, Workload
 from mcad.core.queue import Bucket, current
-from mcad.core.reasons import explain_refusal
+from mcad.core.quota.words import explain
 from mcad.core.records import Struct
 from mcad.core.status import queue_job_state, state
 from mcad.core.units import Instant
@@ -103,12 +103,12 @@ class Picture:
             bucket = self._places[work.uid][0] if group == _IN_LINE else None
             if bucket is not None and not head and bucket not in seen and len(seen) < HEADS_ASKED:
                 seen.add(bucket)
-                head = work.uid if deciding.may_be_head(self._glance, bucket) else ""
+                head = work.uid if deciding.may_be_head(self._world, self._glance, bucket) else ""
             if not wanted(place, work):
                 yield None
                 continue
             if bucket is not None and bucket not in verdicts:
-                verdicts[bucket] = deciding.verdict(self._glance, bucket)
+                verdicts[bucket] = deciding.verdict(self._world, self._glance, bucket)
             yield self._row(still, bucket, verdicts, place, head=head == work.uid)
 
     def _row(
@@ -171,7 +171,7 @@ def _row(
 
 def _waits_in_line(world: World, entry: Entry, refusal: Refusal | None) -> tuple[str, str]:
     if refusal is not None:
-        return refusal.binding or refusal.kind.value, explain_refusal(refusal)
+        return refusal.binding or refusal.kind.value, explain(refusal, world.forest)
     hindrance = obstacles.obstacle(world, entry)
     if hindrance is not None:
         return str(hindrance.reason), hindrance.message

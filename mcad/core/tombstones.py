@@ -117,8 +117,7 @@ def _rebuild_one(world: World, uid: str, entry: Entry | None) -> None:
         entry.workload = _stand_in(left)
         world.release(entry)
     entry.dispatch = _record(left, world.now)
-    sets = entry.workload.sets
-    world.capacity.adopt(uid, entry.attempt, world.capacity.shape(sets), sets)
+    world.adopt(entry)
     for child in left:
         entry.creation.created[child.item] = child.uid
     bury(world, entry)

@@ -15,6 +15,9 @@ class RefusalKind(StrEnum):
     TOO_LARGE = "too-large"  # one pod is larger than any admitted node
     UNDECIDED = "undecided"  # the exact search ran out of its budget
     BLOCKED = "blocked"  # it might fit, but the head of the line holds the rest (R6)
+    QUOTA = "quota"  # a share of a quota tree is used up
+    ABOVE_QUOTA = "above-quota"  # it demands more than the whole share
+    NO_LEAF = "no-leaf"  # it names a leaf that its quota tree does not have
 
 
 HOST_PORT = "host port"
@@ -38,12 +41,26 @@ class Shortage(NamedTuple):
         return max(0, self.requested - self.available)
 
 
+class QuotaLimit(NamedTuple):
+    """What a quota tree refuses: the share of a ``node`` above the ``leaf``, or, with "" as the
+    ``node``, the leaf itself."""
+
+    tree: str
+    leaf: str
+    node: str = ""
+    resource: str = ""
+    requested: int = 0
+    nominal: int = 0
+    used: int = 0
+
+
 class Refusal(Struct, frozen=True):
     """A verdict that a gang does not fit, with the figures that it was judged by.
 
     ``item`` and ``index`` name the pod set that refused it (-1: the gang as a whole), ``missing``
     the pods of that set without a place (at least), ``shortages`` every resource that the gang
-    needs, the binding one first. ``unmodelled`` names predicates that were not looked at.
+    needs, the binding one first. ``unmodelled`` names predicates that were not looked at. A refusal
+    by ``quota`` has nothing of all that.
     """
 
     kind: RefusalKind
@@ -52,8 +69,13 @@ class Refusal(Struct, frozen=True):
     index: int = -1
     missing: int = 0
     unmodelled: tuple[str, ...] = ()
+    quota: QuotaLimit | None = None
 
     @property
     def binding(self) -> str:
-        """The resource that decides, "" if it is not a matter of one resource."""
+        """The resource that decides, "" if it is not a matter of one resource; of a quota tree the
+        node with it."""
+        if self.quota is not None:
+            tree, leaf, node, resource = self.quota[:4]
+            return f"{tree}/{node}:{resource}" if node else f"{tree}/{leaf}"
         return self.shortages[0].resource if self.shortages else ""

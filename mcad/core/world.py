@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mcad.core import ceilings, standing
+from mcad.core.admission import Admission, Gang
 from mcad.core.capacity import Capacity
 from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatus
 from mcad.core.entry import Entry, Hold
@@ -24,6 +25,7 @@ from mcad.core.model import (
 )
 from mcad.core.names import Names
 from mcad.core.queue import Key, Queue
+from mcad.core.quota import NOBODYS, Designation, Forest
 from mcad.core.reasons import EventReason, HoldReason
 from mcad.core.rights import Rights, concern
 from mcad.core.status import derive
@@ -31,6 +33,9 @@ from mcad.core.timers import Timer, Timers
 from mcad.core.units import Duration, Instant
 
 KindKey = tuple[str, str]
+
+Scope = tuple[str, str] | None
+"""What somebody waits for: a node of a quota tree, as (tree, node), or None for the cluster's."""
 
 AWAITED = frozenset({Phase.INTENDING, Phase.CONFIRMING, Phase.UNDEPLOYING, Phase.SETTLING})
 """Phases that last until a status write is acknowledged."""
@@ -53,7 +58,9 @@ class World:
         self.settings = settings
         self.ceilings = dict(settings.max_priority)
         self.capacity = Capacity(settings)
-        self.queue = Queue(self.capacity)
+        self.forest = Forest()
+        self.admission = Admission(self.capacity, self.forest)
+        self.queue = Queue(self.capacity, self.forest)
         self.entries: dict[str, Entry] = {}
         self.now: Instant = 0
         self.started = False
@@ -75,7 +82,7 @@ class World:
         self.abandoned: dict[str, None] = {}  # those whose objects hold no room any more (P9)
         self.swept: dict[str, Instant] = {}  # uid -> when its deletion may be asked for again
         self.timers = Timers(self.entries)
-        self.head = ""  # the uid of the AppWrapper whose hold is running (R6)
+        self.heads: dict[Scope, str] = {}  # the uids of those whose holds are running (R6)
         self.resume_at: Key | None = None  # where the walk along the line goes on (R5)
         self.look_again_at: Instant = 0  # when the refused are tested again, at the latest
         self.out: list[Command] = []
@@ -164,7 +171,8 @@ class World:
     def _stand(self, entry: Entry) -> None:
         work = entry.workload
         rank = ceilings.rank(work, entry.first_seen, self.now, self.ceilings)
-        self.queue.add(entry, self.capacity.shape(work.sets), rank)
+        path = self.forest.path(Designation(work.quota))
+        self.queue.add(entry, self.capacity.shape(work.sets), path, rank)
         if rank.until:
             self.wake_in(entry, Timer.CEILING, rank.until - self.now)
 
@@ -203,17 +211,32 @@ class World:
         entry.take_up(record)
         self.names.claim(entry.uid, record.inventory)
 
+    def designation(self, entry: Entry) -> Designation:
+        """Where it is charged: as its attempt says; in trees that came later, by its labels."""
+        if entry.rebuilt:
+            return NOBODYS
+        known = entry.dispatch.quota if entry.dispatch is not None else ()
+        return Designation((*known, *entry.workload.quota))
+
+    def gang(self, entry: Entry) -> Gang:
+        """What its attempt needs room for; if it keeps room, that is the next one."""
+        sets, attempt = entry.workload.sets, entry.attempt + entry.keeps_room
+        return Gang(entry.uid, attempt, self.capacity.shape(sets), sets)
+
+    def adopt(self, entry: Entry) -> None:
+        """What it was dispatched with it has, whatever fits."""
+        self.admission.adopt(self.gang(entry), self.designation(entry))
+
     def keep_room(self, entry: Entry) -> None:
         """Its room is that of the next attempt from now on (C7). Where its pods have not gone yet,
         that finds no place for a while, but nobody else does either (C6)."""
-        shape = self.capacity.shape(entry.workload.sets)
-        self.capacity.release(entry.uid)
-        self.capacity.adopt(entry.uid, entry.attempt + 1, shape, entry.workload.sets)
+        self.admission.renew(entry.uid, entry.attempt + 1, entry.workload.sets)
 
     def freeze(self, entry: Entry) -> None:
-        """It is deleted: what its objects hold they hold until they are gone, and no more."""
+        """It is deleted: what its objects hold they hold until they are gone, and no more; its
+        shares it holds as long (P9)."""
         if entry.keeps_room:
-            self.capacity.release(entry.uid)
+            self.admission.renew(entry.uid, entry.attempt + 1, ())
         self.capacity.freeze(entry.uid)
 
     def want(self, entry: Entry, item: int, index: int, want: int | None) -> None:
@@ -224,7 +247,7 @@ class World:
 
     def release(self, entry: Entry) -> None:
         """Its attempt needs no room any more; whatever gives room back does it here."""
-        self.capacity.release(entry.uid)
+        self.admission.release(entry.uid)
 
     def end_attempt(self, entry: Entry) -> None:
         """Nothing of its attempt is left: room and names are others', and its spec counts again."""

@@ -6,7 +6,7 @@ whether they fit, and gangs that do are reserved, all of it or nothing (protocol
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from mcad.core.capacity.arrears import Arrears
 from mcad.core.capacity.audit import audit
@@ -272,6 +272,15 @@ class Capacity:
             self._memory.sleepers.wake(prospect)
 
     # -- questions -----------------------------------------------------------------------------
+
+    def demand(self, shape: Shape) -> Resources:
+        """What the whole gang declares now, with the ``pods`` slots and without host ports."""
+        with self._memory.held(shape) as prospect:
+            return without_ports(prospect.demand)
+
+    def reserved(self) -> Iterable[str]:
+        """The uids of those that have a reservation, be it of nothing."""
+        return self._reservations.by_uid.keys()
 
     def holds(self, uid: str) -> bool:
         """Whether there is a reservation, be it of nothing."""

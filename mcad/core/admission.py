@@ -1,0 +1,98 @@
+"""Who is let in: quota and capacity as one. Room is taken in both or in neither, and is given back
+to both, so nobody else in the core reserves, adopts or releases (R11, C7).
+
+Quota is asked first: its answer is exact and costs little. A charge exists as long as there is a
+reservation, be it of nothing, and says what was declared, whatever of it is bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from mcad.core.capacity import Capacity, Shape
+from mcad.core.capacity.facade import NOTHING_TOLD
+from mcad.core.invariants import check
+from mcad.core.model import PodSet, Resources
+from mcad.core.quota import Designation, Forest, Path
+from mcad.core.verdicts import Refusal
+
+QUOTA_STEPS = 10
+"""What a verdict by quota counts for in a pass."""
+
+
+class Gang(NamedTuple):
+    """All pod sets of one attempt, and the shape that they have."""
+
+    uid: str
+    attempt: int
+    shape: Shape
+    sets: tuple[PodSet, ...]
+
+
+class Admission:
+    """The one entrance to the books of both, and the only exit."""
+
+    def __init__(self, capacity: Capacity, forest: Forest) -> None:
+        self._capacity = capacity
+        self._forest = forest
+        self._asked = 0
+
+    @property
+    def steps(self) -> int:
+        """The work of all verdicts so far, as counted by ``Capacity.steps``."""
+        return self._capacity.steps + self._asked * QUOTA_STEPS
+
+    def demand(self, shape: Shape) -> Resources:
+        """What a gang declares; a DaemonSet's pods are counted on the nodes of now."""
+        return self._capacity.demand(shape) if shape.per_node else shape.fixed
+
+    def quota_refusal(self, shape: Shape, path: Path) -> Refusal | None:
+        """Why its shares do not suffice now; None if they do."""
+        if not path:
+            return None
+        self._asked += 1
+        return self._forest.refusal(path, self.demand(shape))
+
+    def reserve(
+        self,
+        gang: Gang,
+        designation: Designation,
+        wants: Mapping[tuple[int, int], int | None] = NOTHING_TOLD,
+    ) -> Refusal | None:
+        """Take room for the whole gang; None if that is done, else why not, and nothing changed.
+        ``wants`` as for ``Capacity.reserve``."""
+        refused = self.quota_refusal(gang.shape, self._forest.path(designation))
+        if refused is None:
+            refused = self._capacity.reserve(*gang, wants)
+        if refused is None:
+            self._forest.charge(gang.uid, designation, self.demand(gang.shape))
+        return refused
+
+    def adopt(self, gang: Gang, designation: Designation) -> None:
+        """What was dispatched before holds its room, whatever fits; shares may go into debt."""
+        self._capacity.adopt(*gang)
+        self._forest.charge(gang.uid, designation, self.demand(gang.shape))
+
+    def renew(self, uid: str, attempt: int, sets: tuple[PodSet, ...]) -> None:
+        """The reservation makes way for that of the next attempt, which is of nothing if there is
+        none to come; the charge stays (C7)."""
+        self._capacity.release(uid)
+        self._capacity.adopt(uid, attempt, self._capacity.shape(sets), sets)
+
+    def release(self, uid: str) -> None:
+        """It needs no room any more."""
+        self._capacity.release(uid)
+        self._forest.release(uid)
+
+    def check(self) -> None:
+        """Both books, and that they tell of the same AppWrappers; for tests. O(all)."""
+        self._capacity.check()
+        self._forest.check()
+        reserved, charged = set(self._capacity.reserved()), set(self._forest.charged())
+        check(
+            reserved == charged,
+            "charged-as-long-as-reserved",
+            f"only reserved: {sorted(reserved - charged)}, only charged: "
+            f"{sorted(charged - reserved)}",
+        )

@@ -1,0 +1,12 @@
+"""Quota: teams' shares of the cluster, in trees; idle shares are lent. Entrance: ``Forest``.
+
+records   QuotaSubtrees as the border reads them, and which leaf an AppWrapper names in each tree
+trees     how subtrees become a tree, and what is wrong with those that do not
+forest    who holds what where, and whether one more fits
+words     a refusal by quota in sentences
+"""
+
+from mcad.core.quota.forest import Forest
+from mcad.core.quota.records import NOBODYS, Designation, Path, QuotaChild, QuotaSubtree
+
+__all__ = ["NOBODYS", "Designation", "Forest", "Path", "QuotaChild", "QuotaSubtree"]

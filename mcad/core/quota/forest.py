@@ -1,0 +1,247 @@
+"""All trees, who holds what in them, and whether one more fits: depth x resources, in integers.
+
+What is charged is kept by AppWrapper and by leaf, and the usage of every node is derived from that:
+a tree that is changed grows anew from its QuotaSubtrees and takes the charges along. Whoever is
+charged stays: a node that shrank is in debt, and nothing more goes there until it is out of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from mcad.core.capacity.resources import Books, book, resources
+from mcad.core.invariants import check
+from mcad.core.model import Resources
+from mcad.core.quota.records import Designation, Path, QuotaSubtree
+from mcad.core.quota.trees import Fault, QuotaNode, Tree, grow
+from mcad.core.verdicts import QuotaLimit, Refusal, RefusalKind
+
+UNLIMITED = 2**63
+
+
+class Charge(NamedTuple):
+    """What one AppWrapper holds, and by which labels; ``path`` is what they mean at present."""
+
+    designation: Designation
+    amounts: Resources
+    path: Path
+
+
+class News(NamedTuple):
+    """What changed since somebody asked: nodes (tree, node) that may have more room, and leaves
+    (tree, leaf) that lead another way to the root."""
+
+    risen: tuple[tuple[str, str], ...] = ()
+    rerouted: frozenset[tuple[str, str]] = frozenset()
+
+
+NO_NEWS = News()
+
+
+class Forest:
+    """The trees in force, and what is charged to them. Without a tree nothing is limited."""
+
+    def __init__(self) -> None:
+        self._subtrees: dict[str, dict[str, QuotaSubtree]] = {}  # by tree and uid
+        self._tree_of: dict[str, str] = {}
+        self._stale: dict[str, None] = {}  # names of trees that have to grow anew
+        self._trees: dict[str, Tree] = {}
+        self._faults: dict[str, list[Fault]] = {}
+        self._charges: dict[str, Charge] = {}
+        self._risen: dict[tuple[str, str], None] = {}
+        self._rerouted: set[tuple[str, str]] = set()
+
+    # -- observations --------------------------------------------------------------------------
+
+    def seen(self, subtree: QuotaSubtree) -> None:
+        """A QuotaSubtree appeared or changed; it counts from the next ``refresh`` on."""
+        before = self._tree_of.get(subtree.uid)
+        if before is not None and self._subtrees[before][subtree.uid] == subtree:
+            return
+        self.gone(subtree.uid)
+        self._tree_of[subtree.uid] = subtree.tree
+        self._subtrees.setdefault(subtree.tree, {})[subtree.uid] = subtree
+        self._stale[subtree.tree] = None
+
+    def gone(self, uid: str) -> None:
+        """A QuotaSubtree no longer exists, if it was known."""
+        tree = self._tree_of.pop(uid, None)
+        if tree is not None:
+            del self._subtrees[tree][uid]
+            if not self._subtrees[tree]:
+                del self._subtrees[tree]
+            self._stale[tree] = None
+
+    def refresh(self) -> bool:
+        """Let the changed trees grow anew, with the charges that they have. Returns whether there
+        are other trees than before, so that everybody's path is another one."""
+        if not self._stale:
+            return False
+        stale, self._stale = sorted(self._stale), {}
+        before = self._trees.keys()
+        for name in stale:
+            self._regrow(name)
+        return self._trees.keys() != before
+
+    def _regrow(self, name: str) -> None:
+        before = self._trees.get(name)
+        tree, faults = grow(name, self._subtrees.get(name, {}).values())
+        self._faults.pop(name, None)
+        if faults:
+            self._faults[name] = faults
+        if (before is None) != (tree is None):
+            self._replant(name, tree)
+        elif tree is not None and before is not None:
+            self._trees[name] = tree
+            for leaf, amounts in before.held.items():
+                tree.add(leaf, resources(amounts))
+            self._compare(before, tree)
+
+    def _replant(self, name: str, tree: Tree | None) -> None:
+        """The tree begins or ceases to be in force."""
+        trees = {each: one for each, one in self._trees.items() if each != name}
+        if tree is not None:
+            trees[name] = tree
+        self._trees = {each: trees[each] for each in sorted(trees)}
+        for uid, (designation, amounts, _) in self._charges.items():
+            self._charges[uid] = Charge(designation, amounts, self.path(designation))
+            if tree is not None:
+                tree.add(designation.leaf(name), amounts)
+
+    def _compare(self, before: Tree, tree: Tree) -> None:
+        self._risen.update(dict.fromkeys((tree.name, node) for node in tree.nodes))
+        for leaf in before.nodes.keys() | tree.nodes.keys():
+            if _route(before, leaf) != _route(tree, leaf):
+                self._rerouted.add((tree.name, leaf))
+
+    # -- verdicts ------------------------------------------------------------------------------
+
+    def path(self, designation: Designation) -> Path:
+        """Where somebody with this designation would be charged."""
+        return tuple((name, designation.leaf(name)) for name in self._trees)
+
+    def refusal(self, path: Path, demand: Resources) -> Refusal | None:
+        """Why so much more does not fit there now; None if it does. What could not fit even in
+        empty trees is told first."""
+        found: Refusal | None = None
+        for name, leaf in path:
+            tree = self._trees[name]
+            node = tree.nodes.get(leaf)
+            if node is None or node.children:
+                return Refusal(RefusalKind.NO_LEAF, quota=QuotaLimit(name, leaf))
+            for limit in node.limits:
+                for resource, amount in demand:
+                    if resource not in tree.named or amount <= limit.room(resource):
+                        continue
+                    nominal = limit.nominal.get(resource, 0)
+                    used = limit.usage.get(resource, 0)
+                    what = QuotaLimit(name, leaf, limit.name, resource, amount, nominal, used)
+                    if amount > nominal:
+                        return Refusal(RefusalKind.ABOVE_QUOTA, quota=what)
+                    found = found or Refusal(RefusalKind.QUOTA, quota=what)
+        return found
+
+    def room(self, tree: str, node: str, resource: str) -> int:
+        """How much more may be charged below this node as far as it is concerned."""
+        grown = self._trees.get(tree)
+        at = grown.nodes.get(node) if grown is not None else None
+        if grown is None or at is None or resource not in grown.named:
+            return UNLIMITED
+        return at.room(resource) if at in at.limits else UNLIMITED
+
+    def vies(self, ahead: Path, behind: Path, demand: Resources, at: tuple[str, str]) -> bool:
+        """Whether ``behind`` is after the same as ``ahead``, who waits for room at a node: from
+        the same leaf, or as somebody who would have to borrow to get there (R6)."""
+        name, waited_for = at
+        tree = self._trees[name]
+        leaf = dict(behind)[name]
+        if leaf == dict(ahead)[name]:
+            return True
+        chain = tree.nodes[leaf].chain if leaf in tree.nodes else ()
+        names = [node.name for node in chain]
+        if waited_for not in names:
+            return False
+        own = chain[: names.index(waited_for)]
+        return any(
+            amount > node.room(resource)
+            for node in own
+            for resource, amount in demand
+            if resource in tree.named
+        )
+
+    def take_news(self) -> News:
+        """What happened since the last call that may let somebody in."""
+        if not self._risen:
+            return NO_NEWS
+        news = News(tuple(self._risen), frozenset(self._rerouted))
+        self._risen, self._rerouted = {}, set()
+        return news
+
+    # -- charges -------------------------------------------------------------------------------
+
+    def charge(self, uid: str, designation: Designation, amounts: Resources) -> None:
+        """An AppWrapper holds so much from now on, whatever fits."""
+        self.release(uid)
+        path = self.path(designation)
+        self._charges[uid] = Charge(designation, amounts, path)
+        for name, leaf in path:
+            self._trees[name].add(leaf, amounts)
+
+    def release(self, uid: str) -> None:
+        """It holds nothing any more, if it did."""
+        charge = self._charges.pop(uid, None)
+        if charge is None:
+            return
+        for name, leaf in charge.path:
+            tree = self._trees[name]
+            tree.add(leaf, charge.amounts, -1)
+            self._risen.update(dict.fromkeys((name, n.name) for n in tree.node_of(leaf).limits))
+
+    def charged(self) -> Iterable[str]:
+        """The uids of those who hold something, be it nothing."""
+        return self._charges.keys()
+
+    def path_of(self, uid: str) -> Path:
+        """Where an AppWrapper is charged, () if it is nowhere."""
+        charge = self._charges.get(uid)
+        return charge.path if charge is not None else ()
+
+    # -- for people ----------------------------------------------------------------------------
+
+    def tree(self, name: str) -> Tree | None:
+        """A tree in force; to be looked at, not changed."""
+        return self._trees.get(name)
+
+    def faults(self, name: str) -> list[Fault]:
+        """What is wrong with the QuotaSubtrees of a tree, in force or not."""
+        return self._faults.get(name, [])
+
+    def check(self) -> None:
+        """Recompute all usage from the charges; raises ``InvariantViolated``. O(all)."""
+        for name, tree in self._trees.items():
+            held: dict[str, Books] = {}
+            for uid, charge in self._charges.items():
+                story = f"{uid} is charged to {charge.path}"
+                check(charge.path == self.path(charge.designation), "path-is-current", story)
+                book(held.setdefault(charge.designation.leaf(name), {}), charge.amounts)
+            for node in tree.nodes.values():
+                _check_node(tree, node, held)
+
+
+def _check_node(tree: Tree, node: QuotaNode, held: dict[str, Books]) -> None:
+    usage: Books = {}
+    for leaf, amounts in held.items():
+        if node in tree.node_of(leaf).chain:
+            book(usage, amounts.items())
+    check(
+        resources(usage) == resources(node.usage),
+        "usage-is-what-is-charged",
+        f"{tree.name}/{node.name}: {resources(node.usage)} booked, {resources(usage)} computed",
+    )
+
+
+def _route(tree: Tree, leaf: str) -> list[str]:
+    """How it leads to the root; empty for what nobody may name."""
+    node = tree.nodes.get(leaf)
+    return [each.name for each in node.chain] if node is not None and not node.children else []

@@ -1,0 +1,65 @@
+"""QuotaSubtrees as the border reads them, and which leaves an AppWrapper names."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mcad.core.records import Struct
+from mcad.core.units import Instant
+
+Figures = tuple[tuple[str, int], ...]
+"""(resource name, amount) sorted by name; unlike in ``Resources`` a zero is a figure."""
+
+Path = tuple[tuple[str, str], ...]
+"""(tree, leaf) for every tree that is in force, in the order of the trees' names."""
+
+DEFAULT_LEAF = "default"
+"""The leaf of whoever names none (facts: MCAD, section 5.2)."""
+
+
+class Designation(NamedTuple):
+    """The leaves that an AppWrapper names: its labels as (tree, leaf), ``otherwise`` in all trees
+    that it does not name."""
+
+    labels: tuple[tuple[str, str], ...] = ()
+    otherwise: str = DEFAULT_LEAF
+
+    def leaf(self, tree: str) -> str:
+        """Its leaf in the tree, whether there is such a leaf or not."""
+        return next((leaf for key, leaf in self.labels if key == tree), self.otherwise)
+
+
+NOBODYS = Designation(otherwise="")
+"""Of what holds room and nobody knows for whom: it counts at the root of every tree."""
+
+
+class QuotaChild(Struct, frozen=True):
+    """One node of a tree: its share, and whether it may not borrow (``hard``).
+
+    ``flaw`` is what the border could not read of it: then it does not count.
+    """
+
+    name: str
+    nominal: Figures = ()
+    hard: bool = False
+    flaw: str = ""
+
+
+class QuotaSubtree(Struct, frozen=True):
+    """One QuotaSubtree: nodes of the tree ``tree`` that hang under ``parent``, "" for the root.
+
+    ``created`` is metadata.creationTimestamp: where two say different things, the older one counts.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    created: Instant
+    tree: str
+    parent: str
+    children: tuple[QuotaChild, ...]
+
+    @property
+    def title(self) -> str:
+        """``namespace/name``, for messages."""
+        return f"{self.namespace}/{self.name}"

@@ -1,0 +1,160 @@
+"""How the QuotaSubtrees of one name become a tree, and what is wrong with those that do not.
+
+A node that cannot be placed takes those below it with it and nobody else: where two objects
+contradict each other, the older one counts, so no newcomer puts anybody's share out of force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from mcad.core.capacity.resources import Books, book
+from mcad.core.model import Resources
+from mcad.core.quota.records import QuotaChild, QuotaSubtree
+
+
+class Flaw(StrEnum):
+    """Why a node of a QuotaSubtree is not in force; the reason of its condition."""
+
+    PARENT_MISSING = "ParentMissing"
+    CYCLE = "Cycle"
+    NAME_USED_TWICE = "NameUsedTwice"
+    NO_ROOT = "NoRoot"
+    SEVERAL_ROOTS = "SeveralRoots"
+    UNREADABLE = "InvalidQuota"
+
+
+class Fault(NamedTuple):
+    """What is wrong with one child of a QuotaSubtree."""
+
+    uid: str
+    child: str
+    flaw: Flaw
+    message: str
+
+
+@dataclass(slots=True, eq=False)
+class QuotaNode:
+    """A node in force. ``usage`` is what is charged to it and to all below it.
+
+    ``chain`` leads from itself to the root; ``limits`` are those of the chain whose share nobody
+    exceeds: the hard ones and the root. Below them one may borrow.
+    """
+
+    name: str
+    nominal: dict[str, int]
+    hard: bool
+    children: list[QuotaNode] = field(default_factory=list)
+    usage: Books = field(default_factory=dict)
+    chain: tuple[QuotaNode, ...] = ()
+    limits: tuple[QuotaNode, ...] = ()
+
+    def room(self, resource: str) -> int:
+        """What is left of its share; below zero if it is in debt or borrows."""
+        return self.nominal.get(resource, 0) - self.usage.get(resource, 0)
+
+
+@dataclass(slots=True, eq=False)
+class Tree:
+    """A tree in force: it has a root. It limits only the resources that it has ``named``.
+
+    ``held`` is what is charged, by the leaf's name: a name that is no node counts at the root.
+    """
+
+    name: str
+    root: QuotaNode
+    nodes: dict[str, QuotaNode]
+    named: frozenset[str]
+    held: dict[str, Books] = field(default_factory=dict)
+
+    def node_of(self, leaf: str) -> QuotaNode:
+        """Where charges to this name count."""
+        return self.nodes.get(leaf, self.root)
+
+    def add(self, leaf: str, amounts: Resources, times: int = 1) -> None:
+        """Charge the amounts, or give them back with ``times`` -1."""
+        held = self.held.setdefault(leaf, {})
+        book(held, amounts, times)
+        if times < 0 and not any(held.values()):
+            del self.held[leaf]
+        for node in self.node_of(leaf).chain:
+            book(node.usage, amounts, times)
+
+    def leaves(self) -> list[str]:
+        """The names that AppWrappers may name, in the order of growing."""
+        return [name for name, node in self.nodes.items() if not node.children]
+
+
+_Definition = tuple[QuotaSubtree, QuotaChild]
+
+
+def grow(name: str, subtrees: Iterable[QuotaSubtree]) -> tuple[Tree | None, list[Fault]]:
+    """The tree of these subtrees, None without a root; and what is wrong with whom."""
+    ordered = sorted(subtrees, key=lambda one: (one.created, one.namespace, one.name, one.uid))
+    faults: list[Fault] = []
+    known = _definitions(ordered, faults)
+    roots = [node for node, (subtree, _) in known.items() if not subtree.parent]
+    if not roots:
+        text = f'Tree "{name}" has no root: one QuotaSubtree of it needs an empty spec.parent.'
+        faults += [Fault(s.uid, child, Flaw.NO_ROOT, text) for child, (s, _) in known.items()]
+        return None, faults
+    for other in roots[1:]:
+        first, second = known[roots[0]][0], known.pop(other)[0]
+        text = f'"{roots[0]}" of {first.title} is the root of tree "{name}"; it can have no other.'
+        faults.append(Fault(second.uid, other, Flaw.SEVERAL_ROOTS, text))
+    tree = _placed(name, roots[0], known)
+    faults += [_unplaced(child, known) for child in known if child not in tree.nodes]
+    return tree, faults
+
+
+def _definitions(ordered: list[QuotaSubtree], faults: list[Fault]) -> dict[str, _Definition]:
+    """The children that can be read, by name; the first with a name has it."""
+    known: dict[str, _Definition] = {}
+    for subtree in ordered:
+        for child in subtree.children:
+            earlier = known.get(child.name)
+            if child.flaw:
+                faults.append(Fault(subtree.uid, child.name, Flaw.UNREADABLE, child.flaw))
+            elif earlier is not None:
+                text = f'"{child.name}" of {subtree.title} is defined in {earlier[0].title} already'
+                text += "; rename one of them."
+                faults.append(Fault(subtree.uid, child.name, Flaw.NAME_USED_TWICE, text))
+            else:
+                known[child.name] = (subtree, child)
+    return known
+
+
+def _placed(name: str, root: str, known: dict[str, _Definition]) -> Tree:
+    below: dict[str, list[str]] = {}
+    for child, (subtree, _) in known.items():
+        below.setdefault(subtree.parent, []).append(child)
+    nodes: dict[str, QuotaNode] = {}
+    todo: list[tuple[str, QuotaNode | None]] = [(root, None)]
+    while todo:
+        at, parent = todo.pop()
+        what = known[at][1]
+        node = nodes[at] = QuotaNode(at, dict(what.nominal), what.hard)
+        node.chain = (node, *(parent.chain if parent is not None else ()))
+        node.limits = tuple(one for one in node.chain if one.hard or one is node.chain[-1])
+        if parent is not None:
+            parent.children.append(node)
+        todo += [(each, node) for each in reversed(below.get(at, ()))]
+    named = frozenset(resource for node in nodes.values() for resource in node.nominal)
+    return Tree(name, nodes[root], nodes, named)
+
+
+def _unplaced(child: str, known: dict[str, _Definition]) -> Fault:
+    """Why nothing leads from it to the root."""
+    subtree, seen = known[child][0], {child}
+    at = subtree.parent
+    while at in known and at not in seen:
+        seen.add(at)
+        at = known[at][0].parent
+    if at in seen:
+        text = f'"{child}" hangs under "{subtree.parent}", which leads back to "{at}".'
+        return Fault(subtree.uid, child, Flaw.CYCLE, text)
+    text = f'"{child}" leads to "{at}", and no node of tree "{subtree.tree}" has that name.'
+    return Fault(subtree.uid, child, Flaw.PARENT_MISSING, text)
