@@ -69,6 +69,27 @@ def test_the_core_does_not_assert(path: Path) -> None:
     assert found == []
 
 
+def _moves(tree: ast.AST) -> list[str]:
+    """Calls that take room or give it back, of whatever book."""
+    return [
+        f"line {node.lineno}: {ast.unparse(node.func)}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("reserve", "adopt", "renew", "release", "charge")
+        and ast.unparse(node.func.value).endswith(("capacity", "forest"))
+    ]
+
+
+@pytest.mark.parametrize("path", CORE, ids=lambda path: path.name)
+def test_only_the_admission_moves_room(path: Path) -> None:
+    """Else somebody would forget one of the two books: that of the nodes or that of the shares."""
+    if path.name == "admission.py":
+        assert len(_moves(ast.parse(path.read_text()))) >= 7
+    else:
+        assert _moves(ast.parse(path.read_text())) == []
+
+
 def test_the_rules_find_what_they_are_for() -> None:
     bad = ast.parse("for x in {1, 2}: hash(x)\n[y for y in set(z)]\ndef __hash__(s): hash(s.key)")
 

@@ -46,6 +46,8 @@ from mcad.core.events import (
     NodeSeen,
     PodGone,
     PodSeen,
+    QuotaGone,
+    QuotaSeen,
     Remaining,
     StatusRefused,
     StatusWritten,
@@ -66,6 +68,7 @@ from mcad.core.model import (
     Settings,
     Workload,
 )
+from mcad.core.quota import QuotaSubtree
 from mcad.core.rows import Picture, Row
 from mcad.core.units import SECOND, Instant
 
@@ -141,6 +144,7 @@ class Bench:
     stubborn: set[str] = field(default_factory=set)  # pods that no kubelet ends
     refusals: dict[str, list[Answer]] = field(default_factory=dict)
     forbidden: set[tuple[str, str]] = field(default_factory=set)  # (namespace, resource) to create
+    quotas: dict[str, QuotaSubtree] = field(default_factory=dict)
     _serial: int = 0
 
     def __post_init__(self) -> None:
@@ -171,6 +175,18 @@ class Bench:
         for work in works:
             self.works[work.uid] = work
             self.feed(AppWrapperSeen(work))
+
+    def share(self, *subtrees: QuotaSubtree) -> None:
+        """Somebody creates or edits QuotaSubtrees."""
+        for one in subtrees:
+            self.quotas[one.uid] = one
+            self.feed(QuotaSeen(one))
+
+    def unshare(self, *uids: str) -> None:
+        """Somebody deletes QuotaSubtrees."""
+        for uid in uids:
+            del self.quotas[uid]
+            self.feed(QuotaGone(uid))
 
     def edit(self, uid: str, **changes: object) -> None:
         """A user edits an AppWrapper."""
@@ -217,6 +233,8 @@ class Bench:
         self.dispatcher = Dispatcher(self.settings)
         for one in self.nodes:
             self.feed(NodeSeen(one))
+        for subtree in self.quotas.values():
+            self.feed(QuotaSeen(subtree))
         for uid in sorted(self.works, key=lambda u: (self.works[u].created, u)):
             self.feed(AppWrapperSeen(self.observed(uid), listed=True))
         for ref in list(self.things):

@@ -6,7 +6,11 @@ import pytest
 
 from mcad.core.capacity import Capacity
 from mcad.core.invariants import InvariantViolated
+from mcad.core.world import World
+from tests.core.bench import Bench, workload
+from tests.core.bench import node as worker
 from tests.core.builders import cluster, node, on, pod, pods
+from tests.core.quotas import teams
 
 
 def lived_in() -> Capacity:
@@ -53,6 +57,35 @@ SPOILT: dict[str, Callable[[Capacity], object]] = {
 def cluster_claim() -> object:
     """A claim of a reservation that this Capacity never heard of."""
     return _claim(lived_in())
+
+
+def charged() -> World:
+    """A world in which one AppWrapper runs by its team's share."""
+    bench = Bench(nodes=[worker()])
+    bench.share(*teams(1000, red=500))
+    bench.submit(workload("a", 300, quota=(("gold", "red"),)))
+    bench.settle()
+    bench.dispatcher.world.admission.check()
+    return bench.dispatcher.world
+
+
+SPOILT_SHARES: dict[str, Callable[[World], object]] = {
+    "usage-is-what-is-charged": lambda w: w.forest.tree("gold").nodes["red"].usage.update(cpu=1),
+    "path-is-current": lambda w: w.forest._charges.update(
+        {"uid-a": w.forest._charges["uid-a"]._replace(path=())}
+    ),
+    "charged-as-long-as-reserved": lambda w: w.forest.release("uid-a"),
+}
+
+
+@pytest.mark.parametrize("name", SPOILT_SHARES)
+def test_the_audit_notices_what_is_wrong_with_shares(name: str) -> None:
+    world = charged()
+    SPOILT_SHARES[name](world)
+    with pytest.raises(InvariantViolated) as caught:
+        world.admission.check()
+
+    assert caught.value.name == name
 
 
 @pytest.mark.parametrize("name", SPOILT)

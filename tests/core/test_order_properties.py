@@ -21,7 +21,9 @@ from mcad.core.events import NodeGone, NodeSeen
 from mcad.core.lifecycle import Phase
 from mcad.core.model import PodPhase
 from mcad.core.pacing import STEPS_PER_PASS
+from mcad.core.quota import Designation, QuotaSubtree
 from tests.core.bench import Bench, node, workload
+from tests.core.quotas import Model, child, subtree
 
 NODES = ("n1", "n2", "n3")
 
@@ -164,7 +166,86 @@ class Histories(RuleBasedStateMachine):
                 older = one.first_seen < other.first_seen
                 equal = one.workload.priority == other.workload.priority
                 arrived = other.dispatch is not None and one.first_seen < other.dispatch.since
+                same = same and one.workload.quota == other.workload.quota
                 assert not (same and older and equal and arrived), (one.title, other.title)
+
+
+TEAMS = ("red", "green", "blue")
+
+
+def tree_of(root: int, shares: list[int], hard: list[bool]) -> list[QuotaSubtree]:
+    """Three teams, of which the last two are below another node."""
+    made = [child(n, h, cpu=100 * s) for n, s, h in zip(TEAMS, shares, hard, strict=False)]
+    inner = child("inner", hard[3], cpu=100 * shares[3])
+    return [
+        subtree("root", child("root", cpu=100 * root)),
+        subtree("teams", made[0], inner, parent="root"),
+        subtree("inner", *made[1:], parent="inner"),
+    ]
+
+
+class Shares(Histories):
+    """The same with a quota tree that is edited now and then; its model says who may go."""
+
+    @initialize(root=st.integers(4, 12))
+    def plant(self, root: int) -> None:
+        self.edit_tree(root, [3, 3, 3, 6], [False] * 4)
+
+    @rule(
+        root=st.integers(1, 12),
+        shares=st.lists(st.integers(0, 6), min_size=4, max_size=4),
+        hard=st.lists(st.booleans(), min_size=4, max_size=4),
+    )
+    def edit_tree(self, root: int, shares: list[int], hard: list[bool]) -> None:
+        if hasattr(self, "bench"):
+            self.bench.share(*tree_of(root, shares, hard))
+
+    @rule()
+    def fell_tree(self) -> None:
+        self.bench.unshare(*list(self.bench.quotas))
+
+    @rule(
+        pods=st.lists(st.integers(1, 4), min_size=1, max_size=2),
+        team=st.sampled_from([*TEAMS, "nobody"]),
+        priority=st.integers(0, 1),
+    )
+    def submit_of(self, pods: list[int], team: str, priority: int) -> None:
+        if len(self.bench.works) >= 6:
+            return
+        self.serial += 1
+        amounts = [100 * p for p in pods]
+        labels, created = (("gold", team),), self.bench.now
+        name = f"w{self.serial}"
+        work = workload(name, *amounts, priority=priority, created=created, quota=labels)
+        self.bench.submit(work)
+
+    @invariant()
+    def books_balance(self) -> None:
+        if hasattr(self, "bench"):
+            self.bench.dispatcher.world.admission.check()
+
+    def nobody_waits_for_room_that_is_there(self) -> None:
+        free = [max(0, amount) for amount in free_on_nodes(self.bench).values()]
+        promised, world = unbound(self.bench), self.bench.dispatcher.world
+        model = Model(dict(self.bench.quotas))
+        for entry in world.entries.values():
+            if world.capacity.holds(entry.uid):
+                leaf = dict(entry.record.quota).get("gold", dict(entry.workload.quota).get("gold"))
+                designation = Designation((("gold", leaf),) if leaf else ())
+                amounts = [dict(one.request) for one in entry.workload.sets]
+                total = sum(one["cpu"] for one in amounts)
+                model.charges[entry.uid] = (designation, (("cpu", total),))
+        for entry in world.entries.values():
+            if entry.phase is not Phase.WAITING:
+                continue
+            pods = [dict(s.request)["cpu"] for s in entry.workload.sets]
+            admitted = model.fits(Designation(entry.workload.quota), (("cpu", sum(pods)),))
+            refusal = world.queue.refusal_of(entry)
+            assert refusal is not None
+            if not admitted:
+                assert refusal.quota is not None or not can_place(free, pods) or promised
+            elif not promised:
+                assert not can_place(free, pods), f"{entry.title} fits and waits"
 
 
 class ShortPasses(Histories):
@@ -182,6 +263,8 @@ class ShortPasses(Histories):
 
 TestHistories = Histories.TestCase
 TestHistories.settings = profile(max_examples=150, stateful_step_count=30, deadline=None)
+TestShares = Shares.TestCase
+TestShares.settings = profile(max_examples=100, stateful_step_count=30, deadline=None)
 TestShortPasses = ShortPasses.TestCase
 TestShortPasses.settings = profile(max_examples=100, stateful_step_count=30, deadline=None)
 

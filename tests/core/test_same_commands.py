@@ -23,10 +23,12 @@ from mcad.core.model import Constraint, Fit, PodPhase, Policy, Settings, Workloa
 from mcad.core.units import SECOND
 from tests.core.bench import Bench, node, workload
 from tests.core.memory import digest
+from tests.core.quotas import GOLD, child, subtree
 
 SIZES = (100, 150, 200, 300)
 ZONES = ("", "", "", "a", "b")
 NAMES = tuple(f"n{number}" for number in range(5))
+TEAMS = ("red", "green")
 
 STEPS = st.one_of(
     st.tuples(
@@ -39,6 +41,7 @@ STEPS = st.one_of(
     ),
     st.tuples(st.just("node"), st.sampled_from(NAMES), st.integers(1, 5), st.sampled_from("ab")),
     st.tuples(st.just("lose"), st.sampled_from(NAMES)),
+    st.tuples(st.just("share"), st.integers(0, 8), st.integers(0, 4), st.booleans()),
 )  # fmt: skip
 SETTINGS = st.builds(
     Settings,
@@ -90,6 +93,8 @@ class Play:
                     bench.delete(list(bench.works)[pick % len(bench.works)])
             case "node", str(name), int(size), str(zone):
                 self._node(name, size, zone)
+            case "share", int(root), int(share), bool(hard):
+                self._share(root, share, hard=hard)
             case "lose", str(name):
                 bench.nodes = [one for one in bench.nodes if one.name != name]
                 bench.feed(NodeGone(name))
@@ -99,7 +104,19 @@ class Play:
         where = Constraint(selector=(("zone", zone),) if zone else ())
         # Only the first pod is bound to the zone: pools that overlap in part are the hardest.
         first = replace(work.sets[0], constraint=where)
-        return replace(work, sets=(first, *work.sets[1:]))
+        team = TEAMS[self.serial % len(TEAMS)]
+        return replace(work, sets=(first, *work.sets[1:]), quota=((GOLD, team),))
+
+    def _share(self, root: int, share: int, *, hard: bool) -> None:
+        """Two teams share so much; without a root there are no shares."""
+        if not root:
+            self.bench.unshare(*list(self.bench.quotas))
+            return
+        below = (child(team, hard, cpu=100 * share) for team in TEAMS)
+        self.bench.share(
+            subtree("root", child("root", cpu=100 * root)),
+            subtree("teams", *below, parent="root"),
+        )
 
     def _node(self, name: str, size: int, zone: str) -> None:
         one = replace(node(name, 100 * size), labels=(("zone", zone),))

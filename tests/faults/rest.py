@@ -26,7 +26,7 @@ AT_REST = (Phase.WAITING, Phase.RUNNING, Phase.COMPLETED, Phase.FAILED, Phase.DE
 
 def unrest(core: World, objects: Objects) -> Iterator[str]:
     """What is wrong; ``objects`` are all that exist, by storage."""
-    core.capacity.check()
+    core.admission.check()
     stored = {obj["metadata"]["uid"]: obj for obj in objects[STORAGE]}
     if core.entries.keys() != stored.keys():
         yield f"known: {[one.title for one in core.entries.values()]}, there: {len(stored)}"
