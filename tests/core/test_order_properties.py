@@ -7,6 +7,7 @@ crashes) an independent walk over what exists judges what the dispatcher left wa
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -187,9 +188,14 @@ def tree_of(root: int, shares: list[int], hard: list[bool]) -> list[QuotaSubtree
 class Shares(Histories):
     """The same with a quota tree that is edited now and then; its model says who may go."""
 
-    @initialize(root=st.integers(4, 12))
-    def plant(self, root: int) -> None:
-        self.edit_tree(root, [3, 3, 3, 6], [False] * 4)
+    @initialize(sizes=st.sampled_from([[], [], [], [3, 4], [2, 6, 3]]))
+    def start(self, sizes: list[int]) -> None:
+        """Mostly there is room for everybody on a node that stays."""
+        super().start(sizes)
+        if not sizes:
+            self.bench.nodes.append(node("large", 100_000))
+            self.bench.feed(NodeSeen(self.bench.nodes[0]))
+        self.edit_tree(8, [3, 3, 3, 6], [False] * 4)
 
     @rule(
         root=st.integers(1, 12),
@@ -197,27 +203,36 @@ class Shares(Histories):
         hard=st.lists(st.booleans(), min_size=4, max_size=4),
     )
     def edit_tree(self, root: int, shares: list[int], hard: list[bool]) -> None:
-        if hasattr(self, "bench"):
-            self.bench.share(*tree_of(root, shares, hard))
+        self.bench.share(*tree_of(root, shares, hard))
+        self.settle()
+
+    @rule(pick=st.randoms(use_true_random=False))
+    def delete_one(self, pick) -> None:
+        super().delete_one(pick)
+        self.settle()
 
     @rule()
     def fell_tree(self) -> None:
         self.bench.unshare(*list(self.bench.quotas))
 
     @rule(
-        pods=st.lists(st.integers(1, 4), min_size=1, max_size=2),
-        team=st.sampled_from([*TEAMS, "nobody"]),
-        priority=st.integers(0, 1),
+        gangs=st.lists(
+            st.tuples(
+                st.lists(st.integers(1, 4), min_size=1, max_size=2),
+                st.sampled_from([*TEAMS, *TEAMS, "nobody"]),
+                st.integers(0, 1),
+            ),
+            min_size=1,
+            max_size=6,
+        )
     )
-    def submit_of(self, pods: list[int], team: str, priority: int) -> None:
-        if len(self.bench.works) >= 6:
-            return
-        self.serial += 1
-        amounts = [100 * p for p in pods]
-        labels, created = (("gold", team),), self.bench.now
-        name = f"w{self.serial}"
-        work = workload(name, *amounts, priority=priority, created=created, quota=labels)
-        self.bench.submit(work)
+    def submit(self, gangs: list[tuple[list[int], str, int]]) -> None:
+        for pods, team, priority in gangs[: 6 - len(self.bench.works)]:
+            self.serial += 1
+            amounts = [100 * p for p in pods]
+            work = workload(f"w{self.serial}", *amounts, priority=priority)
+            self.bench.submit(replace(work, created=self.bench.now, quota=(("gold", team),)))
+        self.settle()
 
     @invariant()
     def books_balance(self) -> None:
@@ -239,13 +254,9 @@ class Shares(Histories):
             if entry.phase is not Phase.WAITING:
                 continue
             pods = [dict(s.request)["cpu"] for s in entry.workload.sets]
-            admitted = model.fits(Designation(entry.workload.quota), (("cpu", sum(pods)),))
-            refusal = world.queue.refusal_of(entry)
-            assert refusal is not None
-            if not admitted:
-                assert refusal.quota is not None or not can_place(free, pods) or promised
-            elif not promised:
-                assert not can_place(free, pods), f"{entry.title} fits and waits"
+            if model.fits(Designation(entry.workload.quota), (("cpu", sum(pods)),)):
+                assert max(free, default=0) < sum(promised) + sum(pods), f"{entry.title} waits"
+                assert promised or not can_place(free, pods), f"{entry.title} fits and waits"
 
 
 class ShortPasses(Histories):

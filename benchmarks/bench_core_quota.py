@@ -1,0 +1,260 @@
+"""CPU time of deciding by quota: 100,000 queued over 1,000 leaves of three trees, 10,000 running.
+
+    python -m benchmarks.bench_core_quota [--queued 100000] [--leaves 1000] [--running 10000]
+
+The core alone, garbage collection off as in ``mcad run`` after its start. Each tree is four levels
+deep; some of its nodes are hard, the leaves share one root that is used up, and every AppWrapper is
+charged in all three. Before any figure the books are checked, and nobody who waits may fit.
+
+Measured on two busy cores (a load of 5 to 9), milliseconds, least / middle / most:
+
+    a release that lets nobody in        FIGURES
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+
+from mcad.core.commands import CreateItem, WriteStatus
+from mcad.core.dispatcher import Dispatcher
+from mcad.core.events import (
+    AppWrapperGone,
+    AppWrapperSeen,
+    Decide,
+    Event,
+    ItemCreated,
+    NodeSeen,
+    QuotaSeen,
+    StatusWritten,
+)
+from mcad.core.lifecycle import Phase
+from mcad.core.model import (
+    Dialect,
+    DispatchPhase,
+    DispatchRecord,
+    Item,
+    Node,
+    ObjectRef,
+    Persisted,
+    PodSet,
+    Settings,
+    Workload,
+)
+from mcad.core.quota import Designation, QuotaChild, QuotaSubtree
+from mcad.core.units import SECOND
+
+START = 1_800_000_000 * SECOND
+TREES = ("budget", "cores", "teams")
+SHAPES = 100
+LEAST, TINY, RUNS = 1000, 1, 500  # milli-CPU of who waits at least, of some who run, of the others
+TINY_ONES = 200
+
+
+def forest(leaves: int, root: int) -> list[QuotaSubtree]:
+    """Three trees of four levels: a root, ten divisions, a hundred departments, the leaves."""
+    made = []
+    for tree in TREES:
+        levels: dict[str, list[QuotaChild]] = {"": [child("root", root)]}
+        for n in range(10):
+            levels.setdefault("root", []).append(child(f"division-{n}", root // 5, n % 3 == 0))
+        for n in range(100):
+            levels.setdefault(f"division-{n % 10}", []).append(child(f"department-{n}", root // 50))
+        for n in range(leaves):
+            share, hard = root // leaves, n % 4 == 0
+            levels.setdefault(f"department-{n % 100}", []).append(child(f"leaf-{n}", share, hard))
+        made += [
+            QuotaSubtree(
+                f"{tree}-{parent}", "quota", parent or "top", 0, tree, parent, tuple(below)
+            )
+            for parent, below in levels.items()
+        ]
+    return made
+
+
+def child(name: str, cpu: int, hard: bool = False) -> QuotaChild:
+    return QuotaChild(name, (("cpu", cpu), ("memory", cpu << 30)), hard)
+
+
+def workload(number: int, leaf: int, milli: int) -> Workload:
+    ref = ObjectRef("", "v1", "pods", "Pod", "default", f"aw-{number}")
+    request = (("cpu", milli), ("memory", milli << 10), ("pods", 1))
+    return Workload(
+        uid=f"uid-{number}",
+        namespace="default",
+        name=f"aw-{number}",
+        generation=1,
+        dialect=Dialect.V1BETA1,
+        created=START,
+        payload="sha",
+        items=(Item(ref, tells_end=True),),
+        sets=(PodSet(0, 0, "template", 1, request),),
+        quota=tuple((tree, f"leaf-{leaf}") for tree in TREES),
+    )
+
+
+class World:
+    """A dispatcher whose writes succeed at once."""
+
+    def __init__(self, queued: int, leaves: int, running: int) -> None:
+        self.now, self.rng, self.dispatched = START, Random(1), 0
+        self.dispatcher = Dispatcher(Settings())
+        for number in range(1000):
+            amounts = (("cpu", 10**7), ("memory", 2**50), ("pods", 10**6))
+            self.feed(NodeSeen(Node(f"n{number}", amounts)))
+        self.root = (running - TINY_ONES) * RUNS + TINY_ONES * TINY
+        self.trees = forest(leaves, self.root)
+        for one in self.trees:
+            self.feed(QuotaSeen(one))
+        for number in range(running):
+            self._runs(number, number % leaves, TINY if number < TINY_ONES else RUNS)
+        began = time.process_time()
+        for number in range(running, running + queued):
+            milli = LEAST + 10 * self.rng.randrange(SHAPES)
+            self.feed(AppWrapperSeen(workload(number, number % leaves, milli), listed=True))
+        self.arrival = (time.process_time() - began) * 1e6 / queued
+        began = time.process_time()
+        self.settle()
+        self.first = time.process_time() - began
+        self.released = TINY_ONES
+
+    def _runs(self, number: int, leaf: int, milli: int) -> None:
+        work = workload(number, leaf, milli)
+        refs = tuple(item.ref for item in work.items)
+        began = START - SECOND
+        record = DispatchRecord(1, 1, DispatchPhase.DISPATCHED, "sha", refs, began, began)
+        saved = Persisted("Running", began, dispatch=replace(record, quota=work.quota))
+        self.feed(AppWrapperSeen(replace(work, persisted=saved), listed=True))
+
+    def feed(self, event: Event) -> None:
+        self.now += 1
+        for command in self.dispatcher.step(event, self.now):
+            if isinstance(command, WriteStatus):
+                self.feed(StatusWritten(command.uid, command.serial))
+            elif isinstance(command, CreateItem):
+                self.dispatched += 1
+                self.feed(ItemCreated(command.uid, command.attempt, command.item, command.uid))
+
+    def settle(self) -> None:
+        world = self.dispatcher.world
+        self.feed(Decide())
+        while world.resume_at is not None or world.to_tell:
+            self.feed(Decide())
+
+    def gate(self, running: int) -> None:
+        """Nothing is given away twice, and whoever waits does not fit."""
+        world = self.dispatcher.world
+        world.admission.check()
+        assert self.dispatched == 0
+        assert sum(e.phase is Phase.RUNNING for e in world.entries.values()) == running
+        for bucket in list(world.queue.buckets())[::100]:
+            path = world.forest.path(Designation(bucket.first().workload.quota))
+            assert world.forest.refusal(path, bucket.shape.fixed) is not None
+
+    # -- what is measured ----------------------------------------------------------------------
+
+    def release(self, number: int) -> None:
+        """An AppWrapper goes with all that it had."""
+        self.feed(AppWrapperGone(f"uid-{number}"))
+        self.feed(Decide())
+
+    def tiny_goes(self) -> None:
+        self.released -= 1
+        self.release(self.released)
+
+    def resize(self, tree: str, more: int) -> None:
+        """The root of a tree has so much more, or less."""
+        self.feed(QuotaSeen(self._root(tree, more)))
+        self.feed(Decide())
+
+    def _root(self, tree: str, more: int) -> QuotaSubtree:
+        (old,) = (one for one in self.trees if one.tree == tree and not one.parent)
+        return replace(old, children=(child("root", self.root + more),))
+
+    def department_moves(self, at: int) -> None:
+        """A department changes its division with its ten leaves."""
+        below = [one for one in self.trees if one.tree == "teams" and one.parent == "division-1"]
+        others = [one for one in self.trees if one.tree == "teams" and one.parent == "division-2"]
+        moving = below[0].children[0]
+        home, away = (below[0], others[0]) if at % 2 else (others[0], below[0])
+        self.feed(
+            QuotaSeen(
+                replace(away, children=tuple(c for c in away.children if c.name != moving.name))
+            )
+        )
+        self.feed(
+            QuotaSeen(
+                replace(
+                    home, children=(moving, *(c for c in home.children if c.name != moving.name))
+                )
+            )
+        )
+        self.feed(Decide())
+
+
+def measure(title: str, times: int, act: Callable[[int], object], per: Callable[[], int]) -> None:
+    """CPU milliseconds, divided by how often ``per`` says that something happened."""
+    spent = []
+    for number in range(times):
+        before, began = per(), time.process_time()
+        act(number)
+        took = (time.process_time() - began) * 1000
+        spent.append(took / max(1, per() - before))
+    print(
+        f"{title:48} {min(spent):8.3f} {statistics.median(spent):8.3f} {max(spent):8.3f}",
+        flush=True,
+    )
+
+
+def main() -> None:
+    """Build it, check it, measure."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--queued", type=int, default=100_000)
+    parser.add_argument("--leaves", type=int, default=1_000)
+    parser.add_argument("--running", type=int, default=10_000)
+    args = parser.parse_args()
+    world = World(args.queued, args.leaves, args.running)
+    world.gate(args.running)
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    queue = world.dispatcher.world.queue
+    print(f"{sum(1 for _ in queue.buckets())} buckets; an arrival {world.arrival:.0f} us; ", end="")
+    print(f"all first verdicts {world.first:.1f} s")
+
+    def once() -> int:
+        return 0
+
+    def dispatched() -> int:
+        return world.dispatched
+
+    measure("a release that lets nobody in", 100, lambda _: world.tiny_goes(), once)
+    measure("the root of a tree gets a little more", 20, lambda n: world.resize("teams", n), once)
+    measure("the root of a tree gets less", 20, lambda n: world.resize("teams", -n * RUNS), once)
+    world.resize("teams", 0)
+    measure("a department moves", 10, world.department_moves, once)
+    running = iter(range(TINY_ONES, args.running))
+    pairs = [(next(running), next(running), next(running)) for _ in range(200)]
+    before = world.dispatched
+    measure(
+        "releases, per dispatch", 200, lambda n: [world.release(m) for m in pairs[n]], dispatched
+    )
+    assert world.dispatched - before > 100
+    for tree in TREES[:2]:
+        world.resize(tree, 10**6)
+    measure(
+        "the root gets much more, per dispatch",
+        1,
+        lambda _: (world.resize("teams", 10**6), world.settle()),
+        dispatched,
+    )
+    world.dispatcher.world.admission.check()
+
+
+if __name__ == "__main__":
+    main()
