@@ -102,12 +102,14 @@ class Wire:
         plan: Plan,
         *,
         killed: Callable[[], None],
+        sending: Callable[[], None],
         meddler: Meddler,
     ) -> None:
-        """``killed`` ends the process."""
+        """``killed`` ends the process; ``sending`` looks at it before each write, also its last."""
         self._inner = inner
         self._plan = plan
         self._killed = killed
+        self._sending = sending
         self._meddler = meddler
         self._forgetful: set[str] = set()
         self._refusals: dict[str, tuple[float, ApiError]] = {}  # by path, until when
@@ -238,6 +240,7 @@ class Wire:
         aside = _is_event(request) or "selfsubject" in request.path or "/leases" in request.path
         if request.method == "GET" or aside:
             return None
+        self._sending()
         self.writes.append(request)
         self._plan.about.append(self._meddler.about(request))
         return self._plan.writes(next(self._plan.written))

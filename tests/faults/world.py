@@ -13,6 +13,7 @@ from typing import Any
 from mcad.api import labels
 from mcad.cli.stage import embedded_cluster
 from mcad.controller.runtime import Controller
+from mcad.core.invariants import InvariantViolated
 from mcad.kube.client import Client
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
@@ -78,7 +79,8 @@ class World:
 
         api = SimApi(self._cluster.registry)
         registry = self._cluster.registry
-        wire = Wire(api, self._plan, killed=killed, meddler=Meddler(registry))
+        meddler, sending = Meddler(registry), self._check_books
+        wire = Wire(api, self._plan, killed=killed, sending=sending, meddler=meddler)
         self._wires.append(wire)
         life = asyncio.ensure_future(self._live(wire, len(self._wires)))
         self._lives.append(life)
@@ -89,6 +91,15 @@ class World:
         controller = Controller(client, self._scenario.config, identity=f"life-{number}")
         self.leading = lambda: controller
         await controller.run(asyncio.Event())
+
+    def _check_books(self) -> None:
+        """Room on nodes and in shares is held by the same ones, at every write and every crash."""
+        leader = self.leading()
+        try:
+            if leader is not None:
+                leader.dispatcher.world.admission.check()
+        except InvariantViolated as wrong:
+            self.troubles.append(str(wrong))
 
     # -- the run -------------------------------------------------------------------------------
 
