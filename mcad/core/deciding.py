@@ -30,7 +30,7 @@ from mcad.core.pacing import (
     RESTATE_INTERVAL,
 )
 from mcad.core.queue import Bucket
-from mcad.core.quota.words import explain
+from mcad.core.quota.words import Words
 from mcad.core.reasons import (
     INSUFFICIENT_QUOTA,
     INSUFFICIENT_RESOURCES,
@@ -121,13 +121,14 @@ def _settle_changed(world: World) -> None:
 
 
 def _tell(world: World) -> None:
+    words = Words(world.forest)
     for uid in list(islice(world.to_tell, REPORTS_PER_PASS)):
         entry = world.entries.get(uid)
         if entry is not None and _is_untested(world, entry):
             continue
         del world.to_tell[uid]
         if entry is not None and entry.phase is Phase.WAITING:
-            _tell_one(world, entry)
+            _tell_one(world, entry, words)
     first = world.entries.get(next(iter(world.to_tell), ""))
     if first is not None and not _is_untested(world, first):
         world.wake_at(world.now)
@@ -138,12 +139,12 @@ def _is_untested(world: World, entry: Entry) -> bool:
     return entry in world.queue and world.queue.refusal_of(entry) is None
 
 
-def _tell_one(world: World, entry: Entry) -> None:
+def _tell_one(world: World, entry: Entry, words: Words) -> None:
     refusal = world.queue.refusal_of(entry)
     if entry.hold is not None:
         _tell_hold(world, entry, entry.hold)
     elif refusal is not None:
-        _tell_refusal(world, entry, refusal)
+        _tell_refusal(world, entry, refusal, words)
 
 
 def _tell_hold(world: World, entry: Entry, hold: Hold) -> None:
@@ -161,7 +162,7 @@ def _tell_hold(world: World, entry: Entry, hold: Hold) -> None:
         world.announce(entry, EventReason.REFUSED, hold.message, action="Parse", warning=True)
 
 
-def _tell_refusal(world: World, entry: Entry, refusal: Refusal) -> None:
+def _tell_refusal(world: World, entry: Entry, refusal: Refusal, words: Words) -> None:
     if entry.told is not None and world.now - entry.told_at < RESTATE_INTERVAL:
         if Timer.RESTATE not in entry.timers:
             world.wake_in(entry, Timer.RESTATE, entry.told_at + RESTATE_INTERVAL - world.now)
@@ -175,7 +176,7 @@ def _tell_refusal(world: World, entry: Entry, refusal: Refusal) -> None:
         entry.announced = True
         return
     lack = INSUFFICIENT_RESOURCES if refusal.quota is None else INSUFFICIENT_QUOTA
-    message = f"{lack} {explain(refusal, world.forest)}".rstrip()
+    message = f"{lack} {words.explain(refusal)}".rstrip()
     entry.set_condition(ConditionType.BACKOFF, world.now, reason=NOT_RUNNABLE, message=message)
     world.settle(entry)
     if not entry.announced:

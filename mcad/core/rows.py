@@ -11,7 +11,7 @@ from mcad.core.entry import Entry, Hold
 from mcad.core.lifecycle import Phase
 from mcad.core.model import Condition, DispatchRecord, Resources, Workload
 from mcad.core.queue import Bucket, current
-from mcad.core.quota.words import explain
+from mcad.core.quota.words import Words
 from mcad.core.records import Struct
 from mcad.core.status import queue_job_state, state
 from mcad.core.units import Instant
@@ -79,6 +79,7 @@ class Picture:
     def renew(self) -> None:
         """Something may have happened: what is asked from now on is answered anew."""
         self._glance = self._world.capacity.glance()
+        self._words = Words(self._world.forest)
 
     def order(self) -> Iterator[None]:
         """Put the copies in order, in small steps; the first row takes them if nobody did."""
@@ -125,10 +126,18 @@ class Picture:
             work, first_seen, phase=phase, hold=hold, dispatch=dispatch, conditions=conditions
         )
         if bucket is not None:
-            waits = _waits_in_line(self._world, entry, verdicts[bucket])
+            waits = self._waits_in_line(entry, verdicts[bucket])
             return _row(entry, self._glance.demand(bucket.shape), waits, place, head=head)
         demand = self._glance.demand(self._world.capacity.shape(work.sets))
         return _row(entry, demand, _waits_on_hold(entry))
+
+    def _waits_in_line(self, entry: Entry, refusal: Refusal | None) -> tuple[str, str]:
+        if refusal is not None:
+            return refusal.binding or refusal.kind.value, self._words.explain(refusal)
+        hindrance = obstacles.obstacle(self._world, entry)
+        if hindrance is not None:
+            return str(hindrance.reason), hindrance.message
+        return "", "It fits and is dispatched next."
 
     def waits(self, _: int, work: Workload) -> bool:
         """Whether an AppWrapper was waiting, for ``rows``."""
@@ -167,15 +176,6 @@ def _row(
         waits_for=waits_for,
         why=why,
     )
-
-
-def _waits_in_line(world: World, entry: Entry, refusal: Refusal | None) -> tuple[str, str]:
-    if refusal is not None:
-        return refusal.binding or refusal.kind.value, explain(refusal, world.forest)
-    hindrance = obstacles.obstacle(world, entry)
-    if hindrance is not None:
-        return str(hindrance.reason), hindrance.message
-    return "", "It fits and is dispatched next."
 
 
 def _waits_on_hold(entry: Entry) -> tuple[str, str]:

@@ -11,54 +11,66 @@ from mcad.core.quota.trees import QuotaNode, Tree
 from mcad.core.reasons import explain_refusal, some_of
 from mcad.core.verdicts import QuotaLimit, Refusal
 
-LIKE_MAX = 3
+ALIKE_MAX = 3
 """Leaves that are offered to whoever misspelt one."""
 
 
-def explain(refusal: Refusal, forest: Forest) -> str:
-    """What to know about a refusal, whatever refuses."""
-    limit = refusal.quota
-    return explain_refusal(refusal) if limit is None else _explain_quota(limit, forest)
+class Words:
+    """The words for refusals of one moment: between two events, because what costs a look at all
+    leaves of a tree is looked up once."""
+
+    def __init__(self, forest: Forest) -> None:
+        self._forest = forest
+        self._borrowers: dict[tuple[str, str, str], list[str]] = {}
+        self._alike: dict[tuple[str, str], list[str]] = {}
+
+    def explain(self, refusal: Refusal) -> str:
+        """What to know about a refusal, whatever refuses."""
+        limit = refusal.quota
+        if limit is None:
+            return explain_refusal(refusal)
+        tree = self._forest.tree(limit.tree)
+        if tree is None:
+            return f'Quota tree "{limit.tree}" was taken away just now.'
+        return self._used_up(limit, tree) if limit.node else self._no_leaf(limit, tree)
+
+    def _used_up(self, limit: QuotaLimit, tree: Tree) -> str:
+        resource = limit.resource
+        requested, nominal, used = (
+            format_amount(resource, n) for n in (limit.requested, limit.nominal, limit.used)
+        )
+        where = f'Quota tree "{limit.tree}", node "{limit.node}"'
+        if limit.requested > limit.nominal:
+            return f"{where}: {resource}: {requested} requested, its whole share is {nominal}."
+        text = f"{where}: {resource}: {requested} requested, {used} of {nominal} used."
+        key = (limit.tree, limit.node, resource)
+        if key not in self._borrowers:
+            self._borrowers[key] = _borrowers(tree.nodes.get(limit.node), resource)
+        borrowers = self._borrowers[key]
+        return f"{text} Borrowing there: {some_of(borrowers)}." if borrowers else text
+
+    def _no_leaf(self, limit: QuotaLimit, tree: Tree) -> str:
+        where = f'Quota tree "{limit.tree}"'
+        if limit.leaf in tree.nodes:
+            text = f'{where}: "{limit.leaf}" has nodes below it: name one of those.'
+        elif limit.leaf == DEFAULT_LEAF:
+            text = f'{where} has no leaf "{DEFAULT_LEAF}": set the label {limit.tree} to one of '
+            text += "its leaves."
+        else:
+            text = f'{where} has no leaf "{limit.leaf}"; it waits until there is one.'
+        key = (limit.tree, limit.leaf)
+        if key not in self._alike:
+            self._alike[key] = get_close_matches(limit.leaf, tree.leaves(), ALIKE_MAX)
+        return f"{text} Alike: {', '.join(self._alike[key])}." if self._alike[key] else text
 
 
-def _explain_quota(limit: QuotaLimit, forest: Forest) -> str:
-    tree = forest.tree(limit.tree)
-    if tree is None:
-        return f'Quota tree "{limit.tree}" was taken away just now.'
-    if not limit.node:
-        return _no_leaf(limit, tree)
-    node, resource = tree.nodes.get(limit.node), limit.resource
-    requested, nominal, used = (
-        format_amount(resource, n) for n in (limit.requested, limit.nominal, limit.used)
-    )
-    where = f'Quota tree "{limit.tree}", node "{limit.node}"'
-    if limit.requested > limit.nominal:
-        return f"{where}: {resource}: {requested} requested, its whole share is {nominal}."
-    text = f"{where}: {resource}: {requested} requested, {used} of {nominal} used."
-    borrowers = _borrowers(node, resource) if node is not None else []
-    return f"{text} Borrowing there: {some_of(borrowers)}." if borrowers else text
-
-
-def _borrowers(node: QuotaNode, resource: str) -> list[str]:
+def _borrowers(node: QuotaNode | None, resource: str) -> list[str]:
     """The leaves below it that use more than their share, the greatest borrower first."""
     found: list[tuple[int, str]] = []
-    todo = list(node.children)
+    todo = list(node.children) if node is not None else []
     while todo:
         one = todo.pop()
         todo += one.children
         if not one.children and one.room(resource) < 0:
             found.append((one.room(resource), one.name))
     return [f"{name} ({format_amount(resource, -over)})" for over, name in sorted(found)]
-
-
-def _no_leaf(limit: QuotaLimit, tree: Tree) -> str:
-    if limit.leaf in tree.nodes:
-        text = f'"{limit.leaf}" of quota tree "{limit.tree}" has nodes below it: name one of those.'
-    elif limit.leaf == DEFAULT_LEAF:
-        text = f'Quota tree "{limit.tree}" has no leaf "{DEFAULT_LEAF}": set the label '
-        text += f"{limit.tree} to one of its leaves."
-    else:
-        text = f'Quota tree "{limit.tree}" has no leaf "{limit.leaf}"; '
-        text += "it waits until there is one."
-    like = get_close_matches(limit.leaf, tree.leaves(), LIKE_MAX)
-    return f"{text} Alike: {', '.join(like)}." if like else text
