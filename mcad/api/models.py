@@ -265,6 +265,13 @@ class InventoryLine(Wire):
     name: str
 
 
+class QuotaLine(Wire):
+    """A leaf of a quota tree that an attempt is charged to."""
+
+    tree: str
+    leaf: str
+
+
 class DispatchStatus(Wire):
     """The present attempt: what is being created, runs, or is taken back."""
 
@@ -280,6 +287,7 @@ class DispatchStatus(Wire):
     confirm_time: Time | None = Field(default=None, alias="confirmTime")
     phase_time: Time | None = Field(default=None, alias="phaseTime")
     finished: list[Int] | None = Field(default=None, description="Numbers of finished items.")
+    quota: list[QuotaLine] | None = None
 
 
 class PodSetStatus(Wire):

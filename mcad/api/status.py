@@ -100,6 +100,7 @@ def _render_dispatch(record: DispatchRecord) -> Map:
         "confirmTime": format_instant(record.confirmed),
         "phaseTime": format_instant(record.entered),
         "finished": list(record.finished) or None,
+        "quota": [{"tree": tree, "leaf": leaf} for tree, leaf in record.quota] or None,
         "reason": record.reason or None,
         "message": record.message or None,
         "next": None if underway and record.next is Next.QUEUED else record.next.value,
@@ -188,6 +189,7 @@ def _read_dispatch(value: Map) -> DispatchRecord | None:
         confirmed=parse_instant(value.get("confirmTime")),
         entered=parse_instant(value.get("phaseTime")),
         finished=_read_numbers(value.get("finished"), len(inventory)),
+        quota=_read_leaves(value.get("quota")),
         reason=as_text(value.get("reason")),
         message=as_text(value.get("message")),
         next=then,
@@ -198,6 +200,12 @@ def _read_numbers(value: Json, end: int) -> tuple[int, ...]:
     """Numbers of items, as far as there are any of them."""
     numbers = (as_int(one, -1) for one in as_list(value))
     return tuple(number for number in numbers if 0 <= number < end)
+
+
+def _read_leaves(value: Json) -> tuple[tuple[str, str], ...]:
+    """(tree, leaf) in the order of the trees."""
+    lines = [as_map(line) for line in as_list(value)]
+    return tuple(sorted((as_text(one.get("tree")), as_text(one.get("leaf"))) for one in lines))
 
 
 def _read_ref(value: Json) -> ObjectRef:

@@ -217,6 +217,7 @@ def test_the_wire_names_of_a_running_appwrapper() -> None:
             "confirmTime": "2023-07-21T11:18:36.000000Z",
             "phaseTime": None,
             "finished": None,
+            "quota": None,
             "reason": None,
             "message": None,
             "next": None,
@@ -347,6 +348,7 @@ def finishing(record: DispatchRecord) -> st.SearchStrategy[DispatchRecord]:
 RECORDS = st.builds(
     DispatchRecord,
     attempt=st.integers(1, 2**40),
+    quota=st.dictionaries(TEXT, TEXT).map(lambda leaves: tuple(sorted(leaves.items()))),
     epoch=COUNTS,
     phase=st.sampled_from(DispatchPhase),
     payload=TEXT,
@@ -446,6 +448,22 @@ def test_an_unreadable_record_of_a_running_appwrapper_is_left_alone(dispatch: An
     assert saved is not None
     assert saved.dispatch is None
     assert saved.foreign
+
+
+@pytest.mark.parametrize(
+    ("quota", "read"),
+    [
+        ([{"tree": "gold", "leaf": "red"}], (("gold", "red"),)),
+        ([{"tree": "gold", "leaf": 7}], (("gold", ""),)),
+        ({"gold": "red"}, ()),
+    ],
+)
+def test_leaves_of_quota_trees_that_are_none_are_nobodys(quota: Any, read: tuple) -> None:
+    record = render_status(RUNNING)["dispatch"] | {"quota": quota}
+    saved = read_status({"state": "Running", "dispatch": record})
+    assert saved is not None
+    assert saved.dispatch is not None
+    assert saved.dispatch.quota == read
 
 
 @pytest.mark.parametrize(
