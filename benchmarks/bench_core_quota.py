@@ -6,9 +6,14 @@ The core alone, garbage collection off as in ``mcad run`` after its start. Each 
 deep; some of its nodes are hard, the leaves share one root that is used up, and every AppWrapper is
 charged in all three. Before any figure the books are checked, and nobody who waits may fit.
 
-Measured on two busy cores (a load of 5 to 9), milliseconds, least / middle / most:
+Measured on two busy cores (a load of 15), milliseconds, least / middle / most; 63,207 buckets:
 
-    a release that lets nobody in        FIGURES
+    a release that lets nobody in                 0.25 / 0.28 / 0.96
+    releases, per dispatch                        0.52 / 0.95 / 4.1
+    the root of a tree gets much more, per dispatch         1.4
+    the root of a tree changes a little           0.33 / 13 / 15
+    a department with ten leaves moves             131 / 141 / 152
+    an arrival, and a first verdict               0.11, 0.21
 """
 
 from __future__ import annotations

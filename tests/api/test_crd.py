@@ -140,6 +140,7 @@ def test_nothing_is_required_that_an_old_object_may_lack() -> None:
         ".status.componentStatus[].conditions[]": ["type", "status"],
         ".status.dispatch": ["attempt", "epoch", "phase"],
         ".status.dispatch.inventory[]": ["version", "resource", "kind", "name"],
+        ".status.dispatch.quota[]": ["tree", "leaf"],
     }
 
 
