@@ -23,7 +23,6 @@ import gc
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from random import Random
 
 from mcad.core.commands import CreateItem, WriteStatus
@@ -52,6 +51,7 @@ from mcad.core.model import (
     Workload,
 )
 from mcad.core.quota import Designation, QuotaChild, QuotaSubtree
+from mcad.core.records import replace
 from mcad.core.units import SECOND
 
 START = 1_800_000_000 * SECOND

@@ -7,7 +7,6 @@ crashes) an independent walk over what exists judges what the dispatcher left wa
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -23,6 +22,7 @@ from mcad.core.lifecycle import Phase
 from mcad.core.model import PodPhase
 from mcad.core.pacing import STEPS_PER_PASS
 from mcad.core.quota import Designation, QuotaSubtree
+from mcad.core.records import replace
 from tests.core.bench import Bench, node, workload
 from tests.core.quotas import Model, child, subtree
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from mcad.core.events import AppWrapperGone, AppWrapperSeen, Decide
@@ -18,6 +16,7 @@ from mcad.core.model import (
     Settings,
     Workload,
 )
+from mcad.core.records import replace
 from mcad.core.requeuing import Requeuing
 from mcad.core.rules import TOLERANT
 from mcad.core.units import SECOND
