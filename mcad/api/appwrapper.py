@@ -158,11 +158,7 @@ def _slope(value: float) -> int:
 
 def _payload_hash(manifests: Sequence[bytes]) -> str:
     """SHA-256 of the canonical JSON array of everything that would be created."""
-    digest = hashlib.sha256(b"[")
-    for index, manifest in enumerate(manifests):
-        digest.update(b"," + manifest if index else manifest)
-    digest.update(b"]")
-    return digest.hexdigest()
+    return hashlib.sha256(b"[" + b",".join(manifests) + b"]").hexdigest()
 
 
 def _read_spec(value: Json, owner: Owner, catalog: Catalog, *, from_json: bool) -> _Spec:
