@@ -88,7 +88,8 @@ class Family(Struct, frozen=True):
     ``template`` the path of the pod template in each element. ``pods`` counts them. ``left`` counts
     them on a live object if that differs. ``build`` makes the template from (element, ``owner``)
     where the operator adds to it or where there is none in the manifest; ``labels`` is then where
-    the labels of its pods go. ``implied`` pods come from the operator alone.
+    the labels of its pods go. ``implied`` pods come from the operator alone, which
+    would make them as ``build`` does.
     """
 
     element: str

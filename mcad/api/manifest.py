@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from mcad.api import labels
 from mcad.api.kinds import KINDS
+from mcad.api.operators import image_of
 from mcad.api.parts import Part, join
 from mcad.api.podsets import family_parts
 from mcad.api.templates import PathError, find_templates, follow, set_path
@@ -32,6 +33,7 @@ def render(manifest: bytes, workload: Workload, item: int, attempt: int) -> byte
     sets = [one for one in workload.sets if one.item == item]
     ours = labels.item_labels(workload, item, attempt)
     legacy = labels.legacy_labels(workload, item)
+    _write_out(obj, ref)
     for path, holder in _label_maps(obj, ref, sets):
         _label_pod(holder, _pod_labels(path, sets, ours), legacy)
     meta = _own_map(obj, "metadata")
@@ -45,6 +47,19 @@ def render(manifest: bytes, workload: Workload, item: int, attempt: int) -> byte
         "ownerReferences": [_owner_reference(workload)],
     }
     return json.dumps(obj, separators=(",", ":")).encode()
+
+
+def _write_out(obj: Map, ref: ObjectRef) -> None:
+    """Give pods that an operator makes of its own accord the template that it would take: without
+    one they have no labels, and nobody could tell them from the pods of strangers."""
+    row, root = KINDS.get((ref.group, ref.kind)), Part(obj, "", [])
+    for family in row.families if row else ():
+        if not (family.implied and family.build):
+            continue
+        for part in family_parts(family, root):
+            template = family.build(part, root.deep(family.owner))
+            if image_of(template):
+                part.value[family.template] = template
 
 
 def _owner_reference(workload: Workload) -> Map:

@@ -11,7 +11,10 @@ from mcad.api.wire import Json, Map, as_list, as_map, as_text, dig
 
 AUTOSCALER = {"cpu": "500m", "memory": "512Mi"}
 WAIT_FOR_HEAD = {"cpu": "200m", "memory": "256Mi"}
-SUBMITTER = {"cpu": "500m", "memory": "200Mi"}
+SUBMITTER = {
+    "limits": {"cpu": "1", "memory": "1Gi"},
+    "requests": {"cpu": "500m", "memory": "200Mi"},
+}
 PYTORCH_INIT = {"cpu": "50m", "memory": "10Mi"}
 MPI_DELIVERY = {"cpu": "100m", "memory": "512Mi", "ephemeral-storage": "5Gi"}
 
@@ -61,7 +64,20 @@ def ray_submitter(spec: Part, _: Part) -> Map | None:
     if as_text(spec.value.get("submissionMode")) not in ("", "K8sJobMode"):
         return None
     given = as_map(spec.value.get("submitterPodTemplate"))
-    return given or {"spec": {"containers": [container(SUBMITTER)]}}
+    return given or _submitter(dig(spec.value, "rayClusterSpec", "headGroupSpec", "template"))
+
+
+def _submitter(head: Json) -> Map:
+    """KubeRay's own, with the image of the head as far as that is known."""
+    image = {"image": image_of(head)} if image_of(head) else {}
+    made = {"name": "ray-job-submitter", "resources": SUBMITTER, **image}
+    return {"spec": {"restartPolicy": "Never", "containers": [made]}}
+
+
+def image_of(template: Json) -> str:
+    """The image of a pod template's first container, "" if it names none."""
+    containers = as_list(dig(template, "spec", "containers"))
+    return as_text(as_map(containers[0]).get("image")) if containers else ""
 
 
 def pytorch(replica: Part, job: Part) -> Map | None:

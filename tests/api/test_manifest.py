@@ -13,6 +13,7 @@ from tests.api.builders import (
     Map,
     accepted,
     config_map,
+    container,
     deployment,
     generic,
     job,
@@ -100,9 +101,11 @@ def test_the_roles_of_a_spark_application_are_labelled() -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_rendering_changes_only_metadata_and_labels(name: str) -> None:
+    ours = ("metadata", "labels", "submitterPodTemplate")  # the latter below
+
     def strip(value: Any) -> Any:
         if isinstance(value, dict):
-            return {k: strip(v) for k, v in value.items() if k not in ("metadata", "labels")}
+            return {k: strip(v) for k, v in value.items() if k not in ours}
         return [strip(one) for one in value] if isinstance(value, list) else value
 
     thing, _ = KINDS[name]
@@ -186,3 +189,48 @@ def test_templates_deep_inside_an_unknown_kind_are_labelled() -> None:
     widget = obj("example.com/v1", "Widget", spec={"a": [{"b": {"spec": pod_spec()}}]})
     made = created(v1beta1(widget))
     assert made["spec"]["a"][0]["b"]["metadata"]["labels"][labels.PODSET] == "0.0"
+
+
+def ray_job(**spec: Any) -> Map:
+    """A RayJob whose cluster has a head of an image."""
+    head = {"template": {"spec": {"containers": [{"name": "head", "image": "ray:2"}]}}}
+    return obj("ray.io/v1", "RayJob", spec={"rayClusterSpec": {"headGroupSpec": head}, **spec})
+
+
+def submitter(aw: Map) -> Map | None:
+    """The template of the pod that submits it."""
+    found: Map | None = created(aw)["spec"].get("submitterPodTemplate")
+    return found
+
+
+def test_the_submitter_of_a_ray_job_is_written_out_so_that_it_has_our_labels() -> None:
+    """KubeRay would make the same pod, which would have no label: nobody knew whose it is."""
+    resources = {
+        "limits": {"cpu": "1", "memory": "1Gi"},
+        "requests": {"cpu": "500m", "memory": "200Mi"},
+    }
+    name = {"name": "ray-job-submitter", "image": "ray:2"}
+    assert submitter(v1beta2(component(ray_job()))) == {
+        "metadata": {"labels": OURS | {labels.PODSET: "0.1"}},
+        "spec": {"restartPolicy": "Never", "containers": [{**name, "resources": resources}]},
+    }
+
+
+def test_a_submitter_of_ones_own_stays() -> None:
+    own = template(container("3"))
+    made = submitter(v1beta2(component(ray_job(submitterPodTemplate=own))))
+    assert made is not None
+    assert made["spec"] == own["spec"]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"submissionMode": "HTTPMode"},
+        {"rayClusterSpec": None, "clusterSelector": {"ray.io/cluster": "c"}},
+        {"rayClusterSpec": {"headGroupSpec": {"template": {"spec": {"containers": [{}]}}}}},
+    ],
+    ids=["none is made", "a cluster of others", "no image"],
+)
+def test_no_submitter_is_written_out(spec: Map) -> None:
+    assert submitter(v1beta2(component(ray_job(**spec)))) is None

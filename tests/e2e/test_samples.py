@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ Act = Callable[[ControlPlane, str], None]
 CORE, APPS, BATCH = "/api/v1", "/apis/apps/v1", "/apis/batch/v1"
 RAY, KUBEFLOW = "/apis/ray.io/v1", "/apis/kubeflow.org/v1"
 JOBSETS, LWS = "/apis/jobset.x-k8s.io/v1alpha2", "/apis/leaderworkerset.x-k8s.io/v1"
-OWNER, JOB = f"{GROUP}/appwrapper", "batch.kubernetes.io/job-name"
+MERGE = "application/merge-patch+json"
 HEALTH = "autopilot.ibm.com/gpuhealth"
 
 
@@ -91,6 +92,22 @@ def leaves_a_bad_node(plane: ControlPlane, name: str) -> None:
     plane.kubectl("label", "node", bad, f"{HEALTH}-")
 
 
+def ray_has_done_its_job(plane: ControlPlane, name: str) -> None:
+    """What a head that really runs tells KubeRay, and how its submitter ends then."""
+    found = [one["metadata"] for one in owned_pods(plane, name)]
+    (submitter,) = (one["name"] for one in found if "job-name" in one["labels"])
+    done = {"status": {"phase": "Succeeded"}}
+    path = f"{CORE}/namespaces/default/pods/{submitter}/status"
+    assert plane.request("PATCH", path, done, content_type=MERGE)[0] == 200
+    ended = {
+        "jobStatus": "SUCCEEDED",
+        "jobDeploymentStatus": "Complete",
+        "endTime": datetime.now(tz=UTC).isoformat(timespec="seconds"),
+    }
+    path = f"{RAY}/namespaces/default/rayjobs/{name}/status"
+    assert plane.request("PATCH", path, {"status": ended}, content_type=MERGE)[0] == 200
+
+
 EXPECTED = {
     "aw-01.yaml": Sample({f"{APPS}/deployments": ["0001-aw-generic-deployment-1"]}, 2),
     "aw-02.yaml": Sample({f"{APPS}/deployments": ["0002-aw-generic-deployment-2"]}, 2),
@@ -140,6 +157,14 @@ EXPECTED = {
     ),
     "aw-raycluster-1.yaml": Sample(
         {f"{RAY}/rayclusters": ["raycluster-autoscaler-1"]}, pods=2, operator=KUBERAY
+    ),
+    "aw-rayjob.yaml": Sample(
+        {f"{RAY}/rayjobs": ["aw-rayjob"]},
+        pods=3,
+        left=1,  # KubeRay deletes the cluster
+        completes=True,
+        operator=KUBERAY,
+        after=ray_has_done_its_job,
     ),
     "aw-pytorchjob.yaml": Sample(
         {f"{KUBEFLOW}/pytorchjobs": ["aw-pytorchjob"]}, pods=3, completes=True, operator=PYTORCH
@@ -290,12 +315,11 @@ def made(plane: ControlPlane, path: str, appwrapper: str) -> list[str]:
 
 
 def owned_pods(plane: ControlPlane, appwrapper: str) -> list[Json]:
-    """Its pods, by our label: also those that an operator made. The pod that submits a RayJob is in
-    no template of the manifest, and has the label of its Job only."""
+    """Its pods, by our label: also those that an operator made."""
     return [
         pod
         for pod in pods(plane)
-        if appwrapper in map(pod["metadata"].get("labels", {}).get, (OWNER, JOB))
+        if pod["metadata"].get("labels", {}).get(f"{GROUP}/appwrapper") == appwrapper
     ]
 
 

@@ -20,6 +20,7 @@ SAMPLES = Path(__file__).parents[2] / "samples"
 TRAINER = "cpu=1,memory=512Mi,pods=1"
 REPLICATED_JOBS = "template.spec.replicatedJobs"
 LEADER_WORKER = "template.spec.leaderWorkerTemplate"
+RAY_JOB = "template.spec.rayClusterSpec"
 RAY = [("", 1, "cpu=1500m,memory=2560Mi,pods=1"), ("", 1, "cpu=1,memory=1Gi,pods=1")]
 
 # file -> (name, kinds in order, pod sets: path, replicas, request of one pod)
@@ -118,6 +119,15 @@ EXPECTED: dict[str, tuple[str, list[str], list[tuple[str, int, str]]]] = {
         [
             (f"{LEADER_WORKER}.leaderTemplate", 2, "cpu=500m,memory=128Mi,pods=1"),
             (f"{LEADER_WORKER}.workerTemplate", 4, "cpu=1,memory=256Mi,pods=1"),
+        ],
+    ),
+    "aw-rayjob.yaml": (
+        "aw-rayjob",
+        ["RayJob"],
+        [
+            (f"{RAY_JOB}.headGroupSpec.template", 1, "cpu=1,memory=2Gi,pods=1"),
+            (f"{RAY_JOB}.workerGroupSpecs[0].template", 1, "cpu=1,memory=1Gi,pods=1"),
+            ("template.spec.submitterPodTemplate", 1, "cpu=500m,memory=200Mi,pods=1"),
         ],
     ),
     "aw-raycluster.yaml": ("raycluster-autoscaler", ["RayCluster"], RAY),
