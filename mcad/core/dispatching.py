@@ -177,7 +177,9 @@ def _judge(world: World, bucket: Bucket) -> None:
 
 def _rest(world: World, bucket: Bucket, refusal: Refusal) -> None:
     """A DaemonSet demands less of its shares when a node goes: nothing wakes it but a look."""
-    if refusal.quota is None or not bucket.shape.per_node:
+    if refusal.quota is not None and bucket.shape.per_node:
+        world.queue.pass_on(bucket)
+    else:
         world.queue.rest(bucket, refusal, world.now)
 
 

@@ -33,7 +33,8 @@ class Gate:
         self._world = world
         self._strict = settings.policy is Policy.STRICT_FIFO
         self._holding = settings.head_of_line_holding
-        self._blocking: list[tuple[Scope, Bucket]] = []
+        self._blocking: list[Bucket] = []
+        self._waited_for: dict[tuple[str, str], set[str]] = {}  # nodes of quota trees: whose leaves
         self._closed = False
         self._heads: dict[Scope, Entry] = {}
 
@@ -44,16 +45,21 @@ class Gate:
 
     def blocks(self, bucket: Bucket) -> bool:
         """Whether somebody further ahead keeps this bucket from going."""
-        return self._closed or any(
-            self._vie(scope, ahead, bucket) for scope, ahead in self._blocking
-        )
-
-    def _vie(self, scope: Scope, ahead: Bucket, bucket: Bucket) -> bool:
         world = self._world
+        if self._closed:
+            return True
+        if self._waited_for:
+            demand = world.admission.demand(bucket.shape)
+            if world.forest.vies(bucket.path, demand, self._waited_for):
+                return True
+        compete = world.capacity.compete
+        return any(compete(ahead.shape, bucket.shape) for ahead in self._blocking)
+
+    def _block(self, scope: Scope, bucket: Bucket) -> None:
         if scope is None:
-            return world.capacity.compete(ahead.shape, bucket.shape)
-        demand = world.admission.demand(bucket.shape)
-        return world.forest.vies(ahead.path, bucket.path, demand, scope)
+            self._blocking.append(bucket)
+        else:
+            self._waited_for.setdefault(scope, set()).add(dict(bucket.path)[scope[0]])
 
     def refused(self, bucket: Bucket, refusal: Refusal) -> None:
         """The head of a bucket was refused: it may block those behind. The impossible never do."""
@@ -65,7 +71,7 @@ class Gate:
         if not self._world.capacity.would_fit_emptied(bucket.shape):
             return
         if self._strict:
-            self._blocking.append((scope, bucket))
+            self._block(scope, bucket)
         if scope not in self._heads:
             self._heads[scope] = bucket.first()
             self._hold(scope, bucket)
@@ -80,7 +86,7 @@ class Gate:
             if scope is None:
                 self._closed = True
             else:
-                self._blocking.append((scope, bucket))
+                self._block(scope, bucket)
             world.wake_at(until)
 
     def goes(self, entry: Entry) -> None:

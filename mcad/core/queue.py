@@ -214,6 +214,11 @@ class Queue:
             self._tested[bed] = None
         self._lie_down(bucket, bed)
 
+    def pass_on(self, bucket: Bucket) -> None:
+        """It was looked at and stays awake: whoever waits for what becomes of it is next."""
+        if bucket.leads is not None:
+            self._hand_over(bucket)
+
     def wake(self, bucket: Bucket) -> None:
         """The bucket needs a verdict."""
         if bucket.bed is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcad.core.events import AppWrapperGone, AppWrapperSeen, Decide
+from mcad.core.events import AppWrapperGone, AppWrapperSeen, Decide, NodeSeen
 from mcad.core.lifecycle import Phase
 from mcad.core.model import (
     Dialect,
@@ -18,6 +18,7 @@ from mcad.core.model import (
 )
 from mcad.core.records import replace
 from mcad.core.requeuing import Requeuing
+from mcad.core.rows import Picture
 from mcad.core.rules import TOLERANT
 from mcad.core.units import SECOND
 from tests.core.bench import PATIENT, START, Bench, node, workload
@@ -497,3 +498,34 @@ def test_requeuing_gives_the_share_to_the_next() -> None:
 
     assert made.order[:2] == ["a", "b"]
     check(made)
+
+
+def test_a_daemon_set_that_its_share_refuses_keeps_no_other_leaf_from_going() -> None:
+    made = Bench(PATIENT, nodes=[node(milli=100), node("n2", 1000)])
+    made.share(subtree("root", child("root", cpu=100_000)))
+    made.share(subtree("teams", child("red", True, cpu=900), child("blue", cpu=0), parent="root"))
+    for name, team in (("a", "red"), ("b", "blue")):
+        work = of(team, name, 200)
+        made.submit(replace(work, sets=tuple(replace(s, per_node=True) for s in work.sets)))
+    made.settle()
+    assert made.order == []  # no room on n1
+    made.share(subtree("teams", child("red", True, cpu=0), child("blue", cpu=0), parent="root"))
+    made.settle()
+    made.nodes[0] = node(milli=1000)
+    made.feed(NodeSeen(made.nodes[0]))
+    made.settle()
+
+    assert made.order == ["b"]
+    assert "its whole share is 0" in made.queue()[0].why
+
+
+def test_a_picture_outlives_the_tree_that_it_was_taken_with() -> None:
+    made = bench(1000, red=1000)
+    made.submit(of("red", "a", 1000), of("red", "b", 1000))
+    made.settle()
+    picture = Picture(made.dispatcher.world, made.now)
+    made.unshare(*list(made.quotas))
+    made.decide()
+    picture.renew()
+
+    assert [row.name for row in picture.rows() if row is not None] == ["b", "a"]

@@ -7,7 +7,7 @@ charged stays: a node that shrank is in debt, and nothing more goes there until 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
 
 from mcad.core.capacity.resources import Books, book, resources
@@ -18,6 +18,10 @@ from mcad.core.quota.trees import Fault, QuotaNode, Tree, grow
 from mcad.core.verdicts import QuotaLimit, Refusal, RefusalKind
 
 UNLIMITED = 2**63
+
+
+Waits = Mapping[tuple[str, str], Container[str]]
+"""Who waits for room at a node, by (tree, node): the leaves."""
 
 
 class Charge(NamedTuple):
@@ -123,10 +127,12 @@ class Forest:
 
     def refusal(self, path: Path, demand: Resources) -> Refusal | None:
         """Why so much more does not fit there now; None if it does. What could not fit even in
-        empty trees is told first."""
+        empty trees is told first, and a tree that is not in force any more refuses nobody."""
         found: Refusal | None = None
         for name, leaf in path:
-            tree = self._trees[name]
+            tree = self._trees.get(name)
+            if tree is None:
+                continue
             node = tree.nodes.get(leaf)
             if node is None or node.children:
                 return Refusal(RefusalKind.NO_LEAF, quota=QuotaLimit(name, leaf))
@@ -150,25 +156,21 @@ class Forest:
             return UNLIMITED
         return at.room(resource) if at in at.limits else UNLIMITED
 
-    def vies(self, ahead: Path, behind: Path, demand: Resources, at: tuple[str, str]) -> bool:
-        """Whether ``behind`` is after the same as ``ahead``, who waits for room at a node: from
-        the same leaf, or as somebody who would have to borrow to get there (R6)."""
-        name, waited_for = at
-        tree = self._trees[name]
-        leaf = dict(behind)[name]
-        if leaf == dict(ahead)[name]:
-            return True
-        chain = tree.nodes[leaf].chain if leaf in tree.nodes else ()
-        names = [node.name for node in chain]
-        if waited_for not in names:
-            return False
-        own = chain[: names.index(waited_for)]
-        return any(
-            amount > node.room(resource)
-            for node in own
-            for resource, amount in demand
-            if resource in tree.named
-        )
+    def vies(self, path: Path, demand: Resources, waited_for: Waits) -> bool:
+        """Whether somebody is after what others wait for: from the same leaf, or as one who would
+        have to borrow to get there (R6)."""
+        for name, leaf in path:
+            tree, borrows = self._trees[name], False
+            for node in tree.nodes[leaf].chain if leaf in tree.nodes else ():
+                leaves = waited_for.get((name, node.name))
+                if leaves is not None and (borrows or leaf in leaves):
+                    return True
+                borrows = borrows or any(
+                    amount > node.room(resource)
+                    for resource, amount in demand
+                    if resource in tree.named
+                )
+        return False
 
     def take_news(self) -> News:
         """What happened since the last call that may let somebody in."""
