@@ -14,6 +14,7 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from mcad.api.catalog import Catalog
+from mcad.api.gangs import too_few_pods, too_small_gangs
 from mcad.api.items import Entry, Owner, ReadItem, completion_words, duplicates, read_item
 from mcad.api.labels import CONTROLLERS
 from mcad.api.models import (
@@ -270,6 +271,10 @@ def _read_items(entries: Sequence[Entry], owner: Owner, catalog: Catalog, spec: 
         spec.sets = tuple(one for read in reads for one in read.sets)
         spec.manifests = tuple(read.manifest for read in reads)
         _check_sizes(reads, spec)
+    if spec.items and not spec.problems:
+        few = too_few_pods(spec.scheduling.min_available, spec.items, spec.sets, catalog)
+        spec.warnings += [f"spec.{warning}" for warning in few]
+        spec.warnings += too_small_gangs(spec.items, spec.sets, spec.manifests)
 
 
 def _check_sizes(reads: Sequence[ReadItem], spec: _Spec) -> None:

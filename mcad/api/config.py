@@ -189,6 +189,7 @@ DEFAULT_WRAPPED = (
     _group("jobset.x-k8s.io", "jobsets"),
     _group("leaderworkerset.x-k8s.io", "leaderworkersets"),
     _group("scheduling.x-k8s.io", "podgroups"),
+    _group("scheduling.sigs.k8s.io", "podgroups"),
 )
 
 

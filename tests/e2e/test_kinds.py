@@ -19,9 +19,12 @@ from tests.e2e.support import (
     conditions_of,
     configmap,
     create,
+    delete,
+    items,
     phases,
     pod,
     states,
+    status_of,
 )
 
 pytestmark = pytest.mark.controlplane
@@ -31,7 +34,8 @@ SOON = 10.0  # seconds; whatever is only looked for now and then takes a minute
 SETTINGS = (
     "--set",
     'wrappedResources=[{apiGroup: "", resources: [pods, configmaps]},'
-    " {apiGroup: example.com, resources: [widgets]}]",
+    " {apiGroup: example.com, resources: [widgets]},"
+    " {apiGroup: scheduling.x-k8s.io, resources: [podgroups]}]",
 )
 
 
@@ -59,16 +63,26 @@ def dispatcher(plane: ControlPlane, account: Path) -> Iterator[Dispatcher]:
 
 
 def widgets(*versions: str) -> Json:
+    """A kind of which nobody else has heard."""
+    return crd_of("example.com", "Widget", *versions)
+
+
+def crd_of(group: str, kind: str, *versions: str) -> Json:
     """The CRD of a kind without a schema; the first version is the one that is stored."""
+    singular = kind.lower()
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
+        "metadata": {
+            "name": f"{singular}s.{group}",
+            # A group of Kubernetes itself takes only what is said to be agreed on.
+            "annotations": {"api-approved.kubernetes.io": "https://example.com/agreed"},
+        },
         "spec": {
-            "group": "example.com",
+            "group": group,
             "scope": "Namespaced",
-            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+            "names": {"plural": f"{singular}s", "singular": singular, "kind": kind},
             "versions": [
                 {"name": name, "served": True, "storage": not number, "schema": schema}
                 for number, name in enumerate(versions)
@@ -110,6 +124,39 @@ def test_it_is_watched_in_the_version_that_is_preferred_now(
     plane.wait_for(lambda: watched(plane, since, "v1"), SOON, "the new version is watched")
     create(plane, appwrapper("later", widget("later", "v1")))
     plane.wait_for(lambda: states(plane)["later"] == "Running", SOON, "it is dispatched")
+
+
+def test_a_gang_of_the_coscheduler_comes_with_its_group_and_goes_with_it(
+    plane: ControlPlane, dispatcher: Dispatcher
+) -> None:
+    """The group is an item without pods of its own: made in its turn, and taken back."""
+    plane.apply(crd_of("scheduling.x-k8s.io", "PodGroup", "v1alpha1"))
+    plane.restart("kube-controller-manager")  # its garbage collector looks for kinds now and then
+    group = {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {"name": "gang"},
+        "spec": {"minMember": 2},
+    }
+    members = [pod(f"gang-{number}", command=("sleep", "600")) for number in range(2)]
+    for one in members:
+        one["metadata"]["labels"] = {"scheduling.x-k8s.io/pod-group": "gang"}
+    create(plane, appwrapper("gang", group, *members))
+    plane.wait_for(lambda: [phases(plane).get(f"gang-{n}") for n in (0, 1)] == ["Running"] * 2)
+    groups = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"
+    (made,) = items(plane, groups)
+    labels = made["metadata"]["labels"]
+    assert (labels[f"{GROUP}/appwrapper"], labels[f"{GROUP}/item"]) == ("gang", "0")
+    for one in items(plane, "/api/v1/namespaces/default/pods"):
+        assert one["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] == "gang"
+    assert [one["podSets"] for one in status_of(plane, "gang")["componentStatus"]] == [
+        [],
+        *[[{"path": "template", "replicas": 1}]] * 2,
+    ]
+    patch = '{"spec": {"suspend": true}}'
+    plane.kubectl("patch", "appwrapper", "gang", "--type=merge", "-p", patch)
+    plane.wait_for(lambda: not items(plane, groups), 60, "its group goes with it")
+    delete(plane, "gang")
 
 
 def test_a_kind_that_is_removed_is_told_and_holds_who_needs_it(

@@ -1,0 +1,93 @@
+"""Gangs of the coscheduler: items without pods, and what is said of one that can never be whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.api.builders import Map, accepted, deployment, obj, pod, v1beta1, v1beta2
+
+TODAYS, OLD = "scheduling.x-k8s.io", "scheduling.sigs.k8s.io"
+LABEL_OF = {TODAYS: "scheduling.x-k8s.io/pod-group", OLD: "pod-group.scheduling.sigs.k8s.io"}
+
+
+def pod_group(least: int, group: str = TODAYS, name: str = "gang") -> Map:
+    return {
+        "apiVersion": f"{group}/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {"name": name},
+        "spec": {"minMember": least, "scheduleTimeoutSeconds": 60},
+    }
+
+
+def labelled(template: Map, key: str = LABEL_OF[TODAYS], name: str = "gang") -> Map:
+    template.setdefault("metadata", {}).setdefault("labels", {})[key] = name
+    return template
+
+
+def member(replicas: int, key: str = LABEL_OF[TODAYS], name: str = "gang") -> Map:
+    made = deployment(replicas=replicas)
+    labelled(made["spec"]["template"], key, name)
+    return made
+
+
+@pytest.mark.parametrize("group", [TODAYS, OLD])
+@pytest.mark.parametrize("dialect", [v1beta1, v1beta2])
+def test_a_pod_group_is_an_item_like_any_other_and_asks_for_nothing(
+    dialect: Callable[..., Map], group: str
+) -> None:
+    workload = accepted(dialect(pod_group(3, group), member(3, LABEL_OF[group]))).workload
+    assert str(workload.items[0].ref) == "PodGroup team/gang"
+    assert [(one.item, one.replicas) for one in workload.sets] == [(1, 3)]
+    assert workload.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("items", "there"),
+    [
+        ([member(2)], 2),
+        ([member(1), labelled(pod())], 2),
+        ([member(5, name="another")], 0),
+        ([deployment(replicas=5)], 0),
+        ([], 0),
+    ],
+)
+def test_one_that_can_never_be_whole_is_told(items: list[Map], there: int) -> None:
+    (warning,) = accepted(v1beta2(pod_group(3), *items)).workload.warnings
+    assert warning == (
+        f"PodGroup gang has minMember 3, but {there} pods of this AppWrapper have the label "
+        "scheduling.x-k8s.io/pod-group: gang, so that none may ever be scheduled."
+    )
+
+
+def test_declared_pods_count_as_they_are_declared() -> None:
+    obj = v1beta1(pod_group(4), member(1))
+    requests = {"cpu": "1"}
+    obj["spec"]["resources"]["GenericItems"][1]["custompodresources"] = [
+        {"replicas": 1, "requests": requests},
+        {"replicas": 3, "requests": requests},
+    ]
+    warnings = accepted(obj).workload.warnings
+    assert not any("PodGroup" in one for one in warnings)
+
+
+@pytest.mark.parametrize(("least", "told"), [(0, False), (3, False), (4, True)])
+def test_more_pods_than_there_are_will_never_run(least: int, told: bool) -> None:
+    rules = {"minAvailable": least}
+    warnings = accepted(v1beta1(deployment(replicas=3), schedulingSpec=rules)).workload.warnings
+    message = (
+        "spec.schedulingSpec.minAvailable: is 4, but the items ask for 3 pods; unless more come, "
+        "it is requeued again and again."
+    )
+    assert warnings == ((message,) if told else ())
+
+
+def test_pods_that_nobody_can_count_are_enough() -> None:
+    daemons = deployment(replicas=1)
+    daemons["kind"] = "DaemonSet"
+    del daemons["spec"]["replicas"]
+    rules = {"minAvailable": 4}
+    assert accepted(v1beta1(daemons, schedulingSpec=rules)).workload.warnings == ()
+    widget = obj("example.com/v1", "Widget")  # who knows what it makes?
+    assert accepted(v1beta1(deployment(), widget, schedulingSpec=rules)).workload.warnings == ()
