@@ -344,9 +344,9 @@ class AppWrapperStatus(Wire):
     local: bool | None = None
     conditions: list[ConditionStatus] | None = None
     pendingpodconditions: list[PendingPod] | None = None
-    totalcpu: Int | None = None
-    totalmemory: Int | None = None
-    totalgpu: Int | None = None
+    totalcpu: Long | None = Field(default=None, description="Milli-CPU of Completed pods.")
+    totalmemory: Long | None = Field(default=None, description="Bytes of Completed pods.")
+    totalgpu: Long | None = Field(default=None, description="nvidia.com/gpu of Completed pods.")
     requeueing_time_in_seconds: Int | None = Field(default=None, alias="requeueingTimeInSeconds")
     number_of_requeueings: Int | None = Field(default=None, alias="numberOfRequeueings")
     observed_generation: Long | None = Field(default=None, alias="observedGeneration")

@@ -38,6 +38,9 @@ STATE_OF_PHASE = {"Suspended": QUEUED, "Succeeded": "Completed", "Failed": "Fail
 
 NO_PODS = PodCounts()
 
+_TOTALS = {"totalcpu": "cpu", "totalmemory": "memory", "totalgpu": "nvidia.com/gpu"}
+"""Milli-CPU, bytes and devices; MCAD kept them in 32 bits, which bytes do not fit into."""
+
 MAX_CONDITIONS = 64
 """Conditions that are read back; MCAD appended to the list for ever."""
 
@@ -45,6 +48,7 @@ MAX_CONDITIONS = 64
 def render_status(view: StatusView) -> Map:
     """The value of ``status`` as a merge patch."""
     queued, waits = view.state == QUEUED, view.requeueing_wait // SECOND
+    totals = dict(view.pods.totals)
     return {
         "state": view.state,
         "phase": view.phase or None,
@@ -62,6 +66,7 @@ def render_status(view: StatusView) -> Map:
         "running": view.pods.running or None,
         "Succeeded": view.pods.succeeded or None,
         "failed": view.pods.failed or None,
+        **{word: totals.get(name) for word, name in _TOTALS.items()},
         "conditions": [
             _render_condition(one, standard=bool(view.phase)) for one in view.conditions
         ],
@@ -151,7 +156,9 @@ def read_status(status: Json) -> Persisted | None:
 
 def _read_pods(status: Map) -> PodCounts:
     words = ("pending", "running", "Succeeded", "failed")
-    return PodCounts(*(max(0, as_int(status.get(word))) for word in words))
+    read = {name: as_int(status.get(word)) for word, name in _TOTALS.items()}
+    totals = tuple((name, amount) for name, amount in read.items() if amount > 0)
+    return PodCounts(*(max(0, as_int(status.get(word))) for word in words), totals=totals)
 
 
 def _read_condition(value: Json) -> Condition | None:

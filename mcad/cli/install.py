@@ -12,8 +12,9 @@ from mcad.cli.options import Settings, settings_options
 
 UNGUARDED = (
     "with these rights whoever may create AppWrappers may create every kind in "
-    "wrappedResources. The chart has the admission policy that prevents it: helm template mcad "
-    "deploy/helm/mcad --show-only templates/policy.yaml | kubectl apply -f -"
+    "wrappedResources. The chart has the admission policy that prevents it, and one by which a "
+    "faulty manifest is refused instead of held: helm template mcad deploy/helm/mcad --show-only "
+    "templates/policy.yaml --show-only templates/manifests.yaml | kubectl apply -f -"
 )
 
 

@@ -115,7 +115,8 @@ def keep(world: World, entry: Entry) -> None:
 
 
 def _complete(world: World, entry: Entry, pods: PodCounts) -> None:
-    now, entry.pods = world.now, pods
+    now, totals = world.now, world.capacity.pod_totals(entry.uid)
+    entry.pods = replace(pods, totals=totals)
     entry.unset_condition(ConditionType.RUNNING_HOLD_COMPLETION, now, reason=PODS_COMPLETED)
     entry.set_condition(ConditionType.COMPLETED, now, reason=PODS_COMPLETED)
     world.release(entry)

@@ -226,13 +226,17 @@ class Condition(Struct, frozen=True):
 
 
 class PodCounts(Struct, frozen=True):
-    """Own pods by phase, as far as they are attributed; some running ones are ``leaving``."""
+    """Own pods by phase, as far as they are attributed; some running ones are ``leaving``.
+
+    ``totals`` is what those that run or have succeeded asked for, added up when that is final.
+    """
 
     pending: int = 0
     running: int = 0
     succeeded: int = 0
     failed: int = 0
     leaving: int = 0
+    totals: Resources = ()
 
 
 class Persisted(Struct, frozen=True):

@@ -176,9 +176,9 @@ def test_a_running_appwrapper_is_described_as_in_the_documents() -> None:
 
 
 def test_the_wire_names_of_a_running_appwrapper() -> None:
-    status = render_status(
-        replace(RUNNING, system_priority=5, requeueings=2, pods=PodCounts(1, 2, 3, 4))
-    )
+    totals = (("cpu", 1500), ("memory", 5 * 2**30), ("nvidia.com/gpu", 8))
+    pods = PodCounts(1, 2, 3, 4, totals=totals)
+    status = render_status(replace(RUNNING, system_priority=5, requeueings=2, pods=pods))
     del status["conditions"]
     assert status == {
         "state": "Running",
@@ -197,6 +197,9 @@ def test_the_wire_names_of_a_running_appwrapper() -> None:
         "running": 2,
         "Succeeded": 3,
         "failed": 4,
+        "totalcpu": 1500,
+        "totalmemory": 5 * 2**30,
+        "totalgpu": 8,
         "componentStatus": None,
         "dispatch": {
             "attempt": 1,
@@ -360,6 +363,7 @@ RECORDS = st.builds(
     message=TEXT,
     next=st.sampled_from(Next),
 ).flatmap(finishing)
+TOTALS = st.just(()) | st.just((("cpu", 500), ("memory", 1 << 40), ("nvidia.com/gpu", 8)))
 VIEWS = st.builds(
     StatusView,
     state=st.sampled_from(["Pending", "Running", "Completed", "Failed", "Deleted"]),
@@ -370,7 +374,7 @@ VIEWS = st.builds(
     first_dispatch=st.just(0) | INSTANTS,
     system_priority=st.integers(-(2**31), 2**31 - 1),
     conditions=st.lists(CONDITIONS, max_size=4).map(tuple),
-    pods=st.builds(PodCounts, COUNTS, COUNTS, COUNTS, COUNTS),
+    pods=st.builds(PodCounts, COUNTS, COUNTS, COUNTS, COUNTS, totals=TOTALS),
     requeueings=COUNTS,
     requeueing_wait=COUNTS.map(lambda n: n * SECOND),
     observed_generation=COUNTS,

@@ -257,4 +257,4 @@ def test_how_many_pods_succeeded_is_told_for_good_though_they_are_deleted(crash:
     stage.bench.settle()
     view = stage.bench.status["uid-a"]
     assert view.observed_generation == 2
-    assert view.pods == PodCounts(succeeded=2)
+    assert view.pods == PodCounts(succeeded=2, totals=(("cpu", 200),))

@@ -458,6 +458,8 @@ def _in_mcads_states(plane: ControlPlane) -> None:
     create(plane, holding)
     create(plane, done)
     plane.wait_for(lambda: states(plane) == MCADS, 90, f"these states: {MCADS}")
+    status = status_of(plane, "done")
+    assert (status["Succeeded"], status["totalcpu"]) == (1, 100)
 
 
 def test_suspend_and_deletion_in_mcads_states(plane: ControlPlane) -> None:

@@ -317,6 +317,11 @@ class Capacity:
         """Own pods by phase."""
         return self._roster.counts(uid)
 
+    def pod_totals(self, uid: str) -> Resources:
+        """What own pods that run or have succeeded ask for, of the resources that MCAD's status
+        has fields for."""
+        return self._roster.totals(uid)
+
     def expected(self, uid: str) -> int:
         """Pods that should be there by the manifest, and by live children where they want fewer."""
         return sum(claim.expected for claim in self._claims(uid))

@@ -14,6 +14,9 @@ from mcad.core.model import TERMINAL_PHASES, Pod, PodCounts, PodPhase, Resources
 
 _AT_WORK = (PodPhase.RUNNING, PodPhase.UNKNOWN)  # as far as anybody knows
 
+TOTALLED = ("cpu", "memory", "nvidia.com/gpu")
+"""The resources that MCAD's status has fields for."""
+
 _Weight = tuple[str, Resources, bool] | None
 """(node, request, whether it belongs to no AppWrapper) of what a pod takes; None is nothing."""
 
@@ -103,6 +106,20 @@ class Roster:
             failed=sums[PodPhase.FAILED],
             leaving=leaving,
         )
+
+    def totals(self, uid: str) -> Resources:
+        """What the AppWrapper's pods that run or have succeeded ask for, of ``TOTALLED``."""
+        reservation = self._reservations.by_uid.get(uid)
+        attempts = (0, reservation.attempt) if reservation is not None else None
+        sums = dict.fromkeys(TOTALLED, 0)
+        for use in self._of.get(uid, {}).values():
+            pod = use.pod
+            counts = pod.phase in _AT_WORK or pod.phase is PodPhase.SUCCEEDED
+            if counts and (attempts is None or pod.attempt in attempts):
+                for name, amount in pod.request:
+                    if name in sums:
+                        sums[name] += amount
+        return tuple((name, amount) for name, amount in sums.items() if amount)
 
     def failed(self, uid: str, attempt: int) -> list[Pod]:
         """The failed pods of the AppWrapper's attempt, as they were first seen."""
