@@ -156,9 +156,10 @@ def read_status(status: Json) -> Persisted | None:
 
 def _read_pods(status: Map) -> PodCounts:
     words = ("pending", "running", "Succeeded", "failed")
+    pending, running, succeeded, failed = (max(0, as_int(status.get(word))) for word in words)
     read = {name: as_int(status.get(word)) for word, name in _TOTALS.items()}
     totals = tuple((name, amount) for name, amount in read.items() if amount > 0)
-    return PodCounts(*(max(0, as_int(status.get(word))) for word in words), totals=totals)
+    return PodCounts(pending, running, succeeded, failed, totals=totals)
 
 
 def _read_condition(value: Json) -> Condition | None:

@@ -243,6 +243,27 @@ KEPT = Scenario(
     ends={"a": "Pending", "b": "Running"},
 )
 
+LINGERS = Scenario(
+    "somebody's finalizer keeps what a foreground deletion waits for, and force does not help",
+    cpus=(1,),
+    acts=(
+        (
+            0.0,
+            create(
+                bearing(
+                    components("a", config_map("a"), deployment("a", 1)),
+                    forcefulDeletionGracePeriodDuration="20s",
+                )
+            ),
+        ),
+        (1.0, create(generic("b", deployment("b", 1)))),
+        (20.0, edit("a", {"metadata": {"finalizers": ["example.com/keep"]}}, CONFIG_MAPS)),
+        (21.0, delete("a", cascade="Foreground")),
+        (150.0, edit("a", {"metadata": {"finalizers": None}}, CONFIG_MAPS)),
+    ),
+    ends={"a": "", "b": "Running"},
+)
+
 _QUICK = {"failureGracePeriodDuration": "10s", "retryPausePeriodDuration": "15s"}
 
 RESET = Scenario(
@@ -340,6 +361,7 @@ SCENARIOS = (
     TWINS,
     CASCADES,
     KEPT,
+    LINGERS,
     RESET,
     LATE,
     KEPT_AND_CLEARED,
