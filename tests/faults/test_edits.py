@@ -5,10 +5,10 @@ Of what is edited another attempt may be made, so its objects may be others in t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
-from msgspec.structs import replace
 
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError
