@@ -98,7 +98,8 @@ def patch_strategic(s: Script) -> None:
     patch("a list for a map", {"spec": []})
     s.get("at the end", "deployments/d")
     s.post("config map", "configmaps", config_map("a", finalizers=["example.com/a"]))
-    patch("add a finalizer", {"metadata": {"finalizers": ["example.com/b"]}}, "configmaps/a")
+    both = {"metadata": {"finalizers": ["example.com/b", "example.com/a"]}}
+    patch("one finalizer more, and one again", both, "configmaps/a")
     patch(
         "remove a finalizer",
         {"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/a"]}},
