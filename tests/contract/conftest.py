@@ -49,7 +49,7 @@ def sides(request: pytest.FixtureRequest, plane: ControlPlane) -> Sides:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """The figure that the README quotes."""
+    """How much the green stands for."""
     compared = config.stash.get(COMPARED, 0)
     if compared:
         terminalreporter.write_line(f"contract: {compared} requests compared")
