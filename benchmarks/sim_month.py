@@ -26,6 +26,7 @@ from pathlib import Path
 from random import Random
 
 import mcad
+from benchmarks.sim_day import SELDOM
 from mcad.api.config import Config
 from mcad.cli.stage import dispatching, embedded_cluster
 from mcad.core.commands import Command
@@ -39,8 +40,6 @@ from tests.faults.churn import live_a_day
 
 OURS = Path(mcad.__file__).parent
 PARTS = ("core", "controller", "kube", "api")
-SELDOM = {"leaseDuration": 3600, "renewDeadline": 2400, "retryPeriod": 1200}
-"""A renewal every two seconds would be most of the month's work, and all of it the simulator's."""
 
 
 @dataclass(slots=True)
