@@ -130,9 +130,9 @@ def workloads(seed: int) -> list[Workload]:
     """All of them, in the order in which they are to be created."""
     rng = Random(seed)
     return [
-        *(_deployment(rng, number) for number in range(60)),
+        *(_deployment(rng, number) for number in range(45)),
         *_packed(rng),
-        *(_job(rng, number) for number in range(60)),
+        *(_job(rng, number) for number in range(45)),
         *(_statefulset(rng, number) for number in range(10)),
         *(_daemonset(rng, number) for number in range(3)),
     ]
