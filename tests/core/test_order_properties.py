@@ -272,10 +272,16 @@ class ShortPasses(Histories):
             self.patch.undo()
 
 
+class ShortPassesWithShares(ShortPasses, Shares):
+    """Passes that end while somebody is looked at for all who wait for the same."""
+
+
 TestHistories = Histories.TestCase
 TestHistories.settings = profile(max_examples=150, stateful_step_count=30, deadline=None)
 TestShares = Shares.TestCase
 TestShares.settings = profile(max_examples=100, stateful_step_count=30, deadline=None)
+TestShortShares = ShortPassesWithShares.TestCase
+TestShortShares.settings = profile(max_examples=60, stateful_step_count=30, deadline=None)
 TestShortPasses = ShortPasses.TestCase
 TestShortPasses.settings = profile(max_examples=100, stateful_step_count=30, deadline=None)
 
