@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from mcad.core.events import AppWrapperSeen, NodeSeen, PodSeen
+from mcad.core.events import AppWrapperSeen, NodeSeen, PodGone, PodSeen
 from mcad.core.model import Cascade, Dialect, Next, Pod, PodPhase, Settings, Workload
 from mcad.core.rules import FaultTolerance
 from mcad.core.teardown import stuck_teardowns
@@ -240,6 +240,53 @@ def test_pods_that_do_not_run_are_borne_for_the_warmup_grace(restart: Restart) -
     bench.advance(4)
     assert phase(bench) == "Resetting"
     assert bench.condition("a", "Unhealthy")[1] == "InsufficientPodsReady"
+
+
+def _lose(bench: Bench, name: str) -> None:
+    """The item is there, its pod is not."""
+    bench.feed(PodGone(next(t.child.uid for r, t in bench.things.items() if r.name == name)))
+
+
+@RESTARTS
+def test_pods_that_do_not_even_exist_are_borne_for_the_admission_grace(restart: Restart) -> None:
+    """Since when is not on record: after a restart they are borne for as long again."""
+    bench = running(wrapper("a", 100, 100))
+    _lose(bench, "a-1")
+    bench.advance(30)
+    restart(bench)
+    _lose(bench, "a-1")
+    bench.advance(28 if restart is _no else 58)
+    assert phase(bench) == "Running"
+    bench.advance(4)
+    assert phase(bench) == "Resetting"
+    assert bench.condition("a", "Unhealthy")[1] == "InsufficientPodsReady"
+
+
+def test_pods_that_come_in_time_are_borne_no_more() -> None:
+    bench = running(wrapper("a", 100, 100))
+    for _ in range(3):
+        _lose(bench, "a-1")
+        bench.advance(50)
+        bench.change("a-1", phase=PodPhase.RUNNING)
+        bench.advance(20)
+    assert (phase(bench), bench.status["uid-a"].dispatch.attempt) == ("Running", 1)
+
+
+@pytest.mark.parametrize("crashes", [0, 5])
+def test_pods_that_do_not_exist_are_never_borne_for_longer_than_the_warmup_grace(
+    crashes: int,
+) -> None:
+    slow = replace(QUICK, admission_grace=300 * SECOND)
+    bench = running(wrapper("a", 100, 100, tolerance=slow))
+    _lose(bench, "a-1")
+    for _ in range(5):
+        bench.advance(59)
+        if crashes:
+            bench.crash()
+            _lose(bench, "a-1")
+    assert phase(bench) == "Running"
+    bench.advance(10)
+    assert phase(bench) == "Resetting"
 
 
 @RESTARTS
