@@ -266,6 +266,7 @@ class World:
         self.leave_line(entry)
         self.end_attempt(entry)
         del self.entries[entry.uid]
+        self.to_recover.pop(entry.uid, None)
         if entry.uid in self.children_of:
             self.abandoned[entry.uid] = None
 

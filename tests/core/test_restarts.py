@@ -3,7 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from mcad.core.events import AppWrapperSeen
+from mcad.core.events import Answer, AppWrapperSeen
+from mcad.core.lifecycle import Phase
 from mcad.core.model import (
     Child,
     DispatchPhase,
@@ -174,3 +175,18 @@ def test_what_another_controller_has_finished_is_not_written() -> None:
     bench.submit(workload("a", 1, persisted=Persisted("Completed", START)))
     bench.settle()
     assert bench.writes.total() == 0
+
+
+def test_who_is_deleted_before_it_is_taken_up_leaves_no_trace() -> None:
+    """Not even for one of its uid: a list that was wrong may tell of the same one again."""
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 100))
+    bench.refuse("CreateItem", *[Answer(429, "TooManyRequests", "later")] * 9)
+    bench.advance(1)
+    assert bench.entry("a").phase is Phase.CREATING
+    bench.crash()
+    bench.delete("uid-a")
+    bench.submit(workload("a", 100, suspended=True))
+    bench.settle()
+    assert bench.entry("a").phase is Phase.WAITING
+    assert not bench.dispatcher.world.capacity.holds("uid-a")
