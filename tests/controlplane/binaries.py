@@ -42,6 +42,11 @@ SHIPPED = {
         "config/components/webhook/manifests.yaml",
     ),
     "lws": ("sigs.k8s.io/lws", "config/crd/bases/*.yaml", "config/webhook/manifests.yaml"),
+    "coscheduling": (
+        "sigs.k8s.io/scheduler-plugins",
+        "config/crd/bases/scheduling.x-k8s.io_podgroups.yaml",
+        "",
+    ),
 }
 """Operator -> its Go module, and what is installed with it: its CRDs, and its webhooks if any."""
 

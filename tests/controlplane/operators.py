@@ -33,9 +33,11 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One of them: the name of its binary, and how it is told what it has to know."""
+    """One of them: the name of its binary, and how it is told what it has to know. Of one that does
+    not run there are only the kinds."""
 
     name: str
+    runs: bool = True
     flags: tuple[str, ...] = ()
     configuration: str = ""  # the apiVersion of its configuration file, if it takes one
     pod_label: str = ""  # of the pods that its webhooks want to see
@@ -47,7 +49,7 @@ class Operator:
 
 
 # Leader election is off: an operator would wait for a lease of nobody.
-KUBERAY = Operator("kuberay", ("--enable-leader-election=false", "--metrics-addr=0"))
+KUBERAY = Operator("kuberay", flags=("--enable-leader-election=false", "--metrics-addr=0"))
 PYTORCH = Operator("pytorch")
 JOBSET = Operator(
     "jobset",
@@ -56,10 +58,11 @@ JOBSET = Operator(
 )
 LEADER_WORKER_SET = Operator(
     "lws",
-    ("--leader-elect=false",),
+    flags=("--leader-elect=false",),
     configuration="config.lws.x-k8s.io/v1alpha1",
     pod_label="leaderworkerset.sigs.k8s.io/name",
 )
+COSCHEDULING = Operator("coscheduling", runs=False)
 
 
 class Operators:
@@ -74,8 +77,9 @@ class Operators:
         built = binaries.ensure_operators()
         self._install(built)
         try:
-            ports = [self._start(built, one) for one in self._operators]
-            for one, (health, webhooks) in zip(self._operators, ports, strict=True):
+            running = [one for one in self._operators if one.runs]
+            ports = [self._start(built, one) for one in running]
+            for one, (health, webhooks) in zip(running, ports, strict=True):
                 self._plane.wait_for(
                     lambda port=health: _answer(port, "/readyz") == 200, 60, f"{one.name} is ready"
                 )

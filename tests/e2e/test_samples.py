@@ -18,6 +18,7 @@ from mcad.api.config import Config
 from mcad.api.pods import read_pod
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.operators import (
+    COSCHEDULING,
     JOBSET,
     KUBERAY,
     LEADER_WORKER_SET,
@@ -36,6 +37,7 @@ Act = Callable[[ControlPlane, str], None]
 
 CORE, APPS, BATCH = "/api/v1", "/apis/apps/v1", "/apis/batch/v1"
 RAY, KUBEFLOW = "/apis/ray.io/v1", "/apis/kubeflow.org/v1"
+COSCHEDULED = "/apis/scheduling.x-k8s.io/v1alpha1"
 JOBSETS, LWS = "/apis/jobset.x-k8s.io/v1alpha2", "/apis/leaderworkerset.x-k8s.io/v1"
 MERGE = "application/merge-patch+json"
 HEALTH = "autopilot.ibm.com/gpuhealth"
@@ -180,6 +182,12 @@ EXPECTED = {
     ),
     "aw-jobset-v1beta1.yaml": Sample(
         {f"{JOBSETS}/jobsets": ["aw-jobset-v1beta1"]}, pods=4, completes=True, operator=JOBSET
+    ),
+    "aw-podgroup.yaml": Sample(
+        {f"{COSCHEDULED}/podgroups": ["aw-podgroup"], f"{BATCH}/jobs": ["aw-podgroup"]},
+        pods=3,
+        completes=True,
+        operator=COSCHEDULING,
     ),
     "aw-leaderworkerset.yaml": Sample(
         {f"{LWS}/leaderworkersets": ["aw-leaderworkerset"]}, pods=6, operator=LEADER_WORKER_SET

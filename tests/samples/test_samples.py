@@ -113,6 +113,11 @@ EXPECTED: dict[str, tuple[str, list[str], list[tuple[str, int, str]]]] = {
         ["JobSet"],
         [(f"{REPLICATED_JOBS}[0].template.spec.template", 4, "cpu=1,memory=256Mi,pods=1")],
     ),
+    "aw-podgroup.yaml": (
+        "aw-podgroup",
+        ["PodGroup", "Job"],
+        [("template.spec.template", 3, "cpu=200m,memory=64Mi,pods=1")],
+    ),
     "aw-leaderworkerset.yaml": (
         "aw-leaderworkerset",
         ["LeaderWorkerSet"],

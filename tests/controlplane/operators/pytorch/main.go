@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	coscheduling "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 )
 
 func main() {
@@ -31,6 +32,7 @@ func main() {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(core.AddToScheme(scheme))
 	utilruntime.Must(kubeflow.AddToScheme(scheme))
+	utilruntime.Must(coscheduling.AddToScheme(scheme)) // watched where it is installed
 	manager, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{
 		Scheme:                 scheme,
 		Metrics:                metrics.Options{BindAddress: "0"},
