@@ -28,6 +28,7 @@ from tests.controlplane.operators import (
 )
 from tests.e2e.process import Dispatcher
 from tests.e2e.support import GROUP, SAMPLES, conditions_of, delete, items, pods, status_of
+from tests.samples.dialects import in_other_dialect
 
 pytestmark = pytest.mark.controlplane
 
@@ -229,6 +230,44 @@ def test_a_sample(samples: tuple[ControlPlane, Dispatcher], file: str) -> None:
     live(plane, dispatcher, file)
 
 
+ONE_DIALECT = (
+    "aw-service.yaml",
+    "aw-statefulset.yaml",
+    "aw-raycluster.yaml",
+    "aw-rayjob.yaml",
+    "aw-leaderworkerset.yaml",
+    "aw-podgroup.yaml",
+)
+"""What no other sample wraps in the other dialect."""
+
+
+@pytest.fixture(scope="module")
+def translated(samples: tuple[ControlPlane, Dispatcher]) -> Iterator[None]:
+    """The same in the other dialect, once the samples themselves are gone."""
+    plane, _ = samples
+    objs = [in_other_dialect(yaml.safe_load((SAMPLES / file).read_text())) for file in ONE_DIALECT]
+    names = [obj["metadata"]["name"] for obj in objs]
+    delete(plane, *names)
+    text = "\n---\n".join(json.dumps(obj) for obj in objs)
+    plane.kubectl("create", "--validate=strict", "-f", "-", stdin=text)
+    yield
+    delete(plane, *names)
+
+
+@pytest.mark.usefixtures("translated")
+@pytest.mark.parametrize("file", ONE_DIALECT)
+def test_what_a_sample_wraps_runs_in_the_other_dialect(
+    samples: tuple[ControlPlane, Dispatcher], file: str
+) -> None:
+    plane, dispatcher = samples
+    obj = yaml.safe_load((SAMPLES / file).read_text())
+    name, sample = obj["metadata"]["name"], EXPECTED[file]
+    dispatched(plane, name, sample)
+    counted(plane, dispatcher, name, sample, demand(in_other_dialect(obj)))
+    delete(plane, name)
+    plane.wait_for(lambda: gone(plane, name, sample), 60, f"nothing is left of {name}")
+
+
 def live(plane: ControlPlane, dispatcher: Dispatcher, file: str) -> None:
     """The whole life of a sample that has been created: all that its comment says, and its end."""
     sample = EXPECTED[file]
@@ -245,11 +284,12 @@ def live(plane: ControlPlane, dispatcher: Dispatcher, file: str) -> None:
             sample.after(plane, name)
         ended(plane, name, sample)
     delete(plane, name)
-    plane.wait_for(
-        lambda: not any(made(plane, path, name) for path in sample.objects),
-        60,
-        f"nothing is left of {name}",
-    )
+    plane.wait_for(lambda: gone(plane, name, sample), 60, f"nothing is left of {name}")
+
+
+def gone(plane: ControlPlane, name: str, sample: Sample) -> bool:
+    """Whether none of its objects is there any more."""
+    return not any(made(plane, path, name) for path in sample.objects)
 
 
 def dispatched(plane: ControlPlane, name: str, sample: Sample) -> None:
@@ -306,9 +346,7 @@ def has_failed(plane: ControlPlane, name: str, sample: Sample) -> bool:
     """After all of its retries, and when what is kept for a while is gone."""
     status = status_of(plane, name)
     ends = (status.get("state"), status.get("resettingCount"))
-    return ends == ("Failed", sample.resets) and not any(
-        made(plane, path, name) for path in sample.objects
-    )
+    return ends == ("Failed", sample.resets) and gone(plane, name, sample)
 
 
 def made(plane: ControlPlane, path: str, appwrapper: str) -> list[str]:

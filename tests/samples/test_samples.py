@@ -14,6 +14,7 @@ from mcad.api.catalog import WELL_KNOWN, StaticCatalog
 from mcad.api.config import Config
 from mcad.core.model import PodSet
 from mcad.core.quantity import format_amount
+from tests.samples.dialects import in_other_dialect
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 
@@ -194,17 +195,10 @@ def test_the_pods_that_are_declared_are_those_that_would_be_inferred(name: str) 
 def test_the_other_dialect_asks_for_the_same(name: str) -> None:
     """Whatever is wrapped, items become components and the other way round."""
     obj = _load(name)
-    spec, sets = obj["spec"], _parsed(obj).workload.sets
-    if "components" in spec:
-        items = [{"generictemplate": part["template"]} for part in spec.pop("components")]
-        spec["resources"] = {"GenericItems": items}
-    else:
-        items = spec.pop("resources")["GenericItems"]
-        spec["components"] = [{"template": item["generictemplate"]} for item in items]
-    other = _parsed(obj)
+    other = _parsed(in_other_dialect(obj))
     assert other.problems == ()
-    assert other.workload.dialect is not _parsed(_load(name)).workload.dialect
-    assert demand(other.workload.sets) == demand(sets)
+    assert other.workload.dialect is not _parsed(obj).workload.dialect
+    assert demand(other.workload.sets) == demand(_parsed(obj).workload.sets)
 
 
 def parts(obj: dict[str, Any]) -> list[dict[str, Any]]:
