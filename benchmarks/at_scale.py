@@ -8,30 +8,27 @@ subtracted. Every row is a process of its own, with bytecode at hand, as the ima
 for one every millisecond: other processes of the machine do not show in it.
 
 Measured on 2 cores, before (lists as dicts, parsed at the barrier; answers in one piece; json) and
-now: the start on an idle machine, the rest on a busy one; 10,000 AppWrappers, 5,000 nodes, 50,000
-pods:
+now, on an idle machine but for the queries; 10,000 AppWrappers, 5,000 nodes, 50,000 pods:
 
                                                  before           now    goal
-    start: CPU to the first write, s               25.4       5.7-8.2       5
-    start: loop blocked, ms                        8007         26-36      50
-    start: RSS, MB                                  880           262     300
+    start: CPU to the first write, s               25.4       4.7-6.9       5
+    start: loop blocked, ms                        8007         25-36      50
+    start: RSS, MB                                  880           267     300
     start, 20,000 AppWrappers: RSS, MB             1661           410
-    event of a foreign pod, us                      111            82
+    event of a foreign pod, us                      111            77
     event that only echoes an AppWrapper, us        166            76
-    one dispatch, ms                               1.77          1.48
+    one dispatch, ms                               1.77          1.16
     GET /api/v1/queue, blocked, ms                 3756            28      50
     GET one AppWrapper: CPU / blocked, ms   4209 / 3924       62 / 24      50
     GET /metrics, blocked, ms                        43            15      50
 
-The start was measured nine times on an idle machine whose speed differs by a third from hour to
-hour. In turn on a very busy one, before and after objects were read in one step with what
-identifies them and pod templates once for all that are alike: 10.7 and 9.4 s.
+The start was measured fifteen times within ten minutes on an idle machine whose speed changes: the
+same loop of plain Python took 59 to 73 ms of CPU in between, 59 and 61 before the starts of 5.0 and
+4.7 s, and 66 to 73 before those of 5.4 to 6.6 s.
 
-What cannot be saved, measured when a start took 8.7 s: 0.6 s of imports, 0.9 s for the texts of
-AppWrappers (each found in its page, identified, decoded, and written and hashed in its canonical
-form), 0.7 s to find the others and to pick what is read of them. The rest is Python, by the least
-of many rounds: to read an AppWrapper besides its text 80 us and now 54, to take it into the core
-36, all of a pod 27 and now 24.
+Of 1,400 samples of such a start (one in 4 ms) 600 are in C: to find objects in their pages and pick
+what is read of them (180), to decode AppWrappers and to free them again (125), to write and hash
+manifests (105), to look how deep they are (35), imports (115). The rest is Python.
 
 To ask every shape whether it may be head of the line made /api/v1/queue cost 5.0 s of CPU; now that
 it is a hundred at most, 0.8 s.

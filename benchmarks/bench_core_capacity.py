@@ -5,21 +5,21 @@ runs, in milliseconds. Before any figure, the books are checked. The clusters: f
 random pods, about 20 placement constraints, gangs of one to three pod sets.
 
 Measured on an idle machine of two cores with Debian's Python 3.11, least / middle / most, in
-milliseconds. A Python that was built without PGO takes 1.3 times as long. Rows with a star are of a
-busy machine (a load of 5 to 16), on which the version before took 411-493 for the first full pass
-on 1,000 nodes (450-520 on the idle one) and 53 / 72 / 79 for fragmented (30 / 36 / 52).
+milliseconds. A Python that was built without PGO takes 1.3 times as long. The speed of the machine
+changes by a third within the hour: the first full pass on 1,000 nodes took 394, 395, 397 at one
+time (when the version before took 595, 824, 787) and 500, 512, 539 at another.
 
-    100 shapes, 5,000 nodes: per dispatch                     0.07
-    the same: a pod ends                                      0.08 / 0.22 / 4.5
-    the same: all nodes rise                                  7.4 / 9.8 / 15
-    fragmented, all nodes rise                                26 / 39 / 53 *
-    a head and 2,333 workers, 1,000 nodes                     1.5 / 2.3 / 2.8
-    10,000 distinct shapes, 1,000 nodes: first full pass      314-416 *
-    the same, at the end of the row: all nodes rise           14-22 *
-    10,000 distinct shapes, 5,000 nodes: per dispatch         0.11
-    the same: a pod ends                                      0.13 / 1.9 / 25-45 *
-    the same, at the end of the row: all nodes rise           74-77 *
-    1,000 pods without a node, 5,000 nodes: a pod ends        0.13 / 2.6 / 4.3
+    100 shapes, 5,000 nodes: per dispatch                     0.05
+    the same: a pod ends                                      0.09 / 0.24 / 5.9
+    the same: all nodes rise                                  6.6 / 12 / 13
+    fragmented, all nodes rise                                22 / 30 / 36
+    a head and 2,333 workers, 1,000 nodes                     1.9 / 2.6 / 2.8
+    10,000 distinct shapes, 1,000 nodes: first full pass      394-590
+    the same, at the end of the row: all nodes rise           19-21
+    10,000 distinct shapes, 5,000 nodes: per dispatch         0.10
+    the same: a pod ends                                      0.11 / 1.6 / 32
+    the same, at the end of the row: all nodes rise           34-37
+    1,000 pods without a node, 5,000 nodes: a pod ends        0.14 / 2.9 / 4.5
 """
 
 from __future__ import annotations
