@@ -436,7 +436,9 @@ def test_those_who_wait_for_one_share_go_in_order_whichever_leaf_they_are_of() -
     assert made.order == ["first", "urgent", "w0", "w1"]
 
 
-def test_only_those_are_looked_at_who_wait_for_what_was_given_back() -> None:
+def test_only_those_are_looked_at_who_wait_for_what_was_given_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     made = bench(1_000_000, red=0)
     shares = [child(f"t{n}", hard=True, cpu=100) for n in range(50)]
     made.share(subtree("teams", *shares, parent="root"))
@@ -444,13 +446,14 @@ def test_only_those_are_looked_at_who_wait_for_what_was_given_back() -> None:
     made.settle()
     assert len(made.order) == 50
     asked: list[object] = []
-    inner = made.dispatcher.world.admission.quota_refusal
+    admission = made.dispatcher.world.admission
+    inner = admission.quota_refusal
 
     def counted(shape, path):
         asked.append(path)
         return inner(shape, path)
 
-    made.dispatcher.world.admission.quota_refusal = counted  # type: ignore[method-assign]
+    monkeypatch.setattr(admission, "quota_refusal", counted)
     made.delete("uid-w7-0")
     made.settle()
 
