@@ -1,0 +1,68 @@
+"""The figures of a tree for people: what every node has, uses, borrows, lends and is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from mcad.core.capacity.resources import Books, book
+from mcad.core.model import Resources
+from mcad.core.quota.trees import QuotaNode, Tree
+
+
+class Share(NamedTuple):
+    """One resource at one node.
+
+    ``allocated`` is charged below it; ``borrowed`` is what of that exceeds its own share, ``lent``
+    what others under the same parent use of it; ``waiting`` is what those in line demand there.
+    """
+
+    node: str
+    resource: str
+    nominal: int
+    allocated: int
+    borrowed: int
+    lent: int
+    waiting: int
+
+
+def shares(tree: Tree, waiting: Mapping[str, Resources]) -> Iterator[Share]:
+    """Every node of a tree, from the root down, with the resources that the tree names;
+    ``waiting`` is by leaf."""
+    asked: dict[str, Books] = {}
+    for leaf, amounts in waiting.items():
+        for node in tree.node_of(leaf).chain:
+            book(asked.setdefault(node.name, {}), amounts)
+    for resource in sorted(tree.named):
+        lent = {tree.root.name: 0}
+        for node in tree.nodes.values():
+            lent |= _lent_below(node, resource)
+        for node in tree.nodes.values():
+            used, nominal = node.usage.get(resource, 0), node.nominal.get(resource, 0)
+            wanted = asked.get(node.name, {}).get(resource, 0)
+            over = max(0, used - nominal)
+            yield Share(node.name, resource, nominal, used, over, lent[node.name], wanted)
+
+
+def _lent_below(parent: QuotaNode, resource: str) -> dict[str, int]:
+    """What each child lends.
+
+    What they borrow comes first from what their parent has besides their shares or borrows itself;
+    the rest from those who leave theirs idle, in proportion, and what does not divide by name.
+    """
+    idle = {one.name: max(0, one.room(resource)) for one in parent.children}
+    assigned = sum(one.nominal.get(resource, 0) for one in parent.children)
+    within = sum(
+        min(one.usage.get(resource, 0), one.nominal.get(resource, 0)) for one in parent.children
+    )
+    taken = parent.usage.get(resource, 0) - within
+    besides = max(0, parent.nominal.get(resource, 0) - assigned) + max(0, -parent.room(resource))
+    total = sum(idle.values())
+    left = min(total, max(0, taken - besides))
+    lent = {name: left * room // total if total else 0 for name, room in idle.items()}
+    rest = left - sum(lent.values())
+    for name in sorted(lent):
+        if rest and lent[name] < idle[name]:
+            lent[name] += 1
+            rest -= 1
+    return lent

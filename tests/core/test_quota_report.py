@@ -1,0 +1,70 @@
+"""The figures that people see of a quota tree."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcad.core.quota import Designation, Forest
+from mcad.core.quota.report import Share, shares
+from tests.core.quotas import GOLD, child, subtree, teams
+
+
+def forest(*subtrees, **used: int) -> Forest:
+    made = Forest()
+    for one in subtrees:
+        made.seen(one)
+    made.refresh()
+    for leaf, cpu in used.items():
+        made.charge(leaf, Designation(((GOLD, leaf),)), (("cpu", cpu),))
+    return made
+
+
+def told(made: Forest, waiting: dict | None = None) -> dict[str, Share]:
+    tree = made.tree(GOLD)
+    assert tree is not None
+    return {one.node: one for one in shares(tree, waiting or {})}
+
+
+def test_what_one_borrows_others_lend_in_proportion_to_what_they_leave_idle() -> None:
+    made = forest(*teams(1000, red=200, green=500, blue=300), red=600, green=200)
+
+    assert told(made, {"red": (("cpu", 70),), "blue": (("cpu", 5),)}) == {
+        "root": Share("root", "cpu", 1000, 800, 0, 0, 75),
+        "red": Share("red", "cpu", 200, 600, 400, 0, 70),
+        "green": Share("green", "cpu", 500, 200, 0, 200, 0),
+        "blue": Share("blue", "cpu", 300, 0, 0, 200, 5),
+    }
+
+
+def test_what_the_parent_has_besides_is_borrowed_first() -> None:
+    made = forest(*teams(1000, red=200, green=300), red=700)
+
+    assert (told(made)["red"].borrowed, told(made)["green"].lent) == (500, 0)
+
+
+def test_what_is_charged_to_nobody_known_is_lent_as_well() -> None:
+    made = forest(*teams(1000, red=500, green=500), gone=300)
+
+    assert [told(made)[name].lent for name in ("root", "red", "green")] == [0, 150, 150]
+
+
+@given(
+    root=st.integers(0, 30),
+    figures=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=5),
+)
+def test_nobody_lends_more_than_is_idle_or_than_is_borrowed(
+    root: int, figures: list[tuple[int, int]]
+) -> None:
+    below = [child(f"t{n}", cpu=share) for n, (share, _) in enumerate(figures)]
+    made = forest(
+        subtree("root", child("root", cpu=root)),
+        subtree("teams", *below, parent="root"),
+        **{f"t{n}": used for n, (_, used) in enumerate(figures)},
+    )
+    rows = [one for name, one in told(made).items() if name != "root"]
+    assert all(one.lent <= max(0, one.nominal - one.allocated) for one in rows)
+    assert sum(one.lent for one in rows) <= sum(one.borrowed for one in rows)
+    assigned = sum(one.nominal for one in rows)
+    if root == assigned and sum(one.allocated for one in rows) <= root:
+        assert sum(one.lent for one in rows) == sum(one.borrowed for one in rows)
