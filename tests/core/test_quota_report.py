@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcad.core.quota import Designation, Forest
-from mcad.core.quota.report import Share, shares
+from mcad.core.quota.report import Share, overcommitted, shares
 from tests.core.quotas import GOLD, child, subtree, teams
 
 
@@ -47,6 +47,22 @@ def test_what_is_charged_to_nobody_known_is_lent_as_well() -> None:
     made = forest(*teams(1000, red=500, green=500), gone=300)
 
     assert [told(made)[name].lent for name in ("root", "red", "green")] == [0, 150, 150]
+
+
+def test_children_above_their_parent_are_told_and_no_others() -> None:
+    made = forest(
+        *teams(1000, red=600, green=500),
+        subtree("of-red", child("r1", cpu=300), child("r2", cpu=300), parent="red"),
+        subtree("of-green", child("g1", gpu=1), parent="green"),
+    )
+    tree = made.tree(GOLD)
+    assert tree is not None
+    assert overcommitted(tree) == {
+        "root": 'The shares below "root" come to more than its own (cpu: 1100m of 1): they '
+        "cannot all be used at once.",
+        "green": 'The shares below "green" come to more than its own (gpu: 1 of 0): they '
+        "cannot all be used at once.",
+    }
 
 
 @given(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from mcad.core.capacity.resources import Books, book
 from mcad.core.model import Resources
+from mcad.core.quantity import format_amount
 from mcad.core.quota.trees import QuotaNode, Tree
 
 
@@ -42,6 +43,29 @@ def shares(tree: Tree, waiting: Mapping[str, Resources]) -> Iterator[Share]:
             wanted = asked.get(node.name, {}).get(resource, 0)
             over = max(0, used - nominal)
             yield Share(node.name, resource, nominal, used, over, lent[node.name], wanted)
+
+
+def overcommitted(tree: Tree) -> dict[str, str]:
+    """The nodes whose children have more than they have themselves, each with a sentence. That is
+    allowed, for whoever wants to lend one share twice, and it is told."""
+    told = ((node.name, _beyond(node, sorted(tree.named))) for node in tree.nodes.values())
+    return {name: text for name, text in told if text}
+
+
+def _beyond(parent: QuotaNode, resources: Iterable[str]) -> str:
+    figures = []
+    for resource in resources if parent.children else ():
+        nominal = parent.nominal.get(resource, 0)
+        below = sum(one.nominal.get(resource, 0) for one in parent.children)
+        if below > nominal:
+            told = (format_amount(resource, amount) for amount in (below, nominal))
+            figures.append(f"{resource}: {' of '.join(told)}")
+    if not figures:
+        return ""
+    return (
+        f'The shares below "{parent.name}" come to more than its own ({", ".join(figures)}): they '
+        "cannot all be used at once."
+    )
 
 
 def _lent_below(parent: QuotaNode, resource: str) -> dict[str, int]:
