@@ -12,10 +12,10 @@ from typing import Any, Self, TypeVar
 
 from msgspec import Struct, field
 
-from mcad.api.admission import Admission
 from mcad.api.appwrapper import Parsed, parse
 from mcad.api.catalog import Catalog
 from mcad.api.config import Config, to_settings
+from mcad.api.defaults import PodDefaults
 from mcad.api.owner import Owner, controller_of
 from mcad.api.wire import as_map
 from mcad.cli.presence import UNKNOWN, Heartbeat
@@ -154,7 +154,7 @@ class Memory(Struct, frozen=True):
     kinds: Kinds
     links: Links
     readings: Readings
-    admission: Admission = field(default_factory=Admission)
+    pod_defaults: PodDefaults = field(default_factory=PodDefaults)
 
     @classmethod
     def of(cls, client: Client, kinds: Kinds) -> Self:
@@ -163,7 +163,7 @@ class Memory(Struct, frozen=True):
 
     def read(self, obj: Json) -> Parsed:
         """An AppWrapper with the demand that its pods will have."""
-        return self.admission.completed(self.readings.read(obj, self.kinds.catalog))
+        return self.pod_defaults.completed(self.readings.read(obj, self.kinds.catalog))
 
 
 async def count(inventory: Inventory, config: Config, memory: Memory, now: Instant) -> Snapshot:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from mcad.api.admission import Admission, read_limit_range, read_runtime_class
+from mcad.api.defaults import PodDefaults, read_limit_range, read_runtime_class
 from mcad.controller.defaults import LIMIT_RANGES, RUNTIME_CLASSES
 from mcad.kube.client import Client, Selection
 from mcad.kube.errors import ApiError
@@ -14,16 +14,16 @@ from mcad.kube.resource import Resource
 Json = dict[str, Any]
 
 
-async def list_defaults(client: Client, namespaces: Iterable[str | None]) -> Admission:
+async def list_defaults(client: Client, namespaces: Iterable[str | None]) -> PodDefaults:
     """As far as the caller may see it; who may not counts with what the manifests say."""
-    admission = Admission()
+    pod_defaults = PodDefaults()
     for namespace in namespaces:
         for one in await _list(client, LIMIT_RANGES, namespace):
             meta = one["metadata"]
-            admission.put_range(meta["namespace"], meta["uid"], read_limit_range(one))
+            pod_defaults.put_range(meta["namespace"], meta["uid"], read_limit_range(one))
     for one in await _list(client, RUNTIME_CLASSES, None):
-        admission.put_class(one["metadata"]["name"], read_runtime_class(one))
-    return admission
+        pod_defaults.put_class(one["metadata"]["name"], read_runtime_class(one))
+    return pod_defaults
 
 
 async def _list(client: Client, resource: Resource, namespace: str | None) -> list[Json]:

@@ -159,8 +159,8 @@ class Live:
             await self._probe()
         self._heartbeat = await listen(self._client, self._config)
         await self._kinds.refresh()
-        admission = await list_defaults(self._client, self._namespaces)
-        self._memory = replace(self._memory, admission=admission)
+        pod_defaults = await list_defaults(self._client, self._namespaces)
+        self._memory = replace(self._memory, pod_defaults=pod_defaults)
         for namespace in self._namespaces:
             own = Selection(namespace=namespace)
             self._appwrappers.append(self._watch(APPWRAPPERS, Document.json, _uid, own))

@@ -79,7 +79,7 @@ class _Photographer:
             heartbeat.cancel()
             self._progress.done()
         memory = Memory.of(self._client, self._kinds)
-        memory = replace(memory, admission=await list_defaults(self._client, self._namespaces))
+        memory = replace(memory, pod_defaults=await list_defaults(self._client, self._namespaces))
         return await count(inventory, self._config, memory, self._now)
 
     async def _list_everything(self) -> Inventory:

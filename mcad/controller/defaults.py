@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec.structs import replace
 
-from mcad.api.admission import Admission, names_a_class, read_limit_range, read_runtime_class
 from mcad.api.appwrapper import Parsed, parse
+from mcad.api.defaults import PodDefaults, names_a_class, read_limit_range, read_runtime_class
 from mcad.controller.streams import Stream
 from mcad.core.events import AppWrapperSeen, Event
 from mcad.kube.client import Client, Selection
@@ -47,7 +47,7 @@ class Host(Protocol):
 
 
 class Defaults:
-    """Keeps ``admission`` up to date, and tells of every AppWrapper whose demand is another one."""
+    """Keeps ``pod_defaults`` up to date; tells of every AppWrapper whose demand is another one."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Defaults:
         namespaces: Sequence[str] = (),
     ) -> None:
         """``namespaces`` are those whose AppWrappers are looked at; none means all."""
-        self.admission = Admission()
+        self.pod_defaults = PodDefaults()
         self._client = client
         self._mirror = mirror
         self._host = host
@@ -68,7 +68,7 @@ class Defaults:
 
     def read(self, obj: Json, catalog: Catalog) -> Parsed:
         """``parse``, with the demand that the pods will have."""
-        return self.admission.completed(parse(obj, catalog, from_json=True))
+        return self.pod_defaults.completed(parse(obj, catalog, from_json=True))
 
     def watch(self) -> None:
         """Begin; called once."""
@@ -110,22 +110,22 @@ class Defaults:
     def _range_seen(self, obj: Json) -> None:
         uid, namespace = obj["metadata"]["uid"], obj["metadata"]["namespace"]
         self._places[uid] = namespace
-        if self.admission.put_range(namespace, uid, read_limit_range(obj)):
+        if self.pod_defaults.put_range(namespace, uid, read_limit_range(obj)):
             self._read_anew_in(namespace)
 
     def _range_gone(self, uid: str) -> None:
         namespace = self._places.pop(uid, "")
-        if self.admission.drop_range(namespace, uid):
+        if self.pod_defaults.drop_range(namespace, uid):
             self._read_anew_in(namespace)
 
     def _class_seen(self, obj: Json) -> None:
         self._places[obj["metadata"]["uid"]] = name = obj["metadata"]["name"]
-        if self.admission.put_class(name, read_runtime_class(obj)):
+        if self.pod_defaults.put_class(name, read_runtime_class(obj)):
             self._read_anew_with_classes()
 
     def _class_gone(self, uid: str) -> None:
         name = self._places.pop(uid, "")
-        if name not in self._places.values() and self.admission.drop_class(name):
+        if name not in self._places.values() and self.pod_defaults.drop_class(name):
             self._read_anew_with_classes()
 
     # -- whom it concerns ----------------------------------------------------------------------
@@ -152,7 +152,7 @@ class Defaults:
         seat = self._mirror.get(uid)
         if seat is None:
             return
-        work = self.admission.admitted(seat.workload, seat.manifests)
+        work = self.pod_defaults.with_defaults(seat.workload, seat.manifests)
         if work != seat.workload:
             seat.workload = work
             self._host.feed(AppWrapperSeen(replace(work, persisted=None)))

@@ -19,6 +19,7 @@ from mcad.core import (
     teardown,
     tombstones,
 )
+from mcad.core.bucket import Bucket
 from mcad.core.capacity import Glance
 from mcad.core.commands import Urgency
 from mcad.core.dispatching import dispatch, signature, stand_in_front
@@ -29,7 +30,6 @@ from mcad.core.pacing import (
     REPORTS_PER_PASS,
     RESTATE_INTERVAL,
 )
-from mcad.core.queue import Bucket
 from mcad.core.quota.words import Words
 from mcad.core.reasons import (
     INSUFFICIENT_QUOTA,

@@ -13,6 +13,7 @@ from heapq import heapify, heappop, heappush
 
 from mcad.core import attempts, obstacles
 from mcad.core.admission import Gang
+from mcad.core.bucket import Bucket, Key
 from mcad.core.entry import Entry
 from mcad.core.gate import Gate
 from mcad.core.pacing import (
@@ -21,7 +22,6 @@ from mcad.core.pacing import (
     RESTATED_PER_SHAPE,
     STEPS_PER_PASS,
 )
-from mcad.core.queue import Bucket, Key
 from mcad.core.quota import Designation
 from mcad.core.reasons import FRONT_OF_QUEUE, ConditionType
 from mcad.core.verdicts import Refusal, RefusalKind
@@ -88,10 +88,10 @@ def dispatch(world: World) -> None:
         key, bucket = line[0]
         if gate.blocks(bucket):
             _refuse(world, bucket, _BLOCKED)
-            world.queue.wake(bucket)
+            world.beds.wake(bucket)
             heappop(line)
             continue
-        if not (world.queue.rests(bucket) or effort.leaves(key, bucket)):
+        if not (bucket.rests or effort.leaves(key, bucket)):
             if effort.is_over(key):
                 break
             _judge(world, bucket)
@@ -109,7 +109,7 @@ def dispatch(world: World) -> None:
 def _call_next(world: World, gate: Gate, line: Line) -> None:
     """Who waited for the same as somebody who has gone on, or is refused for another reason now,
     is looked at in this pass: all of them are behind him."""
-    for bucket in world.queue.take_called():
+    for bucket in world.beds.take_called():
         if gate.open_to_all:
             heappush(line, (bucket.key(world.now), bucket))
 
@@ -154,10 +154,10 @@ def _heads(world: World, gate: Gate) -> Line:
     """A refusal stands until something happens that may let the shape in (core R4). It is tested
     again within ``backoffTime`` all the same (``_look_again``), for the day on which this is wrong.
     """
-    queue, until = world.queue, world.now - world.settings.backoff // 2
-    queue.wake_all(until, everyone=not gate.open_to_all)
+    beds, until = world.beds, world.now - world.settings.backoff // 2
+    beds.wake_all(until, everyone=not gate.open_to_all)
     # Only where a refused one may block others do those that rest have to be passed.
-    buckets = queue.awake() if gate.open_to_all else queue.buckets()
+    buckets = beds.awake() if gate.open_to_all else world.queue.buckets()
     line = [(bucket.key(world.now), bucket) for bucket in buckets]
     heapify(line)
     return line
@@ -178,9 +178,9 @@ def _judge(world: World, bucket: Bucket) -> None:
 def _rest(world: World, bucket: Bucket, refusal: Refusal) -> None:
     """A DaemonSet demands less of its shares when a node goes: nothing wakes it but a look."""
     if refusal.quota is not None and bucket.shape.per_node:
-        world.queue.pass_on(bucket)
+        world.beds.pass_on(bucket)
     else:
-        world.queue.rest(bucket, refusal, world.now)
+        world.beds.rest(bucket, refusal, world.now)
 
 
 def _refuse(world: World, bucket: Bucket, refusal: Refusal) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from mcad.core.bucket import Bucket
 from mcad.core.entry import Entry
 from mcad.core.model import Policy
-from mcad.core.queue import Bucket
 from mcad.core.verdicts import Refusal, RefusalKind
 from mcad.core.world import Scope, World
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from operator import itemgetter
 
 from mcad.core import deciding, obstacles
+from mcad.core.bucket import Bucket, current
 from mcad.core.entry import Entry, Hold
 from mcad.core.lifecycle import Phase
 from mcad.core.model import Condition, DispatchRecord, Resources, Workload
-from mcad.core.queue import Bucket, current
 from mcad.core.quota.words import Words
 from mcad.core.records import Struct
 from mcad.core.status import queue_job_state, state

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 
 from mcad.core import ceilings, standing
 from mcad.core.admission import Admission, Gang
+from mcad.core.beds import Beds
+from mcad.core.bucket import Key
 from mcad.core.capacity import Capacity
 from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatus
 from mcad.core.entry import Entry, Hold
@@ -24,7 +26,7 @@ from mcad.core.model import (
     Workload,
 )
 from mcad.core.names import Names
-from mcad.core.queue import Key, Queue
+from mcad.core.queue import Queue
 from mcad.core.quota import NOBODYS, Designation, Forest
 from mcad.core.reasons import EventReason, HoldReason
 from mcad.core.rights import Rights, concern
@@ -60,7 +62,8 @@ class World:
         self.capacity = Capacity(settings)
         self.forest = Forest()
         self.admission = Admission(self.capacity, self.forest)
-        self.queue = Queue(self.capacity, self.forest)
+        self.beds = Beds(self.capacity, self.forest)
+        self.queue = Queue(self.capacity, self.beds)
         self.entries: dict[str, Entry] = {}
         self.now: Instant = 0
         self.started = False

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mcad.api.admission import Admission, read_limit_range, read_runtime_class
 from mcad.api.appwrapper import Parsed
+from mcad.api.defaults import PodDefaults, read_limit_range, read_runtime_class
 from mcad.core.model import Constraint, PodSet, ProblemKind, Toleration
 from tests.api.builders import (
     CATALOG,
@@ -39,26 +39,26 @@ def container_limit(**said: Any) -> dict[str, Any]:
     return {"type": "Container"} | said
 
 
-def admitted(parsed: Parsed, admission: Admission) -> tuple[PodSet, ...]:
-    work = admission.admitted(parsed.workload, parsed.manifests)
+def admitted(parsed: Parsed, pod_defaults: PodDefaults) -> tuple[PodSet, ...]:
+    work = pod_defaults.with_defaults(parsed.workload, parsed.manifests)
     assert replace(work, sets=()) == replace(parsed.workload, sets=()), "only the demand changes"
     return work.sets
 
 
-def limited(*limits: dict[str, Any], namespace: str = "team") -> Admission:
-    admission = Admission()
-    admission.put_range(namespace, "u1", read_limit_range(limit_range(*limits)))
-    return admission
+def limited(*limits: dict[str, Any], namespace: str = "team") -> PodDefaults:
+    pod_defaults = PodDefaults()
+    pod_defaults.put_range(namespace, "u1", read_limit_range(limit_range(*limits)))
+    return pod_defaults
 
 
 def request(*containers: dict[str, Any], **spec: Any) -> dict[str, int]:
     """What a pod of these containers requests where 200m and 1Gi are the defaults."""
-    admission = limited(
+    pod_defaults = limited(
         container_limit(
             default={"cpu": "400m", "memory": "1Gi"}, defaultRequest={"cpu": "200m"}, max={}
         )
     )
-    [one] = admitted(accepted(v1beta1(pod("x", *containers, **spec))), admission)
+    [one] = admitted(accepted(v1beta1(pod("x", *containers, **spec))), pod_defaults)
     return dict(one.request)
 
 
@@ -99,23 +99,23 @@ def test_limits_of_pods_and_claims_are_no_defaults() -> None:
 
 
 def test_of_several_ranges_the_largest_default_counts() -> None:
-    admission = limited(container_limit(defaultRequest={"cpu": "1", "memory": "1Mi"}))
+    pod_defaults = limited(container_limit(defaultRequest={"cpu": "1", "memory": "1Mi"}))
     more = read_limit_range(limit_range(container_limit(defaultRequest={"cpu": "2"})))
-    assert admission.put_range("team", "u2", more)
-    assert not admission.put_range("team", "u2", more)
-    assert admission.defaults("team") == {"cpu": 2000, "memory": 1000 * Mi}
-    assert admission.drop_range("team", "u2")
-    assert not admission.drop_range("team", "u2")
-    assert admission.defaults("team") == {"cpu": 1000, "memory": 1000 * Mi}
-    assert admission.drop_range("team", "u1")
-    assert admission.defaults("team") == {}
+    assert pod_defaults.put_range("team", "u2", more)
+    assert not pod_defaults.put_range("team", "u2", more)
+    assert pod_defaults.of_namespace("team") == {"cpu": 2000, "memory": 1000 * Mi}
+    assert pod_defaults.drop_range("team", "u2")
+    assert not pod_defaults.drop_range("team", "u2")
+    assert pod_defaults.of_namespace("team") == {"cpu": 1000, "memory": 1000 * Mi}
+    assert pod_defaults.drop_range("team", "u1")
+    assert pod_defaults.of_namespace("team") == {}
 
 
 def test_a_range_of_another_namespace_does_not_matter() -> None:
-    admission = limited(container_limit(defaultRequest={"cpu": "9"}), namespace="other")
+    pod_defaults = limited(container_limit(defaultRequest={"cpu": "9"}), namespace="other")
     parsed = accepted(v1beta1(pod()))
-    assert not admission.concerns(parsed.workload, parsed.manifests)
-    assert admitted(parsed, admission) == parsed.workload.sets
+    assert not pod_defaults.concerns(parsed.workload, parsed.manifests)
+    assert admitted(parsed, pod_defaults) == parsed.workload.sets
 
 
 KATA = obj("node.k8s.io/v1", "RuntimeClass", "kata") | {
@@ -129,11 +129,11 @@ KATA = obj("node.k8s.io/v1", "RuntimeClass", "kata") | {
 
 
 def test_a_runtime_class_adds_its_overhead_and_narrows_the_choice_of_nodes() -> None:
-    admission = Admission()
-    admission.put_class("kata", read_runtime_class(KATA))
+    pod_defaults = PodDefaults()
+    pod_defaults.put_class("kata", read_runtime_class(KATA))
     parsed = accepted(v1beta1(pod(runtimeClassName="kata", nodeSelector={"zone": "a"})))
-    assert admission.concerns(parsed.workload, parsed.manifests)
-    [one] = admitted(parsed, admission)
+    assert pod_defaults.concerns(parsed.workload, parsed.manifests)
+    [one] = admitted(parsed, pod_defaults)
     assert dict(one.request) == {"cpu": 1250, "memory": 120 * Mi, "pods": 1}
     assert one.constraint == Constraint(
         selector=(("kata", "yes"), ("zone", "a")),
@@ -142,22 +142,22 @@ def test_a_runtime_class_adds_its_overhead_and_narrows_the_choice_of_nodes() -> 
 
 
 def test_an_overhead_that_the_template_states_is_not_added_twice() -> None:
-    admission = Admission()
-    admission.put_class("kata", read_runtime_class(KATA))
+    pod_defaults = PodDefaults()
+    pod_defaults.put_class("kata", read_runtime_class(KATA))
     said = KATA["overhead"]["podFixed"]
     parsed = accepted(v1beta1(pod(runtimeClassName="kata", overhead=said)))
-    assert admitted(parsed, admission)[0].request == parsed.workload.sets[0].request
+    assert admitted(parsed, pod_defaults)[0].request == parsed.workload.sets[0].request
 
 
 def test_a_class_that_is_not_there_adds_nothing() -> None:
-    admission = Admission()
+    pod_defaults = PodDefaults()
     parsed = accepted(v1beta1(pod(runtimeClassName="gone")))
-    assert admission.put_class("gone", read_runtime_class(KATA))
-    assert not admission.put_class("gone", read_runtime_class(KATA))
-    assert admitted(parsed, admission) != parsed.workload.sets
-    assert admission.drop_class("gone")
-    assert not admission.drop_class("gone")
-    assert admitted(parsed, admission) == parsed.workload.sets
+    assert pod_defaults.put_class("gone", read_runtime_class(KATA))
+    assert not pod_defaults.put_class("gone", read_runtime_class(KATA))
+    assert admitted(parsed, pod_defaults) != parsed.workload.sets
+    assert pod_defaults.drop_class("gone")
+    assert not pod_defaults.drop_class("gone")
+    assert admitted(parsed, pod_defaults) == parsed.workload.sets
 
 
 RAY = obj(
@@ -193,10 +193,10 @@ MANIFESTS = {
 def test_without_any_of_it_the_demand_is_what_was_read(manifest: dict[str, Any]) -> None:
     """So what was added can be taken away again, however often."""
     parsed = accepted(manifest)
-    assert admitted(parsed, Admission()) == parsed.workload.sets
+    assert admitted(parsed, PodDefaults()) == parsed.workload.sets
     more = limited(container_limit(defaultRequest={"memory": "1Gi", "cpu": "1"}))
-    work = more.admitted(parsed.workload, parsed.manifests)
-    assert Admission().admitted(work, parsed.manifests) == parsed.workload
+    work = more.with_defaults(parsed.workload, parsed.manifests)
+    assert PodDefaults().with_defaults(work, parsed.manifests) == parsed.workload
     declared = "custompodresources" in str(manifest)
     assert (work.sets == parsed.workload.sets) is declared, "what is declared counts"
 

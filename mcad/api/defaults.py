@@ -72,7 +72,7 @@ def read_runtime_class(obj: Map) -> RuntimeClass:
 
 
 @dataclass(slots=True)
-class Admission:
+class PodDefaults:
     """The LimitRanges by namespace and the RuntimeClasses by name, as they are now.
 
     Of several LimitRanges in a namespace the server takes any default first: the largest counts.
@@ -83,18 +83,18 @@ class Admission:
 
     def put_range(self, namespace: str, uid: str, defaults: Amounts) -> bool:
         """A LimitRange is as it is; whether that makes a difference."""
-        before = self.defaults(namespace)
+        before = self.of_namespace(namespace)
         self._ranges.setdefault(namespace, {})[uid] = defaults
-        return self.defaults(namespace) != before
+        return self.of_namespace(namespace) != before
 
     def drop_range(self, namespace: str, uid: str) -> bool:
         """A LimitRange is gone; whether that makes a difference."""
-        before = self.defaults(namespace)
+        before = self.of_namespace(namespace)
         ranges = self._ranges.get(namespace, {})
         ranges.pop(uid, None)
         if not ranges:
             self._ranges.pop(namespace, None)
-        return self.defaults(namespace) != before
+        return self.of_namespace(namespace) != before
 
     def put_class(self, name: str, found: RuntimeClass) -> bool:
         """A RuntimeClass is as it is; whether that makes a difference."""
@@ -106,7 +106,7 @@ class Admission:
         """A RuntimeClass is gone; whether that makes a difference."""
         return self._classes.pop(name, None) is not None
 
-    def defaults(self, namespace: str) -> Amounts:
+    def of_namespace(self, namespace: str) -> Amounts:
         """What a container of the namespace requests that says nothing."""
         found: Amounts = {}
         for one in self._ranges.get(namespace, {}).values():
@@ -122,9 +122,9 @@ class Admission:
         work, manifests = parsed.workload, parsed.manifests
         if not self.concerns(work, manifests):
             return parsed
-        return replace(parsed, workload=self.admitted(work, manifests))
+        return replace(parsed, workload=self.with_defaults(work, manifests))
 
-    def admitted(self, work: Workload, manifests: Sequence[bytes]) -> Workload:
+    def with_defaults(self, work: Workload, manifests: Sequence[bytes]) -> Workload:
         """The AppWrapper with the demand that its pods will have, whatever it had so far.
 
         What is hashed and created are the manifests, so the payload stays what it is (P8).
@@ -136,13 +136,13 @@ class Admission:
             for at in own:
                 template = template_of(obj, work.items[item].ref, sets[at])
                 if template is not None:
-                    sets[at] = self._admitted(sets[at], template, work.namespace)
+                    sets[at] = self._with_defaults(sets[at], template, work.namespace)
         return replace(work, sets=tuple(sets))
 
-    def _admitted(self, one: PodSet, template: Map, namespace: str) -> PodSet:
+    def _with_defaults(self, one: PodSet, template: Map, namespace: str) -> PodSet:
         spec = as_map(template.get("spec"))
         named = self._classes.get(as_text(spec.get("runtimeClassName")), RuntimeClass())
-        completed = _completed(spec, self.defaults(namespace), dict(named.overhead))
+        completed = _completed(spec, self.of_namespace(namespace), dict(named.overhead))
         constraint = named.narrowed(placement(template).constraint)
         return replace(one, request=effective_request(completed), constraint=constraint)
 

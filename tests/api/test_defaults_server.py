@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcad.api.admission import Admission, read_limit_range, read_runtime_class
+from mcad.api.defaults import PodDefaults, read_limit_range, read_runtime_class
 from mcad.api.pods import read_pod
 from mcad.core.model import PodSet
 from tests.api.builders import Map, accepted, container, deployment, job, obj, pod, v1beta1
@@ -82,36 +82,36 @@ SPECS: dict[str, Map] = {
 
 
 @pytest.fixture(scope="module", name="team")
-def namespace_with_limits(control_plane: ControlPlane) -> tuple[ControlPlane, Admission]:
+def namespace_with_limits(control_plane: ControlPlane) -> tuple[ControlPlane, PodDefaults]:
     """A namespace with a LimitRange, a RuntimeClass, and what we read of them."""
-    plane, admission = control_plane, Admission()
+    plane, pod_defaults = control_plane, PodDefaults()
     assert plane.request("POST", "/api/v1/namespaces", obj("v1", "Namespace", "team"))[0] == 201
     status, limits = plane.request("POST", f"{TEAM}/limitranges", LIMITS)
     assert status == 201, limits
     status, kata = plane.request("POST", CLASSES, KATA)
     assert status == 201, kata
     uid = limits["metadata"]["uid"]
-    admission.put_range("team", uid, read_limit_range(limits))
-    admission.put_class("kata", read_runtime_class(kata))
-    return plane, admission
+    pod_defaults.put_range("team", uid, read_limit_range(limits))
+    pod_defaults.put_class("kata", read_runtime_class(kata))
+    return plane, pod_defaults
 
 
-def judged(admission: Admission, manifest: Map) -> PodSet:
+def judged(pod_defaults: PodDefaults, manifest: Map) -> PodSet:
     """The only pod set of a manifest, as a gang of it is judged."""
-    parsed = admission.completed(accepted(v1beta1(manifest)))
+    parsed = pod_defaults.completed(accepted(v1beta1(manifest)))
     return parsed.workload.sets[0]
 
 
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS.keys())
 def test_a_pod_requests_what_its_gang_was_judged_by(
-    team: tuple[ControlPlane, Admission], spec: Map, request: Any
+    team: tuple[ControlPlane, PodDefaults], spec: Map, request: Any
 ) -> None:
-    plane, admission = team
+    plane, pod_defaults = team
     name = f"p-{sorted(SPECS).index(request.node.callspec.id)}"
     manifest = pod(name) | {"spec": spec}
     status, live = plane.request("POST", f"{TEAM}/pods", manifest)
     assert status == 201, live
-    one, made = judged(admission, manifest), read_pod(live)
+    one, made = judged(pod_defaults, manifest), read_pod(live)
 
     assert made.request == one.request
     assert made.ports == one.ports
@@ -122,8 +122,10 @@ def test_a_pod_requests_what_its_gang_was_judged_by(
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "Job"])
-def test_so_do_the_pods_of_what_makes_pods(team: tuple[ControlPlane, Admission], kind: str) -> None:
-    plane, admission = team
+def test_so_do_the_pods_of_what_makes_pods(
+    team: tuple[ControlPlane, PodDefaults], kind: str
+) -> None:
+    plane, pod_defaults = team
     name = kind.lower()
     spec = {"runtimeClassName": "kata", "containers": [BARE]}
     if kind == "Deployment":
@@ -143,6 +145,6 @@ def test_so_do_the_pods_of_what_makes_pods(team: tuple[ControlPlane, Admission],
         _, found = plane.request("GET", f"{TEAM}/pods?labelSelector=made={name}")
         return found["items"] if len(found["items"]) == 2 else None
 
-    expected = judged(admission, manifest).request
+    expected = judged(pod_defaults, manifest).request
     live = plane.wait_for(pods, 30, f"the pods of {name}")
     assert [read_pod(one).request for one in live] == [expected, expected]

@@ -1,0 +1,87 @@
+"""Waiting AppWrappers that share a verdict, and what several such buckets may lie in together.
+
+A bucket is kept by the queue (who stands in it, and where) and by the beds (whether it rests, and
+with whom).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sortedcontainers import SortedDict
+
+from mcad.core.quota import Path
+from mcad.core.units import Instant
+from mcad.core.verdicts import Refusal
+
+if TYPE_CHECKING:
+    from mcad.core.capacity import Shape
+    from mcad.core.entry import Entry
+
+MS = 1_000
+
+Key = tuple[int, int, str]
+Node = tuple[str, str]  # a quota tree and a node of it
+
+
+@dataclass(slots=True, eq=False)
+class Bed:
+    """Refused buckets that wait for the same, in order: room on nodes for one shape, or so much of
+    one resource at one node of a quota tree.
+
+    Only its ``leader`` is awake, if anybody is: not before it has gone on need the next one be
+    looked at. ``refusal`` is the verdict that all of them share, reached at ``tested_at``; None
+    while it has to be reached anew. ``at`` says where it stands in the index of the quota trees.
+    """
+
+    at: tuple[Node, str, tuple[int, int]] | None = None
+    line: list[tuple[Key, Bucket]] = field(default_factory=list)
+    leader: Bucket | None = None
+    refusal: Refusal | None = None
+    tested_at: Instant = 0
+
+
+@dataclass(slots=True, eq=False)
+class Bucket:
+    """Waiting AppWrappers of one shape, slope and quota path.
+
+    ``refusal`` is their common verdict, reached at ``tested_at``; it stands while the bucket is in
+    a ``bed``, where it lies by the key of its first. ``leads`` is the bed that waits for what
+    becomes of this one, ``of_shape`` that of those with its shape and slope who wait for nodes.
+    """
+
+    shape: Shape
+    slope: int
+    path: Path
+    of_shape: Bed
+    members: SortedDict[Key, Entry] = field(default_factory=SortedDict)
+    refusal: Refusal | None = None
+    tested_at: Instant = 0
+    bed: Bed | None = None
+    lies_by: Key | None = None
+    leads: Bed | None = None
+
+    @property
+    def rests(self) -> bool:
+        """Whether the verdict on it stands."""
+        return self.bed is not None
+
+    def first(self) -> Entry:
+        """The head of this bucket; the bucket must not be empty."""
+        entry: Entry = self.members.peekitem(0)[1]
+        return entry
+
+    def key(self, now: Instant) -> Key:
+        """How the head compares with heads of other buckets at this instant."""
+        return current(self, self.members.peekitem(0)[0], now)
+
+    def front(self, count: int) -> list[Entry]:
+        """The first members in order, at most ``count``."""
+        return list(self.members.values()[:count])
+
+
+def current(bucket: Bucket, key: Key, now: Instant) -> Key:
+    """How a member of a bucket compares with members of others at this instant."""
+    static, seen, uid = key
+    return (static - bucket.slope * (now // MS), seen, uid)
