@@ -30,8 +30,9 @@ golden: .venv/ready
 	$(BIN)/python -m tests.golden
 
 crd: .venv/ready
-	$(BIN)/mcad crd > deploy/crds/workload.codeflare.dev_appwrappers.yaml
-	cp deploy/crds/workload.codeflare.dev_appwrappers.yaml deploy/helm/mcad/files/crds/
+	$(BIN)/mcad crd appwrappers > deploy/crds/workload.codeflare.dev_appwrappers.yaml
+	$(BIN)/mcad crd quotasubtrees > deploy/crds/quota.codeflare.dev_quotasubtrees.yaml
+	cp deploy/crds/*.yaml deploy/helm/mcad/files/crds/
 
 # What runs, without what develops: `make demo` should not wait for compilers and linters.
 .venv/runtime: requirements-demo.lock

@@ -72,6 +72,7 @@ class _Spec:
     manifests: tuple[bytes, ...] = ()
     problems: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    quota: tuple[tuple[str, str], ...] = ()  # from the labels
 
     def refuse(self, where: str, message: str) -> None:
         self.problems.append(Problem(ProblemKind.INVALID, where, message))
@@ -95,6 +96,7 @@ def parse(obj: Map, catalog: Catalog, *, from_json: bool = False) -> Parsed:
         spec.refuse("metadata.name", "is required: give the AppWrapper a name.")
     if not catalog.serves(owner.namespace):
         spec.problems.append(_not_served(owner.namespace))
+    spec.quota = catalog.leaves.read(as_map(meta.get("labels")))
     tolerance, warnings = read_tolerance(meta.get("annotations"), spec.dialect, catalog.tolerances)
     spec.warnings += warnings
     workload = _to_workload(obj, meta, owner, spec, tolerance)
@@ -139,6 +141,7 @@ def _to_workload(
         deleting="deletionTimestamp" in meta,
         cascade=_cascade(meta),
         problem=spec.problems[0] if spec.problems else None,
+        quota=spec.quota,
         warnings=tuple(spec.warnings),
         persisted=read_status(obj.get("status")),
     )

@@ -6,6 +6,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from mcad.api.additions import NO_ADDITIONS, Additions
+from mcad.api.quotas import LeafLabels
 from mcad.api.tolerance import BY_DEFAULT, Tolerances
 
 
@@ -46,6 +47,10 @@ class Catalog(Protocol):
     def additions(self) -> Additions:
         """What is added to pod templates (``inject``, ``schedulerName``, ``autopilot``)."""
 
+    @property
+    def leaves(self) -> LeafLabels:
+        """How labels name leaves of quota trees (``quotaEnabled``, ``queueNameTree``)."""
+
 
 class StaticCatalog(Struct, frozen=True):
     """A catalog out of memory: what discovery found, or a fixed list."""
@@ -57,6 +62,7 @@ class StaticCatalog(Struct, frozen=True):
     ignores_claims: bool = False
     tolerances: Tolerances = BY_DEFAULT
     additions: Additions = NO_ADDITIONS
+    leaves: LeafLabels = LeafLabels()
 
     @classmethod
     def of(

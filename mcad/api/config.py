@@ -19,8 +19,9 @@ from pydantic import (
 from mcad.api.additions import Additions, Injection
 from mcad.api.autopilot import AutopilotSettings
 from mcad.api.catalog import Resource, StaticCatalog
-from mcad.api.labels import LEASE_NAME, LEASE_NAMESPACE
+from mcad.api.labels import LEASE_NAME, LEASE_NAMESPACE, key_fault
 from mcad.api.podspec import quantity, quantity_fault
+from mcad.api.quotas import LeafLabels
 from mcad.api.strict import Strict
 from mcad.api.tolerance import FaultToleranceSettings, Tolerances
 from mcad.core.ceilings import OTHERS
@@ -222,6 +223,7 @@ class Config(Strict):
     ignore_resource_claims: bool = Field(default=False, alias="ignoreResourceClaims")
     placement_timeout: float = Field(default=300, alias="placementTimeout", ge=0, le=MAX_SECONDS)
     quota_enabled: bool = Field(default=False, alias="quotaEnabled")
+    queue_name_tree: str = Field(default="", alias="queueNameTree")
     preemption: bool = False
     fit: Fit = Fit.NODES
     policy: Policy = Policy.BEST_EFFORT_FIFO
@@ -246,11 +248,18 @@ class Config(Strict):
     impersonate: Impersonate | None = None
     leader_election: LeaderElection = Field(default=LeaderElection(), alias="leaderElection")
 
-    @field_validator("quota_enabled", "preemption")
+    @field_validator("preemption")
     @classmethod
     def _not_yet(cls, value: bool) -> bool:  # noqa: FBT001 - pydantic passes the value
         if value:
             raise ValueError("this version does not have it; set it to false or take it out")
+        return value
+
+    @field_validator("queue_name_tree")
+    @classmethod
+    def _tree(cls, value: str) -> str:
+        if value and (message := key_fault(value)):
+            raise ValueError(f'{message}; "" names no tree')
         return value
 
     @field_validator("scheduler_name")
@@ -331,6 +340,7 @@ def catalog_of(config: Config, served: Iterable[Resource]) -> StaticCatalog:
         ignores_claims=config.ignore_resource_claims,
         tolerances=Tolerances.of(config.fault_tolerance),
         additions=Additions.of(config.inject, config.scheduler_name, config.autopilot),
+        leaves=LeafLabels(config.quota_enabled, config.queue_name_tree),
     )
 
 

@@ -9,6 +9,12 @@ from mcad.core.model import Dialect, Workload
 GROUP = "workload.codeflare.dev"
 KIND = "AppWrapper"
 
+QUOTA_GROUP = "quota.codeflare.dev"
+QUOTA_VERSION = "v1alpha1"
+QUOTA_KIND = "QuotaSubtree"
+TREE = "tree"
+"""On a QuotaSubtree: of which tree it is. On an AppWrapper the name of a tree is the key."""
+
 APPWRAPPER = f"{GROUP}/appwrapper"
 APPWRAPPER_UID = f"{GROUP}/appwrapper-uid"
 ATTEMPT = f"{GROUP}/attempt"
@@ -22,7 +28,8 @@ LEGACY_RESOURCE = "resourceName"
 """MCAD's labels, kept for whoever selects by them; nothing of ours reads them."""
 
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
-"""The queue of Kueue that an AppWrapper was made for: accepted and shown, there is one queue."""
+"""The queue of Kueue that an AppWrapper was made for: shown, and with quota its leaf in the tree of
+the setting ``queueNameTree``; there is one queue."""
 
 LEASE_NAMESPACE = "kube-system"
 LEASE_NAME = "mcad-dispatcher"

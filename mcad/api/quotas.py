@@ -4,18 +4,18 @@ Nothing is refused here: what cannot be read of a node is its flaw, which the co
 MCAD, section 5).
 """
 
+from msgspec import Struct
+
+from mcad.api.labels import QUEUE_NAME, TREE
 from mcad.api.podspec import quantity, quantity_fault
 from mcad.api.wire import Map, as_list, as_map, as_text, parse_instant
 from mcad.core.quota import QuotaChild, QuotaSubtree
-
-TREE_LABEL = "tree"
-QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 
 
 def read_quota(obj: Map) -> QuotaSubtree | None:
     """A QuotaSubtree; None if it has no label ``tree``, for then it is of no tree."""
     meta, spec = as_map(obj.get("metadata")), as_map(obj.get("spec"))
-    tree = as_text(as_map(meta.get("labels")).get(TREE_LABEL))
+    tree = as_text(as_map(meta.get("labels")).get(TREE))
     if not tree:
         return None
     return QuotaSubtree(
@@ -40,6 +40,17 @@ def _child(child: Map) -> QuotaChild:
     flaw = next(faults, "") if name else "name: a node of a quota tree needs one"
     nominal = sorted((resource, quantity(resource, n) or 0) for resource, n in requests.items())
     return QuotaChild(name, () if flaw else tuple(nominal), quotas.get("hardLimit") is True, flaw)
+
+
+class LeafLabels(Struct, frozen=True):
+    """Whether labels of AppWrappers name leaves, and in which tree Kueue's queue name is one."""
+
+    count: bool = False
+    queue_tree: str = ""
+
+    def read(self, labels: Map) -> tuple[tuple[str, str], ...]:
+        """The labels as (tree, leaf); none if they mean nothing."""
+        return quota_labels(labels, self.queue_tree) if self.count else ()
 
 
 def quota_labels(labels: Map, queue_tree: str = "") -> tuple[tuple[str, str], ...]:

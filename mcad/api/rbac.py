@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import yaml
 
 from mcad.api.config import Config
-from mcad.api.labels import GROUP
+from mcad.api.labels import GROUP, QUOTA_GROUP
 from mcad.api.wire import Map
 
 NAME = "mcad"
@@ -56,12 +56,20 @@ def namespaced_rules(config: Config) -> list[Map]:
     return [
         _rule(GROUP, ["appwrappers"], (*READ, "patch")),  # to take upstream's finalizer away
         _rule(GROUP, ["appwrappers/status"], ("patch",)),
+        *_quota_rules(config),
         *_creation_rules(config),
         *_by_group({PODS} - config.allowed, ("delete",)),  # by force, if they do not go
         *_by_group(between - config.allowed, ("get",)),
         _rule("", ["limitranges"], WATCH),  # what containers request that say nothing
         _rule("events.k8s.io", ["events"], ("create",)),
     ]
+
+
+def _quota_rules(config: Config) -> Iterator[Map]:
+    """Trees are read, and told what becomes of them; what is in them is others' to say."""
+    if config.quota_enabled:
+        yield _rule(QUOTA_GROUP, ["quotasubtrees"], READ)
+        yield _rule(QUOTA_GROUP, ["quotasubtrees/status"], ("patch",))
 
 
 def _creation_rules(config: Config) -> Iterator[Map]:

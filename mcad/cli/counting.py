@@ -22,6 +22,7 @@ from mcad.cli.presence import UNKNOWN, Heartbeat
 from mcad.controller.kinds import Kinds, catalog_entry
 from mcad.controller.mirror import Mirror
 from mcad.controller.owners import CHAIN_MAX
+from mcad.controller.quotas import Quotas
 from mcad.controller.sightings import PodSighting, Readers, Sightings, creation_order
 from mcad.controller.views import capacity_view, detail_view, rows_view
 from mcad.core.dispatcher import Dispatcher
@@ -90,6 +91,7 @@ class Inventory(Struct, frozen=True):
     children: Mapping[Resource, Iterable[Json]]
     unseen: Iterable[Resource]
     heartbeat: Heartbeat = UNKNOWN
+    quotas: Iterable[Json] = ()
 
 
 class Links:
@@ -192,6 +194,9 @@ class _Counter:
         )
 
     async def count(self, inventory: Inventory) -> Snapshot:
+        quotas = Quotas(self._feed)
+        for subtree in inventory.quotas:
+            quotas.seen(subtree)
         appwrappers = sorted(inventory.appwrappers, key=creation_order)
         async for appwrapper in _paced(appwrappers):
             self._sightings.appwrapper_seen(appwrapper, listed=True)

@@ -22,6 +22,11 @@ NOT_INSTALLED = (
     "`mcad crd | kubectl apply --server-side -f -`"
 )
 
+NO_QUOTAS = (
+    "QuotaSubtrees are not installed in this cluster; install them with "
+    "`mcad crd | kubectl apply --server-side -f -`, or set quotaEnabled to false"
+)
+
 
 class CliError(click.ClickException):
     """A failure that is told in one line. ``exit_code`` is that of the process."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mcad.api.crd import crd_yaml
+from mcad.api.crd import PLURAL, QUOTA_PLURAL, crd_yaml
 from mcad.api.rbac import rbac_yaml
 from mcad.cli.config import load_config
 from mcad.cli.errors import warn
@@ -19,12 +19,13 @@ UNGUARDED = (
 
 
 @click.command()
-def crd() -> None:
-    """Print the CustomResourceDefinition to install.
+@click.argument("kind", type=click.Choice([PLURAL, QUOTA_PLURAL]), required=False)
+def crd(kind: str | None) -> None:
+    """Print the CustomResourceDefinitions to install.
 
-    Use it as `mcad crd | kubectl apply --server-side -f -`.
+    All of them, or that of one kind. Use it as `mcad crd | kubectl apply --server-side -f -`.
     """
-    click.echo(crd_yaml(), nl=False)
+    click.echo(crd_yaml(kind or ""), nl=False)
 
 
 @click.command()

@@ -28,7 +28,7 @@ from mcad.kube.client import Client, Selection
 from mcad.kube.discovery import Discovery
 from mcad.kube.document import Document
 from mcad.kube.errors import ApiError, KubeError
-from mcad.kube.kinds import APPWRAPPERS, NODES, PODS
+from mcad.kube.kinds import APPWRAPPERS, NODES, PODS, QUOTA_SUBTREES
 from mcad.kube.reflector import Reflector
 from mcad.kube.resource import Resource
 
@@ -114,6 +114,7 @@ class Live:
         self._appwrappers: list[Store[Json]] = []
         self._nodes: list[Store[Json]] = []
         self._pods: list[Store[PodSighting]] = []
+        self._quotas: list[Store[Json]] = []
         self._children: dict[Resource, list[Store[Json]]] = {}
         self._warned = False
         self._resting_until = float("-inf")
@@ -168,9 +169,16 @@ class Live:
             self._nodes.append(self._watch(NODES, Document.json, _uid, Selection()))
         pods = Selection(namespace=self._only)
         self._pods.append(self._watch(PODS, slim_pod, lambda one: one.pod.uid, pods))
+        for namespace in self._shares():
+            own = Selection(namespace=namespace)
+            self._quotas.append(self._watch(QUOTA_SUBTREES, Document.json, _uid, own))
         self._watch_wrapped()
         self._spawn(self._look_for_kinds())
         self._spawn(self._listen())
+
+    def _shares(self) -> tuple[str | None, ...]:
+        """Where QuotaSubtrees are looked for; who sees one namespace only is told no shares."""
+        return self._namespaces if self._config.quota_enabled and self._only is None else ()
 
     async def close(self) -> None:
         """Stop watching."""
@@ -183,6 +191,7 @@ class Live:
         """A right that is missing is told at once; a reflector would try for ever."""
         places = [(APPWRAPPERS, namespace) for namespace in self._namespaces]
         places += [(NODES, None)] * (self._only is None) + [(PODS, self._only)]
+        places += [(QUOTA_SUBTREES, namespace) for namespace in self._shares()]
         for resource, namespace in places:
             selection = Selection(namespace=namespace, metadata_only=True)
             try:
@@ -249,7 +258,7 @@ class Live:
     # -- counting ------------------------------------------------------------------------------
 
     def _essential(self) -> Iterator[Store[Any]]:
-        return chain(self._appwrappers, self._nodes, self._pods)
+        return chain(self._appwrappers, self._nodes, self._pods, self._quotas)
 
     def _is_complete(self) -> bool:
         """Whether everything was listed; a kind that the caller may not list is done without."""
@@ -271,6 +280,7 @@ class Live:
             {kind: list(_all(stores)) for kind, stores in self._children.items()},
             unseen,
             self._heartbeat,
+            list(_all(self._quotas)),
         )
         clock = self._client.clock
         began = clock.monotonic()

@@ -27,7 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "top": ("mcad.cli.top", "Queue and capacity, live, on the whole terminal."),
     "demo": ("mcad.cli.demo", "See the dispatcher at work without a cluster."),
     "run": ("mcad.cli.run", "Run the dispatcher."),
-    "crd": ("mcad.cli.install", "Print the CustomResourceDefinition to install."),
+    "crd": ("mcad.cli.install", "Print the CustomResourceDefinitions to install."),
     "rbac": ("mcad.cli.install", "Print the roles and bindings that the dispatcher needs."),
     "completion": ("mcad.cli.completion", "Print the completion script of a shell."),
     "version": ("mcad.cli.version", "Print the version."),

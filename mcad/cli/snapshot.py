@@ -15,7 +15,7 @@ from mcad.api import labels
 from mcad.api.config import Config
 from mcad.cli.counting import Inventory, Memory, Snapshot, count
 from mcad.cli.defaults import list_defaults
-from mcad.cli.errors import NOT_INSTALLED, CliError, warn
+from mcad.cli.errors import NO_QUOTAS, NOT_INSTALLED, CliError, warn
 from mcad.cli.presence import listen
 from mcad.cli.progress import Progress
 from mcad.cli.tenant import Tenant
@@ -25,7 +25,7 @@ from mcad.kube.client import Client, Selection
 from mcad.kube.discovery import Discovery
 from mcad.kube.document import Document
 from mcad.kube.errors import ApiError
-from mcad.kube.kinds import APPWRAPPERS, NODES, PODS
+from mcad.kube.kinds import APPWRAPPERS, NODES, PODS, QUOTA_SUBTREES
 from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
@@ -85,15 +85,17 @@ class _Photographer:
     async def _list_everything(self) -> Inventory:
         await self._kinds.refresh()
         wrapped = [kind for kind in self._kinds.wrapped() if kind != PODS]
-        appwrappers, nodes, pods = await asyncio.gather(
+        shares = self._namespaces if self._config.quota_enabled else ()
+        appwrappers, nodes, pods, quotas = await asyncio.gather(
             self._list(APPWRAPPERS, Document.json, self._namespaces),
             self._list(NODES, Document.json, () if self._only else (None,)),
             # Pods count wherever they are, so only AppWrappers are looked for in some namespaces.
             self._list(PODS, slim_pod, (self._only,)),
+            self._list(QUOTA_SUBTREES, Document.json, () if self._only else shares),
         )
         children = await asyncio.gather(*(self._list_children(kind) for kind in wrapped))
         found = dict(zip(wrapped, children, strict=True))
-        return Inventory(appwrappers, nodes, pods, found, self._unseen)
+        return Inventory(appwrappers, nodes, pods, found, self._unseen, quotas=quotas)
 
     async def _list(
         self, resource: Resource, read: Callable[[Document], T], namespaces: Iterable[str | None]
@@ -159,6 +161,8 @@ def explain_list(resource: Resource, error: ApiError, namespace: str | None = No
         )
     if error.not_found and resource == APPWRAPPERS:
         return CliError(NOT_INSTALLED)
+    if error.not_found and resource == QUOTA_SUBTREES:
+        return CliError(NO_QUOTAS)
     return error
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from mcad.api import catalog
 from mcad.api.config import Config, catalog_of
-from mcad.api.crd import NAME as CRD_NAME
+from mcad.api.crd import NAME, QUOTA_NAME
 from mcad.api.owner import Owner
 from mcad.kube.discovery import Discovery
 from mcad.kube.resource import Resource
@@ -20,6 +20,7 @@ class Kinds:
     def __init__(self, discovery: Discovery, config: Config) -> None:
         self._discovery = discovery
         self._allowed = wrapped_pairs(config)
+        self._own = {NAME, QUOTA_NAME} if config.quota_enabled else {NAME}
         self._served: dict[tuple[str, str], Resource] = {}
         self._config = config
         self.catalog = catalog_of(config, ())
@@ -44,9 +45,9 @@ class Kinds:
         return Resource(kind.group, kind.version, kind.resource, kind.kind, kind.namespaced)
 
     def concerns(self, crd: str) -> bool:
-        """Whether a CRD is that of AppWrappers, or of a kind that may be wrapped."""
+        """Whether a CRD is one of ours, or of a kind that may be wrapped."""
         plural, _, group = crd.partition(".")
-        return (group, plural) in self._allowed or crd == CRD_NAME
+        return (group, plural) in self._allowed or crd in self._own
 
     def serves(self, pair: tuple[str, str]) -> bool:
         """Whether (group, plural) is served in any version."""

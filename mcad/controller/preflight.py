@@ -21,7 +21,7 @@ from mcad.controller.streams import Part
 from mcad.kube.client import Client, Selection
 from mcad.kube.clock import Clock
 from mcad.kube.errors import ApiError, KubeError
-from mcad.kube.kinds import APPWRAPPERS, CONFIG_MAPS, CRDS, NODES, PODS
+from mcad.kube.kinds import APPWRAPPERS, CONFIG_MAPS, CRDS, NODES, PODS, QUOTA_SUBTREES
 from mcad.kube.resource import Resource
 from mcad.kube.types import Json
 
@@ -56,6 +56,7 @@ class Preflight:
         self._client = client
         self.coexist = coexist
         self._namespaces = config.watch_namespaces or (None,)
+        self._counts_shares = config.quota_enabled
         self._is_judged = False  # by ``check``, a moment ago
 
     async def check(self) -> None:
@@ -63,6 +64,7 @@ class Preflight:
         self._installed = False
         for resource in (NODES, PODS):
             await self._look(resource, None)
+        await self._look_at_shares()
         self._is_judged = await self.installed()
         if not self._is_judged:
             _log.warning("AppWrappers are not installed; they are waited for remedy=%s", INSTALL)
@@ -91,6 +93,15 @@ class Preflight:
                 return False
         await self._compare()
         return True
+
+    async def _look_at_shares(self) -> None:
+        """QuotaSubtrees that are not installed are waited for by their watch, which says so."""
+        for namespace in self._namespaces if self._counts_shares else ():
+            try:
+                await self._look(QUOTA_SUBTREES, namespace)
+            except ApiError as error:
+                if not error.not_found:
+                    raise
 
     async def _look(self, resource: Resource, namespace: str | None) -> None:
         """Whether the rights suffice to see anything of a kind."""

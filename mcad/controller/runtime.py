@@ -30,6 +30,7 @@ from mcad.controller.lookups import Lookups
 from mcad.controller.metrics import Metrics
 from mcad.controller.mirror import Mirror
 from mcad.controller.preflight import Gate, Preflight
+from mcad.controller.quotas import Quotas
 from mcad.controller.sightings import Readers, Sightings
 from mcad.controller.watches import Watches
 from mcad.core.dispatcher import Dispatcher
@@ -99,6 +100,7 @@ class Controller:
         alone = preflight is None or not preflight.coexist
         adoption = Adoption(client, self._recorder, self.spawn) if alone else None
         self.arrivals = Arrivals(self._mirror, self._sightings, preflight, gate, adoption)
+        self.quotas = Quotas(self.feed) if config.quota_enabled else None
         self.watches = Watches(client, self._kinds, self._sightings, self, config.watch_namespaces)
         self._lookups = Lookups(client, self._kinds, self._sightings)
         self._installs = Installs(client, self._kinds, self._lookups, self.watches.watch_wrapped)

@@ -20,7 +20,7 @@ from mcad.controller.streams import Stream
 from mcad.core.events import Event, KindWatched
 from mcad.kube.client import EVERYTHING, Client, Selection
 from mcad.kube.document import HEAD, Document, Picks
-from mcad.kube.kinds import APPWRAPPERS, NODES, PODS
+from mcad.kube.kinds import APPWRAPPERS, NODES, PODS, QUOTA_SUBTREES
 from mcad.kube.reflector import Reflector
 from mcad.kube.resource import Resource
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
     from mcad.controller.arrivals import Arrivals
+    from mcad.controller.quotas import Quotas
 
 Json = dict[str, Any]
 _log = logging.getLogger(__name__)
@@ -45,16 +46,20 @@ DATA = frozenset({("", "configmaps"), ("", "secrets")})
 their metadata."""
 
 EVERYWHERE: tuple[str | None, ...] = (None,)
-ESSENTIAL = tuple((kind.group, kind.plural) for kind in (APPWRAPPERS, NODES, PODS))
-ABSENCE = (
-    "AppWrappers are not installed; install them with `mcad crd | kubectl apply --server-side -f -`"
-)
+ESSENTIAL = tuple((kind.group, kind.plural) for kind in (APPWRAPPERS, NODES, PODS, QUOTA_SUBTREES))
+"""What every decision rests on; the last one is watched if shares count."""
+
+INSTALL = "install them with `mcad crd | kubectl apply --server-side -f -`"
+ABSENCE = f"AppWrappers are not installed; {INSTALL}"
+QUOTA_ABSENCE = f"QuotaSubtrees are not installed; {INSTALL}, or set quotaEnabled to false"
 
 
 class Host(Protocol):
-    """What the watches need of the controller around them; ``arrivals`` takes AppWrappers."""
+    """What the watches need of the controller around them; ``arrivals`` takes AppWrappers,
+    ``quotas`` QuotaSubtrees if they count."""
 
     arrivals: Arrivals
+    quotas: Quotas | None
 
     def feed(self, event: Event) -> None:
         """Take an event for the core."""
@@ -108,7 +113,8 @@ class Watches:
         host: Host,
         namespaces: Sequence[str] = (),
     ) -> None:
-        """``namespaces`` are those whose AppWrappers are looked at; none means all."""
+        """``namespaces`` are those whose AppWrappers and QuotaSubtrees are looked at; none means
+        all."""
         self._client = client
         self._kinds = kinds
         self._sightings = sightings
@@ -167,7 +173,20 @@ class Watches:
             "pods", seen.pod_seen, seen.pod_gone, self._stream_changed, now
         )
         self._watch(PODS, pods, slim=slim_pod)
+        if self._host.quotas is not None:
+            self._watch_quotas(self._host.quotas)
         self.watch_wrapped()
+
+    def _watch_quotas(self, quotas: Quotas) -> None:
+        stream: Stream[Json] = Stream(
+            "quotasubtrees",
+            quotas.seen,
+            quotas.gone,
+            self._stream_changed,
+            self._client.clock.monotonic,
+            absence=QUOTA_ABSENCE,
+        )
+        self._watch(QUOTA_SUBTREES, stream, namespaces=self._namespaces)
 
     def watch_wrapped(self) -> None:
         """One label-selected watch for every kind that may be wrapped (P7), pods aside.

@@ -18,3 +18,6 @@ LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 PODS = Resource("", "v1", "pods", "Pod")
+QUOTA_SUBTREES = Resource(
+    labels.QUOTA_GROUP, labels.QUOTA_VERSION, "quotasubtrees", labels.QUOTA_KIND
+)

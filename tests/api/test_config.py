@@ -150,13 +150,17 @@ WRONG = {
     "a negative time": ({}, ["backoffTime=-1"], "backoffTime: must be at least 0, not -1."),
     "an endless time": ({}, ["backoffTime=9999999"], "must be at most 604800, not 9999999."),
     "an unknown choice": ({}, ["fit=x"], "fit: must be 'nodes' or 'aggregate', not the text 'x'."),
-    "quota": (
-        {"MCAD_QUOTA_ENABLED": "true"},
+    "no key of a label": (
+        {"MCAD_QUEUE_NAME_TREE": "my teams"},
         [],
-        "MCAD_QUOTA_ENABLED: quotaEnabled: this version does not have it; set it to false or take "
-        "it out.",
+        "MCAD_QUEUE_NAME_TREE: queueNameTree: 'my teams' is not",
     ),
-    "preemption": ({}, ["preemption=true"], "preemption: this version does not have it"),
+    "preemption": (
+        {"MCAD_PREEMPTION": "true"},
+        [],
+        "MCAD_PREEMPTION: preemption: this version does not have it; set it to false or take it "
+        "out.",
+    ),
     "everything": (
         {},
         ["wrappedResources=[{apiGroup: '', resources: ['*']}]"],

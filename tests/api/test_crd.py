@@ -14,9 +14,10 @@ from mcad.api.crd import crd_yaml, crds
 from mcad.api.status import render_status
 from tests.api.test_status import QUEUED, RUNNING
 
-CHECKED_IN = Path(__file__).parents[2] / "deploy/crds/workload.codeflare.dev_appwrappers.yaml"
+CHECKED_IN = Path(__file__).parents[2] / "deploy/crds"
 PREDECESSORS = Path(__file__).with_name("predecessors.yaml")
-CRD = crds()[0]
+CRD, QUOTA_CRD = crds()
+QUOTA_SCHEMA = QUOTA_CRD["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
 SCHEMA = CRD["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
 KNOWN = {
     *("type", "format", "description", "default", "properties", "required", "items", "pattern"),
@@ -39,9 +40,14 @@ def at(path: str) -> dict[str, Any]:
     return dict(schemas(SCHEMA))[path]
 
 
-def test_the_checked_in_crd_is_up_to_date() -> None:
-    stale = "stale: run `mcad crd > deploy/crds/workload.codeflare.dev_appwrappers.yaml`"
-    assert CHECKED_IN.read_text(encoding="utf-8") == crd_yaml(), stale
+def test_the_checked_in_crds_are_up_to_date() -> None:
+    expected = {
+        f"{one['spec']['group']}_{plural}.yaml": crd_yaml(plural)
+        for one in crds()
+        for plural in [one["spec"]["names"]["plural"]]
+    }
+    found = {path.name: path.read_text(encoding="utf-8") for path in CHECKED_IN.iterdir()}
+    assert found == expected, "stale: run `make crd`"
 
 
 def test_the_text_is_the_object() -> None:
@@ -104,9 +110,10 @@ def test_printer_columns_read_state() -> None:
     assert [name for name, one in columns.items() if not one.get("priority")] == ["State", "Age"]
 
 
-@pytest.mark.parametrize("path", [path for path, _ in schemas(SCHEMA)])
-def test_every_part_is_structural(path: str) -> None:
-    schema = at(path)
+@pytest.mark.parametrize(
+    "schema", [one for whole in (SCHEMA, QUOTA_SCHEMA) for _, one in schemas(whole)]
+)
+def test_every_part_is_structural(schema: dict[str, Any]) -> None:
     assert schema.keys() <= KNOWN
     if not schema.get("x-kubernetes-int-or-string"):
         assert schema["type"] in {"object", "array", "string", "integer", "number", "boolean"}
@@ -194,3 +201,37 @@ def declared(value: Any, path: str) -> Iterator[str]:
 def test_every_field_that_we_write_is_in_the_schema(view: Any) -> None:
     known = {path for path, _ in schemas(SCHEMA)}
     assert set(declared(render_status(view), ".status")) <= known
+
+
+# -- the QuotaSubtree ------------------------------------------------------------------------------
+
+
+def test_a_quota_subtree_is_what_it_was_in_mcad() -> None:
+    (version,) = QUOTA_CRD["spec"]["versions"]
+    assert QUOTA_CRD["metadata"]["name"] == "quotasubtrees.quota.codeflare.dev"
+    assert QUOTA_CRD["spec"]["scope"] == "Namespaced"
+    assert QUOTA_CRD["spec"]["names"]["shortNames"] == ["qst"]
+    assert (version["name"], version["subresources"]) == ("v1alpha1", {"status": {}})
+    assert set(dict(schemas(QUOTA_SCHEMA["properties"]["spec"], ".spec"))) >= {
+        ".spec.parent",
+        ".spec.parentNamespace",
+        ".spec.children[].name",
+        ".spec.children[].namespace",
+        ".spec.children[].path",
+        ".spec.children[].quotas.disabled",
+        ".spec.children[].quotas.hardLimit",
+        ".spec.children[].quotas.requests[]",
+    }
+
+
+def test_what_is_wrong_with_a_tree_is_no_matter_of_its_schema() -> None:
+    """It shows beside its other objects only, so all of it is told in conditions."""
+    spec = dict(schemas(QUOTA_SCHEMA["properties"]["spec"]))
+    assert not [path for path, one in spec.items() if "required" in one]
+    assert not [path for path, one in spec.items() if "x-kubernetes-validations" in one]
+
+
+def test_the_columns_of_a_quota_subtree() -> None:
+    columns = QUOTA_CRD["spec"]["versions"][0]["additionalPrinterColumns"]
+    shown = [one["name"] for one in columns if not one.get("priority")]
+    assert shown == ["Tree", "Parent", "Ready", "Reason", "Age"]

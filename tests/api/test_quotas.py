@@ -4,9 +4,13 @@ from typing import Any
 
 import pytest
 
-from mcad.api.quotas import quota_labels, read_quota
+from mcad.api.appwrapper import parse
+from mcad.api.catalog import WELL_KNOWN
+from mcad.api.config import Config, catalog_of
+from mcad.api.quotas import LeafLabels, quota_labels, read_quota
 from mcad.core.quota import QuotaChild, QuotaSubtree
 from mcad.core.units import SECOND
+from tests.api.builders import pod, v1beta2
 
 GI = 1 << 30
 
@@ -74,3 +78,25 @@ def test_labels_name_leaves_and_a_queue_of_kueue_does_where_none_does() -> None:
     assert quota_labels(labels) == (("gold", "red"), queue)
     assert quota_labels(labels, "silver") == (("gold", "red"), queue, ("silver", "blue"))
     assert quota_labels(labels, "gold") == (("gold", "red"), queue)
+
+
+def test_labels_name_leaves_only_if_shares_count() -> None:
+    labels = {"gold": "red", "kueue.x-k8s.io/queue-name": "blue"}
+    assert LeafLabels().read(labels) == ()
+    assert dict(LeafLabels(count=True).read(labels)) == labels
+    assert dict(LeafLabels(True, "lines").read(labels)) == {**labels, "lines": "blue"}
+
+
+def test_the_settings_decide_what_labels_mean() -> None:
+    aw = v1beta2(pod())
+    aw["metadata"] |= {"labels": {"gold": "red", "kueue.x-k8s.io/queue-name": "blue"}}
+    for settings, expected in (
+        ({}, {}),
+        ({"queueNameTree": "lines"}, {}),
+        ({"quotaEnabled": True}, {"gold": "red"}),
+        ({"quotaEnabled": True, "queueNameTree": "lines"}, {"gold": "red", "lines": "blue"}),
+    ):
+        catalog = catalog_of(Config(**settings), WELL_KNOWN)
+        named = dict(parse(aw, catalog).workload.quota)
+        named.pop("kueue.x-k8s.io/queue-name", None)
+        assert named == expected

@@ -13,7 +13,7 @@ import yaml
 import mcad
 from mcad.api.catalog import WELL_KNOWN
 from mcad.api.config import DANGEROUS, DEFAULT_WRAPPED, SYSTEM_NAMESPACES, Config
-from mcad.api.crd import crd_yaml, crds
+from mcad.api.crd import crds
 from mcad.api.strict import Strict
 from mcad.api.templates import PathError, follow
 from mcad.cli.run import run
@@ -33,6 +33,11 @@ MATRIX: dict[str, dict[str, Any]] = {
     "impersonate": IMPERSONATE,
     "none": {"authorization": "none"},
     "jobs": {"wrappedResources": JOBS},
+    "quota": {"config": {"quotaEnabled": True, "queueNameTree": "teams"}},
+    "quota where it watches": {
+        "config": {"quotaEnabled": True},
+        "watchNamespaces": ["team-a", "team-b"],
+    },
     "no crds": {"crds": {"enabled": False}},
     "crds deleted": {"crds": {"keep": False}},
     "monitors": {
@@ -188,7 +193,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "/effect",
     ),
     "injected number": ({"config": {"inject": {"labels": {"a": 1}}}}, "/config/inject/labels/a"),
-    "quota": ({"config": {"quotaEnabled": True}}, "/config/quotaEnabled"),
+    "quota": ({"config": {"quotaEnabled": "yes"}}, "/config/quotaEnabled"),
+    "preemption": ({"config": {"preemption": True}}, "/config/preemption"),
 }
 
 
@@ -445,10 +451,12 @@ def test_a_digest_wins_over_a_tag(helm: Helm) -> None:
 
 
 def test_crds_are_kept_or_not(helm: Helm) -> None:
-    annotations = only(helm.template(), "CustomResourceDefinition")["metadata"]["annotations"]
-    assert annotations == {"helm.sh/resource-policy": "keep"}
-    deleted = only(helm.template(crds={"keep": False}), "CustomResourceDefinition")
-    assert "annotations" not in deleted["metadata"]
+    kept = of_kind(helm.template(), "CustomResourceDefinition")
+    assert len(kept) == len(crds())
+    for one in kept:
+        assert one["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+    deleted = of_kind(helm.template(crds={"keep": False}), "CustomResourceDefinition")
+    assert not [one for one in deleted if "annotations" in one["metadata"]]
     assert not of_kind(helm.template(crds={"enabled": False}), "CustomResourceDefinition")
 
 
@@ -604,13 +612,16 @@ def test_notes_tell_which_account_is_needed(helm: Helm) -> None:
 # -- nothing is stale -------------------------------------------------------------------------
 
 
-def test_the_crd_is_the_generated_one(helm: Helm) -> None:
-    (file,) = (CHART / "files" / "crds").iterdir()
-    assert file.read_text() == crd_yaml(), "run `make crd`"
-    assert file.read_text() == (ROOT / "deploy" / "crds" / file.name).read_text()
-    assert [only(helm.template(), "CustomResourceDefinition")["spec"]] == [
-        one["spec"] for one in crds()
-    ]
+def test_the_crds_are_the_generated_ones(helm: Helm) -> None:
+    expected, found = (
+        {file.name: file.read_text() for file in sorted(home.iterdir())}
+        for home in (ROOT / "deploy" / "crds", CHART / "files" / "crds")
+    )
+    assert found == expected, "run `make crd`"
+    rendered = of_kind(helm.template(), "CustomResourceDefinition")
+    assert {one["metadata"]["name"]: one["spec"] for one in rendered} == {
+        one["metadata"]["name"]: one["spec"] for one in crds()
+    }
 
 
 def test_the_chart_has_the_version_of_the_dispatcher() -> None:

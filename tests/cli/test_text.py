@@ -167,9 +167,15 @@ def test_an_exception_is_told_with_its_places() -> None:
 
 def test_crd_is_yaml_with_both_versions(mcad: Type) -> None:
     result = mcad("crd")
-    (crd,) = [one for one in yaml.safe_load_all(result.stdout) if one]
-    assert crd["kind"] == "CustomResourceDefinition"
-    assert [one["name"] for one in crd["spec"]["versions"]] == ["v1beta1", "v1beta2"]
+    found = list(yaml.safe_load_all(result.stdout))
+    assert {one["kind"] for one in found} == {"CustomResourceDefinition"}
+    versions = [[each["name"] for each in one["spec"]["versions"]] for one in found]
+    assert versions == [["v1beta1", "v1beta2"], ["v1alpha1"]]
+
+
+def test_crd_of_one_kind(mcad: Type) -> None:
+    (crd,) = yaml.safe_load_all(mcad("crd", "quotasubtrees").stdout)
+    assert crd["metadata"]["name"] == "quotasubtrees.quota.codeflare.dev"
 
 
 def test_rbac_names_the_account_and_follows_the_configuration(mcad: Type) -> None:

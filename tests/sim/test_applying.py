@@ -26,7 +26,7 @@ def test_maps_are_merged_and_all_else_is_replaced() -> None:
 def test_our_crd_is_applied_once_and_once_more() -> None:
     async def run() -> None:
         api = SimApi(Registry(VirtualClock(), Random(1)))
-        (crd,) = crds()
+        crd = crds()[0]
         path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd['metadata']['name']}"
         answers = [
             api.answer(Request("PATCH", path, {"fieldManager": "kubectl"}, body, APPLY))

@@ -24,6 +24,14 @@ trainer.kubeflow.org/trainjobs: [jobset.x-k8s.io/jobsets, batch/jobs]
 - apiGroups: [workload.codeflare.dev]
   resources: [appwrappers/status]
   verbs: [patch]
+{{- if .Values.config.quotaEnabled }}
+- apiGroups: [quota.codeflare.dev]
+  resources: [quotasubtrees]
+  verbs: [get, list, watch]
+- apiGroups: [quota.codeflare.dev]
+  resources: [quotasubtrees/status]
+  verbs: [patch]
+{{- end }}
 {{- if $impersonate }}
 # Items are created as this account, and only as this one.
 - apiGroups: [""]
