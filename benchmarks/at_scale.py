@@ -51,7 +51,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from aiohttp import web
-from aiohttp.test_utils import make_mocked_request
 
 from benchmarks.fakecluster import FakeCluster
 from mcad.api.config import Config
@@ -226,6 +225,8 @@ async def _nobody() -> Any:
 
 
 def _ask(app: web.Application, path: str) -> Callable[[], Awaitable[object]]:
+    from aiohttp.test_utils import make_mocked_request  # noqa: PLC0415 - no part of a start
+
     async def ask() -> object:
         request = make_mocked_request("GET", path, app=app)
         found = await app.router.resolve(request)

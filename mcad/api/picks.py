@@ -92,11 +92,19 @@ class ContainerStatusPick(ContainerPick, total=False):
     state: StatePick
 
 
+class ConditionPick(TypedDict, total=False):
+    """Of a condition of a pod or a node."""
+
+    type: Any
+    status: Any
+    reason: Any
+
+
 class PodStatusPick(TypedDict, total=False):
     """Of the status of a pod."""
 
     phase: Any
-    conditions: Any
+    conditions: list[ConditionPick]
     containerStatuses: list[ContainerStatusPick]
     initContainerStatuses: list[ContainerPick]
     resources: Any
@@ -115,7 +123,7 @@ class NodeStatusPick(TypedDict, total=False):
     """Of the status of a node."""
 
     allocatable: Any
-    conditions: Any
+    conditions: list[ConditionPick]
 
 
 class NodePick(TypedDict, total=False):

@@ -118,9 +118,10 @@ def spec_mark(obj: Json) -> bytes:
 
 def status_mark(status: object) -> bytes:
     """A digest of a wire status: nulls and absent fields are the same."""
-    known = status if isinstance(status, dict) else {}
-    text = to_json(known)
-    return _hash(text) if b"null" not in text else _digest(_without_nulls(known))
+    if not status or not isinstance(status, dict):
+        return _NOTHING
+    text = to_json(status)
+    return _hash(text) if b"null" not in text else _digest(_without_nulls(status))
 
 
 def _without_nulls(value: Any) -> Any:
@@ -137,3 +138,6 @@ def _digest(value: object) -> bytes:
 
 def _hash(text: bytes) -> bytes:
     return hashlib.blake2b(text, digest_size=16).digest()
+
+
+_NOTHING = _digest({})
