@@ -67,7 +67,7 @@ class Page:
         yield _pair("Namespace", metadata["namespace"])
         yield _pair("UID", metadata["uid"])
         if queue := as_text(as_map(metadata.get("labels")).get(QUEUE_NAME)):
-            yield _pair("Queue", f"{queue} (a label of Kueue's; here all wait in one queue)")
+            yield _pair("Queue", _queue(queue, story.detail))
         if story.detail is not None:
             yield from self._figures(story.detail)
         if story.obj is None:
@@ -91,6 +91,7 @@ class Page:
         yield from _place(detail)
         yield from self._reason(detail)
         yield _pair("Demand", amounts(detail["demand"]))
+        yield from _quota(detail)
         yield _pair(
             "Pods", ", ".join(f"{count} {phase}" for phase, count in detail["pods"].items())
         )
@@ -223,6 +224,21 @@ def _one_ahead(row: Json, *, of_head: bool) -> str:
     if row["waitsFor"] in set(HoldReason):
         return f"{title} (kept back: {row['waitsFor']})"
     return f"{title} (does not fit even with every AppWrapper gone)"
+
+
+def _quota(detail: Json) -> Iterator[str]:
+    """Where it is charged in each tree, from its leaf to the root: ``teams: red < all``."""
+    for one in detail.get("quota", ()):  # an older dispatcher does not tell any
+        leads = " < ".join(one["path"]) or f'{one["leaf"]} (there is no such leaf)'
+        yield _pair("Quota", f"{one['tree']}: {leads}")
+
+
+def _queue(queue: str, detail: Json | None) -> str:
+    """What the name of a queue of Kueue's means here."""
+    for one in (detail or {}).get("quota", ()):
+        if one["leaf"] == queue:
+            return f"{queue} (a label of Kueue's: its leaf of quota tree {one['tree']})"
+    return f"{queue} (a label of Kueue's; here all wait in one queue)"
 
 
 def _items(detail: Json) -> Iterator[tuple[str, ...]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcad.api.wire import format_instant
-from mcad.core import deciding
+from mcad.core import deciding, shares
 from mcad.core.capacity import NodeReport
 from mcad.core.entry import Entry
 from mcad.core.model import Resources
@@ -30,7 +30,7 @@ def rows_view(world: World, now: Instant, *, waiting_only: bool) -> Json:
 def row_steps(picture: Picture, *, waiting_only: bool) -> Iterator[Json | None]:
     """The items of ``rows_view``, one at a time; None for whatever takes as long and is none."""
     rows = picture.rows(picture.waits) if waiting_only else picture.rows()
-    return (_row(row) if row is not None else None for row in rows)
+    return (row_view(row) if row is not None else None for row in rows)
 
 
 def detail_view(world: World, now: Instant, namespace: str, name: str) -> Json | None:
@@ -62,9 +62,9 @@ def detail_steps(
     entry = world.entries.get(row.uid)
     if entry is not None:
         ahead = [one for one in rows if 0 < one.position < row.position]
-        yield _row(row) | {
+        yield row_view(row) | {
             "inLine": picture.in_line,
-            "ahead": [_row(one) for one in ahead[:AHEAD_SHOWN]],
+            "ahead": [row_view(one) for one in ahead[:AHEAD_SHOWN]],
             **_detail(world, entry),
         }
 
@@ -75,6 +75,7 @@ def _detail(world: World, entry: Entry) -> Json:
         "dialect": entry.workload.dialect.value,
         "warnings": list(entry.workload.warnings),
         "figures": _figures(world, entry),
+        "quota": _quota(world, entry),
         "items": _items(world, entry),
         "podSets": _pod_sets(world, entry),
         "pods": {
@@ -109,9 +110,9 @@ def quantities(amounts: Resources) -> dict[str, str]:
 
 def _figures(world: World, entry: Entry) -> list[Json]:
     bucket = world.queue.bucket_of(entry)
-    refusal = (
-        deciding.verdict(world, world.capacity.glance(), bucket) if bucket is not None else None
-    )
+    if bucket is None:
+        return []
+    refusal = deciding.verdict(world, world.capacity.glance(), bucket)
     return [
         {
             "resource": one.resource,
@@ -119,7 +120,16 @@ def _figures(world: World, entry: Entry) -> list[Json]:
             "available": format_amount(one.resource, one.available),
             "missing": format_amount(one.resource, one.missing),
         }
-        for one in (refusal.shortages if refusal is not None else ())
+        for one in (refusal.figures if refusal is not None else ())
+    ]
+
+
+def _quota(world: World, entry: Entry) -> list[Json]:
+    """Its leaf in every tree that is in force, and the nodes from there to the root: none, if the
+    tree has no such leaf."""
+    return [
+        {"tree": tree, "leaf": leaf, "path": list(nodes)}
+        for tree, leaf, nodes in shares.paths(world, entry)
     ]
 
 
@@ -161,7 +171,8 @@ def _pod_sets(world: World, entry: Entry) -> list[Json]:
     ]
 
 
-def _row(row: Row) -> Json:
+def row_view(row: Row) -> Json:
+    """One AppWrapper as a row."""
     return {
         "namespace": row.namespace,
         "name": row.name,

@@ -72,6 +72,15 @@ class Refusal(Struct, frozen=True):
     quota: QuotaLimit | None = None
 
     @property
+    def figures(self) -> tuple[Shortage, ...]:
+        """The resources that the gang needs, the binding one first; by quota that one alone."""
+        limit = self.quota
+        if limit is None or not limit.node:
+            return self.shortages
+        available = max(0, limit.nominal - limit.used)
+        return (Shortage(limit.resource, limit.requested, available),)
+
+    @property
     def binding(self) -> str:
         """The resource that decides, "" if it is not a matter of one resource; of a quota tree the
         node with it."""

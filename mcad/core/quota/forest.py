@@ -7,7 +7,7 @@ charged stays: a node that shrank is in debt, and nothing more goes there until 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from mcad.core.capacity.resources import Books, book, resources
@@ -210,6 +210,19 @@ class Forest:
         return charge.path if charge is not None else ()
 
     # -- for people ----------------------------------------------------------------------------
+
+    def names(self) -> list[str]:
+        """All trees that somebody has defined nodes of, in force or not."""
+        return sorted(self._subtrees)
+
+    def subtree(self, uid: str) -> QuotaSubtree:
+        """A known QuotaSubtree."""
+        return self._subtrees[self._tree_of[uid]][uid]
+
+    def held(self, tree: str) -> Iterator[tuple[str, str, Resources]]:
+        """(uid, leaf, amounts) of all who are charged in a tree that is in force."""
+        for uid, charge in self._charges.items():
+            yield uid, charge.designation.leaf(tree), charge.amounts
 
     def tree(self, name: str) -> Tree | None:
         """A tree in force; to be looked at, not changed."""

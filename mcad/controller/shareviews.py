@@ -1,0 +1,105 @@
+"""Quota trees as JSON: what the HTTP port answers and what ``mcad quota`` prints.
+
+Amounts are Kubernetes quantities as strings, as in views.py; what is zero is left out of all but
+``nominal``.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcad.controller.views import quantities, row_view
+from mcad.core import shares
+from mcad.core.model import Workload
+from mcad.core.quantity import format_amount
+from mcad.core.quota import report
+from mcad.core.quota.trees import Fault, Tree
+from mcad.core.rows import Picture
+from mcad.core.shares import Holder
+from mcad.core.world import World
+
+Json = dict[str, Any]
+
+BOOKS = ("nominal", "allocated", "borrowed", "lent", "waiting")
+
+
+def trees_view(world: World) -> Json:
+    """``{"trees": [...]}``: one object per tree that somebody has defined nodes of."""
+    return {"trees": list(tree_steps(world))}
+
+
+def tree_steps(world: World) -> Iterator[Json]:
+    """The trees of ``trees_view``, one at a time.
+
+    A tree that is not in force has no nodes, and says in ``faults`` why.
+    """
+    asked = shares.waiting(world)
+    for name in world.forest.names():
+        tree = world.forest.tree(name)
+        yield {
+            "tree": name,
+            "resources": sorted(tree.named) if tree is not None else [],
+            "nodes": list(_nodes(tree, asked.get(name, {}))) if tree is not None else [],
+            "faults": [_fault(world, one) for one in world.forest.faults(name)],
+            "warnings": list(report.overcommitted(tree).values()) if tree is not None else [],
+        }
+
+
+def node_steps(world: World, picture: Picture, tree: str, node: str) -> Iterator[Json | None]:
+    """One node after as many None as it takes, nothing if there is no such node: its figures, who
+    holds something there or below (``holders``), and who in line would (``queue``)."""
+    grown = world.forest.tree(tree)
+    if grown is None or node not in grown.nodes:
+        return
+    figures = _nodes(grown, shares.waiting(world).get(tree, {}))
+    found = next(one for one in figures if one["node"] == node)
+    queue = []
+
+    def wanted(_: int, work: Workload) -> bool:
+        return shares.leads_to(grown, shares.leaf_of(work, tree), node)
+
+    for row in picture.rows(wanted):
+        yield None
+        if row is not None and row.position:
+            work = world.entries[row.uid].workload if row.uid in world.entries else None
+            leaf = shares.leaf_of(work, tree) if work is not None else ""
+            queue.append(row_view(row) | {"leaf": leaf})
+    holders = [_holder(one) for one in shares.holders(world, grown, node)]
+    yield {"tree": tree, **found, "holders": holders, "queue": queue}
+
+
+def _nodes(tree: Tree, asked: dict[str, Any]) -> Iterator[Json]:
+    """From the root down, each node before those below it."""
+    books: dict[str, dict[str, Json]] = {name: {book: {} for book in BOOKS} for name in tree.nodes}
+    for share in report.shares(tree, asked):
+        for book in BOOKS:
+            amount = getattr(share, book)
+            if amount or book == "nominal":
+                books[share.node][book][share.resource] = format_amount(share.resource, amount)
+    for name, node in tree.nodes.items():
+        yield {
+            "node": name,
+            "parent": node.chain[1].name if len(node.chain) > 1 else "",
+            "hardLimit": node.hard,
+            "leaf": not node.children,
+            **books[name],
+        }
+
+
+def _fault(world: World, fault: Fault) -> Json:
+    return {
+        "quotaSubtree": world.forest.subtree(fault.uid).title,
+        "node": fault.child,
+        "reason": fault.flaw.value,
+        "message": fault.message,
+    }
+
+
+def _holder(one: Holder) -> Json:
+    return {
+        "namespace": one.namespace,
+        "name": one.name,
+        "uid": one.uid,
+        "state": one.state,
+        "leaf": one.leaf,
+        "amounts": quantities(one.amounts),
+    }

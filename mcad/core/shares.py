@@ -1,0 +1,86 @@
+"""Quota for people: who demands what of which leaf, and who holds what below a node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mcad.core.capacity.resources import Books, book, resources
+from mcad.core.entry import Entry
+from mcad.core.model import Resources, Workload
+from mcad.core.quota import Designation
+from mcad.core.quota.trees import Tree
+from mcad.core.records import Struct
+from mcad.core.status import state
+from mcad.core.world import World
+
+
+class Holder(Struct, frozen=True):
+    """Somebody who is charged below a node, and what for, as far as the tree names it.
+
+    ``leaf`` may be one that the tree does not have: that counts at the root. Of an AppWrapper that
+    was deleted while nobody looked, ``name`` is "".
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    state: str
+    leaf: str
+    amounts: Resources
+
+
+def waiting(world: World) -> dict[str, dict[str, Resources]]:
+    """What those in line demand, by tree and leaf."""
+    asked: dict[str, dict[str, Books]] = {}
+    for bucket in world.queue.buckets():
+        demand = world.admission.demand(bucket.shape)
+        for tree, leaf in bucket.path:
+            books = asked.setdefault(tree, {}).setdefault(leaf, {})
+            book(books, demand, len(bucket.members))
+    return {
+        tree: {leaf: resources(books) for leaf, books in leaves.items()}
+        for tree, leaves in asked.items()
+    }
+
+
+def leads_to(tree: Tree, leaf: str, node: str) -> bool:
+    """Whether what is charged to the leaf counts at the node."""
+    return any(one.name == node for one in tree.node_of(leaf).chain)
+
+
+def leaf_of(work: Workload, tree: str) -> str:
+    """The leaf that an AppWrapper names in a tree."""
+    return Designation(work.quota).leaf(tree)
+
+
+def paths(world: World, entry: Entry) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """(tree, leaf, nodes from there to the root) in every tree that is in force: where it is
+    charged, or would be. A leaf that the tree does not have leads nowhere."""
+    labels = world.forest.path(Designation(entry.workload.quota))
+    for name, leaf in world.forest.path_of(entry.uid) or labels:
+        tree = world.forest.tree(name)
+        node = tree.nodes.get(leaf) if tree is not None else None
+        is_leaf = node is not None and not node.children
+        yield name, leaf, tuple(one.name for one in node.chain) if node and is_leaf else ()
+
+
+def holders(world: World, tree: Tree, node: str) -> Iterator[Holder]:
+    """Who is charged at the node or below it for something that the tree names, by namespace and
+    name."""
+    found = [
+        _holder(world, tree, *charge)
+        for charge in world.forest.held(tree.name)
+        if leads_to(tree, charge[1], node)
+    ]
+    yield from sorted(
+        (one for one in found if one.amounts), key=lambda one: (one.namespace, one.name, one.uid)
+    )
+
+
+def _holder(world: World, tree: Tree, uid: str, leaf: str, amounts: Resources) -> Holder:
+    entry = world.entries.get(uid)
+    named = tuple(each for each in amounts if each[0] in tree.named)
+    if entry is None or entry.rebuilt:
+        return Holder(uid, "", "", "", leaf, named)
+    work = entry.workload
+    return Holder(uid, work.namespace, work.name, str(state(entry)), leaf, named)
