@@ -8,10 +8,11 @@ import logging
 import click
 from click.shell_completion import CompletionItem
 
+from mcad.api.labels import TREE
 from mcad.cli.names import APPWRAPPER, NODE, Kind
 from mcad.cli.session import Environment, Target
 from mcad.kube.client import METADATA_LIST
-from mcad.kube.kinds import APPWRAPPERS, NAMESPACES, NODES
+from mcad.kube.kinds import APPWRAPPERS, NAMESPACES, NODES, QUOTA_SUBTREES
 from mcad.kube.port import Request
 from mcad.kube.resource import Resource
 
@@ -46,6 +47,15 @@ def complete_nodes(
     return _complete(ctx, NODES, incomplete, NODE)
 
 
+def complete_trees(
+    ctx: click.Context,
+    param: click.Parameter,  # noqa: ARG001 - click's signature
+    incomplete: str,
+) -> list[CompletionItem]:
+    """The quota trees that begin so."""
+    return _complete(ctx, QUOTA_SUBTREES, incomplete)
+
+
 def _complete(
     ctx: click.Context, resource: Resource, incomplete: str, kind: Kind | None = None
 ) -> list[CompletionItem]:
@@ -66,10 +76,13 @@ async def _names(ctx: click.Context, resource: Resource) -> list[str]:
     target = Target(ctx.params.get("kubeconfig"), ctx.params.get("context"))
     environment = ctx.find_object(Environment) or Environment()
     async with environment.open_quickly(target) as (api, own):
-        namespace = ctx.params.get("namespace") or own
+        namespace = ctx.params.get("namespace") or own if resource != QUOTA_SUBTREES else None
         params = {"limit": str(NAMES_MAX)}
         request = Request("GET", resource.path(namespace), params, headers=METADATA_LIST)
         answer = await api.request(request, PATIENCE_S)
     if answer.status != 200:
         return []
-    return [str(item["metadata"]["name"]) for item in answer.json()["items"]]
+    found = [item["metadata"] for item in answer.json()["items"]]
+    if resource == QUOTA_SUBTREES:  # which has the name of its tree as a label
+        return sorted({str(one.get("labels", {}).get(TREE, "")) for one in found} - {""})
+    return [str(one["name"]) for one in found]

@@ -23,6 +23,7 @@ from mcad.controller.kinds import Kinds, catalog_entry
 from mcad.controller.mirror import Mirror
 from mcad.controller.owners import CHAIN_MAX
 from mcad.controller.quotas import Quotas
+from mcad.controller.shareviews import node_view, trees_view
 from mcad.controller.sightings import PodSighting, Readers, Sightings, creation_order
 from mcad.controller.views import capacity_view, detail_view, rows_view
 from mcad.core.dispatcher import Dispatcher
@@ -51,6 +52,7 @@ class Snapshot(Struct, frozen=True):
     unseen: frozenset[tuple[str, str]]
     objects: Mapping[str, Json]  # by uid of an AppWrapper
     heartbeat: Heartbeat
+    quota_enabled: bool = False
     only: None = None
 
     @property
@@ -80,6 +82,15 @@ class Snapshot(Struct, frozen=True):
             if (item["apiVersion"].rpartition("/")[0], item["kind"]) in self.unseen:
                 item["exists"] = None  # nobody can tell
         return self.heartbeat.tell(view)
+
+    async def quota(self) -> Json:
+        """All quota trees."""
+        return trees_view(self.world, enabled=self.quota_enabled)
+
+    async def quota_node(self, tree: str, node: str) -> Json | None:
+        """One node with those who hold it and who wait there, None if there is none."""
+        view = node_view(self.world, self.now, tree, node)
+        return view and view | {"queue": list(map(self.heartbeat.tell, view["queue"]))}
 
 
 class Inventory(Struct, frozen=True):
@@ -180,6 +191,7 @@ class _Counter:
     """The controller's work without its watches."""
 
     def __init__(self, config: Config, memory: Memory, now: Instant) -> None:
+        self._config = config
         self._links = memory.links
         self._readings = memory.readings
         self._now = now
@@ -212,7 +224,9 @@ class _Counter:
         known = {str(obj["metadata"]["uid"]): obj for obj in appwrappers}
         self._readings.keep(known)
         world = self._dispatcher.world
-        return Snapshot(world, self._now, unseen, known, inventory.heartbeat)
+        return Snapshot(
+            world, self._now, unseen, known, inventory.heartbeat, self._config.quota_enabled
+        )
 
     def _feed(self, event: Event) -> None:
         self._dispatcher.step(event, self._now)

@@ -53,6 +53,14 @@ class Figures(Protocol):
         """One AppWrapper in full, None if the dispatcher does not know it."""
         ...
 
+    async def quota(self) -> Json:
+        """All quota trees, as ``mcad.controller.shareviews`` has them."""
+        ...
+
+    async def quota_node(self, tree: str, node: str) -> Json | None:
+        """One node with those who hold it and who wait there, None if there is none."""
+        ...
+
 
 class Feed(Protocol):
     """Figures again and again, each time that something has changed."""

@@ -57,6 +57,17 @@ class Server(Struct, frozen=True):
         """One AppWrapper in full, None if the dispatcher does not know it."""
         return await self._get(f"appwrappers/{quote(namespace, '')}/{quote(name, '')}")
 
+    async def quota(self) -> Json:
+        """All quota trees."""
+        answer = await self._get("quota")
+        if answer is None or not {"enabled", "trees"} <= answer.keys():
+            raise self._strange("no quota trees")
+        return answer
+
+    async def quota_node(self, tree: str, node: str) -> Json | None:
+        """One node with those who hold it and who wait there, None if there is none."""
+        return await self._get(f"quota/{quote(tree, '')}/{quote(node, '')}")
+
     async def _get(self, path: str) -> Json | None:
         """The JSON object at a path, None if there is none."""
         try:

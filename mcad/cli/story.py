@@ -63,15 +63,15 @@ class Page:
     def lines(self, story: Story) -> Iterator[str]:
         """All lines, without line breaks."""
         metadata = story.metadata
-        yield _pair("Name", metadata["name"])
-        yield _pair("Namespace", metadata["namespace"])
-        yield _pair("UID", metadata["uid"])
+        yield pair("Name", metadata["name"])
+        yield pair("Namespace", metadata["namespace"])
+        yield pair("UID", metadata["uid"])
         if queue := as_text(as_map(metadata.get("labels")).get(QUEUE_NAME)):
-            yield _pair("Queue", _queue(queue, story.detail))
+            yield pair("Queue", _queue(queue, story.detail))
         if story.detail is not None:
             yield from self._figures(story.detail)
         if story.obj is None:
-            yield _pair("Conditions", "not asked for; they and Events are shown without --server")
+            yield pair("Conditions", "not asked for; they and Events are shown without --server")
             return
         if story.detail is None:
             yield from _unknown(as_map(story.obj.get("spec")))
@@ -80,21 +80,19 @@ class Page:
         yield from self._told(story.events)
 
     def _figures(self, detail: Json) -> Iterator[str]:
-        yield _pair("Dialect", detail["dialect"])
-        yield _pair("Priority", detail["priority"])
-        yield _pair(
+        yield pair("Dialect", detail["dialect"])
+        yield pair("Priority", detail["priority"])
+        yield pair(
             "First seen", f"{detail['firstSeen']} ({age(detail['firstSeen'], self._now_us)} ago)"
         )
         yield self._state(f"{detail['state']} ({detail['queuejobstate']})")
         for text in detail.get("warnings", ()):  # an older dispatcher does not tell any
-            yield _pair("Warning", text)
+            yield pair("Warning", text)
         yield from _place(detail)
         yield from self._reason(detail)
-        yield _pair("Demand", amounts(detail["demand"]))
+        yield pair("Demand", amounts(detail["demand"]))
         yield from _quota(detail)
-        yield _pair(
-            "Pods", ", ".join(f"{count} {phase}" for phase, count in detail["pods"].items())
-        )
+        yield pair("Pods", ", ".join(f"{count} {phase}" for phase, count in detail["pods"].items()))
         yield from self._section(
             "Items", ("ITEM", "KIND", "NAME", "EXISTS", "CONDITIONS"), _items(detail)
         )
@@ -103,21 +101,21 @@ class Page:
         )
 
     def _state(self, told: str) -> str:
-        title = _pair("State", "").ljust(NAME_WIDTH)
+        title = pair("State", "").ljust(NAME_WIDTH)
         return title + self._palette.state(printable(told))
 
     def _reason(self, detail: Json) -> Iterator[str]:
         if not detail["why"]:
             return
-        yield _pair("Waits for", detail["waitsFor"] or NONE)
-        yield _pair("Why", detail["why"])
+        yield pair("Waits for", detail["waitsFor"] or NONE)
+        yield pair("Why", detail["why"])
         rows = list(map(_figure, detail["figures"]))
         if rows:
-            yield from _indented(table(FIGURES, rows, palette=self._palette))
+            yield from indented(table(FIGURES, rows, palette=self._palette))
 
     def _dispatch(self, record: Json) -> Iterator[str]:
         if not record:
-            yield _pair("Dispatch", NONE)
+            yield pair("Dispatch", NONE)
             return
         yield "Dispatch:"
         facts = [
@@ -128,7 +126,7 @@ class Page:
             ("Reason", record.get("reason")),
             ("Message", record.get("message")),
         ]
-        yield from _indented(_pair(title, value) for title, value in facts if value)
+        yield from indented(pair(title, value) for title, value in facts if value)
 
     def _ago(self, instant: Any) -> str:
         return f"{instant} ({age(instant, self._now_us)} ago)" if instant else ""
@@ -136,7 +134,7 @@ class Page:
     def _conditions(self, story: Story) -> Iterator[str]:
         conditions = [as_map(one) for one in as_list(story.status.get("conditions"))]
         if not conditions and story.detail is not None:
-            yield _pair("Conditions", f"{NONE}: no dispatcher has written any yet")
+            yield pair("Conditions", f"{NONE}: no dispatcher has written any yet")
             return
         rows = [
             (
@@ -168,13 +166,14 @@ class Page:
     def _section(self, title: str, columns: Row, rows: Iterable[Row]) -> Iterator[str]:
         lines = list(rows)
         if not lines:
-            yield _pair(title, NONE)
+            yield pair(title, NONE)
             return
         yield f"{title}:"
-        yield from _indented(table(columns, lines, palette=self._palette))
+        yield from indented(table(columns, lines, palette=self._palette))
 
 
-def _pair(title: str, value: object) -> str:
+def pair(title: str, value: object) -> str:
+    """A line ``Title:   value``, the values of a page below each other."""
     return f"{title + ':':<{NAME_WIDTH}}{printable(str(value))}"
 
 
@@ -182,9 +181,9 @@ def _unknown(spec: Json) -> Iterator[str]:
     """Why the dispatcher has no figures for it."""
     manager = as_text(spec.get("managedBy"))
     if manager:
-        yield _pair("Managed by", f"{manager}; this dispatcher leaves it alone")
+        yield pair("Managed by", f"{manager}; this dispatcher leaves it alone")
     else:
-        yield _pair(
+        yield pair(
             "State", "<unknown>: the dispatcher has not seen it, or it is just being deleted"
         )
 
@@ -200,14 +199,14 @@ def _figure(one: Json) -> tuple[str, ...]:
 
 def _place(detail: Json) -> Iterator[str]:
     if not detail["position"]:
-        yield _pair("Position", place(detail))
+        yield pair("Position", place(detail))
         return
     head = ", next to be dispatched once room is free" if detail["headOfLine"] else ""
-    yield _pair("Position", f"{detail['position']} of {detail['inLine']}{head}")
+    yield pair("Position", f"{detail['position']} of {detail['inLine']}{head}")
     ahead = [_one_ahead(one, of_head=detail["headOfLine"]) for one in detail["ahead"]]
     more = detail["position"] - 1 - len(ahead)
     told = ", ".join(ahead) + (f" and {more} more" if more > 0 else "")
-    yield _pair("Ahead", told or NONE)
+    yield pair("Ahead", told or NONE)
 
 
 def _one_ahead(row: Json, *, of_head: bool) -> str:
@@ -229,8 +228,8 @@ def _one_ahead(row: Json, *, of_head: bool) -> str:
 def _quota(detail: Json) -> Iterator[str]:
     """Where it is charged in each tree, from its leaf to the root: ``teams: red < all``."""
     for one in detail.get("quota", ()):  # an older dispatcher does not tell any
-        leads = " < ".join(one["path"]) or f'{one["leaf"]} (there is no such leaf)'
-        yield _pair("Quota", f"{one['tree']}: {leads}")
+        leads = " < ".join(one["path"]) or f"{one['leaf']} (there is no such leaf)"
+        yield pair("Quota", f"{one['tree']}: {leads}")
 
 
 def _queue(queue: str, detail: Json | None) -> str:
@@ -272,6 +271,7 @@ def _sets(detail: Json) -> Iterator[tuple[str, ...]]:
         )
 
 
-def _indented(lines: Iterable[str]) -> Iterator[str]:
+def indented(lines: Iterable[str]) -> Iterator[str]:
+    """What belongs to the line before."""
     for line in lines:
         yield f"  {line}"

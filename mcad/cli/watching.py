@@ -26,7 +26,29 @@ PLACES_TOLD = 10  # when one leaves, everybody moves up; further back that is no
 DELETED = "Deleted"
 
 
-class Printer:
+class Notes:
+    """What is told beside the rows, each thing once."""
+
+    def __init__(self) -> None:
+        """Nothing has been told."""
+        self._trouble = ""
+        self._noted: tuple[str, ...] = ()
+
+    def mention(self, trouble: str) -> None:
+        """Warn once that the rows may be old, whenever that begins."""
+        if trouble and not self._trouble:
+            warn(f"{trouble}; what is shown may be old until this works again")
+        self._trouble = trouble
+
+    def note(self, notes: tuple[str, ...]) -> None:
+        """Tell what concerns everything shown, whenever that begins."""
+        for text in notes:
+            if text not in self._noted:
+                warn(text)
+        self._noted = notes
+
+
+class Printer(Notes):
     """Prints the differences between successive sets of rows."""
 
     def __init__(
@@ -38,6 +60,7 @@ class Printer:
         places_told: float = PLACES_TOLD,
     ) -> None:
         """A new place in line is told to the first ``places_told``."""
+        super().__init__()
         self._output = output
         self._now_us = now_us
         self._namespaces = namespaces
@@ -46,8 +69,6 @@ class Printer:
         titles = columns.titles(output, namespaces=namespaces)
         self._columns = Columns(titles, output.palette)
         self._headers = not output.no_headers
-        self._trouble = ""
-        self._noted: tuple[str, ...] = ()
 
     def show(self, shown: list[Json], others: Iterable[Json] = ()) -> None:
         """Print what is new in ``shown``; who has gone over to ``others`` is told from there."""
@@ -63,19 +84,6 @@ class Printer:
         self._told |= {row["uid"]: row for row in news if row["uid"] in present}
         if news:
             self._print(news)
-
-    def mention(self, trouble: str) -> None:
-        """Warn once that the rows may be old, whenever that begins."""
-        if trouble and not self._trouble:
-            warn(f"{trouble}; what is shown may be old until this works again")
-        self._trouble = trouble
-
-    def note(self, notes: tuple[str, ...]) -> None:
-        """Tell what concerns everything shown, whenever that begins."""
-        for text in notes:
-            if text not in self._noted:
-                warn(text)
-        self._noted = notes
 
     def _is_news(self, row: Json) -> bool:
         told = self._told.get(row["uid"])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from mcad.api.wire import to_json
-from mcad.controller import loopback
+from mcad.controller import loopback, shareviews
 from mcad.controller.slices import in_slices
 from mcad.controller.standby import Standby
 from mcad.controller.views import capacity_sums, detail_steps, node_steps, row_steps
@@ -45,6 +45,8 @@ def application(replica: Replica, count: Callable[[], Awaitable[Figures]]) -> we
             web.get("/api/v1/appwrappers", port.appwrappers),
             web.get("/api/v1/appwrappers/{namespace}/{name}", port.appwrapper),
             web.get("/api/v1/capacity", port.capacity),
+            web.get("/api/v1/quota", port.quota),
+            web.get("/api/v1/quota/{tree}/{node}", port.quota_node),
         ]
     )
     return app
@@ -152,6 +154,18 @@ class _Port:
         nodes = await in_slices(map(to_json, node_steps(world)), now)
         sums = to_json(capacity_sums(world))
         return _answer(b'{"nodes":[', nodes, b"]," + sums[1:])
+
+    async def quota(self, _: web.Request) -> web.Response:
+        world, now = self._world(), self._controller.clock.monotonic
+        enabled = to_json(self._controller.quotas is not None)
+        trees = await in_slices(map(to_json, shareviews.tree_steps(world)), now)
+        return _answer(b'{"enabled":' + enabled + b',"trees":[', trees, b"]}")
+
+    async def quota_node(self, request: web.Request) -> web.Response:
+        picture, where = await self._picture(), request.match_info
+        steps = shareviews.node_steps(self._world(), picture, where["tree"], where["node"])
+        found = await in_slices(steps, self._controller.clock.monotonic, picture.renew)
+        return web.json_response(found[0] if found else None, status=200 if found else 404)
 
 
 def _answer(begin: bytes, items: list[bytes], end: bytes) -> web.Response:

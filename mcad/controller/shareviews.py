@@ -15,6 +15,7 @@ from mcad.core.quota import report
 from mcad.core.quota.trees import Fault, Tree
 from mcad.core.rows import Picture
 from mcad.core.shares import Holder
+from mcad.core.units import Instant
 from mcad.core.world import World
 
 Json = dict[str, Any]
@@ -22,9 +23,16 @@ Json = dict[str, Any]
 BOOKS = ("nominal", "allocated", "borrowed", "lent", "waiting")
 
 
-def trees_view(world: World) -> Json:
-    """``{"trees": [...]}``: one object per tree that somebody has defined nodes of."""
-    return {"trees": list(tree_steps(world))}
+def trees_view(world: World, *, enabled: bool) -> Json:
+    """``{"enabled": ..., "trees": [...]}``: one object per tree that somebody has defined nodes of,
+    and whether they count at all."""
+    return {"enabled": enabled, "trees": list(tree_steps(world))}
+
+
+def node_view(world: World, now: Instant, tree: str, node: str) -> Json | None:
+    """The node of ``node_steps``; None if there is none."""
+    steps = node_steps(world, Picture(world, now), tree, node)
+    return next((view for view in steps if view is not None), None)
 
 
 def tree_steps(world: World) -> Iterator[Json]:
@@ -79,6 +87,7 @@ def _nodes(tree: Tree, asked: dict[str, Any]) -> Iterator[Json]:
         yield {
             "node": name,
             "parent": node.chain[1].name if len(node.chain) > 1 else "",
+            "path": [one.name for one in node.chain],
             "hardLimit": node.hard,
             "leaf": not node.children,
             **books[name],

@@ -39,6 +39,14 @@ class Figures(Protocol):
         """One AppWrapper in full, None if there is none."""
         ...
 
+    async def quota(self) -> Json:
+        """All quota trees."""
+        ...
+
+    async def quota_node(self, tree: str, node: str) -> Json | None:
+        """One node with those who hold it and who wait there, None if there is none."""
+        ...
+
 
 class Standby:
     """Answers in the place of the controller that there is not."""
@@ -92,11 +100,18 @@ class Standby:
             figures = await self._count()
             where = request.match_info
             if "name" in where:
-                view = await figures.detail(where["namespace"], where["name"])
-                return web.json_response(view, status=200 if view is not None else 404)
+                return _found(await figures.detail(where["namespace"], where["name"]))
+            if "node" in where:
+                return _found(await figures.quota_node(where["tree"], where["node"]))
+            if request.path.endswith("/quota"):
+                return web.json_response(await figures.quota())
             if request.path.endswith("/capacity"):
                 return web.json_response(await figures.capacity())
             rows = await figures.rows(waiting_only=request.path.endswith("/queue"))
         except (NoFigures, KubeError) as error:
             raise web.HTTPServiceUnavailable(text=f"{error}\n", headers=ROLE) from error
         return web.json_response({"items": rows})
+
+
+def _found(view: Json | None) -> web.Response:
+    return web.json_response(view, status=200 if view is not None else 404)

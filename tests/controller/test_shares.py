@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcad.controller.shareviews import node_steps, trees_view
+from mcad.controller.shareviews import node_view, trees_view
 from mcad.controller.views import detail_view
 from mcad.core.model import Workload
-from mcad.core.rows import Picture
 from tests.core.bench import Bench, node, workload
 from tests.core.quotas import GOLD, SILVER, child, subtree, teams
 
@@ -29,15 +28,17 @@ def bench() -> Bench:
     return made
 
 
+def trees(made: Bench) -> list[Json]:
+    found: list[Json] = trees_view(made.dispatcher.world, enabled=True)["trees"]
+    return found
+
+
 def one(made: Bench, name: str, tree: str = GOLD) -> Json | None:
-    world = made.dispatcher.world
-    steps = node_steps(world, Picture(world, made.now), tree, name)
-    found = [each for each in steps if each is not None]
-    return found[0] if found else None
+    return node_view(made.dispatcher.world, made.now, tree, name)
 
 
 def test_a_tree_is_told_from_its_root_down_with_figures_that_add_up() -> None:
-    (tree,) = trees_view(bench().dispatcher.world)["trees"]
+    (tree,) = trees(bench())
 
     assert (tree["tree"], tree["resources"], tree["faults"], tree["warnings"]) == (
         GOLD,
@@ -49,6 +50,7 @@ def test_a_tree_is_told_from_its_root_down_with_figures_that_add_up() -> None:
         {
             "node": "root",
             "parent": "",
+            "path": ["root"],
             "hardLimit": False,
             "leaf": False,
             "nominal": {"cpu": "1"},
@@ -60,6 +62,7 @@ def test_a_tree_is_told_from_its_root_down_with_figures_that_add_up() -> None:
         {
             "node": "red",
             "parent": "root",
+            "path": ["red", "root"],
             "hardLimit": False,
             "leaf": True,
             "nominal": {"cpu": "400m"},
@@ -71,6 +74,7 @@ def test_a_tree_is_told_from_its_root_down_with_figures_that_add_up() -> None:
         {
             "node": "blue",
             "parent": "root",
+            "path": ["blue", "root"],
             "hardLimit": False,
             "leaf": True,
             "nominal": {"cpu": "600m"},
@@ -87,7 +91,7 @@ def test_what_is_wrong_with_a_tree_is_told_with_its_object() -> None:
     made.share(subtree("lost", child("x"), parent="nowhere"), subtree("s", child("s"), parent="t"))
     made.share(subtree("more", child("y"), parent="t", tree=SILVER))
     made.settle()
-    gold, silver = trees_view(made.dispatcher.world)["trees"]
+    gold, silver = trees(made)
 
     assert [(f["quotaSubtree"], f["node"], f["reason"]) for f in gold["faults"]] == [
         ("quota/lost", "x", "ParentMissing"),
@@ -141,7 +145,7 @@ def test_nodes_and_trees_that_do_not_exist() -> None:
     made = bench()
     assert one(made, "purple") is None
     assert one(made, "red", SILVER) is None
-    assert trees_view(Bench(nodes=[node()]).dispatcher.world) == {"trees": []}
+    assert trees(Bench(nodes=[node()])) == []
 
 
 def test_an_appwrapper_tells_its_path_and_the_figures_of_the_share_that_it_waits_for() -> None:

@@ -1,0 +1,86 @@
+"""``mcad quota check``: QuotaSubtrees out of files, judged before they are applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from mcad.api.labels import QUOTA_KIND
+from mcad.api.quotacheck import Finding, check
+from mcad.api.wire import as_text
+from mcad.cli.documents import Document, read_documents
+from mcad.cli.errors import FAILED, CliError, warn
+from mcad.cli.tables import NONE, amounts, echo, table
+from mcad.core.quantity import format_amount
+from mcad.core.quota.trees import Tree
+
+TITLES = ("TREE", "NODES", "LEAVES", "ROOT")
+SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+
+
+@click.command("check")
+@click.option(
+    "-f",
+    "--filename",
+    "paths",
+    metavar="FILE",
+    multiple=True,
+    required=True,
+    type=click.Path(allow_dash=True),
+    help="A file of YAML or JSON, a directory of them, - for standard input; may be repeated.",
+)
+def check_files(paths: tuple[str, ...]) -> None:
+    """Judge QuotaSubtrees before they are applied; no cluster is needed.
+
+    All files together are taken for the whole of their trees: a parent that only the cluster has is
+    told as missing. Objects of other kinds are passed over. Exit code 0 means that every node has
+    its place; what works, but may not be meant, is a warning.
+    """
+    documents = [one for path in paths for file in _files(path) for one in read_documents(file)]
+    mine = [one for one in documents if _is_quota_subtree(one)]
+    if not mine:
+        raise CliError(f"there is no {QUOTA_KIND} in {', '.join(paths)}; give the files with -f")
+    checked = check((one.origin, one.content) for one in mine)
+    faults = [one for one in checked.findings if not one.warning]
+    for one in checked.findings:
+        (warn if one.warning else _tell)(_line(one))
+    echo(table(TITLES, map(_row, checked.trees)) if checked.trees else [])
+    if faults:
+        many = f"{len(faults)} fault{'s' * (len(faults) > 1)}"
+        CliError(f"{many} to mend before these are applied").show()
+        raise click.exceptions.Exit(FAILED)
+
+
+def _files(path: str) -> Iterator[str]:
+    """The file itself, or those of a directory in the order of their names, as kubectl does it."""
+    if not Path(path).is_dir():
+        yield path
+        return
+    found = sorted(each for each in Path(path).iterdir() if each.suffix in SUFFIXES)
+    if not found:
+        raise CliError(f"{path}: there is no file that ends in {', '.join(sorted(SUFFIXES))}")
+    yield from map(str, found)
+
+
+def _is_quota_subtree(document: Document) -> bool:
+    kind = as_text(document.content.get("kind"))
+    if kind != QUOTA_KIND and kind.lower() == QUOTA_KIND.lower():
+        raise CliError(f"{document.origin}: kind is {kind}: write {QUOTA_KIND}")
+    return kind == QUOTA_KIND
+
+
+def _tell(text: str) -> None:
+    CliError(text).show()
+
+
+def _line(one: Finding) -> str:
+    field = f"{one.field}: " if one.field else ""
+    return f"{one.origin}: {one.title}: {field}{one.message}"
+
+
+def _row(tree: Tree) -> tuple[str, ...]:
+    root = {name: format_amount(name, amount) for name, amount in tree.root.nominal.items()}
+    leaves = tree.leaves()
+    return (tree.name, str(len(tree.nodes)), ",".join(leaves) or NONE, amounts(root))

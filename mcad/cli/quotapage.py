@@ -1,0 +1,69 @@
+"""``mcad quota NODE`` for people: the page about one node, line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from mcad.cli.colours import Palette
+from mcad.cli.humane import humane
+from mcad.cli.rows import place
+from mcad.cli.story import indented, pair
+from mcad.cli.tables import NONE, UNKNOWN, Row, amounts, table
+
+Json = dict[str, Any]
+
+BOOKS = ("nominal", "allocated", "borrowed", "lent", "waiting")
+FIGURES = ("RESOURCE", "NOMINAL", "USED", "BORROWED", "LENT", "WAITING")
+HOLDERS = ("NAMESPACE", "NAME", "LEAF", "STATE", "HOLDS")
+QUEUE = ("POSITION", "NAMESPACE", "NAME", "LEAF", "DEMAND", "WAITS-FOR")
+
+
+def page(node: Json, palette: Palette, *, wide: bool) -> Iterator[str]:
+    """All lines about a node, as ``shareviews.node_steps`` has it."""
+    yield pair("Node", node["node"])
+    yield pair("Tree", node["tree"])
+    yield pair("Path", " < ".join(node["path"]))
+    if not node["parent"]:
+        limit = "the root's share is all that there is"
+    elif node["hardLimit"]:
+        limit = "hard: nobody below may take more than its share"
+    else:
+        limit = "it may borrow what others leave idle"
+    yield pair("Limit", limit)
+    yield from _section("Share", FIGURES, _figures(node), palette)
+    yield from _section("Held by", HOLDERS, map(_holder, node["holders"]), palette)
+    queue = QUEUE + ("WHY",) * wide
+    yield from _section(
+        "Waiting", queue, (_waits(one, wide=wide) for one in node["queue"]), palette
+    )
+
+
+def _section(title: str, columns: Row, rows: Iterable[Row], palette: Palette) -> Iterator[str]:
+    lines = list(rows)
+    if not lines:
+        yield pair(title, NONE)
+        return
+    yield f"{title}:"
+    yield from indented(table(columns, lines, palette=palette))
+
+
+def _figures(node: Json) -> Iterator[Row]:
+    for resource in node["nominal"]:
+        yield (resource, *(humane(resource, node[book].get(resource, "0")) for book in BOOKS))
+
+
+def _holder(one: Json) -> Row:
+    """Of a deleted AppWrapper whose objects are not gone there is no name any more."""
+    names = (one["namespace"] or UNKNOWN, one["name"] or UNKNOWN, one["leaf"] or UNKNOWN)
+    return (*names, one["state"] or UNKNOWN, amounts(one["amounts"]))
+
+
+def _waits(one: Json, *, wide: bool) -> Row:
+    names = (place(one), one["namespace"], one["name"], one["leaf"])
+    return (
+        *names,
+        amounts(one["demand"]),
+        one["waitsFor"] or NONE,
+        *((one["why"] or NONE,) * wide),
+    )

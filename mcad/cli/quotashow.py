@@ -1,0 +1,209 @@
+"""``mcad quota show``: the trees with their figures, or one node with those behind it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from mcad.cli.complete import complete_trees
+from mcad.cli.errors import INTERRUPTED, CliError, NotFoundError, warn
+from mcad.cli.figures import Figures, Source, follow, look, source_options, tell_notes
+from mcad.cli.humane import humane
+from mcad.cli.options import Output, Scope, output_options
+from mcad.cli.quotapage import page
+from mcad.cli.session import environment
+from mcad.cli.tables import Columns, Row, echo, echo_structured
+from mcad.cli.watching import Notes, until_nobody_reads
+
+Json = dict[str, Any]
+
+EVERYWHERE = Scope(all_namespaces=True)
+TITLES = ("TREE", "NODE", "RESOURCE", "NOMINAL", "USED", "BORROWED", "LENT", "WAITING")
+WIDE_TITLES = ("PARENT", "LIMIT")
+BOOKS = ("nominal", "allocated", "borrowed", "lent", "waiting")
+INDENT = "  "
+OFF = (
+    "quota is off: the dispatcher limits nobody's share; set quotaEnabled to true (here with "
+    "--config or --set, as the dispatcher has it, or ask it with --server URL)"
+)
+NO_TREE = (
+    "there is no quota tree, so nothing is limited; create QuotaSubtrees, see `mcad quota check -f`"
+)
+
+
+class Place(Struct, frozen=True):
+    """What of the trees is meant: all of them, one (``node`` is ""), or one node."""
+
+    tree: str = ""
+    node: str = ""
+
+
+@click.command()
+@click.argument(
+    "name", metavar="[TREE | NODE | TREE/NODE]", default="", shell_complete=complete_trees
+)
+@source_options
+@click.option("-w", "--watch", is_flag=True, help="Print rows again as they change, until Ctrl-C.")
+@output_options("json", "yaml", "wide")
+def show(name: str, source: Source, watch: bool, output: Output) -> None:  # noqa: FBT001 - click passes it by name
+    """The quota trees with their figures, or one node with who holds it and who waits there.
+
+    NOMINAL is a node's share, USED what is charged at it or below, BORROWED what of that exceeds
+    its share, LENT what others under the same parent use of it, WAITING what those in line demand.
+    If a tree and a node have the same name, the tree is meant; TREE/NODE is always the node.
+
+    With --watch a row is printed again when one of its figures has changed.
+    """
+    if not watch:
+        asyncio.run(_print_once(name, source, output))
+        return
+    try:
+        asyncio.run(until_nobody_reads(_watch(name, source, output)))
+    except KeyboardInterrupt:  # which is how a watch ends
+        raise click.exceptions.Exit(INTERRUPTED) from None
+
+
+async def _print_once(name: str, source: Source, output: Output) -> None:
+    async with look(environment(), source, EVERYWHERE, may_narrow=True) as (figures, _):
+        trees = await _trees(figures)
+        place = find(name, trees)
+        node = await figures.quota_node(place.tree, place.node) if place.node else None
+    tell_notes(figures)
+    if place.node:
+        _print_node(node, place, output)
+        return
+    shown = [tree for tree in trees if place.tree in ("", tree["tree"])]
+    _tell_faults(shown)
+    if output.form in ("json", "yaml"):
+        echo_structured(shown[0] if place.tree else {"trees": shown}, output.form)
+    else:
+        rows = [row for tree in shown for row in rows_of(tree, wide=output.form == "wide")]
+        columns = Columns(titles(wide=output.form == "wide"), output.palette)
+        echo(columns.lines(rows, headers=not output.no_headers) if rows else [])
+
+
+async def _trees(figures: Figures) -> list[Json]:
+    view = await figures.quota()
+    if not view["enabled"]:
+        raise CliError(OFF)
+    if not view["trees"]:
+        raise CliError(NO_TREE)
+    trees: list[Json] = view["trees"]
+    return trees
+
+
+def find(name: str, trees: list[Json]) -> Place:
+    """What a name means; raises ``NotFoundError`` with those that are alike."""
+    if not name:
+        return Place()
+    nodes = [(tree["tree"], node["node"]) for tree in trees for node in tree["nodes"]]
+    if name in (tree["tree"] for tree in trees):
+        return Place(name)
+    found = [place for place in nodes if name in (place[1], "/".join(place))]
+    if len(found) > 1:
+        told = ", ".join(map("/".join, found))
+        raise click.UsageError(f"{name} is a node of several trees: write one of {told}")
+    if found:
+        return Place(*found[0])
+    known = [*(tree["tree"] for tree in trees), *(node for _, node in nodes)]
+    if "/" in name:
+        known = list(map("/".join, nodes))
+    alike = get_close_matches(name, dict.fromkeys(known))
+    hint = f"; is {' or '.join(alike)} meant?" if alike else "; `mcad quota` lists them"
+    raise NotFoundError(f'no quota tree or node "{name}"{hint}')
+
+
+def _tell_faults(trees: list[Json]) -> None:
+    for tree in trees:
+        for one in tree["faults"]:
+            warn(f'{one["quotaSubtree"]}: node "{one["node"]}" does not count: {one["message"]}')
+        for text in tree["warnings"]:
+            warn(f"tree {tree['tree']}: {text}")
+
+
+# -- rows ----------------------------------------------------------------------------------------
+
+
+def titles(*, wide: bool) -> Row:
+    """The columns of a tree."""
+    return TITLES + WIDE_TITLES * wide
+
+
+def rows_of(tree: Json, *, wide: bool) -> Iterator[Row]:
+    """One row per node and resource, children indented below their parent."""
+    depth: dict[str, int] = {}
+    for node in tree["nodes"]:
+        depth[node["node"]] = depth.get(node["parent"], -1) + 1
+        title = INDENT * depth[node["node"]] + node["node"]
+        more = (node["parent"] or "<root>", "hard" if node["hardLimit"] else "borrows") * wide
+        for resource in tree["resources"]:
+            figures = (humane(resource, node[book].get(resource, "0")) for book in BOOKS)
+            yield (tree["tree"], title, resource, *figures, *more)
+
+
+def _print_node(node: Json | None, place: Place, output: Output) -> None:
+    if node is None:
+        raise NotFoundError(f'node "{place.node}" of tree "{place.tree}" has just gone')
+    if output.form in ("json", "yaml"):
+        echo_structured(node, output.form)
+    else:
+        echo(page(node, output.palette, wide=output.form == "wide"))
+
+
+# -- as it changes -------------------------------------------------------------------------------
+
+
+async def _watch(name: str, source: Source, output: Output) -> None:
+    notes, told = Notes(), _Told(output)
+    async with follow(environment(), source, EVERYWHERE, may_narrow=True) as (feed, _):
+        place: Place | None = None
+        while True:
+            figures = await feed.next()
+            notes.mention(feed.trouble)
+            notes.note(figures.notes)
+            view = await figures.quota()
+            if place is None:
+                place = find(name, await _trees(figures))
+            told.show(
+                _only(tree, place) for tree in view["trees"] if place.tree in ("", tree["tree"])
+            )
+
+
+def _only(tree: Json, place: Place) -> Json:
+    """The tree with the node that is meant, or with all of them."""
+    if not place.node:
+        return tree
+    return tree | {"nodes": [one for one in tree["nodes"] if one["node"] == place.node]}
+
+
+class _Told:
+    """What was printed last, row by row."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._wide = output.form == "wide"
+        self._columns = Columns(titles(wide=self._wide), output.palette)
+        self._headers = not output.no_headers
+        self._last: dict[Any, Any] = {}
+
+    def show(self, trees: Iterator[Json]) -> None:
+        """Print the rows, or for scripts the trees, that are not as they were."""
+        if self._output.form in ("json", "yaml"):
+            for tree in self._news({tree["tree"]: tree for tree in trees}):
+                echo(["---"] * (self._output.form == "yaml"))
+                echo_structured(tree, self._output.form)
+            return
+        rows = (row for tree in trees for row in rows_of(tree, wide=self._wide))
+        news = self._news({row[:3]: row for row in rows})
+        if news:
+            echo(self._columns.lines(news, headers=self._headers))
+            self._headers = False
+
+    def _news(self, now: dict[Any, Any]) -> list[Any]:
+        last, self._last = self._last, now
+        return [one for key, one in now.items() if last.get(key) != one]
