@@ -7,7 +7,7 @@ there is no second way to count anything. It writes nothing to the cluster.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 from msgspec import Struct, field
@@ -53,6 +53,7 @@ class Snapshot(Struct, frozen=True):
     objects: Mapping[str, Json]  # by uid of an AppWrapper
     heartbeat: Heartbeat
     quota_enabled: bool = False
+    subtrees: Sequence[Json] | None = ()  # None if the caller may not list them
     only: None = None
 
     @property
@@ -94,7 +95,8 @@ class Snapshot(Struct, frozen=True):
 
 
 class Inventory(Struct, frozen=True):
-    """All objects that count. ``unseen`` are wrapped kinds that the caller may not list."""
+    """All objects that count. ``unseen`` are wrapped kinds that the caller may not list; ``quotas``
+    are None if it may not list those."""
 
     appwrappers: Iterable[Json]
     nodes: Iterable[Json]
@@ -102,7 +104,7 @@ class Inventory(Struct, frozen=True):
     children: Mapping[Resource, Iterable[Json]]
     unseen: Iterable[Resource]
     heartbeat: Heartbeat = UNKNOWN
-    quotas: Iterable[Json] = ()
+    quotas: Sequence[Json] | None = ()
 
 
 class Links:
@@ -191,7 +193,7 @@ class _Counter:
     """The controller's work without its watches."""
 
     def __init__(self, config: Config, memory: Memory, now: Instant) -> None:
-        self._config = config
+        self._quota_enabled = config.quota_enabled
         self._links = memory.links
         self._readings = memory.readings
         self._now = now
@@ -207,7 +209,7 @@ class _Counter:
 
     async def count(self, inventory: Inventory) -> Snapshot:
         quotas = Quotas(self._feed)
-        for subtree in inventory.quotas:
+        for subtree in inventory.quotas or ():
             quotas.seen(subtree)
         appwrappers = sorted(inventory.appwrappers, key=creation_order)
         async for appwrapper in _paced(appwrappers):
@@ -225,7 +227,13 @@ class _Counter:
         self._readings.keep(known)
         world = self._dispatcher.world
         return Snapshot(
-            world, self._now, unseen, known, inventory.heartbeat, self._config.quota_enabled
+            world,
+            self._now,
+            unseen,
+            known,
+            inventory.heartbeat,
+            self._quota_enabled,
+            inventory.quotas,
         )
 
     def _feed(self, event: Event) -> None:

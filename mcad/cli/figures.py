@@ -113,10 +113,11 @@ async def count_in(session: Session, source: Source, namespace: str | None) -> F
 
     Who may not list the whole cluster gets what ``namespace`` shows, if one is given.
     """
-    from mcad.cli.config import load_config  # noqa: PLC0415 - see above
+    from mcad.cli.config import as_dispatched, load_config  # noqa: PLC0415 - see above
     from mcad.cli.snapshot import take_figures  # noqa: PLC0415
 
-    return await take_figures(session.client, load_config(source.settings), namespace)
+    config = await as_dispatched(session.client, load_config(source.settings))
+    return await take_figures(session.client, config, namespace)
 
 
 def tell_notes(figures: Figures) -> None:
@@ -156,13 +157,14 @@ async def follow(
         namespace = asked_namespace(environment, source, scope)
         yield Polling(server_at(source.server), environment.clock), namespace
         return
-    from mcad.cli.config import load_config  # noqa: PLC0415 - see above
+    from mcad.cli.config import as_dispatched, load_config  # noqa: PLC0415 - see above
     from mcad.cli.live import live  # noqa: PLC0415
 
     config = load_config(source.settings)
     async with environment.connect(source.target) as session:
         namespace = scope.choose(session.namespace)
         own = session.namespace if may_narrow else None
+        config = await as_dispatched(session.client, config)
         async with live(session.client, config, namespace or own) as feed:
             yield feed, namespace
 

@@ -108,6 +108,8 @@ class Live:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._failure: BaseException | None = None
         self._namespaces: tuple[str | None, ...] = config.watch_namespaces or (None,)
+        self._shares: tuple[str | None, ...] | None  # None if the caller may not list them
+        self._shares = self._namespaces if config.quota_enabled else ()
         self._fallback = namespace
         self._only: str | None = None
         self._heartbeat = UNKNOWN
@@ -169,16 +171,12 @@ class Live:
             self._nodes.append(self._watch(NODES, Document.json, _uid, Selection()))
         pods = Selection(namespace=self._only)
         self._pods.append(self._watch(PODS, slim_pod, lambda one: one.pod.uid, pods))
-        for namespace in self._shares():
+        for namespace in self._shares or ():
             own = Selection(namespace=namespace)
             self._quotas.append(self._watch(QUOTA_SUBTREES, Document.json, _uid, own))
         self._watch_wrapped()
         self._spawn(self._look_for_kinds())
         self._spawn(self._listen())
-
-    def _shares(self) -> tuple[str | None, ...]:
-        """Where QuotaSubtrees are looked for; who sees one namespace only is told no shares."""
-        return self._namespaces if self._config.quota_enabled and self._only is None else ()
 
     async def close(self) -> None:
         """Stop watching."""
@@ -191,14 +189,23 @@ class Live:
         """A right that is missing is told at once; a reflector would try for ever."""
         places = [(APPWRAPPERS, namespace) for namespace in self._namespaces]
         places += [(NODES, None)] * (self._only is None) + [(PODS, self._only)]
-        places += [(QUOTA_SUBTREES, namespace) for namespace in self._shares()]
         for resource, namespace in places:
-            selection = Selection(namespace=namespace, metadata_only=True)
-            try:
-                async with aclosing(self._client.list_pages(resource, selection, limit=1)) as pages:
-                    await anext(pages)
-            except ApiError as error:
-                raise explain_list(resource, error, self._only) from error
+            await self._knock(resource, namespace)
+        try:
+            for namespace in self._shares or ():
+                await self._knock(QUOTA_SUBTREES, namespace)
+        except DeniedError:
+            if self._only is None:
+                raise
+            self._shares = None
+
+    async def _knock(self, resource: Resource, namespace: str | None) -> None:
+        selection = Selection(namespace=namespace, metadata_only=True)
+        try:
+            async with aclosing(self._client.list_pages(resource, selection, limit=1)) as pages:
+                await anext(pages)
+        except ApiError as error:
+            raise explain_list(resource, error, self._only) from error
 
     def _watch(
         self,
@@ -280,7 +287,7 @@ class Live:
             {kind: list(_all(stores)) for kind, stores in self._children.items()},
             unseen,
             self._heartbeat,
-            list(_all(self._quotas)),
+            list(_all(self._quotas)) if self._shares is not None else None,
         )
         clock = self._client.clock
         began = clock.monotonic()

@@ -24,7 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "get": ("mcad.cli.listing", "All AppWrappers with their state and place in line."),
     "describe": ("mcad.cli.describe", "One AppWrapper in full: demand, reasons, items, events."),
     "capacity": ("mcad.cli.capacity", "What the nodes have, what is used, reserved and free."),
-    "quota": ("mcad.cli.quota", "Quota trees: shares, who uses, borrows and waits; check files."),
+    "quota": ("mcad.cli.quota", "Teams' shares of the cluster: who has, uses, borrows and lends."),
     "top": ("mcad.cli.top", "Queue and capacity, live, on the whole terminal."),
     "demo": ("mcad.cli.demo", "See the dispatcher at work without a cluster."),
     "run": ("mcad.cli.run", "Run the dispatcher."),

@@ -38,7 +38,7 @@ class _Quota(click.Group):
 
 @click.group(cls=_Quota)
 def quota(**_: Any) -> None:
-    """Teams' shares of the cluster: what each has, uses, borrows and lends.
+    """Teams' shares of the cluster: who has, uses, borrows and lends.
 
     `mcad quota` alone is `mcad quota show`; `mcad quota show --help` has its options.
     """

@@ -31,7 +31,9 @@ def page(node: Json, palette: Palette, *, wide: bool) -> Iterator[str]:
     else:
         limit = "it may borrow what others leave idle"
     yield pair("Limit", limit)
-    yield from _section("Share", FIGURES, _figures(node), palette)
+    yield from _section(
+        "Share", FIGURES, ((name, *figures(node, name)) for name in node["nominal"]), palette
+    )
     yield from _section("Held by", HOLDERS, map(_holder, node["holders"]), palette)
     queue = QUEUE + ("WHY",) * wide
     yield from _section(
@@ -48,9 +50,12 @@ def _section(title: str, columns: Row, rows: Iterable[Row], palette: Palette) ->
     yield from indented(table(columns, lines, palette=palette))
 
 
-def _figures(node: Json) -> Iterator[Row]:
-    for resource in node["nominal"]:
-        yield (resource, *(humane(resource, node[book].get(resource, "0")) for book in BOOKS))
+def figures(node: Json, resource: str) -> Row:
+    """The figures of a node in the columns of ``FIGURES``; those that nobody told are unknown."""
+    return tuple(
+        humane(resource, node[book].get(resource, "0")) if node[book] is not None else UNKNOWN
+        for book in BOOKS
+    )
 
 
 def _holder(one: Json) -> Row:

@@ -13,9 +13,8 @@ from msgspec import Struct
 from mcad.cli.complete import complete_trees
 from mcad.cli.errors import INTERRUPTED, CliError, NotFoundError, warn
 from mcad.cli.figures import Figures, Source, follow, look, source_options, tell_notes
-from mcad.cli.humane import humane
 from mcad.cli.options import Output, Scope, output_options
-from mcad.cli.quotapage import page
+from mcad.cli.quotapage import FIGURES, figures, page
 from mcad.cli.session import environment
 from mcad.cli.tables import Columns, Row, echo, echo_structured
 from mcad.cli.watching import Notes, until_nobody_reads
@@ -23,13 +22,13 @@ from mcad.cli.watching import Notes, until_nobody_reads
 Json = dict[str, Any]
 
 EVERYWHERE = Scope(all_namespaces=True)
-TITLES = ("TREE", "NODE", "RESOURCE", "NOMINAL", "USED", "BORROWED", "LENT", "WAITING")
+TITLES = ("TREE", "NODE", *FIGURES)
 WIDE_TITLES = ("PARENT", "LIMIT")
-BOOKS = ("nominal", "allocated", "borrowed", "lent", "waiting")
 INDENT = "  "
+OFF_THERE = "quota is off: this dispatcher limits nobody's share; set its quotaEnabled to true"
 OFF = (
-    "quota is off: the dispatcher limits nobody's share; set quotaEnabled to true (here with "
-    "--config or --set, as the dispatcher has it, or ask it with --server URL)"
+    "quota is off: no dispatcher with quotaEnabled has written about a QuotaSubtree that you may "
+    "see; ask the dispatcher with --server URL, or say --set quotaEnabled=true if it is on there"
 )
 NO_TREE = (
     "there is no quota tree, so nothing is limited; create QuotaSubtrees, see `mcad quota check -f`"
@@ -69,11 +68,11 @@ def show(name: str, source: Source, watch: bool, output: Output) -> None:  # noq
 
 
 async def _print_once(name: str, source: Source, output: Output) -> None:
-    async with look(environment(), source, EVERYWHERE, may_narrow=True) as (figures, _):
-        trees = await _trees(figures)
+    async with look(environment(), source, EVERYWHERE, may_narrow=True) as (read, _):
+        trees = await _trees(read, source)
         place = find(name, trees)
-        node = await figures.quota_node(place.tree, place.node) if place.node else None
-    tell_notes(figures)
+        node = await read.quota_node(place.tree, place.node) if place.node else None
+    tell_notes(read)
     if place.node:
         _print_node(node, place, output)
         return
@@ -87,10 +86,10 @@ async def _print_once(name: str, source: Source, output: Output) -> None:
         echo(columns.lines(rows, headers=not output.no_headers) if rows else [])
 
 
-async def _trees(figures: Figures) -> list[Json]:
-    view = await figures.quota()
+async def _trees(read: Figures, source: Source) -> list[Json]:
+    view = await read.quota()
     if not view["enabled"]:
-        raise CliError(OFF)
+        raise CliError(OFF_THERE if source.server else OFF)
     if not view["trees"]:
         raise CliError(NO_TREE)
     trees: list[Json] = view["trees"]
@@ -110,12 +109,17 @@ def find(name: str, trees: list[Json]) -> Place:
         raise click.UsageError(f"{name} is a node of several trees: write one of {told}")
     if found:
         return Place(*found[0])
-    known = [*(tree["tree"] for tree in trees), *(node for _, node in nodes)]
-    if "/" in name:
-        known = list(map("/".join, nodes))
-    alike = get_close_matches(name, dict.fromkeys(known))
+    alike = _alike(name, nodes)
     hint = f"; is {' or '.join(alike)} meant?" if alike else "; `mcad quota` lists them"
     raise NotFoundError(f'no quota tree or node "{name}"{hint}')
+
+
+def _alike(name: str, nodes: list[tuple[str, str]]) -> list[str]:
+    """Trees and nodes with names like this one; of TREE/NODE the nodes of that tree."""
+    tree, slash, node = name.partition("/")
+    if slash and any(tree == one for one, _ in nodes):
+        return [f"{tree}/{n}" for n in get_close_matches(node, [n for t, n in nodes if t == tree])]
+    return get_close_matches(name, dict.fromkeys(each for place in nodes for each in place))
 
 
 def _tell_faults(trees: list[Json]) -> None:
@@ -140,10 +144,10 @@ def rows_of(tree: Json, *, wide: bool) -> Iterator[Row]:
     for node in tree["nodes"]:
         depth[node["node"]] = depth.get(node["parent"], -1) + 1
         title = INDENT * depth[node["node"]] + node["node"]
-        more = (node["parent"] or "<root>", "hard" if node["hardLimit"] else "borrows") * wide
+        is_hard = node["hardLimit"] or not node["parent"]
+        more = (node["parent"] or "<root>", "hard" if is_hard else "borrows") * wide
         for resource in tree["resources"]:
-            figures = (humane(resource, node[book].get(resource, "0")) for book in BOOKS)
-            yield (tree["tree"], title, resource, *figures, *more)
+            yield (tree["tree"], title, resource, *figures(node, resource), *more)
 
 
 def _print_node(node: Json | None, place: Place, output: Output) -> None:
@@ -163,15 +167,12 @@ async def _watch(name: str, source: Source, output: Output) -> None:
     async with follow(environment(), source, EVERYWHERE, may_narrow=True) as (feed, _):
         place: Place | None = None
         while True:
-            figures = await feed.next()
+            read = await feed.next()
             notes.mention(feed.trouble)
-            notes.note(figures.notes)
-            view = await figures.quota()
+            notes.note(read.notes)
             if place is None:
-                place = find(name, await _trees(figures))
-            told.show(
-                _only(tree, place) for tree in view["trees"] if place.tree in ("", tree["tree"])
-            )
+                place = find(name, await _trees(read, source))
+            told.show((await read.quota())["trees"], place)
 
 
 def _only(tree: Json, place: Place) -> Json:
@@ -191,8 +192,9 @@ class _Told:
         self._headers = not output.no_headers
         self._last: dict[Any, Any] = {}
 
-    def show(self, trees: Iterator[Json]) -> None:
+    def show(self, all_trees: list[Json], place: Place) -> None:
         """Print the rows, or for scripts the trees, that are not as they were."""
+        trees = [_only(one, place) for one in all_trees if place.tree in ("", one["tree"])]
         if self._output.form in ("json", "yaml"):
             for tree in self._news({tree["tree"]: tree for tree in trees}):
                 echo(["---"] * (self._output.form == "yaml"))

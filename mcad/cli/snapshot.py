@@ -85,13 +85,12 @@ class _Photographer:
     async def _list_everything(self) -> Inventory:
         await self._kinds.refresh()
         wrapped = [kind for kind in self._kinds.wrapped() if kind != PODS]
-        shares = self._namespaces if self._config.quota_enabled else ()
         appwrappers, nodes, pods, quotas = await asyncio.gather(
             self._list(APPWRAPPERS, Document.json, self._namespaces),
             self._list(NODES, Document.json, () if self._only else (None,)),
             # Pods count wherever they are, so only AppWrappers are looked for in some namespaces.
             self._list(PODS, slim_pod, (self._only,)),
-            self._list(QUOTA_SUBTREES, Document.json, () if self._only else shares),
+            self._list_shares(),
         )
         children = await asyncio.gather(*(self._list_children(kind) for kind in wrapped))
         found = dict(zip(wrapped, children, strict=True))
@@ -109,6 +108,18 @@ class _Photographer:
             ]
         except ApiError as error:
             raise explain_list(resource, error, self._only) from error
+
+    async def _list_shares(self) -> list[Json] | None:
+        """The QuotaSubtrees, if they count; who sees one namespace only may do without."""
+        if not self._config.quota_enabled:
+            return []
+        try:
+            places = self._config.watch_namespaces or (None,)
+            return await self._list(QUOTA_SUBTREES, Document.json, places)
+        except DeniedError:
+            if self._only is None:
+                raise
+        return None
 
     async def _read_pages(
         self, resource: Resource, selection: Selection, read: Callable[[Document], T]

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from mcad.api.labels import TREE
 from mcad.api.wire import as_list, as_map, as_text
+from mcad.cli.errors import CliError
 from mcad.core.reasons import ConditionType
 
 if TYPE_CHECKING:
@@ -26,6 +28,17 @@ NOTE = (
     "known, reasons are those of the last refusal; the dispatcher tells more with --server URL"
 )
 NOT_YET = "The dispatcher has not said anything about it yet."
+
+_SHARE = re.compile(r'Quota tree "(?P<tree>[^"]+)", node "(?P<node>[^"]+)": (?P<resource>\S+): ')
+_LEAF = re.compile(r'Quota tree "(?P<tree>[^"]+)"(?: has no leaf|:) "(?P<leaf>[^"]+)"')
+
+NO_SHARES = (
+    "you may not list quotasubtrees in the whole cluster, which tell the shares; ask the "
+    "dispatcher with --server URL, or an administrator for the right to list them"
+)
+
+BOOKS = ("allocated", "borrowed", "lent", "waiting")
+NOT_WRITTEN: Json = dict.fromkeys(BOOKS)
 
 _FIGURE = re.compile(
     r"(?P<resource>\S+): (?P<requested>\S+) requested, (?P<available>\S+) available"
@@ -72,6 +85,35 @@ class Tenant(Struct, frozen=True):
             written |= {"inLine": None, "ahead": None, "figures": _figures(written["why"])}
         return written
 
+    async def quota(self) -> Json:
+        """All quota trees, with the figures that the dispatcher has written."""
+        view = await self.seen.quota()
+        self._check_shares()
+        return view | {"trees": [_with_written(tree, self._shares()) for tree in view["trees"]]}
+
+    async def quota_node(self, tree: str, node: str) -> Json | None:
+        """One node with those of this namespace who hold it or wait, None if there is none."""
+        self._check_shares()
+        view = await self.seen.quota_node(tree, node)
+        if view is None:
+            return None
+        queue = [self._written(row) for row in view["queue"]]
+        return view | self._shares().get((tree, node), NOT_WRITTEN) | {"queue": queue}
+
+    def _check_shares(self) -> None:
+        if self.seen.subtrees is None:
+            raise CliError(NO_SHARES)
+
+    def _shares(self) -> dict[tuple[str, str], Json]:
+        """What was written of every node, by tree and node."""
+        found = {}
+        for obj in self.seen.subtrees or ():
+            tree = as_text(as_map(as_map(obj.get("metadata")).get("labels")).get(TREE))
+            for child in map(as_map, as_list(as_map(obj.get("status")).get("children"))):
+                figures = {book: as_map(child.get(book)) for book in BOOKS}
+                found[tree, as_text(child.get("name"))] = figures
+        return found
+
     def _written(self, row: Json) -> Json:
         """The row with what the dispatcher has written instead of what was counted."""
         status = as_map(self.seen.objects[row["uid"]].get("status"))
@@ -79,10 +121,13 @@ class Tenant(Struct, frozen=True):
         if not row["position"]:
             return row | told
         why = _last_refusal(status)
-        figures = _figures(why)
-        waits_for = figures[0]["resource"] if figures else "capacity" if why else ""
         unknown = {"position": None, "headOfLine": None}
-        return row | told | unknown | {"waitsFor": waits_for, "why": why or NOT_YET}
+        return row | told | unknown | {"waitsFor": _waits_for(why), "why": why or NOT_YET}
+
+
+def _with_written(tree: Json, shares: Mapping[tuple[str, str], Json]) -> Json:
+    nodes = [node | shares.get((tree["tree"], node["node"]), NOT_WRITTEN) for node in tree["nodes"]]
+    return tree | {"nodes": nodes}
 
 
 def _last_refusal(status: Json) -> str:
@@ -91,6 +136,16 @@ def _last_refusal(status: Json) -> str:
         if condition.get("type") == ConditionType.BACKOFF and condition.get("status") == "True":
             return as_text(condition.get("message")) or as_text(condition.get("reason"))
     return ""
+
+
+def _waits_for(message: str) -> str:
+    """The one word of a refusal: a node of a quota tree or its leaf, or a resource."""
+    if share := _SHARE.search(message):
+        return f"{share['tree']}/{share['node']}:{share['resource']}"
+    if leaf := _LEAF.search(message):
+        return f"{leaf['tree']}/{leaf['leaf']}"
+    figures = _figures(message)
+    return figures[0]["resource"] if figures else "capacity" if message else ""
 
 
 def _figures(message: str) -> list[Json]:

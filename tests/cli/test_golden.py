@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from mcad.cli.main import main
 from tests.cli.cluster import adrift, crowd, labelled, tutorial
 from tests.cli.conftest import FakeEnvironment
+from tests.cli.shares import shares
 from tests.fakeapi import FakeApi
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -27,6 +28,7 @@ SESSIONS: dict[str, Callable[[], FakeApi]] = {
     "labels": labelled,
     "sorted": crowd,
     "colours": tutorial,
+    "quota": shares,
 }
 
 

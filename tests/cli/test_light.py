@@ -11,7 +11,7 @@ import yaml
 
 from mcad.kube.port import Request, Response
 from tests.cli.cluster import kubeconfig, tutorial
-from tests.cli.test_server import CAPACITY, DETAIL, ROW
+from tests.cli.test_server import CAPACITY, DETAIL, QUOTA, ROW
 from tests.fakeapi import answer
 from tests.serving import answering, served
 
@@ -50,6 +50,8 @@ def imported(
         ("get", "a", "-o", "json"),
         ("describe", "a"),
         ("capacity",),
+        ("quota",),
+        ("quota", "a", "-o", "wide"),
         ("top", "--once"),
     ],
     ids=lambda args: args[0],
@@ -60,7 +62,10 @@ def test_the_dispatcher_is_asked_with_the_standard_library(
     async def dispatcher(request: Request) -> Response:
         path = request.path.removeprefix("/api/v1/")
         kind = path.partition("/")[0] if path.count("/") == 0 else "detail"
-        said = {"capacity": CAPACITY, "detail": DETAIL}.get(kind, {"items": [ROW]})
+        trees = {"enabled": True, "trees": [QUOTA]}
+        if kind == "detail" and path.startswith("quota"):
+            return answer(QUOTA["nodes"][0] | {"tree": "t", "holders": [], "queue": []})
+        said = {"capacity": CAPACITY, "detail": DETAIL, "quota": trees}.get(kind, {"items": [ROW]})
         return answer(said)
 
     none = {"KUBECONFIG": str(tmp_path / "none"), "HOME": str(tmp_path)}

@@ -1,55 +1,358 @@
-"""Quota as commands count it: with the trees that are there, if shares count at all."""
-
-from __future__ import annotations
+"""``mcad quota``: what is meant by a name, who may see what, rows as they change."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
-from mcad.kube.kinds import QUOTA_SUBTREES
-from tests.cli.cluster import crowd
+from tests.cli.cluster import kubeconfig
 from tests.cli.conftest import Type
-from tests.controller.test_quotas import subtree
-from tests.fakeapi import SERVED, FakeApi, forbidden
+from tests.cli.shares import queued, shares, subtree, trees
+from tests.cli.test_watch import typed
+from tests.fakeapi import FakeApi, answer, forbidden
+from tests.serving import answering, served
 
-ON = ("--set", "quotaEnabled=true")
+Json = dict[str, Any]
+
+OTHERS = r"^(?!.*/namespaces/default/|.*/leases|.*/quotasubtrees|/version$|/apis?$)"
 
 
 @pytest.fixture
 def api() -> FakeApi:
-    """The crowd, of which everybody is of a leaf that has nothing."""
-    api = crowd()
-    api.served = (*SERVED, QUOTA_SUBTREES)
-    api.put("quotasubtrees", subtree("root", root="4"))
-    api.put("quotasubtrees", subtree("teams", "root", default="0"))
-    return api
+    return shares()
 
 
-def waits_for(mcad: Type, name: str, *options: str) -> str:
-    result = mcad("queue", "-A", "-o", "json", *options)
-    assert result.exit_code == 0, result.output
-    rows = {one["name"]: one for one in json.loads(result.stdout)["items"]}
-    return str(rows[name]["why"])
+# -- what a name means ---------------------------------------------------------------------------
 
 
-def test_the_queue_is_judged_with_the_shares(mcad: Type, api: FakeApi) -> None:
-    assert waits_for(mcad, "fits") == "It fits and is dispatched next."
-    assert waits_for(mcad, "fits", *ON) == "It fits and is dispatched next."
-    api.change("quotasubtrees", "teams", _hard)
-    text = waits_for(mcad, "fits", *ON)
-    assert text.startswith('Quota tree "gold", node "default": cpu: 500m requested')
-    assert waits_for(mcad, "fits") == "It fits and is dispatched next."
+def test_a_tree_wins_over_a_node_of_its_name_and_the_node_has_a_way_to_be_said(
+    api: FakeApi, mcad: Type
+) -> None:
+    api.put("quotasubtrees", subtree("more", "cluster", teams="0"))
+    assert "TREE" in mcad("quota", "teams").stdout
+    assert mcad("quota", "teams/teams").stdout.startswith(
+        "Node:         teams\nTree:         teams"
+    )
 
 
-def _hard(obj: dict) -> None:
-    obj["spec"]["children"][0]["quotas"]["hardLimit"] = True
+def test_a_node_of_several_trees_has_to_be_told_apart(api: FakeApi, mcad: Type) -> None:
+    other = subtree("other", "", research="1")
+    other["metadata"]["labels"]["tree"] = "gold"
+    api.put("quotasubtrees", other)
+    result = mcad("quota", "research")
+    assert result.exit_code == 2
+    assert "write one of gold/research, teams/research" in result.stderr
+    assert mcad("quota", "gold/research").exit_code == 0
 
 
-def test_trees_that_may_not_be_listed_or_are_not_installed_are_told(
+def test_a_tree_that_is_called_like_a_command_can_be_shown(mcad: Type) -> None:
+    assert mcad("quota", "show", "teams").stdout == mcad("quota", "teams").stdout
+
+
+def test_what_does_not_count_is_told_beside_the_tree(api: FakeApi, mcad: Type) -> None:
+    api.put("quotasubtrees", subtree("far", "nowhere", lonely="1"), subtree("two", "ops", a="2"))
+    result = mcad("quota", "teams")
+    assert result.exit_code == 0
+    assert 'warning: quota/far: node "lonely" does not count: ' in result.stderr
+    assert "warning: tree teams: The shares below" in result.stderr
+    assert "lonely" not in result.stdout
+
+
+# -- what to do about it -------------------------------------------------------------------------
+
+
+def test_off_unless_a_dispatcher_has_written_or_the_caller_says_so(
     mcad: Type, api: FakeApi
 ) -> None:
-    api.fail_always("LIST", "/quotasubtrees", forbidden)
-    assert "you may not list quotasubtrees.quota.codeflare.dev" in mcad("queue", "-A", *ON).stderr
-    api.recover()
-    api.served = SERVED
-    assert "QuotaSubtrees are not installed in this cluster" in mcad("queue", "-A", *ON).stderr
+    api.objects["quotasubtrees"].clear()
+    api.put("quotasubtrees", *trees())
+    off = mcad("quota")
+    assert off.exit_code == 1
+    assert off.stderr.startswith("error: quota is off: ")
+    assert "--set quotaEnabled=true" in off.stderr
+    assert mcad("quota", "--set", "quotaEnabled=true").exit_code == 0
+    assert "It fits" in mcad("describe", "late").stdout
+    assert "Quota tree" in mcad("describe", "late", "--set", "quotaEnabled=true").stdout
+
+
+def test_who_says_that_it_is_off_is_believed(mcad: Type) -> None:
+    assert mcad("quota", "--set", "quotaEnabled=false").exit_code == 1
+
+
+def test_without_a_tree_nothing_is_limited_and_that_is_said(mcad: Type, api: FakeApi) -> None:
+    api.objects["quotasubtrees"].clear()
+    none = mcad("quota", "--set", "quotaEnabled=true")
+    assert none.exit_code == 1
+    assert none.stderr.startswith("error: there is no quota tree, so nothing is limited; ")
+
+
+# -- who may see one namespace only --------------------------------------------------------------
+
+
+def test_a_tenant_sees_the_figures_that_the_dispatcher_wrote(api: FakeApi, mcad: Type) -> None:
+    api.fail_always("*", OTHERS, forbidden)
+    other = queued("theirs", "ops", 1)
+    other["metadata"]["namespace"] = "team-a"
+    api.put("appwrappers", other)
+    result = mcad("quota", "-o", "json")
+    (tree,) = json.loads(result.stdout)["trees"]
+    used = {node["node"]: node["allocated"] for node in tree["nodes"]}
+    assert used == {
+        "cluster": {"cpu": "7"},
+        "research": {"cpu": "6"},
+        "product": {},
+        "ops": {},
+        "default": {},
+    }
+    node = json.loads(mcad("quota", "ops", "-o", "json").stdout)
+    assert [one["name"] for one in (*node["holders"], *node["queue"])] == ["watchers"]
+
+
+def test_a_tenant_is_told_what_the_condition_says(api: FakeApi, mcad: Type) -> None:
+    api.fail_always("*", OTHERS, forbidden)
+    words = 'Quota tree "teams", node "cluster": cpu: 3 requested, 7 of 8 used.'
+    for name, told in (
+        ("late", f"Insufficient quota to dispatch AppWrapper. {words}"),
+        ("lost", 'Quota tree "teams" has no leaf "reserch"; it waits until there is one.'),
+    ):
+        refused = {"type": "Backoff", "status": "True", "message": told}
+        api.change(
+            "appwrappers", name, lambda obj, it=refused: obj["status"].update(conditions=[it])
+        )
+    rows = {row["name"]: row for row in json.loads(mcad("queue", "-o", "json").stdout)["items"]}
+    assert rows["late"]["waitsFor"] == "teams/cluster:cpu"
+    assert rows["lost"]["waitsFor"] == "teams/reserch"
+    assert words in rows["late"]["why"]
+
+
+def test_figures_that_nobody_has_written_are_unknown_to_a_tenant(api: FakeApi, mcad: Type) -> None:
+    api.fail_always("*", OTHERS, forbidden)
+    api.objects["quotasubtrees"].clear()
+    api.put("quotasubtrees", *trees())
+    result = mcad("quota", "--set", "quotaEnabled=true", "--no-headers")
+    row = "teams cluster cpu 8 <unknown> <unknown> <unknown> <unknown>"
+    assert result.stdout.splitlines()[0].split() == row.split()
+
+
+def test_a_tenant_who_may_not_list_the_trees_is_told_whom_to_ask(api: FakeApi, mcad: Type) -> None:
+    api.fail_always("*", OTHERS, forbidden)
+    api.deny("quotasubtrees")
+    result = mcad("quota", "--set", "quotaEnabled=true")
+    assert result.exit_code == 1
+    assert "you may not list quotasubtrees in the whole cluster" in result.stderr
+    assert "--server URL" in result.stderr
+    assert mcad("queue", "--set", "quotaEnabled=true").exit_code == 0
+
+
+# -- the dispatcher itself -----------------------------------------------------------------------
+
+
+def test_a_dispatcher_is_asked_for_the_trees_and_for_a_node(mcad: Type) -> None:
+    view = json.loads(mcad("quota", "-o", "json").stdout)
+    node = json.loads(mcad("quota", "ops", "-o", "json").stdout)
+    dispatcher = FakeApi()
+    dispatcher.fail_always("GET", "quota$", answer(view | {"enabled": True}))
+    dispatcher.fail_always("GET", "quota/", answer(node))
+    with served(dispatcher) as url:
+        assert mcad("quota", "--server", url).stdout == mcad("quota").stdout
+        assert mcad("quota", "ops", "--server", url).stdout == mcad("quota", "ops").stdout
+    asked = [one.path for one in dispatcher.requests]
+    assert asked == ["/api/v1/quota", "/api/v1/quota", "/api/v1/quota/teams/ops"]
+
+
+@pytest.mark.parametrize(
+    ("view", "code", "words"),
+    [
+        ({"enabled": False, "trees": []}, 1, "set its quotaEnabled to true"),
+        ({"enabled": True, "trees": []}, 1, "there is no quota tree"),
+        ({"items": []}, 1, "answers as no dispatcher does (no quota trees)"),
+    ],
+)
+def test_a_dispatcher_without_trees(view: Json, code: int, words: str, mcad: Type) -> None:
+    async def dispatcher(_: Any) -> Any:
+        return answer(view)
+
+    with answering(dispatcher) as url:
+        result = mcad("quota", "--server", url)
+    assert result.exit_code == code
+    assert words in result.stderr
+
+
+# -- as it changes -------------------------------------------------------------------------------
+
+
+def test_a_row_is_printed_again_when_a_figure_of_it_changes(tmp_path: Path) -> None:
+    api = shares()
+    with served(api) as url:
+        args = ("quota", "--watch", "--kubeconfig", kubeconfig(tmp_path, url))
+        with typed(tmp_path, *args) as process:
+            process.wait_for(lambda: len(process.lines) == 6)
+            api.change("quotasubtrees", "teams", _less_for_product)
+            process.wait_for(lambda: len(process.lines) == 7)
+            assert process.lines[-1].split() == ["teams", "product", "cpu", "2", "0", "0", "1", "3"]
+            assert process.end() == 130
+
+
+def _less_for_product(obj: Json) -> None:
+    product = obj["spec"]["children"][1]
+    assert product["name"] == "product"
+    product["quotas"]["requests"]["cpu"] = "2"
+
+
+# -- files ---------------------------------------------------------------------------------------
+
+
+def write(folder: Path, *objects: Any, name: str = "quota.yaml") -> str:
+    path = folder / name
+    path.write_text(yaml.safe_dump_all(objects))
+    return str(path)
+
+
+def test_a_good_forest_is_told_in_one_line_per_tree(mcad: Type, tmp_path: Path) -> None:
+    result = mcad("quota", "check", "-f", write(tmp_path, *trees()))
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert [line.split() for line in result.stdout.splitlines()] == [
+        ["TREE", "NODES", "LEAVES", "ROOT"],
+        ["teams", "5", "research,product,ops,default", "cpu=8"],
+    ]
+
+
+def test_files_directories_lists_and_standard_input_are_one_forest(
+    mcad: Type, tmp_path: Path
+) -> None:
+    root, teams = trees()
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    write(folder, {"kind": "List", "items": [teams]}, {"kind": "ConfigMap"}, name="b.yml")
+    (folder / "notes.txt").write_text("not YAML: : :")
+    both = mcad("quota", "check", "-f", str(folder), "-f", "-", stdin=json.dumps(root))
+    assert (both.exit_code, both.stderr) == (0, "")
+    alone = mcad("quota", "check", "-f", str(folder))
+    assert alone.exit_code == 1
+    assert 'spec.parent: Tree "teams" has no root' in alone.stderr
+
+
+def broken(change: Any) -> list[Json]:
+    """The good forest with one thing changed in the second object."""
+    objects = trees()
+    change(objects[1])
+    return objects
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "words"),
+    [
+        (lambda o: o["spec"].update(parent="clutser"), "spec.parent", "Alike: cluster."),
+        (
+            lambda o: o["spec"].update(parent="ops"),
+            "spec.parent",
+            'hangs under "ops", which leads back to "ops".',
+        ),
+        (
+            lambda o: o["spec"]["children"][0].update(name="cluster"),
+            "spec.children[0].name",
+            '"cluster" of quota/teams is defined in quota/cluster already; rename one of them.',
+        ),
+        (
+            lambda o: o["spec"].pop("parent"),
+            "spec.parent",
+            '"cluster" of quota/cluster is the root of tree "teams"; it can have no other.',
+        ),
+        (
+            lambda o: o["spec"]["children"][1]["quotas"]["requests"].update(cpu="-1"),
+            "spec.children[1].quotas.requests",
+            "cpu: '-1' is negative.",
+        ),
+        (
+            lambda o: o["spec"]["children"][1]["quotas"]["requests"].update(cpu="3 cores"),
+            "spec.children[1].quotas.requests",
+            "cpu: '3 cores' is not a quantity",
+        ),
+        (lambda o: o["spec"]["children"][1].pop("name"), "spec.children[1]", "needs one"),
+        (
+            lambda o: o["spec"]["children"][1]["quotas"].update(hardLimits=True),
+            "spec.children[1].quotas.hardLimits",
+            "is not known here; is hardLimit meant?",
+        ),
+        (lambda o: o["spec"].update(owner="x"), "spec.owner", "is not known here; take it out."),
+        (
+            lambda o: o["spec"]["children"][1]["quotas"].update(hardLimit="yes"),
+            "spec.children[1].quotas.hardLimit",
+            "must be true or false, not the text 'yes'.",
+        ),
+        (lambda o: o["metadata"].pop("labels"), "metadata.labels.tree", "is required"),
+        (
+            lambda o: o["metadata"]["labels"].update(tree="my tree"),
+            "metadata.labels.tree",
+            "is not the value of a label",
+        ),
+        (lambda o: o["metadata"].pop("name"), "metadata.name", "is required."),
+        (lambda o: o.update(apiVersion="ibm.com/v1"), "apiVersion", "not served any more"),
+        (lambda o: o.update(sepc={}), "sepc", "is spec meant?"),
+        (lambda o: o.pop("spec"), "spec", "is required, with parent and children."),
+    ],
+)
+def test_a_fault_names_file_object_field_and_remedy(
+    change: Any, field: str, words: str, mcad: Type, tmp_path: Path
+) -> None:
+    path = write(tmp_path, *broken(change))
+    result = mcad("quota", "check", "-f", path)
+    faults = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert result.exit_code == 1
+    told = next(line for line in faults if f": {field}: " in line)
+    assert told.startswith(f"error: {path}, document 2: quota/")
+    assert words in told
+    assert faults[-1].endswith("to mend before these are applied")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda o: o["spec"]["children"][1]["quotas"]["requests"].update(cpu="4"),
+            'spec.children: The shares below "cluster" come to more than its own (cpu: 9 of 8)',
+        ),
+        (lambda o: o["spec"]["children"].pop(), 'tree "teams" has no leaf "default"'),
+        (lambda o: o["spec"]["children"][1]["quotas"].update(disabled=True), "has no effect"),
+        (lambda o: o["spec"]["children"][1].update(name="two words"), "no AppWrapper can name it"),
+    ],
+)
+def test_what_may_not_be_meant_is_a_warning(
+    change: Any, words: str, mcad: Type, tmp_path: Path
+) -> None:
+    result = mcad("quota", "check", "-f", write(tmp_path, *broken(change)))
+    assert result.exit_code == 0
+    assert words in result.stderr
+    assert all(line.startswith("warning: ") for line in result.stderr.splitlines())
+
+
+def test_a_fault_of_a_whole_object_is_told_once(mcad: Type, tmp_path: Path) -> None:
+    path = write(tmp_path, *broken(lambda o: o["spec"].update(parent="nowhere")))
+    result = mcad("quota", "check", "-f", path)
+    assert result.stderr.count("no node of tree") == 1
+
+
+def test_one_object_in_two_files_is_told_with_both(mcad: Type, tmp_path: Path) -> None:
+    first = write(tmp_path, *trees(), name="a.yaml")
+    second = write(tmp_path, trees()[1], name="b.yaml")
+    result = mcad("quota", "check", "-f", str(tmp_path))
+    assert f"{second}: quota/teams: metadata.name: the same object is in {first}" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ([{"kind": "ConfigMap"}], "there is no QuotaSubtree in"),
+        ([{"kind": "QuotaSubTree"}], "kind is QuotaSubTree: write QuotaSubtree"),
+    ],
+)
+def test_files_without_any(content: Any, words: str, mcad: Type, tmp_path: Path) -> None:
+    result = mcad("quota", "check", "-f", write(tmp_path, *content))
+    assert result.exit_code == 1
+    assert words in result.stderr
+
+
+def test_a_directory_without_manifests(mcad: Type, tmp_path: Path) -> None:
+    assert "there is no file that ends in" in mcad("quota", "check", "-f", str(tmp_path)).stderr

@@ -32,6 +32,23 @@ CAPACITY = {
     "total": {book: {"cpu": "1"} for book in ("allocatable", "used", "reserved", "free")},
     "adrift": {},
 }
+QUOTA = {
+    "tree": "t",
+    "resources": ["cpu"],
+    "nodes": [
+        {
+            "node": "a",
+            "parent": "",
+            "path": ["a"],
+            "hardLimit": False,
+            "leaf": True,
+            "nominal": {"cpu": "1"},
+            **{book: {} for book in ("allocated", "borrowed", "lent", "waiting")},
+        }
+    ],
+    "faults": [],
+    "warnings": [],
+}
 DETAIL = ROW | {
     "dialect": "v1beta1",
     "inLine": 1,

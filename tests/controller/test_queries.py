@@ -14,9 +14,11 @@ from aiohttp.test_utils import make_mocked_request
 from mcad.controller import slices, views
 from mcad.controller.http import application
 from mcad.core import deciding, rows
-from mcad.core.events import AppWrapperGone
+from mcad.core.events import AppWrapperGone, QuotaSeen
 from mcad.core.rows import Picture
-from tests.controller.test_runtime import Rig, add_appwrapper, add_node
+from mcad.kube.kinds import QUOTA_SUBTREES
+from tests.controller.test_runtime import KINDS, Rig, add_appwrapper, add_node
+from tests.core.quotas import teams
 
 Json = dict[str, Any]
 COUNT = 30
@@ -71,6 +73,28 @@ async def test_others_have_their_turns_while_it_is_made(path: str) -> None:
             turns += 1
         assert (await asking).status == 200
         assert turns > (COUNT if "appwrappers" in path or "queue" in path else 1)
+
+
+async def test_quota_trees_and_their_nodes_are_told() -> None:
+    async with Rig() as rig:
+        await full(rig)
+        assert body(await get(rig, "/api/v1/quota")) == {"enabled": False, "trees": []}
+        for one in teams(1000, red=1000):
+            rig.controller.feed(QuotaSeen(one))
+        await rig.clock.advance(1)
+        (tree,) = body(await get(rig, "/api/v1/quota"))["trees"]
+        assert [node["node"] for node in tree["nodes"]] == ["root", "red"]
+        node = body(await get(rig, "/api/v1/quota/gold/root"))
+        assert [row["name"] for row in node["queue"]] == NAMES
+        assert (await get(rig, "/api/v1/quota/gold/blue")).status == 404
+        assert (await get(rig, "/api/v1/quota/silver/root")).status == 404
+
+
+async def test_whether_shares_count_is_told() -> None:
+    rig = Rig(quotaEnabled=True)
+    rig.server.served = (*KINDS, QUOTA_SUBTREES)
+    async with rig:
+        assert body(await get(rig, "/api/v1/quota")) == {"enabled": True, "trees": []}
 
 
 async def test_a_row_that_is_deleted_meanwhile_breaks_nothing() -> None:

@@ -212,6 +212,12 @@ class Table:
     async def detail(self, namespace: str, name: str) -> Json | None:
         return {"name": name} if (namespace, name) == ("ns", "known") else None
 
+    async def quota(self) -> Json:
+        return {"enabled": True, "trees": []}
+
+    async def quota_node(self, tree: str, node: str) -> Json | None:
+        return {"node": node} if (tree, node) == ("gold", "red") else None
+
 
 async def count() -> Table:
     return Table()
@@ -249,6 +255,9 @@ async def asked(replica: Replica, path: str, counting: Any = count) -> tuple[int
         ("/api/v1/appwrappers/ns/known", 200, '{"name": "known"}'),
         ("/api/v1/appwrappers/ns/unknown", 404, "null"),
         ("/api/v1/capacity", 200, '{"nodes": []}'),
+        ("/api/v1/quota", 200, '{"enabled": true, "trees": []}'),
+        ("/api/v1/quota/gold/red", 200, '{"node": "red"}'),
+        ("/api/v1/quota/gold/blue", 404, "null"),
     ],
 )
 async def test_a_standby_answers_and_says_that_it_is_one(path: str, status: int, text: str) -> None:
