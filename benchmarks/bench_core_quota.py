@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable
 from random import Random
 
-from mcad.core.commands import CreateItem, WriteStatus
+from mcad.core.commands import CreateItem, WriteQuota, WriteStatus
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import (
     AppWrapperGone,
@@ -35,6 +35,7 @@ from mcad.core.events import (
     ItemCreated,
     NodeSeen,
     QuotaSeen,
+    QuotaWritten,
     StatusWritten,
 )
 from mcad.core.lifecycle import Phase
@@ -107,7 +108,7 @@ class World:
     """A dispatcher whose writes succeed at once."""
 
     def __init__(self, queued: int, leaves: int, running: int) -> None:
-        self.now, self.rng, self.dispatched = START, Random(1), 0
+        self.now, self.rng, self.dispatched, self.told = START, Random(1), 0, 0
         self.dispatcher = Dispatcher(Settings())
         for number in range(1000):
             amounts = (("cpu", 10**7), ("memory", 2**50), ("pods", 10**6))
@@ -141,6 +142,9 @@ class World:
         for command in self.dispatcher.step(event, self.now):
             if isinstance(command, WriteStatus):
                 self.feed(StatusWritten(command.uid, command.serial))
+            elif isinstance(command, WriteQuota):
+                self.told += 1
+                self.feed(QuotaWritten(command.uid, command.serial))
             elif isinstance(command, CreateItem):
                 self.dispatched += 1
                 self.feed(ItemCreated(command.uid, command.attempt, command.item, command.uid))
@@ -167,6 +171,14 @@ class World:
         """An AppWrapper goes with all that it had."""
         self.feed(AppWrapperGone(f"uid-{number}"))
         self.feed(Decide())
+
+    def tiny_is_told(self) -> None:
+        """Somebody has gone, a second is over, and all three trees have their say."""
+        self.released -= 1
+        self.feed(AppWrapperGone(f"uid-{self.released}"))
+        self.now += 2 * SECOND
+        for _ in TREES:
+            self.feed(Decide())
 
     def tiny_goes(self) -> None:
         self.released -= 1
@@ -242,6 +254,7 @@ def main() -> None:
     measure("the root of a tree gets a little more", 20, lambda n: world.resize("teams", n), once)
     measure("the root of a tree gets less", 20, lambda n: world.resize("teams", -n * RUNS), once)
     world.resize("teams", 0)
+    measure("a second of which all trees tell", 10, lambda _: world.tiny_is_told(), once)
     measure("a department moves", 10, world.department_moves, once)
     running = iter(range(TINY_ONES, args.running))
     pairs = [(next(running), next(running), next(running)) for _ in range(200)]

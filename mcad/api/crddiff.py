@@ -6,7 +6,6 @@ printer columns, labels and whatever the API server adds on its own do not.
 
 from collections.abc import Iterator
 
-from mcad.api.crd import STORAGE, VERSIONS, crds
 from mcad.api.wire import Json, Map, as_list, as_map, as_text, dig
 
 _WORDS = frozenset({"description", "title", "example", "externalDocs"})
@@ -15,9 +14,9 @@ _NESTED = {"items": "[]", "additionalProperties": ".*"}
 _UNORDERED = frozenset({"required", "enum"})
 
 
-def first_difference(live: Map) -> str:
+def first_difference(live: Map, ours: Map) -> str:
     """The first difference of an installed CRD from ours, in words; "" if there is none."""
-    return next(_differences(as_map(live.get("spec")), as_map(crds()[0]["spec"])), "")
+    return next(_differences(as_map(live.get("spec")), as_map(ours["spec"])), "")
 
 
 def _differences(live: Map, ours: Map) -> Iterator[str]:
@@ -30,11 +29,11 @@ def _differences(live: Map, ours: Map) -> Iterator[str]:
         yield f"conversion.strategy is {strategy!r}, not 'None'"
     versions = _by_name(live)
     wanted = _by_name(ours)
-    for name in VERSIONS:
-        for difference in _version(as_map(versions.get(name)), wanted[name]):
+    for name, version in wanted.items():
+        for difference in _version(as_map(versions.get(name)), version):
             yield f"version {name}: {difference}"
     for name, version in versions.items():
-        if name not in VERSIONS and version.get("served"):
+        if name not in wanted and version.get("served"):
             yield f"version {name}: is served, but this mcad does not know it"
 
 
@@ -50,7 +49,7 @@ def _version(live: Map, ours: Map) -> Iterator[str]:
     if not live.get("served"):
         yield "is not served"
     if bool(live.get("storage")) != bool(ours["storage"]):
-        yield f"is{'' if live.get('storage') else ' not'} the stored one; {STORAGE} must be"
+        yield "must be the stored one" if ours["storage"] else "must not be the stored one"
     if not isinstance(dig(live, "subresources", "status"), dict):
         yield "has no status subresource"
     schemas = (as_map(dig(one, "schema", "openAPIV3Schema")) for one in (live, ours))

@@ -14,7 +14,7 @@ from mcad.api.models import Int, Long, Quantities, Time, Wire
 IGNORED = "Accepted and ignored, as MCAD did."
 
 Amounts = dict[str, Annotated[str, WithJsonSchema({"type": "string"})]]
-"""Canonical quantities, by resource; what is zero is left out."""
+"""Canonical quantities, by resource."""
 
 
 class Quotas(Wire):
@@ -60,7 +60,7 @@ class QuotaChildStatus(Wire):
     nominal: Amounts | None = Field(default=None, description="Its share.")
     allocated: Amounts | None = Field(default=None, description="What is in use below it.")
     borrowed: Amounts | None = Field(
-        default=None, description="What of that exceeds its own share."
+        default=None, description="What of that exceeds its own share; no zeros."
     )
     lent: Amounts | None = Field(
         default=None, description="What others under the same parent use of its share."
@@ -78,7 +78,6 @@ class QuotaCondition(Wire):
     reason: str | None = None
     message: str | None = None
     last_transition_time: Time | None = Field(default=None, alias="lastTransitionTime")
-    observed_generation: Long | None = Field(default=None, alias="observedGeneration")
 
 
 class QuotaSubtreeStatus(Wire):

@@ -8,24 +8,33 @@ from msgspec import Struct
 
 from mcad.api.labels import QUEUE_NAME, TREE
 from mcad.api.podspec import quantity, quantity_fault
-from mcad.api.wire import Map, as_list, as_map, as_text, parse_instant
+from mcad.api.wire import (
+    Json,
+    Map,
+    as_int,
+    as_list,
+    as_map,
+    as_text,
+    format_instant,
+    parse_instant,
+)
+from mcad.core.quantity import format_amount
 from mcad.core.quota import QuotaChild, QuotaSubtree
+from mcad.core.quota.records import Figures, NodeStatus, QuotaCondition, QuotaView
 
 
-def read_quota(obj: Map) -> QuotaSubtree | None:
-    """A QuotaSubtree; None if it has no label ``tree``, for then it is of no tree."""
+def read_quota(obj: Map) -> QuotaSubtree:
+    """A QuotaSubtree; without the label ``tree`` it is of none."""
     meta, spec = as_map(obj.get("metadata")), as_map(obj.get("spec"))
-    tree = as_text(as_map(meta.get("labels")).get(TREE))
-    if not tree:
-        return None
     return QuotaSubtree(
         uid=as_text(meta.get("uid")),
         namespace=as_text(meta.get("namespace")),
         name=as_text(meta.get("name")),
         created=parse_instant(meta.get("creationTimestamp")),
-        tree=tree,
+        tree=as_text(as_map(meta.get("labels")).get(TREE)),
         parent=as_text(spec.get("parent")),
         children=tuple(_child(as_map(each)) for each in as_list(spec.get("children"))),
+        generation=as_int(meta.get("generation")),
     )
 
 
@@ -60,3 +69,67 @@ def quota_labels(labels: Map, queue_tree: str = "") -> tuple[tuple[str, str], ..
     if queue_tree and QUEUE_NAME in told:
         told.setdefault(queue_tree, told[QUEUE_NAME])
     return tuple(sorted(told.items()))
+
+
+# -- status --------------------------------------------------------------------------------------
+
+_FIGURES = ("nominal", "allocated", "borrowed", "lent", "waiting")
+
+
+def render_quota_status(view: QuotaView) -> Map:
+    """The value of ``status`` as a merge patch."""
+    return {
+        "observedGeneration": view.generation or None,
+        "conditions": [_render_condition(one) for one in view.conditions] or None,
+        "children": [_render_node(one) for one in view.children] or None,
+    }
+
+
+def _render_condition(condition: QuotaCondition) -> Map:
+    rendered = {
+        "type": condition.type,
+        "status": "True" if condition.status else "False",
+        "reason": condition.reason,
+        "message": condition.message,
+        "lastTransitionTime": format_instant(condition.changed),
+    }
+    return {key: value for key, value in rendered.items() if value}
+
+
+def _render_node(node: NodeStatus) -> Map:
+    told = (node.nominal, node.allocated, node.borrowed, node.lent, node.waiting)
+    return {"name": node.name} | {
+        word: {resource: format_amount(resource, n) for resource, n in figures}
+        for word, figures in zip(_FIGURES, told, strict=True)
+        if figures
+    }
+
+
+def read_quota_status(status: Json) -> QuotaView | None:
+    """What a status says; None if it says nothing. Garbage counts as absent."""
+    status = as_map(status)
+    if not status:
+        return None
+    return QuotaView(
+        as_int(status.get("observedGeneration")),
+        tuple(_read_condition(as_map(one)) for one in as_list(status.get("conditions"))),
+        tuple(_read_node(as_map(one)) for one in as_list(status.get("children"))),
+    )
+
+
+def _read_condition(condition: Map) -> QuotaCondition:
+    return QuotaCondition(
+        as_text(condition.get("type")),
+        condition.get("status") == "True",
+        as_text(condition.get("reason")),
+        as_text(condition.get("message")),
+        parse_instant(condition.get("lastTransitionTime")),
+    )
+
+
+def _read_node(node: Map) -> NodeStatus:
+    return NodeStatus(as_text(node.get("name")), *(_read_figures(node.get(w)) for w in _FIGURES))
+
+
+def _read_figures(value: Json) -> Figures:
+    return tuple(sorted((name, quantity(name, n) or 0) for name, n in as_map(value).items()))

@@ -87,16 +87,19 @@ def _creation_rules(config: Config) -> Iterator[Map]:
     yield from _by_group(config.allowed, WRAPPED_BY_OTHERS)
 
 
-def cluster_rules() -> list[Map]:
+def cluster_rules(config: Config) -> list[Map]:
     """What concerns the cluster as a whole: its capacity, and what is looked at before the start.
 
     Pods count wherever they are, so they are read everywhere even with ``watchNamespaces``.
     """
     crd = _rule("apiextensions.k8s.io", ["customresourcedefinitions"], ("get",))
+    ours = [f"appwrappers.{GROUP}"]
+    if config.quota_enabled:
+        ours.append(f"quotasubtrees.{QUOTA_GROUP}")
     return [
         _rule("", ["nodes", "pods"], WATCH),
         _rule("node.k8s.io", ["runtimeclasses"], WATCH),
-        crd | {"resourceNames": [f"appwrappers.{GROUP}"]},
+        crd | {"resourceNames": ours},
         _rule("apiextensions.k8s.io", ["customresourcedefinitions"], WATCH),  # metadata only
         _rule("admissionregistration.k8s.io", list(WEBHOOKS), ("list",)),
         _rule("authorization.k8s.io", ["selfsubjectaccessreviews"], ("create",)),
@@ -131,7 +134,7 @@ def rules(config: Config, namespace: str = "mcad-system", service_account: str =
     everyone = {"apiGroup": RBAC_GROUP, "kind": "Group", "name": "system:authenticated"}
     lease_home = config.leader_election.namespace
     everywhere = not config.watch_namespaces
-    shared = cluster_rules() + (namespaced_rules(config) if everywhere else [])
+    shared = cluster_rules(config) + (namespaced_rules(config) if everywhere else [])
     return [
         account,
         *_role_and_binding("", shared, subject),

@@ -17,17 +17,17 @@ from mcad.api.catalog import Catalog
 from mcad.api.config import Config, to_settings
 from mcad.api.defaults import PodDefaults
 from mcad.api.owner import Owner, controller_of
+from mcad.api.quotas import read_quota
 from mcad.api.wire import as_map
 from mcad.cli.presence import UNKNOWN, Heartbeat
 from mcad.controller.kinds import Kinds, catalog_entry
 from mcad.controller.mirror import Mirror
 from mcad.controller.owners import CHAIN_MAX
-from mcad.controller.quotas import Quotas
 from mcad.controller.shareviews import node_view, trees_view
 from mcad.controller.sightings import PodSighting, Readers, Sightings, creation_order
 from mcad.controller.views import capacity_view, detail_view, rows_view
 from mcad.core.dispatcher import Dispatcher
-from mcad.core.events import Decide, Event, KindWatched
+from mcad.core.events import Decide, Event, KindWatched, QuotaSeen
 from mcad.core.model import Pod
 from mcad.core.units import Instant
 from mcad.core.world import World
@@ -208,9 +208,8 @@ class _Counter:
         )
 
     async def count(self, inventory: Inventory) -> Snapshot:
-        quotas = Quotas(self._feed)
         for subtree in inventory.quotas or ():
-            quotas.seen(subtree)
+            self._feed(QuotaSeen(read_quota(subtree)))
         appwrappers = sorted(inventory.appwrappers, key=creation_order)
         async for appwrapper in _paced(appwrappers):
             self._sightings.appwrapper_seen(appwrapper, listed=True)

@@ -15,6 +15,7 @@ from mcad.api.owner import controller_of
 from mcad.controller.answers import answer_of
 from mcad.controller.lanes import Lane
 from mcad.controller.mirror import Mirror
+from mcad.controller.quotas import Quotas
 from mcad.controller.statuses import StatusWriter
 from mcad.core.commands import (
     Command,
@@ -28,6 +29,7 @@ from mcad.core.commands import (
     ReviewAccess,
     Urgency,
     WakeAt,
+    WriteQuota,
     WriteStatus,
 )
 from mcad.core.events import (
@@ -59,7 +61,10 @@ REPORT_WIDTH = 4  # requests in flight about refusals
 
 
 class Shell(Protocol):
-    """What the executor needs of the controller around it."""
+    """What the executor needs of the controller around it; there are no writes about shares without
+    ``quotas``."""
+
+    quotas: Quotas | None
 
     def feed(self, event: Event) -> None:
         """Take an event for the core, now or after the step under way."""
@@ -103,6 +108,8 @@ class Executor:
             case WriteStatus():
                 urgent = command.urgency is Urgency.DISPATCH
                 self._statuses.submit(command, self._dispatches if urgent else self._reports)
+            case WriteQuota():
+                self._submit_quota(command)
             case CreateItem():
                 self._submit_create(command)
             case WakeAt():
@@ -121,6 +128,11 @@ class Executor:
                 self._dispatches.submit(lambda: self._force(command))
             case DeleteStray():
                 self._dispatches.submit(lambda: self._delete_stray(command))
+
+    def _submit_quota(self, command: WriteQuota) -> None:
+        quotas = self._shell.quotas
+        if quotas is not None:
+            self._reports.submit(lambda: quotas.write(command))
 
     # -- creation ----------------------------------------------------------------------------
 

@@ -64,7 +64,8 @@ class Preflight:
         self._installed = False
         for resource in (NODES, PODS):
             await self._look(resource, None)
-        await self._look_at_shares()
+        if self._counts_shares:
+            await self._look_at_shares()
         self._is_judged = await self.installed()
         if not self._is_judged:
             _log.warning("AppWrappers are not installed; they are waited for remedy=%s", INSTALL)
@@ -91,17 +92,19 @@ class Preflight:
                 if not error.not_found:
                     raise
                 return False
-        await self._compare()
+        await self._compare(crd.NAME)
         return True
 
     async def _look_at_shares(self) -> None:
         """QuotaSubtrees that are not installed are waited for by their watch, which says so."""
-        for namespace in self._namespaces if self._counts_shares else ():
+        for namespace in self._namespaces:
             try:
                 await self._look(QUOTA_SUBTREES, namespace)
             except ApiError as error:
                 if not error.not_found:
                     raise
+                return
+        await self._compare(crd.QUOTA_NAME)
 
     async def _look(self, resource: Resource, namespace: str | None) -> None:
         """Whether the rights suffice to see anything of a kind."""
@@ -114,23 +117,24 @@ class Preflight:
                 raise Unfit(f"{error.message}; {GRANT}") from error
             raise
 
-    async def _compare(self) -> None:
+    async def _compare(self, name: str) -> None:
         try:
-            live = await self._client.get(CRDS, None, crd.NAME)
+            live = await self._client.get(CRDS, None, name)
         except ApiError as error:
             if error.forbidden:
                 _log.warning(
                     "the installed CRD cannot be compared error=%s remedy=%s", error.message, GRANT
                 )
             elif error.not_found:
-                _log.info("AppWrappers are served without a CRD; nothing to compare")
+                _log.info("served without a CRD, nothing to compare name=%s", name)
             else:
                 raise
             return
-        difference = first_difference(live)
+        ours = next(one for one in crd.crds() if one["metadata"]["name"] == name)
+        difference = first_difference(live, ours)
         if difference:
             raise Unfit(
-                f"the installed CRD {crd.NAME} is not the one of this version: {difference}; "
+                f"the installed CRD {name} is not the one of this version: {difference}; "
                 f"install the right one with `{INSTALL}`, or with `helm upgrade`"
             )
 

@@ -1,38 +1,111 @@
-"""QuotaSubtrees on their way from the watch into the core."""
+"""QuotaSubtrees between the watch, the core and their status: what is news, and what is written.
+
+Like a Mirror it knows of each the version that fences the next write, and what its status shows.
+"""
 
 from __future__ import annotations
 
+import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mcad.api.quotas import read_quota
-from mcad.core.events import QuotaGone, QuotaSeen
+from mcad.api.quotas import read_quota, read_quota_status, render_quota_status
+from mcad.api.wire import to_json
+from mcad.controller.answers import answer_of
+from mcad.controller.mirror import is_older, status_mark
+from mcad.core.events import QuotaGone, QuotaRefused, QuotaSeen, QuotaWritten
+from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.kinds import QUOTA_SUBTREES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcad.core.commands import WriteQuota
     from mcad.core.events import Event
     from mcad.core.quota import QuotaSubtree
+    from mcad.kube.client import Client
 
 Json = dict[str, Any]
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Seat:
+    """One QuotaSubtree as the core knows it. What is older than ``floor`` is the past (P13), and
+    ``expected`` marks the status of a write under way, whose echo may come before its answer."""
+
+    subtree: QuotaSubtree
+    version: str
+    floor: str
+    shown: bytes
+    expected: bytes = b""
+    is_told: bool = False
 
 
 class Quotas:
-    """What the watch of QuotaSubtrees tells, as far as it is news to the core."""
+    """What the watch of QuotaSubtrees tells, and the way of the core's words into their status."""
 
-    def __init__(self, feed: Callable[[Event], None]) -> None:
+    def __init__(self, client: Client, feed: Callable[[Event], None]) -> None:
+        """``client`` is the one that may write."""
+        self._client = client
         self._feed = feed
-        self._known: dict[str, QuotaSubtree] = {}
+        self._seats: dict[str, _Seat] = {}
+
+    def listing(self, namespace: str) -> None:
+        """A list of a namespace, or of all (""), begins: it is believed whatever versions it tells,
+        because the server may have been restored from a backup."""
+        for seat in self._seats.values():
+            if namespace in ("", seat.subtree.namespace):
+                seat.floor = ""
 
     def seen(self, obj: Json) -> None:
-        """A QuotaSubtree as it is; without a label that names its tree it is of none."""
-        uid, subtree = obj["metadata"]["uid"], read_quota(obj)
-        if subtree is None:
-            self.gone(uid)
-        elif self._known.get(uid) != subtree:
-            self._known[uid] = subtree
-            self._feed(QuotaSeen(subtree))
+        """A QuotaSubtree as it is; our own echoes and what precedes them are passed over."""
+        uid, version = obj["metadata"]["uid"], obj["metadata"]["resourceVersion"]
+        subtree, mark = read_quota(obj), status_mark(obj.get("status"))
+        seat = self._seats.get(uid)
+        if seat is not None:
+            if version == seat.version or is_older(version, seat.floor):
+                return
+            seat.version = seat.floor = version
+            if subtree == seat.subtree and mark in (seat.shown, seat.expected):
+                seat.shown = mark
+                return
+        self._seats[uid] = _Seat(subtree, version, version, mark)
+        self._feed(QuotaSeen(subtree, read_quota_status(obj.get("status"))))
 
     def gone(self, uid: str) -> None:
         """A QuotaSubtree was deleted."""
-        if self._known.pop(uid, None) is not None:
+        if self._seats.pop(uid, None) is not None:
             self._feed(QuotaGone(uid))
+
+    async def write(self, command: WriteQuota) -> None:
+        """One fenced patch of a status: whoever else has written comes first, and is judged."""
+        seat = self._seats.get(command.uid)
+        if seat is None:
+            return  # deleted; the core has heard of it
+        status = render_quota_status(command.status)
+        seat.expected = mark = status_mark(status)
+        patch = to_json({"metadata": {"resourceVersion": seat.version}, "status": status})
+        where = (seat.subtree.namespace, seat.subtree.name)
+        try:
+            answer = await self._client.patch_status(QUOTA_SUBTREES, *where, patch)
+        except KubeError as error:
+            self._tell(seat, error)
+            self._feed(QuotaRefused(command.uid, command.serial, answer_of(error)))
+            return
+        seat = self._seats.get(command.uid, seat)
+        version = answer["metadata"]["resourceVersion"]
+        if not is_older(version, seat.floor):
+            seat.version = seat.floor = version
+            seat.shown, seat.expected = mark, b""
+        seat.is_told = False
+        self._feed(QuotaWritten(command.uid, command.serial))
+
+    @staticmethod
+    def _tell(seat: _Seat, error: KubeError) -> None:
+        """Once until it works again; that somebody else has written is nothing to tell."""
+        if seat.is_told or (isinstance(error, ApiError) and error.conflict):
+            return
+        seat.is_told = True
+        title = seat.subtree.title
+        _log.warning("a status cannot be written quotasubtree=%s error=%s", title, error)

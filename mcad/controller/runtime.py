@@ -87,6 +87,7 @@ class Controller:
         own = config.impersonate
         creator = own.user if own is not None else (lambda _: "")
         writer = client.fenced(self._time_to_write)
+        self.quotas = Quotas(writer, self.feed) if config.quota_enabled else None
         self.executor = Executor(writer, self._mirror, self._recorder, self, creator=creator)
         self._defaults = Defaults(client, self._mirror, self, config.watch_namespaces)
         self._sightings = Sightings(
@@ -100,7 +101,6 @@ class Controller:
         alone = preflight is None or not preflight.coexist
         adoption = Adoption(client, self._recorder, self.spawn) if alone else None
         self.arrivals = Arrivals(self._mirror, self._sightings, preflight, gate, adoption)
-        self.quotas = Quotas(self.feed) if config.quota_enabled else None
         self.watches = Watches(client, self._kinds, self._sightings, self, config.watch_namespaces)
         self._lookups = Lookups(client, self._kinds, self._sightings)
         self._installs = Installs(client, self._kinds, self._lookups, self.watches.watch_wrapped)

@@ -4,12 +4,12 @@ Amounts are Kubernetes quantities as strings, as in views.py; what is zero is le
 ``nominal``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mcad.controller.views import quantities, row_view
 from mcad.core import shares
-from mcad.core.model import Workload
+from mcad.core.model import Resources, Workload
 from mcad.core.quantity import format_amount
 from mcad.core.quota import report
 from mcad.core.quota.trees import Fault, Tree
@@ -75,7 +75,7 @@ def node_steps(world: World, picture: Picture, tree: str, node: str) -> Iterator
     yield {"tree": tree, **found, "holders": holders, "queue": queue}
 
 
-def _nodes(tree: Tree, asked: dict[str, Any]) -> Iterator[Json]:
+def _nodes(tree: Tree, asked: Mapping[str, Resources]) -> Iterator[Json]:
     """From the root down, each node before those below it."""
     books: dict[str, dict[str, Json]] = {name: {book: {} for book in BOOKS} for name in tree.nodes}
     for share in report.shares(tree, asked):

@@ -184,6 +184,7 @@ class Watches:
             quotas.gone,
             self._stream_changed,
             self._client.clock.monotonic,
+            listing=quotas.listing,
             absence=QUOTA_ABSENCE,
         )
         self._watch(QUOTA_SUBTREES, stream, namespaces=self._namespaces)

@@ -7,6 +7,7 @@ only (protocol P3a).
 from enum import StrEnum
 
 from mcad.core.model import Condition, DispatchRecord, Item, ObjectRef, PodCounts, PodSet
+from mcad.core.quota.records import QuotaView
 from mcad.core.records import Struct
 from mcad.core.units import Duration, Instant
 
@@ -56,6 +57,15 @@ class WriteStatus(Struct, frozen=True):
     serial: int
     status: StatusView
     urgency: Urgency
+
+
+class WriteQuota(Struct, frozen=True):
+    """One fenced patch of the status of a QuotaSubtree; answered by QuotaWritten or QuotaRefused
+    with its ``serial``, and never before that by another one."""
+
+    uid: str
+    serial: int
+    status: QuotaView
 
 
 class CreateItem(Struct, frozen=True):
@@ -148,6 +158,7 @@ class WakeAt(Struct, frozen=True):
 
 Command = (
     WriteStatus
+    | WriteQuota
     | CreateItem
     | InspectItem
     | ReviewAccess

@@ -1,7 +1,7 @@
 """One pass: what has to be done, in this order, and who has to be told (core R1-R6, R11).
 
 1. take up what was begun   2. timers   3. completion and sweep
-4. adrift reservations find a home      5. dispatch in order   6. tell the refused
+4. adrift reservations find a home      5. dispatch in order   6. tell the refused, and the trees
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from itertools import islice
 
 from mcad.core import (
     attempts,
+    board,
     needs,
     recovery,
     resets,
@@ -65,6 +66,7 @@ def decide(world: World, *, may_dispatch: bool) -> None:
         resets.resume(world)
         dispatch(world)
         _tell(world)
+        board.tell(world)
 
 
 def _start(world: World) -> None:

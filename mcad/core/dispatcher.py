@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mcad.core import attempts, children, deciding, observing, resets, sweep, teardown, tombstones
+from mcad.core import (
+    attempts,
+    board,
+    children,
+    deciding,
+    observing,
+    resets,
+    sweep,
+    teardown,
+    tombstones,
+)
 from mcad.core.commands import Command, Urgency
 from mcad.core.entry import Entry
 from mcad.core.events import (
@@ -28,7 +38,9 @@ from mcad.core.events import (
     PodGone,
     PodSeen,
     QuotaGone,
+    QuotaRefused,
     QuotaSeen,
+    QuotaWritten,
     Remaining,
     StatusRefused,
     StatusWritten,
@@ -75,8 +87,10 @@ class Dispatcher:
                 observing.appwrapper_seen(world, event)
             case AppWrapperGone():
                 observing.appwrapper_gone(world, event.uid)
-            case NodeSeen() | NodeGone() | QuotaSeen() | QuotaGone():
-                self._offer(event)
+            case NodeSeen() | NodeGone():
+                observing.node_heard(world, event)
+            case QuotaSeen() | QuotaGone() | QuotaWritten() | QuotaRefused():
+                board.heard(world, event)
             case PodSeen():
                 children.pod_seen(world, event)
             case PodGone():
@@ -93,19 +107,6 @@ class Dispatcher:
                 self._lead(event)
             case _:
                 self._route_answer(event)
-
-    def _offer(self, event: NodeSeen | NodeGone | QuotaSeen | QuotaGone) -> None:
-        """What there is to give away, and who may have how much of it."""
-        world = self.world
-        match event:
-            case NodeSeen():
-                observing.node_seen(world, event.node)
-            case NodeGone():
-                world.capacity.node_gone(event.name)
-            case QuotaSeen():
-                world.forest.seen(event.subtree)
-            case QuotaGone():
-                world.forest.gone(event.uid)
 
     def _lead(self, event: Leading | Decide) -> None:
         if isinstance(event, Leading):

@@ -6,7 +6,7 @@ is decided in the core (protocol P3a).
 """
 
 from mcad.core.model import Child, Node, Pod, Remnant, Workload
-from mcad.core.quota.records import QuotaSubtree
+from mcad.core.quota.records import QuotaSubtree, QuotaView
 from mcad.core.records import Struct
 
 
@@ -47,9 +47,10 @@ class NodeGone(Struct, frozen=True):
 
 
 class QuotaSeen(Struct, frozen=True):
-    """A QuotaSubtree appeared or changed."""
+    """A QuotaSubtree appeared or changed; ``shown`` is its status, None if it says nothing."""
 
     subtree: QuotaSubtree
+    shown: QuotaView | None = None
 
 
 class QuotaGone(Struct, frozen=True):
@@ -128,6 +129,21 @@ class StatusWritten(Struct, frozen=True):
 
 class StatusRefused(Struct, frozen=True):
     """The status write numbered ``serial`` is not persisted, or its outcome is unknown."""
+
+    uid: str
+    serial: int
+    answer: Answer
+
+
+class QuotaWritten(Struct, frozen=True):
+    """The status of a QuotaSubtree shows what WriteQuota ``serial`` said."""
+
+    uid: str
+    serial: int
+
+
+class QuotaRefused(Struct, frozen=True):
+    """The status of a QuotaSubtree was not written, or nobody knows."""
 
     uid: str
     serial: int
@@ -248,6 +264,8 @@ Event = (
     | Decide
     | StatusWritten
     | StatusRefused
+    | QuotaWritten
+    | QuotaRefused
     | ItemCreated
     | ItemRefused
     | ItemInspected

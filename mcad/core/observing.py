@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from mcad.core import recovery, tombstones
 from mcad.core.ceilings import cut
 from mcad.core.entry import Entry
-from mcad.core.events import AppWrapperSeen
+from mcad.core.events import AppWrapperSeen, NodeGone, NodeSeen
 from mcad.core.lifecycle import ENDED, Phase, Signal
-from mcad.core.model import DispatchPhase, DispatchRecord, Node, Persisted, Workload
+from mcad.core.model import DispatchPhase, DispatchRecord, Persisted, Workload
 from mcad.core.reasons import ConditionType, EventReason
 from mcad.core.records import replace
 from mcad.core.units import SECOND, Duration, Instant
@@ -133,11 +133,14 @@ def _intent_found(world: World, entry: Entry, record: DispatchRecord) -> None:
     world.to_recover[entry.uid] = None
 
 
-def node_seen(world: World, node: Node) -> None:
-    """A node appeared or changed; those whose pods have to leave it learn of that."""
-    world.capacity.node_seen(node)
-    if node.evicts:
-        world.to_judge.update(dict.fromkeys(world.capacity.users_of(node.name)))
+def node_heard(world: World, event: NodeSeen | NodeGone) -> None:
+    """A node appeared, changed or vanished; those whose pods have to leave it learn of that."""
+    if isinstance(event, NodeGone):
+        world.capacity.node_gone(event.name)
+        return
+    world.capacity.node_seen(event.node)
+    if event.node.evicts:
+        world.to_judge.update(dict.fromkeys(world.capacity.users_of(event.node.name)))
 
 
 def appwrapper_gone(world: World, uid: str) -> None:

@@ -21,6 +21,9 @@ RESTATED_PER_SHAPE = 100
 """How many of a shape's first in line learn that another resource binds them now: a change of
 circumstances must not rewrite 100,000 objects. Those further back are told when they are nearer."""
 
+QUOTA_INTERVAL: Duration = SECOND
+"""The status of a QuotaSubtree is written at most once in this time, and its tree counted."""
+
 RESTATE_INTERVAL: Duration = 60 * SECOND
 """A refusal is rewritten at most once a minute per AppWrapper (design section 5)."""
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mcad.core.beds import Beds
     from mcad.core.capacity import Capacity, Shape
     from mcad.core.entry import Entry
+    from mcad.core.quota.waiting import Waiting
 
 _SCALE = 10**9  # priority 1 = slope of 10^6 millionths per second over 1000 ms
 
@@ -42,12 +43,13 @@ class Rank(Struct, frozen=True):
 
 
 class Queue:
-    """All buckets that have members; the capacity remembers their shapes as long as they have, and
-    the beds know which of them rest."""
+    """All buckets that have members; the capacity remembers their shapes as long as they have, the
+    beds know which of them rest, and ``waiting`` what they ask of every leaf."""
 
-    def __init__(self, capacity: Capacity, beds: Beds) -> None:
+    def __init__(self, capacity: Capacity, beds: Beds, waiting: Waiting) -> None:
         self._capacity = capacity
         self._beds = beds
+        self._waiting = waiting
         self._buckets: dict[Shape, dict[int, dict[Path, Bucket]]] = {}
         self._places: dict[str, tuple[Bucket, Key]] = {}
 
@@ -69,6 +71,7 @@ class Queue:
         key = rank.key(entry)
         bucket.members[key] = entry
         self._places[entry.uid] = (bucket, key)
+        self._waiting.join(path, shape)
         if bucket.lies_by is not None and key < bucket.lies_by:
             self._beds.move(bucket)
         return bucket
@@ -80,6 +83,7 @@ class Queue:
             return
         bucket, key = place
         del bucket.members[key]
+        self._waiting.join(bucket.path, bucket.shape, -1)
         self._beds.pass_on(bucket)  # with another head it may be behind the next in the bed
         if not bucket.members:
             self._drop(bucket)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from mcad.core.capacity.resources import Books, book, resources
 from mcad.core.entry import Entry
 from mcad.core.model import Resources, Workload
 from mcad.core.quota import Designation
@@ -29,18 +28,10 @@ class Holder(Struct, frozen=True):
     amounts: Resources
 
 
-def waiting(world: World) -> dict[str, dict[str, Resources]]:
+def waiting(world: World) -> dict[str, Mapping[str, Resources]]:
     """What those in line demand, by tree and leaf."""
-    asked: dict[str, dict[str, Books]] = {}
-    for bucket in world.queue.buckets():
-        demand = world.admission.demand(bucket.shape)
-        for tree, leaf in bucket.path:
-            books = asked.setdefault(tree, {}).setdefault(leaf, {})
-            book(books, demand, len(bucket.members))
-    return {
-        tree: {leaf: resources(books) for leaf, books in leaves.items()}
-        for tree, leaves in asked.items()
-    }
+    asked, demand = world.forest.waiting, world.admission.demand
+    return {tree: asked.of(tree, demand) for tree in world.forest.names()}
 
 
 def leads_to(tree: Tree, leaf: str, node: str) -> bool:

@@ -30,6 +30,7 @@ from mcad.core.queue import Queue
 from mcad.core.quota import NOBODYS, Designation, Forest
 from mcad.core.reasons import EventReason, HoldReason
 from mcad.core.rights import Rights, concern
+from mcad.core.board import Board
 from mcad.core.status import derive
 from mcad.core.timers import Timer, Timers
 from mcad.core.units import Duration, Instant
@@ -63,7 +64,8 @@ class World:
         self.forest = Forest()
         self.admission = Admission(self.capacity, self.forest)
         self.beds = Beds(self.capacity, self.forest)
-        self.queue = Queue(self.capacity, self.beds)
+        self.queue = Queue(self.capacity, self.beds, self.forest.waiting)
+        self.board = Board()
         self.entries: dict[str, Entry] = {}
         self.now: Instant = 0
         self.started = False

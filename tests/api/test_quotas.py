@@ -3,12 +3,21 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mcad.api.appwrapper import parse
 from mcad.api.catalog import WELL_KNOWN
 from mcad.api.config import Config, catalog_of
-from mcad.api.quotas import LeafLabels, quota_labels, read_quota
+from mcad.api.quotas import (
+    LeafLabels,
+    quota_labels,
+    read_quota,
+    read_quota_status,
+    render_quota_status,
+)
 from mcad.core.quota import QuotaChild, QuotaSubtree
+from mcad.core.quota.records import NodeStatus, QuotaCondition, QuotaView
 from mcad.core.units import SECOND
 from tests.api.builders import pod, v1beta2
 
@@ -48,9 +57,8 @@ def test_a_subtree_as_mcad_writes_it() -> None:
 
 def test_the_root_has_no_parent_and_no_tree_is_none() -> None:
     root = read_quota(manifest({"name": "root"}, parent=None))
-    assert root is not None
     assert root.parent == ""
-    assert read_quota(manifest(tree="")) is None
+    assert read_quota(manifest(tree="")).tree == ""
 
 
 @pytest.mark.parametrize(
@@ -100,3 +108,69 @@ def test_the_settings_decide_what_labels_mean() -> None:
         named = dict(parse(aw, catalog).workload.quota)
         named.pop("kueue.x-k8s.io/queue-name", None)
         assert named == expected
+
+
+# -- status ----------------------------------------------------------------------------------------
+
+AMOUNTS = st.dictionaries(
+    st.sampled_from(["cpu", "memory", "nvidia.com/gpu"]), st.integers(0, 2**50)
+).map(lambda amounts: tuple(sorted(amounts.items())))
+NODES = st.builds(NodeStatus, st.text(min_size=1), *[AMOUNTS] * 5)
+CONDITIONS = st.builds(
+    QuotaCondition,
+    st.sampled_from(["Ready", "Invalid"]),
+    st.booleans(),
+    st.sampled_from(["InForce", "Cycle"]),
+    st.text(),
+    st.integers(1, 2**50),
+)
+VIEWS = st.builds(
+    QuotaView,
+    st.integers(1, 9),
+    st.lists(CONDITIONS, min_size=1).map(tuple),
+    st.lists(NODES).map(tuple),
+)
+
+
+@given(VIEWS)
+def test_a_status_is_read_as_it_was_rendered(view: QuotaView) -> None:
+    """Else a restart would write what is shown already."""
+    assert read_quota_status(render_quota_status(view)) == view
+
+
+def test_a_status_has_canonical_quantities_and_the_fields_of_the_schema() -> None:
+    figures = (("cpu", 1500), ("memory", 3 * GI))
+    node = NodeStatus("red", figures, (("cpu", 0), ("memory", 5)), (("cpu", 500),), (), figures)
+    since = QuotaCondition("Ready", True, "InForce", "", 7 * SECOND)
+    assert render_quota_status(QuotaView(3, (since,), (node,))) == {
+        "observedGeneration": 3,
+        "conditions": [
+            {
+                "type": "Ready",
+                "status": "True",
+                "reason": "InForce",
+                "lastTransitionTime": "1970-01-01T00:00:07.000000Z",
+            }
+        ],
+        "children": [
+            {
+                "name": "red",
+                "nominal": {"cpu": "1500m", "memory": "3Gi"},
+                "allocated": {"cpu": "0", "memory": "5"},
+                "borrowed": {"cpu": "500m"},
+                "waiting": {"cpu": "1500m", "memory": "3Gi"},
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize("status", [None, {}, "text", 3])
+def test_a_status_that_says_nothing(status: Any) -> None:
+    assert read_quota_status(status) is None
+
+
+def test_garbage_in_a_status_counts_as_absent() -> None:
+    garbage = {"observedGeneration": "x", "conditions": [3], "children": [{"nominal": {"cpu": []}}]}
+    view = read_quota_status(garbage)
+    assert view is not None
+    assert view.children == (NodeStatus("", (("cpu", 0),)),)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcad.core.events import AppWrapperSeen, QuotaGone, QuotaSeen
+import pytest
+
+from mcad.api.config import Config
+from mcad.api.crd import crds
+from mcad.controller.preflight import Preflight, Unfit
+from mcad.core.events import AppWrapperSeen, QuotaSeen
 from mcad.kube.kinds import QUOTA_SUBTREES
 from tests.controller.test_runtime import KINDS, Rig, add_appwrapper, add_node, reads
-from tests.controller.test_watches import lively, told
+from tests.controller.test_watches import backup, lively, restore, told
+from tests.fakeapi import content, refuse
 
 Json = dict[str, Any]
 
@@ -90,18 +96,18 @@ async def test_a_subtree_that_loses_its_label_is_of_no_tree() -> None:
         add_labelled(rig, "a", "1", gold="root")
         await rig.clock.advance(1)
         rig.server.change("quotasubtrees", "root", lambda obj: obj["metadata"].pop("labels"))
-        await rig.clock.advance(1)
+        await rig.clock.advance(2)
         assert rig.status("a")["state"] == "Running"
-        assert [type(e) for e in rig.events if isinstance(e, QuotaSeen | QuotaGone)] == [
-            QuotaSeen,
-            QuotaGone,
-        ]
+        assert ready(rig, "root")["reason"] == "NoTree"
 
 
 async def test_what_the_core_knows_already_is_not_told_again() -> None:
+    """Of its own writes among others."""
     async with rig_with(subtree("root", root="1")) as rig:
-        rig.server.change("quotasubtrees", "root", lambda obj: obj.update(status={}))
-        await rig.clock.advance(1)
+        rig.server.change("quotasubtrees", "root", lambda obj: obj["metadata"].update(x={}))
+        add_labelled(rig, "a", "1", gold="root")
+        await rig.clock.advance(5)
+        assert board_writes(rig) > 1
         assert len([e for e in rig.events if isinstance(e, QuotaSeen)]) == 1
 
 
@@ -133,6 +139,136 @@ async def test_without_quota_labels_mean_nothing_and_nothing_is_watched() -> Non
         assert not [one.path for one in rig.server.requests if "quotasubtrees" in one.path]
         seen = [e for e in rig.events if isinstance(e, AppWrapperSeen)]
         assert {e.workload.quota for e in seen} == {()}
+
+
+# -- what their status says -----------------------------------------------------------------------
+
+
+def board(rig: Rig, name: str) -> Json:
+    """The status of a QuotaSubtree."""
+    status: Json = rig.server.named("quotasubtrees", name).get("status", {})
+    return status
+
+
+def ready(rig: Rig, name: str) -> Json:
+    """Its condition Ready."""
+    (one,) = [each for each in board(rig, name)["conditions"] if each["type"] == "Ready"]
+    return one
+
+
+def board_writes(rig: Rig) -> int:
+    """The status writes to QuotaSubtrees so far."""
+    return len(rig.server.seen("PATCH", "/quotasubtrees/"))
+
+
+async def test_every_node_shows_its_figures_and_nothing_is_written_at_rest() -> None:
+    async with rig_with(*TREE) as rig:
+        for name, cpu in (("a", "1500m"), ("b", "1"), ("c", "250m")):
+            add_labelled(rig, name, cpu, gold="red" if name != "c" else "blue")
+        await rig.clock.advance(5)
+        assert board(rig, "teams")["children"] == [
+            {
+                "name": "red",
+                "nominal": {"cpu": "1"},
+                "allocated": {"cpu": "1500m"},
+                "borrowed": {"cpu": "500m"},
+                "waiting": {"cpu": "1"},
+            },
+            {
+                "name": "blue",
+                "nominal": {"cpu": "1"},
+                "allocated": {"cpu": "250m"},
+                "lent": {"cpu": "500m"},
+            },
+        ]
+        assert board(rig, "teams")["observedGeneration"] == 1
+        assert ready(rig, "teams")["status"] == "True"
+        before = board_writes(rig)
+        await lively(rig, 120)
+        assert board_writes(rig) == before
+
+
+async def test_a_restart_writes_no_status_that_is_shown_already() -> None:
+    async with rig_with(*TREE) as rig:
+        add_labelled(rig, "a", "1500m", gold="red")
+        add_labelled(rig, "b", "1", gold="red")
+        await rig.clock.advance(5)
+    again = Rig(quotaEnabled=True)
+    again.server.served = rig.server.served
+    again.server.objects, again.server.version = rig.server.objects, rig.server.version
+    async with again:
+        await lively(again, 30)
+        assert again.controller.dispatcher.world.forest.tree("gold") is not None
+        assert board_writes(again) == 0
+
+
+async def test_a_status_that_somebody_else_wrote_is_put_right() -> None:
+    async with rig_with(*TREE) as rig:
+        await rig.clock.advance(5)
+        right = board(rig, "teams")
+        wrong = {**right, "children": []}
+        rig.server.change("quotasubtrees", "teams", lambda obj: obj.update(status=wrong))
+        await rig.clock.advance(5)
+        assert board(rig, "teams") == right
+
+
+async def test_a_write_is_fenced_by_the_version_that_was_judged() -> None:
+    async with rig_with(*TREE) as rig:
+        await rig.clock.advance(5)
+        for one in rig.server.seen("PATCH", "/quotasubtrees/"):
+            assert content(one)["metadata"]["resourceVersion"]
+            assert one.path.endswith("/status")
+        rig.server.fail("PATCH", "/quotasubtrees/", *[refuse(409, "Conflict")] * 2)
+        add_labelled(rig, "a", "500m", gold="red")
+        await rig.clock.advance(10)
+        assert board(rig, "teams")["children"][0]["allocated"] == {"cpu": "500m"}
+
+
+async def test_a_status_that_may_not_be_written_is_told_once_and_tried_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rig = rig_with(subtree("root", root="1"))
+    rig.server.fail_always("PATCH", "/quotasubtrees/", refuse(403, "Forbidden", "no right"))
+    async with rig:
+        await lively(rig, 60)
+        told = [one.getMessage() for one in caplog.records if "quotasubtree=" in one.getMessage()]
+        assert told == [
+            "a status cannot be written quotasubtree=quota/root error=403 Forbidden: no right"
+        ]
+        add_labelled(rig, "a", "1", gold="root")
+        rig.server.recover()
+        await lively(rig, 60)
+        assert rig.status("a")["state"] == "Running"
+        assert board(rig, "root")["children"][0]["allocated"] == {"cpu": "1"}
+
+
+async def test_a_server_that_was_restored_is_believed() -> None:
+    async with rig_with(*TREE) as rig:
+        await rig.clock.advance(5)
+        kept = backup(rig.server)
+        rig.server.change("quotasubtrees", "root", _resize("9"))
+        await rig.clock.advance(5)
+        assert board(rig, "root")["children"][0]["nominal"] == {"cpu": "9"}
+        restore(rig.server, kept)
+        await lively(rig, 90)
+        tree = rig.controller.dispatcher.world.forest.tree("gold")
+        assert tree is not None
+        assert tree.root.nominal == {"cpu": 2000}
+        assert board(rig, "root")["children"][0]["nominal"] == {"cpu": "2"}
+
+
+async def test_one_that_is_deleted_and_made_anew_is_written_anew() -> None:
+    async with rig_with(*TREE) as rig:
+        await rig.clock.advance(5)
+        rig.server.remove("quotasubtrees", "root")
+        await rig.clock.advance(5)
+        assert ready(rig, "teams")["reason"] == "NoRoot"
+        made = subtree("root", root="5")
+        made["metadata"]["uid"] = "another"
+        rig.server.put("quotasubtrees", made)
+        await rig.clock.advance(5)
+        assert board(rig, "root")["children"][0]["nominal"] == {"cpu": "5"}
+        assert ready(rig, "teams")["reason"] == "InForce"
 
 
 # -- what cannot be seen --------------------------------------------------------------------------
@@ -179,3 +315,19 @@ async def test_only_where_it_watches_do_trees_count() -> None:
         assert [one for one in reads(rig.server) if "quota" in one] == [
             "/apis/quota.codeflare.dev/v1alpha1/namespaces/default/quotasubtrees"
         ]
+
+
+async def test_mcads_own_crd_is_noticed_before_anything_is_done() -> None:
+    """It has no status to write, so what we say would be lost, and said again."""
+    rig = rig_with()
+    old = crds()[1]
+    del old["spec"]["versions"][0]["subresources"]
+    rig.server.put("customresourcedefinitions", crds()[0], old)
+    for counts in (False, True):
+        config = Config(quotaEnabled=counts)
+        preflight = Preflight(rig.client, config, coexist=True)
+        if counts:
+            with pytest.raises(Unfit, match=r"quotasubtrees.*has no status subresource"):
+                await preflight.check()
+        else:
+            await preflight.check()

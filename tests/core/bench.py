@@ -24,6 +24,7 @@ from mcad.core.commands import (
     ReviewAccess,
     StatusView,
     WakeAt,
+    WriteQuota,
     WriteStatus,
 )
 from mcad.core.dispatcher import Dispatcher
@@ -47,7 +48,9 @@ from mcad.core.events import (
     PodGone,
     PodSeen,
     QuotaGone,
+    QuotaRefused,
     QuotaSeen,
+    QuotaWritten,
     Remaining,
     StatusRefused,
     StatusWritten,
@@ -69,6 +72,7 @@ from mcad.core.model import (
     Workload,
 )
 from mcad.core.quota import QuotaSubtree
+from mcad.core.quota.records import QuotaView
 from mcad.core.rows import Picture, Row
 from mcad.core.units import SECOND, Instant
 
@@ -145,6 +149,7 @@ class Bench:
     refusals: dict[str, list[Answer]] = field(default_factory=dict)
     forbidden: set[tuple[str, str]] = field(default_factory=set)  # (namespace, resource) to create
     quotas: dict[str, QuotaSubtree] = field(default_factory=dict)
+    boards: dict[str, QuotaView] = field(default_factory=dict)  # what QuotaSubtrees show
     _serial: int = 0
 
     def __post_init__(self) -> None:
@@ -180,12 +185,13 @@ class Bench:
         """Somebody creates or edits QuotaSubtrees."""
         for one in subtrees:
             self.quotas[one.uid] = one
-            self.feed(QuotaSeen(one))
+            self.feed(QuotaSeen(one, self.boards.get(one.uid)))
 
     def unshare(self, *uids: str) -> None:
         """Somebody deletes QuotaSubtrees."""
         for uid in uids:
             del self.quotas[uid]
+            self.boards.pop(uid, None)
             self.feed(QuotaGone(uid))
 
     def edit(self, uid: str, **changes: object) -> None:
@@ -234,7 +240,7 @@ class Bench:
         for one in self.nodes:
             self.feed(NodeSeen(one))
         for subtree in self.quotas.values():
-            self.feed(QuotaSeen(subtree))
+            self.feed(QuotaSeen(subtree, self.boards.get(subtree.uid)))
         for uid in sorted(self.works, key=lambda u: (self.works[u].created, u)):
             self.feed(AppWrapperSeen(self.observed(uid), listed=True))
         for ref in list(self.things):
@@ -256,6 +262,8 @@ class Bench:
         match command:
             case WriteStatus():
                 return self._write(command)
+            case WriteQuota():
+                return self._write_quota(command)
             case CreateItem():
                 return self._create(command)
             case InspectItem():
@@ -283,6 +291,14 @@ class Bench:
                 ]
                 return Remaining(command.uid, command.attempt, tuple(left))
         raise AssertionError(command)
+
+    def _write_quota(self, command: WriteQuota) -> Event:
+        if command.uid not in self.quotas:
+            answer = Answer(404, "NotFound", "gone")
+            return QuotaRefused(command.uid, command.serial, answer)
+        self.writes["quota"] += 1
+        self.boards[command.uid] = command.status
+        return QuotaWritten(command.uid, command.serial)
 
     def _delete_exactly(self, command: DeleteStray | ForceDeletion) -> None:
         """This very object; by force also if no kubelet ends it."""
@@ -410,6 +426,8 @@ class Bench:
         answer = answers.pop(0)
         if isinstance(command, WriteStatus):
             return StatusRefused(command.uid, command.serial, answer)
+        if isinstance(command, WriteQuota):
+            return QuotaRefused(command.uid, command.serial, answer)
         if isinstance(command, CreateItem):
             return ItemRefused(command.uid, command.attempt, command.item, answer)
         if isinstance(command, DeleteItem):

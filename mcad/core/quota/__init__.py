@@ -4,6 +4,9 @@ records   QuotaSubtrees as the border reads them, and which leaf an AppWrapper n
 trees     how subtrees become a tree, and what is wrong with those that do not
 forest    who holds what where, and whether one more fits
 words     a refusal by quota in sentences
+waiting   what those in line demand of every leaf
+report    the figures of a tree for people
+status    what the status of a QuotaSubtree says
 """
 
 from mcad.core.quota.forest import Forest

@@ -15,6 +15,7 @@ from mcad.core.invariants import check
 from mcad.core.model import Resources
 from mcad.core.quota.records import Designation, Path, QuotaSubtree
 from mcad.core.quota.trees import Fault, QuotaNode, Tree, grow
+from mcad.core.quota.waiting import Waiting
 from mcad.core.verdicts import QuotaLimit, Refusal, RefusalKind
 
 UNLIMITED = 2**63
@@ -55,6 +56,8 @@ class Forest:
         self._charges: dict[str, Charge] = {}
         self._risen: dict[tuple[str, str], None] = {}
         self._rerouted: set[tuple[str, str]] = set()
+        self._moved: dict[str, None] = {}  # trees that have other figures than before
+        self.waiting = Waiting()
 
     # -- observations --------------------------------------------------------------------------
 
@@ -89,6 +92,7 @@ class Forest:
         return self._trees.keys() != before
 
     def _regrow(self, name: str) -> None:
+        self._moved[name] = None
         before = self._trees.get(name)
         tree, faults = grow(name, self._subtrees.get(name, {}).values())
         self._faults.pop(name, None)
@@ -189,6 +193,7 @@ class Forest:
         self._charges[uid] = Charge(designation, amounts, path)
         for name, leaf in path:
             self._trees[name].add(leaf, amounts)
+            self._moved[name] = None
 
     def release(self, uid: str) -> None:
         """It holds nothing any more, if it did."""
@@ -198,6 +203,7 @@ class Forest:
         for name, leaf in charge.path:
             tree = self._trees[name]
             tree.add(leaf, charge.amounts, -1)
+            self._moved[name] = None
             self._risen.update(dict.fromkeys((name, n.name) for n in tree.node_of(leaf).limits))
 
     def charged(self) -> Iterable[str]:
@@ -213,7 +219,7 @@ class Forest:
 
     def names(self) -> list[str]:
         """All trees that somebody has defined nodes of, in force or not."""
-        return sorted(self._subtrees)
+        return sorted(name for name in self._subtrees if name)
 
     def subtree(self, uid: str) -> QuotaSubtree:
         """A known QuotaSubtree."""
@@ -223,6 +229,21 @@ class Forest:
         """(uid, leaf, amounts) of all who are charged in a tree that is in force."""
         for uid, charge in self._charges.items():
             yield uid, charge.designation.leaf(tree), charge.amounts
+
+    def take_moved(self) -> list[str]:
+        """The names of the trees with other figures than at the last call, or other subtrees."""
+        moved = sorted(self._moved.keys() | self.waiting.moved.keys())
+        self._moved.clear()
+        self.waiting.moved.clear()
+        return moved
+
+    def subtrees(self, name: str) -> list[QuotaSubtree]:
+        """The QuotaSubtrees of a tree, in force or not, in no order that matters."""
+        return list(self._subtrees.get(name, {}).values())
+
+    def tree_of(self, uid: str) -> str:
+        """The tree that a known QuotaSubtree is of."""
+        return self._tree_of[uid]
 
     def tree(self, name: str) -> Tree | None:
         """A tree in force; to be looked at, not changed."""

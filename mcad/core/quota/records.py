@@ -49,6 +49,7 @@ class QuotaSubtree(Struct, frozen=True):
     """One QuotaSubtree: nodes of the tree ``tree`` that hang under ``parent``, "" for the root.
 
     ``created`` is metadata.creationTimestamp: where two say different things, the older one counts.
+    ``tree`` is "" if it does not say of which tree it is.
     """
 
     uid: str
@@ -58,8 +59,38 @@ class QuotaSubtree(Struct, frozen=True):
     tree: str
     parent: str
     children: tuple[QuotaChild, ...]
+    generation: int = 0
 
     @property
     def title(self) -> str:
         """``namespace/name``, for messages."""
         return f"{self.namespace}/{self.name}"
+
+
+class QuotaCondition(Struct, frozen=True):
+    """One condition of a QuotaSubtree; ``changed`` moves only when ``status`` does."""
+
+    type: str
+    status: bool
+    reason: str
+    message: str
+    changed: Instant
+
+
+class NodeStatus(Struct, frozen=True):
+    """What the status says of one node that is in force; but for its share no zeros."""
+
+    name: str
+    nominal: Figures = ()
+    allocated: Figures = ()
+    borrowed: Figures = ()
+    lent: Figures = ()
+    waiting: Figures = ()
+
+
+class QuotaView(Struct, frozen=True):
+    """The status of one QuotaSubtree; the border renders it for the wire, and reads it back."""
+
+    generation: int
+    conditions: tuple[QuotaCondition, ...] = ()
+    children: tuple[NodeStatus, ...] = ()

@@ -37,7 +37,8 @@ def shares(tree: Tree, waiting: Mapping[str, Resources]) -> Iterator[Share]:
     for resource in sorted(tree.named):
         lent = {tree.root.name: 0}
         for node in tree.nodes.values():
-            lent |= _lent_below(node, resource)
+            if node.children:
+                lent |= _lent_below(node, resource)
         for node in tree.nodes.values():
             used, nominal = node.usage.get(resource, 0), node.nominal.get(resource, 0)
             wanted = asked.get(node.name, {}).get(resource, 0)

@@ -25,10 +25,11 @@ class Flaw(StrEnum):
     NO_ROOT = "NoRoot"
     SEVERAL_ROOTS = "SeveralRoots"
     UNREADABLE = "InvalidQuota"
+    NO_TREE = "NoTree"
 
 
 class Fault(NamedTuple):
-    """What is wrong with one child of a QuotaSubtree."""
+    """What is wrong with one child of a QuotaSubtree, or with all of it: then the child is ""."""
 
     uid: str
     child: str
@@ -41,12 +42,14 @@ class QuotaNode:
     """A node in force. ``usage`` is what is charged to it and to all below it.
 
     ``chain`` leads from itself to the root; ``limits`` are those of the chain whose share nobody
-    exceeds: the hard ones and the root. Below them one may borrow.
+    exceeds: the hard ones and the root. Below them one may borrow. ``subtree`` is the uid of the
+    QuotaSubtree that defines it.
     """
 
     name: str
     nominal: dict[str, int]
     hard: bool
+    subtree: str = ""
     children: list[QuotaNode] = field(default_factory=list)
     usage: Books = field(default_factory=dict)
     chain: tuple[QuotaNode, ...] = ()
@@ -92,7 +95,11 @@ _Definition = tuple[QuotaSubtree, QuotaChild]
 
 
 def grow(name: str, subtrees: Iterable[QuotaSubtree]) -> tuple[Tree | None, list[Fault]]:
-    """The tree of these subtrees, None without a root; and what is wrong with whom."""
+    """The tree of these subtrees, None without a root; and what is wrong with whom. Those that are
+    of no tree have the name ""."""
+    if not name:
+        text = "It has no label tree, so it counts in no quota tree: set it to the name of one."
+        return None, [Fault(one.uid, "", Flaw.NO_TREE, text) for one in subtrees]
     ordered = sorted(subtrees, key=lambda one: (one.created, one.namespace, one.name, one.uid))
     faults: list[Fault] = []
     known = _definitions(ordered, faults)
@@ -135,8 +142,8 @@ def _placed(name: str, root: str, known: dict[str, _Definition]) -> Tree:
     todo: list[tuple[str, QuotaNode | None]] = [(root, None)]
     while todo:
         at, parent = todo.pop()
-        what = known[at][1]
-        node = nodes[at] = QuotaNode(at, dict(what.nominal), what.hard)
+        subtree, what = known[at]
+        node = nodes[at] = QuotaNode(at, dict(what.nominal), what.hard, subtree.uid)
         node.chain = (node, *(parent.chain if parent is not None else ()))
         node.limits = tuple(one for one in node.chain if one.hard or one is node.chain[-1])
         if parent is not None:
