@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from mcad.core import ceilings, standing
 from mcad.core.admission import Admission, Gang
 from mcad.core.beds import Beds
+from mcad.core.board import Board
 from mcad.core.bucket import Key
 from mcad.core.capacity import Capacity
 from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatus
@@ -30,7 +31,6 @@ from mcad.core.queue import Queue
 from mcad.core.quota import NOBODYS, Designation, Forest
 from mcad.core.reasons import EventReason, HoldReason
 from mcad.core.rights import Rights, concern
-from mcad.core.board import Board
 from mcad.core.status import derive
 from mcad.core.timers import Timer, Timers
 from mcad.core.units import Duration, Instant
