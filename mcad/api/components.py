@@ -1,7 +1,7 @@
 """``componentStatus``: what v1beta2 tells of each wrapped object.
 
-Its pods by phase, and whether the object itself exists, are not repeated here with every change of
-them: whoever wants live figures asks ``mcad describe`` (ADR 2).
+Upstream says the same here. Its pods by phase are beside it, in MCAD's words and for all items
+together (ADR 22); whether an object itself exists is shown by ``mcad describe``.
 """
 
 from collections.abc import Iterator

@@ -222,6 +222,7 @@ class Config(Strict):
     )
     ignore_resource_claims: bool = Field(default=False, alias="ignoreResourceClaims")
     placement_timeout: float = Field(default=300, alias="placementTimeout", ge=0, le=MAX_SECONDS)
+    pod_counts_interval: float = Field(default=30, alias="podCountsInterval", ge=0, le=MAX_SECONDS)
     quota_enabled: bool = Field(default=False, alias="quotaEnabled")
     queue_name_tree: str = Field(default="", alias="queueNameTree")
     preemption: bool = False
@@ -356,6 +357,7 @@ def to_settings(config: Config) -> Settings:
         head_of_line_holding=round(config.head_of_line_holding_time * SECOND),
         reservation_timeout=round(config.dispatch_resource_reservation_timeout * MILLISECOND),
         placement_timeout=round(config.placement_timeout * SECOND),
+        pod_counts_interval=round(config.pod_counts_interval * SECOND),
         max_priority=tuple(sorted(config.max_priority.items())),
         potential_capacity=tuple(sorted((name, value) for name, value in capacity if value)),
     )

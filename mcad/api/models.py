@@ -309,7 +309,7 @@ class ComponentStatus(Wire):
 
 
 class PendingPod(Wire):
-    """Left over from MCAD."""
+    """A pod that kube-scheduler finds no node for."""
 
     podname: str | None = None
     conditions: list[Free] | None = None
@@ -343,10 +343,18 @@ class AppWrapperStatus(Wire):
     sender: str | None = None
     local: bool | None = None
     conditions: list[ConditionStatus] | None = None
-    pendingpodconditions: list[PendingPod] | None = None
-    totalcpu: Long | None = Field(default=None, description="Milli-CPU of Completed pods.")
-    totalmemory: Long | None = Field(default=None, description="Bytes of Completed pods.")
-    totalgpu: Long | None = Field(default=None, description="nvidia.com/gpu of Completed pods.")
+    pendingpodconditions: list[PendingPod] | None = Field(
+        default=None, description="The first ten pods without a node, and why."
+    )
+    totalcpu: Long | None = Field(
+        default=None, description="Milli-CPU of pods that run or succeeded."
+    )
+    totalmemory: Long | None = Field(
+        default=None, description="Bytes of pods that run or succeeded."
+    )
+    totalgpu: Long | None = Field(
+        default=None, description="nvidia.com/gpu of pods that run or succeeded."
+    )
     requeueing_time_in_seconds: Int | None = Field(default=None, alias="requeueingTimeInSeconds")
     number_of_requeueings: Int | None = Field(default=None, alias="numberOfRequeueings")
     observed_generation: Long | None = Field(default=None, alias="observedGeneration")

@@ -13,7 +13,10 @@ from mcad.api import labels
 from mcad.api.autopilot import Evictions, evicted
 from mcad.api.podspec import amounts, effective_request, host_ports, resizes, to_resources
 from mcad.api.wire import Map, as_int, as_list, as_map, as_text, parse_instant, to_json
-from mcad.core.model import HostPort, Node, Pod, PodPhase, Resources, Taint
+from mcad.core.model import HostPort, Node, Pod, PodPhase, Resources, Taint, Unscheduled
+
+POD_SCHEDULED, UNSCHEDULABLE = "PodScheduled", "Unschedulable"
+"""Type and reason of the condition of a pod that kube-scheduler finds no node for."""
 
 _PHASES = {phase.value: phase for phase in PodPhase}
 
@@ -25,6 +28,7 @@ _OF_STATUS = (
     "allocatedResources",
 )
 _ALIKE = 4096  # kinds of pods whose needs are remembered
+_WORDS_MAX = 256
 _TEXT_MAX = 2048  # bytes of one of them; what is longer hardly has its like
 
 
@@ -55,7 +59,18 @@ def read_pod(obj: Map, workload_uid: str = "") -> Pod:
         ports=ports,
         created=parse_instant(meta.get("creationTimestamp")) if attempt else 0,
         exit_codes=_exit_codes(status) if attempt and phase is PodPhase.FAILED else (),
+        unscheduled=_unscheduled(status) if attempt and phase is PodPhase.PENDING else None,
     )
+
+
+def _unscheduled(status: Map) -> Unscheduled | None:
+    """What kube-scheduler says of a pod that it tried in vain. Its text names every reason of every
+    node, so it is cut."""
+    for one in map(as_map, as_list(status.get("conditions"))):
+        if one.get("type") == POD_SCHEDULED and one.get("reason") == UNSCHEDULABLE:
+            since = parse_instant(one.get("lastTransitionTime"))
+            return Unscheduled(as_text(one.get("message"))[:_WORDS_MAX], since)
+    return None
 
 
 def _exit_codes(status: Map) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ zeros are left out as MCAD left them out, but for the two requeueing fields of a
 """
 
 from mcad.api.components import render_components
+from mcad.api.pods import POD_SCHEDULED, UNSCHEDULABLE
 from mcad.api.wire import (
     Json,
     Map,
@@ -25,6 +26,7 @@ from mcad.core.model import (
     ObjectRef,
     Persisted,
     PodCounts,
+    Unscheduled,
 )
 from mcad.core.units import SECOND
 
@@ -36,13 +38,11 @@ somebody else has dispatched it."""
 STATE_OF_PHASE = {"Suspended": QUEUED, "Succeeded": "Completed", "Failed": "Failed"}
 """What an upstream v1beta2 controller left at rest, in v1beta1's words."""
 
-NO_PODS = PodCounts()
-
 _TOTALS = {"totalcpu": "cpu", "totalmemory": "memory", "totalgpu": "nvidia.com/gpu"}
 """Milli-CPU, bytes and devices; MCAD kept them in 32 bits, which bytes do not fit into."""
 
 MAX_CONDITIONS = 64
-"""Conditions that are read back; MCAD appended to the list for ever."""
+"""Conditions that are read back, of either list; MCAD appended to its own for ever."""
 
 
 def render_status(view: StatusView) -> Map:
@@ -67,6 +67,10 @@ def render_status(view: StatusView) -> Map:
         "Succeeded": view.pods.succeeded or None,
         "failed": view.pods.failed or None,
         **{word: totals.get(name) for word, name in _TOTALS.items()},
+        "pendingpodconditions": [
+            _render_unscheduled(pod, said) for pod, said in view.pods.unscheduled
+        ]
+        or None,
         "conditions": [
             _render_condition(one, standard=bool(view.phase)) for one in view.conditions
         ],
@@ -91,6 +95,18 @@ def _render_condition(condition: Condition, *, standard: bool) -> Map:
         "lastTransitionTime": format_instant(condition.changed) if standard else None,
     }
     return {key: value for key, value in rendered.items() if value}
+
+
+def _render_unscheduled(pod: str, said: Unscheduled) -> Map:
+    """The pod's condition as MCAD copied it: of those that are pending, the unschedulable ones."""
+    condition = {
+        "type": POD_SCHEDULED,
+        "status": "False",
+        "reason": UNSCHEDULABLE,
+        "message": said.message,
+        "lastTransitionTime": format_instant(said.since),
+    }
+    return {"podname": pod, "conditions": [condition]}
 
 
 def _render_dispatch(record: DispatchRecord) -> Map:
@@ -148,7 +164,7 @@ def read_status(status: Json) -> Persisted | None:
         requeueings=max(0, as_int(status.get("numberOfRequeueings"))),
         requeueing_wait=max(0, as_int(status.get("requeueingTimeInSeconds"))) * SECOND,
         resets=max(0, as_int(status.get("resettingCount"))),
-        pods=_read_pods(status) if state == "Completed" else NO_PODS,
+        pods=_read_pods(status),
         observed_generation=max(0, as_int(status.get("observedGeneration"))),
         foreign=dispatch is None and state not in AT_REST,
     )
@@ -159,7 +175,23 @@ def _read_pods(status: Map) -> PodCounts:
     pending, running, succeeded, failed = (max(0, as_int(status.get(word))) for word in words)
     read = {name: as_int(status.get(word)) for word, name in _TOTALS.items()}
     totals = tuple((name, amount) for name, amount in read.items() if amount > 0)
-    return PodCounts(pending, running, succeeded, failed, totals=totals)
+    return PodCounts(
+        pending,
+        running,
+        succeeded,
+        failed,
+        totals=totals,
+        unscheduled=tuple(
+            map(_read_unscheduled, as_list(status.get("pendingpodconditions"))[:MAX_CONDITIONS])
+        ),
+    )
+
+
+def _read_unscheduled(value: Json) -> tuple[str, Unscheduled]:
+    value = as_map(value)
+    said = next((as_map(one) for one in as_list(value.get("conditions"))), {})
+    since = parse_instant(said.get("lastTransitionTime"))
+    return as_text(value.get("podname")), Unscheduled(as_text(said.get("message")), since)
 
 
 def _read_condition(value: Json) -> Condition | None:

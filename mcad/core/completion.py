@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mcad.core import teardown
+from mcad.core import podcounts, teardown
 from mcad.core.commands import Urgency
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Signal
-from mcad.core.model import Child, Dialect, DispatchPhase, Next, PodCounts
+from mcad.core.model import Child, Dialect, DispatchPhase, Next
 from mcad.core.reasons import (
     PODS_COMPLETED,
     SOME_ITEMS_COMPLETED,
@@ -50,7 +50,7 @@ def judge(world: World, entry: Entry) -> bool:
         return False
     pods = world.capacity.pod_counts(entry.uid)
     if not (pods.running or pods.pending or world.capacity.wanted(entry.uid)):
-        _complete(world, entry, pods)
+        _complete(world, entry)
         return True
     if not is_v1beta2 and not entry.shows(ConditionType.RUNNING_HOLD_COMPLETION):
         entry.set_condition(
@@ -114,9 +114,9 @@ def keep(world: World, entry: Entry) -> None:
     teardown.take_back(world, entry, TeardownReason.SUCCESS_TTL, message, Next.COMPLETED)
 
 
-def _complete(world: World, entry: Entry, pods: PodCounts) -> None:
-    now, totals = world.now, world.capacity.pod_totals(entry.uid)
-    entry.pods = replace(pods, totals=totals)
+def _complete(world: World, entry: Entry) -> None:
+    now = world.now
+    podcounts.count(entry, world.capacity, now)
     entry.unset_condition(ConditionType.RUNNING_HOLD_COMPLETION, now, reason=PODS_COMPLETED)
     entry.set_condition(ConditionType.COMPLETED, now, reason=PODS_COMPLETED)
     world.release(entry)

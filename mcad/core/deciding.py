@@ -93,7 +93,7 @@ def _rings(world: World, entry: Entry, timer: Timer) -> None:
             needs.take_back_unplaced(world, entry)
         case Timer.RESERVATION:
             needs.give_up(world, entry)
-        case Timer.HEALTH | Timer.LIMIT | Timer.KEEP | Timer.PAUSE | Timer.TTL:
+        case Timer.HEALTH | Timer.LIMIT | Timer.KEEP | Timer.PAUSE | Timer.COUNTS | Timer.TTL:
             world.to_judge[entry.uid] = None
         case Timer.TOMBSTONE:
             tombstones.visit(world, entry)

@@ -98,9 +98,9 @@ class Entry:
     While an attempt stands, the items of ``workload`` are those of its inventory, one by one, and
     ``edited`` is the spec as it is now if that differs: it counts when the attempt is over (P8).
 
-    ``superseded`` is the record that an unwritten intent replaces. ``pods`` are counted when it is
-    Completed, for good: they may be deleted later. ``finished`` are the items that have said so,
-    and ``failed`` those that say that they failed.
+    ``superseded`` is the record that an unwritten intent replaces. ``pods`` are those that status
+    tells of, as they were at ``counted_at`` (see podcounts.py). ``finished`` are the items that
+    have said so, and ``failed`` those that say that they failed.
     ``requeueing_wait`` is the present wait before a requeue, 0 before the first, and ``resets``
     counts those since it was created.
 
@@ -132,6 +132,7 @@ class Entry:
     requeueing_wait: Duration = 0
     resets: int = 0
     pods: PodCounts = field(default_factory=PodCounts)
+    counted_at: Instant = 0
     conditions: dict[str, Condition] = field(default_factory=dict)
     finished: set[int] = field(default_factory=set)
     failed: set[int] = field(default_factory=set)

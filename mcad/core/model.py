@@ -225,10 +225,18 @@ class Condition(Struct, frozen=True):
     changed: Instant
 
 
+class Unscheduled(Struct, frozen=True):
+    """What kube-scheduler says of a pod that it found no node for, and since when."""
+
+    message: str
+    since: Instant
+
+
 class PodCounts(Struct, frozen=True):
     """Own pods by phase, as far as they are attributed; some running ones are ``leaving``.
 
-    ``totals`` is what those that run or have succeeded asked for, added up when that is final.
+    As status says them, without those that leave: ``totals`` is what those that run or have
+    succeeded ask for, and ``unscheduled`` the first few without a node, by name.
     """
 
     pending: int = 0
@@ -237,6 +245,7 @@ class PodCounts(Struct, frozen=True):
     failed: int = 0
     leaving: int = 0
     totals: Resources = ()
+    unscheduled: tuple[tuple[str, Unscheduled], ...] = ()
 
 
 class Persisted(Struct, frozen=True):
@@ -333,6 +342,7 @@ class Pod(Struct, frozen=True):
     the podset label, -1 if absent. ``attempt`` is the attempt label, 0 if absent. ``ports``
     are taken on the node for as long as ``request`` is. ``created`` is 0 for pods without our
     label. ``exit_codes`` are those of the containers of a failed pod, zeros left out.
+    ``unscheduled`` is what kube-scheduler says of one that is pending, if it says so.
     """
 
     uid: str
@@ -349,6 +359,7 @@ class Pod(Struct, frozen=True):
     ports: tuple[HostPort, ...] = ()
     created: Instant = 0
     exit_codes: tuple[int, ...] = ()
+    unscheduled: Unscheduled | None = None
 
 
 class Child(Struct, frozen=True):
@@ -420,6 +431,7 @@ class Settings(Struct, frozen=True):
     """The part of the configuration that decisions depend on; durations in microseconds.
 
     ``max_priority`` holds (namespace, ceiling), ``*`` for all others (see ceilings.py).
+    ``pod_counts_interval`` is how old status may let pod counts become; 0 writes final ones only.
     """
 
     fit: Fit = Fit.NODES
@@ -428,5 +440,6 @@ class Settings(Struct, frozen=True):
     head_of_line_holding: Duration = 0
     reservation_timeout: Duration = 300 * SECOND
     placement_timeout: Duration = 300 * SECOND
+    pod_counts_interval: Duration = 30 * SECOND
     potential_capacity: Resources = ()
     max_priority: tuple[tuple[str, int], ...] = ()

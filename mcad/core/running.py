@@ -5,11 +5,21 @@ The spec counts, not its change: that may have come during the creation, or befo
 
 from __future__ import annotations
 
-from mcad.core import attempts, completion, health, requeuing, resets, teardown, tombstones
+from mcad.core import (
+    attempts,
+    completion,
+    health,
+    podcounts,
+    requeuing,
+    resets,
+    teardown,
+    tombstones,
+)
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
 from mcad.core.model import Dialect
 from mcad.core.reasons import SUSPENDED_NOTE, TeardownReason
+from mcad.core.timers import Timer
 from mcad.core.world import World
 
 
@@ -35,7 +45,23 @@ def judge(world: World) -> None:
                 resets.pause(world, entry)
             case _:
                 pass
+        _tell_pod_counts(world, entry)
     world.to_judge.clear()
+
+
+def _tell_pod_counts(world: World, entry: Entry) -> None:
+    """Pods changed and no other write tells of it: one does, when the last one is old enough."""
+    interval = world.settings.pod_counts_interval
+    if entry.phase not in podcounts.LIVE or Timer.COUNTS in entry.timers or not interval:
+        return
+    if podcounts.are_right(entry, world.capacity):
+        return
+    due = entry.counted_at + interval
+    if world.now < due:
+        world.wake_in(entry, Timer.COUNTS, due - world.now)
+        return
+    podcounts.recount(entry, world.capacity, interval, world.now)
+    world.settle(entry)
 
 
 def _judge_running(world: World, entry: Entry) -> None:

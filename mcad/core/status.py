@@ -51,12 +51,7 @@ _PHASE_ON_THE_WAY = {
 
 
 def derive(entry: Entry) -> StatusView:
-    """What ``status`` has to say now.
-
-    Pod counts appear when they are final: a write for every pod that starts would cost more than
-    the dispatch itself, and figures that are only written along with something else are stale
-    most of the time. Live counts come from the CLI and the HTTP port.
-    """
+    """What ``status`` has to say now; of its pods what was counted last (podcounts.py)."""
     is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
     return StatusView(
         state=state(entry),

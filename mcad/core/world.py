@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mcad.core import ceilings, standing
+from mcad.core import ceilings, podcounts, standing
 from mcad.core.admission import Admission, Gang
 from mcad.core.beds import Beds
 from mcad.core.board import Board
@@ -30,6 +30,7 @@ from mcad.core.names import Names
 from mcad.core.queue import Queue
 from mcad.core.quota import NOBODYS, Designation, Forest
 from mcad.core.reasons import EventReason, HoldReason
+from mcad.core.records import replace
 from mcad.core.rights import Rights, concern
 from mcad.core.status import derive
 from mcad.core.timers import Timer, Timers
@@ -133,7 +134,8 @@ class World:
         """Bring ``status`` up to date: one write at a time, none if nothing changed.
 
         In an awaited phase the write is made even if the last one said the same, because its
-        outcome moves the AppWrapper on. A dispatch does not wait behind a report of its own, which
+        outcome moves the AppWrapper on. Pods are counted anew with every write, and that alone is
+        no reason for one. A dispatch does not wait behind a report of its own, which
         may be the last of thousands: it supersedes it, and the report's outcome is ignored.
         """
         if entry.phase in (Phase.GONE, Phase.FOREIGN):
@@ -149,6 +151,8 @@ class World:
         view = derive(entry)
         if view == writes.written and entry.phase not in AWAITED:
             return
+        if podcounts.recount(entry, self.capacity, self.settings.pod_counts_interval, self.now):
+            view = replace(view, pods=entry.pods)
         writes.serial += 1
         writes.flying, writes.flying_in, writes.urgency = view, entry.phase, urgency
         self.emit(WriteStatus(entry.uid, writes.serial, view, urgency))

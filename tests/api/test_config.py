@@ -25,6 +25,7 @@ def test_every_setting_in_the_cores_units() -> None:
             "headOfLineHoldingTime=30",
             "dispatchResourceReservationTimeout=1500",
             "placementTimeout=0.5",
+            "podCountsInterval=2.5",
             "fit=aggregate",
             "policy=StrictFIFO",
             "potentialCapacity={cpu: 1500m, memory: 1Gi, nvidia.com/gpu: 8, pods: 0}",
@@ -39,6 +40,7 @@ def test_every_setting_in_the_cores_units() -> None:
         head_of_line_holding=30 * SECOND,
         reservation_timeout=1_500_000,
         placement_timeout=500_000,
+        pod_counts_interval=2_500_000,
         potential_capacity=(("cpu", 1500), ("memory", 1 << 30), ("nvidia.com/gpu", 8)),
         max_priority=(("*", -5), ("team-a", 100)),
     )

@@ -14,7 +14,7 @@ from mcad.api.autopilot import AutopilotSettings
 from mcad.api.picks import PodStatusPick
 from mcad.api.pods import read_node, read_pod
 from mcad.api.podspec import effective_request, host_ports
-from mcad.core.model import Node, Pod, PodPhase, Taint
+from mcad.core.model import Node, Pod, PodPhase, Taint, Unscheduled
 from tests.api.builders import Gi, container, pod_spec
 from tests.api.strategies import mutated, shaped
 
@@ -95,6 +95,45 @@ def test_the_exit_codes_of_a_failed_pod() -> None:
 )
 def test_exit_codes_that_do_not_count(metadata: Any, status: Any) -> None:
     assert read_pod(live_pod(metadata=metadata, status=status)).exit_codes == ()
+
+
+def unscheduled(tags: dict[str, str], phase: str, condition: dict[str, Any]) -> Any:
+    status = {"phase": phase, "conditions": [None, {"type": "Ready"}, condition]}
+    return read_pod(live_pod(metadata={"labels": tags}, status=status)).unscheduled
+
+
+REFUSED = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "Unschedulable",
+    "message": "0/3 nodes are available.",
+    "lastTransitionTime": "1970-01-01T00:00:02Z",
+}
+OURS = {labels.ATTEMPT: "1"}
+
+
+def test_what_the_scheduler_says_of_a_pending_pod() -> None:
+    assert unscheduled(OURS, "Pending", REFUSED) == Unscheduled(
+        "0/3 nodes are available.", 2_000_000
+    )
+    told = unscheduled(OURS, "Pending", REFUSED | {"message": "x" * 10_000})
+    assert told.message == "x" * 256
+
+
+@pytest.mark.parametrize(
+    ("tags", "phase", "condition"),
+    [
+        ({}, "Pending", REFUSED),  # somebody else's
+        (OURS, "Running", REFUSED),
+        (OURS, "Pending", REFUSED | {"reason": "SchedulingGated"}),
+        (OURS, "Pending", REFUSED | {"type": "Ready"}),
+        (OURS, "Pending", {}),
+    ],
+)
+def test_what_the_scheduler_says_and_nobody_has_to_hear(
+    tags: dict[str, str], phase: str, condition: dict[str, Any]
+) -> None:
+    assert unscheduled(tags, phase, condition) is None
 
 
 def test_how_a_pod_ended_does_not_make_it_another_kind_of_pod() -> None:

@@ -22,6 +22,7 @@ from mcad.core.model import (
     Persisted,
     PodCounts,
     PodSet,
+    Unscheduled,
 )
 from mcad.core.units import SECOND
 from tests.api.describe import describe, squeezed
@@ -200,6 +201,7 @@ def test_the_wire_names_of_a_running_appwrapper() -> None:
         "totalcpu": 1500,
         "totalmemory": 5 * 2**30,
         "totalgpu": 8,
+        "pendingpodconditions": None,
         "componentStatus": None,
         "dispatch": {
             "attempt": 1,
@@ -227,6 +229,25 @@ def test_the_wire_names_of_a_running_appwrapper() -> None:
         },
         "observedGeneration": 1,
     }
+
+
+def test_pods_without_a_node_are_listed_as_mcad_listed_them() -> None:
+    said = Unscheduled("0/3 nodes are available: 3 Insufficient cpu.", START)
+    pods = PodCounts(pending=1, unscheduled=(("d-x2", said),))
+    assert render_status(replace(RUNNING, pods=pods))["pendingpodconditions"] == [
+        {
+            "podname": "d-x2",
+            "conditions": [
+                {
+                    "type": "PodScheduled",
+                    "status": "False",
+                    "reason": "Unschedulable",
+                    "message": "0/3 nodes are available: 3 Insufficient cpu.",
+                    "lastTransitionTime": format_instant(START),
+                }
+            ],
+        }
+    ]
 
 
 def test_a_condition_that_is_false() -> None:
@@ -364,6 +385,9 @@ RECORDS = st.builds(
     next=st.sampled_from(Next),
 ).flatmap(finishing)
 TOTALS = st.just(()) | st.just((("cpu", 500), ("memory", 1 << 40), ("nvidia.com/gpu", 8)))
+UNSCHEDULED = st.lists(st.tuples(TEXT, st.builds(Unscheduled, TEXT, INSTANTS)), max_size=3).map(
+    tuple
+)
 VIEWS = st.builds(
     StatusView,
     state=st.sampled_from(["Pending", "Running", "Completed", "Failed", "Deleted"]),
@@ -374,7 +398,9 @@ VIEWS = st.builds(
     first_dispatch=st.just(0) | INSTANTS,
     system_priority=st.integers(-(2**31), 2**31 - 1),
     conditions=st.lists(CONDITIONS, max_size=4).map(tuple),
-    pods=st.builds(PodCounts, COUNTS, COUNTS, COUNTS, COUNTS, totals=TOTALS),
+    pods=st.builds(
+        PodCounts, COUNTS, COUNTS, COUNTS, COUNTS, totals=TOTALS, unscheduled=UNSCHEDULED
+    ),
     requeueings=COUNTS,
     requeueing_wait=COUNTS.map(lambda n: n * SECOND),
     observed_generation=COUNTS,
@@ -397,7 +423,7 @@ def test_what_is_written_is_read_again(view: StatusView) -> None:
         requeueings=view.requeueings,
         requeueing_wait=view.requeueing_wait,
         resets=view.resets,
-        pods=view.pods if view.state == "Completed" else PodCounts(),
+        pods=view.pods,
         observed_generation=view.observed_generation,
         foreign=view.state == "Running" and view.dispatch is None,
     )

@@ -21,7 +21,7 @@ from mcad.core.capacity.reservations import Reservations, shrunk_to
 from mcad.core.capacity.roster import Roster
 from mcad.core.capacity.shapes import Shape
 from mcad.core.invariants import check
-from mcad.core.model import Fit, Node, Pod, PodCounts, PodSet, Resources, Settings
+from mcad.core.model import Fit, Node, Pod, PodCounts, PodSet, Resources, Settings, Unscheduled
 from mcad.core.records import replace
 from mcad.core.units import Instant
 from mcad.core.verdicts import Refusal
@@ -321,6 +321,10 @@ class Capacity:
         """What own pods that run or have succeeded ask for, of the resources that MCAD's status
         has fields for."""
         return self._roster.totals(uid)
+
+    def unscheduled_pods(self, uid: str, at_most: int) -> tuple[tuple[str, Unscheduled], ...]:
+        """The first of own pods without a node, by name, and what kube-scheduler says of them."""
+        return self._roster.unscheduled(uid, at_most)
 
     def expected(self, uid: str) -> int:
         """Pods that should be there by the manifest, and by live children where they want fewer."""

@@ -6,11 +6,13 @@ Pods may precede their node, their AppWrapper's reservation, or both.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from heapq import nsmallest
+from operator import itemgetter
 
 from mcad.core.capacity.claims import Claim, Reservation
 from mcad.core.capacity.ledger import Ledger
 from mcad.core.capacity.reservations import Reservations
-from mcad.core.model import TERMINAL_PHASES, Pod, PodCounts, PodPhase, Resources
+from mcad.core.model import TERMINAL_PHASES, Pod, PodCounts, PodPhase, Resources, Unscheduled
 
 _AT_WORK = (PodPhase.RUNNING, PodPhase.UNKNOWN)  # as far as anybody knows
 
@@ -120,6 +122,17 @@ class Roster:
                     if name in sums:
                         sums[name] += amount
         return tuple((name, amount) for name, amount in sums.items() if amount)
+
+    def unscheduled(self, uid: str, at_most: int) -> tuple[tuple[str, Unscheduled], ...]:
+        """The first of the AppWrapper's pods without a node, by name, and what is said of them."""
+        reservation = self._reservations.by_uid.get(uid)
+        attempts = (0, reservation.attempt) if reservation is not None else None
+        said = (
+            (use.pod.name, use.pod.unscheduled)
+            for use in self._of.get(uid, {}).values()
+            if use.pod.unscheduled is not None and (attempts is None or use.pod.attempt in attempts)
+        )
+        return tuple(nsmallest(at_most, said, key=itemgetter(0)))
 
     def failed(self, uid: str, attempt: int) -> list[Pod]:
         """The failed pods of the AppWrapper's attempt, as they were first seen."""
