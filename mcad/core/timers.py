@@ -42,7 +42,7 @@ and a time to live is a week."""
 
 _LINES_MIN = 64
 
-OF_PHASE = frozenset(Timer) - {Timer.STATUS}
+OF_PHASE = frozenset(Timer) - {Timer.STATUS, Timer.COUNTS}
 """Timers that end with the phase in which they were started."""
 
 

@@ -13,6 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from mcad.core import entry as entries
+from mcad.core import podcounts
 from mcad.core.commands import WriteStatus
 from mcad.core.events import Answer, AppWrapperSeen, NodeSeen, StatusRefused
 from mcad.core.lifecycle import RETAINING, TABLE, TEARING_DOWN, Phase, Signal, transition
@@ -26,6 +27,7 @@ from mcad.core.model import (
     Workload,
 )
 from mcad.core.rules import FaultTolerance, Growth, Requeuing
+from mcad.core.timers import Timer
 from mcad.core.units import SECOND
 from mcad.core.world import AWAITED
 from tests.core.bench import Bench, node, workload
@@ -273,6 +275,9 @@ class Life:
                 assert not world.capacity.holds(uid), f"{one.title} is {one.phase} and holds room"
             if one.phase is Phase.PAUSING:
                 assert world.capacity.holds(uid)
+            if one.phase in podcounts.LIVE and not one.workload.deleting:
+                told = podcounts.are_right(one, world.capacity)
+                assert told or Timer.COUNTS in one.timers, f"{one.title}: pods nobody tells of"
             if one.phase in (Phase.KEEPING, Phase.PAUSING) and not one.workload.deleting:
                 assert one.timers, f"{one.title} is {one.phase} for ever"
 

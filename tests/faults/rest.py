@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from mcad.api.labels import APPWRAPPER_UID
 from mcad.api.status import render_status
 from mcad.controller.mirror import status_mark
 from mcad.core.entry import Entry
@@ -21,6 +23,7 @@ Objects = Mapping[tuple[str, str], Sequence[Json]]
 WRAPPED = [("", "configmaps"), ("", "pods"), ("apps", "deployments"), ("batch", "jobs")]
 NODES = ("", "nodes")
 WATCHED = [STORAGE, NODES, *WRAPPED]
+COUNTS = {"Pending": "pending", "Running": "running", "Succeeded": "Succeeded", "Failed": "failed"}
 AT_REST = (Phase.WAITING, Phase.RUNNING, Phase.COMPLETED, Phase.FAILED, Phase.DELETED)
 
 
@@ -41,6 +44,7 @@ def unrest(core: World, objects: Objects) -> Iterator[str]:
     }
     for uid, entry in core.entries.items():
         yield from _unfinished(entry, stored[uid])
+        yield from _miscounted(entry, stored[uid], objects)
         if entry.phase is Phase.WAITING:
             yield from _waits_in_vain(core, entry, objects, names)
         reserved, unbound = sum(core.capacity.outstanding(uid)), core.capacity.unbound(uid)
@@ -57,6 +61,22 @@ def _unfinished(entry: Entry, obj: Json) -> Iterator[str]:
         yield f"{entry.title}: its status is not what is known"
     if entry.phase is Phase.RUNNING and entry.workload.suspended:
         yield f"{entry.title} runs although it is suspended"
+
+
+def _miscounted(entry: Entry, obj: Json, objects: Objects) -> Iterator[str]:
+    """Its status does not tell of its pods as they are, and nothing is going to change that."""
+    if entry.phase is Phase.COMPLETED:
+        return  # final: they may be deleted
+    own = [pod for pod in objects["", "pods"] if _belongs_to(pod, entry.uid)]
+    there = Counter(pod["status"].get("phase", "Pending") for pod in own)
+    status = obj.get("status", {})
+    told = {phase: status.get(word, 0) for phase, word in COUNTS.items()}
+    if told != {phase: there[phase] for phase in COUNTS}:
+        yield f"{entry.title}: its status tells of {told} pods, and there are {dict(there)}"
+
+
+def _belongs_to(pod: Json, uid: str) -> bool:
+    return bool(pod["metadata"].get("labels", {}).get(APPWRAPPER_UID) == uid)
 
 
 def _waits_in_vain(
