@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from mcad.api.appwrapper import MAX_POD_SETS_ALL
 from mcad.api.catalog import WELL_KNOWN
 from mcad.api.config import Config
 from tests.chart.cluster import (
@@ -57,12 +58,17 @@ def obj(api_version: str, kind: str, name: str = "x", **meta: str) -> Json:
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, **meta}}
 
 
+NIGHTLY = obj("batch/v1", "CronJob")
+"""Without it nothing would have pods, which is refused in the later dialect."""
+
+
 @pytest.fixture(scope="module")
 def release(helm: Helm, control_plane: ControlPlane) -> Release:
-    """The chart with its defaults on a cluster with a node, once its policy is in force."""
+    """The chart on a cluster with a node, once its policy is in force; rights are what it asks for
+    here, so the other policy takes as many pod sets as the dispatcher."""
     control_plane.add_node("node-1")
     one = Release(helm, control_plane)
-    one.install(**PULLED_NOWHERE)
+    one.install(maxPodSets=MAX_POD_SETS_ALL, **PULLED_NOWHERE)
     alice = User(control_plane, TEAM, "prober", APPWRAPPERS)
     wait_for_answer(control_plane, alice, 403)
     return one
@@ -70,8 +76,9 @@ def release(helm: Helm, control_plane: ControlPlane) -> Release:
 
 @pytest.fixture(scope="module")
 def alice(control_plane: ControlPlane, release: Release) -> User:
-    """She may create AppWrappers and ConfigMaps, and no Pods."""
-    return User(control_plane, TEAM, "alice", APPWRAPPERS, rule("", "configmaps", "create"))
+    """She may create AppWrappers, ConfigMaps and CronJobs, and no Pods."""
+    hers = (rule("", "configmaps", "create"), rule("batch", "cronjobs", "create"))
+    return User(control_plane, TEAM, "alice", APPWRAPPERS, *hers)
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +159,7 @@ def test_server_side_apply_is_no_way_around(alice: User) -> None:
 
 
 def test_what_one_may_create_one_may_wrap(alice: User, bob: User) -> None:
-    for wrapped in both("config", configmap("config")):
+    for wrapped in both("config", configmap("config"), NIGHTLY):
         assert alice.create(wrapped, dry_run=True)[0] == 201
     for wrapped in both("mix", configmap("c"), pod("p")):
         assert bob.create(wrapped, dry_run=True)[0] == 201
@@ -166,7 +173,7 @@ def test_each_kind_asks_for_its_own_right(
     one = obj(f"{group}/{version}" if group else version, kind)
     assert bob.create(generic("x", one), dry_run=True)[0] == 201
     code, answer = alice.create(generic("x", one), dry_run=True)
-    if (group, plural) == ("", "configmaps"):
+    if (group, plural) in (("", "configmaps"), ("batch", "cronjobs")):
         assert code == 201
     else:
         assert code == 403
@@ -228,7 +235,7 @@ def test_a_pod_is_not_added_later(alice: User, config: Json) -> None:
 def test_the_later_dialect_does_not_change_its_kinds(
     control_plane: ControlPlane, alice: User
 ) -> None:
-    code, created = alice.create(appwrapper("later", configmap("later"), namespace=TEAM))
+    code, created = alice.create(appwrapper("later", configmap("later"), NIGHTLY, namespace=TEAM))
     assert code == 201, created
     created["spec"]["components"] = [{"template": pod("later")}]
     code, answer = alice.replace(created)

@@ -186,13 +186,95 @@ REFUSED = {
     ),
 }
 
+
+def of_kind(api_version: str, kind: str, **spec: Any) -> Json:
+    """An object of which only its pod sets matter."""
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}, "spec": spec}
+
+
+def workers(count: int) -> Json:
+    """The spec of a Ray cluster with so many groups of workers."""
+    spec: Json = group_of_workers(*[{"spec": pod("x")["spec"]}] * count)["spec"]
+    return spec
+
+
+def roles(word: str, *names: str) -> Json:
+    """The spec of a training job with these roles."""
+    return {f"{word}ReplicaSpecs": {name: {"template": pod("x")} for name in names}}
+
+
+JOBS = [{"name": f"j{i}"} for i in range(9)]
+PYTORCH = of_kind("kubeflow.org/v1", "PyTorchJob", **roles("pytorch", "Master", "Worker"))
+TF = of_kind("kubeflow.org/v1", "TFJob", **roles("tf", "Chief", "PS", "Worker", "Evaluator"))
+MPI = of_kind("kubeflow.org/v1", "MPIJob", **roles("mpi", "Launcher", "Worker"))
+LEADERS = of_kind("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")
+
+
+def replicated(count: int) -> Json:
+    return of_kind("jobset.x-k8s.io/v1alpha2", "JobSet", replicatedJobs=JOBS[:count])
+
+
+def declared(count: int) -> Json:
+    """A component of a kind that nobody knows, with so many pod sets."""
+    template = of_kind("example.com/v1", "Gang", parts=[pod("x")] * count)
+    paths = [{"path": f"template.spec.parts[{i}]"} for i in range(count)]
+    return {"template": template, "podSets": paths}
+
+
+POD_SETS = {
+    8: {
+        "Deployments and what has none": [deployment("x")] * 8 + [config_map("x")] * 3,
+        "Pods and Jobs": [pod("x")] * 4 + [of_kind("batch/v1", "Job")] * 4,
+        "a JobSet": [replicated(8)],
+        "a RayCluster": [of_kind("ray.io/v1", "RayCluster", **workers(7))],
+        "a RayJob": [of_kind("ray.io/v1", "RayJob", rayClusterSpec=workers(7))],
+        "a RayService": [of_kind("ray.io/v1", "RayService", rayClusterConfig=workers(7))],
+        "training jobs": [PYTORCH, TF, MPI],
+        "LeaderWorkerSets": [LEADERS] * 4,
+        "declared ones": [declared(8)],
+        "declared ones and a Deployment": [declared(7), deployment("x")],
+    },
+    9: {
+        "Deployments": [deployment("x")] * 9,
+        "StatefulSets and a DaemonSet": [of_kind("apps/v1", "StatefulSet")] * 8
+        + [of_kind("apps/v1", "DaemonSet")],
+        "a JobSet": [replicated(9)],
+        "a JobSet of which one is declared": [
+            {
+                "template": replicated(9),
+                "podSets": [{"path": "template.spec.replicatedJobs[0]", "replicas": 1}],
+            }
+        ],
+        "a RayCluster": [of_kind("ray.io/v1", "RayCluster", **workers(8))],
+        "a RayJob": [of_kind("ray.io/v1", "RayJob", rayClusterSpec=workers(8))],
+        "a RayService": [of_kind("ray.io/v1", "RayService", rayClusterConfig=workers(8))],
+        "training jobs": [PYTORCH, TF, MPI, pod("x")],
+        "LeaderWorkerSets": [*[LEADERS] * 4, pod("x")],
+        "declared ones": [declared(9)],
+        "declared ones and a Deployment": [declared(8), deployment("x")],
+    },
+}
+"""Components, or templates of ones, by how many pod sets they have together."""
+
+
+def components(parts: list[Json]) -> Json:
+    return {"components": [one if "template" in one else {"template": one} for one in parts]}
+
+
 FINE = {
+    "nothing with pods in MCAD's dialect": item_with(config_map("x")),
+    "a kind that nobody knows": component_with(of_kind("example.com/v1", "Gang")),
+    "a Service of another group": component_with(of_kind("serving.knative.dev/v1", "Service")),
+    "a CronJob": component_with(of_kind("batch/v1", "CronJob")),
+    "many items in MCAD's dialect": {
+        "resources": {"GenericItems": [{"generictemplate": pod("x")}] * 9}
+    },
     "the head of a RayCluster": component_with(
         group_of_workers(), podSets=[{"path": "template.spec.headGroupSpec.template"}]
     ),
     "a worker of many": component_with(
-        group_of_workers(*[{"spec": pod("x")["spec"]}] * 12),
-        podSets=[{"path": "template.spec.workerGroupSpecs[11].template", "replicas": 0}],
+        group_of_workers(*[{"spec": pod("x")["spec"]}] * 7),
+        podSets=[{"path": "template.spec.workerGroupSpecs[6].template", "replicas": 0}],
     ),
     "a pod": component_with(pod("x"), podSets=[{"path": "template"}]),
     "a path that is longer than the policy looks": declaring("template" + ".spec" * 9),
@@ -247,6 +329,57 @@ def test_let_in(plane: ControlPlane, name: str) -> None:
         assert code == 201, answer["message"]
 
 
+@pytest.mark.parametrize("name", POD_SETS[8])
+def test_eight_pod_sets_are_let_in(plane: ControlPlane, name: str) -> None:
+    code, answer = submit(plane, wrapper("many", components(POD_SETS[8][name]), V2))
+    assert code == 201, answer["message"]
+
+
+@pytest.mark.parametrize("name", POD_SETS[9])
+def test_nine_pod_sets_are_refused(plane: ControlPlane, name: str) -> None:
+    for version in (V1, V2):
+        code, answer = submit(plane, wrapper("many", components(POD_SETS[9][name]), version))
+        assert code == 422
+        assert answer["message"].endswith(
+            "spec.components has 9 pod sets, and 8 are allowed (maxPodSets of the chart); "
+            "use several AppWrappers."
+        )
+
+
+WITHOUT = [
+    of_kind(version, kind)
+    for version, kind in (
+        ("v1", "ConfigMap"),
+        ("v1", "Service"),
+        ("policy/v1", "PodDisruptionBudget"),
+        ("scheduling.x-k8s.io/v1alpha1", "PodGroup"),
+    )
+]
+
+
+@pytest.mark.parametrize("parts", [*([one] for one in WITHOUT), WITHOUT])
+def test_what_has_no_pods_at_all_is_refused(plane: ControlPlane, parts: list[Json]) -> None:
+    code, answer = submit(plane, wrapper("none", components(parts), V2))
+    assert code == 422
+    assert "nothing in spec.components has pods" in answer["message"]
+    code, answer = submit(plane, wrapper("some", components([*parts, pod("x")]), V2))
+    assert code == 201, answer["message"]
+
+
+@pytest.fixture
+def many_pod_sets(plane: ControlPlane, release: Release) -> Iterator[None]:
+    """Where the administrator lets in what the dispatcher takes."""
+    nine = wrapper("nine", components(POD_SETS[9]["Deployments"]), V2)
+
+    def allow(most: int, code: int) -> None:
+        release.upgrade(authorization="none", maxPodSets=most, **PULLED_NOWHERE)
+        plane.wait_for(lambda: submit(plane, nine)[0] == code, 30, f"{most} pod sets are allowed")
+
+    allow(MAX_POD_SETS_ALL, 201)
+    yield
+    allow(8, 422)
+
+
 @pytest.mark.parametrize("version", [V1, V2])
 def test_what_the_predecessors_took_is_let_in(plane: ControlPlane, version: str) -> None:
     """Strictly, with every field that they had."""
@@ -261,26 +394,30 @@ def test_samples_are_let_in(plane: ControlPlane, sample: Path) -> None:
     plane.kubectl("create", "--validate=strict", "--dry-run=server", "-f", str(sample))
 
 
+@pytest.mark.usefixtures("many_pod_sets")
 def test_as_many_pod_sets_as_are_dispatched_can_be_judged(plane: ControlPlane) -> None:
     """Within the policy's budget, with long paths; and a wrong one behind all of them is found."""
-    workers = 64
-    one = group_of_workers(*[{"spec": pod("x")["spec"]}] * workers)
+    groups = 63  # and the head
+    one = group_of_workers(*[{"spec": pod("x")["spec"]}] * groups)
     ray_job = {**one, "kind": "RayJob", "spec": {"rayClusterSpec": one["spec"]}}
     where = "template.spec.rayClusterSpec.workerGroupSpecs[{}].template"
-    good = {"template": ray_job, "podSets": [{"path": where.format(i)} for i in range(workers)]}
-    full = [good] * (MAX_POD_SETS_ALL // workers)
+    good = {"template": ray_job, "podSets": [{"path": where.format(i)} for i in range(groups)]}
+    full = [good] * (MAX_POD_SETS_ALL // (groups + 1))
     assert submit(plane, wrapper("full", {"components": full}, V2))[0] == 201
-    bad = good | {"podSets": [*good["podSets"][1:], {"path": where.format(workers)}]}
+    bad = good | {"podSets": [*good["podSets"][1:], {"path": where.format(groups)}]}
     code, answer = submit(plane, wrapper("full", {"components": [*full[1:], bad]}, V2))
     assert code == 422
-    assert f"'{where.format(workers)}' leads to no pod template" in answer["message"]
+    assert f"'{where.format(groups)}' leads to no pod template" in answer["message"]
 
 
-def test_what_is_too_much_to_judge_is_let_in(plane: ControlPlane) -> None:
-    """The dispatcher looks at it; a policy that denied it would deny what is right, too."""
+def test_what_is_too_much_to_judge_is_not_denied_for_that(plane: ControlPlane) -> None:
+    """The dispatcher looks at it; a policy that denied it would deny what is right, too. What can
+    be judged is: there are far more pod sets than are allowed."""
     paths = ["template.spec.template", *(f"template.spec.a{i}" for i in range(63))]
     one = declaring(*paths)["components"]
-    assert submit(plane, wrapper("too-much", {"components": one * 256}, V2))[0] == 201
+    code, answer = submit(plane, wrapper("too-much", {"components": one * 256}, V2))
+    assert code == 422
+    assert "has 16384 pod sets" in answer["message"]
 
 
 def test_the_api_server_finds_no_fault_with_the_expressions(plane: ControlPlane) -> None:
@@ -298,16 +435,16 @@ def test_the_api_server_finds_no_fault_with_the_expressions(plane: ControlPlane)
 
 def test_not_even_an_unknown_key_of_a_template_is_exchanged(plane: ControlPlane) -> None:
     """The CRD's rule does not see it; the policy does."""
-    made = wrapper("frozen", component_with(config_map("frozen")), V2)
+    made = wrapper("frozen", components([config_map("frozen"), pod("frozen")]), V2)
     code, answer = submit(plane, made, "")
     assert code == 201, answer
     template = {**config_map("frozen"), "data": None, "binaryData": {"a": "YQ=="}}
-    change = {"spec": {"components": [{"template": template}]}}
+    change = {"spec": components([template, pod("frozen")])}
     code, answer = plane.request("PATCH", url(name="frozen"), change, content_type=MERGE)
     assert code == 422
     assert "templates of components cannot be changed" in answer["message"]
-    infos = made["spec"]["components"][0] | {"podSetInfos": [{"labels": {"a": "b"}}]}
-    change = {"spec": {"components": [infos]}}
+    infos = made["spec"]["components"][1] | {"podSetInfos": [{"labels": {"a": "b"}}]}
+    change = {"spec": {"components": [made["spec"]["components"][0], infos]}}
     code, answer = plane.request("PATCH", url(name="frozen"), change, content_type=MERGE)
     assert code == 200, answer
     plane.request("DELETE", url(name="frozen"))

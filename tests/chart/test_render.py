@@ -12,7 +12,13 @@ import yaml
 
 import mcad
 from mcad.api.catalog import WELL_KNOWN
-from mcad.api.config import DANGEROUS, DEFAULT_WRAPPED, SYSTEM_NAMESPACES, Config
+from mcad.api.config import (
+    DANGEROUS,
+    DEFAULT_WITHOUT_PODS,
+    DEFAULT_WRAPPED,
+    SYSTEM_NAMESPACES,
+    Config,
+)
 from mcad.api.crd import crds
 from mcad.api.strict import Strict
 from mcad.api.templates import PathError, follow
@@ -528,6 +534,30 @@ def test_the_policies_read_every_place_that_holds_objects(helm: Helm) -> None:
     assert all(place in str(found["mcad-manifests"]["spec"]["variables"]) for place in lists), (
         "the lists are those of the spec"
     )
+
+
+def test_the_policy_knows_the_kinds_without_pods(helm: Helm) -> None:
+    rules = policies(helm.template())["mcad-manifests"]["spec"]["validations"]
+    (told,) = (one["expression"] for one in rules if "has pods" in one["message"])
+    kinds = {tuple(name.split("/")) for name in re.findall(r"'(\S*?/\S+?)'", told)}
+    assert {(group, plural_of(kind)) for group, kind in kinds} == {
+        (one.api_group, plural) for one in DEFAULT_WITHOUT_PODS for plural in one.resources
+    }
+
+
+def plural_of(kind: str) -> str:
+    """Of the kinds without pods; Kubernetes makes plurals up in the same way."""
+    word = kind.lower()
+    if word.endswith(("s", "x")):
+        return word if word == "endpoints" else f"{word}es"
+    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
+
+
+def test_as_many_pod_sets_as_the_chart_says(helm: Helm) -> None:
+    for most, values in ((8, {}), (64, {"maxPodSets": 64})):
+        rules = policies(helm.template(**values))["mcad-manifests"]["spec"]["validations"]
+        (told,) = (one for one in rules if "pod sets; use several" in one["message"])
+        assert told["expression"] == f"variables.sets.sum() <= {most}"
 
 
 def test_the_policy_reads_paths_as_the_dispatcher_does(helm: Helm) -> None:

@@ -43,3 +43,13 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "mcad.setPath" -}}
 ^template(\.[^.\[\]]+|\[[0-9]{1,6}\])*$
 {{- end -}}
+
+{{/* Kinds that no pods come of, as group/Kind: resourcesWithoutPods by default; a test compares. */}}
+{{- define "mcad.withoutPods" -}}
+'/ConfigMap', '/Endpoints', '/LimitRange', '/PersistentVolumeClaim', '/PodTemplate',
+'/ResourceQuota', '/Secret', '/ServiceAccount', '/Service', 'autoscaling/HorizontalPodAutoscaler',
+'discovery.k8s.io/EndpointSlice', 'networking.k8s.io/Ingress', 'networking.k8s.io/NetworkPolicy',
+'policy/PodDisruptionBudget', 'rbac.authorization.k8s.io/RoleBinding',
+'rbac.authorization.k8s.io/Role', 'scheduling.sigs.k8s.io/PodGroup',
+'scheduling.x-k8s.io/PodGroup'
+{{- end -}}
