@@ -139,8 +139,10 @@ class DispatchDuration(Wire):
     """How long it may run."""
 
     limit: Int | None = Field(default=None, description="Seconds from its dispatch; then it fails.")
-    expected: Int | None = Field(default=None, description="Seconds; a hint.")
-    overrun: bool | None = Field(default=None, description="Not for users.")
+    expected: Int | None = Field(
+        default=None, description="Seconds that it is expected to run; nothing is done about it."
+    )
+    overrun: bool | None = Field(default=None, description="Accepted and ignored.")
 
 
 class SchedulingSpec(Wire):

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from mcad.api.labels import QUEUE_NAME
-from mcad.api.wire import as_list, as_map, as_text
+from mcad.api.wire import as_int, as_list, as_map, as_text
 from mcad.cli.colours import Palette, printable
 from mcad.cli.humane import humane
 from mcad.cli.presence import NO_DISPATCHER
@@ -52,6 +52,12 @@ def event_time(event: Json) -> str | None:
     return as_text(metadata.get("creationTimestamp")) or None
 
 
+def _expected(story: Story) -> int:
+    """How long it is expected to run by ``schedulingSpec``, in seconds; 0 if that is not said."""
+    rules = as_map(as_map(as_map(story.obj).get("spec")).get("schedulingSpec"))
+    return as_int(as_map(rules.get("dispatchDuration")).get("expected"))
+
+
 class Page:
     """Writes stories: ages are those of this moment."""
 
@@ -68,6 +74,8 @@ class Page:
         yield pair("UID", metadata["uid"])
         if queue := as_text(as_map(metadata.get("labels")).get(QUEUE_NAME)):
             yield pair("Queue", _queue(queue, story.detail))
+        if seconds := _expected(story):
+            yield pair("Expected", f"to run for {seconds} s (a hint; nothing is done about it)")
         if story.detail is not None:
             yield from self._figures(story.detail)
         if story.obj is None:

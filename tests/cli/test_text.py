@@ -245,3 +245,15 @@ def test_the_queue_of_kueue_is_shown_for_what_it_is() -> None:
     assert told[3] == "Queue:        research (a label of Kueue's; here all wait in one queue)"
     bare = list(page.lines(Story({"metadata": metadata}, None)))
     assert [one for one in told if one not in bare] == [told[3]]
+
+
+def test_how_long_it_is_expected_to_run_is_shown_as_a_hint() -> None:
+    meta = {"name": "a", "namespace": "team", "uid": "u"}
+    for spec, told in (
+        ({"schedulingSpec": {"dispatchDuration": {"expected": 600, "limit": 900}}}, True),
+        ({"schedulingSpec": {"dispatchDuration": {"limit": 900}}}, False),
+        ({}, False),
+    ):
+        lines = list(Page(0, palette("never")).lines(Story({"metadata": meta, "spec": spec}, None)))
+        hint = "Expected:     to run for 600 s (a hint; nothing is done about it)"
+        assert (hint in lines) == told
