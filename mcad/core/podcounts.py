@@ -14,9 +14,7 @@ from mcad.core.model import Next, PodCounts
 from mcad.core.records import replace
 from mcad.core.units import Duration, Instant
 
-LIVE = frozenset(
-    {Phase.RUNNING, Phase.KEEPING, Phase.UNDEPLOYING, Phase.DELETING, Phase.VERIFYING}
-)
+LIVE = frozenset({Phase.RUNNING, Phase.KEEPING, Phase.UNDEPLOYING, Phase.DELETING, Phase.VERIFYING})
 """Phases that may last while pods come and go. What leads to the first of them is written there."""
 
 _WITHOUT = frozenset(

@@ -44,7 +44,8 @@ def plane(control_plane: ControlPlane) -> ControlPlane:
 
 @pytest.fixture(scope="module", autouse=True)
 def dispatcher(plane: ControlPlane, account: Path) -> Iterator[Dispatcher]:
-    with Dispatcher(plane, account, "--set", "backoffTime=1") as running:
+    often = ("--set", "backoffTime=1", "--set", "podCountsInterval=1")
+    with Dispatcher(plane, account, *often) as running:
         yield running
 
 
@@ -192,25 +193,6 @@ def _running(plane: ControlPlane) -> int:
     return sum(one["status"].get("phase") == "Running" for one in items(plane, PODS))
 
 
-def test_who_loses_its_node_is_reset_and_finds_another(plane: ControlPlane) -> None:
-    here = {"nodeSelector": {"pool": "spare"}}
-    plane.add_node("spare-1", cpu="2", labels={"pool": "spare"})
-    moving = appwrapper("moving", deployment("moving", 1, "1500m", **here))
-    create(
-        plane,
-        bearing(moving, admissionGracePeriodDuration="3s", warmupGracePeriodDuration="3s", **QUICK),
-    )
-    plane.wait_for(lambda: _running(plane) == 1, 60, "its pod runs")
-    plane.remove_node("spare-1")
-    await_phase(plane, "moving", "Suspended", 120)
-    assert status_of(plane, "moving")["resettingCount"] == 1
-    plane.add_node("spare-2", cpu="2", labels={"pool": "spare"})
-    await_phase(plane, "moving", "Running")
-    plane.wait_for(lambda: _running(plane) == 1, 60, "its pod runs again")
-    delete(plane)
-    plane.remove_node("spare-2")
-
-
 def test_a_gpu_that_autopilot_finds_broken_is_left(plane: ControlPlane) -> None:
     """In both dialects, and neither counts it: v1beta2 resets, v1beta1 queues again."""
     gpus = {"cpu": "4", "extended": {GPU: "2"}, "labels": {HEALTH: "PASS"}}
@@ -279,6 +261,88 @@ def test_a_node_that_is_not_ready_is_left_and_what_hangs_there_is_forced(
     delete(plane)
     for name in ("frail-1", "frail-2"):
         plane.remove_node(name)
+
+
+def test_a_node_is_not_ready_and_then_gone(plane: ControlPlane) -> None:
+    """While it may come back, those who run there are left alone, and nobody new goes there. When
+    it is gone, so are their pods, and they find another node: a reset, and a requeue."""
+    here = {"nodeSelector": {"pool": "doomed"}}
+    soon = {"warmupGracePeriodDuration": "3s", "admissionGracePeriodDuration": "3s", **QUICK}
+    plane.add_node("doomed-1", cpu="2", labels={"pool": "doomed"})
+    rules = {"minAvailable": 1, "requeuing": {"timeInSeconds": 2}}
+    one, two = (deployment(name, 1, "500m", **here) for name in ("one", "two"))
+    create(plane, bearing(appwrapper("one", one), **soon))
+    create(plane, generic("two", two, schedulingSpec=rules))
+    plane.wait_for(lambda: _running_on(plane) == ["doomed-1", "doomed-1"], 60, "both run")
+
+    plane.spoil_node("doomed-1")
+    create(plane, appwrapper("three", pod("three", **here)))
+    plane.wait_for(
+        lambda: status_of(plane, "three").get("queuejobstate") == "Backoff", 60, "three waits"
+    )
+    fleet.wait_until_quiet(plane, 5)  # longer than any grace of theirs
+    assert states(plane) == {"one": "Running", "two": "Running", "three": "Pending"}
+    assert [status_of(plane, name)["dispatch"]["attempt"] for name in ("one", "two")] == [1, 1]
+
+    plane.remove_node("doomed-1")
+    waiting = {"one": "Pending", "two": "Pending", "three": "Pending"}
+    plane.wait_for(
+        lambda: states(plane) == waiting and items(plane, PODS) == [], 120, "all wait for a node"
+    )
+    await_phase(plane, "one", "Suspended")
+    assert status_of(plane, "one")["resettingCount"] == 1
+    assert status_of(plane, "two")["numberOfRequeueings"] == 1
+
+    plane.add_node("doomed-2", cpu="2", labels={"pool": "doomed"})
+    plane.wait_for(lambda: _running_on(plane) == ["doomed-2"] * 3, 60, "all run on another node")
+    assert [status_of(plane, name)["dispatch"]["attempt"] for name in ("one", "two")] == [2, 2]
+    delete(plane)
+    plane.remove_node("doomed-2")
+
+
+# -- pod counts ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dialect", ["v1beta1", "v1beta2"])
+def test_a_gang_comes_up_and_status_tells_how_many_run(plane: ControlPlane, dialect: str) -> None:
+    """Of three hundred changes of its pods few are worth a write."""
+    gang = deployment("gang", 100, "10m")
+    made = generic("gang", gang) if dialect == "v1beta1" else appwrapper("gang", gang)
+    mark = plane.audit_mark()
+    create(plane, made)
+    plane.wait_for(lambda: status_of(plane, "gang").get("running") == 100, 90, "all run")
+    fleet.wait_until_quiet(plane)
+    status = status_of(plane, "gang")
+    assert (status["totalcpu"], status.get("pending", 0)) == (1000, 0)
+    assert "pendingpodconditions" not in status
+    written = [one for one in fleet.writes(plane.audit(mark)) if one.resource == "appwrappers"]
+    assert 3 <= len(written) < 30
+
+
+def test_a_pod_without_a_node_is_named(plane: ControlPlane) -> None:
+    """Room that was there is taken by somebody who asks nobody."""
+    here = {"nodeSelector": {"pool": "tight"}}
+    plane.add_node("tight-1", cpu="2", labels={"pool": "tight"})
+    create(plane, generic("tight", deployment("tight", 1, "1500m", **here)))
+    plane.wait_for(lambda: status_of(plane, "tight").get("running") == 1, 60, "it runs")
+    plane.kubectl("cordon", "tight-1")
+    plane.kubectl("delete", "pods", "--all", "--wait=false")
+    plane.wait_for(lambda: "pendingpodconditions" in status_of(plane, "tight"), 60, "it is told")
+    (waiting,) = status_of(plane, "tight")["pendingpodconditions"]
+    (found,) = items(plane, PODS)
+    assert waiting["podname"] == found["metadata"]["name"]
+    (said,) = waiting["conditions"]
+    assert (said["type"], said["status"], said["reason"]) == (
+        "PodScheduled",
+        "False",
+        "Unschedulable",
+    )
+    assert "nodes are available" in said["message"]
+    plane.kubectl("uncordon", "tight-1")
+    plane.wait_for(lambda: status_of(plane, "tight").get("running") == 1, 60, "it runs again")
+    assert "pendingpodconditions" not in status_of(plane, "tight")
+    delete(plane)
+    plane.remove_node("tight-1")
 
 
 # -- suspended and deleted at any time -----------------------------------------------------------
@@ -427,6 +491,74 @@ def test_it_may_be_deleted_in_every_phase(plane: ControlPlane, phase: str) -> No
     released(plane, phase, name)
     for path in (appwrappers_path(), JOBS, PODS, DEPLOYMENTS, CONFIGMAPS):
         plane.wait_for(lambda path=path: owned_or_all(plane, path) == [], 60, f"no {path} is left")
+
+
+ORPHANED = {
+    "Suspended": [],
+    "Resuming": [DEPLOYMENTS],
+    "Running": [CONFIGMAPS, DEPLOYMENTS],
+    "Suspending": [],
+    PAUSING: [],
+    "Failed": [JOBS],
+    "Succeeded": [JOBS],
+}
+"""Where something stays of an AppWrapper that is deleted without its objects, by its phase."""
+
+
+@pytest.mark.usefixtures("_full")
+@pytest.mark.parametrize("phase", ORPHANED)
+def test_what_is_orphaned_stays(plane: ControlPlane, phase: str) -> None:
+    name = f"to-orphan-{PHASES.index(phase)}"
+    brought_to(plane, phase, name)
+    before = kept(plane)
+    assert sorted(before) == ORPHANED[phase]
+    plane.kubectl("delete", "appwrapper", name, "--cascade=orphan")
+    released(plane, phase, name)
+    assert owned_or_all(plane, appwrappers_path()) == []
+    fleet.wait_until_quiet(plane, 5)
+    assert kept(plane) == before
+    for path in before:
+        (found,) = (one for one in items(plane, path) if one["metadata"]["name"] == name)
+        assert found["metadata"].get("ownerReferences", []) == []
+        plane.request("DELETE", f"{path}/{name}", {"propagationPolicy": "Background"})
+    for path in (JOBS, PODS, DEPLOYMENTS, CONFIGMAPS):
+        plane.wait_for(lambda path=path: owned(plane, path) == [], 60, f"no {path} is left")
+
+
+def kept(plane: ControlPlane) -> dict[str, list[str]]:
+    """The uids of wrapped objects that nobody is deleting, by their collection, if it has any."""
+    found = {
+        path: [
+            one["metadata"]["uid"]
+            for one in items(plane, path)
+            if f"{GROUP}/appwrapper" in one["metadata"].get("labels", {})
+            and "deletionTimestamp" not in one["metadata"]
+        ]
+        for path in (JOBS, DEPLOYMENTS, CONFIGMAPS)
+    }
+    return {path: uids for path, uids in found.items() if uids}
+
+
+@pytest.mark.parametrize("dialect", ["v1beta1", "v1beta2"])
+def test_what_is_orphaned_keeps_its_room(plane: ControlPlane, dialect: str) -> None:
+    here = {"nodeSelector": {"pool": "home"}}
+    plane.add_node("home-1", cpu="2", labels={"pool": "home"})
+    first = deployment("first", 1, "1500m", **here)
+    create(plane, generic("first", first) if dialect == "v1beta1" else appwrapper("first", first))
+    plane.wait_for(lambda: _running_on(plane) == ["home-1"], 60, "the first runs")
+    plane.kubectl("delete", "appwrapper", "first", "--cascade=orphan")
+    create(plane, appwrapper("second", deployment("second", 1, "1500m", **here)))
+    plane.wait_for(
+        lambda: status_of(plane, "second").get("queuejobstate") == "Backoff", 60, "second waits"
+    )
+    fleet.wait_until_quiet(plane, 5)
+    assert [one["metadata"]["labels"]["app"] for one in items(plane, PODS)] == ["first"]
+    plane.kubectl("delete", "deployment", "first")
+    plane.wait_for(
+        lambda: status_of(plane, "second").get("running") == 1, 60, "the second has its room"
+    )
+    delete(plane)
+    plane.remove_node("home-1")
 
 
 MCADS = {
