@@ -126,7 +126,7 @@ def test_one_that_is_stopped_or_forgotten_or_stopped_by_another_does_not_ring() 
     assert rung == [Timer.STATUS]
 
 
-def test_a_move_ends_every_timer_but_that_of_a_status_write() -> None:
+def test_a_move_ends_every_timer_but_those_of_status() -> None:
     one = _entry()
     timers = Timers({one.uid: one})
     for timer in Timer:
@@ -135,7 +135,7 @@ def test_a_move_ends_every_timer_but_that_of_a_status_write() -> None:
     one.move(Signal.RESERVED, 5)
 
     assert one.phase is Phase.INTENDING
-    assert list(one.timers) == [Timer.STATUS]
+    assert list(one.timers) == [Timer.STATUS, Timer.COUNTS]
     assert (one.tries.failures, one.writes.tries.failures) == (0, 3)
 
 
