@@ -9,17 +9,18 @@ import asyncio
 import os
 import shlex
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import click
 import yaml
 from msgspec import Struct
 
 from mcad.api.config import Config
-from mcad.cli import tutorial
+from mcad.cli import quotaplay, tutorial
 from mcad.cli.child import run_with
 from mcad.cli.colours import BOLD, Palette
 from mcad.cli.config import load_config
@@ -28,9 +29,11 @@ from mcad.cli.options import Output, Settings, record, settings_options
 from mcad.cli.play import LOOK_S, BrokenPromiseError, Manner, Play
 from mcad.cli.presence import Presence, listen
 from mcad.cli.program import invocation
+from mcad.cli.quotaplay import QuotaPlay
 from mcad.cli.stage import dispatching, embedded_cluster
 from mcad.kube.client import Client
 from mcad.kube.clock import RealClock
+from mcad.kube.kinds import QUOTA_SUBTREES
 from mcad.sim.cluster import Cluster
 from mcad.sim.serving.serve import ApiServerHttp, kubeconfig
 from mcad.sim.serving.server import SimApi
@@ -77,7 +80,9 @@ shape_options = record(
 serving_options = record(
     "serving",
     Serving,
-    click.argument("command", metavar="[-- COMMAND [ARG]...]", nargs=-1, type=click.UNPROCESSED),
+    click.argument(
+        "command", metavar="[quota | -- COMMAND [ARG]...]", nargs=-1, type=click.UNPROCESSED
+    ),
     click.option("--serve", is_flag=True, help="Keep an API server up for kubectl, until Ctrl-C."),
     click.option(
         "--port", type=click.IntRange(0, 65535), default=0, help="On loopback; 0 takes a free one."
@@ -113,23 +118,25 @@ def demo(shape: Shape, serving: Serving, pause_s: float, settings: Settings) -> 
     """See the dispatcher at work without a cluster.
 
     It starts a small cluster inside this process, runs the dispatcher on it and plays MCAD's
-    tutorial, step by step, in about half a minute. Exit code 0 means that everything happened as
-    it was told.
+    tutorial, step by step, in about half a minute: `mcad demo`. With `mcad demo quota` it plays
+    how three teams share a cluster. Exit code 0 means that everything happened as it was told.
 
     With --serve the cluster stays, and kubectl works against it: with --nodes, of your own size,
     otherwise the tutorial's node with the tutorial's load. A COMMAND is run with KUBECONFIG set, as
     soon as the cluster is ready, and the end of the command is the end of it all:
     `mcad demo --serve -- bash`.
     """
-    if serving.command and not serving.serve:
-        raise click.UsageError("a command is for the cluster of --serve: give that, too")
+    if not serving.serve and serving.command not in PLAYS:
+        raise click.UsageError(
+            "a command is for the cluster of --serve: give that, too, or say `mcad demo quota`"
+        )
     if not serving.serve and shape != Shape():
         raise click.UsageError("--nodes, --cpu, --memory and --gpu shape the cluster of --serve")
     palette = Output().palette
     if serving.serve:
         raise click.exceptions.Exit(asyncio.run(_serve(shape, serving, settings, palette)))
     try:
-        asyncio.run(_play(settings, Manner(click.echo, palette, pause_s)))
+        asyncio.run(PLAYS[serving.command](settings, Manner(click.echo, palette, pause_s)))
     except BrokenPromiseError as error:
         raise CliError(f"the demo did not do what it said: {error}; please report it") from error
 
@@ -147,6 +154,27 @@ async def _play(settings: Settings, manner: Manner) -> None:
         "How to install the dispatcher on a real one stands in README.md.",
     ):
         manner.say(line)
+
+
+async def _play_quota(settings: Settings, manner: Manner) -> None:
+    config = load_config(settings).model_copy(update={"quota_enabled": True})
+    rng = Random(SEED)  # noqa: S311 - names of simulated objects are no secrets
+    async with embedded_cluster(RealClock(), rng) as cluster:
+        load_shares(cluster)
+        async with dispatching(cluster, config, rng) as client:
+            await QuotaPlay(client, config, manner).run()
+    for line in (
+        "The files of this play are in samples/quota. What shares mean stands in docs/quota.md;",
+        "`mcad quota check -f FILE` judges a forest of your own before you apply it.",
+    ):
+        manner.say(line)
+
+
+PLAYS: dict[tuple[str, ...], Callable[[Settings, Manner], Coroutine[Any, Any, None]]] = {
+    (): _play,
+    ("quota",): _play_quota,
+}
+"""By what stands after ``mcad demo``."""
 
 
 async def _serve(shape: Shape, serving: Serving, settings: Settings, palette: Palette) -> int:
@@ -245,6 +273,14 @@ def load_tutorial(cluster: Cluster) -> None:
     pods = cluster.registry.kind("v1", "Pod")
     for pod in tutorial.foreign_pods():
         cluster.registry.create(pods, tutorial.FOREIGN_NAMESPACE, pod)
+
+
+def load_shares(cluster: Cluster) -> None:
+    """The node and the quota tree of the play about shares."""
+    cluster.add_node(quotaplay.NODE, cpu=quotaplay.NODE_CPU, memory=quotaplay.NODE_MEMORY)
+    subtrees = cluster.registry.kind(QUOTA_SUBTREES.api_version, QUOTA_SUBTREES.kind)
+    for obj in quotaplay.subtrees():
+        cluster.registry.create(subtrees, tutorial.NAMESPACE, obj)
 
 
 def _fill(cluster: Cluster, shape: Shape) -> None:

@@ -1,4 +1,7 @@
-"""The tutorial as a play: each step says what will happen, does it, and looks whether it did."""
+"""The tutorial as a play: each step says what will happen, does it, and looks whether it did.
+
+``Performance`` is what other plays have in common with it.
+"""
 
 from __future__ import annotations
 
@@ -39,13 +42,60 @@ class Manner(Struct, frozen=True):
     pause_s: float
 
 
-class Play:
-    """The five steps; each says what will happen, does it, and looks whether it did."""
+class Performance:
+    """What every play needs: to say what will happen, and to look whether it did."""
 
     def __init__(self, client: Client, config: Config, manner: Manner) -> None:
         self._client = client
         self._config = config
         self._manner = manner
+
+    # -- promises ------------------------------------------------------------------------------
+
+    async def _promise(self, what: str, holds: Callable[[], Awaitable[bool]]) -> None:
+        clock = self._client.clock
+        until = clock.monotonic() + PROMISE_S
+        while not await holds():
+            if clock.monotonic() >= until:
+                raise BrokenPromiseError(f"{what}: not after {PROMISE_S:.0f} s")
+            await clock.sleep(LOOK_S)
+
+    async def _status(self, name: str) -> Json:
+        live = await self._client.get(APPWRAPPERS, NAMESPACE, name)
+        status: Json = live.get("status") or {}
+        return status
+
+    async def _appwrappers(self) -> Iterable[str]:
+        figures = await take_snapshot(self._client, self._config)
+        output = Output()
+        now_us = self._client.clock.now_us()
+        lines = [
+            columns.cells(row, output, now_us, namespaces=False)
+            for row in await figures.rows(waiting_only=False)
+        ]
+        titles = columns.titles(output, namespaces=False)
+        return ["$ mcad get", *table(titles, lines, palette=self._manner.palette)]
+
+    # -- telling -------------------------------------------------------------------------------
+
+    def _step(self, title: str, *explanation: str) -> None:
+        self._manner.say(self._manner.palette.paint(title, BOLD))
+        for line in explanation:
+            self._manner.say(f"     {line}")
+        self._manner.say("")
+
+    def _lines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self._manner.say(f"    {line}")
+        self._manner.say("")
+
+    async def _pause(self) -> None:
+        if self._manner.pause_s:
+            await self._client.clock.sleep(self._manner.pause_s)
+
+
+class Play(Performance):
+    """The five steps; each says what will happen, does it, and looks whether it did."""
 
     async def run(self) -> None:
         """Everything in order; raises ``BrokenPromiseError``."""
@@ -114,15 +164,7 @@ class Play:
         self._lines(await self._appwrappers())
         self._lines(await self._pods())
 
-    # -- promises ------------------------------------------------------------------------------
-
-    async def _promise(self, what: str, holds: Callable[[], Awaitable[bool]]) -> None:
-        clock = self._client.clock
-        until = clock.monotonic() + PROMISE_S
-        while not await holds():
-            if clock.monotonic() >= until:
-                raise BrokenPromiseError(f"{what}: not after {PROMISE_S:.0f} s")
-            await clock.sleep(LOOK_S)
+    # -- promises ---------------------------------------------------------------------------
 
     def _is_running(self, name: str) -> Callable[[], Awaitable[bool]]:
         async def holds() -> bool:
@@ -154,7 +196,7 @@ class Play:
     async def _submit(self, name: str, cpu: str) -> None:
         await self._client.create(OLD_APPWRAPPERS, NAMESPACE, appwrapper(name, cpu))
 
-    # -- looks ---------------------------------------------------------------------------------
+    # -- looks ------------------------------------------------------------------------------
 
     async def _exists(self, resource: Resource, name: str) -> bool:
         try:
@@ -165,25 +207,9 @@ class Play:
             raise
         return True
 
-    async def _status(self, name: str) -> Json:
-        live = await self._client.get(APPWRAPPERS, NAMESPACE, name)
-        status: Json = live.get("status") or {}
-        return status
-
     async def _pods_of(self, name: str) -> list[Json]:
         selection = Selection(namespace=NAMESPACE, label_selector=f"app={name}")
         return (await self._client.list_all(PODS, selection))[0]
-
-    async def _appwrappers(self) -> Iterable[str]:
-        figures = await take_snapshot(self._client, self._config)
-        output = Output()
-        now_us = self._client.clock.now_us()
-        lines = [
-            columns.cells(row, output, now_us, namespaces=False)
-            for row in await figures.rows(waiting_only=False)
-        ]
-        titles = columns.titles(output, namespaces=False)
-        return ["$ mcad get", *table(titles, lines, palette=self._manner.palette)]
 
     async def _capacity(self) -> Iterable[str]:
         view = await (await take_snapshot(self._client, self._config)).capacity()
@@ -196,20 +222,3 @@ class Play:
         lines = [(pod["metadata"]["name"], pod["status"].get("phase", "")) for pod in pods]
         printed = table(("NAME", "STATUS"), lines, palette=self._manner.palette)
         return ["$ kubectl get pods", *printed]
-
-    # -- telling -------------------------------------------------------------------------------
-
-    def _step(self, title: str, *explanation: str) -> None:
-        self._manner.say(self._manner.palette.paint(title, BOLD))
-        for line in explanation:
-            self._manner.say(f"     {line}")
-        self._manner.say("")
-
-    def _lines(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            self._manner.say(f"    {line}")
-        self._manner.say("")
-
-    async def _pause(self) -> None:
-        if self._manner.pause_s:
-            await self._client.clock.sleep(self._manner.pause_s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import stat
@@ -10,17 +11,20 @@ import subprocess
 import sys
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from mcad.api.config import Config
-from mcad.cli import program, tutorial
+from mcad.cli import program, quotaplay, tutorial
 from mcad.cli.colours import PLAIN
-from mcad.cli.demo import demo, load_tutorial
+from mcad.cli.demo import demo, load_shares, load_tutorial
 from mcad.cli.errors import CliError, warn
 from mcad.cli.main import main
 from mcad.cli.play import BrokenPromiseError, Manner, Play
+from mcad.cli.quotaplay import QuotaPlay
 from mcad.cli.stage import dispatching, embedded_cluster
 from mcad.sim.clock import VirtualClock, run_virtually
 
@@ -75,6 +79,93 @@ def test_the_same_seed_tells_the_same() -> None:
 def test_a_promise_that_is_not_kept_is_an_error(cpu: str, broken: str) -> None:
     with pytest.raises(BrokenPromiseError, match=broken):
         play(cpu=cpu)
+
+
+# -- the play about shares -----------------------------------------------------------------------
+
+
+def share(day: type[QuotaPlay] = QuotaPlay) -> str:
+    """What the play about shares says."""
+    said: list[str] = []
+    config = Config(quotaEnabled=True)
+
+    async def work() -> None:
+        rng = Random(1)
+        async with embedded_cluster(VirtualClock(), rng) as cluster:
+            load_shares(cluster)
+            async with dispatching(cluster, config, rng) as client:
+                await day(client, config, Manner(said.append, PLAIN, 4.0)).run()
+
+    run_virtually(work())
+    return "\n".join(said)
+
+
+def test_the_play_about_shares_tells_who_borrows_and_who_gets_it_back() -> None:
+    text = share()
+    assert "teams     research   cpu        4         6      2          0      0" in text
+    assert "teams     product    cpu        3         0      0          2      0" in text
+    assert "cpu: 3 requested, 7 of 8 used.\n      Borrowing there: research (2)." in text
+    assert "Alike: research." in text
+    last = text[text.index("5/5") :]
+    assert "teams     product    cpu        3         3      0          0      0" in last
+
+
+def test_the_pages_show_what_is_printed_while_one_waits_for_his_share() -> None:
+    """The blocks of docs/quota.md and of README.md, line by line."""
+    looks: list[str] = []
+
+    class Look(QuotaPlay):
+        async def _late(self) -> None:
+            await super()._late()
+            looks.extend([*await self._tree(), *await self._node("research")])
+
+    share(Look)
+    printed = "\n".join(looks)
+    root = SAMPLES.parent
+    for page, commands in (
+        (root / "docs/quota.md", ("$ mcad quota\n", "$ mcad quota research\n")),
+        (root / "README.md", ("$ mcad quota\n",)),
+    ):
+        text = page.read_text()
+        for command in commands:
+            block = re.split(r"\n(?=\$ |```)", text[text.index(command) :])[0]
+            assert block in printed, page
+
+
+def test_without_a_borrower_the_play_about_shares_breaks_its_promise() -> None:
+    class Thrifty(QuotaPlay):
+        async def _submit(self, obj: dict[str, Any]) -> None:
+            if obj["metadata"]["name"] == quotaplay.BORROWER:
+                obj = quotaplay.appwrapper(quotaplay.BORROWER, "product", 0)
+            await super()._submit(obj)
+
+    with pytest.raises(BrokenPromiseError):
+        share(Thrifty)
+
+
+def test_the_play_about_shares_is_given_with_the_samples() -> None:
+    found = [
+        obj
+        for path in sorted((SAMPLES / "quota").iterdir())
+        for obj in yaml.safe_load_all(path.read_text())
+    ]
+    told = [
+        quotaplay.appwrapper(quotaplay.BORROWER, "research", 2),
+        quotaplay.appwrapper(quotaplay.OPS, "ops", 1),
+        quotaplay.appwrapper(quotaplay.PRODUCT, "product", 3),
+        quotaplay.appwrapper(quotaplay.RESEARCH, "research", 4),
+        quotaplay.lost(),
+        *quotaplay.subtrees(),
+    ]
+    assert found == told
+
+
+def test_the_play_about_shares_is_a_command() -> None:
+    done = subprocess.run(
+        [*CLI, "quota", "--pause", "0"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "5/5  Delete aw-borrower" in done.stdout
 
 
 def test_a_shape_is_for_a_cluster_that_stays() -> None:

@@ -220,7 +220,7 @@ def submit(plane: ControlPlane, files: Iterable[str]) -> None:
 
 
 def test_every_sample_is_covered() -> None:
-    found = {path.name for path in SAMPLES.iterdir() if path.suffix != ".md"}
+    found = {path.name for path in SAMPLES.iterdir() if path.suffix == ".yaml"}
     assert found == set(EXPECTED)
 
 
