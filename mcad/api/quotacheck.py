@@ -56,7 +56,7 @@ class Checked(NamedTuple):
 class _Manifest(NamedTuple):
     origin: str
     content: Map
-    subtree: QuotaSubtree | None
+    subtree: QuotaSubtree
 
     @property
     def title(self) -> str:
@@ -74,9 +74,9 @@ def check(manifests: Iterable[tuple[str, Map]]) -> Checked:
     findings = [found for one in read for found in (*_form(one), *_readable(one))]
     findings += _repeated(read)
     trees: list[Tree] = []
-    for name in sorted({one.subtree.tree for one in read if one.subtree is not None}):
-        mine = {one.subtree.uid: one for one in read if one.subtree and one.subtree.tree == name}
-        tree, faults = grow(name, (one.subtree for one in mine.values() if one.subtree))
+    for name in sorted({one.subtree.tree for one in read} - {""}):
+        mine = {one.subtree.uid: one for one in read if one.subtree.tree == name}
+        tree, faults = grow(name, (one.subtree for one in mine.values()))
         findings += _placed(mine, faults)
         if tree is not None:
             trees.append(tree)
@@ -147,7 +147,7 @@ def _readable(one: _Manifest) -> Iterator[Finding]:
     children = as_list(as_map(one.content.get("spec")).get("children"))
     if not children:
         yield one.finding("spec.children", "is empty, so this adds no node.", warning=True)
-    for number, child in enumerate(one.subtree.children if one.subtree is not None else ()):
+    for number, child in enumerate(one.subtree.children):
         place = f"spec.children[{number}]"
         if child.flaw:
             where = ".quotas.requests" if child.name else ""
@@ -182,7 +182,7 @@ def _placed(mine: dict[str, _Manifest], faults: list[Fault]) -> Iterator[Finding
     told: set[tuple[str, Flaw]] = set()
     for fault in faults:
         one, subtree = mine[fault.uid], mine[fault.uid].subtree
-        if fault.flaw is Flaw.UNREADABLE or subtree is None:
+        if fault.flaw is Flaw.UNREADABLE:
             continue  # told with the manifest
         if fault.flaw is Flaw.NAME_USED_TWICE:
             numbers = [n for n, child in enumerate(subtree.children) if child.name == fault.child]
@@ -197,7 +197,7 @@ def _alike(mine: dict[str, _Manifest], subtree: QuotaSubtree, flaw: Flaw) -> str
     if flaw is not Flaw.PARENT_MISSING:
         return ""
     own = {child.name for child in subtree.children}
-    nodes = [child.name for one in mine.values() if one.subtree for child in one.subtree.children]
+    nodes = [child.name for one in mine.values() for child in one.subtree.children]
     alike = get_close_matches(subtree.parent, sorted({*nodes} - own))
     return f" Alike: {', '.join(alike)}." if alike and subtree.parent not in nodes else ""
 
@@ -205,7 +205,7 @@ def _alike(mine: dict[str, _Manifest], subtree: QuotaSubtree, flaw: Flaw) -> str
 def _doubtful(mine: list[_Manifest], tree: Tree) -> Iterator[Finding]:
     """What works and may not be meant."""
     for parent, message in overcommitted(tree).items():
-        at = next(one for one in mine if one.subtree is not None and one.subtree.parent == parent)
+        at = next(one for one in mine if one.subtree.parent == parent)
         yield at.finding("spec.children", message, warning=True)
     if DEFAULT_LEAF not in tree.leaves():
         at = next(one for one in mine if _defines(one, tree.root.name))
@@ -214,5 +214,4 @@ def _doubtful(mine: list[_Manifest], tree: Tree) -> Iterator[Finding]:
 
 
 def _defines(one: _Manifest, node: str) -> bool:
-    subtree = one.subtree
-    return subtree is not None and any(child.name == node for child in subtree.children)
+    return any(child.name == node for child in one.subtree.children)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,15 +21,15 @@ PATIENCE_S = 60.0
 
 
 @pytest.fixture(scope="module")
-def teams(control_plane: ControlPlane, account: Any) -> Iterator[ControlPlane]:
+def teams(control_plane: ControlPlane, account: Any) -> Iterator[tuple[ControlPlane, Dispatcher]]:
     """A node with more room than the tree, the tree, and a dispatcher with quota on."""
     plane = control_plane
     plane.add_node("node-1", cpu="16", memory="64Gi")
     with_quota = ("--set", "quotaEnabled=true")
     plane.apply(mcad("rbac", "-n", NAMESPACE, "--service-account", ACCOUNT, *with_quota))
     create(plane, "teams")
-    with Dispatcher(plane, account, *with_quota):
-        yield plane
+    with Dispatcher(plane, account, *with_quota) as dispatcher:
+        yield plane, dispatcher
 
 
 def create(plane: ControlPlane, name: str) -> None:
@@ -51,25 +52,32 @@ def test_every_file_is_in_the_story() -> None:
     assert {path.name for path in FOLDER.iterdir()} == TOLD
 
 
-def test_three_teams_a_borrower_and_an_unknown_leaf(teams: ControlPlane) -> None:
+def test_three_teams_a_borrower_and_an_unknown_leaf(
+    teams: tuple[ControlPlane, Dispatcher],
+) -> None:
+    plane, dispatcher = teams
     for name, leaf in (("aw-research", "research"), ("aw-borrower", "research"), ("aw-ops", "ops")):
-        create(teams, name)
-        runs(teams, name)
-        quota = status_of(teams, name)["dispatch"]["quota"]
+        create(plane, name)
+        runs(plane, name)
+        quota = status_of(plane, name)["dispatch"]["quota"]
         assert quota == [{"tree": "teams", "leaf": leaf}]
 
-    create(teams, "aw-product")
+    create(plane, "aw-product")
     waits(
-        teams,
+        plane,
         "aw-product",
         'Quota tree "teams", node "cluster": cpu: 3 requested, 7 of 8 used. Borrowing there: '
         "research (2).",
     )
-    create(teams, "aw-unknown-leaf")
-    waits(teams, "aw-unknown-leaf", 'has no leaf "reserch"; it waits until there is one. Alike: ')
-    assert len(pods(teams)) == 7
+    create(plane, "aw-unknown-leaf")
+    waits(plane, "aw-unknown-leaf", 'has no leaf "reserch"; it waits until there is one. Alike: ')
+    assert len(pods(plane)) == 7
+    where = (("--kubeconfig", str(plane.admin_kubeconfig)), ("--server", dispatcher.url))
+    for told in (json.loads(mcad("quota", "research", "-o", "json", *each)) for each in where):
+        assert told["borrowed"] == {"cpu": "2"}
+        assert [one["name"] for one in told["holders"]] == ["aw-borrower", "aw-research"]
 
-    delete(teams, "aw-borrower")
-    runs(teams, "aw-product")
-    assert states(teams)["aw-unknown-leaf"] == "Pending"
-    delete(teams, "aw-research", "aw-ops", "aw-product", "aw-unknown-leaf")
+    delete(plane, "aw-borrower")
+    runs(plane, "aw-product")
+    assert states(plane)["aw-unknown-leaf"] == "Pending"
+    delete(plane, "aw-research", "aw-ops", "aw-product", "aw-unknown-leaf")
