@@ -268,7 +268,7 @@ class InventoryLine(Wire):
 
 
 class QuotaLine(Wire):
-    """A leaf of a quota tree that an attempt is charged to."""
+    """A leaf of a quota tree that an AppWrapper, or an attempt of it, is charged to."""
 
     tree: str
     leaf: str
@@ -361,6 +361,9 @@ class AppWrapperStatus(Wire):
     number_of_requeueings: Int | None = Field(default=None, alias="numberOfRequeueings")
     observed_generation: Long | None = Field(default=None, alias="observedGeneration")
     dispatch: DispatchStatus | None = None
+    quota: list[QuotaLine] | None = Field(
+        default=None, description="Where it counts: its leaf in every quota tree in force."
+    )
     resetting_count: Int | None = Field(default=None, alias="resettingCount")
     component_status: list[ComponentStatus] | None = Field(
         default=None, alias="componentStatus", description="The wrapped objects, v1beta2 dialect."

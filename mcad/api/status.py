@@ -76,6 +76,7 @@ def render_status(view: StatusView) -> Map:
         ],
         "componentStatus": render_components(view) if view.items else None,
         "dispatch": _render_dispatch(view.dispatch) if view.dispatch else None,
+        "quota": _render_leaves(view.quota),
         "observedGeneration": view.observed_generation or None,
     }
 
@@ -121,11 +122,15 @@ def _render_dispatch(record: DispatchRecord) -> Map:
         "confirmTime": format_instant(record.confirmed),
         "phaseTime": format_instant(record.entered),
         "finished": list(record.finished) or None,
-        "quota": [{"tree": tree, "leaf": leaf} for tree, leaf in record.quota] or None,
+        "quota": _render_leaves(record.quota),
         "reason": record.reason or None,
         "message": record.message or None,
         "next": None if underway and record.next is Next.QUEUED else record.next.value,
     }
+
+
+def _render_leaves(path: tuple[tuple[str, str], ...]) -> Json:
+    return [{"tree": tree, "leaf": leaf} for tree, leaf in path] or None
 
 
 def _render_ref(ref: ObjectRef) -> Map:
@@ -165,6 +170,7 @@ def read_status(status: Json) -> Persisted | None:
         requeueing_wait=max(0, as_int(status.get("requeueingTimeInSeconds"))) * SECOND,
         resets=max(0, as_int(status.get("resettingCount"))),
         pods=_read_pods(status),
+        quota=_read_leaves(status.get("quota")),
         observed_generation=max(0, as_int(status.get("observedGeneration"))),
         foreign=dispatch is None and state not in AT_REST,
     )

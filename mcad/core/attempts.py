@@ -71,6 +71,7 @@ def begin(world: World, entry: Entry, signal: Signal = Signal.RESERVED) -> None:
     work = entry.workload
     world.leave_line(entry)
     entry.superseded = entry.dispatch
+    entry.path = world.forest.path_of(entry.uid)
     record = DispatchRecord(
         attempt=entry.attempt + 1,
         epoch=world.epoch,
@@ -78,7 +79,7 @@ def begin(world: World, entry: Entry, signal: Signal = Signal.RESERVED) -> None:
         payload=work.payload,
         inventory=tuple(item.ref for item in work.items),
         since=world.now,
-        quota=world.forest.path_of(entry.uid),
+        quota=entry.path,
     )
     world.begin_attempt(entry, record)
     entry.move(signal, world.now)

@@ -7,7 +7,7 @@ only (protocol P3a).
 from enum import StrEnum
 
 from mcad.core.model import Condition, DispatchRecord, Item, ObjectRef, PodCounts, PodSet
-from mcad.core.quota.records import QuotaView
+from mcad.core.quota.records import Path, QuotaView
 from mcad.core.records import Struct
 from mcad.core.units import Duration, Instant
 
@@ -17,7 +17,8 @@ class StatusView(Struct, frozen=True):
 
     ``phase`` is "" on v1beta1 AppWrappers, and ``resets`` and the components (``items`` with their
     ``sets``) are of v1beta2 ones only. ``system_priority`` is the priority it queues with,
-    ``requeueing_wait`` the present wait before a requeue, 0 before the first.
+    ``requeueing_wait`` the present wait before a requeue, 0 before the first, and ``quota`` where
+    it counts: (tree, leaf).
     """
 
     state: str
@@ -37,6 +38,7 @@ class StatusView(Struct, frozen=True):
     resets: int = 0
     items: tuple[Item, ...] = ()
     sets: tuple[PodSet, ...] = ()
+    quota: Path = ()
 
 
 class Urgency(StrEnum):

@@ -147,6 +147,10 @@ def _tell_one(world: World, entry: Entry, words: Words) -> None:
         _tell_hold(world, entry, entry.hold)
     elif refusal is not None:
         _tell_refusal(world, entry, refusal, words)
+    path = world.path(entry)
+    if path != entry.path:
+        entry.path = path
+        world.settle(entry)
 
 
 def _tell_hold(world: World, entry: Entry, hold: Hold) -> None:

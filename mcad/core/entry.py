@@ -20,6 +20,7 @@ from mcad.core.model import (
     Workload,
 )
 from mcad.core.pacing import Tries
+from mcad.core.quota import Path
 from mcad.core.reasons import ConditionType
 from mcad.core.records import Struct, replace
 from mcad.core.timers import OF_PHASE, Timer
@@ -104,6 +105,8 @@ class Entry:
     ``requeueing_wait`` is the present wait before a requeue, 0 before the first, and ``resets``
     counts those since it was created.
 
+    ``path`` is where it counts in the quota trees, as its status shows it: it is looked up when
+    there is something to tell, so that a new tree does not rewrite the whole line.
     ``told`` is the refusal that its status shows and ``told_at`` when it was written; ``announced``
     whether an Event said so in this stay in the queue; ``restored`` until the first verdict after a
     restart, which must not rewrite figures that are on record. ``untested``: its attempt is another
@@ -141,6 +144,7 @@ class Entry:
     removal: Removal = field(default_factory=Removal)
     hold: Hold | None = None
     pause: Hold | None = None
+    path: Path = ()
     told: Refusal | None = None
     told_at: Instant = 0
     announced: bool = False

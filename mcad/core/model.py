@@ -266,6 +266,7 @@ class Persisted(Struct, frozen=True):
     resets: int = 0
     pods: PodCounts = PodCounts()
     observed_generation: int = 0
+    quota: tuple[tuple[str, str], ...] = ()
     foreign: bool = False
 
 

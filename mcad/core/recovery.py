@@ -31,6 +31,7 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
     entry.conditions = {condition.type: condition for condition in saved.conditions}
     entry.first_dispatch, entry.requeueings = saved.first_dispatch, saved.requeueings
     entry.requeueing_wait, entry.resets = saved.requeueing_wait, saved.resets
+    entry.path = saved.quota
     entry.dispatch, entry.pods = saved.dispatch, saved.pods
     entry.restored = True
     if saved.observed_generation not in (0, entry.workload.generation):

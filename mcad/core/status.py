@@ -6,7 +6,7 @@ v1beta2 section 2.1).
 
 from mcad.core.commands import StatusView
 from mcad.core.entry import Entry
-from mcad.core.lifecycle import TEARING_DOWN, Phase
+from mcad.core.lifecycle import ENDED, TEARING_DOWN, Phase
 from mcad.core.model import Dialect, Next
 from mcad.core.reasons import (
     SENDER_BACKOFF,
@@ -73,6 +73,7 @@ def derive(entry: Entry) -> StatusView:
         resets=entry.resets,
         items=entry.workload.items if is_v1beta2 else (),
         sets=entry.workload.sets if is_v1beta2 else (),
+        quota=entry.path if entry.phase not in ENDED else (),
     )
 
 

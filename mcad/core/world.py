@@ -28,7 +28,7 @@ from mcad.core.model import (
 )
 from mcad.core.names import Names
 from mcad.core.queue import Queue
-from mcad.core.quota import NOBODYS, Designation, Forest
+from mcad.core.quota import NOBODYS, Designation, Forest, Path
 from mcad.core.reasons import EventReason, HoldReason
 from mcad.core.records import replace
 from mcad.core.rights import Rights, concern
@@ -180,8 +180,7 @@ class World:
     def _stand(self, entry: Entry) -> None:
         work = entry.workload
         rank = ceilings.rank(work, entry.first_seen, self.now, self.ceilings)
-        path = self.forest.path(Designation(work.quota))
-        self.queue.add(entry, self.capacity.shape(work.sets), path, rank)
+        self.queue.add(entry, self.capacity.shape(work.sets), self.path(entry), rank)
         if rank.until:
             self.wake_in(entry, Timer.CEILING, rank.until - self.now)
 
@@ -219,6 +218,10 @@ class World:
         """An attempt stands, ours or a predecessor's, and is going to use the names in it."""
         entry.take_up(record)
         self.names.claim(entry.uid, record.inventory)
+
+    def path(self, entry: Entry) -> Path:
+        """Where it would be charged now, by its labels."""
+        return self.forest.path(Designation(entry.workload.quota))
 
     def designation(self, entry: Entry) -> Designation:
         """Where it is charged: as its attempt says; in trees that came later, by its labels."""

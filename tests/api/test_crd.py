@@ -67,6 +67,7 @@ def test_both_versions_have_one_schema_and_no_conversion() -> None:
 OURS = {
     "status.dispatch",
     "status.observedGeneration",
+    "status.quota",
     # All conditions have one schema, which has the times of both dialects.
     "status.componentStatus[].conditions[].lastTransitionMicroTime",
     "status.componentStatus[].conditions[].lastUpdateMicroTime",
@@ -148,6 +149,7 @@ def test_nothing_is_required_that_an_old_object_may_lack() -> None:
         ".status.dispatch": ["attempt", "epoch", "phase"],
         ".status.dispatch.inventory[]": ["version", "resource", "kind", "name"],
         ".status.dispatch.quota[]": ["tree", "leaf"],
+        ".status.quota[]": ["tree", "leaf"],
     }
 
 

@@ -227,6 +227,7 @@ def test_the_wire_names_of_a_running_appwrapper() -> None:
             "message": None,
             "next": None,
         },
+        "quota": None,
         "observedGeneration": 1,
     }
 
@@ -526,3 +527,16 @@ def test_times_are_read_in_every_notation(text: str) -> None:
 def test_what_is_no_time_is_never(text: Any) -> None:
     assert parse_instant(text) == 0
     assert format_instant(0) is None
+
+
+def test_where_it_counts_is_written_and_read_back() -> None:
+    """Else a restart would write it again."""
+    path = (("gold", "red"), ("silver", "default"))
+    status = render_status(replace(QUEUED, quota=path))
+    assert status["quota"] == [
+        {"tree": "gold", "leaf": "red"},
+        {"tree": "silver", "leaf": "default"},
+    ]
+    saved = read_status(status)
+    assert saved is not None
+    assert saved.quota == path

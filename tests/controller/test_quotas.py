@@ -331,3 +331,14 @@ async def test_mcads_own_crd_is_noticed_before_anything_is_done() -> None:
                 await preflight.check()
         else:
             await preflight.check()
+
+
+async def test_the_status_of_an_appwrapper_names_its_leaves_and_nothing_else_is_touched() -> None:
+    async with rig_with(*TREE) as rig:
+        for name, cpu in (("runs", "2"), ("waits", "1")):
+            add_labelled(rig, name, cpu, gold="red")
+            await rig.clock.advance(1)
+        for name in ("runs", "waits"):
+            assert rig.status(name)["quota"] == [{"tree": "gold", "leaf": "red"}]
+            assert rig.server.named("appwrappers", name)["metadata"]["labels"] == {"gold": "red"}
+        assert not [one for one in rig.server.seen("PATCH") if not one.path.endswith("/status")]

@@ -412,6 +412,7 @@ class Bench:
                 view.resets,
                 view.pods,
                 view.observed_generation,
+                view.quota,
             )
             if view is not None
             else None

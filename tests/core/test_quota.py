@@ -16,6 +16,7 @@ from mcad.core.model import (
     Settings,
     Workload,
 )
+from mcad.core.pacing import RESTATED_PER_SHAPE
 from mcad.core.records import replace
 from mcad.core.requeuing import Requeuing
 from mcad.core.rows import Picture
@@ -532,3 +533,63 @@ def test_a_picture_outlives_the_tree_that_it_was_taken_with() -> None:
     picture.renew()
 
     assert [row.name for row in picture.rows() if row is not None] == ["b", "a"]
+
+
+# -- where it counts, in its status --------------------------------------------------------------
+
+
+def counts_at(made: Bench, name: str) -> dict[str, str]:
+    return dict(made.status[f"uid-{name}"].quota)
+
+
+def test_its_status_names_its_leaves_while_it_waits_and_while_it_holds_them() -> None:
+    made = bench(1000, red=500)
+    done = of("red", "a", 1000)
+    done = replace(done, items=tuple(replace(i, completion=("succeeded",)) for i in done.items))
+    made.submit(done, of("red", "b", 600), of("rde", "c", 1))
+    made.settle()
+    assert [counts_at(made, name) for name in "abc"] == [
+        {GOLD: "red"},
+        {GOLD: "red"},
+        {GOLD: "rde"},
+    ]
+    made.edit("uid-c", quota=((GOLD, "red"),))
+    made.settle()
+    assert counts_at(made, "c") == {GOLD: "red"}
+    made.bind("a-0")
+    made.change("a-0", phase=PodPhase.SUCCEEDED)
+    made.settle()
+    assert made.state("a") == "Completed"
+    assert counts_at(made, "a") == {}
+
+
+def test_who_is_held_is_told_where_it_would_count() -> None:
+    made = bench(1000, red=500)
+    made.submit(of("red", "a", 1000, suspended=True))
+    made.settle()
+    assert counts_at(made, "a") == {GOLD: "red"}
+
+
+def test_a_restart_does_not_rewrite_where_it_counts() -> None:
+    made = bench(1000, red=500)
+    made.submit(of("red", "a", 1000), of("red", "b", 600))
+    made.advance(5)
+    made.writes.clear()
+    made.crash()
+    made.advance(5)
+    assert made.writes["status"] == 0
+
+
+def test_a_new_tree_does_not_rewrite_the_whole_line() -> None:
+    """Those in front are told of it, the others when they are nearer."""
+    made = bench(1000, red=500)
+    made.submit(
+        of("red", "a", 1000), *(of("red", f"b{n}", 600) for n in range(RESTATED_PER_SHAPE + 20))
+    )
+    made.advance(5)
+    made.writes.clear()
+    made.share(subtree("root", child("root", cpu=9000), tree=SILVER))
+    made.share(subtree("rest", child("default"), parent="root", tree=SILVER))
+    made.advance(300)
+    assert made.writes["status"] == RESTATED_PER_SHAPE
+    assert counts_at(made, "b0") == {GOLD: "red", SILVER: "default"}
