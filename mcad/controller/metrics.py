@@ -11,6 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 import mcad
 from mcad.controller.lanes import Lane
+from mcad.controller.quotametrics import quota_metrics
 from mcad.controller.slices import with_pauses
 from mcad.controller.streams import Stream
 from mcad.core.commands import Command, RecordEvent, WriteStatus
@@ -88,16 +89,19 @@ class Metrics:
 
     async def page(self) -> bytes:
         """The exposition, in the text format; others have their turns while it is made."""
-        self._states = [one async for one in with_pauses(self._collect())]
+        steps = with_pauses(self._collect())
+        self._states = [one async for one in steps if one is not None]
         return generate_latest(self.registry)
 
     def collect(self) -> Iterator[Metric]:
         """Everything that is a state rather than a count, as it was for this page."""
         return iter(self._states)
 
-    def _collect(self) -> Iterator[Metric]:
+    def _collect(self) -> Iterator[Metric | None]:
+        """One after the other, and None after work that is none yet."""
         yield from self._queue_gauges()
         yield from self._capacity_gauges()
+        yield from quota_metrics(self._world)
         yield from self._stream_gauges()
         yield self._held_gauge()
         yield self._stuck_gauge()

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
+from mcad.controller import quotametrics
 from mcad.controller.metrics import Metrics
 from mcad.core.model import Dialect, PodPhase
 from mcad.core.rules import FaultTolerance
 from mcad.core.units import SECOND
 from mcad.kube.clock import RealClock
 from tests.core.bench import Bench, node, workload
+from tests.core.quotas import SILVER, child, subtree
+from tests.core.test_quota import bench, of
 
 
 async def test_attempts_that_end_are_counted_by_cause_and_by_what_follows() -> None:
-    bench = Bench(nodes=[node()])
-    metrics = Metrics(bench.dispatcher.world, {}, {}, RealClock())
+    cluster = Bench(nodes=[node()])
+    metrics = Metrics(cluster.dispatcher.world, {}, {}, RealClock())
     tolerance = FaultTolerance(failure_grace=SECOND, retry_pause=SECOND, retry_limit=1)
-    bench.submit(
+    cluster.submit(
         replace(workload("a", 100), dialect=Dialect.V1BETA2, tolerance=tolerance),
         workload("b", 100),
     )
-    bench.settle()
-    bench.bind("b-0")
-    bench.edit("uid-b", suspended=True)
+    cluster.settle()
+    cluster.bind("b-0")
+    cluster.edit("uid-b", suspended=True)
     for _ in range(2):
-        bench.bind("a-0")
-        bench.change("a-0", phase=PodPhase.FAILED)
+        cluster.bind("a-0")
+        cluster.change("a-0", phase=PodPhase.FAILED)
         for _ in range(5):
-            bench.advance(1)
-            for command in bench.events:
+            cluster.advance(1)
+            for command in cluster.events:
                 metrics.count(command)
-            bench.events.clear()
+            cluster.events.clear()
     page = (await metrics.page()).decode()
     lines = [line for line in page.splitlines() if line.startswith("mcad_attempts_ended_total")]
     assert sorted(lines) == [
@@ -38,3 +42,48 @@ async def test_attempts_that_end_are_counted_by_cause_and_by_what_follows() -> N
         'mcad_attempts_ended_total{next="queued",reason="Suspended"} 1.0',
         'mcad_attempts_ended_total{next="reset",reason="FoundFailedPods"} 1.0',
     ]
+
+
+async def quota_lines(made: Bench) -> list[str]:
+    page = await Metrics(made.dispatcher.world, {}, {}, RealClock()).page()
+    return sorted(
+        line for line in page.decode().splitlines() if "_quota_" in line and line[0] != "#"
+    )
+
+
+async def test_every_node_of_a_quota_tree_has_its_figures_in_base_units() -> None:
+    made = bench(2000, red=500, blue=1500)
+    made.share(subtree("x", child("lost", cpu=1), child("too", cpu=1), parent="nobody"))
+    made.share(subtree("y", child("lone", cpu=1), parent="root", tree=SILVER))
+    made.share(subtree("z", child("lost"), tree=""))
+    made.submit(of("red", "a", 1200), of("red", "b", 900))
+    made.settle()
+    assert await quota_lines(made) == [
+        'mcad_invalid_quota_subtrees{reason="NoRoot",tree="silver"} 1.0',
+        'mcad_invalid_quota_subtrees{reason="NoTree",tree=""} 1.0',
+        'mcad_invalid_quota_subtrees{reason="ParentMissing",tree="gold"} 1.0',
+        'mcad_quota_allocated{node="red",resource="cpu",tree="gold"} 1.2',
+        'mcad_quota_allocated{node="root",resource="cpu",tree="gold"} 1.2',
+        'mcad_quota_borrowed{node="red",resource="cpu",tree="gold"} 0.7',
+        'mcad_quota_lent{node="blue",resource="cpu",tree="gold"} 0.7',
+        'mcad_quota_nominal{node="blue",resource="cpu",tree="gold"} 1.5',
+        'mcad_quota_nominal{node="red",resource="cpu",tree="gold"} 0.5',
+        'mcad_quota_nominal{node="root",resource="cpu",tree="gold"} 2.0',
+        'mcad_quota_waiting{node="red",resource="cpu",tree="gold"} 0.9',
+        'mcad_quota_waiting{node="root",resource="cpu",tree="gold"} 0.9',
+    ]
+
+
+async def test_of_a_very_large_tree_the_nodes_next_to_the_root_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(quotametrics, "NODES_TOLD", 3)
+    made = bench(2000, red=500, blue=1500)
+    made.share(subtree("deep", child("deeper", cpu=1), child("too", cpu=1), parent="red"))
+    made.decide()
+    nodes = {line.split('node="')[1].split('"')[0] for line in await quota_lines(made)}
+    assert nodes == {"root", "red", "blue"}
+
+
+async def test_without_quota_trees_there_are_no_metrics_of_them() -> None:
+    assert await quota_lines(Bench(nodes=[node()])) == []

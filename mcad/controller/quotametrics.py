@@ -1,0 +1,77 @@
+"""Quota trees for Prometheus: the figures of every node, and how many QuotaSubtrees are invalid.
+
+Nodes lie within each other, so a sum over ``node`` counts twice: one sums over the roots, or over
+the leaves. What is zero has no sample, but for shares. Of a very large tree the nodes next to the
+root are told: 4,000 leaves would be most of a page that is scraped twice a minute.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from mcad.core.quota.report import shares
+from mcad.core.world import World
+
+NODES_TOLD = 1000
+"""Of each tree."""
+
+_LABELS = ("tree", "node", "resource")
+_TEXTS = {
+    "nominal": "The share of a node of a quota tree",
+    "allocated": "What is charged to a node of a quota tree, and to those below it",
+    "borrowed": "What of that exceeds the node's own share",
+    "lent": "What others under the same parent use of a node's share",
+    "waiting": "What AppWrappers in line demand of a node of a quota tree",
+}
+_CPU, _MILLIS = "cpu", 1000
+
+
+def quota_metrics(world: World) -> Iterator[Metric | None]:
+    """One gauge per figure, after None for every tree; none where no tree is defined."""
+    gauges = {
+        word: GaugeMetricFamily(
+            f"mcad_quota_{word}", f"{text}; cpu in cores, memory in bytes", labels=_LABELS
+        )
+        for word, text in _TEXTS.items()
+    }
+    names = world.forest.names()
+    invalid = Counter(_invalid(world, ""))
+    for name in names:
+        invalid.update(_invalid(world, name))
+        _add(world, name, gauges)
+        yield None
+    if names or invalid:
+        yield from gauges.values()
+        family = GaugeMetricFamily(
+            "mcad_invalid_quota_subtrees",
+            "QuotaSubtrees with nodes that are not in force, by the first reason",
+            labels=["tree", "reason"],
+        )
+        for labels, count in sorted(invalid.items()):
+            family.add_metric(labels, count)
+        yield family
+
+
+def _invalid(world: World, name: str) -> Iterator[tuple[str, str]]:
+    """(tree, reason) of each QuotaSubtree with something wrong."""
+    first = {fault.uid: fault.flaw for fault in reversed(world.forest.faults(name))}
+    return ((name, flaw.value) for flaw in first.values())
+
+
+def _add(world: World, name: str, gauges: dict[str, GaugeMetricFamily]) -> None:
+    tree = world.forest.tree(name)
+    if tree is None:
+        return
+    by_depth = sorted(tree.nodes.values(), key=lambda node: len(node.chain))
+    told = {node.name for node in by_depth[:NODES_TOLD]}
+    for share in shares(tree, world.forest.waiting.of(name, world.admission.demand)):
+        if share.node not in told:
+            continue
+        for word, gauge in gauges.items():
+            amount = getattr(share, word)
+            if amount or word == "nominal":
+                labels = (name, share.node, share.resource)
+                gauge.add_metric(labels, amount / _MILLIS if share.resource == _CPU else amount)
