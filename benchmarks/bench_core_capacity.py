@@ -334,6 +334,8 @@ def many_shapes(size: int, runs: int, *, load: float = 0.9, count: int = 10_000)
     interned = (process_time_ns() - start) / 1e6
     print(f"\n{count} distinct shapes, {size} nodes, load {load}")
     show("making and interning the shapes", [interned])
+    gc.collect()
+    gc.freeze()  # as the process has it in these seconds (mcad/controller/heap.py)
     start = process_time_ns()
     done = line.run(limit=10**9)
     took = (process_time_ns() - start) / 1e6
