@@ -25,7 +25,7 @@ from mcad.api.quotas import LeafLabels
 from mcad.api.strict import Strict
 from mcad.api.tolerance import FaultToleranceSettings, Tolerances
 from mcad.core.ceilings import OTHERS
-from mcad.core.model import Fit, Policy, Settings
+from mcad.core.model import Fairness, Fit, Policy, Settings
 from mcad.core.units import SECOND
 
 MILLISECOND = SECOND // 1000
@@ -228,6 +228,7 @@ class Config(Strict):
     preemption: bool = False
     fit: Fit = Fit.NODES
     policy: Policy = Policy.BEST_EFFORT_FIFO
+    fairness: Fairness = Fairness.NONE
     potential_capacity: dict[str, Any] = Field(default_factory=dict, alias="potentialCapacity")
     wrapped_resources: tuple[WrappedGroup, ...] = Field(
         default=DEFAULT_WRAPPED, alias="wrappedResources"
@@ -353,6 +354,7 @@ def to_settings(config: Config) -> Settings:
     return Settings(
         fit=config.fit,
         policy=config.policy,
+        fairness=config.fairness,
         backoff=round(config.backoff_time * SECOND),
         head_of_line_holding=round(config.head_of_line_holding_time * SECOND),
         reservation_timeout=round(config.dispatch_resource_reservation_timeout * MILLISECOND),

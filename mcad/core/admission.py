@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from mcad.core.capacity import Capacity, Shape
 from mcad.core.capacity.facade import NOTHING_TOLD
+from mcad.core.fairness import Turns
 from mcad.core.invariants import check
 from mcad.core.model import PodSet, Resources
 from mcad.core.quota import Designation, Forest, Path
@@ -25,6 +26,7 @@ class Gang(NamedTuple):
     """All pod sets of one attempt, and the shape that they have."""
 
     uid: str
+    namespace: str
     attempt: int
     shape: Shape
     sets: tuple[PodSet, ...]
@@ -33,9 +35,10 @@ class Gang(NamedTuple):
 class Admission:
     """The one entrance to the books of both, and the only exit."""
 
-    def __init__(self, capacity: Capacity, forest: Forest) -> None:
+    def __init__(self, capacity: Capacity, forest: Forest, turns: Turns) -> None:
         self._capacity = capacity
         self._forest = forest
+        self._turns = turns
         self._asked = 0
 
     @property
@@ -64,15 +67,22 @@ class Admission:
         ``wants`` as for ``Capacity.reserve``."""
         refused = self.quota_refusal(gang.shape, self._forest.path(designation))
         if refused is None:
-            refused = self._capacity.reserve(*gang, wants)
+            uid, _, attempt, shape, sets = gang
+            refused = self._capacity.reserve(uid, attempt, shape, sets, wants)
         if refused is None:
-            self._forest.charge(gang.uid, designation, self.demand(gang.shape))
+            self._charge(gang, designation)
         return refused
 
     def adopt(self, gang: Gang, designation: Designation) -> None:
         """What was dispatched before holds its room, whatever fits; shares may go into debt."""
-        self._capacity.adopt(*gang)
-        self._forest.charge(gang.uid, designation, self.demand(gang.shape))
+        uid, _, attempt, shape, sets = gang
+        self._capacity.adopt(uid, attempt, shape, sets)
+        self._charge(gang, designation)
+
+    def _charge(self, gang: Gang, designation: Designation) -> None:
+        demand = self.demand(gang.shape)
+        self._forest.charge(gang.uid, designation, demand)
+        self._turns.charge(gang.uid, gang.namespace, demand)
 
     def renew(self, uid: str, attempt: int, sets: tuple[PodSet, ...]) -> None:
         """The reservation makes way for that of the next attempt, which is of nothing if there is
@@ -84,11 +94,13 @@ class Admission:
         """It needs no room any more."""
         self._capacity.release(uid)
         self._forest.release(uid)
+        self._turns.release(uid)
 
     def check(self) -> None:
         """Both books, and that they tell of the same AppWrappers; for tests. O(all)."""
         self._capacity.check()
         self._forest.check()
+        self._turns.check(self._capacity.reserved())
         reserved, charged = set(self._capacity.reserved()), set(self._forest.charged())
         check(
             reserved == charged,

@@ -21,14 +21,16 @@ from mcad.core.verdicts import Refusal
 
 if TYPE_CHECKING:
     from mcad.core.capacity import Capacity, Shape
+    from mcad.core.fairness import Turns
 
 
 class Beds:
     """All buckets that are in line, those that need a verdict and those that rest."""
 
-    def __init__(self, capacity: Capacity, forest: Forest) -> None:
+    def __init__(self, capacity: Capacity, forest: Forest, turns: Turns) -> None:
         self._capacity = capacity
         self._forest = forest
+        self._turns = turns
         self._awake: dict[Bucket, None] = {}
         self._called: list[Bucket] = []  # who woke since somebody asked
         self._tested: dict[Bed, None] = {}  # beds with a verdict, in the order of their last test
@@ -173,7 +175,7 @@ class Beds:
     def _lead(self, bed: Bed) -> None:
         """The first of the bed wakes, if there is one."""
         if bed.line:
-            bucket = bed.leader = bed.line[0][1]
+            bucket = bed.leader = self._turns.first(bed.line)
             bucket.leads = bed
             self.wake(bucket)
         else:

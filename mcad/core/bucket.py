@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 MS = 1_000
 
 Key = tuple[int, int, str]
+"""Where an AppWrapper stands in its bucket, for good: priority and age, first seen, uid."""
+
+Turn = tuple[int, int, int, str]
+"""How heads of buckets compare at an instant: priority with age, share in use, first seen, uid."""
+
 Node = tuple[str, str]  # a quota tree and a node of it
 
 
@@ -44,7 +49,7 @@ class Bed:
 
 @dataclass(slots=True, eq=False)
 class Bucket:
-    """Waiting AppWrappers of one shape, slope and quota path.
+    """Waiting AppWrappers of one shape, slope, quota path and group (fairness.py).
 
     ``refusal`` is their common verdict, reached at ``tested_at``; it stands while the bucket is in
     a ``bed``, where it lies by the key of its first. ``leads`` is the bed that waits for what
@@ -54,6 +59,7 @@ class Bucket:
     shape: Shape
     slope: int
     path: Path
+    group: str
     of_shape: Bed
     members: SortedDict[Key, Entry] = field(default_factory=SortedDict)
     refusal: Refusal | None = None
@@ -72,16 +78,6 @@ class Bucket:
         entry: Entry = self.members.peekitem(0)[1]
         return entry
 
-    def key(self, now: Instant) -> Key:
-        """How the head compares with heads of other buckets at this instant."""
-        return current(self, self.members.peekitem(0)[0], now)
-
     def front(self, count: int) -> list[Entry]:
         """The first members in order, at most ``count``."""
         return list(self.members.values()[:count])
-
-
-def current(bucket: Bucket, key: Key, now: Instant) -> Key:
-    """How a member of a bucket compares with members of others at this instant."""
-    static, seen, uid = key
-    return (static - bucket.slope * (now // MS), seen, uid)

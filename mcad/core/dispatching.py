@@ -9,11 +9,11 @@ behind goes, with up to half of the work of the pass; who is left over waits for
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 
 from mcad.core import attempts, obstacles
 from mcad.core.admission import Gang
-from mcad.core.bucket import Bucket, Key
+from mcad.core.bucket import Bucket, Turn
 from mcad.core.entry import Entry
 from mcad.core.gate import Gate
 from mcad.core.pacing import (
@@ -29,7 +29,7 @@ from mcad.core.world import World
 
 _BLOCKED = Refusal(RefusalKind.BLOCKED)
 
-Line = list[tuple[Key, Bucket]]
+Line = list[tuple[Turn, Bucket]]
 """A heap of buckets by the keys of their heads, of which no two are equal."""
 
 
@@ -53,7 +53,7 @@ class _Effort:
         """One more does not, for a reason of its own."""
         self._holds += 1
 
-    def is_over(self, key: Key) -> bool:
+    def is_over(self, key: Turn) -> bool:
         """Whether the pass ends before this head, which needs a verdict."""
         if self._dispatches >= DISPATCHES_PER_PASS:
             return True
@@ -65,7 +65,7 @@ class _Effort:
         spent = self._spent() - self._rest_begun
         return spent > 0 and spent >= share  # whoever is next in the walk gets a verdict
 
-    def leaves(self, key: Key, bucket: Bucket) -> bool:
+    def leaves(self, key: Turn, bucket: Bucket) -> bool:
         """Whether this head keeps the verdict it had in this walk, although room rose since."""
         had_one = bucket.refusal is not None and bucket.refusal.kind is not RefusalKind.BLOCKED
         if not (had_one and self._is_passed(key) and self._spent() >= STEPS_PER_PASS // 2):
@@ -73,7 +73,7 @@ class _Effort:
         self.leftover = True
         return True
 
-    def _is_passed(self, key: Key) -> bool:
+    def _is_passed(self, key: Turn) -> bool:
         return self._resumed_at is not None and key < self._resumed_at
 
     def _spent(self) -> int:
@@ -86,6 +86,9 @@ def dispatch(world: World) -> None:
     line = _heads(world, gate)
     while line:
         key, bucket = line[0]
+        if world.turns.change and key < (now_due := world.turns.of(bucket, world.now)):
+            heapreplace(line, (now_due, bucket))  # its group has more in use by now
+            continue
         if gate.blocks(bucket):
             _refuse(world, bucket, _BLOCKED)
             world.beds.wake(bucket)
@@ -101,7 +104,7 @@ def dispatch(world: World) -> None:
         else:
             _go(world, gate, effort, bucket)
             if bucket.members:
-                heappush(line, (bucket.key(world.now), bucket))
+                heappush(line, (world.turns.of(bucket, world.now), bucket))
         _call_next(world, gate, line)
     _end(world, gate, effort, line)
 
@@ -111,7 +114,7 @@ def _call_next(world: World, gate: Gate, line: Line) -> None:
     is looked at in this pass: all of them are behind him."""
     for bucket in world.beds.take_called():
         if gate.open_to_all:
-            heappush(line, (bucket.key(world.now), bucket))
+            heappush(line, (world.turns.of(bucket, world.now), bucket))
 
 
 def _end(world: World, gate: Gate, effort: _Effort, line: Line) -> None:
@@ -158,7 +161,7 @@ def _heads(world: World, gate: Gate) -> Line:
     beds.wake_all(until, everyone=not gate.open_to_all)
     # Only where a refused one may block others do those that rest have to be passed.
     buckets = beds.awake() if gate.open_to_all else world.queue.buckets()
-    line = [(bucket.key(world.now), bucket) for bucket in buckets]
+    line = [(world.turns.of(bucket, world.now), bucket) for bucket in buckets]
     heapify(line)
     return line
 
@@ -195,7 +198,7 @@ def _refuse(world: World, bucket: Bucket, refusal: Refusal) -> None:
 
 def _reserved(world: World, bucket: Bucket, entry: Entry) -> bool:
     work = entry.workload
-    gang = Gang(work.uid, entry.attempt + 1, bucket.shape, work.sets)
+    gang = Gang(work.uid, work.namespace, entry.attempt + 1, bucket.shape, work.sets)
     refusal = world.admission.reserve(gang, Designation(work.quota))
     if refusal is not None:
         _refuse(world, bucket, refusal)

@@ -428,6 +428,14 @@ class Policy(StrEnum):
     STRICT_FIFO = "StrictFIFO"
 
 
+class Fairness(StrEnum):
+    """Whose share in use counts before the time at which an AppWrapper came (R12)."""
+
+    NONE = "none"
+    NAMESPACE = "namespace"
+    LEAF = "leaf"
+
+
 class Settings(Struct, frozen=True):
     """The part of the configuration that decisions depend on; durations in microseconds.
 
@@ -437,6 +445,7 @@ class Settings(Struct, frozen=True):
 
     fit: Fit = Fit.NODES
     policy: Policy = Policy.BEST_EFFORT_FIFO
+    fairness: Fairness = Fairness.NONE
     backoff: Duration = 20 * SECOND
     head_of_line_holding: Duration = 0
     reservation_timeout: Duration = 300 * SECOND

@@ -1,9 +1,10 @@
-"""Who waits, in which order. Equal shapes of one quota path stand in one bucket, because they share
-their verdict.
+"""Who waits, in which order. Equal shapes of one quota path and group stand in one bucket, because
+they share their verdict and their turn.
 
-The order is (priority descending, first seen ascending, uid). A ``priorityslope`` ages with a
-static integer key (core rule R7): slope x first seen - priority x 10^9; what all members of a
-bucket gain with time is the same, so it is subtracted for heads only and nothing is ever re-sorted.
+The order is (priority descending, first seen ascending, uid), but for ``fairness``. A
+``priorityslope`` ages with a static integer key (core rule R7): slope x first seen - priority x
+10^9; what all members of a bucket gain with time is the same, so it is subtracted for heads only
+and nothing is ever re-sorted.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from mcad.core.capacity import Capacity, Shape
     from mcad.core.entry import Entry
     from mcad.core.quota.waiting import Waiting
+
+_Alike = tuple[Path, str]  # and the group that shares what is in use
 
 _SCALE = 10**9  # priority 1 = slope of 10^6 millionths per second over 1000 ms
 
@@ -50,7 +53,7 @@ class Queue:
         self._capacity = capacity
         self._beds = beds
         self._waiting = waiting
-        self._buckets: dict[Shape, dict[int, dict[Path, Bucket]]] = {}
+        self._buckets: dict[Shape, dict[int, dict[_Alike, Bucket]]] = {}
         self._places: dict[str, tuple[Bucket, Key]] = {}
 
     def __len__(self) -> int:
@@ -59,13 +62,13 @@ class Queue:
     def __contains__(self, entry: Entry) -> bool:
         return entry.uid in self._places
 
-    def add(self, entry: Entry, shape: Shape, path: Path, rank: Rank) -> Bucket:
+    def add(self, entry: Entry, shape: Shape, path: Path, group: str, rank: Rank) -> Bucket:
         """Put an AppWrapper in line; in a refused bucket this is an insertion and no more."""
         alike = self._buckets.setdefault(shape, {}).setdefault(rank.slope, {})
-        bucket = alike.get(path)
+        bucket = alike.get((path, group))
         if bucket is None:
             of_shape = self._beds.of_shape(shape, rank.slope)
-            bucket = alike[path] = Bucket(shape, rank.slope, path, of_shape)
+            bucket = alike[path, group] = Bucket(shape, rank.slope, path, group, of_shape)
             self._beds.enter(bucket)
             self._capacity.remember(shape)
         key = rank.key(entry)
@@ -93,7 +96,7 @@ class Queue:
     def _drop(self, bucket: Bucket) -> None:
         self._beds.leave(bucket)
         slopes = self._buckets[bucket.shape]
-        del slopes[bucket.slope][bucket.path]
+        del slopes[bucket.slope][bucket.path, bucket.group]
         if not slopes[bucket.slope]:
             self._beds.forget(bucket.shape, bucket.slope)
             del slopes[bucket.slope]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from operator import itemgetter
 
 from mcad.core import deciding, obstacles
-from mcad.core.bucket import Bucket, current
+from mcad.core.bucket import Bucket
 from mcad.core.entry import Entry, Hold
 from mcad.core.lifecycle import Phase
 from mcad.core.model import Condition, DispatchRecord, Resources, Workload
@@ -47,7 +47,7 @@ would not fit even if all AppWrappers left is called no head: each costs a look 
 
 _IN_LINE, _ON_HOLD, _OTHER = range(3)
 
-_Key = tuple[int, int, int, str]
+_Key = tuple[int, int, int, int, str]
 _Still = tuple[Workload, Instant, Phase, Hold | None, DispatchRecord | None, dict[str, Condition]]
 
 
@@ -147,8 +147,8 @@ class Picture:
         work, first_seen, phase = still[:3]
         place = self._places.get(work.uid)
         if place is not None:
-            return (_IN_LINE, *current(*place, self._now))
-        return (_ON_HOLD if phase is Phase.WAITING else _OTHER, 0, first_seen, work.uid)
+            return (_IN_LINE, *self._world.turns.at(*place, self._now))
+        return (_ON_HOLD if phase is Phase.WAITING else _OTHER, 0, 0, first_seen, work.uid)
 
 
 def _row(

@@ -12,10 +12,11 @@ from mcad.core import ceilings, podcounts, standing
 from mcad.core.admission import Admission, Gang
 from mcad.core.beds import Beds
 from mcad.core.board import Board
-from mcad.core.bucket import Key
+from mcad.core.bucket import Turn
 from mcad.core.capacity import Capacity
 from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatus
 from mcad.core.entry import Entry, Hold
+from mcad.core.fairness import Turns
 from mcad.core.lifecycle import Phase
 from mcad.core.model import (
     Child,
@@ -63,8 +64,9 @@ class World:
         self.ceilings = dict(settings.max_priority)
         self.capacity = Capacity(settings)
         self.forest = Forest()
-        self.admission = Admission(self.capacity, self.forest)
-        self.beds = Beds(self.capacity, self.forest)
+        self.turns = Turns(settings.fairness, self.capacity, self.forest)
+        self.admission = Admission(self.capacity, self.forest, self.turns)
+        self.beds = Beds(self.capacity, self.forest, self.turns)
         self.queue = Queue(self.capacity, self.beds, self.forest.waiting)
         self.board = Board()
         self.entries: dict[str, Entry] = {}
@@ -89,7 +91,7 @@ class World:
         self.swept: dict[str, Instant] = {}  # uid -> when its deletion may be asked for again
         self.timers = Timers(self.entries)
         self.heads: dict[Scope, str] = {}  # the uids of those whose holds are running (R6)
-        self.resume_at: Key | None = None  # where the walk along the line goes on (R5)
+        self.resume_at: Turn | None = None  # where the walk along the line goes on (R5)
         self.look_again_at: Instant = 0  # when the refused are tested again, at the latest
         self.out: list[Command] = []
 
@@ -180,7 +182,8 @@ class World:
     def _stand(self, entry: Entry) -> None:
         work = entry.workload
         rank = ceilings.rank(work, entry.first_seen, self.now, self.ceilings)
-        self.queue.add(entry, self.capacity.shape(work.sets), self.path(entry), rank)
+        group = self.turns.group(work.namespace)
+        self.queue.add(entry, self.capacity.shape(work.sets), self.path(entry), group, rank)
         if rank.until:
             self.wake_in(entry, Timer.CEILING, rank.until - self.now)
 
@@ -233,7 +236,8 @@ class World:
     def gang(self, entry: Entry) -> Gang:
         """What its attempt needs room for; if it keeps room, that is the next one."""
         sets, attempt = entry.workload.sets, entry.attempt + entry.keeps_room
-        return Gang(entry.uid, attempt, self.capacity.shape(sets), sets)
+        work = entry.workload
+        return Gang(work.uid, work.namespace, attempt, self.capacity.shape(sets), sets)
 
     def adopt(self, entry: Entry) -> None:
         """What it was dispatched with it has, whatever fits."""

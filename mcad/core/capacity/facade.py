@@ -352,6 +352,11 @@ class Capacity:
         """The books of every node and their sum."""
         return report(self._ledger, self._roster, self._reservations, self._arrears)
 
+    @property
+    def allocatable(self) -> Mapping[str, int]:
+        """What all nodes have, by resource; the books themselves, to be looked at."""
+        return self._ledger.allocatable
+
     def sums(self) -> NodeReport:
         """The sums of ``totals`` alone."""
         return sums(self._ledger, self._reservations)

@@ -1,0 +1,110 @@
+"""Whose turn it is: by priority, then (core rule R12) who has less in use, then who came first.
+
+What a group of AppWrappers has in use is its *dominant share*: the largest, over the resources, of
+what they hold of the whole (Ghodsi et al., Dominant Resource Fairness, NSDI 2011). The groups are
+namespaces, and the whole is what the nodes have; or leaves of quota trees, and the whole is what
+the root of their tree has. Shares are parts in a million; FIFO is the contract, so by default
+there are no groups and no shares.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcad.core.bucket import MS, Bucket, Key, Turn
+from mcad.core.capacity.resources import Books, book
+from mcad.core.invariants import check
+from mcad.core.model import Fairness, Resources
+from mcad.core.units import Instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mcad.core.capacity import Capacity
+    from mcad.core.quota import Forest
+
+WHOLE = 1_000_000
+
+
+class Turns:
+    """What every group holds, and the order that follows from it."""
+
+    def __init__(self, fairness: Fairness, capacity: Capacity, forest: Forest) -> None:
+        self._fairness = fairness
+        self._capacity = capacity
+        self._forest = forest
+        self._held: dict[str, tuple[str, Resources]] = {}  # by uid: the namespace, how much
+        self._in_use: dict[str, Books] = {}
+
+    @property
+    def change(self) -> bool:
+        """Whether a dispatch makes others come first."""
+        return self._fairness is not Fairness.NONE
+
+    def group(self, namespace: str) -> str:
+        """Whom an AppWrapper of this namespace shares a bucket with, as far as shares go."""
+        return namespace if self._fairness is Fairness.NAMESPACE else ""
+
+    # -- what is in use ------------------------------------------------------------------------
+
+    def charge(self, uid: str, namespace: str, amounts: Resources) -> None:
+        """An AppWrapper holds so much from now on."""
+        if self._fairness is not Fairness.NAMESPACE:
+            return
+        self.release(uid)
+        self._held[uid] = (namespace, amounts)
+        book(self._in_use.setdefault(namespace, {}), amounts)
+
+    def release(self, uid: str) -> None:
+        """It holds nothing any more, if it did."""
+        namespace, amounts = self._held.pop(uid, ("", ()))
+        if amounts:
+            book(self._in_use[namespace], amounts, -1)
+
+    # -- order ---------------------------------------------------------------------------------
+
+    def share(self, bucket: Bucket) -> int:
+        """The dominant share of its group."""
+        if self._fairness is Fairness.NAMESPACE:
+            return _dominant(self._in_use.get(bucket.group, {}), self._capacity.allocatable)
+        if self._fairness is Fairness.LEAF:
+            return max((self._of_leaf(*place) for place in bucket.path), default=0)
+        return 0
+
+    def _of_leaf(self, tree: str, leaf: str) -> int:
+        grown = self._forest.tree(tree)
+        return _dominant(grown.held.get(leaf, {}), grown.root.nominal) if grown is not None else 0
+
+    def of(self, bucket: Bucket, now: Instant) -> Turn:
+        """How the head of a bucket compares with heads of others at this instant."""
+        key: Key = bucket.members.peekitem(0)[0]
+        return self.at(bucket, key, now)
+
+    def at(self, bucket: Bucket, key: Key, now: Instant) -> Turn:
+        """The same for any member of the bucket."""
+        static, seen, uid = key
+        return (static - bucket.slope * (now // MS), self.share(bucket), seen, uid)
+
+    def first(self, line: list[tuple[Key, Bucket]]) -> Bucket:
+        """Whose turn comes first, of buckets of one slope by the keys of their heads."""
+        if not self.change:
+            return line[0][1]
+        return min(line, key=lambda one: (one[0][0], self.share(one[1]), one[0]))[1]
+
+    def check(self, reserved: Iterable[str]) -> None:
+        """Recompute what is in use; raises ``InvariantViolated``. O(all)."""
+        if self._fairness is not Fairness.NAMESPACE:
+            return
+        check(set(self._held) == set(reserved), "in-use-as-long-as-reserved", "")
+        books: dict[str, Books] = {}
+        for namespace, amounts in self._held.values():
+            book(books.setdefault(namespace, {}), amounts)
+        for namespace, booked in self._in_use.items():
+            told = {name: n for name, n in booked.items() if n}
+            computed = {name: n for name, n in books.get(namespace, {}).items() if n}
+            check(told == computed, "in-use-is-what-is-held", f"{namespace}: {told}, {computed}")
+
+
+def _dominant(used: Mapping[str, int], whole: Mapping[str, int]) -> int:
+    """What is used of what nobody has counts as nothing."""
+    return max((n * WHOLE // whole[name] for name, n in used.items() if whole.get(name)), default=0)
