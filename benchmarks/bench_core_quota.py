@@ -1,6 +1,7 @@
 """CPU time of deciding by quota: 100,000 queued over 1,000 leaves of three trees, 10,000 running.
 
     python -m benchmarks.bench_core_quota [--queued 100000] [--leaves 1000] [--running 10000]
+        [--fairness none]
 
 The core alone, garbage collection off as in ``mcad run`` after its start. Each tree is four levels
 deep; some of its nodes are hard, the leaves share one root that is used up, and every AppWrapper is
@@ -43,6 +44,7 @@ from mcad.core.model import (
     Dialect,
     DispatchPhase,
     DispatchRecord,
+    Fairness,
     Item,
     Node,
     ObjectRef,
@@ -107,9 +109,9 @@ def workload(number: int, leaf: int, milli: int) -> Workload:
 class World:
     """A dispatcher whose writes succeed at once."""
 
-    def __init__(self, queued: int, leaves: int, running: int) -> None:
+    def __init__(self, queued: int, leaves: int, running: int, fairness: Fairness) -> None:
         self.now, self.rng, self.dispatched, self.told = START, Random(1), 0, 0
-        self.dispatcher = Dispatcher(Settings())
+        self.dispatcher = Dispatcher(Settings(fairness=fairness))
         for number in range(1000):
             amounts = (("cpu", 10**7), ("memory", 2**50), ("pods", 10**6))
             self.feed(NodeSeen(Node(f"n{number}", amounts)))
@@ -234,8 +236,9 @@ def main() -> None:
     parser.add_argument("--queued", type=int, default=100_000)
     parser.add_argument("--leaves", type=int, default=1_000)
     parser.add_argument("--running", type=int, default=10_000)
+    parser.add_argument("--fairness", choices=list(Fairness), default=Fairness.NONE)
     args = parser.parse_args()
-    world = World(args.queued, args.leaves, args.running)
+    world = World(args.queued, args.leaves, args.running, Fairness(args.fairness))
     world.gate(args.running)
     gc.collect()
     gc.freeze()

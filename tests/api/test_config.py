@@ -9,7 +9,7 @@ import yaml
 
 from mcad.api.config import Config, to_settings
 from mcad.api.sources import NAMES, ConfigError, load
-from mcad.core.model import Fit, Policy, Settings
+from mcad.core.model import Fairness, Fit, Policy, Settings
 from mcad.core.units import SECOND
 
 
@@ -28,6 +28,7 @@ def test_every_setting_in_the_cores_units() -> None:
             "podCountsInterval=2.5",
             "fit=aggregate",
             "policy=StrictFIFO",
+            "fairness=leaf",
             "potentialCapacity={cpu: 1500m, memory: 1Gi, nvidia.com/gpu: 8, pods: 0}",
             "maxPriority.team-a=100",
             "maxPriority.*=-5",
@@ -36,6 +37,7 @@ def test_every_setting_in_the_cores_units() -> None:
     assert to_settings(config) == Settings(
         fit=Fit.AGGREGATE,
         policy=Policy.STRICT_FIFO,
+        fairness=Fairness.LEAF,
         backoff=SECOND // 2,
         head_of_line_holding=30 * SECOND,
         reservation_timeout=1_500_000,

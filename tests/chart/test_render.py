@@ -82,6 +82,7 @@ MATRIX: dict[str, dict[str, Any]] = {
             "backoffTime": 5,
             "fit": "aggregate",
             "policy": "StrictFIFO",
+            "fairness": "namespace",
             "potentialCapacity": {"cpu": "100", "nvidia.com/gpu": 8},
             "maxPriority": {"*": 0, "team-a": 2_000_000_000},
             "faultTolerance": {
