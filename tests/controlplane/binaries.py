@@ -31,9 +31,9 @@ STRIP = "-s -w"
 
 SHIPPED = {
     "kuberay": ("github.com/ray-project/kuberay/ray-operator", "config/crd/bases/*.yaml", ""),
-    "pytorch": (
+    "training": (
         "github.com/kubeflow/training-operator",
-        "manifests/base/crds/kubeflow.org_pytorchjobs.yaml",
+        "manifests/base/crds/kubeflow.org_*.yaml",
         "",
     ),
     "jobset": (

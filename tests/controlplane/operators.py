@@ -1,7 +1,7 @@
 """Operators of others, as processes beside the control plane that they work on.
 
 Each is its own program out of its own module (`operators/go.mod`), but for the training operator,
-of which we take the part that knows PyTorchJobs (`operators/pytorch/main.go`). Webhooks on which
+of which we take the part that knows its jobs (`operators/training/main.go`). Webhooks on which
 an operator relies are installed as it ships them, but for the address of its process.
 """
 
@@ -50,7 +50,7 @@ class Operator:
 
 # Leader election is off: an operator would wait for a lease of nobody.
 KUBERAY = Operator("kuberay", flags=("--enable-leader-election=false", "--metrics-addr=0"))
-PYTORCH = Operator("pytorch")
+TRAINING = Operator("training")
 JOBSET = Operator(
     "jobset",
     configuration="config.jobset.x-k8s.io/v1alpha1",

@@ -22,12 +22,22 @@ from tests.controlplane.operators import (
     JOBSET,
     KUBERAY,
     LEADER_WORKER_SET,
-    PYTORCH,
+    TRAINING,
     Operator,
     Operators,
 )
 from tests.e2e.process import Dispatcher
-from tests.e2e.support import GROUP, SAMPLES, conditions_of, delete, items, pods, status_of
+from tests.e2e.support import (
+    GROUP,
+    SAMPLES,
+    appwrapper,
+    conditions_of,
+    create,
+    delete,
+    items,
+    pods,
+    status_of,
+)
 from tests.samples.dialects import in_other_dialect
 
 pytestmark = pytest.mark.controlplane
@@ -99,9 +109,7 @@ def ray_has_done_its_job(plane: ControlPlane, name: str) -> None:
     """What a head that really runs tells KubeRay, and how its submitter ends then."""
     found = [one["metadata"] for one in owned_pods(plane, name)]
     (submitter,) = (one["name"] for one in found if "job-name" in one["labels"])
-    done = {"status": {"phase": "Succeeded"}}
-    path = f"{CORE}/namespaces/default/pods/{submitter}/status"
-    assert plane.request("PATCH", path, done, content_type=MERGE)[0] == 200
+    succeeds(plane, submitter)
     ended = {
         "jobStatus": "SUCCEEDED",
         "jobDeploymentStatus": "Complete",
@@ -109,6 +117,18 @@ def ray_has_done_its_job(plane: ControlPlane, name: str) -> None:
     }
     path = f"{RAY}/namespaces/default/rayjobs/{name}/status"
     assert plane.request("PATCH", path, {"status": ended}, content_type=MERGE)[0] == 200
+
+
+def mpirun_has_ended(plane: ControlPlane, name: str) -> None:
+    """What nobody knows the end of runs for ever here."""
+    succeeds(plane, f"{name}-launcher")
+
+
+def succeeds(plane: ControlPlane, pod: str) -> None:
+    """A pod ends well."""
+    done = {"status": {"phase": "Succeeded"}}
+    path = f"{CORE}/namespaces/default/pods/{pod}/status"
+    assert plane.request("PATCH", path, done, content_type=MERGE)[0] == 200
 
 
 EXPECTED = {
@@ -170,13 +190,24 @@ EXPECTED = {
         after=ray_has_done_its_job,
     ),
     "aw-pytorchjob.yaml": Sample(
-        {f"{KUBEFLOW}/pytorchjobs": ["aw-pytorchjob"]}, pods=3, completes=True, operator=PYTORCH
+        {f"{KUBEFLOW}/pytorchjobs": ["aw-pytorchjob"]}, pods=3, completes=True, operator=TRAINING
     ),
     "aw-pytorchjob-v1beta1.yaml": Sample(
         {f"{KUBEFLOW}/pytorchjobs": ["aw-pytorchjob-v1beta1"]},
         pods=3,
         completes=True,
-        operator=PYTORCH,
+        operator=TRAINING,
+    ),
+    "aw-tfjob.yaml": Sample(
+        {f"{KUBEFLOW}/tfjobs": ["aw-tfjob"]}, pods=4, completes=True, operator=TRAINING
+    ),
+    "aw-mpijob.yaml": Sample(
+        {f"{KUBEFLOW}/mpijobs": ["aw-mpijob"]},
+        pods=3,
+        left=1,  # the operator deletes the workers
+        completes=True,
+        operator=TRAINING,
+        after=mpirun_has_ended,
     ),
     "aw-jobset.yaml": Sample(
         {f"{JOBSETS}/jobsets": ["aw-jobset"]}, pods=5, completes=True, operator=JOBSET
@@ -210,7 +241,8 @@ def samples(control_plane: ControlPlane, account: Any) -> Iterator[tuple[Control
 def add_nodes(plane: ControlPlane) -> None:
     """Room for all samples at once."""
     for name in ("node-1", "node-2"):
-        plane.add_node(name, cpu="24", memory="64Gi", extended={"nvidia.com/gpu": "8"})
+        more = {"nvidia.com/gpu": "8", "ephemeral-storage": "100Gi"}
+        plane.add_node(name, cpu="24", memory="64Gi", extended=more)
 
 
 def submit(plane: ControlPlane, files: Iterable[str]) -> None:
@@ -237,6 +269,8 @@ ONE_DIALECT = (
     "aw-rayjob.yaml",
     "aw-leaderworkerset.yaml",
     "aw-podgroup.yaml",
+    "aw-tfjob.yaml",
+    "aw-mpijob.yaml",
 )
 """What no other sample wraps in the other dialect."""
 
@@ -266,6 +300,103 @@ def test_what_a_sample_wraps_runs_in_the_other_dialect(
     counted(plane, dispatcher, name, sample, demand(in_other_dialect(obj)))
     delete(plane, name)
     plane.wait_for(lambda: gone(plane, name, sample), 60, f"nothing is left of {name}")
+
+
+WORK = {
+    "image": "busybox:1.36",
+    "resources": {"requests": {"cpu": "200m", "memory": "64Mi"}},
+}
+
+
+def pod_template(container: str = "main", *command: str, **spec: Any) -> Json:
+    """Pods of one container; without a command they run for ever."""
+    work = {"name": container, **WORK, **({"command": list(command)} if command else {})}
+    return {"metadata": {"labels": {"app": container}}, "spec": {"containers": [work], **spec}}
+
+
+def training(place: str, container: str, **roles: int) -> Json:
+    """The spec of a job of the training operator that ends after a while: so many pods in each
+    role, with a container of the name that the operator looks for."""
+    template = pod_template(container, "sleep", "10")
+    return {
+        place: {
+            role: {"replicas": pods, "restartPolicy": "OnFailure", "template": template}
+            for role, pods in roles.items()
+        }
+    }
+
+
+SELECTOR = {"selector": {"matchLabels": {"app": "main"}}}
+NIGHTLY = {"template": pod_template("main", "sleep", "1", restartPolicy="Never")}
+
+NO_SAMPLE = {
+    f"{APPS}/replicasets": (
+        "ReplicaSet",
+        {"replicas": 2, **SELECTOR, "template": pod_template()},
+        2,
+    ),
+    f"{APPS}/daemonsets": ("DaemonSet", {**SELECTOR, "template": pod_template()}, 2),
+    f"{BATCH}/cronjobs": (
+        "CronJob",
+        {"schedule": "0 0 30 2 *", "jobTemplate": {"spec": NIGHTLY}},
+        0,
+    ),
+    f"{KUBEFLOW}/xgboostjobs": (
+        "XGBoostJob",
+        training("xgbReplicaSpecs", "xgboost", Master=1, Worker=2),
+        3,
+    ),
+    f"{KUBEFLOW}/paddlejobs": (
+        "PaddleJob",
+        training("paddleReplicaSpecs", "paddle", Master=1, Worker=2),
+        3,
+    ),
+    f"{KUBEFLOW}/jaxjobs": ("JAXJob", training("jaxReplicaSpecs", "jax", Worker=3), 3),
+}
+"""Kinds that no sample wraps, by their collection: an object of each, and how many pods it has.
+There is one pod of a DaemonSet on each of the two nodes, and never a 30th of February."""
+
+
+def without_sample(path: str) -> list[Json]:
+    """An AppWrapper in either dialect."""
+    kind, spec, _ = NO_SAMPLE[path]
+    made = []
+    for dialect in ("older", "later"):
+        name = f"{kind.lower()}-{dialect}"
+        version = path.removeprefix("/apis/").rpartition("/")[0]
+        thing = {"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec}
+        obj = appwrapper(name, thing)
+        if dialect == "older":
+            obj = in_other_dialect(obj)
+            obj["spec"]["resources"]["GenericItems"][0]["completionstatus"] = "Succeeded"
+        made.append(obj)
+    return made
+
+
+@pytest.fixture(scope="module")
+def others(samples: tuple[ControlPlane, Dispatcher]) -> Iterator[None]:
+    """All of them at once."""
+    plane, _ = samples
+    for path in NO_SAMPLE:
+        for obj in without_sample(path):
+            create(plane, obj)
+    yield
+    delete(plane)
+
+
+@pytest.mark.usefixtures("others")
+@pytest.mark.parametrize("path", NO_SAMPLE)
+def test_what_no_sample_wraps_runs_in_both_dialects(
+    samples: tuple[ControlPlane, Dispatcher], path: str
+) -> None:
+    plane, dispatcher = samples
+    _, _, count = NO_SAMPLE[path]
+    for obj in without_sample(path):
+        name = obj["metadata"]["name"]
+        sample = Sample({path: [name]}, pods=count, completes=path.startswith(KUBEFLOW))
+        dispatched(plane, name, sample)
+        counted(plane, dispatcher, name, sample, demand(obj))
+        ended(plane, name, sample)
 
 
 def live(plane: ControlPlane, dispatcher: Dispatcher, file: str) -> None:

@@ -18,6 +18,7 @@ from tests.samples.dialects import in_other_dialect
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 
+LAUNCHER = "cpu=500m,ephemeral-storage=5Gi,memory=1Gi,pods=1"  # it fetches kubectl first
 TRAINER = "cpu=1,memory=512Mi,pods=1"
 REPLICATED_JOBS = "template.spec.replicatedJobs"
 LEADER_WORKER = "template.spec.leaderWorkerTemplate"
@@ -101,6 +102,23 @@ EXPECTED: dict[str, tuple[str, list[str], list[tuple[str, int, str]]]] = {
         ],
     ),
     "aw-pytorchjob-v1beta1.yaml": ("aw-pytorchjob-v1beta1", ["PyTorchJob"], [("", 3, TRAINER)]),
+    "aw-tfjob.yaml": (
+        "aw-tfjob",
+        ["TFJob"],
+        [
+            ("template.spec.tfReplicaSpecs.Chief.template", 1, "cpu=1,memory=256Mi,pods=1"),
+            ("template.spec.tfReplicaSpecs.PS.template", 1, "cpu=500m,memory=512Mi,pods=1"),
+            ("template.spec.tfReplicaSpecs.Worker.template", 2, "cpu=1,memory=256Mi,pods=1"),
+        ],
+    ),
+    "aw-mpijob.yaml": (
+        "aw-mpijob",
+        ["MPIJob"],
+        [
+            ("template.spec.mpiReplicaSpecs.Launcher.template", 1, LAUNCHER),
+            ("template.spec.mpiReplicaSpecs.Worker.template", 2, "cpu=1,memory=256Mi,pods=1"),
+        ],
+    ),
     "aw-jobset.yaml": (
         "aw-jobset",
         ["JobSet"],

@@ -6,7 +6,7 @@ go 1.26.0
 
 tool (
 	github.com/ray-project/kuberay/ray-operator
-	mcad.test/controlplane/operators/pytorch
+	mcad.test/controlplane/operators/training
 	sigs.k8s.io/jobset
 	sigs.k8s.io/lws/cmd
 )

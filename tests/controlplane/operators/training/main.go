@@ -1,5 +1,5 @@
-// The part of the Kubeflow training operator that makes the pods of PyTorchJobs, as it is, with a
-// main of our own. The operator's own main insists on webhooks: on a server that listens on every
+// The part of the Kubeflow training operator that makes the pods of its jobs, as it is, with a main
+// of our own. The operator's own main insists on webhooks: on a server that listens on every
 // address, and on certificates in a folder under /tmp whose name cannot be chosen.
 package main
 
@@ -8,8 +8,8 @@ import (
 
 	kubeflow "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
 	"github.com/kubeflow/training-operator/pkg/config"
+	jobs "github.com/kubeflow/training-operator/pkg/controller.v1"
 	"github.com/kubeflow/training-operator/pkg/controller.v1/common"
-	"github.com/kubeflow/training-operator/pkg/controller.v1/pytorch"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	core "k8s.io/client-go/kubernetes/scheme"
@@ -28,6 +28,7 @@ func main() {
 	config.Config.PyTorchInitContainerImage = config.PyTorchInitContainerImageDefault
 	config.Config.PyTorchInitContainerTemplateFile = config.PyTorchInitContainerTemplateFileDefault
 	config.Config.PyTorchInitContainerMaxTries = config.PyTorchInitContainerMaxTriesDefault
+	config.Config.MPIKubectlDeliveryImage = config.MPIKubectlDeliveryImageDefault
 
 	scheme := runtime.NewScheme()
 	utilruntime.Must(core.AddToScheme(scheme))
@@ -40,7 +41,8 @@ func main() {
 	})
 	utilruntime.Must(err)
 	utilruntime.Must(manager.AddReadyzCheck("readyz", healthz.Ping))
-	reconciler := pytorch.NewReconciler(manager, common.GenNonGangSchedulerSetupFunc())
-	utilruntime.Must(reconciler.SetupWithManager(manager, 1))
+	for _, setUp := range jobs.SupportedSchemeReconciler {
+		utilruntime.Must(setUp(manager, common.GenNonGangSchedulerSetupFunc(), 1))
+	}
 	utilruntime.Must(manager.Start(ctrl.SetupSignalHandler()))
 }
