@@ -65,7 +65,7 @@ def complete(name: str, *objs: Json, priority: int = 0, word: str = "Complete") 
     return manifests.wrapper(name, {"priority": priority, "resources": {"GenericItems": items}})
 
 
-def _refused(name: str) -> Json:
+def refused(name: str) -> Json:
     """A Deployment that no server takes: its selector does not select its pods."""
     made = deployment(name, 1)
     made["spec"]["selector"] = {"matchLabels": {"app": "another"}}
@@ -130,7 +130,7 @@ ROLLED_BACK = Scenario(
     "a dispatch that the server refuses in the middle is taken back",
     cpus=(3,),
     acts=(
-        (0.0, create(generic("bad", config_map("bad"), deployment("bad", 2), _refused("worse")))),
+        (0.0, create(generic("bad", config_map("bad"), deployment("bad", 2), refused("worse")))),
         (1.1, create(generic("good", deployment("good", 3)))),
     ),
     ends={"bad": "Failed", "good": "Running"},
