@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from mcad.controller import quotametrics
 from mcad.controller.metrics import Metrics
-from mcad.core.model import Dialect, PodPhase
+from mcad.core.model import Dialect, PodPhase, Workload
+from mcad.core.rows import Picture
 from mcad.core.rules import FaultTolerance
 from mcad.core.units import SECOND
 from mcad.kube.clock import RealClock
@@ -87,3 +88,48 @@ async def test_of_a_very_large_tree_the_nodes_next_to_the_root_are_told(
 
 async def test_without_quota_trees_there_are_no_metrics_of_them() -> None:
     assert await quota_lines(Bench(nodes=[node()])) == []
+
+
+def _said(page: bytes, name: str) -> list[str]:
+    return sorted(line for line in page.decode().splitlines() if line.startswith(f"{name}{{"))
+
+
+async def test_both_dialects_are_told_of_in_the_same_words() -> None:
+    """In metrics, in Events, in status and in the rows of the CLI, for the same life."""
+
+    def made(name: str, milli: int, dialect: Dialect) -> Workload:
+        work = workload(name, milli, dialect=dialect)
+        items = tuple(replace(one, completion=("succeeded",)) for one in work.items)
+        return replace(work, items=items)
+
+    async def told(dialect: Dialect) -> list[object]:
+        bench = Bench(nodes=[node()])
+        metrics = Metrics(bench.dispatcher.world, {}, {}, RealClock())
+        works = {"done": 100, "runs": 100, "held": 100, "large": 950}
+        bench.submit(*(made(name, milli, dialect) for name, milli in works.items()))
+        bench.settle()
+        bench.edit("uid-held", suspended=True)
+        bench.bind("runs-0")
+        bench.change("done-0", phase=PodPhase.SUCCEEDED, node="n1")
+        bench.advance(60)
+        for event in bench.events:
+            metrics.count(event)
+        page = await metrics.page()
+        picture = Picture(bench.dispatcher.world, bench.now)
+        rows = [row for row in picture.rows(lambda *_: True) if row is not None]
+        assert {row.uid: row.state for row in rows} == {
+            uid: view.state for uid, view in bench.status.items()
+        }
+        states = sorted((row.name, row.state, row.waits_for) for row in rows)
+        events = [(event.uid, event.reason) for event in bench.events]
+        gauges = ("mcad_appwrappers", "mcad_pending_appwrappers", "mcad_events_total")
+        return [states, events, *(_said(page, name) for name in gauges)]
+
+    older = await told(Dialect.V1BETA1)
+    assert older == await told(Dialect.V1BETA2)
+    assert older[0] == [
+        ("done", "Completed", ""),
+        ("held", "Pending", "Suspended"),
+        ("large", "Pending", "cpu"),
+        ("runs", "Running", ""),
+    ]
