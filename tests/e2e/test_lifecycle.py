@@ -33,6 +33,8 @@ pytestmark = pytest.mark.controlplane
 Json = dict[str, Any]
 GPU = "nvidia.com/gpu"
 HEALTH = "autopilot.ibm.com/gpuhealth"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+AVOIDED = {"key": HEALTH, "operator": "NotIn", "values": ["TESTING", "EVICT"]}
 
 
 @pytest.fixture(scope="module")
@@ -204,6 +206,9 @@ def test_a_gpu_that_autopilot_finds_broken_is_left(plane: ControlPlane) -> None:
     plane.add_node("gpu-2", **gpus)
     plane.kubectl("label", "node", "gpu-1", f"{HEALTH}=EVICT", "--overwrite")
     plane.wait_for(lambda: _running_on(plane) == ["gpu-2", "gpu-2"], 90, "they run elsewhere")
+    for one in items(plane, PODS):
+        required = one["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+        assert required == [{"matchExpressions": [AVOIDED]}], "they keep away from such nodes"
     assert "resettingCount" not in status_of(plane, "training")
     older = status_of(plane, "older")
     assert (older["dispatch"]["attempt"], older.get("numberOfRequeueings", 0)) == (2, 0)
