@@ -40,6 +40,7 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
         entry.phase = _restored_phase(saved.dispatch, saved.state)
         if saved.dispatch.phase is not DispatchPhase.RELEASED:
             world.begin_attempt(entry, saved.dispatch)
+        entry.pause = teardown.pause_on_record(world, entry)
         return
     if saved.state == State.COMPLETED:
         entry.phase = Phase.COMPLETED

@@ -319,7 +319,7 @@ def settled(world: World, entry: Entry) -> None:
 
 
 def _queue_again(world: World, entry: Entry, record: DispatchRecord) -> None:
-    pause = _pause_after(world, entry, record)
+    pause = _pause_after(world, entry, record, world.now)
     if pause is None or pause.reason != HoldReason.WAITING_FOR_NAME:
         entry.pause = pause
         world.line_up(entry)
@@ -329,8 +329,20 @@ def _queue_again(world: World, entry: Entry, record: DispatchRecord) -> None:
             world.hold(entry, pause)
 
 
-def _pause_after(world: World, entry: Entry, record: DispatchRecord) -> Hold | None:
-    """How long it stays out of the line now: ever longer while its attempts come to nothing."""
+def pause_on_record(world: World, entry: Entry) -> Hold | None:
+    """The pause that was running before a restart, if it is not over: as long as a first one, since
+    how many attempts came to nothing is not on record. A name is looked for anew anyway."""
+    record = entry.record
+    if record.phase is not DispatchPhase.RELEASED or record.next is not Next.QUEUED:
+        return None
+    pause = _pause_after(world, entry, record, record.entered)
+    if pause is None or pause.reason == HoldReason.WAITING_FOR_NAME or pause.until <= world.now:
+        return None
+    return pause
+
+
+def _pause_after(world: World, entry: Entry, record: DispatchRecord, since: Instant) -> Hold | None:
+    """How long it stays out of the line: ever longer while its attempts come to nothing."""
     why, is_wished = _PAUSED.get(record.reason), record.reason in _WISHED
     times = entry.in_vain - is_wished
     if why is None or (is_wished and times < 1):
@@ -338,7 +350,7 @@ def _pause_after(world: World, entry: Entry, record: DispatchRecord) -> Hold | N
     pause = backoff(times, CREATION_BACKOFF_BASE, CREATION_BACKOFF_MAX)
     if record.reason == TeardownReason.MIN_PODS_NOT_RUNNING:
         pause = max(pause, world.settings.backoff)  # as MCAD
-    return Hold(why, CAME_TO_NOTHING if is_wished else record.message, world.now + pause)
+    return Hold(why, CAME_TO_NOTHING if is_wished else record.message, since + pause)
 
 
 # -- for people ----------------------------------------------------------------------------------

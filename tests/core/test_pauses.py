@@ -163,3 +163,26 @@ def test_nothing_that_a_user_does_gets_round_the_pauses(acts: list[tuple[str, An
         bench.settle()
     pauses = [min(LONGEST, 10 * 2**n) for n in range(bench.entry("a").attempt - 2)]
     assert bench.now - begun >= sum(pauses) * SECOND
+
+
+@pytest.mark.parametrize("crash", [False, True], ids=["not restarted", "restarted"])
+@pytest.mark.parametrize("cause", ["no node", "refused"])
+def test_a_restart_does_not_end_a_pause(*, cause: str, crash: bool) -> None:
+    bench = Bench(Settings(), nodes=[node(milli=1000)])
+    if cause == "refused":
+        bench.refuse("CreateItem", *[Answer(403, "Forbidden", "exceeded quota")] * 4)
+    bench.submit(workload("a", 800))
+    bench.settle()
+    while bench.state("a") == "Running" or not bench.condition("a", "Backoff"):
+        bench.advance(1)
+    assert bench.entry("a").attempt == 1
+    bench.advance(4)
+    if crash:
+        bench.crash()
+    bench.advance(3)
+    writes = bench.writes.total()
+    assert (bench.entry("a").attempt, bench.state("a")) == (1, "Pending")
+    bench.advance(1)
+    assert bench.writes.total() == writes, "and what is on record is not written again"
+    bench.advance(3)
+    assert (bench.entry("a").attempt, bench.state("a")) == (2, "Running")

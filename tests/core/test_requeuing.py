@@ -53,7 +53,10 @@ def test_with_too_few_pods_it_queues_again(restart: Restart) -> None:
     assert bench.state("a") == "Running"
 
 
-def test_with_enough_pods_it_stays_and_its_wait_begins_when_they_are_lost() -> None:
+@RESTARTS
+def test_with_enough_pods_it_stays_and_its_wait_begins_when_they_are_lost(
+    restart: Restart,
+) -> None:
     bench = dispatched(wrapper("a", 100, 100, 100))
     bench.bind("a-0")
     bench.bind("a-1")
@@ -61,10 +64,25 @@ def test_with_enough_pods_it_stays_and_its_wait_begins_when_they_are_lost() -> N
     assert bench.state("a") == "Running"
     assert bench.condition("a", "Running") == (True, "PodsRunning", "")
     bench.change("a-1", phase=PodPhase.FAILED)
-    bench.advance(115)
+    bench.advance(60)
+    restart(bench)
+    bench.advance(57)
     assert bench.state("a") == "Running"
-    bench.advance(10)
+    bench.advance(5)
     assert bench.state("a") == "Pending"
+
+
+@RESTARTS
+def test_it_queues_again_when_the_backoff_is_over(restart: Restart) -> None:
+    bench = dispatched(wrapper("a", 100, 100, 100))
+    bench.advance(121)
+    assert (bench.state("a"), bench.entry("a").attempt) == ("Pending", 1)
+    bench.advance(9)
+    restart(bench)
+    bench.advance(8)
+    assert (bench.state("a"), bench.entry("a").attempt) == ("Pending", 1)
+    bench.advance(5)
+    assert (bench.state("a"), bench.entry("a").attempt) == ("Running", 2)
 
 
 def test_succeeded_pods_count() -> None:
