@@ -68,7 +68,7 @@ def namespaced_rules(config: Config) -> list[Map]:
 def _quota_rules(config: Config) -> Iterator[Map]:
     """Trees are read, and told what becomes of them; what is in them is others' to say."""
     if config.quota_enabled:
-        yield _rule(QUOTA_GROUP, ["quotasubtrees"], READ)
+        yield _rule(QUOTA_GROUP, ["quotasubtrees"], WATCH)
         yield _rule(QUOTA_GROUP, ["quotasubtrees/status"], ("patch",))
 
 

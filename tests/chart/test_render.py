@@ -275,7 +275,63 @@ def test_nobody_but_the_dispatcher_writes_the_status(objects: list[Object]) -> N
         labels = role["metadata"]["labels"]
         resources = {one for rule in role["rules"] for one in rule["resources"]}
         if any("aggregate-to" in key for key in labels):
-            assert resources == {"appwrappers"}
+            assert resources <= {"appwrappers", "quotasubtrees"}
+            assert "appwrappers" in resources
+
+
+QUOTA = {"config": {"quotaEnabled": True}}
+
+
+def written_by(objects: list[Object]) -> dict[str, set[tuple[str, str]]]:
+    """What each ClusterRole lets somebody do to QuotaSubtrees."""
+    return {
+        role["metadata"]["name"]: {
+            (resource, verb)
+            for rule in role["rules"]
+            for resource in rule["resources"]
+            for verb in rule["verbs"]
+            if resource.startswith("quotasubtrees")
+        }
+        for role in of_kind(objects, "ClusterRole")
+    }
+
+
+def test_trees_are_read_by_all_and_written_by_whom_an_administrator_names(helm: Helm) -> None:
+    reading = {("quotasubtrees", verb) for verb in ("get", "list", "watch")}
+    roles = written_by(helm.template(**QUOTA))
+    assert roles.pop("mcad") == {
+        ("quotasubtrees", "list"),
+        ("quotasubtrees", "watch"),
+        ("quotasubtrees/status", "patch"),
+    }
+    assert roles.pop("mcad-view") == reading
+    assert roles.pop("mcad-edit") == set()
+    writing = roles.pop("mcad-quota-admin")
+    assert writing > reading
+    assert {resource for resource, _ in writing} == {"quotasubtrees"}
+    assert roles == {}
+    admin = next(
+        one for one in helm.template(**QUOTA) if one["metadata"]["name"] == "mcad-quota-admin"
+    )
+    assert not [key for key in admin["metadata"]["labels"] if "aggregate" in key]
+
+
+def test_without_quota_nobody_gets_a_right_to_trees(helm: Helm) -> None:
+    assert not any(written_by(helm.template()).values())
+
+
+def test_where_it_watches_trees_are_read_there_only(helm: Helm) -> None:
+    objects = helm.template(**QUOTA, watchNamespaces=["team-a"])
+    assert written_by(objects)["mcad"] == set()
+    (role,) = [one for one in of_kind(objects, "Role") if one["metadata"]["name"] == "mcad"]
+    assert ["quotasubtrees/status"] in [rule["resources"] for rule in role["rules"]]
+
+
+def test_notes_tell_how_to_begin_with_shares(helm: Helm) -> None:
+    assert "quotasubtrees" not in helm.notes()
+    notes = " ".join(helm.notes(**QUOTA).split())
+    assert "without one nothing is limited" in notes
+    assert "mcad-quota-admin" in notes
 
 
 def test_selectors_find_the_pod(objects: list[Object]) -> None:

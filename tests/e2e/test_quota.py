@@ -286,6 +286,13 @@ def test_its_rights_suffice_and_go_no_further(
     assert dispatcher.url
     put(plane, subtree("root", root="2"))
     until(plane, lambda: reason(plane, "root"), "InForce")
+    used = [one for one in ours(plane.audit()) if one.resource == "quotasubtrees"]
+    assert {(one.verb, one.subresource) for one in used} == {
+        ("list", ""),
+        ("watch", ""),
+        ("patch", "status"),
+    }
+    assert not [one for one in used if one.code in (401, 403)]
     patch = ("--type=merge", "-p", '{"spec": {"parent": "x"}}')
     for verb in (["patch", "quotasubtree", "root", *patch], ["delete", "quotasubtree", "root"]):
         said = plane.kubectl(*verb, kubeconfig=account, check=False)

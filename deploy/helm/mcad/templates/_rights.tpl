@@ -27,7 +27,7 @@ trainer.kubeflow.org/trainjobs: [jobset.x-k8s.io/jobsets, batch/jobs]
 {{- if .Values.config.quotaEnabled }}
 - apiGroups: [quota.codeflare.dev]
   resources: [quotasubtrees]
-  verbs: [get, list, watch]
+  verbs: [list, watch]
 - apiGroups: [quota.codeflare.dev]
   resources: [quotasubtrees/status]
   verbs: [patch]
