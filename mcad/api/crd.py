@@ -99,7 +99,7 @@ def _quota_version() -> Map:
 
 
 def _quota_columns() -> list[Map]:
-    ready = '.status.conditions[?(@.type=="Ready")]'
+    ready = ".status.conditions[0]"  # always the first that is written (core/quota/status.py)
     return [
         {"name": "Tree", "type": "string", "jsonPath": ".metadata.labels.tree"},
         {

@@ -11,7 +11,9 @@ import pytest
 import yaml
 
 from mcad.api.crd import crd_yaml, crds
+from mcad.api.quotas import render_quota_status
 from mcad.api.status import render_status
+from mcad.core.quota.records import QuotaCondition, QuotaView
 from tests.api.test_status import QUEUED, RUNNING
 
 CHECKED_IN = Path(__file__).parents[2] / "deploy/crds"
@@ -237,3 +239,8 @@ def test_the_columns_of_a_quota_subtree() -> None:
     columns = QUOTA_CRD["spec"]["versions"][0]["additionalPrinterColumns"]
     shown = [one["name"] for one in columns if not one.get("priority")]
     assert shown == ["Tree", "Parent", "Ready", "Reason", "Age"]
+    view = QuotaView(1, (QuotaCondition("Ready", True, "InForce", "", 1),))
+    first = render_quota_status(view)["conditions"][0]
+    paths = {one["name"]: one["jsonPath"] for one in columns}
+    assert paths["Ready"] == ".status.conditions[0].status"
+    assert (first["type"], first["status"]) == ("Ready", "True")

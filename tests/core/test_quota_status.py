@@ -133,6 +133,7 @@ def test_what_is_wrong_is_told_where_it_is_wrong_and_nowhere_else(reason: str) -
     made.share(*wrong)
     made.advance(5)
 
+    assert [one.type for one in made.boards[uid].conditions] == ["Ready", "Invalid"]
     status, told, text = shown(made, uid)
     assert (status, told) == (False, reason)
     assert text.startswith(message)

@@ -31,7 +31,8 @@ def create_all(plane: ControlPlane) -> None:
     kinds = KindTable()
     for one in [crd, *crds()]:
         kinds.set_crd(one)
-    for name in ("things.test.example", "bares.test.example", "appwrappers.workload.codeflare.dev"):
+    ours = [one["metadata"]["name"] for one in crds()]
+    for name in ("things.test.example", "bares.test.example", *ours):
         path = f"/apis/{CRDS[0]}/v1/{CRDS[1]}/{name}"
         plane.wait_for(lambda path=path: _has(plane, path, "Established"), what=name)
     for number, thing in enumerate(_things()):
@@ -40,6 +41,10 @@ def create_all(plane: ControlPlane) -> None:
         plane.wait_for(lambda body=body: _post_once(plane, kinds, body))
     head = {"apiVersion": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper"}
     _create(plane, kinds, head | {"metadata": {"name": "aw"}, "spec": {"components": []}})
+    told = {"type": "Ready", "status": "False", "reason": "NoRoot", "message": "why"}
+    tree = {"apiVersion": "quota.codeflare.dev/v1alpha1", "kind": "QuotaSubtree"}
+    tree |= {"metadata": {"name": "qst", "labels": {"tree": "teams"}}, "spec": {"parent": "root"}}
+    _create(plane, kinds, tree | {"status": {"conditions": [told]}})
     failing = "/apis/batch/v1/namespaces/default/jobs/failing"
     plane.wait_for(lambda: _has(plane, failing, "Failed"), 60, "the failing job has failed")
     finalized = {"name": "held", "finalizers": ["test.example/hold"]}
