@@ -1,17 +1,26 @@
-"""Quota trees for tests: builders, random ones, and a model of the rules that is slow and plain."""
+"""Quota trees for tests: builders, random ones, and a model of the rules that is slow and plain.
+
+The model shares records with the code under test (what a QuotaSubtree says, which labels somebody
+has), and nothing that draws conclusions from them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
-
-from hypothesis import strategies as st
+from enum import StrEnum
+from random import Random
+from typing import NamedTuple
 
 from mcad.core.model import Resources
-from mcad.core.quota import Designation, QuotaChild, QuotaSubtree
+from mcad.core.quota import NOBODYS, Designation, QuotaChild, QuotaSubtree
+from mcad.core.records import replace
 from mcad.core.units import SECOND
 
-GOLD, SILVER = "gold", "silver"
+GOLD, SILVER, BRONZE = "gold", "silver", "bronze"
 RESOURCES = ("cpu", "gpu")
+Waits = Mapping[tuple[str, str], Container[str]]
+"""Who waits at which (tree, node): the leaves."""
 
 
 def child(name: str, hard: bool = False, flaw: str = "", **nominal: int) -> QuotaChild:
@@ -43,22 +52,55 @@ class Model:
     subtrees: dict[str, QuotaSubtree] = field(default_factory=dict)
     charges: dict[str, tuple[Designation, Resources]] = field(default_factory=dict)
 
-    def placed(self, tree: str) -> dict[str, tuple[str, QuotaChild]]:
-        """(parent, node) by name of those that hang together with the root, which is first."""
+    def of(self, tree: str) -> list[tuple[QuotaSubtree, QuotaChild]]:
+        """Everything that is said of a tree's nodes, the oldest first."""
         mine = sorted(
             (one for one in self.subtrees.values() if one.tree == tree),
             key=lambda one: (one.created, one.namespace, one.name, one.uid),
         )
-        defined: dict[str, tuple[str, QuotaChild]] = {}
-        for one in mine:
-            for each in one.children:
-                if not each.flaw and each.name not in defined:
-                    defined[each.name] = (one.parent, each)
+        return [(one, each) for one in mine for each in one.children]
+
+    def defined(self, tree: str) -> dict[str, tuple[str, QuotaChild]]:
+        """(parent, node) by name, of those that can be read; the first one of a name counts."""
+        found: dict[str, tuple[str, QuotaChild]] = {}
+        for one, child in self.of(tree):
+            if not child.flaw and child.name not in found:
+                found[child.name] = (one.parent, child)
+        return found
+
+    def placed(self, tree: str) -> dict[str, tuple[str, QuotaChild]]:
+        """(parent, node) by name of those that hang together with the root, which is first."""
+        defined = self.defined(tree)
         roots = [name for name, (parent, _) in defined.items() if not parent]
         found = {name: defined[name] for name in roots[:1]}
         for _ in defined:
             found |= {n: d for n, d in defined.items() if d[0] in found and n not in found}
         return found
+
+    def faults(self, tree: str) -> list[tuple[str, str, str]]:
+        """(uid, node, what is wrong with it) of all that is not in force."""
+        defined, placed = self.defined(tree), self.placed(tree)
+        told = []
+        for one, child in self.of(tree):
+            if child.flaw:
+                told.append((one.uid, child.name, "InvalidQuota"))
+            elif defined[child.name][1] is not child:
+                told.append((one.uid, child.name, "NameUsedTwice"))
+            elif not placed:
+                told.append((one.uid, child.name, "NoRoot"))
+            elif child.name not in placed:
+                told.append((one.uid, child.name, self._astray(defined, child.name)))
+        return sorted(told)
+
+    def _astray(self, defined: dict[str, tuple[str, QuotaChild]], name: str) -> str:
+        if not defined[name][0]:
+            return "SeveralRoots"
+        for _ in defined:
+            parent = defined[name][0]
+            if parent not in defined or not defined[parent][0]:
+                return "ParentMissing"
+            name = parent
+        return "Cycle"
 
     def trees(self) -> list[str]:
         """Those with a root."""
@@ -77,8 +119,17 @@ class Model:
         return sum(
             dict(amounts).get(resource, 0)
             for designation, amounts in self.charges.values()
-            if node in self.above(tree, designation.leaf(tree))
+            if node in self.above(tree, leaf_of(designation, tree))
         )
+
+    def room(self, tree: str, node: str, resource: str) -> int:
+        """What is left of the node's share; what its tree names and itself does not is 0."""
+        share = dict(self.placed(tree)[node][1].nominal)
+        return share.get(resource, 0) - self.usage(tree, node, resource)
+
+    def named(self, tree: str) -> set[str]:
+        """The resources that a tree limits."""
+        return {resource for _, one in self.placed(tree).values() for resource, _ in one.nominal}
 
     def is_leaf(self, tree: str, name: str) -> bool:
         placed = self.placed(tree)
@@ -90,59 +141,170 @@ class Model:
         return [n for n in self.above(tree, leaf) if placed[n][1].hard or not placed[n][0]]
 
     def fits(self, designation: Designation, demand: Resources) -> bool:
+        """Whether every tree has that leaf, and room below every limit."""
+        return not any(self.hindrances(designation, demand))
+
+    def hindrances(self, designation: Designation, demand: Resources) -> Iterator[Hindrance]:
+        """Whatever is in the way."""
         for tree in self.trees():
-            placed, leaf = self.placed(tree), designation.leaf(tree)
-            named = {resource for _, one in placed.values() for resource, _ in one.nominal}
+            leaf = leaf_of(designation, tree)
             if not self.is_leaf(tree, leaf):
-                return False
+                yield Hindrance(tree, leaf)
+                continue
             for node in self.limits(tree, leaf):
-                share = dict(placed[node][1].nominal)
+                share = dict(self.placed(tree)[node][1].nominal)
                 for resource, amount in demand:
                     used = self.usage(tree, node, resource)
-                    if resource in named and used + amount > share.get(resource, 0):
-                        return False
-        return True
+                    if resource in self.named(tree) and used + amount > share.get(resource, 0):
+                        whole = share.get(resource, 0)
+                        yield Hindrance(tree, leaf, node, resource, amount, whole, used)
+
+    def vies(self, designation: Designation, demand: Resources, waits: Waits) -> bool:
+        """Whether somebody of a leaf that others wait for, or who would borrow to get to a node
+        that others wait for, wants more."""
+        for tree in self.trees():
+            leaf = leaf_of(designation, tree)
+            if leaf not in self.placed(tree):
+                continue
+            way = self.above(tree, leaf)
+            for number, node in enumerate(way):
+                borrows = any(
+                    amount > self.room(tree, below, resource)
+                    for below in way[:number]
+                    for resource, amount in demand
+                    if resource in self.named(tree)
+                )
+                if (tree, node) in waits and (borrows or leaf in waits[tree, node]):
+                    return True
+        return False
+
+
+class Hindrance(NamedTuple):
+    """A limit that is in the way, with its figures; no ``node`` if there is no such leaf."""
+
+    tree: str
+    leaf: str
+    node: str = ""
+    resource: str = ""
+    requested: int = 0
+    nominal: int = 0
+    used: int = 0
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether it would be in the way of an empty tree as well."""
+        return not self.node or self.requested > self.nominal
+
+
+def leaf_of(designation: Designation, tree: str) -> str:
+    """The leaf that somebody names in a tree."""
+    return dict(designation.labels).get(tree, designation.otherwise)
 
 
 # -- random ones ---------------------------------------------------------------------------------
 
+TREES = (GOLD, SILVER, BRONZE)
 NAMES = ("root", "a", "b", "a1", "a2", "b1", "default")
-_AMOUNTS = st.integers(0, 6)
-_CHILDREN = st.builds(
-    QuotaChild,
-    st.sampled_from(NAMES),
-    st.dictionaries(st.sampled_from(RESOURCES), _AMOUNTS).map(lambda d: tuple(sorted(d.items()))),
-    st.booleans(),
-    st.sampled_from(["", "", "", "", "", "cpu is negative"]),
-)
-_WELL_FORMED = {
-    "root": ("", ("root",)),
-    "teams": ("root", ("a", "b", "default")),
-    "of-a": ("a", ("a1", "a2")),
-    "of-b": ("b", ("b1",)),
-}
 
 
-@st.composite
-def subtrees(draw: st.DrawFn) -> QuotaSubtree:
-    """One of a well-formed tree most of the time, with any figures; else anything."""
-    tree, name = draw(st.sampled_from([GOLD, GOLD, SILVER])), draw(st.sampled_from([*_WELL_FORMED]))
-    parent, names = _WELL_FORMED[name]
-    created = draw(st.integers(1, 3))
-    if draw(st.integers(0, 3)) == 0:
-        parent = draw(st.sampled_from(["", *NAMES]))
-        children = draw(st.lists(_CHILDREN, max_size=3))
-    else:
-        drawn = [draw(_CHILDREN) for _ in names]
-        children = [
-            QuotaChild(at, one.nominal, one.hard) for at, one in zip(names, drawn, strict=True)
+def figures(rng: Random, most: int) -> tuple[tuple[str, int], ...]:
+    """A share of some of the resources; a zero is one, too."""
+    named = [one for one in RESOURCES if rng.random() < 0.85]
+    return tuple((one, rng.randint(0, most)) for one in named)
+
+
+def node(rng: Random, name: str = "") -> QuotaChild:
+    """A node of any name, or of this one, with a small share."""
+    return QuotaChild(name or rng.choice(NAMES), figures(rng, 6), rng.random() < 0.2)
+
+
+def planted(rng: Random) -> list[QuotaSubtree]:
+    """QuotaSubtrees that make whole trees: one, two or three."""
+    made: list[QuotaSubtree] = []
+    for tree in sorted(rng.sample(TREES, rng.choice((1, 1, 2, 3)))):
+        names = [NAMES[0], *rng.sample(NAMES[1:], rng.randint(0, len(NAMES) - 1))]
+        below: dict[str, list[QuotaChild]] = {"": [QuotaChild(NAMES[0], figures(rng, 12))]}
+        for number, name in enumerate(names[1:], 1):
+            below.setdefault(rng.choice(names[:number]), []).append(node(rng, name))
+        made += [
+            subtree(f"below-{parent}", *children, parent=parent, tree=tree)
+            for parent, children in below.items()
         ]
-    return subtree(name, *children, parent=parent, tree=tree, created=created)
+    return made
 
 
-DEMANDS = st.dictionaries(st.sampled_from([*RESOURCES, "disk"]), st.integers(1, 4)).map(
-    lambda amounts: tuple(sorted(amounts.items()))
-)
-DESIGNATIONS = st.dictionaries(
-    st.sampled_from([GOLD, GOLD, SILVER, "app"]), st.sampled_from([*NAMES, "nobody"])
-).map(lambda labels: Designation(tuple(sorted(labels.items()))))
+def stranger(rng: Random) -> QuotaSubtree:
+    """Anything; one that there is already, by its uid, becomes this."""
+    at = rng.choice(("", *NAMES))
+    parent = rng.choice((at, at, at, "", "nowhere", rng.choice(NAMES)))
+    children = [node(rng) for _ in range(rng.randint(0, 3))]
+    tree, created = rng.choice(TREES), rng.randint(0, 2)
+    made = subtree(f"below-{at}", *children, parent=parent, tree=tree, created=created)
+    return replace(made, namespace=rng.choice(("alpha", "quota")))
+
+
+class Edit(StrEnum):
+    """What somebody may do to a QuotaSubtree that there is."""
+
+    RESIZED = "one of its nodes has another share"
+    HARDENED = "one of its nodes may borrow, or may not any more"
+    RENAMED = "one of its nodes has another name, maybe one that there is"
+    FLAWED = "one of its nodes cannot be read"
+    GREW = "it has one more node, maybe of a name that there is"
+    THINNED = "it has one node less"
+    MOVED = "it hangs somewhere else: below itself, below nothing, or as another root"
+    RELABELLED = "it is of another tree"
+
+
+def edited(rng: Random, one: QuotaSubtree, edit: Edit) -> QuotaSubtree:
+    """The QuotaSubtree after the edit."""
+    children = list(one.children)
+    at = rng.randrange(len(children)) if children else 0
+    match edit:
+        case Edit.MOVED:
+            return replace(one, parent=rng.choice((*NAMES, "", "nowhere")))
+        case Edit.RELABELLED:
+            return replace(one, tree=rng.choice(TREES))
+        case Edit.GREW:
+            children.insert(at, node(rng))
+        case _ if not children:
+            pass
+        case Edit.RESIZED:
+            children[at] = replace(children[at], nominal=figures(rng, 12))
+        case Edit.HARDENED:
+            children[at] = replace(children[at], hard=not children[at].hard)
+        case Edit.RENAMED:
+            children[at] = replace(children[at], name=rng.choice(NAMES))
+        case Edit.FLAWED:
+            children[at] = replace(children[at], flaw="" if children[at].flaw else "cpu: negative")
+        case Edit.THINNED:
+            del children[at]
+    return replace(one, children=tuple(children))
+
+
+def demand(rng: Random) -> Resources:
+    """One resource or two, maybe one that no tree names."""
+    named = rng.sample((*RESOURCES, *RESOURCES, "disk"), rng.randint(1, 2))
+    return tuple((one, rng.randint(1, 3)) for one in sorted({*named}))
+
+
+def designation(rng: Random, model: Model) -> Designation:
+    """The leaves that somebody names, mostly such as there are; now and then nobody's."""
+    if rng.random() < 0.05:
+        return NOBODYS
+    named = []
+    for tree in sorted((*TREES, "app")):
+        nodes = [*model.placed(tree)]
+        leaves = [name for name in nodes if model.is_leaf(tree, name)]
+        if rng.random() < 0.9 or "default" not in leaves:
+            anybody = not leaves or rng.random() < 0.06
+            named.append((tree, rng.choice(NAMES if anybody else leaves)))
+    return Designation(tuple(named[rng.random() < 0.1 :]))
+
+
+def waits(rng: Random) -> Waits:
+    """Somebody waits at a few nodes."""
+    return {
+        (rng.choice(TREES), rng.choice(NAMES)): frozenset(rng.sample(NAMES, rng.randint(0, 2)))
+        for _ in range(rng.randint(0, 4))
+    }
