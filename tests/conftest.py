@@ -1,5 +1,6 @@
 """What every test shares: one profile for hypothesis, the same on every machine."""
 
+import gc
 import signal
 
 from hypothesis import HealthCheck, settings
@@ -15,3 +16,14 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("mcad")
+
+
+def pytest_runtest_setup() -> None:
+    """The collector leaves alone what stays: modules, and the tests themselves.
+
+    There are so many of them that whatever makes worlds and throws them away, as the simulated
+    clusters do, would spend a fifth of its time on looking at them again.
+    """
+    if not gc.get_freeze_count():
+        gc.collect()
+        gc.freeze()

@@ -21,6 +21,7 @@ OURS, NOT_OURS = "mcad.", ("mcad.sim.", "mcad.cli.")
 
 def census() -> Counter[str]:
     """``Class`` -> how many are alive, and ``Class.attribute`` -> how many elements they hold."""
+    gc.unfreeze()  # what was there before the test may grow, too (tests/conftest.py)
     for one in gc.get_objects():
         if isinstance(one, functools._lru_cache_wrapper):  # each is bounded, by its maxsize
             one.cache_clear()

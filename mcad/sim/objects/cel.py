@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from cel_expr_python import cel
@@ -55,6 +55,7 @@ _OLD_SELF = re.compile(r"\boldSelf\b")
 _OPTIONAL = "cel.bind(oldSelf, hasOldSelf ? optional.of(oldValue) : optional.none(), {})"
 _NO_FIELD = re.compile(r'Key not found in map : "?([^"]*)"?')
 _NO_ITEM = re.compile(r"Index error: index=(-?\d+)")
+_compile = lru_cache(1024)(cel.Env.compile)  # the same CRD comes again in every cluster of a test
 
 _T = cel.Type
 
@@ -118,10 +119,9 @@ class Rules:
         for raw in node.raw.get("x-kubernetes-validations") or ():
             rule: str = raw["rule"]
             optional = bool(raw.get("optionalOldSelf"))
-            text = raw.get("messageExpression")
             try:
-                expression = env.compile(_OPTIONAL.format(rule) if optional else rule)
-                message = env.compile(text) if text else None
+                expression = _compile(env, _OPTIONAL.format(rule) if optional else rule)
+                message = _compile(env, text) if (text := raw.get("messageExpression")) else None
             except RuntimeError as error:
                 self.unsupported.append(f"{path.lstrip('.')}: {rule}: {error}")
                 continue
