@@ -12,6 +12,8 @@ from enum import StrEnum
 from random import Random
 from typing import NamedTuple
 
+from hypothesis import strategies as st
+
 from mcad.core.model import Resources
 from mcad.core.quota import NOBODYS, Designation, QuotaChild, QuotaSubtree
 from mcad.core.records import replace
@@ -241,6 +243,12 @@ def stranger(rng: Random) -> QuotaSubtree:
     tree, created = rng.choice(TREES), rng.randint(0, 2)
     made = subtree(f"below-{at}", *children, parent=parent, tree=tree, created=created)
     return replace(made, namespace=rng.choice(("alpha", "quota")))
+
+
+def subtrees() -> st.SearchStrategy[QuotaSubtree]:
+    """For hypothesis: one of a whole tree most of the time, else anything."""
+    randoms = st.randoms(use_true_random=False)
+    return randoms.map(lambda rng: rng.choice((*planted(rng), *planted(rng), stranger(rng))))
 
 
 class Edit(StrEnum):
