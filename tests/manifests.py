@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcad.api.labels import GROUP, KIND
+from mcad.api.labels import GROUP, KIND, QUOTA_GROUP, QUOTA_KIND, TREE
 from mcad.api.tolerance import PREFIX as TOLERANCE
 
 Json = dict[str, Any]
@@ -79,3 +79,16 @@ def components(name: str, *templates: Any, **spec: Any) -> Json:
     """In the v1beta2 dialect."""
     made = [{"template": template} for template in templates]
     return wrapper(name, {"components": made, **spec}, "v1beta2")
+
+
+def subtree(name: str, tree: str, parent: str = "", *, hard: bool = False, **cpu: int) -> Json:
+    """A QuotaSubtree of a tree whose nodes have so many CPUs each; who is ``hard`` borrows none."""
+    children = [
+        {"name": one, "quotas": {"requests": {"cpu": str(share)}, "hardLimit": hard}}
+        for one, share in cpu.items()
+    ]
+    meta = {"name": name, "labels": {TREE: tree}}
+    spec = {"parent": parent, "children": children}
+    return {"apiVersion": f"{QUOTA_GROUP}/v1alpha1", "kind": QUOTA_KIND, "metadata": meta} | {
+        "spec": spec
+    }

@@ -53,6 +53,17 @@ class Model:
 
     subtrees: dict[str, QuotaSubtree] = field(default_factory=dict)
     charges: dict[str, tuple[Designation, Resources]] = field(default_factory=dict)
+    found: dict[str, dict[str, tuple[str, QuotaChild]]] = field(default_factory=dict)
+
+    def see(self, one: QuotaSubtree) -> None:
+        """It is so from now on."""
+        self.subtrees[one.uid] = one
+        self.found.clear()
+
+    def lose(self, uid: str) -> QuotaSubtree:
+        """It is gone; what it was."""
+        self.found.clear()
+        return self.subtrees.pop(uid)
 
     def of(self, tree: str) -> list[tuple[QuotaSubtree, QuotaChild]]:
         """Everything that is said of a tree's nodes, the oldest first."""
@@ -72,6 +83,11 @@ class Model:
 
     def placed(self, tree: str) -> dict[str, tuple[str, QuotaChild]]:
         """(parent, node) by name of those that hang together with the root, which is first."""
+        if tree not in self.found:
+            self.found[tree] = self._placed(tree)
+        return self.found[tree]
+
+    def _placed(self, tree: str) -> dict[str, tuple[str, QuotaChild]]:
         defined = self.defined(tree)
         roots = [name for name, (parent, _) in defined.items() if not parent]
         found = {name: defined[name] for name in roots[:1]}
@@ -80,7 +96,9 @@ class Model:
         return found
 
     def faults(self, tree: str) -> list[tuple[str, str, str]]:
-        """(uid, node, what is wrong with it) of all that is not in force."""
+        """(uid, node, what is wrong with it) of all that is not in force; "" is no tree."""
+        if not tree:
+            return sorted((u, "", "NoTree") for u, one in self.subtrees.items() if not one.tree)
         defined, placed = self.defined(tree), self.placed(tree)
         told = []
         for one, child in self.of(tree):
@@ -107,7 +125,7 @@ class Model:
     def trees(self) -> list[str]:
         """Those with a root."""
         names = sorted({one.tree for one in self.subtrees.values()})
-        return [name for name in names if self.placed(name)]
+        return [name for name in names if name and self.placed(name)]
 
     def above(self, tree: str, name: str) -> list[str]:
         """The node and all between it and the root; of a stranger the root alone."""
@@ -261,7 +279,7 @@ class Edit(StrEnum):
     GREW = "it has one more node, maybe of a name that there is"
     THINNED = "it has one node less"
     MOVED = "it hangs somewhere else: below itself, below nothing, or as another root"
-    RELABELLED = "it is of another tree"
+    RELABELLED = "it is of another tree, or of none"
 
 
 def edited(rng: Random, one: QuotaSubtree, edit: Edit) -> QuotaSubtree:
@@ -272,7 +290,7 @@ def edited(rng: Random, one: QuotaSubtree, edit: Edit) -> QuotaSubtree:
         case Edit.MOVED:
             return replace(one, parent=rng.choice((*NAMES, "", "nowhere")))
         case Edit.RELABELLED:
-            return replace(one, tree=rng.choice(TREES))
+            return replace(one, tree=rng.choice((*TREES, *TREES, "")))
         case Edit.GREW:
             children.insert(at, node(rng))
         case _ if not children:

@@ -79,7 +79,7 @@ class Play:
                 self.see(edited(rng, rng.choice(known), edit))
             case "lose" if known:
                 one = rng.choice(known)
-                self.lost.append(model.subtrees.pop(one.uid))
+                self.lost.append(model.lose(one.uid))
                 forest.gone(one.uid)
                 self.told.append(one)
             case "return" if self.lost:  # by its name, as another object
@@ -99,7 +99,7 @@ class Play:
                 self.told.append(uid)
 
     def see(self, one: QuotaSubtree) -> None:
-        self.model.subtrees[one.uid] = one
+        self.model.see(one)
         self.forest.seen(one)
         self.told.append(one)
 
@@ -171,7 +171,7 @@ class Play:
             assert forest.path_of(uid) == path
         for name in trees:
             self.look_at(name)
-        for name in TREES:
+        for name in (*TREES, ""):
             told = [(fault.uid, fault.child, str(fault.flaw)) for fault in forest.faults(name)]
             assert sorted(told) == model.faults(name)
         news = forest.take_news()
@@ -232,7 +232,9 @@ class Play:
                     found.add("nobody's")
                 if any(model.room(tree, model.above(tree, leaf)[-1], one) < 0 for one in ("cpu",)):
                     found.add("in debt")
-        return {*found, *(flaw for tree in TREES for _, _, flaw in model.faults(tree))} - {""}
+        return {*found, *(flaw for tree in (*TREES, "") for _, _, flaw in model.faults(tree))} - {
+            ""
+        }
 
 
 def played(seed: int) -> Play:

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from mcad.kube.errors import ApiError, ConnectionLost, RequestTimeout
 from mcad.kube.port import Request, Response
@@ -77,19 +77,27 @@ REFUSED_GAPS = {Gap.DENIED: (403, "Forbidden"), Gap.UNSERVED: (404, "NotFound")}
 REFUSED_S = 25.0  # that long lists and watches of the kind are refused
 
 
+class Moment(NamedTuple):
+    """A write as it is sent: ``about`` is the AppWrapper that it is about, None if it is about
+    none, and ``others`` are all other AppWrappers, each as it is then."""
+
+    request: Request
+    about: Json | None
+    others: list[Json]
+
+
 @dataclass(slots=True)
 class Plan:
     """Which write and which event meets its fault; both are counted from 0, over all lives.
 
     Events (the objects) and renewals of a lease are not counted among the writes, and bookmarks not
-    among the events of watches: nothing rests on one of them. ``about`` are the AppWrappers that
-    the writes were about, each as it was then, None where there was none.
+    among the events of watches: nothing rests on one of them.
     """
 
     writes: Callable[[int], Fault | Edit | None] = lambda number: None
     events: Callable[[int, bytes], Gap | None] = lambda number, line: None
     written: itertools.count[int] = field(default_factory=itertools.count)
-    about: list[Json | None] = field(default_factory=list)
+    moments: list[Moment] = field(default_factory=list)
     told: itertools.count[int] = field(default_factory=itertools.count)
 
 
@@ -242,7 +250,8 @@ class Wire:
             return None
         self._sending()
         self.writes.append(request)
-        self._plan.about.append(self._meddler.about(request))
+        about = self._meddler.about(request)
+        self._plan.moments.append(Moment(request, about, self._meddler.others(about)))
         return self._plan.writes(next(self._plan.written))
 
     async def _die(self) -> NoReturn:

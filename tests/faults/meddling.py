@@ -18,6 +18,7 @@ from tests.manifests import config_map
 Json = dict[str, Any]
 _COUNT = itertools.count()
 STORAGE = (APPWRAPPERS.group, APPWRAPPERS.plural)
+WRAPPED = [("", "configmaps"), ("", "pods"), ("apps", "deployments"), ("batch", "jobs")]
 
 
 class Edit(Enum):
@@ -42,6 +43,10 @@ class Meddler:
         name = self._name(request)
         found: Json | None = self._registry.store.get(STORAGE, (NAMESPACE, name)) if name else None
         return found
+
+    def others(self, about: Json | None) -> list[Json]:
+        """All AppWrappers but this one."""
+        return [obj for _, obj in self._registry.store.items(STORAGE) if obj is not about]
 
     def touch(self, request: Request) -> None:
         """Edit the AppWrapper whose status a write is about, in what does not matter."""

@@ -15,21 +15,23 @@ from mcad.core.reasons import HoldReason
 from mcad.core.status import derive
 from mcad.core.verdicts import RefusalKind
 from mcad.core.world import World
-from tests.faults.meddling import STORAGE
+from tests.faults.bailiff import Bailiff
+from tests.faults.meddling import STORAGE, WRAPPED
 
 Json = dict[str, Any]
 Objects = Mapping[tuple[str, str], Sequence[Json]]
 
-WRAPPED = [("", "configmaps"), ("", "pods"), ("apps", "deployments"), ("batch", "jobs")]
 NODES = ("", "nodes")
 WATCHED = [STORAGE, NODES, *WRAPPED]
 COUNTS = {"Pending": "pending", "Running": "running", "Succeeded": "Succeeded", "Failed": "failed"}
 AT_REST = (Phase.WAITING, Phase.RUNNING, Phase.COMPLETED, Phase.FAILED, Phase.DELETED)
 
 
-def unrest(core: World, objects: Objects) -> Iterator[str]:
+def unrest(core: World, objects: Objects, bailiff: Bailiff) -> Iterator[str]:
     """What is wrong; ``objects`` are all that exist, by storage."""
     core.admission.check()
+    if set(core.forest.charged()) != bailiff.holders():
+        yield f"charged: {sorted(core.forest.charged())}, stored: {sorted(bailiff.holders())}"
     stored = {obj["metadata"]["uid"]: obj for obj in objects[STORAGE]}
     if core.entries.keys() != stored.keys():
         yield f"known: {[one.title for one in core.entries.values()]}, there: {len(stored)}"
@@ -46,7 +48,8 @@ def unrest(core: World, objects: Objects) -> Iterator[str]:
         yield from _unfinished(entry, stored[uid])
         yield from _miscounted(entry, stored[uid], objects)
         if entry.phase is Phase.WAITING:
-            yield from _waits_in_vain(core, entry, objects, names)
+            fits = bailiff.fits(stored[uid])
+            yield from _waits_in_vain(core, entry, objects, names, fits=fits)
         reserved, unbound = sum(core.capacity.outstanding(uid)), core.capacity.unbound(uid)
         if reserved > len(unbound):
             yield f"{entry.title} reserves {reserved} for {len(unbound)} pods"
@@ -80,9 +83,9 @@ def _belongs_to(pod: Json, uid: str) -> bool:
 
 
 def _waits_in_vain(
-    core: World, entry: Entry, objects: Objects, names: set[tuple[str, str]]
+    core: World, entry: Entry, objects: Objects, names: set[tuple[str, str]], *, fits: bool
 ) -> Iterator[str]:
-    """It fits, nothing is in front of it, and it does not go."""
+    """It fits, in its shares and on the nodes, nothing is in front of it, and it does not go."""
     refusal, reason = core.queue.refusal_of(entry), entry.hold.reason if entry.hold else ""
     if (reason == HoldReason.SUSPENDED) != entry.workload.suspended:
         yield f"{entry.title} is held: {reason}"
@@ -94,7 +97,7 @@ def _waits_in_vain(
     wanted = sum(one.replicas for one in entry.workload.sets)
     if not reason and (refusal is None or refusal.kind is not RefusalKind.BLOCKED):
         free = _free(objects)
-        if wanted <= free:
+        if fits and wanted <= free:
             yield f"{entry.title} waits for {wanted} of {free} free CPUs"
 
 

@@ -348,22 +348,3 @@ REQUEUED = Scenario(
     ),
     ends={"a": "Deleted", "b": "Failed"},
 )
-
-SCENARIOS = (
-    IN_TURN,
-    COMPLETED,
-    ROLLED_BACK,
-    DELETED,
-    EDITED,
-    SUSPENDED,
-    NODE_LOST,
-    WAVES,
-    TWINS,
-    CASCADES,
-    KEPT,
-    LINGERS,
-    RESET,
-    LATE,
-    KEPT_AND_CLEARED,
-    REQUEUED,
-)

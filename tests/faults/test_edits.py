@@ -1,4 +1,4 @@
-"""One edit at every write about what it edits: all is whole in the end, and nothing doubled.
+"""One edit at the writes about what it edits: all is whole in the end, and nothing doubled.
 
 Of what is edited another attempt may be made, so its objects may be others in the end.
 """
@@ -6,13 +6,14 @@ Of what is edited another attempt may be made, so its objects may be others in t
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
 import pytest
 
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError
-from tests.faults.injection import Json, Plan
+from tests.faults.alike import writes
+from tests.faults.catalog import SCENARIOS
+from tests.faults.injection import Plan
 from tests.faults.meddling import Edit, patches
 from tests.faults.scenarios import (
     COMPLETED,
@@ -22,7 +23,6 @@ from tests.faults.scenarios import (
     REQUEUED,
     RESET,
     ROLLED_BACK,
-    SCENARIOS,
     SUSPENDED,
     Action,
     Scenario,
@@ -36,18 +36,10 @@ LASTING = (COMPLETED, ROLLED_BACK, SUSPENDED, RESET, LATE, KEPT_AND_CLEARED, REQ
 EDITS = [one for one in Edit if one is not Edit.DELETED]
 
 
-@cache
-def written_about(scenario: Scenario) -> list[Json | None]:
-    """What the writes of an undisturbed run are about."""
-    plan = Plan()
-    run(scenario, plan)
-    return plan.about
-
-
 def moments(scenario: Scenario, edit: Edit) -> list[int]:
     """The writes before which the edit changes something."""
-    about = enumerate(written_about(scenario))
-    return [k for k, found in about if found is not None and patches(found, edit)]
+    about = {k: undisturbed(scenario).moments[k].about for k in writes(scenario)}
+    return [k for k, found in about.items() if found is not None and patches(found, edit)]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
@@ -64,15 +56,15 @@ def test_one_edit_at_any_write_leaves_everything_whole(scenario: Scenario) -> No
 
 def test_every_edit_has_its_moments() -> None:
     for edit in EDITS:
-        assert sum(len(moments(scenario, edit)) for scenario in SCENARIOS) >= 50
-    assert moments(IN_TURN, Edit.TOGGLED) == list(range(len(written_about(IN_TURN))))
+        assert sum(len(moments(scenario, edit)) for scenario in SCENARIOS) >= 30
+    assert moments(IN_TURN, Edit.TOGGLED) == writes(IN_TURN)
 
 
 @pytest.mark.parametrize("scenario", LASTING, ids=lambda one: one.name)
 def test_one_that_is_deleted_at_any_write_is_gone_and_leaves_nothing(scenario: Scenario) -> None:
     """In whatever phase it is then."""
-    for k, about in enumerate(written_about(scenario)):
-        if about is None:
+    for k, moment in enumerate(undisturbed(scenario).moments):
+        if (about := moment.about) is None:
             continue
         name = about["metadata"]["name"]
         ends = {one: "" if one == name else "*" for one in scenario.ends}

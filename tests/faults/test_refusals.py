@@ -1,4 +1,4 @@
-"""The server refuses one write of every scenario: the end is that of a run in which it did not.
+"""The server refuses a write of every scenario: the end is that of a run in which it did not.
 
 A file of its own, so that both halves of the suite can run at a time (see test_writes.py).
 """
@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import pytest
 
+from tests.faults.alike import bare, befall, gist, writes
+from tests.faults.catalog import SCENARIOS
 from tests.faults.injection import REFUSALS, Fault
-from tests.faults.scenarios import IN_TURN, KEPT, SCENARIOS, SUSPENDED, Scenario
-from tests.faults.world import befall_each_write
+from tests.faults.scenarios import IN_TURN, KEPT, SUSPENDED, Scenario
 
 ALIKE = (Fault.NOT_ALLOWED, Fault.TIMED_OUT, Fault.REDIRECTED)
 """Answers that the dispatcher takes for the same; these scenarios have every kind of write."""
+JUDGED = (Fault.DENIED, Fault.NOT_FOUND)
+"""Answers that the core decides about; after all others the request is sent again."""
 CASES = [
     (scenario, fault)
     for scenario in SCENARIOS
@@ -25,4 +28,4 @@ CASES = [
     ("scenario", "fault"), CASES, ids=[f"{one.name}: {fault.name.lower()}" for one, fault in CASES]
 )
 def test_one_refusal_changes_nothing_in_the_end(scenario: Scenario, fault: Fault) -> None:
-    befall_each_write(scenario, fault)
+    befall(scenario, fault, writes(scenario, gist if fault in JUDGED else bare))

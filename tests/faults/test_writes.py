@@ -1,16 +1,18 @@
-"""One fault at every write of every scenario: the end is that of a run in which nothing went wrong.
+"""One fault at the writes of every scenario: the end is that of a run in which nothing went wrong.
 
 Sieve's intermediate states (OSDI 22), enumerated: what is killed, lost, refused or late is each
-write in turn.
+write in turn, of all scenarios, but for those that are alike (alike.py).
 """
 
 from __future__ import annotations
 
 import pytest
 
+from tests.faults.alike import bare, befall, gist, writes
+from tests.faults.catalog import SCENARIOS
 from tests.faults.injection import REFUSALS, SPELLS, Fault, Plan
-from tests.faults.scenarios import IN_TURN, SCENARIOS, TWINS, Scenario
-from tests.faults.world import MORE_WRITES, befall_each_write, run, undisturbed
+from tests.faults.scenarios import IN_TURN, TWINS, Scenario
+from tests.faults.world import MORE_WRITES, run, undisturbed
 
 ALONE = [  # the rest takes a lease, or is refused (test_refusals.py)
     one for one in Fault if one not in (*SPELLS, Fault.BEQUEATHED, *REFUSALS)
@@ -30,7 +32,7 @@ def test_nothing_goes_wrong(scenario: Scenario) -> None:
     ("scenario", "fault"), CASES, ids=[f"{one.name}: {fault.name.lower()}" for one, fault in CASES]
 )
 def test_one_fault_changes_nothing_in_the_end(scenario: Scenario, fault: Fault) -> None:
-    befall_each_write(scenario, fault)
+    befall(scenario, fault, writes(scenario, bare if fault is Fault.LOST_BEFORE else gist))
 
 
 OUTAGES = (Fault.LOST_AFTER, Fault.UNAUTHORIZED, Fault.NOT_FOUND, Fault.NOT_ALLOWED)

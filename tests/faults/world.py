@@ -19,9 +19,10 @@ from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
 from mcad.sim.serving.server import SimApi
 from mcad.sim.store import Change
-from tests.faults.injection import Fault, Plan, Wire
-from tests.faults.meddling import STORAGE, Meddler
-from tests.faults.rest import WATCHED, WRAPPED, unrest
+from tests.faults.bailiff import Bailiff
+from tests.faults.injection import Moment, Plan, Wire
+from tests.faults.meddling import STORAGE, WRAPPED, Meddler
+from tests.faults.rest import WATCHED, unrest
 from tests.faults.scenarios import NAMESPACE, Scenario
 
 Json = dict[str, Any]
@@ -42,6 +43,7 @@ class Outcome:
     lives: int
     events: int  # that its watches told it
     requests: list[str]  # method and path of its writes
+    moments: list[Moment]  # these writes
 
 
 class World:
@@ -59,6 +61,7 @@ class World:
         self._user = Client(SimApi(cluster.registry), cluster.registry.clock, Random(7))
         self.creations: Counter[tuple[str, str, str]] = Counter()
         self.troubles: list[str] = []
+        self._bailiff = Bailiff(cluster.registry)
         for storage in WRAPPED:
             cluster.registry.store.listen(storage, self._seen)
         cluster.registry.store.listen(STORAGE, self._said)
@@ -120,7 +123,7 @@ class World:
         if self._written() != before:
             late = [write for wire in self._wires for write in wire.writes][before:]
             self.troubles.append(f"still writing at rest: {[(r.method, r.path) for r in late]}")
-        self.troubles += self._unrest()
+        self.troubles += [*self._unrest(), *self._bailiff.overdrawn]
         for life in self._lives:
             if life.done() and not life.cancelled():
                 life.result()
@@ -154,6 +157,7 @@ class World:
             lives=len(self._wires),
             events=next(self._plan.told),
             requests=requests,
+            moments=self._plan.moments,
         )
 
     def _unrest(self) -> list[str]:
@@ -163,7 +167,7 @@ class World:
             return ["nobody leads"]
         store = self._cluster.registry.store
         objects = {storage: [obj for _, obj in store.items(storage)] for storage in WATCHED}
-        return list(unrest(leader.dispatcher.world, objects))
+        return list(unrest(leader.dispatcher.world, objects, self._bailiff))
 
     def _check_whole(self, obj: Json) -> None:
         """All or nothing at rest: what runs is its inventory, and nothing else is there."""
@@ -284,15 +288,3 @@ def run(scenario: Scenario, plan: Plan | None = None) -> Outcome:
 def undisturbed(scenario: Scenario) -> Outcome:
     """How it ends if nothing goes wrong."""
     return run(scenario)
-
-
-def befall_each_write(scenario: Scenario, fault: Fault) -> None:
-    """One fault at each write in turn: the end is that of an undisturbed run."""
-    expected = undisturbed(scenario)
-    for k in range(expected.writes):
-        plan = Plan(writes=lambda number, k=k: fault if number == k else None)
-        outcome = run(scenario, plan)
-        where = f"{fault.value}: write {k}, {expected.requests[k]}"
-        assert outcome.lives == (2 if fault.name.startswith("KILLED") else 1), where
-        assert outcome.objects == expected.objects, where
-        assert outcome.writes <= expected.writes + MORE_WRITES, where
