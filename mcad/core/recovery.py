@@ -33,6 +33,7 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
     entry.requeueing_wait, entry.resets = saved.requeueing_wait, saved.resets
     entry.path = saved.quota
     entry.dispatch, entry.pods = saved.dispatch, saved.pods
+    entry.counted_at = world.now  # a start has more urgent things to write
     entry.restored = True
     if saved.observed_generation not in (0, entry.workload.generation):
         world.to_settle[entry.uid] = None  # we wrote it, and somebody has edited the spec since

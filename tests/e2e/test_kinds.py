@@ -11,7 +11,7 @@ import pytest
 
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import controlplane_or_skip
-from tests.e2e.fleet import writes
+from tests.e2e.fleet import wait_until_quiet, writes
 from tests.e2e.process import ACCOUNT, NAMESPACE, USER, Dispatcher, install, mcad
 from tests.e2e.support import (
     GROUP,
@@ -175,6 +175,7 @@ def test_without_appwrappers_nothing_is_decided(
     """Their CRD is withheld: not served, although all of them are still there."""
     create(plane, appwrapper("kept", pod("kept", command=("sleep", "600"))))
     plane.wait_for(lambda: states(plane).get("kept") == "Running", SOON, "it runs")
+    wait_until_quiet(plane)  # its pod does, too, and that is told
     crd = f"appwrappers.{GROUP}"
     names = [one["name"] for one in plane_crd(plane, crd)["spec"]["versions"]]
     serve(plane, crd, dict.fromkeys(names, False))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,17 @@ def roomy(control_plane: ControlPlane) -> ControlPlane:
     return control_plane
 
 
+UNCOUNTED = ("--set", "podCountsInterval=0")
+"""What a dispatch costs; the counts of pods that come with time are a test of their own."""
+
+
+@pytest.fixture
+def dispatcher(roomy: ControlPlane, account: Path) -> Iterator[Dispatcher]:
+    """A running dispatcher."""
+    with Dispatcher(roomy, account, *UNCOUNTED) as running:
+        yield running
+
+
 def names(prefix: str, count: int = COUNT) -> list[str]:
     return [f"{prefix}-{number:03d}" for number in range(count)]
 
@@ -104,14 +116,14 @@ def test_created_before_the_dispatcher_starts(roomy: ControlPlane, account: Path
     """What a start reads does not depend on how much there is to do."""
     plane, wanted = roomy, names("early")
     mark = plane.audit_mark()
-    with Dispatcher(plane, account):
+    with Dispatcher(plane, account, *UNCOUNTED):
         wait_until_quiet(plane)
         idle = plane.audit(mark)
     assert writes(idle) == events(idle) == []
 
     create(plane, *(generic(name, pod(name)) for name in wanted))
     mark = plane.audit_mark()
-    with Dispatcher(plane, account):
+    with Dispatcher(plane, account, *UNCOUNTED):
         wait_until_running(plane, wanted)
         wait_until_quiet(plane)
         busy = plane.audit(mark)
@@ -168,3 +180,22 @@ def test_at_rest_nothing_is_written(roomy: ControlPlane, dispatcher: Dispatcher)
     wait_until_quiet(plane)
     assert in_state(plane, "Running") & set(wanted) == set(wanted[5:15])
     check_order(plane, wanted[5:15])
+
+
+def test_pods_that_come_cost_a_write_and_none_at_rest(roomy: ControlPlane, account: Path) -> None:
+    plane, wanted = roomy, names("counted", 20)
+    with Dispatcher(plane, account, "--set", "podCountsInterval=5"):
+        wait_until_quiet(plane, 10)  # those that run already are told of now
+        mark = plane.audit_mark()
+        create(plane, *(generic(name, pod(name)) for name in wanted))
+        wait_until_running(plane, wanted)
+        wait_until_quiet(plane, 10)
+        told = Counter(one.name for one in writes(plane.audit(mark)) if one.subresource == "status")
+        assert told.keys() == set(wanted)
+        assert set(told.values()) <= {3, 4}, "a pod may be pending when it is counted first"
+        found = appwrappers(plane)
+        assert {found[name]["status"]["running"] for name in wanted} == {1}
+
+        mark = plane.audit_mark()
+        time.sleep(REST_SECONDS)
+        assert writes(plane.audit(mark)) == []
