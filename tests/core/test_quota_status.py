@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcad.core.events import Answer, Decide
-from mcad.core.model import Workload
+from mcad.core import board
+from mcad.core.capacity import Shape
+from mcad.core.commands import WriteQuota
+from mcad.core.events import Answer, Decide, NodeSeen, QuotaWritten
+from mcad.core.model import Resources, Workload
+from mcad.core.pacing import QUOTA_INTERVAL
+from mcad.core.quota import Designation, Forest
 from mcad.core.quota.records import NodeStatus, QuotaSubtree, QuotaView
+from mcad.core.quota.status import Finding, findings
 from mcad.core.records import replace
+from mcad.core.units import SECOND
 from tests.core.bench import Bench, node, workload
 from tests.core.quotas import GOLD, RESOURCES, SILVER, child, subtree, subtrees, teams
 from tests.core.test_quota import bench, of
@@ -334,3 +343,113 @@ def _check_shown(made: Bench, uid: str, one: QuotaSubtree) -> None:
             assert dict(each.waiting).get(resource, 0) == asked
             used = tree.nodes[each.name].usage.get(resource, 0)
             assert dict(each.allocated).get(resource, 0) == used
+
+
+# -- one at a time -------------------------------------------------------------------------------
+
+
+def said(made: Bench) -> list[str]:
+    """The QuotaSubtrees that are to be written, and leave nobody pending."""
+    found = [one.uid for one in made.pending if isinstance(one, WriteQuota)]
+    made.pending = [one for one in made.pending if not isinstance(one, WriteQuota)]
+    return found
+
+
+def test_a_write_under_way_is_waited_for_and_what_is_news_said_then() -> None:
+    made = bench(1000, red=500)
+    made.decide()
+    flying = [one for one in made.pending if isinstance(one, WriteQuota)]
+    assert sorted(said(made)) == [ROOT, TEAMS]
+    for number in range(3):
+        made.submit(of("red", f"a{number}", 100))
+        made.now += 2 * QUOTA_INTERVAL
+        made.decide()
+        assert said(made) == []
+    for one in flying:
+        made.execute(one)
+    made.now += 2 * QUOTA_INTERVAL
+    made.decide()
+    assert sorted(said(made)) == [ROOT, TEAMS]
+    assert made.boards[TEAMS].children[0].allocated == ()
+
+
+def test_an_answer_to_an_earlier_write_is_no_answer() -> None:
+    made = bench(1000, red=500)
+    made.decide()
+    (first, *_) = [one for one in made.pending if isinstance(one, WriteQuota)]
+    notice = made.dispatcher.world.board.notices[first.uid]
+    made.feed(QuotaWritten(first.uid, first.serial - 1))
+    assert notice.flying == first.status
+    made.feed(QuotaWritten("nobody", 1))
+    made.execute(first)
+    assert (notice.flying, notice.shown) == (None, first.status)
+
+
+def test_one_that_refuses_its_status_is_left_alone_while_the_others_go_on() -> None:
+    made = bench(100_000, red=500)
+    made.advance(5)
+    made.dispatcher.world.board.notices[TEAMS].not_before = made.now + 60 * SECOND
+    made.writes.clear()
+    for number in range(10):
+        made.submit(of("red", f"a{number}", 100))
+        made.advance(2)
+    assert made.writes["quota"] == 10
+    assert line(made, TEAMS, "red").allocated == ()
+    made.advance(60)
+    assert made.writes["quota"] == 11
+    assert line(made, TEAMS, "red").allocated == cpu(1000)
+
+
+def test_a_tree_is_counted_once_a_second_and_one_of_them_in_a_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counted: list[str] = []
+
+    def count(forest: Forest, name: str, demand: Callable[[Shape], Resources]) -> list[Finding]:
+        counted.append(name)
+        return list(findings(forest, name, demand))
+
+    monkeypatch.setattr(board, "findings", count)
+    made = bench(100_000, red=500)
+    made.share(subtree("root", child("root", cpu=9), tree=SILVER))
+    made.decide()
+    assert counted == [GOLD]
+    made.decide()
+    assert counted == [GOLD, SILVER]
+    made.advance(5)
+    counted.clear()
+    for number in range(20):
+        made.submit(of("red", f"a{number}", 10))
+        made.advance(0.1)
+    assert counted.count(GOLD) <= 4  # in two seconds
+    made.advance(5)
+    counted.clear()
+    made.advance(60)
+    assert counted == []
+
+
+def test_of_a_gang_with_pods_on_every_node_each_part_is_counted_once() -> None:
+    made = bench(1000, red=1000)
+    made.submit(of("red", "a", 900))
+    work = of("red", "b", 300, 50)
+    sets = (replace(work.sets[0], per_node=True), work.sets[1])
+    made.submit(replace(work, sets=sets))
+    made.advance(2)
+    assert line(made, TEAMS, "red").waiting == cpu(350)
+    made.feed(NodeSeen(node("n2", 100_000)))
+    made.submit(of("red", "c", 7))
+    made.advance(2)
+    assert line(made, TEAMS, "red").waiting == cpu(650)
+
+
+def test_what_is_charged_or_given_back_moves_the_tree() -> None:
+    forest = Forest()
+    for one in teams(1000, red=500):
+        forest.seen(one)
+    forest.refresh()
+    assert forest.take_moved() == [GOLD]
+    forest.charge("a", Designation(((GOLD, "red"),)), cpu(5))
+    assert forest.take_moved() == [GOLD]
+    forest.release("a")
+    assert forest.take_moved() == [GOLD]
+    assert forest.take_moved() == []
