@@ -93,8 +93,8 @@ class Admission:
     def release(self, uid: str) -> None:
         """It needs no room any more."""
         self._capacity.release(uid)
-        self._forest.release(uid)
         self._turns.release(uid)
+        self._forest.release(uid)
 
     def check(self) -> None:
         """Both books, and that they tell of the same AppWrappers; for tests. O(all)."""

@@ -114,6 +114,9 @@ class Beds:
     def wake_all(self, until: Instant, *, everyone: bool) -> None:
         """Those who may be let in by what happened, and those that were tested at that time or
         before: of all who wait for the same the first, or ``everyone``."""
+        self._turns.renew()
+        for bucket in list(self._awake) if self._turns.change else ():
+            self.reconsider(bucket)
         for shape in self._capacity.take_woken():
             for bed in list(self._of_shapes[shape].values()):
                 self._open(bed, everyone=everyone)
@@ -122,6 +125,17 @@ class Beds:
         for bed in list(takewhile(lambda each: each.tested_at <= until, self._tested)):
             self._open(bed, everyone=everyone)
         self._called = []  # whoever asks who is awake knows them
+
+    def reconsider(self, leader: Bucket) -> None:
+        """It has not gone on, and shares are others than when it was woken: whoever comes first in
+        its bed by now leads instead."""
+        bed = leader.leads
+        if bed is None or not bed.line:
+            return
+        first = self._turns.first(bed.line)
+        if self._turns.of(first, 0) < self._turns.of(leader, 0):  # of one slope, so whenever
+            bed.leader, leader.leads, first.leads = first, None, bed
+            self.wake(first)
 
     # -- beds ----------------------------------------------------------------------------------
 

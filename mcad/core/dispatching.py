@@ -88,6 +88,8 @@ def dispatch(world: World) -> None:
         key, bucket = line[0]
         if world.turns.change and key < (now_due := world.turns.of(bucket, world.now)):
             heapreplace(line, (now_due, bucket))  # its group has more in use by now
+            world.beds.reconsider(bucket)
+            _call_next(world, gate, line)
             continue
         if gate.blocks(bucket):
             _refuse(world, bucket, _BLOCKED)

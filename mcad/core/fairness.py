@@ -35,6 +35,7 @@ class Turns:
         self._forest = forest
         self._held: dict[str, tuple[str, Resources]] = {}  # by uid: the namespace, how much
         self._in_use: dict[str, Books] = {}
+        self._known: dict[tuple[str, str], int] = {}  # shares by (tree, leaf) or ("", namespace)
 
     @property
     def change(self) -> bool:
@@ -48,7 +49,8 @@ class Turns:
     # -- what is in use ------------------------------------------------------------------------
 
     def charge(self, uid: str, namespace: str, amounts: Resources) -> None:
-        """An AppWrapper holds so much from now on."""
+        """An AppWrapper holds so much from now on; its shares of quota trees are charged by now."""
+        self._forget(uid, namespace)
         if self._fairness is not Fairness.NAMESPACE:
             return
         self.release(uid)
@@ -56,8 +58,9 @@ class Turns:
         book(self._in_use.setdefault(namespace, {}), amounts)
 
     def release(self, uid: str) -> None:
-        """It holds nothing any more, if it did."""
+        """It holds nothing any more, if it did; its shares of quota trees are still charged."""
         namespace, amounts = self._held.pop(uid, ("", ()))
+        self._forget(uid, namespace)
         if amounts:
             book(self._in_use[namespace], amounts, -1)
 
@@ -66,14 +69,32 @@ class Turns:
     def share(self, bucket: Bucket) -> int:
         """The dominant share of its group."""
         if self._fairness is Fairness.NAMESPACE:
-            return _dominant(self._in_use.get(bucket.group, {}), self._capacity.allocatable)
+            return self._share(("", bucket.group))
         if self._fairness is Fairness.LEAF:
-            return max((self._of_leaf(*place) for place in bucket.path), default=0)
+            return max(map(self._share, bucket.path), default=0)
         return 0
 
-    def _of_leaf(self, tree: str, leaf: str) -> int:
+    def _share(self, whose: tuple[str, str]) -> int:
+        share = self._known.get(whose)
+        if share is None:
+            share = self._known[whose] = self._count(*whose)
+        return share
+
+    def _count(self, tree: str, name: str) -> int:
+        """Of a leaf; without a tree of a namespace."""
+        if not tree:
+            return _dominant(self._in_use.get(name, {}), self._capacity.allocatable)
         grown = self._forest.tree(tree)
-        return _dominant(grown.held.get(leaf, {}), grown.root.nominal) if grown is not None else 0
+        return _dominant(grown.held.get(name, {}), grown.root.nominal) if grown is not None else 0
+
+    def renew(self) -> None:
+        """Nodes or trees may be others: what everybody has of the whole is counted anew."""
+        self._known.clear()
+
+    def _forget(self, uid: str, namespace: str) -> None:
+        if self._known:
+            for whose in (("", namespace), *self._forest.path_of(uid)):
+                self._known.pop(whose, None)
 
     def of(self, bucket: Bucket, now: Instant) -> Turn:
         """How the head of a bucket compares with heads of others at this instant."""

@@ -65,6 +65,7 @@ class Picture:
     def __init__(self, world: World, now: Instant) -> None:
         self._world = world
         self._now = now
+        world.turns.renew()
         self._places = world.queue.places()
         self._stills = [
             (e.workload, e.first_seen, e.phase, e.hold, e.dispatch, e.conditions.copy())

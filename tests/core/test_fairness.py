@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
+from mcad.core import dispatching
 from mcad.core.events import NodeSeen
 from mcad.core.model import Fairness, PodSet, Policy, Workload
 from mcad.core.records import replace
@@ -96,6 +97,24 @@ def test_of_those_who_wait_for_the_same_the_poorest_team_is_woken_first() -> Non
     bench.delete("uid-big")
     bench.settle()
     assert bench.order == ["small", "big", "b"]
+
+
+@pytest.mark.parametrize("at_once", [1, 200])
+def test_who_was_woken_as_the_poorest_and_is_not_any_more_makes_way(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Something more urgent of the same team goes between, in this pass or in one before."""
+    monkeypatch.setattr(dispatching, "DISPATCHES_PER_PASS", at_once)
+    bench = Bench(FAIR, nodes=[SMALL])
+    bench.submit(of("green", "g0", 2500), of("green", "g1", 2500))
+    bench.settle()
+    bench.submit(of("red", "r0", 2500), of("blue", "b0", 2500))
+    bench.settle()
+    bench.submit(of("red", "urgent", 2000, priority=1))
+    for name in ("g0", "g1"):
+        bench.delete(f"uid-{name}")
+    bench.settle()
+    assert bench.order[2:] == ["urgent", "b0"]
 
 
 def test_a_tree_that_is_gone_has_no_shares() -> None:
