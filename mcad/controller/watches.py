@@ -197,7 +197,9 @@ class Watches:
         server leaves a watch open for minutes after the kind was removed.
         """
         for pair, watch in self._watches.items():
-            if not self._kinds.serves(pair) and not watch.stream.error:
+            served = self._kinds.serves(pair)
+            came = served and watch.stream.is_absent and watch.resource is QUOTA_SUBTREES
+            if came or (not served and not watch.stream.error):
                 watch.start()
         for resource in self._kinds.wrapped():
             known = self._watches.get((resource.group, resource.plural))

@@ -142,15 +142,14 @@ def _is_untested(world: World, entry: Entry) -> bool:
 
 
 def _tell_one(world: World, entry: Entry, words: Words) -> None:
-    refusal = world.queue.refusal_of(entry)
+    refusal, before = world.queue.refusal_of(entry), entry.path
+    entry.path = world.path(entry)
     if entry.hold is not None:
         _tell_hold(world, entry, entry.hold)
     elif refusal is not None:
         _tell_refusal(world, entry, refusal, words)
-    path = world.path(entry)
-    if path != entry.path:
-        entry.path = path
-        world.settle(entry)
+    if entry.path != before:
+        world.settle(entry)  # if there was nothing else to tell
 
 
 def _tell_hold(world: World, entry: Entry, hold: Hold) -> None:

@@ -10,7 +10,7 @@ from mcad.api.config import Config
 from mcad.api.crd import crds
 from mcad.controller.preflight import Preflight, Unfit
 from mcad.core.events import AppWrapperSeen, QuotaSeen
-from mcad.kube.kinds import QUOTA_SUBTREES
+from mcad.kube.kinds import CRDS, QUOTA_SUBTREES
 from tests.controller.test_runtime import KINDS, Rig, add_appwrapper, add_node, reads
 from tests.controller.test_watches import backup, lively, restore, told
 from tests.fakeapi import content, refuse
@@ -342,3 +342,38 @@ async def test_the_status_of_an_appwrapper_names_its_leaves_and_nothing_else_is_
             assert rig.status(name)["quota"] == [{"tree": "gold", "leaf": "red"}]
             assert rig.server.named("appwrappers", name)["metadata"]["labels"] == {"gold": "red"}
         assert not [one for one in rig.server.seen("PATCH") if not one.path.endswith("/status")]
+
+
+async def test_trees_that_are_installed_later_are_found_by_their_crd() -> None:
+    rig = rig_with()
+    rig.server.served = KINDS
+    rig.server.put(CRDS.plural, crds()[0])
+    add_labelled(rig, "a", "1")
+    async with rig:
+        await lively(rig, 300)  # by now it is asked for very seldom
+        assert rig.status("a") == {}
+        rig.server.served = (*KINDS, QUOTA_SUBTREES)
+        rig.server.put(CRDS.plural, crds()[1])
+        await lively(rig, 4)
+        assert rig.status("a")["state"] == "Running"
+
+
+async def test_a_right_to_see_trees_that_is_lost_holds_everybody_and_says_so() -> None:
+    async with rig_with(*TREE) as rig:
+        add_labelled(rig, "before", "1", gold="red")
+        await lively(rig, 2)
+        rig.server.fail_always("GET", "/quotasubtrees", refuse(403, "Forbidden", "no right"))
+        rig.server.send(None)
+        await lively(rig, 5)
+        add_labelled(rig, "after", "500m", gold="red")
+        writes_before = board_writes(rig)
+        await lively(rig, 30)
+        assert rig.status("before")["state"] == "Running"
+        assert rig.status("after").get("state", "") != "Running"
+        assert board_writes(rig) == writes_before
+        code, text = await told(rig, "/readyz")
+        assert code == 503
+        assert text.startswith("nothing is dispatched: quotasubtrees: 403 Forbidden: no right")
+        rig.server.recover()
+        await lively(rig, 70)
+        assert rig.status("after")["state"] == "Running"

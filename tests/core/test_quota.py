@@ -593,3 +593,14 @@ def test_a_new_tree_does_not_rewrite_the_whole_line() -> None:
     made.advance(300)
     assert made.writes["status"] == RESTATED_PER_SHAPE
     assert counts_at(made, "b0") == {GOLD: "red", SILVER: "default"}
+
+
+def test_who_waits_for_a_share_costs_one_status_write() -> None:
+    made = bench(1000, red=500)
+    made.submit(of("red", "a", 1000))
+    made.advance(5)
+    made.writes.clear()
+    made.submit(of("red", "b", 600))
+    made.advance(5)
+    assert made.writes["status"] == 1
+    assert counts_at(made, "b") == {GOLD: "red"}
