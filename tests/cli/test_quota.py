@@ -195,6 +195,34 @@ def test_a_row_is_printed_again_when_a_figure_of_it_changes(tmp_path: Path) -> N
             assert process.end() == 130
 
 
+def test_a_tenant_follows_what_the_dispatcher_writes(tmp_path: Path) -> None:
+    api = shares()
+    api.fail_always("*", OTHERS, forbidden)
+    with served(api) as url:
+        args = ("quota", "--watch", "--kubeconfig", kubeconfig(tmp_path, url))
+        with typed(tmp_path, *args) as process:
+            process.wait_for(lambda: len(process.lines) == 6)
+            api.change("quotasubtrees", "teams", _ops_ended)
+            process.wait_for(lambda: len(process.lines) == 7)
+            assert process.lines[-1].split() == ["teams", "ops", "cpu", "1", "0", "0", "1", "0"]
+
+
+def test_a_tenant_who_may_not_list_the_trees_follows_all_else(tmp_path: Path) -> None:
+    api = shares()
+    api.fail_always("*", OTHERS, forbidden)
+    api.deny("quotasubtrees")
+    with served(api) as url:
+        args = ("queue", "--watch", "--set", "quotaEnabled=true")
+        with typed(tmp_path, *args, "--kubeconfig", kubeconfig(tmp_path, url)) as process:
+            process.wait_for(lambda: len(process.lines) == 3)
+
+
+def _ops_ended(obj: Json) -> None:
+    ops = obj["status"]["children"][2]
+    assert ops["name"] == "ops"
+    ops["lent"] = {"cpu": "1"}
+
+
 def _less_for_product(obj: Json) -> None:
     product = obj["spec"]["children"][1]
     assert product["name"] == "product"
