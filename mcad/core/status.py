@@ -73,7 +73,7 @@ def derive(entry: Entry) -> StatusView:
         resets=entry.resets,
         items=entry.workload.items if is_v1beta2 else (),
         sets=entry.workload.sets if is_v1beta2 else (),
-        quota=entry.path if entry.phase not in ENDED else (),
+        quota=() if _has_ended(entry) else entry.path,
     )
 
 
@@ -100,6 +100,13 @@ def state(entry: Entry) -> State:
             return _OUTCOME.get(entry.record.next, State.PENDING)
         case _:
             return State.PENDING
+
+
+def _has_ended(entry: Entry) -> bool:
+    """Whether it holds nothing and waits for nothing any more, or will not once this is written."""
+    if entry.phase is Phase.SETTLING:
+        return entry.record.next in _OUTCOME
+    return entry.phase in ENDED
 
 
 def queue_job_state(entry: Entry) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcad.core.events import AppWrapperGone, AppWrapperSeen, Decide, NodeSeen
+from mcad.core.events import Answer, AppWrapperGone, AppWrapperSeen, Decide, NodeSeen
 from mcad.core.lifecycle import Phase
 from mcad.core.model import (
     Dialect,
@@ -560,6 +560,15 @@ def test_its_status_names_its_leaves_while_it_waits_and_while_it_holds_them() ->
     made.change("a-0", phase=PodPhase.SUCCEEDED)
     made.settle()
     assert made.state("a") == "Completed"
+    assert counts_at(made, "a") == {}
+
+
+def test_who_has_failed_counts_nowhere() -> None:
+    made = bench(1000, red=500)
+    made.refuse("CreateItem", Answer(422, "Invalid", "spec: Required value"))
+    made.submit(of("red", "a", 1000))
+    made.settle()
+    assert made.state("a") == "Failed"
     assert counts_at(made, "a") == {}
 
 
