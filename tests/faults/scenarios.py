@@ -65,6 +65,22 @@ def complete(name: str, *objs: Json, priority: int = 0, word: str = "Complete") 
     return manifests.wrapper(name, {"priority": priority, "resources": {"GenericItems": items}})
 
 
+def pods_to_come(obj: Json) -> int:
+    """The pods that an object runs, or that its controller still has to make."""
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    match obj["kind"]:
+        case "Pod":
+            return int(status.get("phase") not in ("Succeeded", "Failed"))
+        case "Job":
+            ended = {c["type"] for c in status.get("conditions") or () if c["status"] == "True"}
+            left = spec["completions"] - status.get("succeeded", 0)
+            return 0 if ended & {"Complete", "Failed"} else min(spec["parallelism"], left)
+        case "Deployment":
+            return int(spec["replicas"])
+        case _:
+            return 0
+
+
 def refused(name: str) -> Json:
     """A Deployment that no server takes: its selector does not select its pods."""
     made = deployment(name, 1)

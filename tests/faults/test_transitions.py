@@ -14,8 +14,8 @@ from mcad.core.lifecycle import TABLE, Phase, Signal
 from mcad.core.model import Dialect
 from mcad.core.units import Instant
 from tests.core.test_lives import RESETS
+from tests.faults.catalog import SCENARIOS
 from tests.faults.scenarios import (
-    SCENARIOS,
     Scenario,
     complete,
     create,

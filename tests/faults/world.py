@@ -23,7 +23,7 @@ from tests.faults.bailiff import Bailiff
 from tests.faults.injection import Moment, Plan, Wire
 from tests.faults.meddling import STORAGE, WRAPPED, Meddler
 from tests.faults.rest import WATCHED, unrest
-from tests.faults.scenarios import NAMESPACE, Scenario
+from tests.faults.scenarios import NAMESPACE, Scenario, pods_to_come
 
 Json = dict[str, Any]
 
@@ -227,7 +227,7 @@ class World:
         for storage in WRAPPED:
             for key, obj in store.items(storage, NAMESPACE):
                 marks = obj["metadata"].get("labels") or {}
-                if marks.get(labels.APPWRAPPER_UID) == uid and (pods := _pods_to_come(obj)):
+                if marks.get(labels.APPWRAPPER_UID) == uid and (pods := pods_to_come(obj)):
                     what = f"{obj['kind']} {key[1]} wants {pods} pods"
                     self.troubles.append(f"{change.key[1]} is Completed, but {what}")
 
@@ -245,22 +245,6 @@ def has_no_room(pod: Json) -> bool:
         condition["type"] == "PodScheduled" and condition["status"] == "False"
         for condition in pod["status"].get("conditions") or ()
     )
-
-
-def _pods_to_come(obj: Json) -> int:
-    """The pods that an object runs, or that its controller still has to make."""
-    spec, status = obj.get("spec") or {}, obj.get("status") or {}
-    match obj["kind"]:
-        case "Pod":
-            return int(status.get("phase") not in ("Succeeded", "Failed"))
-        case "Job":
-            ended = {c["type"] for c in status.get("conditions") or () if c["status"] == "True"}
-            left = spec["completions"] - status.get("succeeded", 0)
-            return 0 if ended & {"Complete", "Failed"} else min(spec["parallelism"], left)
-        case "Deployment":
-            return int(spec["replicas"])
-        case _:
-            return 0
 
 
 def _is_generated(obj: Json) -> bool:
