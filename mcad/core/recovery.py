@@ -139,6 +139,7 @@ def _note_absence(world: World, entry: Entry) -> None:
 
 def _resume(world: World, entry: Entry) -> None:
     entry.step_since, making = world.now, entry.creation
+    world.to_judge[entry.uid] = None
     if entry.phase is Phase.CREATING:
         # An item before the last one found was deleted by somebody: not created again (P2).
         making.cursor = max(making.created, default=-1) + 1
@@ -153,7 +154,5 @@ def _resume(world: World, entry: Entry) -> None:
     elif entry.phase is Phase.RUNNING:
         making.cursor = len(entry.inventory)  # all exist, for a teardown to come
         needs.begin(world, entry)
-        world.to_judge[entry.uid] = None
     elif entry.phase in (Phase.KEEPING, Phase.PAUSING):
         making.cursor = len(entry.inventory)
-        world.to_judge[entry.uid] = None
