@@ -46,7 +46,9 @@ class Life:
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
         settings = Settings(
-            placement_timeout=self.random.choice((0, 50 * SECOND)), backoff=5 * SECOND
+            placement_timeout=self.random.choice((0, 50 * SECOND)),
+            pod_counts_interval=self.random.choice((10 * SECOND, 30 * SECOND)),
+            backoff=5 * SECOND,
         )
         self.bench = Bench(settings, nodes=[node("n1", 300), node("n2", 200)])
 
