@@ -278,7 +278,7 @@ def test_somebody_elses_appwrapper(control_plane: ControlPlane, alice: User, bob
     ],
 )
 def test_unlisted_kinds_are_denied(administrator: Any, one: Json, said: str) -> None:
-    for wrapped in both("x", configmap("c"), one):
+    for wrapped in both("x", pod("p"), one):
         code, answer = administrator(wrapped)
         assert code == 403
         assert f"{said}; an administrator can add it to wrappedResources." in answer["message"]
