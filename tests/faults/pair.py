@@ -6,7 +6,7 @@ import asyncio
 from itertools import groupby
 from random import Random
 
-from mcad.api.config import Config
+from mcad.api.config import LeaderElection
 from mcad.cli.stage import embedded_cluster
 from mcad.controller.replica import Replica
 from mcad.kube.client import Client
@@ -19,8 +19,8 @@ from tests.faults.scenarios import Scenario
 from tests.faults.world import RESTART_S, Outcome, World
 
 # Four times the usual, so that days of virtual time are not spent on renewals.
-CONFIG = Config(leaderElection={"leaseDuration": 60, "renewDeadline": 40, "retryPeriod": 8})
-assert CONFIG.leader_election.lease_duration + CONFIG.leader_election.retry_period < SPELL_S
+LEASE = LeaderElection(leaseDuration=60, renewDeadline=40, retryPeriod=8)
+assert LEASE.lease_duration + LEASE.retry_period < SPELL_S
 
 
 class Stoppable:
@@ -77,7 +77,8 @@ class Pair(World):
     async def _live(self, wire: Wire, number: int) -> None:
         clock = Stoppable(self.clock, wire)
         client = Client(Noting(wire, number, self._order), clock, Random(number))
-        replica = Replica(client, CONFIG, identity=f"life-{number}")
+        config = self._scenario.config.model_copy(update={"leader_election": LEASE})
+        replica = Replica(client, config, identity=f"life-{number}")
         self._replicas.append(replica)
         try:
             await replica.run(asyncio.Event())

@@ -9,6 +9,7 @@ import pytest
 from tests.faults.injection import SPELLS, Fault, Plan
 from tests.faults.pair import run
 from tests.faults.scenarios import COMPLETED, IN_TURN, ROLLED_BACK, Scenario
+from tests.faults.shares import BORROWED
 from tests.faults.world import MORE_WRITES, Outcome
 
 LOSING = (Fault.KILLED_BEFORE, Fault.KILLED_AFTER, Fault.BEQUEATHED, *SPELLS)
@@ -16,6 +17,7 @@ KEEPING = (Fault.LOST_AFTER, Fault.LATE, Fault.BROKEN)  # those of a write are a
 CASES = [
     *((IN_TURN, fault) for fault in (*LOSING, *KEEPING)),
     *((scenario, fault) for scenario in (ROLLED_BACK, COMPLETED) for fault in LOSING),
+    *((BORROWED, fault) for fault in (Fault.KILLED_AFTER, Fault.BEQUEATHED)),
 ]
 
 
