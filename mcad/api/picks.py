@@ -98,6 +98,8 @@ class ConditionPick(TypedDict, total=False):
     type: Any
     status: Any
     reason: Any
+    message: Any
+    lastTransitionTime: Any
 
 
 class PodStatusPick(TypedDict, total=False):

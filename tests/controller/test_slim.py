@@ -68,6 +68,14 @@ POD = {
         "podIP": "10.0.0.1",
     },
 }
+STUCK = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "Unschedulable",
+    "message": "0/3 nodes are available",
+    "lastTransitionTime": "2026-01-01T00:00:00Z",
+}
+PENDING = POD | {"status": {"phase": "Pending", "conditions": [STUCK]}}
 FAILED = POD | {"status": POD["status"] | {"phase": "Failed"}}
 NODE = {
     "metadata": {key: META[key] for key in ("name", "uid", "resourceVersion", "labels")},
@@ -120,7 +128,12 @@ def paths(value: Any, pick: Any = Any, where: str = "") -> Iterator[str]:
 
 @pytest.mark.parametrize(
     ("obj", "pick", "read"),
-    [(POD, PodPick, read_pod), (FAILED, PodPick, read_pod), (NODE, NodePick, read_node)],
+    [
+        (POD, PodPick, read_pod),
+        (PENDING, PodPick, read_pod),
+        (FAILED, PodPick, read_pod),
+        (NODE, NodePick, read_node),
+    ],
 )
 def test_every_field_that_is_read_is_picked(obj: Json, pick: Any, read: Any) -> None:
     seen = watched(obj)
@@ -135,7 +148,7 @@ def document(obj: Json, resource: Any) -> Document:
 
 
 @settings(max_examples=400)
-@given(mutated([POD, FAILED, NODE]))
+@given(mutated([POD, PENDING, FAILED, NODE]))
 def test_it_is_read_as_if_all_of_it_were_there(obj: Json) -> None:
     try:
         pod, node = document(obj, PODS), document(obj, NODES)
