@@ -4,22 +4,20 @@
 runs, in milliseconds. Before any figure, the books are checked. The clusters: five types of nodes,
 random pods, about 20 placement constraints, gangs of one to three pod sets.
 
-Measured on an idle machine of two cores with Debian's Python 3.11, least / middle / most, in
-milliseconds. A Python that was built without PGO takes 1.3 times as long. The speed of the machine
-changes by a third within the hour: the first full pass on 1,000 nodes took 394, 395, 397 at one
-time (when the version before took 595, 824, 787) and 500, 512, 539 at another.
+Measured on two cores, with nothing else but another of these benchmarks, and Debian's Python 3.11,
+least / middle / most, in milliseconds. A Python that was built without PGO takes 1.3 times as long.
 
-    100 shapes, 5,000 nodes: per dispatch                     0.05
-    the same: a pod ends                                      0.09 / 0.24 / 5.9
-    the same: all nodes rise                                  6.6 / 12 / 13
-    fragmented, all nodes rise                                22 / 30 / 36
-    a head and 2,333 workers, 1,000 nodes                     1.9 / 2.6 / 2.8
-    10,000 distinct shapes, 1,000 nodes: first full pass      394-590
+    100 shapes, 5,000 nodes: per dispatch                     0.03
+    the same: a pod ends                                      0.06 / 0.14 / 2.1
+    the same: all nodes rise                                  3.5 / 4.7 / 5.0
+    fragmented, all nodes rise                                10 / 11 / 11
+    a head and 2,333 workers, 1,000 nodes                     0.9 / 1.1 / 1.3
+    10,000 distinct shapes, 1,000 nodes: first full pass      229
+    the same, at the end of the row: all nodes rise           12
+    10,000 distinct shapes, 5,000 nodes: per dispatch         0.04
+    the same: a pod ends                                      0.05 / 0.95 / 19
     the same, at the end of the row: all nodes rise           19-21
-    10,000 distinct shapes, 5,000 nodes: per dispatch         0.10
-    the same: a pod ends                                      0.11 / 1.6 / 32
-    the same, at the end of the row: all nodes rise           34-37
-    1,000 pods without a node, 5,000 nodes: a pod ends        0.14 / 2.9 / 4.5
+    1,000 pods without a node, 5,000 nodes: a pod ends        0.06 / 1.9 / 2.3
 """
 
 from __future__ import annotations
