@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -329,7 +330,13 @@ def test_where_it_watches_trees_are_read_there_only(helm: Helm) -> None:
 
 def test_notes_tell_how_to_begin_with_shares(helm: Helm) -> None:
     assert "quotasubtrees" not in helm.notes()
-    notes = " ".join(helm.notes(**QUOTA).split())
+    said = helm.notes(**QUOTA)
+    forest = dedent(
+        said.partition(f"apply --namespace {NAMESPACE} -f - <<EOF\n")[2].partition("EOF")[0]
+    )
+    sample = (ROOT / "samples/quota/teams.yaml").read_text()
+    assert list(yaml.safe_load_all(forest)) == list(yaml.safe_load_all(sample))
+    notes = " ".join(said.split())
     assert "without one nothing is limited" in notes
     assert "mcad-quota-admin" in notes
 
@@ -680,8 +687,8 @@ def test_notes_say_what_to_do_next(helm: Helm) -> None:
     assert f"kubectl --namespace {NAMESPACE} rollout status deployment/mcad" in notes
     assert "Priorities above 1000000 are cut to it" in notes
     assert "WARNING" not in notes
-    manifest = re.search(r"<<EOF\n(.*?)\n +EOF", notes, re.DOTALL)
-    assert manifest is not None
+    manifest = re.search(r"<<EOF\n(.*?)\nEOF\n", notes, re.DOTALL)
+    assert manifest is not None, "a shell finds no end that is indented"
     assert yaml.safe_load(manifest[1])["kind"] == "AppWrapper"
 
 
