@@ -9,7 +9,7 @@ import asyncio
 import os
 import shlex
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from random import Random
@@ -126,7 +126,7 @@ def demo(shape: Shape, serving: Serving, pause_s: float, settings: Settings) -> 
     soon as the cluster is ready, and the end of the command is the end of it all:
     `mcad demo --serve -- bash`.
     """
-    if not serving.serve and serving.command not in PLAYS:
+    if not serving.serve and serving.command not in PIECES:
         raise click.UsageError(
             "a command is for the cluster of --serve: give that, too, or say `mcad demo quota`"
         )
@@ -136,45 +136,46 @@ def demo(shape: Shape, serving: Serving, pause_s: float, settings: Settings) -> 
     if serving.serve:
         raise click.exceptions.Exit(asyncio.run(_serve(shape, serving, settings, palette)))
     try:
-        asyncio.run(PLAYS[serving.command](settings, Manner(click.echo, palette, pause_s)))
+        asyncio.run(
+            _perform(PIECES[serving.command], settings, Manner(click.echo, palette, pause_s))
+        )
     except BrokenPromiseError as error:
         raise CliError(f"the demo did not do what it said: {error}; please report it") from error
 
 
-async def _play(settings: Settings, manner: Manner) -> None:
-    config = load_config(settings)
+class Piece(Struct, frozen=True):
+    """What can be played: on which cluster, with which settings, and the last lines."""
+
+    load: Callable[[Cluster], None]
+    play: Callable[[Client, Config, Manner], Play | QuotaPlay]
+    settings: dict[str, Any]
+    ends: Callable[[], tuple[str, ...]]
+
+
+async def _perform(piece: Piece, settings: Settings, manner: Manner) -> None:
+    config = load_config(settings).model_copy(update=piece.settings)
     rng = Random(SEED)  # noqa: S311 - names of simulated objects are no secrets
     async with embedded_cluster(RealClock(), rng) as cluster:
-        load_tutorial(cluster)
+        piece.load(cluster)
         async with dispatching(cluster, config, rng) as client:
-            await Play(client, config, manner).run()
-    for line in (
+            await piece.play(client, config, manner).run()
+    for line in piece.ends():
+        manner.say(line)
+
+
+def _after_the_tutorial() -> tuple[str, ...]:
+    return (
         "That was the tutorial. A cluster like this one, to be used with kubectl:",
         f"    {invocation()} demo --serve",
         "How to install the dispatcher on a real one stands in README.md.",
-    ):
-        manner.say(line)
+    )
 
 
-async def _play_quota(settings: Settings, manner: Manner) -> None:
-    config = load_config(settings).model_copy(update={"quota_enabled": True})
-    rng = Random(SEED)  # noqa: S311 - names of simulated objects are no secrets
-    async with embedded_cluster(RealClock(), rng) as cluster:
-        load_shares(cluster)
-        async with dispatching(cluster, config, rng) as client:
-            await QuotaPlay(client, config, manner).run()
-    for line in (
+def _after_the_shares() -> tuple[str, ...]:
+    return (
         "The files of this play are in samples/quota. What shares mean stands in docs/quota.md;",
         "`mcad quota check -f FILE` judges a forest of your own before you apply it.",
-    ):
-        manner.say(line)
-
-
-PLAYS: dict[tuple[str, ...], Callable[[Settings, Manner], Coroutine[Any, Any, None]]] = {
-    (): _play,
-    ("quota",): _play_quota,
-}
-"""By what stands after ``mcad demo``."""
+    )
 
 
 async def _serve(shape: Shape, serving: Serving, settings: Settings, palette: Palette) -> int:
@@ -292,3 +293,10 @@ def _fill(cluster: Cluster, shape: Shape) -> None:
         cluster.add_node(
             f"node-{number + 1}", cpu=shape.cpu, memory=shape.memory, extended=extended
         )
+
+
+PIECES = {
+    (): Piece(load_tutorial, Play, {}, _after_the_tutorial),
+    ("quota",): Piece(load_shares, QuotaPlay, {"quota_enabled": True}, _after_the_shares),
+}
+"""By what stands after ``mcad demo``."""

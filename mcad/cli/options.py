@@ -111,6 +111,20 @@ color_option = click.option(
 )
 
 
+def files_option(what: str) -> Option:
+    """-f, once or more often; ``what`` may be given as a file."""
+    return click.option(
+        "-f",
+        "--filename",
+        "paths",
+        metavar="FILE",
+        multiple=True,
+        required=True,
+        type=click.Path(allow_dash=True),
+        help=f"{what}, - for standard input; may be repeated.",
+    )
+
+
 def output_options(*forms: str) -> Option:
     """-o with these forms besides the table, --no-headers and --color."""
     return record(

@@ -12,6 +12,7 @@ from mcad.api.quotacheck import Finding, check
 from mcad.api.wire import as_text
 from mcad.cli.documents import Document, read_documents
 from mcad.cli.errors import FAILED, CliError, warn
+from mcad.cli.options import files_option
 from mcad.cli.tables import NONE, amounts, echo, table
 from mcad.core.quantity import format_amount
 from mcad.core.quota.trees import Tree
@@ -21,16 +22,7 @@ SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 
 
 @click.command("check")
-@click.option(
-    "-f",
-    "--filename",
-    "paths",
-    metavar="FILE",
-    multiple=True,
-    required=True,
-    type=click.Path(allow_dash=True),
-    help="A file of YAML or JSON, a directory of them, - for standard input; may be repeated.",
-)
+@files_option("A file of YAML or JSON, a directory of them")
 def check_files(paths: tuple[str, ...]) -> None:
     """Judge QuotaSubtrees before they are applied; no cluster is needed.
 

@@ -24,6 +24,7 @@ from mcad.cli.documents import Document, read_documents
 from mcad.cli.errors import FAILED, CliError, explain, warn
 from mcad.cli.options import (
     Settings,
+    files_option,
     namespace_option,
     record,
     settings_options,
@@ -77,16 +78,7 @@ plan_options = record(
 
 
 @click.command()
-@click.option(
-    "-f",
-    "--filename",
-    "paths",
-    metavar="FILE",
-    multiple=True,
-    required=True,
-    type=click.Path(allow_dash=True),
-    help="A file of YAML or JSON, - for standard input; may be repeated.",
-)
+@files_option("A file of YAML or JSON")
 @namespace_option
 @plan_options
 @target_options

@@ -67,16 +67,14 @@ class Admission:
         ``wants`` as for ``Capacity.reserve``."""
         refused = self.quota_refusal(gang.shape, self._forest.path(designation))
         if refused is None:
-            uid, _, attempt, shape, sets = gang
-            refused = self._capacity.reserve(uid, attempt, shape, sets, wants)
+            refused = self._capacity.reserve(gang.uid, gang.attempt, gang.shape, gang.sets, wants)
         if refused is None:
             self._charge(gang, designation)
         return refused
 
     def adopt(self, gang: Gang, designation: Designation) -> None:
         """What was dispatched before holds its room, whatever fits; shares may go into debt."""
-        uid, _, attempt, shape, sets = gang
-        self._capacity.adopt(uid, attempt, shape, sets)
+        self._capacity.adopt(gang.uid, gang.attempt, gang.shape, gang.sets)
         self._charge(gang, designation)
 
     def _charge(self, gang: Gang, designation: Designation) -> None:
