@@ -15,19 +15,16 @@ from mcad.core.model import Workload
 Json = dict[str, Any]
 
 
-@dataclass(slots=True)
-class Reflection:
-    """One AppWrapper as the transport knows it.
+@dataclass(slots=True, kw_only=True)
+class Versioned:
+    """What the transport knows of an object whose status it writes.
 
     ``version`` is the latest resourceVersion that we know of: the fence of the next write. What is
     older than ``floor`` is the past (protocol P13): the same, or "" since a list has begun.
     ``expected`` marks the status of a write under way, whose echo may come before its answer.
     """
 
-    workload: Workload
-    manifests: tuple[bytes, ...]
     version: str
-    spec_mark: bytes
     status_mark: bytes
     expected: bytes = b""
     floor: str = ""
@@ -40,9 +37,28 @@ class Reflection:
         """This is the latest version from now on."""
         self.version = self.floor = version
 
+    def shows_status(self, status: bytes) -> bool:
+        """Whether a status is known, or expected."""
+        return status in (self.status_mark, self.expected)
+
+    def written(self, version: str, mark: bytes) -> None:
+        """Our status write returned ``version``."""
+        if not is_older(version, self.floor):
+            self.reached(version)
+            self.status_mark, self.expected = mark, b""
+
+
+@dataclass(slots=True)
+class Reflection(Versioned):
+    """One AppWrapper as the transport knows it."""
+
+    workload: Workload
+    manifests: tuple[bytes, ...]
+    spec_mark: bytes
+
     def shows(self, spec: bytes, status: bytes) -> bool:
         """Whether an observation tells nothing new."""
-        return spec == self.spec_mark and status in (self.status_mark, self.expected)
+        return spec == self.spec_mark and self.shows_status(status)
 
 
 class Mirror:
@@ -76,9 +92,8 @@ class Mirror:
     def written(self, uid: str, version: str, mark: bytes) -> None:
         """Our status write returned ``version``."""
         seat = self._seats.get(uid)
-        if seat is not None and not is_older(version, seat.floor):
-            seat.reached(version)
-            seat.status_mark, seat.expected = mark, b""
+        if seat is not None:
+            seat.written(version, mark)
 
     def rewind(self, namespace: str) -> None:
         """A list of a namespace, or of all (""), begins: it is believed whatever versions it tells.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mcad.api.quotas import read_quota, read_quota_status, render_quota_status
 from mcad.api.wire import to_json
 from mcad.controller.answers import answer_of
-from mcad.controller.mirror import is_older, status_mark
+from mcad.controller.mirror import Versioned, status_mark
 from mcad.core.events import QuotaGone, QuotaRefused, QuotaSeen, QuotaWritten
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.kinds import QUOTA_SUBTREES
@@ -30,15 +30,10 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class _Seat:
-    """One QuotaSubtree as the core knows it. What is older than ``floor`` is the past (P13), and
-    ``expected`` marks the status of a write under way, whose echo may come before its answer."""
+class _Seat(Versioned):
+    """One QuotaSubtree as the core knows it."""
 
     subtree: QuotaSubtree
-    version: str
-    floor: str
-    shown: bytes
-    expected: bytes = b""
     is_told: bool = False
 
 
@@ -64,13 +59,13 @@ class Quotas:
         subtree, mark = read_quota(obj), status_mark(obj.get("status"))
         seat = self._seats.get(uid)
         if seat is not None:
-            if version == seat.version or is_older(version, seat.floor):
+            if seat.precedes(version):
                 return
-            seat.version = seat.floor = version
-            if subtree == seat.subtree and mark in (seat.shown, seat.expected):
-                seat.shown = mark
+            seat.reached(version)
+            if subtree == seat.subtree and seat.shows_status(mark):
+                seat.status_mark = mark
                 return
-        self._seats[uid] = _Seat(subtree, version, version, mark)
+        self._seats[uid] = _Seat(subtree, version=version, status_mark=mark, floor=version)
         self._feed(QuotaSeen(subtree, read_quota_status(obj.get("status"))))
 
     def gone(self, uid: str) -> None:
@@ -94,10 +89,7 @@ class Quotas:
             self._feed(QuotaRefused(command.uid, command.serial, answer_of(error)))
             return
         seat = self._seats.get(command.uid, seat)
-        version = answer["metadata"]["resourceVersion"]
-        if not is_older(version, seat.floor):
-            seat.version = seat.floor = version
-            seat.shown, seat.expected = mark, b""
+        seat.written(answer["metadata"]["resourceVersion"], mark)
         seat.is_told = False
         self._feed(QuotaWritten(command.uid, command.serial))
 

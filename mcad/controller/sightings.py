@@ -135,7 +135,8 @@ class Sightings:
             return
         rewound = seat is not None and is_older(version, seat.version)
         parsed = self._read.appwrapper(obj)
-        seat = Reflection(parsed.workload, parsed.manifests, version, spec, status, floor=version)
+        work, manifests = parsed.workload, parsed.manifests
+        seat = Reflection(work, manifests, spec, version=version, status_mark=status, floor=version)
         self._mirror.put(uid, seat)
         self._feed(AppWrapperSeen(parsed.workload, listed, rewound))
         for resource, child in self._early.take(uid):

@@ -105,7 +105,9 @@ class Rig:
         manifest = json.dumps(
             {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a-0"}, "spec": {}}
         ).encode()
-        self.mirror.put("uid-a", Reflection(workload("a", 1), (manifest,), "10", b"", b""))
+        self.mirror.put(
+            "uid-a", Reflection(workload("a", 1), (manifest,), b"", version="10", status_mark=b"")
+        )
         self.shell = Shell()
         recorder = Recorder(client, Reporter("x/y", "z"))
         self.executor = Executor(client, self.mirror, recorder, self.shell, **options)
@@ -251,7 +253,7 @@ async def test_what_is_created_is_fixed_when_the_command_is_given() -> None:
         rig.executor.submit(CreateItem("uid-a", 3, 0))
     seat = rig.mirror.get("uid-a")
     other = seat.manifests[0].replace(b"a-0", b"changed")
-    rig.mirror.put("uid-a", Reflection(seat.workload, (other,), "11", b"", b""))
+    rig.mirror.put("uid-a", Reflection(seat.workload, (other,), b"", version="11", status_mark=b""))
     await rig.rest()
 
     assert {body["metadata"]["name"] for body in rig.bodies()} == {"a-0"}
