@@ -27,8 +27,8 @@ def lived_in() -> Capacity:
     return capacity
 
 
-def _claim(capacity: Capacity, position: int = 0) -> object:
-    return capacity._reservations.by_uid["one"].claims[position]
+def _allotment(capacity: Capacity, position: int = 0) -> object:
+    return capacity._reservations.by_uid["one"].allotments[position]
 
 
 SPOILT: dict[str, Callable[[Capacity], object]] = {
@@ -44,19 +44,24 @@ SPOILT: dict[str, Callable[[Capacity], object]] = {
         c._memory.classes()[0], "_total", c._memory.classes()[0]._total + 50
     ),
     "slots-are-known-by-node": lambda c: c._reservations.slots_on.update(gone={}),
-    "assumed-is-the-sum-of-slots": lambda c: setattr(_claim(c), "assumed", 7),
-    "assumed-and-adrift-is-the-reservation": lambda c: setattr(_claim(c), "want", 1),
-    "have-is-counted": lambda c: (setattr(_claim(c), "have", 0), setattr(_claim(c), "given_up", 1)),
-    "live-is-counted": lambda c: setattr(_claim(c), "live", 0),
-    "bound-is-counted-by-node": lambda c: setattr(_claim(c), "bound", {}),
-    "claims-of-the-living": lambda c: setattr(c._roster.uses["foreign"], "claim", cluster_claim()),
+    "assumed-is-the-sum-of-slots": lambda c: setattr(_allotment(c), "assumed", 7),
+    "assumed-and-adrift-is-the-reservation": lambda c: setattr(_allotment(c), "want", 1),
+    "have-is-counted": lambda c: (
+        setattr(_allotment(c), "have", 0),
+        setattr(_allotment(c), "given_up", 1),
+    ),
+    "live-is-counted": lambda c: setattr(_allotment(c), "live", 0),
+    "bound-is-counted-by-node": lambda c: setattr(_allotment(c), "bound", {}),
+    "allotments-of-the-living": lambda c: setattr(
+        c._roster.uses["foreign"], "allotment", cluster_allotment()
+    ),
     "arrears-are-what-is-adrift": lambda c: c._arrears.adrift.popitem(),
 }
 
 
-def cluster_claim() -> object:
-    """A claim of a reservation that this Capacity never heard of."""
-    return _claim(lived_in())
+def cluster_allotment() -> object:
+    """An allotment of a reservation that this Capacity never heard of."""
+    return _allotment(lived_in())
 
 
 def charged() -> World:

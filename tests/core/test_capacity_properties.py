@@ -366,11 +366,11 @@ def _rebuilt(capacity: Capacity, books: Books) -> Capacity:
     for each in books.pods.values():
         fresh.pod_seen(each)
     for reservation in capacity._reservations.by_uid.values():
-        for claim in reservation.claims:
-            one = claim.pod_set
-            for name, slots in claim.at.items():
+        for allotment in reservation.allotments:
+            one = allotment.pod_set
+            for name, slots in allotment.at.items():
                 for i in range(slots):
-                    uid = f"r-{reservation.uid}-{claim.position}-{name}-{i}"
+                    uid = f"r-{reservation.uid}-{allotment.position}-{name}-{i}"
                     run = PodPhase.RUNNING
                     fresh.pod_seen(Pod(uid, "", "", name, run, one.request, ports=one.ports))
     return fresh

@@ -9,7 +9,7 @@ prospects, memory, sleepers   what this capacity made of a shape, how long it re
                               wakes a refused one
 glance                        the same questions from people, which leave no trace
 fit, packing, mixed           the verdict on a gang: sums, each set, all sets together
-roster, claims, reservations, arrears   live pods, what is promised and not bound yet, and
+roster, allotments, reservations, arrears   live pods, what is promised and not bound yet, and
                               promises without a node
 report, audit   the books for people, and the books recomputed
 """

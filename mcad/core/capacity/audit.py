@@ -1,12 +1,12 @@
-"""The whole books recomputed from pods and claims: the invariants of the capacity half.
+"""The whole books recomputed from pods and allotments: the invariants of the capacity half.
 
 For tests after every event, for ``mcad debug``, and never on the way to a decision: O(everything).
 """
 
 from __future__ import annotations
 
+from mcad.core.capacity.allotments import Allotment
 from mcad.core.capacity.arrears import Arrears
-from mcad.core.capacity.claims import Claim
 from mcad.core.capacity.ledger import Ledger
 from mcad.core.capacity.memory import Memory
 from mcad.core.capacity.podclass import PodClass
@@ -29,7 +29,7 @@ def audit(
         _check_pool(pool, ledger)
     for pods in memory.classes():
         _check_class(pods)
-    _check_claims(roster, reservations, ledger)
+    _check_allotments(roster, reservations, ledger)
     _check_arrears(reservations, arrears)
 
 
@@ -81,47 +81,55 @@ def _check_class(pods: PodClass) -> None:
     )
 
 
-def _check_claims(roster: Roster, reservations: Reservations, ledger: Ledger) -> None:
-    held: dict[str, dict[Claim, None]] = {}
+def _check_allotments(roster: Roster, reservations: Reservations, ledger: Ledger) -> None:
+    held: dict[str, dict[Allotment, None]] = {}
     for reservation in reservations.by_uid.values():
-        for claim in reservation.claims:
-            _check_claim(claim, ledger)
-            for name in claim.at:
-                held.setdefault(name, {})[claim] = None
+        for allotment in reservation.allotments:
+            _check_allotment(allotment, ledger)
+            for name in allotment.at:
+                held.setdefault(name, {})[allotment] = None
     check(held == reservations.slots_on, "slots-are-known-by-node", f"{sorted(held)}")
-    counted: dict[Claim, list[Use]] = {}
+    counted: dict[Allotment, list[Use]] = {}
     for use in roster.uses.values():
-        if use.claim is not None:
-            counted.setdefault(use.claim, []).append(use)
+        if use.allotment is not None:
+            counted.setdefault(use.allotment, []).append(use)
     for reservation in reservations.by_uid.values():
-        for claim in reservation.claims:
-            _check_counts(claim, counted.pop(claim, []))
-    check(not counted, "claims-of-the-living", "pods are attributed to an ended reservation")
+        for allotment in reservation.allotments:
+            _check_counts(allotment, counted.pop(allotment, []))
+    check(not counted, "allotments-of-the-living", "pods are attributed to an ended reservation")
 
 
-def _check_claim(claim: Claim, ledger: Ledger) -> None:
-    story = f"{claim.reservation.uid} set {claim.position}: {claim.at}, {claim.adrift} adrift"
-    check(claim.assumed == sum(claim.at.values()), "assumed-is-the-sum-of-slots", story)
-    check(claim.adrift >= 0 and all(n > 0 for n in claim.at.values()), "slots-are-positive", story)
-    check(claim.size == claim.target, "assumed-and-adrift-is-the-reservation", story)
-    for name in claim.at:
+def _title(allotment: Allotment) -> str:
+    return f"{allotment.reservation.uid} set {allotment.position}"
+
+
+def _check_allotment(allotment: Allotment, ledger: Ledger) -> None:
+    story = f"{_title(allotment)}: {allotment.at}, {allotment.adrift} adrift"
+    check(allotment.assumed == sum(allotment.at.values()), "assumed-is-the-sum-of-slots", story)
+    check(
+        allotment.adrift >= 0 and all(n > 0 for n in allotment.at.values()),
+        "slots-are-positive",
+        story,
+    )
+    check(allotment.size == allotment.target, "assumed-and-adrift-is-the-reservation", story)
+    for name in allotment.at:
         row = ledger.rows.get(name)
-        admitted = row is not None and row.rank in claim.pods.pool.rows
+        admitted = row is not None and row.rank in allotment.pods.pool.rows
         check(admitted, "slots-are-where-pods-may-go", story)
 
 
-def _check_counts(claim: Claim, uses: list[Use]) -> None:
+def _check_counts(allotment: Allotment, uses: list[Use]) -> None:
     covering = [use for use in uses if use.covers]
     bound: Books = {}
     for use in covering:
         book(bound, [(use.pod.node, 1)])
-    story = f"{claim.reservation.uid} set {claim.position}: {claim.have} of {claim.live}"
-    check(claim.have == len(covering), "have-is-counted", story)
-    check(claim.live == sum(use.live for use in uses), "live-is-counted", story)
-    check(claim.bound == bound, "bound-is-counted-by-node", story)
+    story = f"{_title(allotment)}: {allotment.have} of {allotment.live}"
+    check(allotment.have == len(covering), "have-is-counted", story)
+    check(allotment.live == sum(use.live for use in uses), "live-is-counted", story)
+    check(allotment.bound == bound, "bound-is-counted-by-node", story)
 
 
 def _check_arrears(reservations: Reservations, arrears: Arrears) -> None:
-    claims = [c for r in reservations.by_uid.values() for c in r.claims if c.adrift]
-    computed = total((claim.pods.request, claim.adrift) for claim in claims)
+    allotments = [c for r in reservations.by_uid.values() for c in r.allotments if c.adrift]
+    computed = total((allotment.pods.request, allotment.adrift) for allotment in allotments)
     check(arrears.demand() == computed, "arrears-are-what-is-adrift", f"{computed} computed")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from mcad.core.capacity.allotments import Allotment, Reservation
 from mcad.core.capacity.arrears import Arrears
 from mcad.core.capacity.audit import audit
-from mcad.core.capacity.claims import Claim, Reservation
 from mcad.core.capacity.fit import Judge
 from mcad.core.capacity.glance import Glance
 from mcad.core.capacity.ledger import Ledger
@@ -158,8 +158,8 @@ class Capacity:
         """Place the whole gang, less its pods that are bound already; None if that is done, else
         why not, and nothing is changed. ``wants`` is what live children tell, by (item, index)."""
         reservation = self._begin(uid, attempt, sets)
-        for claim in reservation.claims:
-            claim.want = wants.get((claim.pod_set.item, claim.pod_set.index))
+        for allotment in reservation.allotments:
+            allotment.want = wants.get((allotment.pod_set.item, allotment.pod_set.index))
         left = shrunk_to(sets, reservation)
         with self._memory.held(shape if left == sets else Shape.of(left)) as prospect:
             refused = self._judge.refusal(prospect)
@@ -170,7 +170,9 @@ class Capacity:
             self._reservations.place(reservation, prospect.shape, self._judge.plan(prospect))
         self._ledger.post()
         if self._on_nodes:
-            adrift = [claim.position for claim in reservation.claims if claim.adrift]
+            adrift = [
+                allotment.position for allotment in reservation.allotments if allotment.adrift
+            ]
             check(not adrift, "gang-not-split", f"sets {adrift} of {uid} have no place")
         return None
 
@@ -182,10 +184,13 @@ class Capacity:
     def want(self, uid: str, item: int, index: int, want: int | None) -> None:
         """The live child's number of pods for a set; None if it does not tell (C2)."""
         reservation = self._reservations.by_uid.get(uid)
-        for claim in reservation.claims if reservation is not None else ():
-            if (claim.pod_set.item, claim.pod_set.index) == (item, index) and claim.want != want:
-                claim.want = want
-                self._reservations.settle(claim)
+        for allotment in reservation.allotments if reservation is not None else ():
+            if (allotment.pod_set.item, allotment.pod_set.index) == (
+                item,
+                index,
+            ) and allotment.want != want:
+                allotment.want = want
+                self._reservations.settle(allotment)
         self._ledger.post()
 
     def freeze(self, uid: str) -> None:
@@ -205,25 +210,25 @@ class Capacity:
         reservation = self._reservations.by_uid.get(uid)
         if reservation is not None:
             reservation.awaited = True
-            for claim in reservation.claims:
-                claim.needs.clear()
-                claim.note_needs(now)
+            for allotment in reservation.allotments:
+                allotment.needs.clear()
+                allotment.note_needs(now)
             self._note_placement(reservation)
 
     def note_needs(self, now: Instant) -> list[str]:
         """Count from now what has come to be needed since the last call; whose needs changed."""
         changed: dict[str, None] = {}
-        for claim in self._reservations.take_unnoted():
-            if claim.reservation.awaited and not claim.reservation.frozen:
-                claim.note_needs(now)
-                changed[claim.reservation.uid] = None
+        for allotment in self._reservations.take_unnoted():
+            if allotment.reservation.awaited and not allotment.reservation.frozen:
+                allotment.note_needs(now)
+                changed[allotment.reservation.uid] = None
         for uid in changed:
             self._note_placement(self._reservations.by_uid[uid])
         return list(changed)
 
     def in_need_since(self, uid: str) -> Instant | None:
         """Since when a pod is wanted that nobody has made; None if there is none such."""
-        return min((c.needs[0][0] for c in self._claims(uid) if c.needs), default=None)
+        return min((c.needs[0][0] for c in self._allotments(uid) if c.needs), default=None)
 
     def unbound(self, uid: str) -> list[Pod]:
         """The live pods of the reserved attempt that have no node."""
@@ -233,14 +238,17 @@ class Capacity:
     def never_came(self, uid: str) -> int:
         """Pods that live children want and that do not exist; none once all pods had nodes."""
         return sum(
-            claim.unseen
-            for claim in self._claims(uid)
-            if claim.want is not None and not claim.reservation.placed
+            allotment.unseen
+            for allotment in self._allotments(uid)
+            if allotment.want is not None and not allotment.reservation.placed
         )
 
     def in_vain(self, uid: str) -> bool:
         """Whether it reserves, or has reserved, room for pods that never had a node."""
-        return any(claim.came < claim.declared + claim.given_up for claim in self._claims(uid))
+        return any(
+            allotment.came < allotment.declared + allotment.given_up
+            for allotment in self._allotments(uid)
+        )
 
     def end_placement(self, uid: str) -> None:
         """The time for that is over: what is missing from now on was lost, or nobody makes it."""
@@ -255,9 +263,9 @@ class Capacity:
         if reservation is None or reservation.frozen:
             return 0
         given_up = 0
-        for claim in reservation.claims:
-            given_up += claim.give_up(until)
-            self._reservations.settle(claim)
+        for allotment in reservation.allotments:
+            given_up += allotment.give_up(until)
+            self._reservations.settle(allotment)
         self._ledger.post()
         return given_up
 
@@ -288,22 +296,23 @@ class Capacity:
 
     def outstanding(self, uid: str) -> tuple[int, ...]:
         """Reserved pods per set, in the order of the sets; () without a reservation."""
-        return tuple(claim.size for claim in self._claims(uid))
+        return tuple(allotment.size for allotment in self._allotments(uid))
 
     def homeless(self, uid: str) -> int:
         """Reserved pods that no node has room for, as of the last ``rehome``."""
-        return sum(claim.adrift for claim in self._claims(uid))
+        return sum(allotment.adrift for allotment in self._allotments(uid))
 
     def wanted(self, uid: str) -> int:
         """Pods that live children want, bound ones included; where a child does not tell, those
         that the reservation still waits for. 0 without a reservation."""
         return sum(
-            claim.uncovered if claim.want is None else claim.want for claim in self._claims(uid)
+            allotment.uncovered if allotment.want is None else allotment.want
+            for allotment in self._allotments(uid)
         )
 
     def succeeded(self, uid: str, item: int) -> int:
         """Succeeded pods of an item, gone ones included, as far as only its pods tell its end."""
-        return sum(len(c.finished) for c in self._claims(uid) if c.pod_set.item == item)
+        return sum(len(c.finished) for c in self._allotments(uid) if c.pod_set.item == item)
 
     def has_pods(self, uid: str) -> bool:
         """Whether any pod of the AppWrapper exists."""
@@ -328,7 +337,7 @@ class Capacity:
 
     def expected(self, uid: str) -> int:
         """Pods that should be there by the manifest, and by live children where they want fewer."""
-        return sum(claim.expected for claim in self._claims(uid))
+        return sum(allotment.expected for allotment in self._allotments(uid))
 
     def failed_pods(self, uid: str) -> list[Pod]:
         """The failed pods of the reserved attempt."""
@@ -370,7 +379,7 @@ class Capacity:
         return without_ports(self._arrears.demand())
 
     def check(self) -> None:
-        """Recompute everything from pods and claims; raises ``InvariantViolated``. O(all)."""
+        """Recompute everything from pods and allotments; raises ``InvariantViolated``. O(all)."""
         audit(self._ledger, self._memory, self._roster, self._reservations, self._arrears)
 
     def _forget_unused_ports(self) -> None:
@@ -379,14 +388,14 @@ class Capacity:
         self._ledger.keep_ports({name for load in (*taken, *asked_for) for name, _ in load})
 
     def _note_placement(self, reservation: Reservation) -> None:
-        if not any(claim.uncovered for claim in reservation.claims):
+        if not any(allotment.uncovered for allotment in reservation.allotments):
             reservation.placed = True
 
     # -- in common -----------------------------------------------------------------------------
 
-    def _claims(self, uid: str) -> tuple[Claim, ...]:
+    def _allotments(self, uid: str) -> tuple[Allotment, ...]:
         reservation = self._reservations.by_uid.get(uid)
-        return reservation.claims if reservation is not None else ()
+        return reservation.allotments if reservation is not None else ()
 
     def _begin(self, uid: str, attempt: int, sets: tuple[PodSet, ...]) -> Reservation:
         reservation = self._reservations.make(uid, attempt, sets)

@@ -70,10 +70,10 @@ def sums(ledger: Ledger, reservations: Reservations) -> NodeReport:
             if n > 0:
                 free[name] = free.get(name, 0) + n
     reserved = total(
-        (claim.pods.request, claim.at[name])
-        for name, claims in reservations.slots_on.items()
+        (allotment.pods.request, allotment.at[name])
+        for name, allotments in reservations.slots_on.items()
         if name in ledger.rows
-        for claim in claims
+        for allotment in allotments
     )
     book(used, reserved, -1)
     parts = (resources(books) for books in (ledger.allocatable, used))
@@ -89,5 +89,6 @@ def used_on(name: str, roster: Roster) -> Resources:
 def reserved_on(name: str, reservations: Reservations) -> Resources:
     """What is assumed on the node."""
     return total(
-        (claim.pods.request, claim.at[name]) for claim in reservations.slots_on.get(name, {})
+        (allotment.pods.request, allotment.at[name])
+        for allotment in reservations.slots_on.get(name, {})
     )

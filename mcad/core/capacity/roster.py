@@ -1,4 +1,4 @@
-"""Live pods: what they use, whose they are, and which claims they cover (protocol C1-C3).
+"""Live pods: what they use, whose they are, and which allotments they cover (protocol C1-C3).
 
 Pods may precede their node, their AppWrapper's reservation, or both.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from operator import itemgetter
 
-from mcad.core.capacity.claims import Claim, Reservation
+from mcad.core.capacity.allotments import Allotment, Reservation
 from mcad.core.capacity.ledger import Ledger
 from mcad.core.capacity.reservations import Reservations
 from mcad.core.model import TERMINAL_PHASES, Pod, PodCounts, PodPhase, Resources, Unscheduled
@@ -27,14 +27,14 @@ _Weight = tuple[str, Resources, bool] | None
 class Use:
     """One pod as the books know it.
 
-    ``claim`` is the claim it is attributed to. ``live`` tells whether it counts as a live pod of
-    that claim, ``covers`` whether it covers one unit of it, ``came`` whether it had a node when it
-    was somebody's: that counts once, whose it is said to be later.
+    ``allotment`` is the one it is attributed to. ``live`` tells whether it counts as a live pod of
+    that, ``covers`` whether it covers one unit of it, ``came`` whether it had a node when it was
+    somebody's: that counts once, whose it is said to be later.
     """
 
     pod: Pod
     request: Resources
-    claim: Claim | None = None
+    allotment: Allotment | None = None
     live: bool = False
     covers: bool = False
     came: bool = False
@@ -144,19 +144,19 @@ class Roster:
 
     def replaced(self, uid: str, attempt: int) -> set[str]:
         """Those whose sets have as many other pods, alive or succeeded, as they want."""
-        well: dict[Claim, int] = {}
+        well: dict[Allotment, int] = {}
         failed: list[Use] = []
         for use in self._of.get(uid, {}).values():
-            if use.pod.attempt not in (0, attempt) or use.claim is None:
+            if use.pod.attempt not in (0, attempt) or use.allotment is None:
                 continue
             if use.pod.phase is PodPhase.FAILED:
                 failed.append(use)
             elif use.live or use.pod.phase is PodPhase.SUCCEEDED:
-                well[use.claim] = well.get(use.claim, 0) + 1
+                well[use.allotment] = well.get(use.allotment, 0) + 1
         return {
             use.pod.uid
             for use in failed
-            if use.claim is not None and well.get(use.claim, 0) >= use.claim.expected
+            if use.allotment is not None and well.get(use.allotment, 0) >= use.allotment.expected
         }
 
     def to_leave(self, uid: str) -> list[str]:
@@ -234,7 +234,7 @@ class Roster:
         self.node_changed(name)
 
     def node_changed(self, name: str) -> None:
-        """The node's readiness may have changed, or it is gone: do its pods still cover claims?"""
+        """The node's readiness may have changed, or it is gone: do its pods still cover any?"""
         for use in list(self.on_node.get(name, {}).values()):
             self._cover(use)
 
@@ -248,47 +248,47 @@ class Roster:
     def part(self, uid: str) -> None:
         """The reservation is about to end: nobody covers it any more."""
         for use in self._of.get(uid, {}).values():
-            use.claim, use.live, use.covers, use.came = None, False, False, False
+            use.allotment, use.live, use.covers, use.came = None, False, False, False
 
     def _attribute(self, use: Use) -> None:
         """Once attributed a pod stays where it is: a second look might decide otherwise."""
-        if use.claim is None and use.pod.workload:
+        if use.allotment is None and use.pod.workload:
             reservation = self._reservations.by_uid.get(use.pod.workload)
-            claim = reservation.claim_for(use.pod) if reservation is not None else None
-            self._assign(use, claim)
+            allotment = reservation.allotment_for(use.pod) if reservation is not None else None
+            self._assign(use, allotment)
         else:
             self._cover(use)
 
-    def _assign(self, use: Use, claim: Claim | None) -> None:
-        old = use.claim
+    def _assign(self, use: Use, allotment: Allotment | None) -> None:
+        old = use.allotment
         if old is not None:
             _recount(use, live=False, covers=False)
-            use.claim = None
+            use.allotment = None
             self._reservations.settle(old)
-        use.claim = claim
+        use.allotment = allotment
         self._cover(use)
 
     def _cover(self, use: Use) -> None:
-        """Bring the claim's counts to what the pod is now, and the claim to its size."""
-        pod, claim = use.pod, use.claim
-        if claim is None:
+        """Bring the allotment's counts to what the pod is now, and the allotment to its size."""
+        pod, allotment = use.pod, use.allotment
+        if allotment is None:
             return
         live = _is_live(pod)
-        if claim.pod_set.counts_pods and pod.phase is PodPhase.SUCCEEDED:
-            claim.finished.add(pod.uid)
+        if allotment.pod_set.counts_pods and pod.phase is PodPhase.SUCCEEDED:
+            allotment.finished.add(pod.uid)
         if pod.node in self._ledger.rows and not use.came:
             use.came = True
-            claim.came += 1
-        _recount(use, live=live, covers=live and self._stands(claim, pod.node))
-        self._reservations.settle(claim, near=pod.node)
+            allotment.came += 1
+        _recount(use, live=live, covers=live and self._stands(allotment, pod.node))
+        self._reservations.settle(allotment, near=pod.node)
 
-    def _stands(self, claim: Claim, name: str) -> bool:
+    def _stands(self, allotment: Allotment, name: str) -> bool:
         """C6: own pods on a node that is gone or not ready are reserved again. A DaemonSet's pod is
         that of its node, if its node is among those that it has to have one on."""
         row = self._ledger.rows.get(name)
         if row is None or not row.node.ready:
             return False
-        return not claim.pod_set.per_node or row.rank in claim.pods.pool.rows
+        return not allotment.pod_set.per_node or row.rank in allotment.pods.pool.rows
 
 
 def _is_live(pod: Pod) -> bool:
@@ -301,16 +301,16 @@ def _owner(pod: Pod) -> tuple[str, int, int, int]:
 
 
 def _recount(use: Use, *, live: bool, covers: bool) -> None:
-    claim, node = use.claim, use.pod.node
-    if claim is None:
+    allotment, node = use.allotment, use.pod.node
+    if allotment is None:
         return
-    claim.live += live - use.live
+    allotment.live += live - use.live
     if covers != use.covers:
         change = 1 if covers else -1
-        claim.have += change
-        claim.bound[node] = claim.bound.get(node, 0) + change
-        if not claim.bound[node]:
-            del claim.bound[node]
+        allotment.have += change
+        allotment.bound[node] = allotment.bound.get(node, 0) + change
+        if not allotment.bound[node]:
+            del allotment.bound[node]
     use.live, use.covers = live, covers
 
 

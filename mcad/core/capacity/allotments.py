@@ -1,6 +1,6 @@
-"""What one attempt of an AppWrapper is promised: a claim per pod set (protocol C2, C4).
+"""What one attempt of an AppWrapper is promised: an allotment per pod set (protocol C2, C4).
 
-A claim says how many slots it should hold; where they are is the business of the reservations.
+An allotment says how many slots it should hold; where they are is the business of the reservations.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from mcad.core.units import Instant
 
 
 @dataclass(slots=True, eq=False)
-class Claim:
+class Allotment:
     """The reservation of one pod set: ``assumed`` slots on nodes (``at``) and ``adrift`` ones.
 
     ``given_up`` is what of the declared pods nobody waits for any more, and ``needs`` since when
     how many are wanted and do not exist, latest last. ``want`` is the live child's figure, None if
-    it does not tell. ``have`` counts the own pods that cover the claim, ``bound`` says on which
+    it does not tell. ``have`` counts the own pods that cover the allotment, ``bound`` says on which
     nodes, ``live`` counts those that may come to cover it too, ``came`` those that ever had a node,
     and ``finished`` holds the uids of succeeded pods, gone ones included, for sets whose want is
     known in no other way.
@@ -88,9 +88,11 @@ class Claim:
 
         Each DaemonSet has its own pod on a node, so it counts for itself alone.
         """
-        alike = [c for c in self.reservation.claims if c.pods is self.pods]
+        alike = [c for c in self.reservation.allotments if c.pods is self.pods]
         counted = [self] if self.pod_set.per_node else alike
-        return sum(claim.at.get(node, 0) + claim.bound.get(node, 0) for claim in counted)
+        return sum(
+            allotment.at.get(node, 0) + allotment.bound.get(node, 0) for allotment in counted
+        )
 
     @property
     def unseen(self) -> int:
@@ -110,7 +112,7 @@ class Claim:
             self.needs.append((now, more))
 
     def give_up(self, until: Instant) -> int:
-        """End the claim to pods that have been unseen since ``until``; returns how many (C4)."""
+        """Wait no more for pods that have been unseen since ``until``; returns how many (C4)."""
         old = sum(n for since, n in self.needs if since <= until)
         if old:
             self.given_up += self.declared - len(self.finished) - self.goal + old
@@ -120,9 +122,9 @@ class Claim:
 
 @dataclass(slots=True, eq=False)
 class Reservation:
-    """The claims of one attempt. ``order`` numbers reservations as they were made.
+    """The allotments of one attempt. ``order`` numbers reservations as they were made.
 
-    ``frozen`` claims keep their size whatever happens: while the reservation is being made, and
+    ``frozen`` allotments keep their size whatever happens: while the reservation is being made, and
     again during teardown until nothing is left (protocol C2, P4 c). ``awaited``: its items exist,
     so its pods are waited for, and not for ever (C4). ``placed``: all of
     them had nodes once, or the time for that is over.
@@ -131,31 +133,33 @@ class Reservation:
     uid: str
     attempt: int
     order: int
-    claims: tuple[Claim, ...] = ()
+    allotments: tuple[Allotment, ...] = ()
     frozen: bool = True
     awaited: bool = False
     placed: bool = False
 
-    def claim_for(self, pod: Pod) -> Claim | None:
+    def allotment_for(self, pod: Pod) -> Allotment | None:
         """Whose pod this is (C3): by its label; the only set of its item; an equal request.
 
         Pods of another attempt never cover this one.
         """
         if pod.attempt not in (0, self.attempt):
             return None
-        of_item = [claim for claim in self.claims if claim.pod_set.item == pod.item]
-        for claim in of_item:
-            if claim.pod_set.index == pod.index:
-                return claim
+        of_item = [allotment for allotment in self.allotments if allotment.pod_set.item == pod.item]
+        for allotment in of_item:
+            if allotment.pod_set.index == pod.index:
+                return allotment
         if len(of_item) == 1:
             return of_item[0]
-        return _equal_request(of_item or list(self.claims), pod)
+        return _equal_request(of_item or list(self.allotments), pod)
 
 
-def _equal_request(claims: list[Claim], pod: Pod) -> Claim | None:
+def _equal_request(allotments: list[Allotment], pod: Pod) -> Allotment | None:
     """Among the sets with this request the first that still misses a pod, by item and index."""
     request = with_pod_slot(pod.request)
-    equal = [claim for claim in claims if with_pod_slot(claim.pod_set.request) == request]
-    equal.sort(key=lambda claim: (claim.pod_set.item, claim.pod_set.index))
-    missing = [claim for claim in equal if claim.live < claim.goal]
+    equal = [
+        allotment for allotment in allotments if with_pod_slot(allotment.pod_set.request) == request
+    ]
+    equal.sort(key=lambda allotment: (allotment.pod_set.item, allotment.pod_set.index))
+    missing = [allotment for allotment in equal if allotment.live < allotment.goal]
     return next(iter(missing or equal), None)
