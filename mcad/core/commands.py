@@ -6,6 +6,7 @@ only (protocol P3a).
 
 from enum import StrEnum
 
+from mcad.core.claim import Claim, Eviction
 from mcad.core.model import Condition, DispatchRecord, Item, ObjectRef, PodCounts, PodSet
 from mcad.core.quota.records import Path, QuotaView
 from mcad.core.records import Struct
@@ -18,7 +19,8 @@ class StatusView(Struct, frozen=True):
     ``phase`` is "" on v1beta1 AppWrappers, and ``resets`` and the components (``items`` with their
     ``sets``) are of v1beta2 ones only. ``system_priority`` is the priority it queues with,
     ``requeueing_wait`` the present wait before a requeue, 0 before the first, and ``quota`` where
-    it counts: (tree, leaf).
+    it counts: (tree, leaf). ``claim`` is the room that is promised to it while it waits, and
+    ``eviction`` tells of the last time that it was evicted for another one.
     """
 
     state: str
@@ -39,6 +41,8 @@ class StatusView(Struct, frozen=True):
     items: tuple[Item, ...] = ()
     sets: tuple[PodSet, ...] = ()
     quota: Path = ()
+    claim: Claim | None = None
+    eviction: Eviction | None = None
 
 
 class Urgency(StrEnum):

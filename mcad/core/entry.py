@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from mcad.core.claim import Claim, Eviction
 from mcad.core.commands import StatusView, Urgency
 from mcad.core.invariants import InvariantViolated
 from mcad.core.inventory import aligned
@@ -107,6 +108,8 @@ class Entry:
 
     ``path`` is where it counts in the quota trees, as its status shows it: it is looked up when
     there is something to tell, so that a new tree does not rewrite the whole line.
+    ``claim`` is the room that is promised to it while it waits, and ``eviction`` the last time that
+    its room was taken for somebody else's.
     ``told`` is the refusal that its status shows and ``told_at`` when it was written; ``announced``
     whether an Event said so in this stay in the queue; ``restored`` until the first verdict after a
     restart, which must not rewrite figures that are on record. ``untested``: its attempt is another
@@ -145,6 +148,8 @@ class Entry:
     hold: Hold | None = None
     pause: Hold | None = None
     path: Path = ()
+    claim: Claim | None = None
+    eviction: Eviction | None = None
     told: Refusal | None = None
     told_at: Instant = 0
     announced: bool = False

@@ -6,6 +6,7 @@ bytes or counts. Nothing here is ever a float.
 
 from enum import StrEnum
 
+from mcad.core.claim import Claim, Eviction
 from mcad.core.records import Struct
 from mcad.core.rules import AS_DOCUMENTED, LENIENT, FaultTolerance, Requeuing
 from mcad.core.units import SECOND, Duration, Instant
@@ -196,7 +197,8 @@ class DispatchRecord(Struct, frozen=True):
     and ``entered`` that at which a later phase began: deadlines count from there (P15).
     ``reason``, ``message`` and ``next`` are set from the teardown on. ``finished`` are the items
     that said that they are: they may be gone when another leader reads this. ``quota`` holds
-    (tree, leaf) where it was charged: labels that are edited later do not move it.
+    (tree, leaf) where it was charged: labels that are edited later do not move it. ``preemptor`` is
+    the uid of the AppWrapper for which it is evicted.
     """
 
     attempt: int
@@ -212,6 +214,7 @@ class DispatchRecord(Struct, frozen=True):
     next: Next = Next.QUEUED
     finished: tuple[int, ...] = ()
     quota: tuple[tuple[str, str], ...] = ()
+    preemptor: str = ""
 
 
 class Condition(Struct, frozen=True):
@@ -267,6 +270,8 @@ class Persisted(Struct, frozen=True):
     pods: PodCounts = PodCounts()
     observed_generation: int = 0
     quota: tuple[tuple[str, str], ...] = ()
+    claim: Claim | None = None
+    eviction: Eviction | None = None
     foreign: bool = False
 
 
@@ -278,8 +283,10 @@ class Workload(Struct, frozen=True):
     incomplete and the AppWrapper is refused until its manifest changes. ``managed`` is False if
     another ``spec.managedBy`` claims it: then it is ignored, but its pods count. ``cascade`` is of
     interest once it is ``deleting``. ``run_limit`` is how long it may run from its first dispatch,
-    0 is no limit. ``quota`` holds its labels as (key, value) if quotas count: a key that is the
-    name of a tree names its leaf there.
+    0 is no limit; ``run_expected`` is how long it says that it will, 0 if it says nothing.
+    ``never_preempts`` (its PriorityClass says so) and ``never_preempted`` (its annotation, where
+    that is permitted) keep it out of evictions, as the one or the other side. ``quota`` holds its
+    labels as (key, value) if quotas count: a key that is the name of a tree names its leaf there.
     """
 
     uid: str
@@ -296,6 +303,9 @@ class Workload(Struct, frozen=True):
     min_available: int = 0
     requeuing: Requeuing = AS_DOCUMENTED
     run_limit: Duration = 0
+    run_expected: Duration = 0
+    never_preempts: bool = False
+    never_preempted: bool = False
     tolerance: FaultTolerance = LENIENT
     suspended: bool = False
     managed: bool = True
@@ -426,6 +436,7 @@ class Policy(StrEnum):
 
     BEST_EFFORT_FIFO = "BestEffortFIFO"
     STRICT_FIFO = "StrictFIFO"
+    BACKFILL = "Backfill"
 
 
 class Fairness(StrEnum):
@@ -440,6 +451,10 @@ class Settings(Struct, frozen=True):
     """The part of the configuration that decisions depend on; durations in microseconds.
 
     ``max_priority`` holds (namespace, ceiling), ``*`` for all others (see ceilings.py).
+    ``protect_after`` is for how long somebody may be first in line in vain, 0 for ever (R8).
+    ``preemption`` and ``reclaim`` permit evictions: for a higher priority, and for a share that
+    others borrow (R10). ``min_run_time`` is how long whoever is dispatched runs at least before
+    that, and ``preemption_grace`` how long an eviction is told before it begins.
     ``pod_counts_interval`` is how old status may let pod counts become; 0 writes final ones only.
     """
 
@@ -451,5 +466,10 @@ class Settings(Struct, frozen=True):
     reservation_timeout: Duration = 300 * SECOND
     placement_timeout: Duration = 300 * SECOND
     pod_counts_interval: Duration = 30 * SECOND
+    protect_after: Duration = 600 * SECOND
+    preemption: bool = False
+    reclaim: bool = True
+    min_run_time: Duration = 300 * SECOND
+    preemption_grace: Duration = 0
     potential_capacity: Resources = ()
     max_priority: tuple[tuple[str, int], ...] = ()

@@ -22,6 +22,7 @@ class ConditionType(StrEnum):
     DISPATCHED = "Dispatched"
     RUNNING = "Running"
     PREEMPT_CANDIDATE = "PreemptCandidate"
+    PREEMPTED = "Preempted"
     RUNNING_HOLD_COMPLETION = "RunningHoldCompletion"
     COMPLETED = "Completed"
     FAILED = "Failed"
@@ -88,6 +89,7 @@ class HoldReason(StrEnum):
     PLACEMENT_BACKOFF = "PlacementBackoff"
     PREEMPTION_TRIGGERED = "PreemptionTriggered"
     MISSING_RIGHT = "MissingRight"
+    ROOM_CLAIMED = "RoomClaimed"
     SUSPENDED = "Suspended"
     DELETED = "Terminating"
 
@@ -110,6 +112,8 @@ class TeardownReason(StrEnum):
     INSUFFICIENT_PODS_READY = "InsufficientPodsReady"
     AUTOPILOT_NO_EXECUTE = "AutopilotNoExecute"
     SUCCESS_TTL = "SuccessTTL"
+    PREEMPTED = "Preempted"
+    RECLAIMED = "Reclaimed"
 
 
 class EventReason(StrEnum):
@@ -132,6 +136,9 @@ class EventReason(StrEnum):
     STATUS_REFUSED = "StatusRefused"
     HELD = "ResourceHeld"
     REMAINS = "WaitingForRemains"
+    ROOM_CLAIMED = "RoomClaimed"
+    CLAIM_ENDED = "ClaimEnded"
+    PREEMPT_CANDIDATE = "PreemptCandidate"
 
 
 def explain_refusal(refusal: Refusal) -> str:

@@ -31,7 +31,7 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
     entry.conditions = {condition.type: condition for condition in saved.conditions}
     entry.first_dispatch, entry.requeueings = saved.first_dispatch, saved.requeueings
     entry.requeueing_wait, entry.resets = saved.requeueing_wait, saved.resets
-    entry.path = saved.quota
+    entry.path, entry.eviction = saved.quota, saved.eviction
     entry.dispatch, entry.pods = saved.dispatch, saved.pods
     entry.counted_at = world.now  # a start has more urgent things to write
     entry.restored = True

@@ -74,6 +74,8 @@ def derive(entry: Entry) -> StatusView:
         items=entry.workload.items if is_v1beta2 else (),
         sets=entry.workload.sets if is_v1beta2 else (),
         quota=() if _has_ended(entry) else entry.path,
+        claim=entry.claim,
+        eviction=entry.eviction,
     )
 
 

@@ -1,0 +1,52 @@
+"""A claim: room that is promised to a waiting AppWrapper before it is free (core R8-R10).
+
+Everybody else keeps off it, and it ends in a dispatch or is given up. Nobody has two, and no node
+is in two.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from mcad.core.records import Struct
+from mcad.core.units import Instant
+
+
+class ClaimReason(StrEnum):
+    """Why room is promised, and what makes it free."""
+
+    STARVED = "Starved"  # first in line for ``protectAfter``: others end (R8)
+    PLANNED = "Planned"  # policy Backfill: others end by their declared limits (R9)
+    PREEMPTING = "Preempting"  # AppWrappers of lower priority are evicted (R10)
+    RECLAIMING = "Reclaiming"  # AppWrappers that borrow what is its share are evicted
+
+
+class Claim(Struct, frozen=True):
+    """What one waiting AppWrapper claims, as its status shows it.
+
+    ``start`` is when all of it is free at the latest if declared limits hold, 0 if nobody can
+    tell; ``until`` is when it is given up. ``nodes`` are the names of the nodes that it is on,
+    sorted, and ``waits_for`` the titles (namespace/name) of those who still have to leave,
+    sorted.
+    """
+
+    reason: ClaimReason
+    since: Instant
+    until: Instant
+    start: Instant = 0
+    nodes: tuple[str, ...] = ()
+    waits_for: tuple[str, ...] = ()
+
+
+class Eviction(Struct, frozen=True):
+    """The last eviction of an AppWrapper for another one, as its status shows it.
+
+    ``by`` is the uid of that one and ``title`` its namespace/name at the time; ``count`` is how
+    often this has happened so far.
+    """
+
+    count: int
+    reason: ClaimReason
+    by: str
+    title: str
+    at: Instant
