@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from mcad.core.capacity import Capacity, Shape
 from mcad.core.capacity.facade import NOTHING_TOLD
+from mcad.core.capacity.mixed import Plan
 from mcad.core.fairness import Turns
 from mcad.core.invariants import check
 from mcad.core.model import PodSet, Resources
@@ -76,6 +77,21 @@ class Admission:
         """What was dispatched before holds its room, whatever fits; shares may go into debt."""
         self._capacity.adopt(gang.uid, gang.attempt, gang.shape, gang.sets)
         self._charge(gang, designation)
+
+    def claim(self, gang: Gang, designation: Designation, plan: Plan) -> None:
+        """Keep room for it that others still have; their shares may go into debt as well."""
+        self._capacity.claim(gang.uid, gang.attempt, gang.shape, gang.sets, plan)
+        self._charge(gang, designation)
+
+    def unclaim(self, gang: Gang) -> None:
+        """The claim ends, whatever becomes of its room."""
+        self._capacity.unclaim(gang.uid, gang.shape)
+        self._turns.release(gang.uid)
+        self._forest.release(gang.uid)
+
+    def is_free(self, uid: str) -> bool:
+        """Whether nobody has any more what this one claims, neither on nodes nor by quota."""
+        return self._capacity.is_free(uid) and not self._forest.is_in_debt(uid)
 
     def _charge(self, gang: Gang, designation: Designation) -> None:
         demand = self.demand(gang.shape)

@@ -34,6 +34,8 @@ def _allotment(capacity: Capacity, position: int = 0) -> object:
 SPOILT: dict[str, Callable[[Capacity], object]] = {
     "free-is-what-is-left": lambda c: c._ledger.rows["a"].free.update(cpu=1),
     "idle-is-what-foreign-pods-leave": lambda c: c._ledger.rows["b"].idle.update(cpu=1),
+    "one-claim-at-most": lambda c: setattr(c._ledger.rows["a"], "claimant", "x"),
+    "claimed-is-what-is-claimed": lambda c: c._ledger.rows["b"].claimed.update(cpu=1),
     "overdrawn-is-known": lambda c: c._ledger.overdrawn.update(a=None),
     "pool-holds-whom-it-admits": lambda c: c._ledger.pools()[0].rows.popitem(),
     "pool-total-is-clamped-sum": lambda c: c._ledger.pools()[0].total.update(cpu=1),

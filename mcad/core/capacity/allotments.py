@@ -127,7 +127,8 @@ class Reservation:
     ``frozen`` allotments keep their size whatever happens: while the reservation is being made, and
     again during teardown until nothing is left (protocol C2, P4 c). ``awaited``: its items exist,
     so its pods are waited for, and not for ever (C4). ``placed``: all of
-    them had nodes once, or the time for that is over.
+    them had nodes once, or the time for that is over. ``claimed``: it is a claim, for an attempt
+    that has not begun, on room that others may still have.
     """
 
     uid: str
@@ -137,6 +138,7 @@ class Reservation:
     frozen: bool = True
     awaited: bool = False
     placed: bool = False
+    claimed: bool = False
 
     def allotment_for(self, pod: Pod) -> Allotment | None:
         """Whose pod this is (C3): by its label; the only set of its item; an equal request.

@@ -52,8 +52,19 @@ def _check_row(row: Row, ledger: Ledger, roster: Roster, reservations: Reservati
         "idle-is-what-foreign-pods-leave",
         f"{name}: {resources(row.idle)} booked, {resources(idle)} computed",
     )
-    overdrawn = any(n < 0 for n in row.free.values())
-    check(overdrawn == (name in ledger.overdrawn), "overdrawn-is-known", f"{name}: {overdrawn}")
+    known = name in ledger.overdrawn
+    check(row.overdrawn == known, "overdrawn-is-known", f"{name}: {row.overdrawn}")
+    _check_claim(row, reservations)
+
+
+def _check_claim(row: Row, reservations: Reservations) -> None:
+    """A node is in one claim at most."""
+    slots = reservations.slots_on.get(row.node.name, {})
+    claims = [allotment for allotment in slots if allotment.reservation.claimed]
+    owners = sorted({allotment.reservation.uid for allotment in claims})
+    check(owners == [row.claimant][: bool(row.claimant)], "one-claim-at-most", f"{owners}")
+    computed = total((one.pods.request, one.at[row.node.name]) for one in claims)
+    check(computed == resources(row.claimed), "claimed-is-what-is-claimed", f"{computed}")
 
 
 def _check_pool(pool: Pool, ledger: Ledger) -> None:

@@ -15,6 +15,7 @@ from mcad.core.capacity.fit import Judge
 from mcad.core.capacity.glance import Glance
 from mcad.core.capacity.ledger import Ledger
 from mcad.core.capacity.memory import Memory
+from mcad.core.capacity.mixed import Plan
 from mcad.core.capacity.ports import without_ports
 from mcad.core.capacity.report import CapacityReport, NodeReport, node_reports, report, sums
 from mcad.core.capacity.reservations import Reservations, shrunk_to
@@ -180,6 +181,32 @@ class Capacity:
         """A reservation that exists whatever fits: it is adrift until the next ``rehome``."""
         self._reservations.place(self._begin(uid, attempt, sets), shape, [])
         self._ledger.post()
+
+    def claim(
+        self, uid: str, attempt: int, shape: Shape, sets: tuple[PodSet, ...], plan: Plan
+    ) -> None:
+        """Reserve where the plan says, although others may still be there: nobody who comes gets
+        that room. The plan, of ``what_if``, has a place for every pod."""
+        self.remember(shape)
+        self._reservations.claim(self._begin(uid, attempt, sets), shape, plan)
+        self._ledger.post()
+
+    def unclaim(self, uid: str, shape: Shape) -> None:
+        """The claim ends, and its room is anybody's."""
+        self.release(uid)
+        self.forget(shape)
+
+    def is_free(self, uid: str) -> bool:
+        """Whether nobody is any more where this one has a claim, and all of it has nodes."""
+        rows = self._ledger.rows
+        return all(
+            not allotment.adrift and not any(rows[name].owes_claim for name in allotment.at)
+            for allotment in self._allotments(uid)
+        )
+
+    def nodes_of(self, uid: str) -> list[str]:
+        """The names of the nodes on which slots are reserved or claimed, sorted."""
+        return sorted({name for one in self._allotments(uid) for name in one.at})
 
     def want(self, uid: str, item: int, index: int, want: int | None) -> None:
         """The live child's number of pods for a set; None if it does not tell (C2)."""

@@ -189,6 +189,7 @@ class Ledger:
         """Placement sees another node than before: a new rank, the same books (R4)."""
         old = self.rows[node.name]
         row = Row(self._next_rank(), node, self._profile(node), old.free, old.idle)
+        row.claimed, row.claimant = old.claimed, old.claimant
         self._leave(old)
         self._drop_profile(old.node)
         self._join(row)
@@ -271,6 +272,14 @@ class Ledger:
         for resource, n in amounts:
             noted[resource] = noted.get(resource, 0) + n * times
 
+    def claim(self, name: str, uid: str, amounts: Resources, times: int) -> None:
+        """So much of what is reserved on the node is a claim, from the next posting on."""
+        row = self.rows[name]
+        book(row.claimed, amounts, times)
+        row.claimed = {resource: n for resource, n in row.claimed.items() if n}
+        row.claimant = uid if row.claimed else ""
+        self.note(name, amounts, times)
+
     def note_idle(self, name: str, amounts: Resources, times: int) -> None:
         """The same for what would be taken if every AppWrapper left; at once."""
         row = self.rows[name]
@@ -313,7 +322,7 @@ class Ledger:
         if rose:
             for pool in row.pools:
                 pool.rise(row, change)
-        if min(row.free.values()) < 0:
+        if row.overdrawn:
             self.overdrawn[row.node.name] = None
         else:
             self.overdrawn.pop(row.node.name, None)

@@ -50,6 +50,12 @@ class Reservations:
         self.by_uid[uid] = reservation
         return reservation
 
+    def claim(self, reservation: Reservation, shape: Shape, plan: Plan) -> None:
+        """Claim the slots of the plan; they stay as they are until the claim ends."""
+        reservation.claimed = True
+        self.place(reservation, shape, plan)
+        reservation.frozen = True
+
     def place(self, reservation: Reservation, shape: Shape, plan: Plan) -> None:
         """Assume the slots where the plan puts them; the rest drifts."""
         reservation.frozen = False
@@ -127,13 +133,13 @@ class Reservations:
             self._bring_home(allotment)
 
     def _shed(self, name: str) -> None:
-        """While the node is overdrawn its latest slots give way, if they take what it lacks."""
-        holders = sorted(
-            self.slots_on.get(name, {}), key=lambda allotment: allotment.order, reverse=True
-        )
-        for allotment in holders:
-            free = self._ledger.rows[name].free
-            over = max((-(free.get(r, 0) // n) for r, n in allotment.pods.request), default=0)
+        """While the node is overdrawn its latest slots give way, if they take what it lacks. A
+        claim stays: it waits for the node to be less used, and takes nothing from anybody there."""
+        row = self._ledger.rows[name]
+        holders = [one for one in self.slots_on.get(name, {}) if not one.reservation.claimed]
+        for allotment in sorted(holders, key=lambda one: one.order, reverse=True):
+            request = allotment.pods.request
+            over = max((-(row.unclaimed(r) // n) for r, n in request), default=0)
             if over > 0:
                 self._set_adrift(allotment, name, min(over, allotment.at[name]))
                 self._ledger.post()
@@ -161,7 +167,7 @@ class Reservations:
         allotment.at[name] = allotment.at.get(name, 0) + part
         allotment.assumed += part
         self.slots_on.setdefault(name, {})[allotment] = None
-        self._ledger.note(name, allotment.pods.request, part)
+        self._take(allotment, name, part)
 
     def _release(self, allotment: Allotment, name: str, part: int) -> None:
         allotment.at[name] -= part
@@ -171,7 +177,14 @@ class Reservations:
             del self.slots_on[name][allotment]
             if not self.slots_on[name]:
                 del self.slots_on[name]
-        self._ledger.note(name, allotment.pods.request, -part)
+        self._take(allotment, name, -part)
+
+    def _take(self, allotment: Allotment, name: str, part: int) -> None:
+        owner, request = allotment.reservation, allotment.pods.request
+        if owner.claimed:
+            self._ledger.claim(name, owner.uid, request, part)
+        else:
+            self._ledger.note(name, request, part)
 
     def _set_adrift(self, allotment: Allotment, name: str, part: int) -> None:
         self._release(allotment, name, part)

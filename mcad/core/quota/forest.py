@@ -206,6 +206,19 @@ class Forest:
             self._moved[name] = None
             self._risen.update(dict.fromkeys((name, n.name) for n in tree.node_of(leaf).limits))
 
+    def is_in_debt(self, uid: str) -> bool:
+        """Whether more is charged to a limit above it than there is, of what it holds itself."""
+        charge = self._charges.get(uid)
+        if charge is None:
+            return False
+        return any(
+            limit.room(resource) < 0
+            for name, leaf in charge.path
+            for limit in self._trees[name].node_of(leaf).limits
+            for resource, _ in charge.amounts
+            if resource in self._trees[name].named
+        )
+
     def charged(self) -> Iterable[str]:
         """The uids of those who hold something, be it nothing."""
         return self._charges.keys()
