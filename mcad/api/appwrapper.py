@@ -14,6 +14,7 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from mcad.api.catalog import Catalog
+from mcad.api.evictions import read_never_preempt
 from mcad.api.gangs import too_few_pods, too_small_gangs
 from mcad.api.items import Entry, Owner, ReadItem, completion_words, duplicates, read_item
 from mcad.api.labels import CONTROLLERS
@@ -73,6 +74,7 @@ class _Spec:
     problems: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     quota: tuple[tuple[str, str], ...] = ()  # from the labels
+    never_preempted: bool = False  # from the annotations
 
     def refuse(self, where: str, message: str) -> None:
         self.problems.append(Problem(ProblemKind.INVALID, where, message))
@@ -98,6 +100,10 @@ def parse(obj: Map, catalog: Catalog, *, from_json: bool = False) -> Parsed:
         spec.problems.append(_not_served(owner.namespace))
     spec.quota = catalog.leaves.read(as_map(meta.get("labels")))
     tolerance, warnings = read_tolerance(meta.get("annotations"), spec.dialect, catalog.tolerances)
+    spec.warnings += warnings
+    spec.never_preempted, warnings = read_never_preempt(
+        meta.get("annotations"), owner.namespace, catalog.never_preempt
+    )
     spec.warnings += warnings
     workload = _to_workload(obj, meta, owner, spec, tolerance)
     return Parsed(workload, spec.manifests, tuple(spec.problems))
@@ -135,6 +141,7 @@ def _to_workload(
         min_available=scheduling.min_available,
         requeuing=scheduling.requeuing,
         run_limit=scheduling.run_limit,
+        never_preempted=spec.never_preempted,
         tolerance=tolerance,
         suspended=model.suspend is True,
         managed=not model.managed_by or model.managed_by in CONTROLLERS,

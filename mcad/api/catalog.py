@@ -51,6 +51,10 @@ class Catalog(Protocol):
     def leaves(self) -> LeafLabels:
         """How labels name leaves of quota trees (``quotaEnabled``, ``queueNameTree``)."""
 
+    @property
+    def never_preempt(self) -> frozenset[str]:
+        """Namespaces whose AppWrappers may say that nobody evicts them (``neverPreempt``)."""
+
 
 class StaticCatalog(Struct, frozen=True):
     """A catalog out of memory: what discovery found, or a fixed list."""
@@ -63,6 +67,7 @@ class StaticCatalog(Struct, frozen=True):
     tolerances: Tolerances = BY_DEFAULT
     additions: Additions = NO_ADDITIONS
     leaves: LeafLabels = LeafLabels()
+    never_preempt: frozenset[str] = frozenset()
 
     @classmethod
     def of(

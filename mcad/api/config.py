@@ -19,6 +19,7 @@ from pydantic import (
 from mcad.api.additions import Additions, Injection
 from mcad.api.autopilot import AutopilotSettings
 from mcad.api.catalog import Resource, StaticCatalog
+from mcad.api.evictions import EVERYWHERE
 from mcad.api.labels import LEASE_NAME, LEASE_NAMESPACE, key_fault
 from mcad.api.podspec import quantity, quantity_fault
 from mcad.api.quotas import LeafLabels
@@ -226,6 +227,13 @@ class Config(Strict):
     quota_enabled: bool = Field(default=False, alias="quotaEnabled")
     queue_name_tree: str = Field(default="", alias="queueNameTree")
     preemption: bool = False
+    reclaim: bool = True
+    protect_after: float = Field(default=600, alias="protectAfter", ge=0, le=MAX_SECONDS)
+    min_run_time: float = Field(default=300, alias="minRunTime", ge=0, le=MAX_SECONDS)
+    preemption_grace_period: float = Field(
+        default=0, alias="preemptionGracePeriod", ge=0, le=MAX_SECONDS
+    )
+    never_preempt: tuple[str, ...] = Field(default=(), alias="neverPreempt")
     fit: Fit = Fit.NODES
     policy: Policy = Policy.BEST_EFFORT_FIFO
     fairness: Fairness = Fairness.NONE
@@ -249,13 +257,6 @@ class Config(Strict):
     max_priority: dict[str, StrictInt] = Field(default_factory=dict, alias="maxPriority")
     impersonate: Impersonate | None = None
     leader_election: LeaderElection = Field(default=LeaderElection(), alias="leaderElection")
-
-    @field_validator("preemption")
-    @classmethod
-    def _not_yet(cls, value: bool) -> bool:  # noqa: FBT001 - pydantic passes the value
-        if value:
-            raise ValueError("this version does not have it; set it to false or take it out")
-        return value
 
     @field_validator("queue_name_tree")
     @classmethod
@@ -286,6 +287,16 @@ class Config(Strict):
             if not _is_namespace(name):
                 meaning = "all" if info.field_name == "watch_namespaces" else "none"
                 raise ValueError(f"{name!r} is not the name of a namespace; [] means {meaning}")
+        return tuple(sorted(set(value)))
+
+    @field_validator("never_preempt")
+    @classmethod
+    def _permitted(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if name != EVERYWHERE and not _is_namespace(name):
+                raise ValueError(
+                    f"{name!r} is not the name of a namespace; {EVERYWHERE!r} means all, [] none"
+                )
         return tuple(sorted(set(value)))
 
     @field_validator("max_priority")
@@ -343,6 +354,7 @@ def catalog_of(config: Config, served: Iterable[Resource]) -> StaticCatalog:
         tolerances=Tolerances.of(config.fault_tolerance),
         additions=Additions.of(config.inject, config.scheduler_name, config.autopilot),
         leaves=LeafLabels(config.quota_enabled, config.queue_name_tree),
+        never_preempt=frozenset(config.never_preempt),
     )
 
 
@@ -360,6 +372,11 @@ def to_settings(config: Config) -> Settings:
         reservation_timeout=round(config.dispatch_resource_reservation_timeout * MILLISECOND),
         placement_timeout=round(config.placement_timeout * SECOND),
         pod_counts_interval=round(config.pod_counts_interval * SECOND),
+        protect_after=round(config.protect_after * SECOND),
+        preemption=config.preemption,
+        reclaim=config.reclaim,
+        min_run_time=round(config.min_run_time * SECOND),
+        preemption_grace=round(config.preemption_grace_period * SECOND),
         max_priority=tuple(sorted(config.max_priority.items())),
         potential_capacity=tuple(sorted((name, value) for name, value in capacity if value)),
     )

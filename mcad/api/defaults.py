@@ -1,7 +1,8 @@
 """What the API server will add to pods before kube-scheduler sees them (protocol C5).
 
-As its admission plugins LimitRanger and RuntimeClass do it. Live pods have all of it in them; a
-template has not, and judged as it stands its pods would be larger than the room they were given.
+As its admission plugins LimitRanger, RuntimeClass and Priority do it. Live pods have all of it in
+them; a template has not, and judged as it stands its pods would be larger than the room they were
+given.
 """
 
 import json
@@ -12,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcad.api.appwrapper import Parsed
-from mcad.api.podsets import template_of
+from mcad.api.podsets import infer, template_of
 from mcad.api.podspec import (
     Amounts,
     amounts,
@@ -26,6 +27,8 @@ from mcad.api.wire import Json, Map, as_list, as_map, as_text
 from mcad.core.model import Constraint, PodSet, Toleration, Workload
 
 _NAMES_A_CLASS = b'"runtimeClassName":"'
+_NEVER = "Never"
+_SAYS_NEVER = b'"preemptionPolicy":"Never"'
 
 
 class RuntimeClass(Struct, frozen=True):
@@ -44,6 +47,21 @@ class RuntimeClass(Struct, frozen=True):
             selector=tuple(sorted(selector.items())),
             tolerations=(*constraint.tolerations, *more),
         )
+
+
+class PriorityClass(Struct, frozen=True):
+    """What pods of a class get, of what matters here: ``never`` is ``preemptionPolicy: Never``.
+
+    ``everywhere``: pods that name no class are of this one.
+    """
+
+    never: bool = False
+    everywhere: bool = False
+
+
+def read_priority_class(obj: Map) -> PriorityClass:
+    """Whether pods of this PriorityClass may have others preempted."""
+    return PriorityClass(obj.get("preemptionPolicy") == _NEVER, obj.get("globalDefault") is True)
 
 
 def read_limit_range(obj: Map) -> Amounts:
@@ -73,13 +91,14 @@ def read_runtime_class(obj: Map) -> RuntimeClass:
 
 @dataclass(slots=True)
 class PodDefaults:
-    """The LimitRanges by namespace and the RuntimeClasses by name, as they are now.
+    """LimitRanges by namespace, RuntimeClasses and PriorityClasses by name, as they are now.
 
     Of several LimitRanges in a namespace the server takes any default first: the largest counts.
     """
 
     _ranges: dict[str, dict[str, Amounts]] = field(default_factory=dict)
     _classes: dict[str, RuntimeClass] = field(default_factory=dict)
+    _priorities: dict[str, PriorityClass] = field(default_factory=dict)
 
     def put_range(self, namespace: str, uid: str, defaults: Amounts) -> bool:
         """A LimitRange is as it is; whether that makes a difference."""
@@ -106,6 +125,17 @@ class PodDefaults:
         """A RuntimeClass is gone; whether that makes a difference."""
         return self._classes.pop(name, None) is not None
 
+    def put_priority(self, name: str, found: PriorityClass) -> bool:
+        """A PriorityClass is as it is; whether that makes a difference."""
+        known = self._priorities.get(name, PriorityClass())
+        self._priorities[name] = found
+        return known.never != found.never or (found.never and known != found)
+
+    def drop_priority(self, name: str) -> bool:
+        """A PriorityClass is gone; whether that makes a difference."""
+        known = self._priorities.pop(name, None)
+        return known is not None and known.never
+
     def of_namespace(self, namespace: str) -> Amounts:
         """What a container of the namespace requests that says nothing."""
         found: Amounts = {}
@@ -115,17 +145,20 @@ class PodDefaults:
 
     def concerns(self, work: Workload, manifests: Iterable[bytes]) -> bool:
         """Whether any of it may matter to these manifests (compact JSON)."""
-        return bool(self._ranges.get(work.namespace)) or names_a_class(manifests)
+        if self._ranges.get(work.namespace):
+            return True
+        found = tuple(manifests)
+        return names_a_class(found) or self._may_never_preempt(found)
 
     def completed(self, parsed: Parsed) -> Parsed:
-        """What was read from a manifest, with the demand that its pods will have."""
+        """What was read from a manifest, with the demand and the rank that its pods will have."""
         work, manifests = parsed.workload, parsed.manifests
         if not self.concerns(work, manifests):
             return parsed
         return replace(parsed, workload=self.with_defaults(work, manifests))
 
     def with_defaults(self, work: Workload, manifests: Sequence[bytes]) -> Workload:
-        """The AppWrapper with the demand that its pods will have, whatever it had so far.
+        """The AppWrapper with what its pods will have, whatever it had so far.
 
         What is hashed and created are the manifests, so the payload stays what it is (P8).
         """
@@ -137,7 +170,40 @@ class PodDefaults:
                 template = template_of(obj, work.items[item].ref, sets[at])
                 if template is not None:
                     sets[at] = self._with_defaults(sets[at], template, work.namespace)
-        return replace(work, sets=tuple(sets))
+        return replace(work, sets=tuple(sets), never_preempts=self._never_preempts(work, manifests))
+
+    def _never_preempts(self, work: Workload, manifests: Sequence[bytes]) -> bool:
+        """Whether nobody is to be evicted for it: all of its pods have to say so.
+
+        One that says nothing would have others preempted for it by kube-scheduler as well; those
+        that an operator adds on its own are not asked.
+        """
+        if not self._may_never_preempt(manifests):
+            return False
+        answers = {
+            self._is_never(as_map(template.get("spec")))
+            for item, manifest in enumerate(manifests)
+            for template in _templates(work, item, manifest)
+        }
+        return answers == {True}
+
+    def _may_never_preempt(self, manifests: Iterable[bytes]) -> bool:
+        """Whether a pod of these manifests (compact JSON) may be one that never preempts."""
+        never = [name for name, one in self._priorities.items() if one.never]
+        if any(self._priorities[name].everywhere for name in never):
+            return True
+        return any(
+            _SAYS_NEVER in manifest or any(names_priority([manifest], name) for name in never)
+            for manifest in manifests
+        )
+
+    def _is_never(self, spec: Map) -> bool:
+        """As admission reads it: what the pod says, else its class, else the one for all others."""
+        if said := as_text(spec.get("preemptionPolicy")):
+            return said == _NEVER
+        if name := as_text(spec.get("priorityClassName")):
+            return self._priorities.get(name, PriorityClass()).never
+        return any(one.never and one.everywhere for one in self._priorities.values())
 
     def _with_defaults(self, one: PodSet, template: Map, namespace: str) -> PodSet:
         spec = as_map(template.get("spec"))
@@ -150,6 +216,22 @@ class PodDefaults:
 def names_a_class(manifests: Iterable[bytes]) -> bool:
     """Whether a template in these manifests (compact JSON) names a RuntimeClass."""
     return any(_NAMES_A_CLASS in manifest for manifest in manifests)
+
+
+def names_priority(manifests: Iterable[bytes], name: str) -> bool:
+    """Whether a template in these manifests (compact JSON) names this PriorityClass."""
+    named = f'"priorityClassName":"{name}"'.encode()
+    return any(named in manifest for manifest in manifests)
+
+
+def _templates(work: Workload, item: int, manifest: bytes) -> list[Map]:
+    """The templates of an item's pods as its manifest has them, none of sets without pods."""
+    sets = [one for one in work.sets if one.item == item and (one.replicas or one.per_node)]
+    obj, ref = as_map(json.loads(manifest)) if sets else {}, work.items[item].ref
+    found = [template_of(obj, ref, one) for one in sets if one.path]
+    if any(not one.path for one in sets):  # declared by their numbers: the manifest tells the rest
+        found += [one.template for one in infer(obj, ref.group, ref.kind).found if not one.implied]
+    return [one for one in found if one is not None]
 
 
 def _completed(spec: Map, defaults: Amounts, overhead: Amounts) -> Map:

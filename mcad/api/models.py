@@ -290,6 +290,37 @@ class DispatchStatus(Wire):
     phase_time: Time | None = Field(default=None, alias="phaseTime")
     finished: list[Int] | None = Field(default=None, description="Numbers of finished items.")
     quota: list[QuotaLine] | None = None
+    preemptor: str | None = Field(
+        default=None, description="The uid of the AppWrapper for which it is evicted."
+    )
+
+
+class ClaimStatus(Wire):
+    """Room that is promised to an AppWrapper before it is free; everybody else keeps off it."""
+
+    reason: str = Field(description="Starved, Planned, Preempting or Reclaiming.")
+    since: Time
+    until: Time | None = Field(default=None, description="When it is given up.")
+    start: Time | None = Field(
+        default=None, description="When all of it is free at the latest, if declared limits hold."
+    )
+    node_count: Int | None = Field(default=None, alias="nodeCount")
+    nodes: list[str] | None = Field(default=None, description="The first sixteen of them.")
+    waits_for: list[str] | None = Field(
+        default=None,
+        alias="waitsFor",
+        description="The first sixteen AppWrappers that still have to leave.",
+    )
+
+
+class EvictionStatus(Wire):
+    """The last time that an AppWrapper was taken back for another one."""
+
+    count: Int = Field(description="How often this has happened.")
+    reason: str = Field(description="Preempting or Reclaiming: why the other one got the room.")
+    by: str | None = Field(default=None, description="The uid of the other AppWrapper.")
+    title: str | None = Field(default=None, description="Its namespace/name.")
+    at: Time | None = None
 
 
 class PodSetStatus(Wire):
@@ -364,6 +395,8 @@ class AppWrapperStatus(Wire):
     quota: list[QuotaLine] | None = Field(
         default=None, description="Where it counts: its leaf in every quota tree in force."
     )
+    claim: ClaimStatus | None = None
+    eviction: EvictionStatus | None = None
     resetting_count: Int | None = Field(default=None, alias="resettingCount")
     component_status: list[ComponentStatus] | None = Field(
         default=None, alias="componentStatus", description="The wrapped objects, v1beta2 dialect."

@@ -99,6 +99,7 @@ def cluster_rules(config: Config) -> list[Map]:
     return [
         _rule("", ["nodes", "pods"], WATCH),
         _rule("node.k8s.io", ["runtimeclasses"], WATCH),
+        _rule("scheduling.k8s.io", ["priorityclasses"], WATCH),  # whose pods never preempt
         crd | {"resourceNames": ours},
         _rule("apiextensions.k8s.io", ["customresourcedefinitions"], WATCH),  # metadata only
         _rule("admissionregistration.k8s.io", list(WEBHOOKS), ("list",)),

@@ -17,6 +17,7 @@ from mcad.api.wire import (
     format_instant,
     parse_instant,
 )
+from mcad.core.claim import Claim, ClaimReason, Eviction
 from mcad.core.commands import StatusView
 from mcad.core.model import (
     Condition,
@@ -43,6 +44,10 @@ _TOTALS = {"totalcpu": "cpu", "totalmemory": "memory", "totalgpu": "nvidia.com/g
 
 MAX_CONDITIONS = 64
 """Conditions that are read back, of either list; MCAD appended to its own for ever."""
+
+
+MAX_NAMES = 16
+"""Nodes of a claim, and AppWrappers that it waits for, that status names; the first by name."""
 
 
 def render_status(view: StatusView) -> Map:
@@ -77,6 +82,8 @@ def render_status(view: StatusView) -> Map:
         "componentStatus": render_components(view) if view.items else None,
         "dispatch": _render_dispatch(view.dispatch) if view.dispatch else None,
         "quota": _render_leaves(view.quota),
+        "claim": _render_claim(view.claim) if view.claim else None,
+        "eviction": _render_eviction(view.eviction) if view.eviction else None,
         "observedGeneration": view.observed_generation or None,
     }
 
@@ -126,6 +133,29 @@ def _render_dispatch(record: DispatchRecord) -> Map:
         "reason": record.reason or None,
         "message": record.message or None,
         "next": None if underway and record.next is Next.QUEUED else record.next.value,
+        "preemptor": record.preemptor or None,
+    }
+
+
+def _render_claim(claim: Claim) -> Map:
+    return {
+        "reason": claim.reason.value,
+        "since": format_instant(claim.since),
+        "until": format_instant(claim.until),
+        "start": format_instant(claim.start),
+        "nodeCount": len(claim.nodes),
+        "nodes": list(claim.nodes[:MAX_NAMES]) or None,
+        "waitsFor": list(claim.waits_for[:MAX_NAMES]) or None,
+    }
+
+
+def _render_eviction(eviction: Eviction) -> Map:
+    return {
+        "count": eviction.count,
+        "reason": eviction.reason.value,
+        "by": eviction.by or None,
+        "title": eviction.title or None,
+        "at": format_instant(eviction.at),
     }
 
 
@@ -171,6 +201,8 @@ def read_status(status: Json) -> Persisted | None:
         resets=max(0, as_int(status.get("resettingCount"))),
         pods=_read_pods(status),
         quota=_read_leaves(status.get("quota")),
+        claim=_read_claim(as_map(status.get("claim"))),
+        eviction=_read_eviction(as_map(status.get("eviction"))),
         observed_generation=max(0, as_int(status.get("observedGeneration"))),
         foreign=dispatch is None and state not in AT_REST,
     )
@@ -239,7 +271,48 @@ def _read_dispatch(value: Map) -> DispatchRecord | None:
         reason=as_text(value.get("reason")),
         message=as_text(value.get("message")),
         next=then,
+        preemptor=as_text(value.get("preemptor")),
     )
+
+
+def _read_claim(value: Map) -> Claim | None:
+    """Of many nodes and AppWrappers only the first names come back."""
+    since = parse_instant(value.get("since"))
+    reason = _read_reason(value)
+    if reason is None or not since:
+        return None
+    return Claim(
+        reason=reason,
+        since=since,
+        until=parse_instant(value.get("until")),
+        start=parse_instant(value.get("start")),
+        nodes=_read_names(value.get("nodes")),
+        waits_for=_read_names(value.get("waitsFor")),
+    )
+
+
+def _read_eviction(value: Map) -> Eviction | None:
+    count, reason = as_int(value.get("count")), _read_reason(value)
+    if reason is None or count < 1:
+        return None
+    return Eviction(
+        count=count,
+        reason=reason,
+        by=as_text(value.get("by")),
+        title=as_text(value.get("title")),
+        at=parse_instant(value.get("at")),
+    )
+
+
+def _read_reason(value: Map) -> ClaimReason | None:
+    try:
+        return ClaimReason(as_text(value.get("reason")))
+    except ValueError:
+        return None
+
+
+def _read_names(value: Json) -> tuple[str, ...]:
+    return tuple(filter(None, map(as_text, as_list(value)[:MAX_NAMES])))
 
 
 def _read_numbers(value: Json, end: int) -> tuple[int, ...]:

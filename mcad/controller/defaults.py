@@ -1,4 +1,4 @@
-"""LimitRanges and RuntimeClasses, watched: what admission adds to pods is part of the demand (C5).
+"""What admission adds to pods, watched: LimitRanges, RuntimeClasses and PriorityClasses (C5).
 
 They are not essential. Who may not list them goes on without, and the watch says so once.
 """
@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec.structs import replace
 
 from mcad.api.appwrapper import Parsed, parse
-from mcad.api.defaults import PodDefaults, names_a_class, read_limit_range, read_runtime_class
+from mcad.api.defaults import (
+    PodDefaults,
+    PriorityClass,
+    names_a_class,
+    names_priority,
+    read_limit_range,
+    read_priority_class,
+    read_runtime_class,
+)
 from mcad.controller.streams import Stream
 from mcad.core.events import AppWrapperSeen, Event
 from mcad.kube.client import Client, Selection
@@ -29,6 +37,9 @@ Json = dict[str, Any]
 
 LIMIT_RANGES = Resource("", "v1", "limitranges", "LimitRange")
 RUNTIME_CLASSES = Resource("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", namespaced=False)
+PRIORITY_CLASSES = Resource(
+    "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False
+)
 
 SLICE = 50
 """AppWrappers whose demand is read anew at a stretch: some 10 ms, and others wait that long."""
@@ -47,7 +58,7 @@ class Host(Protocol):
 
 
 class Defaults:
-    """Keeps ``pod_defaults`` up to date; tells of every AppWrapper whose demand is another one."""
+    """Keeps ``pod_defaults`` up to date; tells of every AppWrapper that reads otherwise."""
 
     def __init__(
         self,
@@ -63,6 +74,7 @@ class Defaults:
         self._host = host
         self._namespaces: Sequence[str | None] = namespaces or (None,)
         self._places: dict[str, str] = {}  # uid -> namespace of a LimitRange, name of a class
+        self._priorities: dict[str, tuple[str, PriorityClass]] = {}  # uid -> name, what it says
         self._streams: list[Stream[Json]] = []
         self._settled = asyncio.Event()
 
@@ -77,12 +89,20 @@ class Defaults:
         classes = Stream(
             "runtimeclasses.node.k8s.io", self._class_seen, self._class_gone, self._judge, now
         )
-        self._streams = [ranges, classes]
+        priorities = Stream(
+            "priorityclasses.scheduling.k8s.io",
+            self._priority_seen,
+            self._priority_gone,
+            self._judge,
+            now,
+        )
+        self._streams = [ranges, classes, priorities]
         self._follow(LIMIT_RANGES, ranges, self._namespaces)
         self._follow(RUNTIME_CLASSES, classes, (None,))
+        self._follow(PRIORITY_CLASSES, priorities, (None,))
 
     async def known(self) -> None:
-        """Return when both kinds are listed, or it is clear that they cannot be."""
+        """Return when all of them are listed, or it is clear that they cannot be."""
         await self._settled.wait()
 
     def _follow(
@@ -128,6 +148,19 @@ class Defaults:
         if name not in self._places.values() and self.pod_defaults.drop_class(name):
             self._read_anew_with_classes()
 
+    def _priority_seen(self, obj: Json) -> None:
+        uid, name, found = obj["metadata"]["uid"], obj["metadata"]["name"], read_priority_class(obj)
+        _, known = self._priorities.get(uid, (name, PriorityClass()))
+        self._priorities[uid] = name, found
+        if self.pod_defaults.put_priority(name, found):
+            self._read_anew_with_priority(name, known, found)
+
+    def _priority_gone(self, uid: str) -> None:
+        name, known = self._priorities.pop(uid, ("", PriorityClass()))
+        again = any(name == other for other, _ in self._priorities.values())
+        if not again and self.pod_defaults.drop_priority(name):
+            self._read_anew_with_priority(name, known)
+
     # -- whom it concerns ----------------------------------------------------------------------
 
     def _read_anew_in(self, namespace: str) -> None:
@@ -137,6 +170,17 @@ class Defaults:
     def _read_anew_with_classes(self) -> None:
         seats = self._mirror.all()
         self._read_anew([seat.workload.uid for seat in seats if names_a_class(seat.manifests)])
+
+    def _read_anew_with_priority(self, name: str, *ones: PriorityClass) -> None:
+        """Those that name it; all, if it is or was that of whoever names none."""
+        concerns_all = any(one.everywhere for one in ones)
+        self._read_anew(
+            [
+                seat.workload.uid
+                for seat in self._mirror.all()
+                if concerns_all or names_priority(seat.manifests, name)
+            ]
+        )
 
     def _read_anew(self, uids: list[str]) -> None:
         if uids:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mcad.api import labels
 from mcad.api.appwrapper import MAX_PAYLOAD, parse
@@ -616,3 +617,43 @@ def test_nesting_without_end_is_a_fault_not_a_crash() -> None:
     problem = read(v1beta1(config_map() | {"data": deep})).workload.problem
     assert problem is not None
     assert "nested too deeply" in problem.message
+
+
+# -- what must not be evicted -------------------------------------------------------------------
+
+NEVER_PREEMPT = "workload.codeflare.dev/never-preempt"
+PERMITTED: dict[str, tuple[Any, set[str], bool, str]] = {
+    "nothing said": ({}, {"*"}, False, ""),
+    "false": ({NEVER_PREEMPT: "false"}, set(), False, ""),
+    "permitted": ({NEVER_PREEMPT: "true"}, {"other", "team"}, True, ""),
+    "permitted everywhere": ({NEVER_PREEMPT: "true"}, {"*"}, True, ""),
+    "not permitted": (
+        {NEVER_PREEMPT: "true"},
+        {"other"},
+        False,
+        "has no effect in namespace team; an administrator can add that to neverPreempt.",
+    ),
+    "neither": (
+        {NEVER_PREEMPT: "yes"},
+        {"*"},
+        False,
+        'must be "true" or "false", not the text \'yes\'; ignored.',
+    ),
+}
+
+
+@pytest.mark.parametrize("dialect", [v1beta1, v1beta2])
+@pytest.mark.parametrize(
+    ("annotations", "permitted", "never", "warning"), PERMITTED.values(), ids=PERMITTED.keys()
+)
+def test_an_annotation_keeps_it_from_being_evicted_where_that_is_permitted(
+    annotations: Any, permitted: set[str], never: bool, warning: str, dialect: Any
+) -> None:
+    """Whoever may set it keeps room for good."""
+    manifest = dialect(pod())
+    manifest["metadata"]["annotations"] = annotations
+    work = parse(manifest, replace(CATALOG, never_preempt=frozenset(permitted))).workload
+    assert work.never_preempted is never
+    expected = (f"metadata.annotations.{NEVER_PREEMPT}: {warning}",) if warning else ()
+    assert work.warnings == expected
+    assert work.problem is None

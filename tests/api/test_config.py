@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mcad.api.config import Config, to_settings
+from mcad.api.config import Config, catalog_of, to_settings
 from mcad.api.sources import NAMES, ConfigError, load
 from mcad.core.model import Fairness, Fit, Policy, Settings
 from mcad.core.units import SECOND
@@ -30,6 +30,11 @@ def test_every_setting_in_the_cores_units() -> None:
             "policy=StrictFIFO",
             "fairness=leaf",
             "potentialCapacity={cpu: 1500m, memory: 1Gi, nvidia.com/gpu: 8, pods: 0}",
+            "protectAfter=0.5",
+            "preemption=true",
+            "reclaim=false",
+            "minRunTime=7",
+            "preemptionGracePeriod=1.5",
             "maxPriority.team-a=100",
             "maxPriority.*=-5",
         ]
@@ -43,6 +48,11 @@ def test_every_setting_in_the_cores_units() -> None:
         reservation_timeout=1_500_000,
         placement_timeout=500_000,
         pod_counts_interval=2_500_000,
+        protect_after=500_000,
+        preemption=True,
+        reclaim=False,
+        min_run_time=7 * SECOND,
+        preemption_grace=1_500_000,
         potential_capacity=(("cpu", 1500), ("memory", 1 << 30), ("nvidia.com/gpu", 8)),
         max_priority=(("*", -5), ("team-a", 100)),
     )
@@ -108,6 +118,17 @@ def test_items_are_created_as_an_account_of_the_appwrappers_namespace(
     assert Config().impersonate is None
 
 
+def test_where_nobody_may_be_evicted() -> None:
+    config = load(sets=["neverPreempt=[b, '*', b]"])
+    assert config.never_preempt == ("*", "b")
+    assert catalog_of(config, ()).never_preempt == {"*", "b"}
+
+
+@pytest.mark.parametrize("policy", Policy)
+def test_every_policy_can_be_chosen(policy: Policy) -> None:
+    assert to_settings(load(sets=[f"policy={policy.value}"])).policy is policy
+
+
 def test_variables_that_kubernetes_adds_for_a_service_called_mcad() -> None:
     environ = {"MCAD_SERVICE_HOST": "10.0.0.1", "MCAD_PORT": "tcp://10.0.0.1:80"}
     assert load(environ=environ) == Config()
@@ -159,12 +180,13 @@ WRONG = {
         [],
         "MCAD_QUEUE_NAME_TREE: queueNameTree: 'my teams' is not",
     ),
-    "preemption": (
-        {"MCAD_PREEMPTION": "true"},
+    "a namespace that may not": (
+        {"MCAD_NEVER_PREEMPT": "[Team]"},
         [],
-        "MCAD_PREEMPTION: preemption: this version does not have it; set it to false or take it "
-        "out.",
+        "MCAD_NEVER_PREEMPT: neverPreempt: 'Team' is not the name of a namespace; '*' means all, "
+        "[] none.",
     ),
+    "preemption by degrees": ({}, ["preemption=sometimes"], "preemption: must be true or false"),
     "everything": (
         {},
         ["wrappedResources=[{apiGroup: '', resources: ['*']}]"],

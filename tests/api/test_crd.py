@@ -67,7 +67,9 @@ def test_both_versions_have_one_schema_and_no_conversion() -> None:
 
 
 OURS = {
+    "status.claim",
     "status.dispatch",
+    "status.eviction",
     "status.observedGeneration",
     "status.quota",
     # All conditions have one schema, which has the times of both dialects.
@@ -152,6 +154,8 @@ def test_nothing_is_required_that_an_old_object_may_lack() -> None:
         ".status.dispatch.inventory[]": ["version", "resource", "kind", "name"],
         ".status.dispatch.quota[]": ["tree", "leaf"],
         ".status.quota[]": ["tree", "leaf"],
+        ".status.claim": ["reason", "since"],
+        ".status.eviction": ["count", "reason"],
     }
 
 

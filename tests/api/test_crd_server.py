@@ -16,11 +16,19 @@ from mcad.api.crd import NAME, crds
 from mcad.api.labels import GROUP
 from mcad.api.rbac import rules
 from mcad.api.status import read_status, render_status
+from mcad.core.claim import ClaimReason, Eviction
 from mcad.core.model import PodCounts
 from tests.api.builders import Map, config_map, deployment, generic, pod, v1beta1, v1beta2
 from tests.api.describe import squeezed
 from tests.api.test_appwrapper import tutorial
-from tests.api.test_status import QUEUED, QUEUED_DOCUMENT, RUNNING, RUNNING_DOCUMENT
+from tests.api.test_status import (
+    CLAIM,
+    QUEUED,
+    QUEUED_DOCUMENT,
+    RUNNING,
+    RUNNING_DOCUMENT,
+    START,
+)
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import control_plane
 
@@ -278,13 +286,21 @@ def test_kubectl_describes_a_running_appwrapper_as_the_documents_do(plane: Contr
 
 def test_status_survives_the_way_through_the_server(plane: ControlPlane) -> None:
     created(plane, named(v1beta1(pod()), "survivor"))
-    for view in (QUEUED, RUNNING, replace(RUNNING, dispatch=None, pods=PodCounts()), QUEUED):
+    evicted = replace(RUNNING, dispatch=replace(RUNNING.dispatch, preemptor="uid"))
+    for view in (
+        replace(QUEUED, claim=replace(CLAIM, nodes=("n1",), waits_for=("team/a",))),
+        replace(evicted, eviction=Eviction(2, ClaimReason.RECLAIMING, "uid", "team/b", START)),
+        RUNNING,
+        replace(RUNNING, dispatch=None, pods=PodCounts()),
+        QUEUED,
+    ):
         assert patch(plane, "survivor", {"status": render_status(view)}, "status") == (200, "")
         _, stored = plane.request("GET", path(name="survivor"))
         saved = read_status(stored["status"])
         assert saved is not None
         assert saved.dispatch == view.dispatch
         assert saved.conditions == view.conditions
+        assert (saved.claim, saved.eviction) == (view.claim, view.eviction)
         assert stored["status"].keys() == {
             key for key, value in render_status(view).items() if value is not None
         }
@@ -324,6 +340,7 @@ def test_the_dispatcher_may_do_what_it_has_to_and_no_more(plane: ControlPlane) -
         ("update", "appwrappers", GROUP, "finalizers"),
         ("watch", "customresourcedefinitions", "apiextensions.k8s.io"),
         ("watch", "limitranges"),
+        ("watch", "priorityclasses", "scheduling.k8s.io"),
         ("list", "nodes"),
         ("delete", "pods"),
         ("create", "events", "events.k8s.io"),

@@ -8,7 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from mcad.api.appwrapper import Parsed
-from mcad.api.defaults import PodDefaults, read_limit_range, read_runtime_class
+from mcad.api.defaults import (
+    PodDefaults,
+    read_limit_range,
+    read_priority_class,
+    read_runtime_class,
+)
 from mcad.core.model import Constraint, PodSet, ProblemKind, Toleration
 from tests.api.builders import (
     CATALOG,
@@ -206,6 +211,96 @@ def test_what_an_operator_adds_to_a_template_gets_the_defaults_as_well() -> None
     head, workers = admitted(accepted(v1beta2(RAY)), more)
     assert dict(head.request)["cpu"] == 1500, "the autoscaler says what it wants"
     assert dict(workers.request)["cpu"] == 1000
+
+
+# -- who never preempts ----------------------------------------------------------------------------
+
+
+def priority(name: str, **said: Any) -> dict[str, Any]:
+    return obj("scheduling.k8s.io/v1", "PriorityClass", name) | {"value": 5} | said
+
+
+def ranked(*classes: dict[str, Any]) -> PodDefaults:
+    pod_defaults = PodDefaults()
+    for one in classes:
+        pod_defaults.put_priority(one["metadata"]["name"], read_priority_class(one))
+    return pod_defaults
+
+
+def scaled(replicas: int, **spec: Any) -> dict[str, Any]:
+    said = {"replicas": replicas, "template": template(**spec)}
+    return obj("apps/v1", "Deployment", "d", said)
+
+
+def never_preempts(manifest: dict[str, Any], *classes: dict[str, Any]) -> bool:
+    return ranked(*classes).completed(accepted(manifest)).workload.never_preempts
+
+
+GENTLE = priority("gentle", preemptionPolicy="Never")
+RUDE = priority("rude")
+BY_DEFAULT = priority("base", preemptionPolicy="Never", globalDefault=True)
+SAYS_NEVER = {"preemptionPolicy": "Never"}
+SAYS_OTHERWISE = {"preemptionPolicy": "PreemptLowerPriority"}
+IS_GENTLE = {"priorityClassName": "gentle"}
+COUNTED = {"custompodresources": [{"replicas": 2, "requests": {"cpu": 2}}]}
+NEVER: dict[str, tuple[dict[str, Any], bool]] = {
+    "nothing said": (pod(), False),
+    "the pod says so": (pod(**SAYS_NEVER), True),
+    "the pod says otherwise": (pod(**SAYS_OTHERWISE), False),
+    "its class says so": (pod(**IS_GENTLE), True),
+    "its class does not": (pod(priorityClassName="rude"), False),
+    "its class is not there": (pod(priorityClassName="gone"), False),
+    "the pod goes before its class": (pod(**IS_GENTLE, **SAYS_OTHERWISE), False),
+    "a template": (scaled(2, **IS_GENTLE), True),
+    "a template without pods": (scaled(0, **IS_GENTLE), False),
+    "no pods": (config_map(), False),
+}
+
+
+@pytest.mark.parametrize("dialect", [v1beta1, v1beta2])
+@pytest.mark.parametrize(("manifest", "never"), NEVER.values(), ids=NEVER.keys())
+def test_pods_that_never_preempt(manifest: dict[str, Any], never: bool, dialect: Any) -> None:
+    """As admission reads it: the pod, else its class, else the class for all others."""
+    assert never_preempts(dialect(manifest), GENTLE, RUDE) is never
+
+
+def test_pods_that_name_no_class_are_of_the_one_for_all_others() -> None:
+    assert never_preempts(v1beta1(pod()), BY_DEFAULT)
+    assert not never_preempts(v1beta1(pod(priorityClassName="rude")), BY_DEFAULT, RUDE)
+    assert not never_preempts(v1beta1(pod(**SAYS_OTHERWISE)), BY_DEFAULT)
+
+
+def test_all_pods_have_to_say_so() -> None:
+    """One that does not would have others preempted for it by kube-scheduler as well."""
+    assert never_preempts(
+        v1beta1(pod("a", **SAYS_NEVER), config_map(), pod("b", **IS_GENTLE)), GENTLE
+    )
+    assert not never_preempts(v1beta1(pod("a", **SAYS_NEVER), pod("b")), GENTLE)
+
+
+def test_of_pods_that_are_declared_by_their_numbers_the_template_says_so() -> None:
+    assert never_preempts(v1beta1(generic(scaled(2, **IS_GENTLE), **COUNTED)), GENTLE)
+    assert not never_preempts(v1beta1(generic(deployment(), **COUNTED)), GENTLE)
+
+
+def test_a_priority_class_that_changes_makes_a_difference_where_it_says_never() -> None:
+    pod_defaults = ranked(RUDE)
+    assert not pod_defaults.put_priority("rude", read_priority_class(RUDE | {"value": 9}))
+    assert not pod_defaults.put_priority(
+        "rude", read_priority_class(RUDE | {"globalDefault": True})
+    )
+    assert not pod_defaults.drop_priority("rude")
+    for said, differs in ((GENTLE, True), (GENTLE | {"globalDefault": True}, True), (RUDE, True)):
+        assert pod_defaults.put_priority("one", read_priority_class(said)) is differs
+    pod_defaults.put_priority("one", read_priority_class(GENTLE))
+    assert pod_defaults.drop_priority("one")
+    assert not pod_defaults.drop_priority("one")
+
+
+def test_who_has_preempted_before_may_never_do_so_again_and_back() -> None:
+    parsed = ranked(GENTLE).completed(accepted(v1beta1(pod(**IS_GENTLE))))
+    work = PodDefaults().with_defaults(parsed.workload, parsed.manifests)
+    assert (parsed.workload.never_preempts, work.never_preempts) == (True, False)
 
 
 # -- devices -------------------------------------------------------------------------------------

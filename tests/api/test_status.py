@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mcad.api.status import read_status, render_status
+from mcad.api.status import MAX_NAMES, read_status, render_status
 from mcad.api.wire import format_instant, parse_instant
+from mcad.core.claim import Claim, ClaimReason, Eviction
 from mcad.core.commands import StatusView
 from mcad.core.model import (
     Condition,
@@ -226,8 +227,11 @@ def test_the_wire_names_of_a_running_appwrapper() -> None:
             "reason": None,
             "message": None,
             "next": None,
+            "preemptor": None,
         },
         "quota": None,
+        "claim": None,
+        "eviction": None,
         "observedGeneration": 1,
     }
 
@@ -384,7 +388,26 @@ RECORDS = st.builds(
     reason=TEXT,
     message=TEXT,
     next=st.sampled_from(Next),
+    preemptor=TEXT,
 ).flatmap(finishing)
+NAMES = st.lists(TEXT.filter(bool), max_size=MAX_NAMES).map(tuple)
+CLAIMS = st.builds(
+    Claim,
+    reason=st.sampled_from(ClaimReason),
+    since=INSTANTS,
+    until=st.just(0) | INSTANTS,
+    start=st.just(0) | INSTANTS,
+    nodes=NAMES,
+    waits_for=NAMES,
+)
+EVICTIONS = st.builds(
+    Eviction,
+    count=st.integers(1, 2**31 - 1),
+    reason=st.sampled_from(ClaimReason),
+    by=TEXT,
+    title=TEXT,
+    at=INSTANTS,
+)
 TOTALS = st.just(()) | st.just((("cpu", 500), ("memory", 1 << 40), ("nvidia.com/gpu", 8)))
 UNSCHEDULED = st.lists(st.tuples(TEXT, st.builds(Unscheduled, TEXT, INSTANTS)), max_size=3).map(
     tuple
@@ -410,6 +433,8 @@ VIEWS = st.builds(
     resets=COUNTS,
     items=st.just(()) | st.just(ITEMS),
     sets=st.just(()),
+    claim=st.none() | CLAIMS,
+    eviction=st.none() | EVICTIONS,
 )
 
 
@@ -426,6 +451,8 @@ def test_what_is_written_is_read_again(view: StatusView) -> None:
         resets=view.resets,
         pods=view.pods,
         observed_generation=view.observed_generation,
+        claim=view.claim,
+        eviction=view.eviction,
         foreign=view.state == "Running" and view.dispatch is None,
     )
 
@@ -540,3 +567,58 @@ def test_where_it_counts_is_written_and_read_back() -> None:
     saved = read_status(status)
     assert saved is not None
     assert saved.quota == path
+
+
+CLAIM = Claim(
+    ClaimReason.PREEMPTING,
+    since=START,
+    until=START + 300 * SECOND,
+    nodes=tuple(f"n{number:02d}" for number in range(20)),
+    waits_for=tuple(f"team/w{number:02d}" for number in range(17)),
+)
+
+
+def test_a_claim_names_some_of_its_nodes_and_says_how_many_there_are() -> None:
+    """A gang on a thousand nodes would not fit into status otherwise."""
+    claim = render_status(replace(QUEUED, claim=CLAIM))["claim"]
+    assert claim == {
+        "reason": "Preempting",
+        "since": "2023-07-21T11:18:27.000000Z",
+        "until": "2023-07-21T11:23:27.000000Z",
+        "start": None,
+        "nodeCount": 20,
+        "nodes": [f"n{number:02d}" for number in range(16)],
+        "waitsFor": [f"team/w{number:02d}" for number in range(16)],
+    }
+
+
+GARBLED = {
+    "no reason": {"since": "2023-07-21T11:18:27Z"},
+    "a reason of somebody else": {"reason": "Because", "since": "2023-07-21T11:18:27Z"},
+    "since never": {"reason": "Starved"},
+    "a text": "Starved",
+}
+
+
+@pytest.mark.parametrize("claim", GARBLED.values(), ids=GARBLED.keys())
+def test_a_claim_that_cannot_be_read_is_none(claim: Any) -> None:
+    saved = read_status({"state": "Pending", "claim": claim})
+    assert saved is not None
+    assert saved.claim is None
+
+
+@pytest.mark.parametrize(
+    "eviction", [{"reason": "Preempting"}, {"reason": "Preempting", "count": 0}, {"count": 1}, 7]
+)
+def test_an_eviction_that_cannot_be_read_is_none(eviction: Any) -> None:
+    saved = read_status({"state": "Pending", "eviction": eviction})
+    assert saved is not None
+    assert saved.eviction is None
+
+
+def test_names_that_are_none_are_left_out() -> None:
+    claim = render_status(replace(QUEUED, claim=CLAIM))["claim"] | {"nodes": [7, "", None, "n"]}
+    saved = read_status({"state": "Pending", "claim": claim})
+    assert saved is not None
+    assert saved.claim is not None
+    assert saved.claim.nodes == ("n",)

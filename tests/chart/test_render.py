@@ -202,7 +202,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "injected number": ({"config": {"inject": {"labels": {"a": 1}}}}, "/config/inject/labels/a"),
     "quota": ({"config": {"quotaEnabled": "yes"}}, "/config/quotaEnabled"),
-    "preemption": ({"config": {"preemption": True}}, "/config/preemption"),
+    "preemption": ({"config": {"preemption": "yes"}}, "/config/preemption"),
+    "nobody evicted in": ({"config": {"neverPreempt": ["Team A"]}}, "/config/neverPreempt/0"),
 }
 
 

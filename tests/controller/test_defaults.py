@@ -26,6 +26,11 @@ def add_class(server: FakeApi, cpu: str, name: str = "kata") -> None:
     server.put("runtimeclasses", {"metadata": {"name": name}, "overhead": overhead})
 
 
+def add_priority(server: FakeApi, name: str = "gentle", **said: Any) -> None:
+    """A PriorityClass."""
+    server.put("priorityclasses", {"metadata": {"name": name}, "value": 5} | said)
+
+
 def add(server: FakeApi, name: str, **spec: Any) -> None:
     """An AppWrapper with a pod that requests nothing."""
     template = {
@@ -114,7 +119,30 @@ async def test_the_overhead_of_a_runtime_class_counts_for_those_who_name_it() ->
         assert cpu(rig, "a") == 0
 
 
-@pytest.mark.parametrize("plural", ["limitranges", "runtimeclasses"])
+async def test_who_never_preempts_follows_the_priority_classes() -> None:
+    rig = Rig()
+    add_node(rig.server, "1")
+    add_priority(rig.server, preemptionPolicy="Never")
+    add(rig.server, "a", priorityClassName="gentle")
+    add(rig.server, "b")
+
+    async def never() -> list[bool]:
+        await rig.clock.advance(0.5)
+        return [entry(rig, name).workload.never_preempts for name in "ab"]
+
+    async with rig:
+        assert await never() == [True, False]
+        add_priority(rig.server)
+        assert await never() == [False, False]
+        add_priority(rig.server, preemptionPolicy="Never", globalDefault=True)
+        assert await never() == [True, True]
+        add_priority(rig.server, preemptionPolicy="Never")
+        assert await never() == [True, False]
+        rig.server.remove("priorityclasses", "gentle")
+        assert await never() == [False, False]
+
+
+@pytest.mark.parametrize("plural", ["limitranges", "runtimeclasses", "priorityclasses"])
 async def test_who_may_not_list_them_goes_on_without_and_says_so_once(
     plural: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -34,6 +34,7 @@ KINDS = (
     CONFIG_MAPS,
     Resource("", "v1", "limitranges", "LimitRange"),
     Resource("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", namespaced=False),
+    Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False),
     Resource("events.k8s.io", "v1", "events", "Event"),
     CRDS,
     APPWRAPPERS,
