@@ -1,0 +1,108 @@
+"""The virtual-time harness of the benchmarks: what it measures is what happened."""
+
+from __future__ import annotations
+
+from benchmarks.replay import FOREVER, HOUR, MINUTE, START, Job, Replay, cores, machines
+from benchmarks.traces import Shape, batch
+from mcad.core.model import Policy, Settings
+from mcad.core.units import SECOND
+
+DAY = 24 * HOUR
+
+
+def test_the_same_jobs_have_the_same_lives() -> None:
+    jobs = batch(Shape(60, 12 * HOUR, nodes=16, load=0.9), seed=3)
+
+    first, second = (Replay(jobs, machines(16, 8)).run() for _ in range(2))
+
+    assert first.lives == second.lives
+    assert first.meter.sums == second.meter.sums
+    first.check()
+
+
+def test_who_waits_starts_when_the_room_is_free() -> None:
+    jobs = [Job("first", 0, 2, cores(4), run=HOUR), Job("next", MINUTE, 2, cores(4), run=HOUR)]
+
+    replay = Replay(jobs, machines(1, 8)).run()
+
+    first, last = replay.life("first"), replay.life("next")
+    assert (first.starts, first.ended) == ([START], START + HOUR)
+    assert (last.submitted, last.refused) == (START + MINUTE, START + MINUTE)
+    assert (last.starts, last.ended) == ([START + HOUR], START + 2 * HOUR)
+    assert last.wait == 59 * MINUTE
+    assert replay.utilisation == 1.0
+    assert replay.open == 0
+    assert replay.gangs == {}
+
+
+def test_pods_go_to_the_node_with_the_greatest_free_share() -> None:
+    jobs = [Job(name, number, 1, cores(2), FOREVER) for number, name in enumerate("abcd")]
+
+    replay = Replay(jobs, machines(2, 8)).run(MINUTE)
+
+    assert [gang.beds[0].pod.node for gang in replay.gangs.values()] == [
+        "n0000",
+        "n0001",
+        "n0000",
+        "n0001",
+    ]
+
+
+def test_a_limit_ends_what_runs_longer() -> None:
+    replay = Replay([Job("long", 0, 2, cores(1), run=HOUR, limit=MINUTE)], machines(1, 8)).run()
+
+    long = replay.life("long")
+    assert (long.failed, long.ended) == (True, START + MINUTE)
+    assert (long.cut, long.lost) == (2 * MINUTE, 0)
+
+
+def test_pods_take_their_time_to_end_when_they_are_deleted() -> None:
+    jobs = [Job("long", 0, 1, cores(8), run=HOUR, limit=MINUTE), Job("next", 1, 1, cores(8), HOUR)]
+
+    replay = Replay(jobs, machines(1, 8), shutdown=30 * SECOND).run()
+
+    assert replay.life("long").cut == 90 * SECOND
+    assert replay.life("next").starts == [START + 90 * SECOND]
+
+
+def test_use_is_measured_since_the_last_reset_and_by_team() -> None:
+    jobs = [Job("a", 0, 1, cores(4), HOUR, team="a"), Job("b", 0, 1, cores(2), FOREVER, team="b")]
+    replay = Replay(jobs, machines(1, 8))
+    replay.plan(START + HOUR // 2, lambda: replay.meter.reset(replay.now))
+
+    replay.run(2 * HOUR)
+
+    assert (replay.share("a"), replay.share("b")) == (1 / 6, 1 / 4)
+
+
+def test_a_strict_line_is_no_overtaking() -> None:
+    jobs = [
+        Job("runs", 0, 1, cores(6), HOUR),
+        Job("large", 1, 1, cores(8), HOUR),
+        Job("small", 2, 1, cores(2), MINUTE),
+    ]
+
+    free, strict = (
+        Replay(jobs, machines(1, 8), Settings(policy=policy)).run()
+        for policy in (Policy.BEST_EFFORT_FIFO, Policy.STRICT_FIFO)
+    )
+
+    assert free.life("small").wait == 0
+    assert strict.life("small").starts == [START + 2 * HOUR]
+
+
+def test_a_trace_has_the_load_and_the_sizes_that_it_is_to_have() -> None:
+    shape = Shape(2000, 7 * DAY, nodes=128, load=0.8)
+
+    jobs = batch(shape, seed=1)
+
+    sizes = [job.pods * dict(job.request)["cpu"] // 1000 for job in jobs]
+    work = sum(size * job.run for size, job in zip(sizes, jobs, strict=True))
+    by_day = sum(8 <= job.at // HOUR % 24 < 20 for job in jobs)
+    assert abs(work / (1024 * 7 * DAY) - 0.8) < 0.001
+    assert [job.at for job in jobs] == sorted(job.at for job in jobs)
+    assert 0.6 < sum(size & (size - 1) == 0 for size in sizes) / 2000 < 0.95
+    assert max(sizes) <= 1024
+    assert by_day > 1200
+    assert sum(job.limit < job.run for job in jobs) < 200
+    assert sum(job.limit > 2 * job.run for job in jobs) > 800
