@@ -7,12 +7,13 @@ reservation, be it of nothing, and says what was declared, whatever of it is bou
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from mcad.core.capacity import Capacity, Shape
 from mcad.core.capacity.facade import NOTHING_TOLD
 from mcad.core.capacity.mixed import Plan
+from mcad.core.departures import Departures
 from mcad.core.fairness import Turns
 from mcad.core.invariants import check
 from mcad.core.model import PodSet, Resources
@@ -57,6 +58,12 @@ class Admission:
             return None
         self._asked += 1
         return self._forest.refusal(path, self.demand(shape))
+
+    def what_if(self, shape: Shape, path: Path, lifted: Collection[str] = ()) -> Departures:
+        """Where a gang would go, charged there, if others left. The claims of ``lifted`` count as
+        free, on nodes and in shares."""
+        nodes = self._capacity.what_if(shape, lifted)
+        return Departures(nodes, self._forest.what_if(path, self.demand(shape), lifted))
 
     def reserve(
         self,

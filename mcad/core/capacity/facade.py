@@ -6,11 +6,12 @@ whether they fit, and gangs that do are reserved, all of it or nothing (protocol
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from mcad.core.capacity.allotments import Allotment, Reservation
 from mcad.core.capacity.arrears import Arrears
 from mcad.core.capacity.audit import audit
+from mcad.core.capacity.copies import Copies
 from mcad.core.capacity.fit import Judge
 from mcad.core.capacity.glance import Glance
 from mcad.core.capacity.ledger import Ledger
@@ -21,6 +22,7 @@ from mcad.core.capacity.report import CapacityReport, NodeReport, node_reports, 
 from mcad.core.capacity.reservations import Reservations, shrunk_to
 from mcad.core.capacity.roster import Roster
 from mcad.core.capacity.shapes import Shape
+from mcad.core.capacity.whatif import Scene, WhatIf
 from mcad.core.invariants import check
 from mcad.core.model import Fit, Node, Pod, PodCounts, PodSet, Resources, Settings, Unscheduled
 from mcad.core.records import replace
@@ -44,6 +46,7 @@ class Capacity:
         self._reservations = Reservations(self._ledger, self._arrears, self._memory)
         self._roster = Roster(self._ledger, self._reservations)
         self._judge = Judge(settings, self._ledger, self._arrears)
+        self._scene = Scene(settings, self._ledger, self._arrears, self._roster, self._reservations)
         self._evicting: set[str] = set()
 
     # -- observations --------------------------------------------------------------------------
@@ -145,6 +148,12 @@ class Capacity:
     def glance(self) -> Glance:
         """The same questions for people: no answer changes anything. Good until the next event."""
         return Glance(self._settings, self._ledger, self._memory, self._arrears)
+
+    def what_if(self, shape: Shape, lifted: Collection[str] = ()) -> WhatIf:
+        """Where a gang of this shape would go if others left. The claims of ``lifted`` count as
+        free room, and nothing is changed. Good until the next event."""
+        prospect = Copies(self._ledger, self._memory).prospect(shape)
+        return WhatIf(self._scene, prospect, lifted)
 
     # -- reservations --------------------------------------------------------------------------
 

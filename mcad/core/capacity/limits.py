@@ -56,6 +56,10 @@ EXACT_WORK_PER_PASS_MAX = 300_000
 """Steps of all exact searches of one pass, so that no pass keeps the process from renewing its
 lease or anybody waiting for a second. What is left over is looked at in the next pass."""
 
+WHAT_IF_WORK_MAX = 100_000
+"""Steps of all searches with several parts for one who asks what if others left. A head and its
+workers on 1,000 nodes take a few thousand each, and a dozen searches find out who has to leave."""
+
 EARMARKED_NODES_MAX = 256
 """Nodes set aside for adrift reservations; beyond, only the sums protect them. Every verdict looks
 at each of these nodes."""

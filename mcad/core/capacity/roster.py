@@ -5,6 +5,7 @@ Pods may precede their node, their AppWrapper's reservation, or both.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import nsmallest
 from operator import itemgetter
@@ -84,6 +85,12 @@ class Roster:
     def has_pods(self, uid: str) -> bool:
         """Whether any pod of the AppWrapper exists, of whatever attempt."""
         return uid in self._of
+
+    def taken_by(self, uid: str) -> Iterator[tuple[str, Resources, int]]:
+        """(node, request, 1) of each of the AppWrapper's pods that weighs on its node (C1)."""
+        for use in self._of.get(uid, {}).values():
+            if self._weight(use) is not None:
+                yield use.pod.node, use.request, 1
 
     def unbound(self, uid: str, attempt: int) -> list[Pod]:
         """The live pods of the AppWrapper's attempt that have no node, as they were first seen."""

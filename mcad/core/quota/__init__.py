@@ -3,6 +3,7 @@
 records   QuotaSubtrees as the border reads them, and which leaf an AppWrapper names in each tree
 trees     how subtrees become a tree, and what is wrong with those that do not
 forest    who holds what where, and whether one more fits
+whatif    whether it would fit if others left
 words     a refusal by quota in sentences
 waiting   what those in line demand of every leaf
 report    the figures of a tree for people

@@ -16,6 +16,7 @@ from mcad.core.model import Resources
 from mcad.core.quota.records import Designation, Path, QuotaSubtree
 from mcad.core.quota.trees import Fault, QuotaNode, Tree, grow
 from mcad.core.quota.waiting import Waiting
+from mcad.core.quota.whatif import WhatIf
 from mcad.core.verdicts import QuotaLimit, Refusal, RefusalKind
 
 UNLIMITED = 2**63
@@ -175,6 +176,11 @@ class Forest:
                     if resource in tree.named
                 )
         return False
+
+    def what_if(self, path: Path, demand: Resources, lifted: Iterable[str] = ()) -> WhatIf:
+        """Whether so much would fit there if others left; what ``lifted`` hold counts as free.
+        Good until something changes here."""
+        return WhatIf(self._trees, self._charges, path, demand, lifted)
 
     def take_news(self) -> News:
         """What happened since the last call that may let somebody in."""

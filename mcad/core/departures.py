@@ -1,0 +1,152 @@
+"""Who has to leave so that one gang fits, on nodes and in its shares: tried, and no book changes.
+
+Whatever makes room for somebody by the leaving of others asks here: evictions, drains, and the
+replay of ends that dates a start. Entrance: ``Admission.what_if``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from mcad.core.capacity.mixed import Plan
+from mcad.core.capacity.whatif import WhatIf as Nodes
+from mcad.core.quota.whatif import WhatIf as Shares
+
+
+class Room(NamedTuple):
+    """Who has to leave, in the order of the candidates, and where the gang goes then."""
+
+    leaving: tuple[str, ...]
+    plan: Plan
+
+
+class Departures:
+    """One gang, and those who leave for it. Good until the next event.
+
+    ``shares`` may be asked who would hold what by quota then.
+    """
+
+    def __init__(self, nodes: Nodes, shares: Shares) -> None:
+        self._nodes = nodes
+        self.shares = shares
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether the gang would surely not fit whoever left."""
+        return self._nodes.hopeless or self.shares.hopeless
+
+    @property
+    def steps(self) -> int:
+        """The work so far, about a microsecond each."""
+        return self._nodes.steps
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether ``fits`` costs next to nothing, so that it may be asked after each departure."""
+        return self._nodes.is_exact
+
+    def leave(self, uid: str) -> bool:
+        """This one leaves. False if it has nothing that the gang could use: then it stays."""
+        by_quota, on_nodes = self.shares.leave(uid), self._nodes.leave(uid)
+        if not (by_quota or on_nodes):
+            self.shares.stay(uid)
+        return by_quota or on_nodes
+
+    def stay(self, uid: str) -> None:
+        """One who left does not."""
+        self.shares.stay(uid)
+        self._nodes.stay(uid)
+
+    def suffices(self) -> bool:
+        """Whether its shares suffice and each part of the gang has room by itself: necessary."""
+        return self.shares.fits() and self._nodes.suffices()
+
+    def fits(self) -> bool:
+        """Whether the whole gang would fit. Undecided counts as no."""
+        return self.shares.fits() and self._nodes.fits()
+
+    def plan(self) -> Plan | None:
+        """Where the whole gang would go, None if it does not fit."""
+        return self._nodes.plan() if self.shares.fits() else None
+
+
+def fewest(
+    departures: Departures,
+    candidates: Iterable[str],
+    may_leave: Callable[[str], bool] = lambda _: True,
+) -> Room | None:
+    """Who of the candidates leaves, so that nobody of them could be spared (R10).
+
+    They leave in order until the gang fits; then the last, who are the dearest, come back first if
+    it fits without them. ``may_leave`` is asked before each departure, with those before it gone.
+    Those of the result have left; without one nobody has.
+    """
+    gone = _leave_until_it_fits(departures, candidates, may_leave)
+    return None if gone is None else _without_those_to_spare(departures, gone, to_the_end=True)
+
+
+def soonest(departures: Departures, candidates: Iterable[str]) -> Room | None:
+    """The same if nobody can come back: as few of the first candidates as there have to be. Who of
+    them has nothing that the gang could use is not in the result."""
+    gone = _leave_until_it_fits(departures, candidates, lambda _: True)
+    return None if gone is None else _without_those_to_spare(departures, gone, to_the_end=False)
+
+
+def _leave_until_it_fits(
+    departures: Departures, candidates: Iterable[str], may_leave: Callable[[str], bool]
+) -> list[str] | None:
+    """Who has left then, perhaps more than had to: where a look is dear, each comes after twice as
+    many departures as the one before."""
+    gone: list[str] = []
+    if departures.hopeless:
+        return None
+    if departures.fits():
+        return gone
+    wait = pace = 1
+    for uid in candidates:
+        if not (may_leave(uid) and departures.leave(uid)):
+            continue
+        gone.append(uid)
+        if not departures.suffices():
+            continue
+        wait -= 1
+        if departures.is_exact or not wait:
+            if departures.fits():
+                return gone
+            wait = pace = 2 * pace
+    if departures.fits():
+        return gone
+    for uid in gone:
+        departures.stay(uid)
+    return None
+
+
+def _without_those_to_spare(
+    departures: Departures, gone: list[str], *, to_the_end: bool
+) -> Room | None:
+    """From the last to the first, those come back without whom the gang fits; all of them, or
+    (not ``to_the_end``) those before the first who cannot. As many at once as lately could."""
+    left, kept = list(gone), list[str]()
+    plan = None if departures.is_exact else departures.plan()
+    block = 1
+    while left and (to_the_end or not kept):
+        some = left[-block:]
+        for uid in some:
+            departures.stay(uid)
+        if departures.fits():
+            plan = None if departures.is_exact else departures.plan()
+            del left[-len(some) :]
+            block = 2 * len(some)
+            continue
+        for uid in some:
+            departures.leave(uid)
+        if len(some) == 1:
+            kept.append(left.pop())
+        block = max(1, len(some) // 2)
+    plan = plan if plan is not None else departures.plan()
+    if plan is None:
+        for uid in (*left, *kept):
+            departures.stay(uid)
+        return None
+    return Room((*left, *reversed(kept)), plan)

@@ -1,0 +1,118 @@
+"""What if these left? Whether one gang's shares would suffice if some gave back what they hold.
+
+Leaving is tried and undone beside the books: O(depth x resources) each, and no tree changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from mcad.core.capacity.resources import Books
+from mcad.core.model import Resources
+from mcad.core.quota.records import Path
+from mcad.core.quota.trees import QuotaNode, Tree
+
+if TYPE_CHECKING:
+    from mcad.core.quota.forest import Charge
+
+
+class Seat(NamedTuple):
+    """Where the gang would be charged in one tree, and for what: the resources that the tree
+    names. ``node`` is a leaf in force."""
+
+    tree: Tree
+    node: QuotaNode
+    demand: Resources
+
+
+class WhatIf:
+    """The shares of one gang, if those left that have been told to.
+
+    ``hopeless``: its leaf is none, or it demands more than the whole of a limit. ``seats`` are its
+    places in the trees in force.
+    """
+
+    def __init__(
+        self,
+        trees: Mapping[str, Tree],
+        charges: Mapping[str, Charge],
+        path: Path,
+        demand: Resources,
+        lifted: Iterable[str],
+    ) -> None:
+        self._trees = trees
+        self._charges = charges
+        self._left: dict[QuotaNode, Books] = {}
+        self._missing: dict[QuotaNode, Books] = {}  # of limits, below 0 if there is more than that
+        self._short = 0  # how many of those are above 0
+        self.hopeless = False
+        self.seats: list[Seat] = []
+        for name, leaf in path:
+            tree = trees.get(name)
+            if tree is not None:
+                self._sit(tree, tree.nodes.get(leaf), demand)
+        for uid in lifted:
+            self.leave(uid)
+
+    def _sit(self, tree: Tree, node: QuotaNode | None, demand: Resources) -> None:
+        if node is None or node.children:
+            self.hopeless = True
+            return
+        named = tuple((name, n) for name, n in demand if name in tree.named)
+        self.seats.append(Seat(tree, node, named))
+        for limit in node.limits:
+            missing = self._missing[limit] = {name: n - limit.room(name) for name, n in named}
+            self._short += sum(n > 0 for n in missing.values())
+            self.hopeless |= any(n > limit.nominal.get(name, 0) for name, n in named)
+
+    def leave(self, uid: str) -> bool:
+        """The AppWrapper gives back its charge. False if none of it counts where the gang lacks
+        room, or would if others stayed: it is given back all the same."""
+        return self._move(uid, 1)
+
+    def stay(self, uid: str) -> None:
+        """One who was to leave does not."""
+        self._move(uid, -1)
+
+    def _move(self, uid: str, times: int) -> bool:
+        useful = False
+        for _, node, amounts in self.held(uid):
+            for each in node.chain:
+                left = self._left.get(each)
+                if left is None:
+                    left = self._left[each] = {}
+                for name, n in amounts:
+                    left[name] = left.get(name, 0) + n * times
+                missing = self._missing.get(each)
+                if missing is not None:
+                    useful |= self._give(missing, amounts, times)
+        return useful
+
+    def _give(self, missing: Books, amounts: Resources, times: int) -> bool:
+        useful = False
+        for name, n in amounts:
+            before = missing.get(name)
+            if before is not None:
+                after = missing[name] = before - n * times
+                self._short += (after > 0) - (before > 0)
+                useful = True
+        return useful
+
+    def fits(self) -> bool:
+        """Whether its shares would suffice in all trees."""
+        return not self._short and not self.hopeless
+
+    def held(self, uid: str) -> Iterator[tuple[Tree, QuotaNode, Resources]]:
+        """(tree, where, what) an AppWrapper is charged."""
+        charge = self._charges.get(uid)
+        if charge is not None:
+            for name, leaf in charge.path:
+                tree = self._trees[name]
+                yield tree, tree.node_of(leaf), charge.amounts
+
+    def over(self, node: QuotaNode, resource: str, more: int = 0) -> bool:
+        """Whether with so much ``more`` the node and those below it would have more than its
+        share, once those have left who are to leave."""
+        left = self._left.get(node)
+        return more > node.room(resource) + (left.get(resource, 0) if left is not None else 0)

@@ -1,0 +1,201 @@
+"""Who has to leave: nobody in vain, in order, on nodes and in shares; against all subsets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+from random import Random
+
+import pytest
+
+from mcad.core.admission import Admission, Gang
+from mcad.core.capacity import Capacity
+from mcad.core.departures import Departures, Room, fewest, soonest
+from mcad.core.fairness import Turns
+from mcad.core.model import Fairness, Node, PodSet
+from mcad.core.quota import Designation, Forest, QuotaSubtree
+from tests.core.builders import cluster, node, on, pods
+from tests.core.quotas import child, subtree, teams
+
+
+class Cluster:
+    """Nodes and shares in which AppWrappers have room."""
+
+    def __init__(self, *nodes: Node, shares: tuple[QuotaSubtree, ...] = ()) -> None:
+        self.capacity: Capacity = cluster(*nodes)
+        self.forest = Forest()
+        for one in shares:
+            self.forest.seen(one)
+        self.forest.refresh()
+        turns = Turns(Fairness.NONE, self.capacity, self.forest)
+        self.admission = Admission(self.capacity, self.forest, turns)
+
+    def run(self, uid: str, *sets: PodSet, leaf: str = "") -> None:
+        assert self.may_run(uid, *sets, leaf=leaf)
+
+    def may_run(self, uid: str, *sets: PodSet, leaf: str = "") -> bool:
+        gang = Gang(uid, "default", 1, self.capacity.shape(sets), sets)
+        return self.admission.reserve(gang, _of(leaf)) is None
+
+    def ask(self, *sets: PodSet, leaf: str = "") -> Departures:
+        path = self.forest.path(_of(leaf))
+        return self.admission.what_if(self.capacity.shape(sets), path)
+
+
+def _of(leaf: str) -> Designation:
+    return Designation((("gold", leaf),)) if leaf else Designation()
+
+
+def leaving(room: Room | None) -> list[str] | None:
+    return None if room is None else list(room.leaving)
+
+
+def test_nobody_leaves_if_it_fits_anyway() -> None:
+    world = Cluster(node("n1", "4"))
+    world.run("a", pods(1, "2"))
+
+    assert fewest(world.ask(pods(1, "2")), "a") == Room((), world.ask(pods(1, "2")).plan() or [])
+
+
+def test_they_leave_in_order_and_who_is_not_needed_comes_back() -> None:
+    world = Cluster(*(node(f"n{i}", "4", labels={"n": str(i)}) for i in range(3)))
+    for i, uid in enumerate("abc"):
+        world.run(uid, pods(1, str(2 + i), where=on(n=str(i))))
+    asked = world.ask(pods(1, "3"))
+
+    found = fewest(asked, "abc")
+    assert leaving(found) == ["a"]
+    assert found is not None
+    assert [(row.node.name, n) for _, row, n in found.plan] == [("n0", 1)]
+    asked.stay("a")
+    assert leaving(fewest(asked, "cba")) == ["c"]
+    asked.stay("c")
+    both = world.ask(pods(1, "4", where=on(n="1")))
+    assert leaving(fewest(both, "abc")) == ["b"]
+    assert leaving(soonest(world.ask(pods(1, "4", where=on(n="1"))), "abc")) == ["b"]
+
+
+def test_nobody_has_left_if_it_does_not_help() -> None:
+    world = Cluster(node("n1", "4"), node("n2", "4"))
+    world.run("a", pods(1, "4"))
+    world.run("b", pods(1, "4"))
+    asked = world.ask(pods(2, "4"))
+
+    assert fewest(asked, "a") is None
+    assert leaving(fewest(asked, "ab")) == ["a", "b"]
+    assert fewest(world.ask(pods(3, "4")), "ab") is None
+
+
+def test_as_soon_as_possible_is_not_with_the_fewest() -> None:
+    world = Cluster(node("n1", "4"))
+    world.run("a", pods(1, "1"))
+    world.run("b", pods(1, "3"))
+
+    assert leaving(fewest(world.ask(pods(1, "3")), "ab")) == ["b"]
+    assert leaving(soonest(world.ask(pods(1, "3")), "ab")) == ["a", "b"]
+
+
+def test_shares_and_nodes_have_to_suffice_together() -> None:
+    nodes = [node("n1", "4", labels={"n": "1"}), node("n2", "4")]
+    world = Cluster(*nodes, shares=tuple(teams(6000, red=3000, blue=3000)))
+    world.run("a", pods(1, "2", where=on(n="1")), leaf="red")
+    world.run("b", pods(1, "4"), leaf="blue")
+
+    # Without a there is room on the node and too little of the share, without b the reverse.
+    for order in ("ab", "ba"):
+        asked = world.ask(pods(1, "3", where=on(n="1")), leaf="red")
+        assert leaving(fewest(asked, order)) == list(order)
+    assert fewest(world.ask(pods(1, "3", where=on(n="1")), leaf="red"), "a") is None
+    assert fewest(world.ask(pods(1, "3", where=on(n="1")), leaf="red"), "b") is None
+
+
+def test_a_leaf_that_is_none_is_hopeless_and_so_is_more_than_the_whole_share() -> None:
+    world = Cluster(node("n1", "9"), shares=tuple(teams(4000, red=4000)))
+
+    assert world.ask(pods(1, "1"), leaf="green").hopeless
+    assert world.ask(pods(1, "5"), leaf="red").hopeless
+    assert not world.ask(pods(1, "4"), leaf="red").hopeless
+
+
+# -- against all subsets -------------------------------------------------------------------------
+
+
+def _world(rng: Random) -> tuple[Cluster, list[str]]:
+    hard = rng.random() < 0.5
+    children = [child("red", hard=hard, cpu=6000), child("blue", cpu=5000)]
+    shares = [
+        subtree("root", child("root", cpu=12000)),
+        subtree("leaves", *children, parent="root"),
+    ]
+    nodes = [
+        node(f"n{i}", str(rng.randint(2, 6)), labels={"zone": rng.choice("ab")}) for i in range(3)
+    ]
+    world = Cluster(*nodes, shares=tuple(shares) if rng.random() < 0.6 else ())
+    leaves = ["red", "blue"]
+    return world, [u for u in "abcdef" if world.may_run(u, *_gang(rng, 1), leaf=rng.choice(leaves))]
+
+
+def _gang(rng: Random, least: int) -> tuple[PodSet, ...]:
+    return tuple(
+        pods(
+            rng.randint(1, 2),
+            str(rng.randint(least, 4)),
+            item=item,
+            where=rng.choice([on(), on(), on(zone="a")]),
+            per_node=rng.random() < 0.05,
+        )
+        for item in range(rng.choice([1, 1, 2]))
+    )
+
+
+@pytest.mark.parametrize("begin", range(0, 400, 100))
+def test_the_result_fits_and_is_inclusion_minimal(begin: int) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(begin, begin + 100):
+        rng = Random(seed)
+        world, uids = _world(rng)
+        sets, leaf = _gang(rng, 2), rng.choice(["red", "blue"])
+        rng.shuffle(uids)
+
+        enough = {
+            some: _fits(world.ask(*sets, leaf=leaf), some)
+            for n in range(len(uids) + 1)
+            for some in combinations(uids, n)
+        }
+        found = fewest(world.ask(*sets, leaf=leaf), uids)
+        first = soonest(world.ask(*sets, leaf=leaf), uids)
+        seen["none" if found is None else f"{len(found.leaving)} leave"] += 1
+        if found is None:
+            assert not any(enough.values())
+            assert first is None
+            continue
+        assert enough[found.leaving]
+        for n in range(len(found.leaving)):
+            assert not any(enough[some] for some in combinations(found.leaving, n))
+        assert first is not None
+        needed = min(n for n in range(len(uids) + 1) if enough[tuple(uids[:n])])
+        assert set(first.leaving) <= set(uids[:needed])
+        assert enough[first.leaving]
+        assert list(found.leaving) == _one_by_one(enough, uids[:needed])
+        seen["comes back"] += len(found.leaving) < needed
+        world.capacity.check()
+        world.forest.check()
+    assert {"none", "0 leave", "1 leave", "2 leave", "comes back"} <= seen.keys(), seen
+
+
+def _fits(asked: Departures, some: tuple[str, ...]) -> bool:
+    for uid in some:
+        asked.leave(uid)
+    fits = asked.fits()
+    assert (asked.plan() is not None) is fits
+    return fits
+
+
+def _one_by_one(enough: dict[tuple[str, ...], bool], first: list[str]) -> list[str]:
+    """The rule itself: from the last on, who can be spared comes back."""
+    left = list(first)
+    for uid in reversed(first):
+        without = tuple(one for one in left if one != uid)
+        if enough[without]:
+            left.remove(uid)
+    return left
