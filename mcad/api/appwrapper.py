@@ -28,7 +28,7 @@ from mcad.api.models import (
 from mcad.api.parts import count_fault, describe, join
 from mcad.api.podsets import DeclaredPods, DeclaredSet
 from mcad.api.scheduling import NOTHING as NO_RULES
-from mcad.api.scheduling import Scheduling, read_scheduling
+from mcad.api.scheduling import Scheduling, attempt_limit, read_scheduling
 from mcad.api.status import read_status
 from mcad.api.tolerance import read_tolerance
 from mcad.api.validation import explain
@@ -71,6 +71,7 @@ class _Spec:
     items: tuple[Item, ...] = ()
     sets: tuple[PodSet, ...] = ()
     manifests: tuple[bytes, ...] = ()
+    deadlines: tuple[int, ...] = ()  # of the items with pods, in seconds
     problems: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     quota: tuple[tuple[str, str], ...] = ()  # from the labels
@@ -126,6 +127,7 @@ def _to_workload(
 ) -> Workload:
     model = spec.model or AppWrapperSpec()
     scheduling = spec.scheduling
+    resets = tolerance.retry_limit if spec.dialect is Dialect.V1BETA2 else 0
     return Workload(
         uid=owner.uid,
         namespace=owner.namespace,
@@ -141,6 +143,8 @@ def _to_workload(
         min_available=scheduling.min_available,
         requeuing=scheduling.requeuing,
         run_limit=scheduling.run_limit,
+        run_expected=scheduling.run_expected,
+        attempt_limit=attempt_limit(spec.deadlines, resets),
         never_preempted=spec.never_preempted,
         tolerance=tolerance,
         suspended=model.suspend is True,
@@ -280,11 +284,16 @@ def _read_items(entries: Sequence[Entry], owner: Owner, catalog: Catalog, spec: 
         spec.items = tuple(item for _, item in named)
         spec.sets = tuple(one for read in reads for one in read.sets)
         spec.manifests = tuple(read.manifest for read in reads)
+        spec.deadlines = tuple(read.deadline for read in reads if any(map(_has_pods, read.sets)))
         _check_sizes(reads, spec)
     if spec.items and not spec.problems:
         few = too_few_pods(spec.scheduling.min_available, spec.items, spec.sets, catalog)
         spec.warnings += [f"spec.{warning}" for warning in few]
         spec.warnings += too_small_gangs(spec.items, spec.sets, spec.manifests)
+
+
+def _has_pods(pod_set: PodSet) -> bool:
+    return pod_set.per_node or pod_set.replicas > 0
 
 
 def _check_sizes(reads: Sequence[ReadItem], spec: _Spec) -> None:

@@ -25,7 +25,7 @@ from mcad.api.podsets import (
 )
 from mcad.api.podspec import CLAIMS
 from mcad.api.templates import find_templates, set_path
-from mcad.api.wire import Json, Map, as_map, as_text
+from mcad.api.wire import Json, Map, as_int, as_map, as_text
 from mcad.core.model import Item, ObjectRef, PodSet, Problem, ProblemKind
 
 MAX_NAME = 253
@@ -67,11 +67,13 @@ class Owner(Struct, frozen=True):
 
 @dataclass(slots=True)
 class ReadItem:
-    """What came of one entry; ``item`` is None if it cannot even be named."""
+    """What came of one entry; ``item`` is None if it cannot even be named. ``deadline`` is when it
+    ends by itself, in seconds from its creation; 0 if that is not known."""
 
     item: Item | None = None
     manifest: bytes = b""
     sets: tuple[PodSet, ...] = ()
+    deadline: int = 0
     problems: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -121,6 +123,7 @@ def read_item(entry: Entry, index: int, owner: Owner, catalog: Catalog) -> ReadI
             tells_end=tells_end(served.group, served.kind),
         )
         read.sets = demand.sets
+        read.deadline = _deadline(merged, served)
         read.manifest = _to_bytes(merged, where, read, from_json=entry.from_json)
     return read
 
@@ -259,6 +262,14 @@ def _demand(
     if faults:
         demand = replace(demand, faults=(*faults, *demand.faults))
     return demand, completed
+
+
+def _deadline(template: Map, served: Resource) -> int:
+    """A Job's ``activeDeadlineSeconds``; they do not pass while it is suspended."""
+    spec = as_map(template.get("spec"))
+    if (served.group, served.kind) != ("batch", "Job") or spec.get("suspend") is True:
+        return 0
+    return max(0, as_int(spec.get("activeDeadlineSeconds")))
 
 
 def _check_declared(pods: Sequence[DeclaredPods]) -> Iterator[Fault]:

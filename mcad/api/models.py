@@ -138,9 +138,12 @@ class Requeuing(Wire):
 class DispatchDuration(Wire):
     """How long it may run."""
 
-    limit: Int | None = Field(default=None, description="Seconds from its dispatch; then it fails.")
+    limit: Int | None = Field(
+        default=None, description="Seconds from its first dispatch; then it fails."
+    )
     expected: Int | None = Field(
-        default=None, description="Seconds that it is expected to run; nothing is done about it."
+        default=None,
+        description="Seconds that it is expected to run; forecasts use it, nothing else does.",
     )
     overrun: bool | None = Field(default=None, description="Accepted and ignored.")
 

@@ -1,5 +1,10 @@
-"""``schedulingSpec``: when too few pods make an AppWrapper queue again, and how long it may run."""
+"""How long an AppWrapper may run, and when too few pods make it queue again.
 
+``schedulingSpec`` says both. Who came from v1beta2 has none; what it wraps may have a limit of its
+own (``attempt_limit``).
+"""
+
+from collections.abc import Collection
 from functools import lru_cache
 
 from msgspec import Struct
@@ -22,11 +27,13 @@ class Scheduling(Struct, frozen=True):
     min_available: int = 0
     requeuing: Requeuing = AS_DOCUMENTED
     run_limit: Duration = 0
+    run_expected: Duration = 0
     faults: tuple[Fault, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
 NOTHING = Scheduling()
+_NO_DURATION = DispatchDuration()
 
 
 def read_scheduling(spec: SchedulingSpec | None) -> Scheduling:
@@ -38,8 +45,21 @@ def read_scheduling(spec: SchedulingSpec | None) -> Scheduling:
     if message := count_fault(least):
         reader.faults.append(Fault("schedulingSpec.minAvailable", message))
     requeuing = reader.requeuing(spec.requeuing) if spec.requeuing else AS_DOCUMENTED
-    limit = reader.run_limit(spec.dispatch_duration) if spec.dispatch_duration else 0
-    return Scheduling(least, requeuing, limit, tuple(reader.faults), tuple(reader.warnings))
+    limit, expected = reader.durations(spec.dispatch_duration or _NO_DURATION)
+    return Scheduling(
+        least, requeuing, limit, expected, tuple(reader.faults), tuple(reader.warnings)
+    )
+
+
+def attempt_limit(deadlines: Collection[int], resets: int) -> Duration:
+    """How long an attempt holds its room at most, by what it wraps; 0 if nothing says so.
+
+    ``deadlines`` are the ``activeDeadlineSeconds`` of every item with pods, 0 for one without. A
+    reset begins the time anew with the same room, so whoever may be reset has no limit.
+    """
+    if not deadlines or not all(deadlines) or resets:
+        return 0
+    return max(deadlines) * SECOND
 
 
 class _Reader:
@@ -65,8 +85,18 @@ class _Reader:
                 )
         return _shared(wait, self._growth(f"{where}.growthType", wire.growth_type), longest, times)
 
-    def run_limit(self, wire: DispatchDuration) -> Duration:
-        return self._number("schedulingSpec.dispatchDuration.limit", wire.limit) * SECOND
+    def durations(self, wire: DispatchDuration) -> tuple[Duration, Duration]:
+        """(limit, expected). Whoever expects more than the limit permits is stopped at that."""
+        where = "schedulingSpec.dispatchDuration"
+        limit = self._number(f"{where}.limit", wire.limit)
+        expected = self._number(f"{where}.expected", wire.expected)
+        if limit and expected > limit:
+            self.warnings.append(
+                f"{where}.expected: is {expected}, but after {limit} (limit) it fails; {limit} is "
+                "used."
+            )
+            expected = limit
+        return limit * SECOND, expected * SECOND
 
     def _number(self, path: str, value: int | None) -> int:
         """A number that is not negative, 0 if it is not given or wrong."""

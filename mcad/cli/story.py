@@ -75,7 +75,9 @@ class Page:
         if queue := as_text(as_map(metadata.get("labels")).get(QUEUE_NAME)):
             yield pair("Queue", _queue(queue, story.detail))
         if seconds := _expected(story):
-            yield pair("Expected", f"to run for {seconds} s (a hint; nothing is done about it)")
+            yield pair(
+                "Expected", f"to run for {seconds} s (a hint for forecasts; it may take longer)"
+            )
         if story.detail is not None:
             yield from self._figures(story.detail)
         if story.obj is None:

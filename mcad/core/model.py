@@ -283,7 +283,8 @@ class Workload(Struct, frozen=True):
     incomplete and the AppWrapper is refused until its manifest changes. ``managed`` is False if
     another ``spec.managedBy`` claims it: then it is ignored, but its pods count. ``cascade`` is of
     interest once it is ``deleting``. ``run_limit`` is how long it may run from its first dispatch,
-    0 is no limit; ``run_expected`` is how long it says that it will, 0 if it says nothing.
+    0 is no limit; ``run_expected`` is how long it says that it will, 0 if it says nothing, and
+    ``attempt_limit`` is when whatever it wraps ends by itself, counted from each dispatch, or 0.
     ``never_preempts`` (its PriorityClass says so) and ``never_preempted`` (its annotation, where
     that is permitted) keep it out of evictions, as the one or the other side. ``quota`` holds its
     labels as (key, value) if quotas count: a key that is the name of a tree names its leaf there.
@@ -304,6 +305,7 @@ class Workload(Struct, frozen=True):
     requeuing: Requeuing = AS_DOCUMENTED
     run_limit: Duration = 0
     run_expected: Duration = 0
+    attempt_limit: Duration = 0
     never_preempts: bool = False
     never_preempted: bool = False
     tolerance: FaultTolerance = LENIENT

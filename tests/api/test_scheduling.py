@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcad.api.tolerance import PREFIX
 from mcad.core.rules import Growth, Requeuing
 from mcad.core.units import SECOND
-from tests.api.builders import Map, accepted, pod, read, v1beta1, v1beta2
+from tests.api.builders import Map, accepted, config_map, job, pod, read, v1beta1, v1beta2
 
 DEFAULT = Requeuing(300 * SECOND, Growth.EXPONENTIAL, 0, 0)
 
@@ -82,9 +83,53 @@ def test_no_wait_at_all_would_take_everything_back_before_it_starts() -> None:
 
 @pytest.mark.parametrize(("limit", "seconds"), [(None, 0), (0, 0), (1, 1), (2**31 - 1, 2**31 - 1)])
 def test_how_long_it_may_run(limit: int | None, seconds: int) -> None:
-    rules = {"dispatchDuration": {"limit": limit, "expected": 7, "overrun": True}}
+    rules = {"dispatchDuration": {"limit": limit, "expected": 1, "overrun": True}}
     work = accepted(v1beta1(pod(), schedulingSpec=rules)).workload
     assert (work.run_limit, work.warnings) == (seconds * SECOND, ())
+
+
+@pytest.mark.parametrize("dialect", [v1beta1, v1beta2])
+@pytest.mark.parametrize(("given", "seconds"), [(None, 0), (0, 0), (1, 1), (2**31 - 1, 2**31 - 1)])
+def test_how_long_it_says_that_it_runs(dialect: Any, given: int | None, seconds: int) -> None:
+    rules = {"dispatchDuration": {"expected": given}}
+    work = accepted(dialect(pod(), schedulingSpec=rules)).workload
+    assert (work.run_expected, work.run_limit, work.warnings) == (seconds * SECOND, 0, ())
+
+
+def test_nobody_runs_for_longer_than_he_may() -> None:
+    rules = {"dispatchDuration": {"expected": 601, "limit": 600}}
+    work = accepted(v1beta1(pod(), schedulingSpec=rules)).workload
+    assert (work.run_expected, work.run_limit) == (600 * SECOND, 600 * SECOND)
+    assert work.warnings == (
+        "spec.schedulingSpec.dispatchDuration.expected: is 601, but after 600 (limit) it fails; "
+        "600 is used.",
+    )
+
+
+def ending(seconds: Any, name: str = "j", **spec: Any) -> Map:
+    return job(name, activeDeadlineSeconds=seconds, **spec)
+
+
+@pytest.mark.parametrize(
+    ("items", "seconds"),
+    [
+        ([ending(60)], 60),
+        ([ending(60), ending(90, "k"), config_map()], 90),
+        ([ending(60), pod()], 0),  # which may stay for ever
+        ([ending(60, suspend=True)], 0),  # whose time does not pass
+        ([ending(None)], 0),
+        ([ending(-5)], 0),  # the API server will refuse it
+        ([ending(60, parallelism=0), ending(90, "k")], 90),
+        ([config_map()], 0),
+    ],
+)
+def test_jobs_with_deadlines_limit_an_attempt(items: list[Map], seconds: int) -> None:
+    """In v1beta2 only if none follows in the same room."""
+    assert accepted(v1beta1(*items)).workload.attempt_limit == seconds * SECOND
+    assert accepted(v1beta2(*items)).workload.attempt_limit == 0
+    once = v1beta2(*items)
+    once["metadata"]["annotations"] = {f"{PREFIX}retryLimit": "0"}
+    assert accepted(once).workload.attempt_limit == seconds * SECOND
 
 
 NUMBERS = {
@@ -94,6 +139,7 @@ NUMBERS = {
     "requeuing.maxTimeInSeconds": "maxTimeInSeconds",
     "requeuing.maxNumRequeuings": "maxNumRequeuings",
     "dispatchDuration.limit": "limit",
+    "dispatchDuration.expected": "expected",
 }
 
 
