@@ -90,6 +90,11 @@ class Admission:
         self._capacity.claim(gang.uid, gang.attempt, gang.shape, gang.sets, plan)
         self._charge(gang, designation)
 
+    def reserve_at(self, gang: Gang, designation: Designation, plan: Plan) -> None:
+        """Take the room of a plan that was found by looking past claims."""
+        self._capacity.reserve_at(gang.uid, gang.attempt, gang.shape, gang.sets, plan)
+        self._charge(gang, designation)
+
     def unclaim(self, gang: Gang) -> None:
         """The claim ends, whatever becomes of its room."""
         self._capacity.unclaim(gang.uid, gang.shape)

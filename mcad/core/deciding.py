@@ -1,7 +1,8 @@
 """One pass: what has to be done, in this order, and who has to be told (core R1-R6, R11).
 
 1. take up what was begun   2. timers   3. completion and sweep
-4. adrift reservations find a home      5. dispatch in order   6. tell the refused, and the trees
+4. adrift reservations find a home, and who has what he claims goes   5. dispatch in order
+6. who is first for too long, and who may go ahead of claims   7. tell the refused, and the trees
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from itertools import islice
 
 from mcad.core import (
     attempts,
+    backfill,
     board,
+    claims,
     needs,
+    protection,
     recovery,
     resets,
     rights,
@@ -63,8 +67,11 @@ def decide(world: World, *, may_dispatch: bool) -> None:
     _settle_changed(world)
     world.capacity.rehome()
     if may_dispatch:
+        claims.keep(world)
         resets.resume(world)
         dispatch(world)
+        protection.watch(world)
+        backfill.walk(world)
         _tell(world)
         board.tell(world)
 

@@ -9,13 +9,13 @@ behind goes, with up to half of the work of the pass; who is left over waits for
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import heapify, heappop, heappush, heapreplace
 
 from mcad.core import attempts, obstacles
-from mcad.core.admission import Gang
 from mcad.core.bucket import Bucket, Turn
 from mcad.core.entry import Entry
-from mcad.core.gate import Gate
+from mcad.core.gate import IMPOSSIBLE, Gate
 from mcad.core.pacing import (
     DISPATCHES_PER_PASS,
     HOLD_STEPS,
@@ -199,9 +199,8 @@ def _refuse(world: World, bucket: Bucket, refusal: Refusal) -> None:
 
 
 def _reserved(world: World, bucket: Bucket, entry: Entry) -> bool:
-    work = entry.workload
-    gang = Gang(work.uid, work.namespace, entry.attempt + 1, bucket.shape, work.sets)
-    refusal = world.admission.reserve(gang, Designation(work.quota))
+    gang = world.next_gang(entry)
+    refusal = world.admission.reserve(gang, Designation(entry.workload.quota))
     if refusal is not None:
         _refuse(world, bucket, refusal)
         _rest(world, bucket, refusal)
@@ -216,3 +215,16 @@ def signature(refusal: Refusal) -> tuple[RefusalKind, str]:
 def stand_in_front(world: World, entry: Entry) -> None:
     """The condition HeadOfLine: it comes with the first verdict, whichever it is."""
     entry.set_condition(ConditionType.HEAD_OF_LINE, world.now, reason=FRONT_OF_QUEUE)
+
+
+_NOT_REFUSED = IMPOSSIBLE | {RefusalKind.BLOCKED}
+
+
+def refused(world: World) -> Iterator[Bucket]:
+    """Buckets that were refused for want of room, in the order of their heads."""
+    line = [
+        (world.turns.of(bucket, world.now), bucket)
+        for bucket in world.queue.buckets()
+        if bucket.refusal is not None and bucket.refusal.kind not in _NOT_REFUSED
+    ]
+    return (bucket for _, bucket in sorted(line))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from mcad.core.events import Answer
-from mcad.core.units import SECOND, Duration
+from mcad.core.units import SECOND, Duration, Instant
 
 DISPATCHES_PER_PASS = 200
 """A pass must not keep the loop from reading its inbox; it asks for another one (core R5)."""
@@ -56,6 +56,26 @@ LOOK_BASE: Duration = 5 * SECOND
 LOOK_MAX: Duration = 300 * SECOND
 """Live lists of a teardown when no watch event told that something is gone, ever more slowly."""
 
+CLAIM_LOOK: Duration = 5 * SECOND
+"""How often whoever has a claim looks for room elsewhere, and at who is still in the way."""
+
+BACKFILL_LOOK: Duration = 2 * SECOND
+"""How often room that is claimed and free is offered to those who are gone in time, and, with the
+policy Backfill, somebody first in line gets a date."""
+
+BACKFILL_TRIES = 20
+"""Those whom it is offered to at a time: each costs a look at every node."""
+
+FIRSTS_MAX = 8
+"""Claims that may stand at a time before nobody else is protected."""
+
+FIRSTS_LOOKED_AT = 2_000
+"""Shapes of which it is asked whether their first is first in line for his nodes."""
+
+CLAIM_TRIES_MAX = 8
+"""A claim without a date lasts twice as long as the one before, up to 2^8 times ``protectAfter``:
+a day and a half by default."""
+
 STUCK_AFTER: Duration = 60 * SECOND
 """When a teardown that waits for objects to go says for which: by default pods get 30 s to end."""
 
@@ -79,6 +99,14 @@ def backoff(failures: int, base: Duration, ceiling: Duration) -> Duration:
 def is_denial(answer: Answer) -> bool:
     """Whether the server understood and will not, whatever we do."""
     return 400 <= answer.status < 500 and answer.status not in (401, 408, 409, 429)
+
+
+@dataclass(slots=True)
+class Patience:
+    """How often claims of somebody came to nothing, and before when there is no other one."""
+
+    tries: int = 0
+    until: Instant = 0
 
 
 @dataclass(slots=True)

@@ -33,6 +33,8 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
     entry.requeueing_wait, entry.resets = saved.requeueing_wait, saved.resets
     entry.path, entry.eviction = saved.quota, saved.eviction
     entry.dispatch, entry.pods = saved.dispatch, saved.pods
+    if saved.claim is not None:
+        world.claims_on_record[entry.uid] = saved.claim
     entry.counted_at = world.now  # a start has more urgent things to write
     entry.restored = True
     if saved.observed_generation not in (0, entry.workload.generation):

@@ -14,6 +14,7 @@ from mcad.core.beds import Beds
 from mcad.core.board import Board
 from mcad.core.bucket import Turn
 from mcad.core.capacity import Capacity
+from mcad.core.claim import Claim
 from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatus
 from mcad.core.entry import Entry, Hold
 from mcad.core.fairness import Turns
@@ -28,6 +29,7 @@ from mcad.core.model import (
     Workload,
 )
 from mcad.core.names import Names
+from mcad.core.pacing import Patience
 from mcad.core.queue import Queue
 from mcad.core.quota import NOBODYS, Designation, Forest, Path
 from mcad.core.reasons import EventReason, HoldReason
@@ -90,6 +92,13 @@ class World:
         self.abandoned: dict[str, None] = {}  # those whose objects hold no room any more (P9)
         self.swept: dict[str, Instant] = {}  # uid -> when its deletion may be asked for again
         self.timers = Timers(self.entries)
+        self.claims: dict[str, dict[str, None]] = {}  # uids of owners: of those they wait for
+        self.claims_on_record: dict[str, Claim] = {}  # by uid, of the leader before
+        self.claims_looked_at: Instant = 0
+        self.backfilled_at: Instant = 0
+        self.first_for: dict[str, Duration] = {}  # for how long they were first in line (R8)
+        self.firsts_looked_at: Instant = 0
+        self.patience: dict[str, Patience] = {}  # by uid, of those whose claims came to nothing
         self.heads: dict[Scope, str] = {}  # the uids of those whose holds are running (R6)
         self.resume_at: Turn | None = None  # where the walk along the line goes on (R5)
         self.look_again_at: Instant = 0  # when the refused are tested again, at the latest
@@ -188,13 +197,20 @@ class World:
             self.wake_in(entry, Timer.CEILING, rank.until - self.now)
 
     def leave_line(self, entry: Entry) -> None:
-        """Take it out of the line and off any hold."""
+        """Take it out of the line and off any hold; room that is kept for it is anybody's."""
         self.queue.remove(entry)
+        self.unclaim(entry)
         if entry.hold is not None and entry.hold.reason == HoldReason.WAITING_FOR_NAME:
             self.names.stop_waiting(entry.uid, _names_of(entry))
         entry.hold = None
         entry.stop(Timer.HOLD)
         self.waiting_for_kind.pop(entry.uid, None)
+
+    def unclaim(self, entry: Entry) -> None:
+        """End its claim, if it has one (claims.py)."""
+        if self.claims.pop(entry.uid, None) is not None:
+            entry.claim = None
+            self.admission.unclaim(self.next_gang(entry))
 
     def hold(self, entry: Entry, hold: Hold) -> None:
         """Keep a waiting AppWrapper out of the line; the next Decide tells why."""
@@ -239,6 +255,12 @@ class World:
         work = entry.workload
         return Gang(work.uid, work.namespace, attempt, self.capacity.shape(sets), sets)
 
+    def next_gang(self, entry: Entry) -> Gang:
+        """What the attempt needs room for that somebody who waits would begin."""
+        work, sets = entry.workload, entry.workload.sets
+        shape = self.capacity.shape(sets)
+        return Gang(work.uid, work.namespace, entry.attempt + 1, shape, sets)
+
     def adopt(self, entry: Entry) -> None:
         """What it was dispatched with it has, whatever fits."""
         self.admission.adopt(self.gang(entry), self.designation(entry))
@@ -280,6 +302,7 @@ class World:
     def forget(self, entry: Entry) -> None:
         """Drop every trace of an AppWrapper that no longer exists and holds nothing."""
         self.leave_line(entry)
+        self.patience.pop(entry.uid, None)
         self.end_attempt(entry)
         del self.entries[entry.uid]
         self.to_recover.pop(entry.uid, None)

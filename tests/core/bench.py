@@ -413,6 +413,8 @@ class Bench:
                 view.pods,
                 view.observed_generation,
                 view.quota,
+                view.claim,
+                view.eviction,
             )
             if view is not None
             else None

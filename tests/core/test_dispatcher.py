@@ -21,7 +21,7 @@ from mcad.core.model import (
     Settings,
 )
 from mcad.core.units import SECOND
-from tests.core.bench import START, Bench, node, workload
+from tests.core.bench import PATIENT, START, Bench, node, workload
 
 
 def test_one_that_fits_costs_an_intent_a_create_and_a_confirmation() -> None:
@@ -76,13 +76,24 @@ def test_what_does_not_fit_waits_without_objects_and_says_why() -> None:
 
 
 def test_at_rest_nothing_is_written() -> None:
-    bench = Bench(nodes=[node()])
+    bench = Bench(replace(PATIENT, protect_after=0), nodes=[node()])
     bench.submit(*(workload(f"w{i}", 700) for i in range(20)))
     bench.settle()
     before = dict(bench.writes)
     bench.advance(3600)
 
     assert dict(bench.writes) == before
+
+
+def test_of_whoever_is_first_in_vain_it_is_written_ever_more_rarely() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(*(workload(f"w{i}", 700) for i in range(20)))
+    bench.settle()
+    before = bench.writes["status"]
+    for _ in range(7 * 24):
+        bench.advance(3600)
+
+    assert 8 <= bench.writes["status"] - before <= 16  # a claim, and its end, of 8 doublings
 
 
 def test_released_room_dispatches_the_next() -> None:
@@ -474,7 +485,7 @@ def test_somebody_who_waits_is_looked_at_again_by_one_timer_however_much_happens
         bench.wishes.remove(bench.now)
         bench.settle()
         decisions += 1
-    assert decisions <= 11  # twice in backoffTime
+    assert decisions <= 13  # twice in backoffTime, and ten times in protectAfter
 
 
 def test_a_refused_shape_is_tested_again_within_backoff_time() -> None:

@@ -23,6 +23,7 @@ from mcad.core.model import (
     DispatchRecord,
     Persisted,
     PodPhase,
+    Policy,
     Settings,
     Workload,
 )
@@ -47,6 +48,8 @@ class Life:
         self.random = Random(seed)
         settings = Settings(
             placement_timeout=self.random.choice((0, 50 * SECOND)),
+            protect_after=self.random.choice((0, 30 * SECOND)),
+            policy=self.random.choice((Policy.BEST_EFFORT_FIFO, Policy.BACKFILL)),
             pod_counts_interval=self.random.choice((10 * SECOND, 30 * SECOND)),
             backoff=5 * SECOND,
         )
@@ -274,7 +277,9 @@ class Life:
             mine = [ref for ref, t in self.bench.things.items() if t.child.workload == uid]
             assert keeps or not mine, f"{one.title} is {one.phase} and has {mine}"
             if one.phase in (Phase.WAITING, Phase.FAILED, Phase.DELETED, Phase.COMPLETED):
-                assert not world.capacity.holds(uid), f"{one.title} is {one.phase} and holds room"
+                assert world.capacity.holds(uid) == (uid in world.claims), f"{one.title}: room"
+            assert (one.claim is not None) == (uid in world.claims)
+            assert one.claim is None or (one.phase is Phase.WAITING and one.hold is not None)
             if one.phase is Phase.PAUSING:
                 assert world.capacity.holds(uid)
             if one.phase in podcounts.LIVE and not one.workload.deleting:

@@ -200,6 +200,24 @@ class Capacity:
         self._reservations.claim(self._begin(uid, attempt, sets), shape, plan)
         self._ledger.post()
 
+    def reserve_at(
+        self, uid: str, attempt: int, shape: Shape, sets: tuple[PodSet, ...], plan: Plan
+    ) -> None:
+        """Reserve where the plan says, be it where others have claims."""
+        self._reservations.place(self._begin(uid, attempt, sets), shape, plan)
+        self._ledger.post()
+
+    def has_spare(self, uid: str, shape: Shape) -> bool:
+        """Whether a pod of this shape, which is remembered, would fit where there is a claim."""
+        rows, parts = self._ledger.rows, self._memory.remembered(shape).parts
+        names = dict.fromkeys(name for one in self._allotments(uid) for name in one.at)
+        return any(
+            rows[name].rank in part.pods.pool.rows
+            and all(rows[name].unclaimed(r) >= n for r, n in part.pods.request)
+            for name in names
+            for part in parts
+        )
+
     def unclaim(self, uid: str, shape: Shape) -> None:
         """The claim ends, and its room is anybody's."""
         self.release(uid)

@@ -126,10 +126,12 @@ class Reservations:
     # -- homes ---------------------------------------------------------------------------------
 
     def rehome(self) -> None:
-        """First in each pass: existing reservations come before the queue, older ones first."""
+        """First in each pass: existing reservations come before the queue, older ones first. A
+        claim that has lost a node is planned anew, or ends."""
         for name in list(self._ledger.overdrawn):
             self._shed(name)
-        for allotment in sorted(self._adrift, key=lambda allotment: allotment.order):
+        adrift = (one for one in self._adrift if not one.reservation.claimed)
+        for allotment in sorted(adrift, key=lambda allotment: allotment.order):
             self._bring_home(allotment)
 
     def _shed(self, name: str) -> None:

@@ -1,0 +1,229 @@
+"""Claims as they live: made, kept, and ended by a dispatch or given up (core R8-R10).
+
+Whoever has a claim is out of the line. What is claimed is reserved for him and charged to his
+shares, although others still have it, so nobody else is let in there. As soon as nothing of it is
+owed any more he is dispatched. A claim is on record in his status: whoever leads next plans it
+anew, with those who leave already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mcad.core import attempts, drains, obstacles
+from mcad.core.capacity.mixed import Plan
+from mcad.core.claim import Claim, ClaimReason
+from mcad.core.dispatching import refused, stand_in_front
+from mcad.core.drains import Drain
+from mcad.core.entry import Entry, Hold
+from mcad.core.pacing import CLAIM_LOOK, CLAIM_TRIES_MAX, RESTATE_INTERVAL, Patience
+from mcad.core.quota import Designation
+from mcad.core.reasons import EventReason, HoldReason, some_of
+from mcad.core.records import replace
+from mcad.core.units import Instant
+from mcad.core.world import World
+
+EVICTIONS = frozenset({ClaimReason.PREEMPTING, ClaimReason.RECLAIMING})
+"""Claims for which others are evicted."""
+
+
+# -- making --------------------------------------------------------------------------------------
+
+
+def make(world: World, entry: Entry, reason: ClaimReason, drain: Drain) -> None:
+    """Claim for somebody in line the room that comes free when those of the drain are gone."""
+    until = _until(world, entry, reason, drain.start)
+    message = _begin(world, entry, Claim(reason, world.now, until, drain.start), drain)
+    world.announce(entry, EventReason.ROOM_CLAIMED, message, action="Claim")
+
+
+def _until(world: World, entry: Entry, reason: ClaimReason, start: Instant) -> Instant:
+    """When it is given up. By then whoever is evicted is gone, or some limit was not kept."""
+    settings = world.settings
+    if reason in EVICTIONS:
+        return world.now + settings.preemption_grace + settings.reservation_timeout
+    if start:
+        return start + settings.reservation_timeout
+    known = world.patience.get(entry.uid)
+    tries = min(known.tries, CLAIM_TRIES_MAX) if known is not None else 0
+    return world.now + (settings.protect_after << tries)
+
+
+def _begin(world: World, entry: Entry, claim: Claim, drain: Drain) -> str:
+    world.queue.remove(entry)
+    world.admission.claim(world.next_gang(entry), Designation(entry.workload.quota), drain.plan)
+    world.claims[entry.uid] = dict.fromkeys(drain.leaving)
+    claim = replace(claim, nodes=tuple(world.capacity.nodes_of(entry.uid)))
+    entry.claim = replace(claim, waits_for=_waits_for(world, entry))
+    stand_in_front(world, entry)
+    message = _message(entry.claim)
+    world.hold(entry, Hold(HoldReason.ROOM_CLAIMED, message))
+    world.wake_at(claim.until)
+    return message
+
+
+def _waits_for(world: World, entry: Entry) -> tuple[str, ...]:
+    """The titles of those who have to leave and have not."""
+    there = (world.entries.get(uid) for uid in world.claims[entry.uid] if world.capacity.holds(uid))
+    return tuple(sorted(one.title for one in there if one is not None))
+
+
+def _message(claim: Claim) -> str:
+    count = len(claim.nodes)
+    room = f"Room on {count} node{'' if count == 1 else 's'} is kept for it"
+    match claim.reason:
+        case ClaimReason.STARVED:
+            return f"{room}, because it was first in line for long: it starts when that is free."
+        case ClaimReason.PLANNED:
+            return f"{room}: it starts when that is free, by declared limits in time."
+        case ClaimReason.PREEMPTING:
+            who = some_of(claim.waits_for)
+            return f"{room}, where others have to leave for its priority: {who}."
+        case ClaimReason.RECLAIMING:
+            return f"{room}, where others borrow what is its share: {some_of(claim.waits_for)}."
+
+
+# -- keeping -------------------------------------------------------------------------------------
+
+
+def keep(world: World) -> None:
+    """Before anything else is decided: who has what he claims goes, and who waits in vain gives
+    up."""
+    if world.claims_on_record:
+        _resume(world)
+    is_due = world.claims_looked_at + CLAIM_LOOK <= world.now
+    for uid in list(world.claims):
+        entry = world.entries[uid]
+        if world.capacity.homeless(uid):
+            _plan_again(world, entry)
+        elif world.admission.is_free(uid):
+            _redeem(world, entry)
+        elif entry.claim is not None and entry.claim.until <= world.now:
+            left = some_of(_waits_for(world, entry)) or "pods that are nobody's"
+            end(world, entry, f"It waited in vain for {left}.")
+        elif is_due:
+            _look(world, entry)
+    if is_due:
+        world.claims_looked_at = world.now
+    if world.claims:
+        world.wake_at(world.claims_looked_at + CLAIM_LOOK)
+
+
+def _redeem(world: World, entry: Entry) -> None:
+    """What was claimed is free, or as much elsewhere. What comes free by itself is his who has the
+    highest priority by now; what others were evicted for is not."""
+    claim = entry.claim
+    if claim is not None and claim.reason not in EVICTIONS:
+        for other in outranking(world, entry):
+            if drains.what_if(world, other, (entry.uid,)).plan() is not None:
+                give_way(world, entry, other)
+                return
+    world.unclaim(entry)
+    hindrance = obstacles.obstacle(world, entry)
+    if hindrance is not None:
+        world.hold(entry, hindrance)
+        return
+    gang = world.next_gang(entry)
+    if world.admission.reserve(gang, Designation(entry.workload.quota)) is None:
+        world.patience.pop(entry.uid, None)
+        attempts.begin(world, entry)
+    else:
+        world.line_up(entry)
+
+
+def _plan_again(world: World, entry: Entry) -> None:
+    """A node of it is gone, or admits its pods no more."""
+    claim, leaving = entry.claim, list(world.claims[entry.uid])
+    world.unclaim(entry)
+    drain = drains.without(world, entry, leaving)
+    if claim is not None and drain is not None:
+        _begin(world, entry, claim, drain)
+    else:
+        world.line_up(entry)
+        _say_ended(world, entry, "A node is gone, and there is no room for it elsewhere.")
+
+
+def _look(world: World, entry: Entry) -> None:
+    """There may be room elsewhere by now; else it is told who is still there."""
+    claim = entry.claim
+    if claim is None:
+        return
+    if drains.what_if(world, entry, (entry.uid,)).plan() is not None:
+        _redeem(world, entry)
+        return
+    left = _waits_for(world, entry)
+    if left != claim.waits_for and world.now - entry.told_at >= RESTATE_INTERVAL:
+        entry.told_at, entry.claim = world.now, replace(claim, waits_for=left)
+        world.settle(entry)
+
+
+# -- ending --------------------------------------------------------------------------------------
+
+
+def end(world: World, entry: Entry, why: str) -> None:
+    """It waited for too long: its room is anybody's, and it is in line again. Before the next claim
+    there is a pause, three times as long as this one lasted."""
+    claim = entry.claim
+    known = world.patience.setdefault(entry.uid, Patience())
+    if claim is not None:
+        known.tries, known.until = known.tries + 1, world.now + 3 * (world.now - claim.since)
+    world.unclaim(entry)
+    world.line_up(entry)
+    _say_ended(world, entry, why)
+
+
+def outranks(entry: Entry, owner: Entry) -> bool:
+    """Whether somebody who waits goes before the owner of a claim. What one takes back of his share
+    he need not give to a higher priority."""
+    claim = owner.claim
+    reclaims = claim is not None and claim.reason is ClaimReason.RECLAIMING
+    return entry.workload.priority > owner.workload.priority and not reclaims
+
+
+def outranking(world: World, owner: Entry) -> Iterator[Entry]:
+    """Those in line who go before the owner of a claim and want the same nodes, in order."""
+    shape = world.capacity.shape(owner.workload.sets)
+    for bucket in refused(world):
+        entry = bucket.first()
+        if outranks(entry, owner) and world.capacity.compete(shape, bucket.shape):
+            yield entry
+
+
+def clear(world: World, entry: Entry, plan: Plan) -> None:
+    """Claims of others on nodes of the plan end: it goes before them."""
+    for uid in {row.claimant: None for _, row, _ in plan if row.claimant}:
+        give_way(world, world.entries[uid], entry)
+
+
+def give_way(world: World, entry: Entry, other: Entry) -> None:
+    """Somebody goes first who has a higher priority."""
+    world.unclaim(entry)
+    world.line_up(entry)
+    _say_ended(world, entry, f"{other.title} has a higher priority and goes first.")
+
+
+def _say_ended(world: World, entry: Entry, why: str) -> None:
+    note = f"Room is not kept for it any more. {why}"
+    world.announce(entry, EventReason.CLAIM_ENDED, note, action="Claim", warning=True)
+
+
+# -- after a restart -----------------------------------------------------------------------------
+
+
+def _resume(world: World) -> None:
+    """Claims on record, the oldest first: those who leave already leave, as far as they do."""
+    found, world.claims_on_record = world.claims_on_record, {}
+    for uid, claim in sorted(found.items(), key=lambda one: (one[1].since, one[0])):
+        entry = world.entries.get(uid)
+        if entry is not None and entry in world.queue:
+            _resume_one(world, entry, claim)
+
+
+def _resume_one(world: World, entry: Entry, claim: Claim) -> None:
+    drain = drains.without(world, entry, drains.leavers(world))
+    if drain is None and claim.reason not in EVICTIONS:
+        drain = drains.drain(world, entry)
+    if drain is not None:
+        _begin(world, entry, claim, drain)
+    else:
+        world.settle(entry)  # its status says so no more

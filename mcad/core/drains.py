@@ -1,0 +1,78 @@
+"""Who has to end before somebody fits, and when that is by what they declared (core R8, R9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from mcad.core.capacity.mixed import Plan
+from mcad.core.departures import Departures, fewest
+from mcad.core.entry import Entry
+from mcad.core.lifecycle import TEARING_DOWN, Phase
+from mcad.core.pacing import STUCK_AFTER
+from mcad.core.units import Instant
+from mcad.core.world import World
+
+
+class Drain(NamedTuple):
+    """Where a gang goes when those in ``leaving`` (uids) are gone. That is at ``start`` at the
+    latest if they keep their limits; 0 if one of them declares none."""
+
+    plan: Plan
+    leaving: tuple[str, ...]
+    start: Instant = 0
+
+
+def what_if(world: World, entry: Entry, lifted: Sequence[str] = ()) -> Departures:
+    """What would become of somebody who waits if others left. The claims of those in ``lifted``
+    (uids) do not count."""
+    shape, path = world.capacity.shape(entry.workload.sets), world.path(entry)
+    return world.admission.what_if(shape, path, lifted)
+
+
+def drain(world: World, entry: Entry, lifted: Sequence[str] = ()) -> Drain | None:
+    """Those who end first, as few as suffice; None if not even all of them do. The claims of those
+    in ``lifted`` (uids) do not count.
+
+    Of those without a limit who was dispatched last ends first: what has run for long runs on.
+    """
+    line = sorted((*_end(world, one), one.uid) for one in _present(world))
+    found = fewest(what_if(world, entry, lifted), [uid for *_, uid in line])
+    if found is None:
+        return None
+    ends = {uid: end for end, _, uid in line}
+    last = max((ends[uid] for uid in found.leaving), default=world.now)
+    return Drain(found.plan, found.leaving, 0 if last == _NEVER else last)
+
+
+def without(world: World, entry: Entry, leaving: Iterable[str]) -> Drain | None:
+    """Where it goes when those (uids) are gone, or some of them; None if that is nowhere."""
+    found = fewest(what_if(world, entry), leaving)
+    return Drain(found.plan, found.leaving) if found is not None else None
+
+
+def leavers(world: World) -> list[str]:
+    """The uids of those who are being torn down."""
+    return [one.uid for one in _present(world) if one.phase in TEARING_DOWN]
+
+
+_NEVER: Instant = 2**62
+
+
+def _present(world: World) -> Iterator[Entry]:
+    """Who has room and no claim."""
+    for uid in world.capacity.reserved():
+        entry = world.entries.get(uid)
+        if entry is not None and uid not in world.claims:
+            yield entry
+
+
+def _end(world: World, entry: Entry) -> tuple[Instant, Instant]:
+    """(when it is gone at the latest, what decides between those of whom nobody knows)"""
+    begun = entry.dispatch.since if entry.dispatch is not None else 0
+    if entry.phase in TEARING_DOWN or entry.phase is Phase.GONE:
+        return (world.now + STUCK_AFTER, 0)
+    if not entry.workload.run_limit or entry.keeps_room:
+        return (_NEVER, -begun)
+    ends = (entry.first_dispatch or world.now) + entry.workload.run_limit
+    return (max(world.now, ends) + STUCK_AFTER, 0)

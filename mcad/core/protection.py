@@ -1,0 +1,107 @@
+"""Who is first in line for too long gets room kept for him, so that no stream of small ones starves
+him (core R8). With the policy Backfill he gets it at once, if it is known when he starts (R9).
+
+There is one such first for each set of nodes, and for each node of a quota tree. The clock runs
+while he is first and would fit if AppWrappers left, and stands still while somebody else is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from mcad.core import claims, drains
+from mcad.core.bucket import Bucket
+from mcad.core.capacity import Shape
+from mcad.core.claim import ClaimReason
+from mcad.core.dispatching import refused
+from mcad.core.entry import Entry
+from mcad.core.model import Fit, Policy
+from mcad.core.pacing import BACKFILL_LOOK, FIRSTS_LOOKED_AT, FIRSTS_MAX, STEPS_PER_PASS
+from mcad.core.units import Duration
+from mcad.core.world import World
+
+_LOOKS = 10
+"""How often it is asked who is first within the time after which he is protected."""
+
+
+def watch(world: World) -> None:
+    """Now and then: who is first, and for how long."""
+    interval = _interval(world)
+    if not interval or world.settings.fit is not Fit.NODES or not len(world.queue):
+        return
+    passed = world.now - world.firsts_looked_at
+    if passed >= interval:
+        world.firsts_looked_at = world.now
+        _look(world, min(passed, interval))
+    world.wake_at(world.firsts_looked_at + interval)
+
+
+def _interval(world: World) -> Duration:
+    settings = world.settings
+    if settings.policy is Policy.BACKFILL:
+        return BACKFILL_LOOK
+    return -(-settings.protect_after // _LOOKS)
+
+
+def _look(world: World, passed: Duration) -> None:
+    before = world.first_for
+    world.first_for = {uid: n for uid, n in before.items() if _waits(world, uid)}
+    for entry in list(_firsts(world)):
+        known = before.get(entry.uid)
+        world.first_for[entry.uid] = 0 if known is None else known + passed
+        _consider(world, entry)
+
+
+def _waits(world: World, uid: str) -> bool:
+    entry = world.entries.get(uid)
+    return entry is not None and entry in world.queue
+
+
+def _firsts(world: World) -> Iterator[Entry]:
+    """The first of all who were refused and would fit if AppWrappers left, and the first of those
+    who want neither the same nodes nor the same share, and so on. To ask who would fit is bounded
+    work: what was found is remembered, so the next look gets further."""
+    most = world.admission.steps + STEPS_PER_PASS // 2
+    taken: list[Shape] = []
+    scopes: set[tuple[str, str]] = set()
+    for bucket in islice(refused(world), FIRSTS_LOOKED_AT):
+        if len(taken) >= FIRSTS_MAX or world.admission.steps >= most:
+            return
+        if _is_behind_claim(world, bucket):
+            continue
+        limit = bucket.refusal.quota if bucket.refusal is not None else None
+        if limit is not None and (limit.tree, limit.node) in scopes:
+            continue
+        if any(world.capacity.compete(other, bucket.shape) for other in taken):
+            continue
+        if world.capacity.would_fit_emptied(bucket.shape):
+            taken.append(bucket.shape)
+            if limit is not None:
+                scopes.add((limit.tree, limit.node))
+            yield bucket.first()
+
+
+def _is_behind_claim(world: World, bucket: Bucket) -> bool:
+    owners = (world.entries[uid] for uid in world.claims)
+    return any(
+        world.capacity.compete(world.capacity.shape(owner.workload.sets), bucket.shape)
+        and not claims.outranks(bucket.first(), owner)
+        for owner in owners
+    )
+
+
+def _consider(world: World, entry: Entry) -> None:
+    settings, known = world.settings, world.patience.get(entry.uid)
+    if known is not None and world.now < known.until:
+        return
+    is_starved = 0 < settings.protect_after <= world.first_for[entry.uid]
+    if not is_starved and settings.policy is not Policy.BACKFILL:
+        return
+    lifted = [uid for uid in world.claims if claims.outranks(entry, world.entries[uid])]
+    drain = drains.drain(world, entry, lifted)
+    if drain is None or not drain.leaving or not (is_starved or drain.start):
+        return
+    claims.clear(world, entry, drain.plan)
+    reason = ClaimReason.STARVED if is_starved else ClaimReason.PLANNED
+    claims.make(world, entry, reason, drain)

@@ -1,0 +1,111 @@
+"""Backfill (R9): the first in line has a date, and whoever does not delay it goes ahead."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcad.core.claim import ClaimReason
+from mcad.core.events import NodeSeen
+from mcad.core.model import Policy, Workload
+from mcad.core.pacing import BACKFILL_LOOK, STUCK_AFTER
+from mcad.core.records import replace
+from mcad.core.units import SECOND
+from tests.core.bench import PATIENT, Bench, node, workload
+
+BACKFILL = replace(PATIENT, policy=Policy.BACKFILL)
+GANG = workload("gang", 900, 900, run_limit=1000 * SECOND)
+
+
+def limited(name: str, milli: int, seconds: int, **changes: object) -> Workload:
+    return workload(name, milli, run_limit=seconds * SECOND, **changes)
+
+
+def busy(policy: Policy = Policy.BACKFILL) -> Bench:
+    """Two nodes with one AppWrapper each, which end after 600 and 1200 s, and a gang that needs
+    both."""
+    bench = Bench(replace(BACKFILL, policy=policy), nodes=[node("n1"), node("n2")])
+    bench.submit(limited("one", 600, 600), limited("two", 600, 1200))
+    bench.settle()
+    bench.submit(GANG)
+    bench.advance(10)
+    return bench
+
+
+def test_the_first_in_line_has_a_date() -> None:
+    bench = busy()
+    claim = bench.entry("gang").claim
+    assert claim is not None
+    assert claim.reason is ClaimReason.PLANNED
+    assert claim.nodes == ("n1", "n2")
+    assert claim.waits_for == ("default/one", "default/two")
+    assert claim.start == bench.entry("two").first_dispatch + 1200 * SECOND + STUCK_AFTER
+
+
+@pytest.mark.parametrize("policy", [Policy.BEST_EFFORT_FIFO, Policy.STRICT_FIFO])
+def test_with_another_policy_nobody_has_one(policy: Policy) -> None:
+    assert busy(policy).entry("gang").claim is None
+
+
+def test_whoever_is_gone_in_time_goes_ahead() -> None:
+    bench = busy()
+    bench.submit(limited("short", 300, 1000), limited("long", 300, 1200), workload("ever", 300))
+    bench.advance(2 * BACKFILL_LOOK // SECOND)
+    assert bench.order == ["one", "two", "short"]
+    bench.dispatcher.world.admission.check()
+
+
+def test_nodes_that_the_first_in_line_does_not_want_are_anybodys() -> None:
+    bench = busy()
+    bench.feed(NodeSeen(node("n3", 300)))
+    bench.submit(workload("ever", 300))
+    bench.settle()
+    assert bench.order == ["one", "two", "ever"]
+
+
+def test_it_starts_when_it_was_promised_to() -> None:
+    bench = busy()
+    claim = bench.entry("gang").claim
+    assert claim is not None
+    bench.submit(limited("short", 300, 1000))
+    while "gang" not in bench.order and bench.now < claim.start + 600 * SECOND:
+        bench.advance(5)
+    assert "gang" in bench.order
+    assert bench.now <= claim.start
+
+
+def test_it_starts_before_that_if_others_end_early() -> None:
+    bench = busy()
+    bench.delete("uid-one")
+    bench.delete("uid-two")
+    bench.settle()
+    assert bench.order == ["one", "two", "gang"]
+
+
+def test_without_limits_there_is_no_date_and_no_claim() -> None:
+    bench = Bench(BACKFILL, nodes=[node("n1"), node("n2")])
+    bench.submit(workload("one", 600), limited("two", 600, 1200))
+    bench.settle()
+    bench.submit(GANG, limited("short", 300, 60))
+    bench.advance(10)
+    assert bench.entry("gang").claim is None
+    assert bench.order == ["one", "two", "short"]
+
+
+def test_a_restart_keeps_the_date() -> None:
+    bench = busy()
+    before = bench.entry("gang").claim
+    bench.crash()
+    bench.decide()
+    assert bench.entry("gang").claim == before
+
+
+def test_a_limit_that_is_not_kept_ends_the_claim() -> None:
+    bench = busy()
+    bench.edit("uid-two", run_limit=0)
+    claim = bench.entry("gang").claim
+    assert claim is not None
+    while bench.now < claim.until + 10 * SECOND:
+        bench.advance(30)
+    assert bench.entry("gang").claim is None
+    (note,) = [event.note for event in bench.events if event.reason == "ClaimEnded"]
+    assert note == "Room is not kept for it any more. It waited in vain for default/two."
