@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcad.core.bucket import Bucket
+from mcad.core.capacity import Shape
 from mcad.core.entry import Entry
 from mcad.core.model import Policy
 from mcad.core.verdicts import Refusal, RefusalKind
@@ -33,10 +34,13 @@ class Gate:
         self._world = world
         self._strict = settings.policy is Policy.STRICT_FIFO
         self._holding = settings.head_of_line_holding
-        self._blocking: list[Bucket] = []
+        self._blocking: list[Shape] = []
         self._waited_for: dict[tuple[str, str], set[str]] = {}  # nodes of quota trees: whose leaves
         self._closed = False
         self._heads: dict[Scope, Entry] = {}
+        for uid in world.claims if self._strict else ():
+            work = world.entries[uid].workload  # it waits for those who were evicted
+            self._blocking.append(world.capacity.shape(work.sets))
 
     @property
     def open_to_all(self) -> bool:
@@ -53,11 +57,11 @@ class Gate:
             if world.forest.vies(bucket.path, demand, self._waited_for):
                 return True
         compete = world.capacity.compete
-        return any(compete(ahead.shape, bucket.shape) for ahead in self._blocking)
+        return any(compete(ahead, bucket.shape) for ahead in self._blocking)
 
     def _block(self, scope: Scope, bucket: Bucket) -> None:
         if scope is None:
-            self._blocking.append(bucket)
+            self._blocking.append(bucket.shape)
         else:
             self._waited_for.setdefault(scope, set()).add(dict(bucket.path)[scope[0]])
 

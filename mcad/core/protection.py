@@ -38,10 +38,15 @@ def watch(world: World) -> None:
 
 
 def _interval(world: World) -> Duration:
+    """How often it is asked who is first; 0 is never. Whom nobody overtakes needs no claim."""
     settings = world.settings
-    if settings.policy is Policy.BACKFILL:
-        return BACKFILL_LOOK
-    return -(-settings.protect_after // _LOOKS)
+    match settings.policy:
+        case Policy.STRICT_FIFO:
+            return 0
+        case Policy.BACKFILL:
+            return BACKFILL_LOOK
+        case Policy.BEST_EFFORT_FIFO:
+            return -(-settings.protect_after // _LOOKS)
 
 
 def _look(world: World, passed: Duration) -> None:
@@ -55,7 +60,7 @@ def _look(world: World, passed: Duration) -> None:
 
 def _waits(world: World, uid: str) -> bool:
     entry = world.entries.get(uid)
-    return entry is not None and entry in world.queue
+    return entry is not None and (entry in world.queue or uid in world.claims)
 
 
 def _firsts(world: World) -> Iterator[Entry]:

@@ -126,12 +126,10 @@ class Reservations:
     # -- homes ---------------------------------------------------------------------------------
 
     def rehome(self) -> None:
-        """First in each pass: existing reservations come before the queue, older ones first. A
-        claim that has lost a node is planned anew, or ends."""
+        """First in each pass: existing reservations come before the queue, older ones first."""
         for name in list(self._ledger.overdrawn):
             self._shed(name)
-        adrift = (one for one in self._adrift if not one.reservation.claimed)
-        for allotment in sorted(adrift, key=lambda allotment: allotment.order):
+        for allotment in sorted(self._adrift, key=lambda allotment: allotment.order):
             self._bring_home(allotment)
 
     def _shed(self, name: str) -> None:
@@ -196,6 +194,8 @@ class Reservations:
         if not more:
             return
         allotment.adrift += more
+        if allotment.reservation.claimed:
+            return  # what a claim has lost is owed by nobody: it is planned anew, or ends
         self._arrears.owe(allotment.pods, more)
         if allotment.adrift:
             self._adrift[allotment] = None
