@@ -82,8 +82,8 @@ def render_status(view: StatusView) -> Map:
         "componentStatus": render_components(view) if view.items else None,
         "dispatch": _render_dispatch(view.dispatch) if view.dispatch else None,
         "quota": _render_leaves(view.quota),
-        "claim": _render_claim(view.claim) if view.claim else None,
-        "eviction": _render_eviction(view.eviction) if view.eviction else None,
+        "claim": render_claim(view.claim) if view.claim else None,
+        "eviction": render_eviction(view.eviction) if view.eviction else None,
         "observedGeneration": view.observed_generation or None,
     }
 
@@ -137,7 +137,8 @@ def _render_dispatch(record: DispatchRecord) -> Map:
     }
 
 
-def _render_claim(claim: Claim) -> Map:
+def render_claim(claim: Claim) -> Map:
+    """``status.claim``: of many nodes and AppWrappers the first."""
     return {
         "reason": claim.reason.value,
         "since": format_instant(claim.since),
@@ -149,7 +150,8 @@ def _render_claim(claim: Claim) -> Map:
     }
 
 
-def _render_eviction(eviction: Eviction) -> Map:
+def render_eviction(eviction: Eviction) -> Map:
+    """``status.eviction``."""
     return {
         "count": eviction.count,
         "reason": eviction.reason.value,

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from mcad.api.labels import QUEUE_NAME
 from mcad.api.wire import as_int, as_list, as_map, as_text
+from mcad.cli.claimstory import claim_facts, eviction, kept_off
 from mcad.cli.colours import Palette, printable
 from mcad.cli.humane import humane
 from mcad.cli.presence import NO_DISPATCHER
@@ -100,6 +101,7 @@ class Page:
             yield pair("Warning", text)
         yield from _place(detail)
         yield from self._reason(detail)
+        yield from self._claims(detail)
         yield pair("Demand", amounts(detail["demand"]))
         yield from _quota(detail)
         yield pair("Pods", ", ".join(f"{count} {phase}" for phase, count in detail["pods"].items()))
@@ -122,6 +124,16 @@ class Page:
         rows = list(map(_figure, detail["figures"]))
         if rows:
             yield from indented(table(FIGURES, rows, palette=self._palette))
+
+    def _claims(self, detail: Json) -> Iterator[str]:
+        """An older dispatcher does not tell of them."""
+        if claim := as_map(detail.get("claim")):
+            yield "Claim:"
+            yield from indented(pair(*fact) for fact in claim_facts(claim, self._ago))
+        for told in kept_off(detail):
+            yield pair("Kept off by", told)
+        if evicted := as_map(detail.get("eviction")):
+            yield pair("Evicted", eviction(evicted, self._ago))
 
     def _dispatch(self, record: Json) -> Iterator[str]:
         if not record:

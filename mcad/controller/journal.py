@@ -9,7 +9,7 @@ import logging
 from mcad.core.commands import Command, RecordEvent
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
-from mcad.core.reasons import PODS_COMPLETED, RUNNABLE, EventReason
+from mcad.core.reasons import PODS_COMPLETED, RUNNABLE, ConditionType, EventReason
 from mcad.core.units import Instant
 from mcad.core.world import World
 
@@ -38,6 +38,7 @@ class Journal:
         entry = self._world.entries.get(command.uid)
         if entry is None:
             return
+        candidate = ConditionType.PREEMPT_CANDIDATE
         match command.reason:
             case EventReason.DISPATCHED:
                 self._waited("dispatched", entry, RUNNABLE)
@@ -54,6 +55,12 @@ class Journal:
                 waited = _seconds(entry.step_since, self._world.now)
                 text = "teardown waits appwrapper=%s attempt=%d waited_s=%s why=%s"
                 _log.warning(text, entry.title, entry.attempt, waited, command.note)
+            case EventReason.ROOM_CLAIMED if entry.claim is not None:
+                self._waited("claims", entry, entry.claim.reason, command.note)
+            case EventReason.CLAIM_ENDED:
+                self._waited("claims no more", entry, command.reason, command.note)
+            case EventReason.PREEMPT_CANDIDATE if candidate in entry.conditions:
+                self._ran("to be evicted", entry, entry.conditions[candidate].reason, command.note)
             case _:
                 pass
 
@@ -65,23 +72,21 @@ class Journal:
 
     def _waited(self, what: str, entry: Entry, reason: str, why: str = "") -> None:
         waited = _seconds(entry.first_seen, self._world.now)
-        text = "%s appwrapper=%s attempt=%d reason=%s waited_s=%s"
-        words = (what, entry.title, entry.attempt, reason, waited)
-        if why:
-            _log.info(f"{text} why=%s", *words, why)
-        else:
-            _log.info(text, *words)
+        _line(what, entry, reason, f"waited_s={waited}", why)
 
-    def _ran(self, what: str, entry: Entry, reason: str) -> None:
+    def _ran(self, what: str, entry: Entry, reason: str, why: str = "") -> None:
         confirmed = entry.dispatch.confirmed if entry.dispatch is not None else 0
-        _log.info(
-            "%s appwrapper=%s attempt=%d reason=%s ran_s=%s",
-            what,
-            entry.title,
-            entry.attempt,
-            reason,
-            _seconds(confirmed, self._world.now) if confirmed else "0",
-        )
+        ran = _seconds(confirmed, self._world.now) if confirmed else "0"
+        _line(what, entry, reason, f"ran_s={ran}", why)
+
+
+def _line(what: str, entry: Entry, reason: str, figure: str, why: str) -> None:
+    text = f"%s appwrapper=%s attempt=%d reason=%s {figure}"
+    words = (what, entry.title, entry.attempt, reason)
+    if why:
+        _log.info(f"{text} why=%s", *words, why)
+    else:
+        _log.info(text, *words)
 
 
 def _seconds(since: Instant, now: Instant) -> str:

@@ -17,6 +17,7 @@ from mcad.controller.streams import Stream
 from mcad.core.commands import Command, RecordEvent, WriteStatus
 from mcad.core.lifecycle import Phase
 from mcad.core.model import DispatchPhase
+from mcad.core.reasons import EventReason
 from mcad.core.status import state
 from mcad.core.teardown import TAKEN_BACK, stuck_teardowns
 from mcad.core.world import World
@@ -57,6 +58,17 @@ class Metrics:
             ["reason", "next"],
             registry=self.registry,
         )
+        self._claimed = Counter(
+            "mcad_claims_made_total",
+            "Claims on room that was not free yet, by reason",
+            ["reason"],
+            registry=self.registry,
+        )
+        self._given_up = Counter(
+            "mcad_claims_given_up_total",
+            "Claims that ended without a dispatch",
+            registry=self.registry,
+        )
         self._wait = Histogram(
             "mcad_queue_wait_seconds",
             "From first sight of an AppWrapper to the confirmation of a dispatch",
@@ -71,6 +83,7 @@ class Metrics:
         if isinstance(command, RecordEvent):
             self._events.labels(command.reason).inc()
             self._count_ended(command)
+            self._count_claim(command)
         elif isinstance(command, WriteStatus):
             record = command.status.dispatch
             if record is not None and record.phase is DispatchPhase.DISPATCHED:
@@ -80,6 +93,13 @@ class Metrics:
         entry = self._world.entries.get(event.uid)
         if event.action == TAKEN_BACK and entry is not None and entry.dispatch is not None:
             self._ended.labels(entry.dispatch.reason, entry.dispatch.next).inc()
+
+    def _count_claim(self, event: RecordEvent) -> None:
+        entry = self._world.entries.get(event.uid)
+        if event.reason == EventReason.CLAIM_ENDED:
+            self._given_up.inc()
+        elif event.reason == EventReason.ROOM_CLAIMED and entry is not None and entry.claim:
+            self._claimed.labels(entry.claim.reason).inc()
 
     def _observe_wait(self, command: WriteStatus) -> None:
         record = command.status.dispatch
@@ -125,6 +145,13 @@ class Metrics:
             "mcad_pending_appwrappers",
             "AppWrappers that wait, by what keeps them",
             [({"reason": reason}, count) for reason, count in sorted(reasons.items())],
+        )
+
+        claims = Tally(e.claim.reason.value for e in entries if e.claim is not None)
+        yield self._gauge(
+            "mcad_claims",
+            "AppWrappers that have a claim on room that is not free yet, by reason",
+            [({"reason": reason}, count) for reason, count in sorted(claims.items())],
         )
 
     def _stuck_gauge(self) -> Metric:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcad.api.wire import format_instant
+from mcad.controller.claimviews import claim_view
 from mcad.core import deciding, shares
 from mcad.core.capacity import NodeReport
 from mcad.core.entry import Entry
@@ -14,6 +15,7 @@ from mcad.core.model import Resources
 from mcad.core.quantity import format_amount
 from mcad.core.rows import Picture, Row
 from mcad.core.units import Instant
+from mcad.core.verdicts import Refusal
 from mcad.core.world import World
 
 Json = dict[str, Any]
@@ -70,11 +72,14 @@ def detail_steps(
 
 
 def _detail(world: World, entry: Entry) -> Json:
+    bucket = world.queue.bucket_of(entry)
+    refusal = deciding.verdict(world, world.capacity.glance(), bucket) if bucket else None
     pods = world.capacity.pod_counts(entry.uid)
     return {
         "dialect": entry.workload.dialect.value,
         "warnings": list(entry.workload.warnings),
-        "figures": _figures(world, entry),
+        "figures": _figures(refusal),
+        **claim_view(world, entry, refusal),
         "quota": _quota(world, entry),
         "items": _items(world, entry),
         "podSets": _pod_sets(world, entry),
@@ -108,11 +113,7 @@ def quantities(amounts: Resources) -> dict[str, str]:
     return {name: format_amount(name, amount) for name, amount in amounts}
 
 
-def _figures(world: World, entry: Entry) -> list[Json]:
-    bucket = world.queue.bucket_of(entry)
-    if bucket is None:
-        return []
-    refusal = deciding.verdict(world, world.capacity.glance(), bucket)
+def _figures(refusal: Refusal | None) -> list[Json]:
     return [
         {
             "resource": one.resource,

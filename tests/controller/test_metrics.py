@@ -7,7 +7,10 @@ from msgspec.structs import replace
 
 from mcad.controller import quotametrics
 from mcad.controller.metrics import Metrics
+from mcad.core.claim import Claim, ClaimReason
+from mcad.core.commands import RecordEvent
 from mcad.core.model import Dialect, PodPhase, Workload
+from mcad.core.reasons import EventReason
 from mcad.core.rows import Picture
 from mcad.core.rules import FaultTolerance
 from mcad.core.units import SECOND
@@ -42,6 +45,31 @@ async def test_attempts_that_end_are_counted_by_cause_and_by_what_follows() -> N
         'mcad_attempts_ended_total{next="failed",reason="FoundFailedPods"} 1.0',
         'mcad_attempts_ended_total{next="queued",reason="Suspended"} 1.0',
         'mcad_attempts_ended_total{next="reset",reason="FoundFailedPods"} 1.0',
+    ]
+
+
+def event(name: str, reason: EventReason) -> RecordEvent:
+    return RecordEvent(f"uid-{name}", warning=False, reason=reason, action="Claim", note="")
+
+
+async def test_claims_are_counted_by_reason() -> None:
+    cluster = Bench(nodes=[node()])
+    metrics = Metrics(cluster.dispatcher.world, {}, {}, RealClock())
+    cluster.submit(*(workload(name, 2000) for name in "abc"))
+    cluster.settle()
+    for name, reason in zip("abc", (*[ClaimReason.STARVED] * 2, ClaimReason.PLANNED), strict=True):
+        cluster.entry(name).claim = Claim(reason, since=1, until=2)
+        metrics.count(event(name, EventReason.ROOM_CLAIMED))
+    cluster.entry("b").claim = None
+    metrics.count(event("b", EventReason.CLAIM_ENDED))
+    page = (await metrics.page()).decode()
+    lines = (line for line in page.splitlines() if line.startswith("mcad_claims"))
+    assert sorted(line for line in lines if "_created" not in line) == [
+        "mcad_claims_given_up_total 1.0",
+        'mcad_claims_made_total{reason="Planned"} 1.0',
+        'mcad_claims_made_total{reason="Starved"} 2.0',
+        'mcad_claims{reason="Planned"} 1.0',
+        'mcad_claims{reason="Starved"} 1.0',
     ]
 
 

@@ -1,0 +1,36 @@
+"""Claims and evictions as JSON, for the HTTP port and the CLI."""
+
+from typing import Any
+
+from mcad.api.status import render_claim, render_eviction
+from mcad.api.wire import format_instant
+from mcad.core.claim import Claim
+from mcad.core.claimants import in_the_way
+from mcad.core.entry import Entry
+from mcad.core.verdicts import Refusal
+from mcad.core.world import World
+
+Json = dict[str, Any]
+
+
+def claim_view(world: World, entry: Entry, refusal: Refusal | None) -> Json:
+    """What an AppWrapper claims, whose claims are in its way, and when it was evicted last; None
+    and nobody where there is nothing of that. ``refusal`` is the present verdict on it."""
+    return {
+        "claim": render_claim(entry.claim) if entry.claim is not None else None,
+        "keptOffBy": [
+            _owner_view(owner, claim) for owner, claim in in_the_way(world, entry, refusal)
+        ],
+        "eviction": render_eviction(entry.eviction) if entry.eviction is not None else None,
+    }
+
+
+def _owner_view(owner: Entry, claim: Claim) -> Json:
+    return {
+        "namespace": owner.workload.namespace,
+        "name": owner.workload.name,
+        "reason": claim.reason.value,
+        "nodeCount": len(claim.nodes),
+        "until": format_instant(claim.until),
+        "start": format_instant(claim.start),
+    }
