@@ -119,6 +119,7 @@ def _complete(world: World, entry: Entry) -> None:
     podcounts.count(entry, world.capacity, now)
     entry.unset_condition(ConditionType.RUNNING_HOLD_COMPLETION, now, reason=PODS_COMPLETED)
     entry.set_condition(ConditionType.COMPLETED, now, reason=PODS_COMPLETED)
+    world.remember_run(entry)
     world.release(entry)
     entry.move(Signal.COMPLETE, now)
     world.settle(entry, Urgency.DISPATCH)

@@ -55,6 +55,7 @@ def _first_sight(world: World, work: Workload, *, listed: bool) -> None:
         _enter_queue(world, entry)
     elif entry.phase is Phase.COMPLETED:
         world.to_judge[work.uid] = None
+        world.remember_run(entry)
     elif entry.dispatch is not None and entry.phase not in ENDED:
         # Before the barrier everything that was dispatched is there at once, and goes first.
         entry.untested = world.started and entry.dispatch.phase in (*LIVE, DispatchPhase.PAUSED)

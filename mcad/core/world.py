@@ -18,6 +18,7 @@ from mcad.core.claim import Claim
 from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatus
 from mcad.core.entry import Entry, Hold
 from mcad.core.fairness import Turns
+from mcad.core.history import History
 from mcad.core.lifecycle import Phase
 from mcad.core.model import (
     Child,
@@ -32,7 +33,7 @@ from mcad.core.names import Names
 from mcad.core.pacing import Patience
 from mcad.core.queue import Queue
 from mcad.core.quota import NOBODYS, Designation, Forest, Path
-from mcad.core.reasons import EventReason, HoldReason
+from mcad.core.reasons import ConditionType, EventReason, HoldReason
 from mcad.core.records import replace
 from mcad.core.rights import Rights, concern
 from mcad.core.status import derive
@@ -71,6 +72,7 @@ class World:
         self.beds = Beds(self.capacity, self.forest, self.turns)
         self.queue = Queue(self.capacity, self.beds, self.forest.waiting)
         self.board = Board()
+        self.history = History()
         self.entries: dict[str, Entry] = {}
         self.now: Instant = 0
         self.started = False
@@ -241,6 +243,13 @@ class World:
     def path(self, entry: Entry) -> Path:
         """Where it would be charged now, by its labels."""
         return self.forest.path(Designation(entry.workload.quota))
+
+    def remember_run(self, entry: Entry) -> None:
+        """How long it ran, if it is Completed and its attempt is on record."""
+        ended = entry.conditions.get(ConditionType.COMPLETED)
+        if entry.dispatch is not None and ended is not None and ended.status:
+            shape = self.capacity.shape(entry.workload.sets)
+            self.history.note(shape, entry.dispatch.since, ended.changed)
 
     def designation(self, entry: Entry) -> Designation:
         """Where it is charged: as its attempt says; in trees that came later, by its labels."""
