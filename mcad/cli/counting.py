@@ -26,6 +26,7 @@ from mcad.controller.owners import CHAIN_MAX
 from mcad.controller.shareviews import node_view, trees_view
 from mcad.controller.sightings import PodSighting, Readers, Sightings, creation_order
 from mcad.controller.views import capacity_view, detail_view, rows_view
+from mcad.core import claims
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Decide, Event, KindWatched, QuotaSeen
 from mcad.core.model import Pod
@@ -221,6 +222,7 @@ class _Counter:
             self._sightings.pod_seen(pod)
         await self._find_links()
         self._feed(Decide(may_dispatch=False))
+        claims.resume(self._dispatcher.world)  # as whoever leads next would
         unseen = frozenset((kind.group, kind.kind) for kind in inventory.unseen)
         known = {str(obj["metadata"]["uid"]): obj for obj in appwrappers}
         self._readings.keep(known)

@@ -59,6 +59,11 @@ def _expected(story: Story) -> int:
     return as_int(as_map(rules.get("dispatchDuration")).get("expected"))
 
 
+def _on_record(story: Story) -> Json:
+    """The claim as the dispatcher has written it, where there is something written."""
+    return {"claim": story.status.get("claim")} if story.obj is not None else {}
+
+
 class Page:
     """Writes stories: ages are those of this moment."""
 
@@ -80,7 +85,7 @@ class Page:
                 "Expected", f"to run for {seconds} s (a hint for forecasts; it may take longer)"
             )
         if story.detail is not None:
-            yield from self._figures(story.detail)
+            yield from self._figures(story.detail | _on_record(story))
         if story.obj is None:
             yield pair("Conditions", "not asked for; they and Events are shown without --server")
             return

@@ -16,7 +16,7 @@ from msgspec import Struct
 from mcad.api.labels import TREE
 from mcad.api.wire import as_list, as_map, as_text
 from mcad.cli.errors import CliError
-from mcad.core.reasons import ConditionType
+from mcad.core.reasons import ConditionType, HoldReason
 
 if TYPE_CHECKING:
     from mcad.cli.counting import Snapshot
@@ -121,6 +121,9 @@ class Tenant(Struct, frozen=True):
         if not row["position"]:
             return row | told
         why = _last_refusal(status)
+        if status.get("claim"):
+            told |= {"position": 0, "headOfLine": False}
+            return row | told | {"waitsFor": str(HoldReason.ROOM_CLAIMED), "why": why or NOT_YET}
         unknown = {"position": None, "headOfLine": None}
         return row | told | unknown | {"waitsFor": _waits_for(why), "why": why or NOT_YET}
 

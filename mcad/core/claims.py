@@ -90,7 +90,7 @@ def keep(world: World) -> None:
     """Before anything else is decided: who has what he claims goes, and who waits in vain gives
     up."""
     if world.claims_on_record:
-        _resume(world)
+        resume(world)
     is_due = world.claims_looked_at + CLAIM_LOOK <= world.now
     for uid in list(world.claims):
         entry = world.entries[uid]
@@ -210,7 +210,7 @@ def _say_ended(world: World, entry: Entry, why: str) -> None:
 # -- after a restart -----------------------------------------------------------------------------
 
 
-def _resume(world: World) -> None:
+def resume(world: World) -> None:
     """Claims on record, the oldest first: those who leave already leave, as far as they do."""
     found, world.claims_on_record = world.claims_on_record, {}
     for uid, claim in sorted(found.items(), key=lambda one: (one[1].since, one[0])):

@@ -110,6 +110,51 @@ def adrift() -> FakeApi:
     return api
 
 
+def claimed() -> FakeApi:
+    """Two nodes; somebody waits for both, has one, and one who is small is kept off it."""
+    api = FakeApi()
+    api.put("leases", lease(leaseDurationSeconds=DECADES_S))
+    api.put("nodes", *(node(name, cpu="2", memory="4Gi") for name in ("node-a", "node-b")))
+    item = {"group": "apps", "version": "v1", "resource": "deployments", "kind": "Deployment"}
+    record = {
+        "attempt": 1,
+        "epoch": 1,
+        "phase": "dispatched",
+        "inventory": [{**item, "namespace": "default", "name": "old"}],
+        "intentTime": "2027-01-15T07:00:00Z",
+        "confirmTime": "2027-01-15T07:00:01Z",
+    }
+    runs = {"state": "Running", "dispatch": record}
+    old = deployment("old", replicas=1, cpu="2", memory="1Gi")
+    api.put("appwrappers", appwrapper("old", "u-old", "07:00:00", old, status=runs))
+    _put_child(api, old, "u-old", attempt=1)
+    waits = {
+        "state": "Pending",
+        "controllerfirsttimestamp": "2027-01-15T07:40:00Z",
+        "claim": {
+            "reason": "Starved",
+            "since": "2027-01-15T07:55:00.000000Z",
+            "until": "2027-01-15T08:05:00.000000Z",
+            "nodeCount": 2,
+            "nodes": ["node-a", "node-b"],
+            "waitsFor": ["default/old"],
+        },
+    }
+    big = deployment("big", replicas=2, cpu="2", memory="1Gi")
+    api.put("appwrappers", appwrapper("big", "u-big", "07:40:00", big, status=waits))
+    evicted = {
+        "count": 2,
+        "reason": "Preempting",
+        "by": "u-gone",
+        "title": "team-a/urgent",
+        "at": "2027-01-15T07:45:00.000000Z",
+    }
+    small = deployment("small", replicas=1, cpu="1", memory="1Gi")
+    status = {"state": "Pending", "eviction": evicted}
+    api.put("appwrappers", appwrapper("small", "u-small", "07:50:00", small, status=status))
+    return api
+
+
 def _widget() -> Json:
     """A kind that nobody knows, with a pod template in it."""
     inner = deployment("guessed", replicas=1, cpu="100m", memory="64Mi")["spec"]["template"]

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from mcad.cli.main import main
-from tests.cli.cluster import adrift, crowd, labelled, tutorial
+from tests.cli.cluster import adrift, claimed, crowd, labelled, tutorial
 from tests.cli.conftest import FakeEnvironment
 from tests.cli.shares import shares
 from tests.fakeapi import FakeApi
@@ -25,6 +25,7 @@ SESSIONS: dict[str, Callable[[], FakeApi]] = {
     "tutorial": tutorial,
     "crowd": crowd,
     "adrift": adrift,
+    "claims": claimed,
     "labels": labelled,
     "sorted": crowd,
     "colours": tutorial,

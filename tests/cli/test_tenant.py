@@ -95,6 +95,15 @@ def test_what_keeps_one_out_of_the_line_is_in_the_manifest(api: FakeApi, mcad: T
     assert (rows["suspended"]["position"], rows["suspended"]["waitsFor"]) == (0, "Suspended")
 
 
+def test_who_has_a_claim_is_out_of_the_line(api: FakeApi, mcad: Type) -> None:
+    since = "2027-01-15T07:59:00.000000Z"
+    claim = {"reason": "Starved", "since": since, "nodeCount": 1, "nodes": ["minikube"]}
+    api.change("appwrappers", SECOND, lambda obj: obj["status"].update(claim=claim))
+    row = json.loads(mcad("queue", "-o", "json").stdout)["items"][0]
+    assert (row["position"], row["headOfLine"], row["waitsFor"]) == (0, False, "RoomClaimed")
+    assert "  Room:         1 node: minikube\n" in mcad("describe", SECOND).stdout
+
+
 def test_the_whole_cluster_and_other_namespaces_stay_closed(mcad: Type) -> None:
     for args in (("queue", "-A"), ("get", "-A"), ("top", "-A"), ("capacity",)):
         said = mcad(*args)
