@@ -47,11 +47,16 @@ class Departures:
         return self._nodes.is_exact
 
     def leave(self, uid: str) -> bool:
-        """This one leaves. False if it has nothing that the gang could use: then it stays."""
+        """This one leaves. False if it has nothing that the gang still lacks: then it stays."""
         by_quota, on_nodes = self.shares.leave(uid), self._nodes.leave(uid)
         if not (by_quota or on_nodes):
-            self.shares.stay(uid)
+            self.stay(uid)
         return by_quota or on_nodes
+
+    def leave_again(self, uid: str) -> None:
+        """One who had left and come back does leave."""
+        self.shares.leave(uid)
+        self._nodes.leave(uid)
 
     def stay(self, uid: str) -> None:
         """One who left does not."""
@@ -76,21 +81,21 @@ def fewest(
     candidates: Iterable[str],
     may_leave: Callable[[str], bool] = lambda _: True,
 ) -> Room | None:
-    """Who of the candidates leaves, so that nobody of them could be spared (R10).
+    """Who of the candidates has to leave, so that nobody of them could be spared (R10).
 
     They leave in order until the gang fits; then the last, who are the dearest, come back first if
     it fits without them. ``may_leave`` is asked before each departure, with those before it gone.
     Those of the result have left; without one nobody has.
     """
     gone = _leave_until_it_fits(departures, candidates, may_leave)
-    return None if gone is None else _without_those_to_spare(departures, gone, to_the_end=True)
+    return None if gone is None else without_those_to_spare(departures, gone)
 
 
 def soonest(departures: Departures, candidates: Iterable[str]) -> Room | None:
     """The same if nobody can come back: as few of the first candidates as there have to be. Who of
     them has nothing that the gang could use is not in the result."""
     gone = _leave_until_it_fits(departures, candidates, lambda _: True)
-    return None if gone is None else _without_those_to_spare(departures, gone, to_the_end=False)
+    return None if gone is None else without_those_to_spare(departures, gone, to_the_end=False)
 
 
 def _leave_until_it_fits(
@@ -122,11 +127,12 @@ def _leave_until_it_fits(
     return None
 
 
-def _without_those_to_spare(
-    departures: Departures, gone: list[str], *, to_the_end: bool
+def without_those_to_spare(
+    departures: Departures, gone: list[str], *, to_the_end: bool = True
 ) -> Room | None:
-    """From the last to the first, those come back without whom the gang fits; all of them, or
-    (not ``to_the_end``) those before the first who cannot. As many at once as lately could."""
+    """With those ``gone`` it fits. From the last to the first, those come back without whom it does
+    as well; all of them, or (not ``to_the_end``) those before the first who cannot. As many at once
+    as lately could."""
     left, kept = list(gone), list[str]()
     plan = None if departures.is_exact else departures.plan()
     block = 1
@@ -140,7 +146,7 @@ def _without_those_to_spare(
             block = 2 * len(some)
             continue
         for uid in some:
-            departures.leave(uid)
+            departures.leave_again(uid)
         if len(some) == 1:
             kept.append(left.pop())
         block = max(1, len(some) // 2)

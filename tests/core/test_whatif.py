@@ -312,11 +312,9 @@ def test_it_fits_if_and_only_if_it_does_when_they_have_left(fit: Fit) -> None:
             if uid in gone:
                 asked.stay(uid)
                 gone.discard(uid)
-            elif asked.leave(uid):
-                gone.add(uid)
-                seen["leaves"] += 1
             else:
-                seen["has nothing of use"] += 1
+                gone.add(uid)
+                seen["leaves" if asked.leave(uid) else "has nothing of use"] += 1
         seen[_compare((capacity, other), shape, asked, gone)] += 1
 
     check()

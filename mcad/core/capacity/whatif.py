@@ -189,9 +189,10 @@ class WhatIf:
     # -- leaving and staying ---------------------------------------------------------------------
 
     def leave(self, uid: str) -> bool:
-        """The AppWrapper gives back what its pods use and what is reserved for it. False if it has
-        nothing that the gang could use: then nothing is changed."""
-        return self._move(uid, 1)
+        """The AppWrapper gives back what its pods use and what is reserved for it. False if the
+        gang could not use any of that, or lacks nothing more; it is given back all the same."""
+        lacks = not (self._test.exact and self._test.suffices())
+        return self._move(uid, 1) and lacks
 
     def stay(self, uid: str) -> None:
         """One who was to leave does not."""

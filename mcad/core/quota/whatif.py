@@ -67,8 +67,8 @@ class WhatIf:
             self.hopeless |= any(n > limit.nominal.get(name, 0) for name, n in named)
 
     def leave(self, uid: str) -> bool:
-        """The AppWrapper gives back its charge. False if none of it counts where the gang lacks
-        room, or would if others stayed: it is given back all the same."""
+        """The AppWrapper gives back its charge. False if the gang lacks none of it; it is given
+        back all the same."""
         return self._move(uid, 1)
 
     def stay(self, uid: str) -> None:
@@ -86,7 +86,7 @@ class WhatIf:
                     left[name] = left.get(name, 0) + n * times
                 missing = self._missing.get(each)
                 if missing is not None:
-                    useful |= self._give(missing, amounts, times)
+                    useful = self._give(missing, amounts, times) or useful
         return useful
 
     def _give(self, missing: Books, amounts: Resources, times: int) -> bool:
@@ -96,7 +96,7 @@ class WhatIf:
             if before is not None:
                 after = missing[name] = before - n * times
                 self._short += (after > 0) - (before > 0)
-                useful = True
+                useful = useful or before > 0
         return useful
 
     def fits(self) -> bool:

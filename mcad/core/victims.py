@@ -1,0 +1,186 @@
+"""Who may be evicted for whom, and who of them has to be (core R10).
+
+Two rights, each with its setting. *Reclaim*: who asks within its nominal share gets it back from
+those who borrow it, whatever their priority. *Preemption*: who has the higher priority goes first,
+but no priority entitles to what is another team's own. Nobody is evicted unless the whole winner
+fits then, on nodes and in all its shares, and nobody who could be spared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from mcad.core.capacity.mixed import Plan
+from mcad.core.claim import ClaimReason
+from mcad.core.departures import Departures, Room, fewest, without_those_to_spare
+from mcad.core.model import Resources, Settings, Workload
+from mcad.core.quota.trees import QuotaNode
+from mcad.core.quota.whatif import Seat
+from mcad.core.quota.whatif import WhatIf as Shares
+
+SEARCHED_MAX = 10
+"""Candidates among whom every set is looked at that may be evicted, where neither taking them in
+order nor sparing as many as possible gives one; each more doubles the work."""
+
+Right = Callable[[str], ClaimReason | None]
+"""By what right the winner may evict this one, with those gone who have left; None: by none."""
+
+
+class Evictions(NamedTuple):
+    """Who is evicted and by what right, in the order of the candidates, and where the winner goes
+    once they are gone."""
+
+    victims: tuple[tuple[str, ClaimReason], ...]
+    plan: Plan
+
+    @property
+    def reason(self) -> ClaimReason:
+        """What the winner's claim is called: reclaiming, if that is all."""
+        if all(reason is ClaimReason.RECLAIMING for _, reason in self.victims):
+            return ClaimReason.RECLAIMING
+        return ClaimReason.PREEMPTING
+
+
+class _Side(NamedTuple):
+    """How a leaf stands to the winner's in one tree, seen from their lowest common node.
+
+    ``same``: they are one leaf. ``nodes`` are the other's below the common node: there are none if
+    it is charged to no leaf that there is, and then it borrows whatever it holds. ``nominal``: the
+    winner asks within its share at all of its own below it.
+    """
+
+    same: bool
+    nodes: tuple[QuotaNode, ...]
+    nominal: bool
+
+
+class Precedence:
+    """The rights of one winner; those who have left ``shares`` are gone.
+
+    Whether it asks within its share is judged as long as nobody is: who makes room in its own team
+    does not make it less of a borrower.
+    """
+
+    def __init__(self, winner: Workload, shares: Shares, settings: Settings) -> None:
+        self._winner = winner
+        self._shares = shares
+        self._settings = settings
+        self._seats = {
+            seat.tree.name: (seat, frozenset(_nominal(seat, shares))) for seat in shares.seats
+        }
+        self._sides: dict[QuotaNode, _Side] = {}
+
+    def right(self, other: Workload) -> ClaimReason | None:
+        """By what right the winner may evict the other now; None: by none."""
+        reclaims = self._settings.reclaim
+        preempts = self._settings.preemption and other.priority < self._winner.priority
+        borrows = False
+        for tree, node, amounts in self._shares.held(other.uid):
+            if not (reclaims or preempts):
+                return None
+            seat, nominal = self._seats[tree.name]
+            side = self._sides.get(node)
+            if side is None:
+                side = self._sides[node] = _side(seat, node, nominal)
+            borrows_here = not side.same and self._borrows(side, seat.demand, amounts)
+            borrows = borrows or borrows_here
+            reclaims = reclaims and side.nominal
+            preempts = preempts and (side.same or borrows_here or side.nominal)
+        if reclaims and borrows:
+            return ClaimReason.RECLAIMING
+        return ClaimReason.PREEMPTING if preempts else None
+
+    def _borrows(self, side: _Side, demand: Resources, amounts: Resources) -> bool:
+        """Whether its side has more than its share of something that the winner demands and it
+        holds, at each of its nodes."""
+        holds = {name for name, n in amounts if n}
+        over = self._shares.over
+        return any(
+            name in holds and all(over(node, name) for node in side.nodes) for name, _ in demand
+        )
+
+
+def _nominal(seat: Seat, shares: Shares) -> Iterator[QuotaNode]:
+    """The common nodes below which the winner asks within its share."""
+    for node in seat.node.chain:
+        yield node
+        if any(shares.over(node, name, n) for name, n in seat.demand):
+            return
+
+
+def _side(seat: Seat, node: QuotaNode, nominal: frozenset[QuotaNode]) -> _Side:
+    mine = seat.node.chain
+    common = next(each for each in node.chain if each in mine)
+    below = tuple(each for each in node.chain if each not in mine)
+    return _Side(node is seat.node, below, common in nominal)
+
+
+def evictions(
+    winner: Workload, candidates: Sequence[Workload], departures: Departures, settings: Settings
+) -> Evictions | None:
+    """Who of the candidates, in their order, is evicted for the winner; None if that is of no use.
+
+    Each of them may be evicted with those before it gone: a team that is back within its share
+    loses nobody more. Nobody of them could be spared. Those of the result have left.
+    """
+    if departures.hopeless:
+        return None
+    precedence = Precedence(winner, departures.shares, settings)
+    by_uid = {each.uid: each for each in candidates}
+
+    def right(uid: str) -> ClaimReason | None:
+        return precedence.right(by_uid[uid])
+
+    found = fewest(departures, by_uid, lambda uid: right(uid) is not None)
+    if found is None and departures.shares.seats:
+        found = _by_detours(departures, [uid for uid in by_uid if right(uid)], right)
+    if found is None:
+        return None
+    return Evictions(_one_after_the_other(departures, found.leaving, right), found.plan)
+
+
+def _by_detours(departures: Departures, candidates: list[str], right: Right) -> Room | None:
+    """Taken in order, some used up what their team borrows and then were of no use. So others are
+    sought: those who cannot be spared if all could go who may go now, and, among few, any who may
+    go one after the other."""
+    found = fewest(departures, candidates)
+    if found is None:
+        return None
+    allowed = _one_after_the_other(departures, found.leaving, right)
+    if len(allowed) == len(found.leaving):
+        return found
+    for uid in found.leaving:
+        departures.stay(uid)
+    gone = _any(departures, candidates, right) if len(candidates) <= SEARCHED_MAX else None
+    return None if gone is None else without_those_to_spare(departures, gone)
+
+
+def _any(departures: Departures, candidates: list[str], right: Right) -> list[str] | None:
+    """The first of all sets that may go one after the other, so that the winner fits."""
+    if departures.fits():
+        return []
+    for number, uid in enumerate(candidates):
+        if right(uid) is None or not departures.leave(uid):
+            continue
+        others = _any(departures, candidates[number + 1 :], right)
+        if others is not None:
+            return [uid, *others]
+        departures.stay(uid)
+    return None
+
+
+def _one_after_the_other(
+    departures: Departures, leaving: Sequence[str], right: Right
+) -> tuple[tuple[str, ClaimReason], ...]:
+    """Those who have left, and their rights; without those who may not once the others before them
+    are gone."""
+    for uid in leaving:
+        departures.stay(uid)
+    victims = []
+    for uid in leaving:
+        by = right(uid)
+        if by is not None:
+            victims.append((uid, by))
+        departures.leave_again(uid)
+    return tuple(victims)

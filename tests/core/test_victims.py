@@ -1,0 +1,462 @@
+"""Who is evicted for whom: in small tables, and against all subsets in random small worlds.
+
+``MCAD_EXAMPLES=100000 pytest -n 2 --dist load tests/core/test_victims.py`` takes its time and looks
+harder, in parts of ``PART`` examples.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from itertools import combinations
+from random import Random
+
+import pytest
+
+from mcad.core import victims
+from mcad.core.admission import Admission, Gang
+from mcad.core.capacity import Capacity
+from mcad.core.claim import ClaimReason
+from mcad.core.departures import Departures
+from mcad.core.fairness import Turns
+from mcad.core.model import Dialect, Fairness, Node, PodSet, Settings, Workload
+from mcad.core.quota import Designation, Forest, QuotaChild, QuotaSubtree
+from mcad.core.victims import Evictions, evictions
+from tests.core.builders import Host, fits_by_brute_force, on
+from tests.core.quotas import (
+    GOLD,
+    TREES,
+    Edit,
+    Model,
+    child,
+    designation,
+    edited,
+    leaf_of,
+    planted,
+    subtree,
+    teams,
+)
+
+EXAMPLES = int(os.environ.get("MCAD_EXAMPLES", "600"))
+PART = 2_000
+PARTS = [range(begin, min(begin + PART, EXAMPLES)) for begin in range(0, EXAMPLES, PART)]
+UIDS = "abcde"
+RECLAIM, PREEMPT = ClaimReason.RECLAIMING, ClaimReason.PREEMPTING
+
+
+def bare(cpu: int, replicas: int = 1, gpu: int = 0, item: int = 0, zone: str = "") -> PodSet:
+    """A pod set in single units, so that figures of quota trees and nodes are alike."""
+    request = tuple((name, n) for name, n in (("cpu", cpu), ("gpu", gpu)) if n)
+    where = on(zone=zone) if zone else on()
+    return PodSet(item, 0, f"items[{item}]", replicas, request, where)
+
+
+def host(name: str, cpu: int, gpu: int = 0, zone: str = "a") -> Node:
+    amounts = (("cpu", cpu), ("gpu", gpu), ("pods", 20))
+    return Node(name, tuple(one for one in amounts if one[1]), labels=(("zone", zone),))
+
+
+class Scene:
+    """A small cluster with trees, those who run in it, and one who wants to."""
+
+    def __init__(self, *nodes: Node, trees: list[QuotaSubtree] | None = None) -> None:
+        self.nodes = nodes
+        self.capacity = Capacity(Settings())
+        for each in nodes:
+            self.capacity.node_seen(each)
+        self.forest, self.model = Forest(), Model()
+        for one in trees or []:
+            self.see(one)
+        turns = Turns(Fairness.NONE, self.capacity, self.forest)
+        self.admission = Admission(self.capacity, self.forest, turns)
+        self.running: dict[str, Workload] = {}
+
+    def see(self, one: QuotaSubtree) -> None:
+        self.forest.seen(one)
+        self.model.see(one)
+        self.forest.refresh()
+
+    def run(
+        self, uid: str, sets: tuple[PodSet, ...], where: Designation, priority: int = 0
+    ) -> bool:
+        """It is dispatched, if it fits."""
+        gang = Gang(uid, "default", 1, self.capacity.shape(sets), sets)
+        if self.admission.reserve(gang, where) is not None:
+            return False
+        self.running[uid] = workload(uid, sets, where, priority)
+        self.model.charges[uid] = (where, self.admission.demand(gang.shape))
+        return True
+
+    def ask(self, winner: Workload) -> Departures:
+        path = self.forest.path(Designation(winner.quota))
+        return self.admission.what_if(self.capacity.shape(winner.sets), path)
+
+    def evict(self, winner: Workload, settings: Settings, order: list[str]) -> Evictions | None:
+        found = evictions(winner, [self.running[uid] for uid in order], self.ask(winner), settings)
+        self.capacity.check()
+        self.forest.check()
+        return found
+
+
+def workload(uid: str, sets: tuple[PodSet, ...], where: Designation, priority: int = 0) -> Workload:
+    return Workload(
+        uid, "default", uid, 1, Dialect.V1BETA1, 0, uid, (), sets, priority, quota=where.labels
+    )
+
+
+# -- random worlds -------------------------------------------------------------------------------
+
+
+def _shared(rng: Random) -> list[QuotaSubtree]:
+    """One tree or two in which teams, some of them of two leaves, share a root among themselves."""
+    made = []
+    for tree in TREES[: rng.choice([1, 1, 1, 2])]:
+        root, below = 0, []
+        for team in ("a", "b", "c")[: rng.randint(2, 3)]:
+            share = rng.randint(1, 4)
+            root += share
+            below.append(_team(rng, team, share))
+            if rng.random() < 0.4:
+                first = rng.randint(0, share)
+                leaves = (_team(rng, f"{team}1", first), _team(rng, f"{team}2", share - first))
+                made.append(subtree(f"below-{team}", *leaves, parent=team, tree=tree))
+        whole = child("root", cpu=root, gpu=2) if rng.random() < 0.3 else child("root", cpu=root)
+        made.append(subtree("root", whole, tree=tree))
+        made.append(subtree("teams", *below, parent="root", tree=tree))
+    return made
+
+
+def _team(rng: Random, name: str, share: int) -> QuotaChild:
+    return child(name, hard=rng.random() < 0.15, cpu=share)
+
+
+class Play:
+    """One world, and what has to be true of the evictions in it."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = rng = Random(seed)
+        self.cases: Counter[str] = Counter()
+        trees = rng.choice([[], planted(rng), *[_shared(rng)] * 6])
+        self.scene = scene = Scene(*self._nodes(), trees=trees)
+        crowded = self._somewhere()
+        for uid in UIDS:
+            where = crowded if rng.random() < 0.5 else self._somewhere()
+            scene.run(uid, self._gang(1), where, rng.randint(0, 2))
+        if trees and rng.random() < 0.15:
+            edit = rng.choice([Edit.RESIZED, Edit.HARDENED, Edit.MOVED, Edit.GREW])
+            scene.see(edited(rng, rng.choice(trees), edit))
+        where = self._somewhere()
+        where = self._somewhere() if where == crowded else where
+        self.winner = workload("w", self._gang(2), where, rng.randint(0, 3))
+        self.settings = Settings(
+            reclaim=rng.random() < 0.8, preemption=rng.random() < 0.5 or not trees
+        )
+        self.order = sorted(scene.running)
+        rng.shuffle(self.order)
+        self.demand = scene.admission.demand(scene.capacity.shape(self.winner.sets))
+        self.where = Designation(self.winner.quota)
+        self._nominal = {
+            (tree, number)
+            for tree in scene.model.trees()
+            for number, node in enumerate(self._way(self.where, tree))
+            if self._within(tree, node)
+        }
+        self._known: dict[frozenset[str], bool] = {}
+
+    def _nodes(self) -> list[Node]:
+        rng = self.rng
+        return [
+            host(f"n{i}", rng.randint(2, 6), rng.choice([0, 0, 2, 3]), rng.choice("ab"))
+            for i in range(rng.randint(1, 3))
+        ]
+
+    def _gang(self, most: int) -> tuple[PodSet, ...]:
+        rng = self.rng
+        return tuple(
+            bare(
+                rng.randint(1, 3),
+                rng.randint(1, most),
+                rng.choice([0, 0, 1]),
+                item,
+                rng.choice(["", "", "", "a"]),
+            )
+            for item in range(rng.choice([1, 1, 1, 2]))
+        )
+
+    def _somewhere(self) -> Designation:
+        return designation(self.rng, self.scene.model)
+
+    # -- the rules, as plainly as can be -----------------------------------------------------
+
+    def _way(self, where: Designation, tree: str) -> list[str]:
+        return self.scene.model.above(tree, leaf_of(where, tree))
+
+    def _usage(self, tree: str, node: str, resource: str, gone: frozenset[str]) -> int:
+        return sum(
+            dict(amounts).get(resource, 0)
+            for uid, (where, amounts) in self.scene.model.charges.items()
+            if uid not in gone and node in self._way(where, tree)
+        )
+
+    def _share(self, tree: str, node: str, resource: str) -> int:
+        return dict(self.scene.model.placed(tree)[node][1].nominal).get(resource, 0)
+
+    def _asked(self, tree: str) -> dict[str, int]:
+        named = self.scene.model.named(tree)
+        return {name: n for name, n in self.demand if name in named}
+
+    def _within(self, tree: str, node: str) -> bool:
+        nobody: frozenset[str] = frozenset()
+        return all(
+            self._usage(tree, node, name, nobody) + n <= self._share(tree, node, name)
+            for name, n in self._asked(tree).items()
+        )
+
+    def right(self, uid: str, gone: frozenset[str]) -> ClaimReason | None:
+        other = self.scene.running[uid]
+        where, amounts = self.scene.model.charges[uid]
+        own_share, own, borrows = True, False, False
+        for tree in self.scene.model.trees():
+            mine, theirs = self._way(self.where, tree), self._way(where, tree)
+            shared = next(node for node in mine if node in theirs)
+            nominal = all((tree, i) in self._nominal for i in range(mine.index(shared)))
+            same = mine[0] == theirs[0]
+            over = not same and any(
+                all(
+                    self._usage(tree, node, name, gone) > self._share(tree, node, name)
+                    for node in theirs[: theirs.index(shared)]
+                )
+                for name in self._asked(tree)
+                if dict(amounts).get(name, 0)
+            )
+            borrows |= over
+            own_share &= nominal
+            own |= not (same or over or nominal)
+        if self.settings.reclaim and own_share and borrows:
+            return RECLAIM
+        preempts = self.settings.preemption and other.priority < self.winner.priority
+        return PREEMPT if preempts and not own else None
+
+    def fits(self, gone: frozenset[str]) -> bool:
+        if gone not in self._known:
+            self._known[gone] = self._fits(gone)
+        return self._known[gone]
+
+    def _fits(self, gone: frozenset[str]) -> bool:
+        model, capacity = self.scene.model, self.scene.capacity
+        left = Model(model.subtrees, {u: c for u, c in model.charges.items() if u not in gone})
+        left.found = model.found
+        if not left.fits(self.where, self.demand):
+            return False
+        hosts = {each.name: Host(each, dict(each.allocatable)) for each in self.scene.nodes}
+        for uid, reservation in capacity._reservations.by_uid.items():
+            for one in reservation.allotments if uid not in gone else ():
+                for name, count in one.at.items():
+                    for resource, n in (*one.pod_set.request, ("pods", 1)):
+                        hosts[name].free[resource] -= n * count
+        return fits_by_brute_force(hosts.values(), self.winner.sets)
+
+    def allowed(self, some: tuple[str, ...]) -> bool:
+        """Whether they may go one after the other."""
+        return all(self.right(uid, frozenset(some[:i])) for i, uid in enumerate(some))
+
+    # -- what has to be true -----------------------------------------------------------------
+
+    def play(self) -> None:
+        found = self._found()
+        self._count(found)
+        if found is None:
+            for n in range(len(self.order) + 1):
+                for some in combinations(self.order, n):
+                    assert not (self.fits(frozenset(some)) and self.allowed(some)), some
+            return
+        some = tuple(uid for uid, _ in found.victims)
+        assert list(some) == [uid for uid in self.order if uid in some]
+        assert self.fits(frozenset(some)), "over-admission"
+        for uid in some:
+            assert not self.fits(frozenset(some) - {uid}), f"{uid} could be spared"
+        for i, (uid, by) in enumerate(found.victims):
+            assert by is self.right(uid, frozenset(some[:i]))
+        self._really(found, some)
+
+    def _found(self) -> Evictions | None:
+        """What the product says; and by which way it came to that."""
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("_by_detours", "_any"):
+                patch.setattr(victims, name, self._noting(name, getattr(victims, name)))
+            return self.scene.evict(self.winner, self.settings, self.order)
+
+    def _noting(self, name: str, real: Callable[..., object]) -> Callable[..., object]:
+        def noted(*args: object) -> object:
+            result = real(*args)
+            self.cases[f"{name} finds {'nothing' if result is None else 'some'}"] += 1
+            return result
+
+        return noted
+
+    def _really(self, found: Evictions, some: tuple[str, ...]) -> None:
+        """They leave, and the winner goes where the plan says."""
+        scene, sets = self.scene, self.winner.sets
+        shape = scene.capacity.shape(sets)
+        gang = Gang("w", "default", 1, shape, sets)
+        scene.admission.claim(gang, self.where, found.plan)
+        for uid in some:
+            assert not scene.admission.is_free("w"), f"{uid} leaves in vain"
+            scene.admission.release(uid)
+        assert scene.admission.is_free("w")
+        assert not scene.capacity.homeless("w")
+        scene.admission.check()
+
+    def _one_by_one(self) -> list[str]:
+        """Who would have left when it fitted first, if nobody had come back."""
+        gone: list[str] = []
+        for uid in self.order:
+            if self.right(uid, frozenset(gone)) and not self.fits(frozenset(gone)):
+                gone.append(uid)
+        return gone
+
+    def _count(self, found: Evictions | None) -> None:
+        cases, model = self.cases, self.scene.model
+        cases[f"{len(model.trees())} trees"] += 1
+        cases["none" if found is None else f"{len(found.victims)} leave"] += 1
+        everybody = frozenset(self.order)
+        cases["protected"] += found is None and self.fits(everybody)
+        if not found:
+            return
+        cases.update({by for _, by in found.victims})
+        cases["comes back"] += self._one_by_one() != [uid for uid, _ in found.victims]
+        cases["mixed gang"] += len(self.winner.sets) > 1
+        cases["both rights"] += len({by for _, by in found.victims}) > 1
+        refusal = self.scene.forest.refusal(self.scene.forest.path(self.where), self.demand)
+        nodes = self.scene.capacity.refusal(self.scene.capacity.shape(self.winner.sets))
+        cases["for quota alone"] += refusal is not None and nodes is None
+        cases["for nodes alone"] += refusal is None and nodes is not None
+        cases["for both"] += refusal is not None and nodes is not None
+        if refusal is not None and refusal.quota is not None:
+            _, one = model.placed(refusal.quota.tree)[refusal.quota.node]
+            parent = model.placed(refusal.quota.tree)[refusal.quota.node][0]
+            reclaims = any(by is RECLAIM for _, by in found.victims)
+            cases["reclaim below a hard node"] += one.hard and bool(parent) and reclaims
+        for uid, by in found.victims:
+            where = model.charges[uid][0]
+            if any(leaf_of(where, t) not in model.placed(t) for t in model.trees()):
+                cases[f"of no leaf: {by}"] += 1
+
+
+def played(seed: int) -> Play:
+    """The world of this number; what fails tells it."""
+    play = Play(seed)
+    try:
+        play.play()
+    except AssertionError as error:
+        told = [f"{seed=}", *map(str, play.scene.model.subtrees.values())]
+        told += [f"{uid}: {one}" for uid, one in play.scene.model.charges.items()]
+        told += [str(play.winner), str(play.order), str(play.settings)]
+        error.add_note("\n".join(told))
+        raise
+    return play
+
+
+@pytest.mark.parametrize("part", PARTS, ids=str)
+def test_nobody_is_evicted_in_vain_and_whoever_has_a_right_gets_it(part: range) -> None:
+    for seed in part:
+        played(seed)
+
+
+CASES = {
+    *(RECLAIM, PREEMPT, "0 trees", "1 trees", "2 trees", "3 trees", "both rights"),
+    *("none", "0 leave", "1 leave", "2 leave", "3 leave", "comes back", "protected", "mixed gang"),
+    *("for both", "for nodes alone", "for quota alone", "reclaim below a hard node"),
+    *("of no leaf: Preempting", "of no leaf: Reclaiming", "_by_detours finds some"),
+    "_any finds nothing",
+}
+
+
+def test_the_worlds_have_every_case() -> None:
+    """Else the property would hold of what never happens."""
+    cases: Counter[str] = Counter()
+    for seed in range(6_000):
+        cases.update({case: 1 for case, count in played(seed).cases.items() if count})
+    assert {case for case in CASES if not cases[case]} == set(), cases
+
+
+# -- in small tables -----------------------------------------------------------------------------
+
+BOTH = Settings(reclaim=True, preemption=True)
+TEAMS = {"red": 4, "blue": 4}
+
+
+def at(leaf: str, tree: str = GOLD) -> Designation:
+    return Designation(((tree, leaf),))
+
+
+def shared(cpu: int = 8) -> Scene:
+    return Scene(host("n1", cpu), trees=teams(8, **TEAMS))
+
+
+def told(found: Evictions | None) -> list[tuple[str, ClaimReason]] | None:
+    return None if found is None else list(found.victims)
+
+
+def test_who_asks_within_its_share_gets_it_back_whatever_the_priorities() -> None:
+    scene = shared()
+    for uid in "abc":
+        scene.run(uid, (bare(2),), at("blue"), priority=9)
+    winner = workload("w", (bare(4),), at("red"))
+
+    found = scene.evict(winner, Settings(preemption=False), ["a", "b", "c"])
+    assert told(found) == [("a", RECLAIM)]
+    assert found is not None
+    assert found.reason is RECLAIM
+    assert scene.evict(winner, Settings(reclaim=False, preemption=True), ["a", "b", "c"]) is None
+
+
+def test_who_would_borrow_itself_reclaims_nothing() -> None:
+    scene = shared()
+    scene.run("a", (bare(6),), at("blue"))
+
+    assert scene.evict(workload("w", (bare(5),), at("red"), 9), BOTH, ["a"]) is not None
+    assert told(scene.evict(workload("w", (bare(4),), at("red")), BOTH, ["a"])) == [("a", RECLAIM)]
+    assert scene.evict(workload("w", (bare(5),), at("red")), BOTH, ["a"]) is None
+
+
+def test_no_priority_entitles_to_what_is_another_teams_own() -> None:
+    scene = shared()
+    scene.run("a", (bare(4),), at("blue"))
+    scene.run("b", (bare(4),), at("red"), priority=1)
+    winner = workload("w", (bare(2),), at("red"), priority=2)
+
+    assert told(scene.evict(winner, BOTH, ["a", "b"])) == [("b", PREEMPT)]
+    equal = workload("w", (bare(2),), at("red"), priority=1)
+    assert scene.evict(equal, BOTH, ["a", "b"]) is None
+
+
+def test_a_team_that_is_back_within_its_share_loses_nobody_more() -> None:
+    scene = Scene(host("n1", 12), trees=teams(12, red=4, blue=4, green=4))
+    for uid, leaf in (("a", "blue"), ("b", "blue"), ("c", "blue"), ("d", "green"), ("e", "green")):
+        assert scene.run(uid, (bare(2 + (leaf == "green")),), at(leaf))
+    winner = workload("w", (bare(4),), at("red"))
+
+    found = scene.evict(winner, BOTH, ["a", "b", "c", "d", "e"])
+    assert told(found) == [("a", RECLAIM), ("d", RECLAIM)]
+
+
+def test_whoever_is_of_no_use_on_the_nodes_does_not_use_up_what_its_team_borrows() -> None:
+    scene = Scene(host("n1", 2, zone="a"), host("n2", 6, zone="b"), trees=teams(8, **TEAMS))
+    assert scene.run("a", (bare(4, zone=""),), at("blue"))
+    assert scene.run("b", (bare(2, zone="a"),), at("blue"))
+    winner = workload("w", (bare(2, zone="a"),), at("red"))
+
+    assert told(scene.evict(winner, BOTH, ["a", "b"])) == [("b", RECLAIM)]
+
+
+def test_without_trees_priority_alone_decides() -> None:
+    scene = Scene(host("n1", 4))
+    scene.run("a", (bare(2),), Designation(), priority=1)
+    scene.run("b", (bare(2),), Designation(), priority=0)
+    winner = workload("w", (bare(2),), Designation(), priority=1)
+
+    assert told(scene.evict(winner, BOTH, ["b", "a"])) == [("b", PREEMPT)]
+    assert scene.evict(winner, BOTH, ["a"]) is None
+    assert scene.evict(winner, Settings(reclaim=True), ["b", "a"]) is None
