@@ -147,6 +147,7 @@ def _all_exist(world: World, entry: Entry) -> None:
     entry.dispatch = replace(entry.record, phase=DispatchPhase.DISPATCHED, confirmed=now)
     entry.first_dispatch = entry.first_dispatch or now
     entry.unset_condition(ConditionType.BACKOFF, now, reason=RUNNABLE)
+    entry.unset_condition(ConditionType.PREEMPTED, now, reason=RUNNABLE)
     entry.stamp_condition(ConditionType.DISPATCHED, now, reason=RUNNABLE)
     entry.move(Signal.ALL_EXIST, now)
     world.settle(entry, Urgency.DISPATCH)

@@ -54,6 +54,7 @@ class Bucket:
     ``refusal`` is their common verdict, reached at ``tested_at``; it stands while the bucket is in
     a ``bed``, where it lies by the key of its first. ``leads`` is the bed that waits for what
     becomes of this one, ``of_shape`` that of those with its shape and slope who wait for nodes.
+    ``planned_at`` is when it was last asked who could be evicted for its first.
     """
 
     shape: Shape
@@ -67,6 +68,7 @@ class Bucket:
     bed: Bed | None = None
     lies_by: Key | None = None
     leads: Bed | None = None
+    planned_at: Instant = 0
 
     @property
     def rests(self) -> bool:

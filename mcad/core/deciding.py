@@ -2,7 +2,8 @@
 
 1. take up what was begun   2. timers   3. completion and sweep
 4. adrift reservations find a home, and who has what he claims goes   5. dispatch in order
-6. who is first for too long, and who may go ahead of claims   7. tell the refused, and the trees
+6. who is evicted, who is first for too long, and who may go ahead of claims
+7. tell the refused, and the trees
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from mcad.core import (
     backfill,
     board,
     claims,
+    evicting,
     needs,
+    preemption,
     protection,
     recovery,
     resets,
@@ -69,7 +72,9 @@ def decide(world: World, *, may_dispatch: bool) -> None:
     if may_dispatch:
         claims.keep(world)
         resets.resume(world)
+        evicting.proceed(world)
         dispatch(world)
+        preemption.walk(world)
         protection.watch(world)
         backfill.walk(world)
         _tell(world)

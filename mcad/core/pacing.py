@@ -76,6 +76,12 @@ CLAIM_TRIES_MAX = 8
 """A claim without a date lasts twice as long as the one before, up to 2^8 times ``protectAfter``:
 a day and a half by default."""
 
+EVICTION_LOOK: Duration = 1 * SECOND
+"""How often it is asked for whom others may be evicted."""
+
+EVICTION_STEPS = 50_000
+"""Work of plans at a time, about a microsecond each; one more is begun as long as any is left."""
+
 STUCK_AFTER: Duration = 60 * SECOND
 """When a teardown that waits for objects to go says for which: by default pods get 30 s to end."""
 

@@ -60,6 +60,8 @@ CAME_TO_NOTHING = (
     "It was taken back before all of its pods had nodes; it queues again after a pause."
 )
 
+EVICTION_CALLED_OFF = "EvictionCalledOff"
+
 SENDER_QUEUEING = "before worker - setQueueing"
 SENDER_CAN_RUN = "before ScheduleNext - setCanRun"
 SENDER_BACKOFF = "before [backoff] - Rejoining"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcad.core import attempts, children, needs, resets, teardown
+from mcad.core import attempts, children, evicting, needs, resets, teardown
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
 from mcad.core.model import DispatchPhase, DispatchRecord, Next, Persisted
@@ -142,6 +142,8 @@ def _note_absence(world: World, entry: Entry) -> None:
 def _resume(world: World, entry: Entry) -> None:
     entry.step_since, making = world.now, entry.creation
     world.to_judge[entry.uid] = None
+    if entry.phase in (Phase.CREATING, Phase.RUNNING):
+        evicting.forget(world, entry)
     if entry.phase is Phase.CREATING:
         # An item before the last one found was deleted by somebody: not created again (P2).
         making.cursor = max(making.created, default=-1) + 1

@@ -71,7 +71,9 @@ def _too_few_until(world: World, entry: Entry) -> Instant:
     pods, kind = world.capacity.pod_counts(entry.uid), ConditionType.RUNNING
     if _enough(pods) >= minimum:
         entry.set_condition(kind, world.now, reason=PODS_RUNNING)
-        entry.unset_condition(ConditionType.PREEMPT_CANDIDATE, world.now, reason=PODS_RUNNING)
+        candidate = entry.conditions.get(ConditionType.PREEMPT_CANDIDATE)
+        if candidate is not None and candidate.reason == MIN_PODS_NOT_RUNNING:
+            entry.unset_condition(ConditionType.PREEMPT_CANDIDATE, world.now, reason=PODS_RUNNING)
         return 0
     entry.unset_condition(kind, world.now, reason=MIN_PODS_NOT_RUNNING)
     shown = entry.conditions.get(kind)

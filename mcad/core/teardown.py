@@ -285,6 +285,10 @@ def _nothing_left(world: World, entry: Entry) -> None:
     if record.next is Next.QUEUED:
         entry.unset_condition(ConditionType.HEAD_OF_LINE, now, reason=AWAITING_HEAD_OF_LINE)
         entry.stamp_condition(ConditionType.QUEUEING, now, reason=AWAITING_HEAD_OF_LINE)
+        if record.preemptor:
+            reason, message = record.reason, record.message
+            entry.unset_condition(ConditionType.PREEMPT_CANDIDATE, now, reason=reason)
+            entry.set_condition(ConditionType.PREEMPTED, now, reason=reason, message=message)
     world.settle(entry, Urgency.DISPATCH)
 
 

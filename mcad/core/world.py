@@ -7,6 +7,7 @@ functions over a World; the Dispatcher routes events to them. Nothing here decid
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from mcad.core import ceilings, podcounts, standing
 from mcad.core.admission import Admission, Gang
@@ -14,7 +15,7 @@ from mcad.core.beds import Beds
 from mcad.core.board import Board
 from mcad.core.bucket import Turn
 from mcad.core.capacity import Capacity
-from mcad.core.claim import Claim
+from mcad.core.claim import Claim, ClaimReason
 from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatus
 from mcad.core.entry import Entry, Hold
 from mcad.core.fairness import Turns
@@ -52,6 +53,15 @@ AWAITED = frozenset({Phase.INTENDING, Phase.CONFIRMING, Phase.UNDEPLOYING, Phase
 def kind_key(ref: ObjectRef) -> KindKey:
     """The kind as a watch sees it."""
     return (ref.group, ref.resource)
+
+
+class PendingEviction(NamedTuple):
+    """Who has to leave at ``at``: for whom (a uid), by what right, and what that is called."""
+
+    by: str
+    reason: ClaimReason
+    message: str
+    at: Instant
 
 
 class World:
@@ -98,6 +108,8 @@ class World:
         self.claims_on_record: dict[str, Claim] = {}  # by uid, of the leader before
         self.claims_looked_at: Instant = 0
         self.backfilled_at: Instant = 0
+        self.evictions: dict[str, PendingEviction] = {}  # by uid, of those who are told to leave
+        self.evictions_looked_at: Instant = 0
         self.first_for: dict[str, Duration] = {}  # for how long they were first in line (R8)
         self.firsts_looked_at: Instant = 0
         self.patience: dict[str, Patience] = {}  # by uid, of those whose claims came to nothing

@@ -32,8 +32,9 @@ from mcad.core.timers import Timer
 from mcad.core.units import SECOND, Instant
 from mcad.core.world import AWAITED
 from tests.core.bench import Bench, node, workload
+from tests.core.quotas import GOLD, teams
 
-SEEDS = range(200)
+SEEDS = range(240)
 STEPS = 120
 NAMES = "abcd"
 CONFLICT = Answer(409, "Conflict", "the object has been modified")
@@ -52,8 +53,13 @@ class Life:
             policy=self.random.choice((Policy.BEST_EFFORT_FIFO, Policy.BACKFILL)),
             pod_counts_interval=self.random.choice((10 * SECOND, 30 * SECOND)),
             backoff=5 * SECOND,
+            preemption=self.random.random() < 0.4,
+            min_run_time=self.random.choice((0, 30 * SECOND)),
+            preemption_grace=self.random.choice((0, 0, 20 * SECOND)),
         )
         self.bench = Bench(settings, nodes=[node("n1", 300), node("n2", 200)])
+        if self.random.random() < 0.4:
+            self.bench.share(*teams(500, red=250, blue=250))
 
     def run(self) -> None:
         """All of it."""
@@ -125,6 +131,8 @@ class Life:
             dialect=dialect,
             created=self.bench.now // SECOND * SECOND,
             tolerance=self._tolerance(),
+            priority=draw.choice((0, 0, 1, 2)),
+            quota=((GOLD, draw.choice(("red", "blue"))),),
             min_available=draw.choice((0, 0, 1, 2)),
             run_limit=draw.choice((0, 0, 0, 150 * SECOND)),
             requeuing=Requeuing(30 * SECOND, draw.choice(list(Growth)), 0, draw.choice((0, 1))),
@@ -280,6 +288,11 @@ class Life:
                 assert world.capacity.holds(uid) == (uid in world.claims), f"{one.title}: room"
             assert (one.claim is not None) == (uid in world.claims)
             assert one.claim is None or (one.phase is Phase.WAITING and one.hold is not None)
+            pending = world.evictions.get(uid)
+            assert (
+                pending is None or uid in world.claims.get(pending.by, ()) or one.workload.deleting
+            )
+            assert one.dispatch is None or one.dispatch.preemptor in ("", self._evicted_by(one))
             if one.phase is Phase.PAUSING:
                 assert world.capacity.holds(uid)
             if one.phase in podcounts.LIVE and not one.workload.deleting:
@@ -287,6 +300,9 @@ class Life:
                 assert told or Timer.COUNTS in one.timers, f"{one.title}: pods nobody tells of"
             if one.phase in (Phase.KEEPING, Phase.PAUSING) and not one.workload.deleting:
                 assert one.timers, f"{one.title} is {one.phase} for ever"
+
+    def _evicted_by(self, entry: Entry) -> str:
+        return entry.eviction.by if entry.eviction is not None else ""
 
 
 def walk(seed: int, monkeypatch: pytest.MonkeyPatch) -> Walked:

@@ -236,6 +236,11 @@ class Forest:
 
     # -- for people ----------------------------------------------------------------------------
 
+    @property
+    def has_trees(self) -> bool:
+        """Whether any tree is in force."""
+        return bool(self._trees)
+
     def names(self) -> list[str]:
         """All trees that somebody has defined nodes of, in force or not."""
         return sorted(name for name in self._subtrees if name)

@@ -1,0 +1,286 @@
+"""Evictions as they go: who is told and leaves when, who gets the room, what a restart does."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcad.core import preemption
+from mcad.core.claim import ClaimReason
+from mcad.core.events import Decide
+from mcad.core.lifecycle import Phase
+from mcad.core.model import Next, Settings, Workload
+from mcad.core.reasons import ConditionType, EventReason
+from mcad.core.records import replace
+from mcad.core.units import SECOND
+from tests.core.bench import PATIENT, Bench, node, workload
+from tests.core.quotas import GOLD, child, subtree
+
+EAGER = replace(PATIENT, preemption=True, min_run_time=0, protect_after=0)
+GRACE = replace(EAGER, preemption_grace=30 * SECOND)
+TEAMS = (
+    subtree("root", child("root", cpu=2000)),
+    subtree("teams", child("red", cpu=1000), child("blue", cpu=1000), parent="root"),
+)
+
+
+def of(leaf: str, work: Workload) -> Workload:
+    """It counts there."""
+    return replace(work, quota=((GOLD, leaf),))
+
+
+def crowded(settings: Settings = EAGER, **changes: object) -> Bench:
+    """Two nodes, each with a small one of priority 0; then one comes that needs a whole node."""
+    bench = Bench(settings, nodes=[node("n1"), node("n2")])
+    for name in "ab":
+        bench.submit(workload(name, 600, **changes))
+        bench.advance(1)
+    return bench
+
+
+def conditions(bench: Bench, name: str) -> dict[str, tuple[bool, str]]:
+    """What its status says of evictions."""
+    shown = bench.status[f"uid-{name}"].conditions
+    kinds = (ConditionType.PREEMPT_CANDIDATE, ConditionType.PREEMPTED)
+    return {one.type: (one.status, one.reason) for one in shown if one.type in kinds}
+
+
+def phase(bench: Bench, name: str) -> Phase:
+    return bench.dispatcher.world.entries[f"uid-{name}"].phase
+
+
+def told(bench: Bench, reason: EventReason) -> list[tuple[str, str]]:
+    return [(one.uid, one.note) for one in bench.events if one.reason is reason]
+
+
+def test_the_latest_of_the_lowest_priority_makes_room_and_queues_again() -> None:
+    bench = crowded()
+    bench.submit(workload("w", 900, priority=5))
+    bench.advance(3)
+
+    assert phase(bench, "a") is Phase.RUNNING
+    assert phase(bench, "b") is Phase.WAITING
+    assert phase(bench, "w") is Phase.RUNNING
+    assert conditions(bench, "b") == {
+        "PreemptCandidate": (False, "Preempted"),
+        "Preempted": (True, "Preempted"),
+    }
+    shown = bench.status["uid-b"]
+    assert shown.eviction is not None
+    assert (shown.eviction.count, shown.eviction.by, shown.eviction.title) == (
+        1,
+        "uid-w",
+        "default/w",
+    )
+    [(uid, note)] = told(bench, EventReason.PREEMPT_CANDIDATE)
+    assert uid == "uid-b"
+    assert "default/w, which has a higher priority" in note
+    assert [uid for uid, _ in told(bench, EventReason.ROOM_CLAIMED)] == ["uid-w"]
+
+    bench.delete("uid-w")
+    bench.advance(3)
+    assert phase(bench, "b") is Phase.RUNNING
+    assert conditions(bench, "b")["Preempted"] == (False, "AppWrapperRunnable")
+
+
+def test_by_default_nobody_is_evicted_for_a_priority() -> None:
+    bench = crowded(replace(EAGER, preemption=False))
+    bench.submit(workload("w", 900, priority=5))
+    bench.advance(60)
+    assert phase(bench, "w") is Phase.WAITING
+    assert not told(bench, EventReason.PREEMPT_CANDIDATE)
+
+
+def test_who_is_told_has_the_grace() -> None:
+    bench = crowded(GRACE)
+    bench.submit(workload("w", 900, priority=5))
+    bench.advance(3)
+    assert conditions(bench, "b") == {"PreemptCandidate": (True, "Preempted")}
+    assert phase(bench, "b") is Phase.RUNNING
+    bench.advance(20)
+    assert phase(bench, "b") is Phase.RUNNING
+    bench.advance(10)
+    assert phase(bench, "b") is Phase.WAITING
+    assert phase(bench, "w") is Phase.RUNNING
+
+
+@pytest.mark.parametrize("what", ["the winner is deleted", "room is found elsewhere"])
+def test_it_is_called_off_within_the_grace(what: str) -> None:
+    bench = crowded(GRACE)
+    bench.submit(workload("w", 900, priority=5))
+    bench.advance(3)
+    bench.delete("uid-w" if what == "the winner is deleted" else "uid-a")
+    bench.advance(40)
+
+    assert phase(bench, "b") is Phase.RUNNING
+    assert conditions(bench, "b") == {"PreemptCandidate": (False, "EvictionCalledOff")}
+    assert not bench.dispatcher.world.evictions
+
+
+def test_who_has_run_for_too_short_a_time_is_let_be() -> None:
+    bench = crowded(replace(EAGER, min_run_time=60 * SECOND))
+    bench.submit(workload("w", 900, priority=5))
+    bench.advance(30)
+    assert phase(bench, "w") is Phase.WAITING
+    bench.advance(45)
+    assert phase(bench, "w") is Phase.RUNNING
+
+
+def test_the_same_pair_never_meets_twice() -> None:
+    bench = crowded()
+    bench.submit(workload("w", 900, priority=5))
+    bench.advance(3)
+    world = bench.dispatcher.world
+    world.entries["uid-a"].eviction = replace(world.entries["uid-b"].eviction, by="uid-x")
+    bench.submit(workload("x", 900, priority=4))
+    bench.advance(30)
+    assert phase(bench, "x") is Phase.WAITING
+    assert phase(bench, "a") is Phase.RUNNING
+    bench.submit(workload("y", 901, priority=4))
+    bench.advance(3)
+    assert (phase(bench, "y"), phase(bench, "a")) == (Phase.RUNNING, Phase.WAITING)
+
+
+@pytest.mark.parametrize("side", ["never_preempts", "never_preempted"])
+def test_both_sides_may_be_kept_out_of_it(side: str) -> None:
+    bench = crowded(never_preempted=side == "never_preempted")
+    bench.submit(workload("w", 900, priority=5, never_preempts=side == "never_preempts"))
+    bench.advance(30)
+    assert phase(bench, "w") is Phase.WAITING
+    assert not told(bench, EventReason.PREEMPT_CANDIDATE)
+
+
+def test_nobody_is_evicted_for_whom_something_else_keeps() -> None:
+    bench = crowded()
+    holder = workload("other", 100)
+    bench.submit(holder)
+    bench.advance(1)
+    named_alike = replace(workload("w", 900, priority=5), items=holder.items)
+    bench.submit(named_alike)
+    bench.advance(10)
+    assert not told(bench, EventReason.PREEMPT_CANDIDATE)
+
+
+def test_where_somebody_leaves_anyway_nobody_is_evicted() -> None:
+    bench = crowded()
+    bench.stubborn.add("b-0")
+    bench.edit("uid-b", suspended=True)
+    bench.submit(workload("w", 900, priority=5))
+    bench.advance(5)
+    assert not told(bench, EventReason.PREEMPT_CANDIDATE)
+
+
+def test_a_share_is_taken_back_whatever_the_priorities() -> None:
+    settings = replace(EAGER, preemption=False)
+    bench = Bench(settings, nodes=[node("n1", 2000)])
+    bench.share(*TEAMS)
+    bench.submit(of("blue", workload("a", 900, priority=9)))
+    bench.advance(1)
+    bench.submit(of("blue", workload("b", 900, priority=9)))
+    bench.advance(1)
+    bench.submit(of("red", workload("w", 1000)))
+    bench.advance(3)
+
+    assert (phase(bench, "a"), phase(bench, "b")) == (Phase.RUNNING, Phase.WAITING)
+    assert phase(bench, "w") is Phase.RUNNING
+    assert conditions(bench, "b")["Preempted"] == (True, "Reclaimed")
+    shown = bench.status["uid-b"].eviction
+    assert shown is not None
+    assert shown.reason is ClaimReason.RECLAIMING
+    bench.advance(60)
+    assert phase(bench, "w") is Phase.RUNNING
+
+
+def test_pods_that_ignore_their_deletion_are_told_of_and_not_waited_for_for_ever() -> None:
+    bench = crowded(replace(EAGER, reservation_timeout=60 * SECOND))
+    for name in ("a-0", "b-0"):
+        bench.stubborn.add(name)
+    bench.submit(workload("w", 900, priority=5))
+    bench.advance(20)
+    claim = bench.status["uid-w"].claim
+    assert claim is not None
+    assert claim.reason is ClaimReason.PREEMPTING
+    assert claim.waits_for == ("default/b",)
+    bench.advance(60)
+    assert bench.status["uid-w"].claim is None
+    [(_, note)] = told(bench, EventReason.CLAIM_ENDED)
+    assert "default/b" in note
+    assert phase(bench, "a") is Phase.RUNNING, "not at once again"
+
+
+def test_a_restart_in_the_grace_asks_anew() -> None:
+    bench = crowded(GRACE)
+    bench.submit(workload("w", 900, priority=5))
+    bench.advance(10)
+    bench.crash()
+    bench.advance(3)
+    assert conditions(bench, "b") == {"PreemptCandidate": (True, "Preempted")}
+    assert phase(bench, "b") is Phase.RUNNING
+    bench.advance(40)
+    assert phase(bench, "b") is Phase.WAITING
+    assert phase(bench, "w") is Phase.RUNNING
+
+
+def test_a_restart_after_the_winner_has_gone_calls_it_off() -> None:
+    bench = crowded(GRACE)
+    bench.submit(workload("w", 900, priority=5))
+    bench.advance(10)
+    bench.delete("uid-w")
+    bench.crash()
+    bench.advance(3)
+    assert conditions(bench, "b") == {"PreemptCandidate": (False, "EvictionCalledOff")}
+
+
+def test_a_restart_while_the_pods_leave_keeps_the_claim() -> None:
+    bench = crowded()
+    bench.stubborn.add("b-0")
+    bench.submit(workload("w", 900, priority=5))
+    bench.advance(3)
+    record = bench.status["uid-b"].dispatch
+    assert record is not None
+    assert (record.preemptor, record.next) == ("uid-w", Next.QUEUED)
+    bench.crash()
+    bench.advance(3)
+    assert "uid-w" in bench.dispatcher.world.claims
+    [ref] = [ref for ref in bench.things if ref.name == "b-0"]
+    bench.remove(ref)
+    bench.advance(10)
+    assert phase(bench, "w") is Phase.RUNNING
+    assert phase(bench, "a") is Phase.RUNNING
+
+
+def test_a_plan_that_failed_is_not_made_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    real = preemption.evictions
+
+    def counted(winner: Workload, *rest: object) -> object:
+        made.append(winner.uid)
+        return real(winner, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(preemption, "evictions", counted)
+    bench = crowded(replace(EAGER, backoff=20 * SECOND))
+    bench.submit(*(workload(f"w{i}", 900 + i) for i in range(3)))
+    bench.advance(9)
+    assert made == ["uid-w0", "uid-w1", "uid-w2"]
+    bench.advance(8)
+    assert made == 2 * ["uid-w0", "uid-w1", "uid-w2"]
+
+
+def test_a_look_is_bounded_and_the_next_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preemption, "EVICTION_STEPS", 1)
+    bench = crowded()
+    world = bench.dispatcher.world
+    bench.submit(*(workload(f"w{i}", 900 + i) for i in range(3)), workload("v", 899, priority=1))
+    bench.feed(Decide())
+    planned = [bucket.first().uid for bucket in world.queue.buckets() if bucket.planned_at]
+    assert len(planned) <= 1
+    bench.advance(10)
+    assert phase(bench, "v") is Phase.RUNNING
+
+
+def test_at_rest_nothing_wakes_because_of_plans_that_fail() -> None:
+    bench = crowded(replace(EAGER, backoff=20 * SECOND))
+    bench.submit(workload("w", 900, priority=0))
+    bench.advance(100)
+    before = len(bench.wishes)
+    bench.advance(100)
+    assert len(bench.wishes) - before <= 2 * 11
