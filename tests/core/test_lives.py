@@ -34,7 +34,7 @@ from mcad.core.world import AWAITED
 from tests.core.bench import Bench, node, workload
 from tests.core.quotas import GOLD, teams
 
-SEEDS = range(240)
+SEEDS = range(270)
 STEPS = 120
 NAMES = "abcd"
 CONFLICT = Answer(409, "Conflict", "the object has been modified")
