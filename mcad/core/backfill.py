@@ -3,13 +3,13 @@ R9), and whoever has a higher priority (R8)."""
 
 from __future__ import annotations
 
-from mcad.core import attempts, claims, drains, obstacles
+from mcad.core import attempts, claims, drains, ends, obstacles
 from mcad.core.bucket import Bucket
 from mcad.core.capacity.mixed import Plan
 from mcad.core.claim import Claim
 from mcad.core.dispatching import refused, stand_in_front
 from mcad.core.entry import Entry
-from mcad.core.pacing import BACKFILL_LOOK, BACKFILL_TRIES, STUCK_AFTER
+from mcad.core.pacing import BACKFILL_LOOK, BACKFILL_TRIES
 from mcad.core.quota import Designation
 from mcad.core.world import World
 
@@ -52,8 +52,7 @@ def _is_open(world: World, entry: Entry, owner: Entry) -> bool:
 
 
 def _ends_before(world: World, entry: Entry, claim: Claim) -> bool:
-    limit = entry.workload.run_limit
-    return bool(claim.start and limit) and world.now + limit + STUCK_AFTER <= claim.start
+    return ends.if_begun(entry, world.now) <= claim.start
 
 
 def _go(world: World, entry: Entry, plan: Plan) -> None:

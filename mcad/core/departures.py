@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from mcad.core.capacity.mixed import Plan
+from mcad.core.capacity.whatif import Lodging
 from mcad.core.capacity.whatif import WhatIf as Nodes
+from mcad.core.quota.whatif import Seat
 from mcad.core.quota.whatif import WhatIf as Shares
 
 
@@ -19,6 +21,13 @@ class Room(NamedTuple):
 
     leaving: tuple[str, ...]
     plan: Plan
+
+
+class Guest(NamedTuple):
+    """What somebody who waits would hold, on nodes and by quota."""
+
+    lodging: Lodging
+    seats: tuple[Seat, ...]
 
 
 class Departures:
@@ -62,6 +71,15 @@ class Departures:
         """One who left does not."""
         self.shares.stay(uid)
         self._nodes.stay(uid)
+
+    def guest(self, plan: Plan) -> Guest:
+        """What the gang itself would hold, placed like that."""
+        return Guest(self._nodes.lodging(plan), tuple(self.shares.seats))
+
+    def come(self, uid: str, guest: Guest) -> None:
+        """Somebody who waits has room as well, until he leaves."""
+        self.shares.come(uid, guest.seats)
+        self._nodes.come(uid, guest.lodging)
 
     def suffices(self) -> bool:
         """Whether its shares suffice and each part of the gang has room by itself: necessary."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from mcad.core import ends
 from mcad.core.capacity.mixed import Plan
 from mcad.core.departures import Departures, fewest
 from mcad.core.entry import Entry
-from mcad.core.lifecycle import TEARING_DOWN, Phase
-from mcad.core.pacing import STUCK_AFTER
+from mcad.core.lifecycle import TEARING_DOWN
 from mcad.core.units import Instant
 from mcad.core.world import World
 
@@ -36,13 +36,13 @@ def drain(world: World, entry: Entry, lifted: Sequence[str] = ()) -> Drain | Non
 
     Of those without a limit who was dispatched last ends first: what has run for long runs on.
     """
-    line = sorted((*_end(world, one), one.uid) for one in _present(world))
+    line = sorted((*_end(world, one), one.uid) for one in present(world))
     found = fewest(what_if(world, entry, lifted), [uid for *_, uid in line])
     if found is None:
         return None
-    ends = {uid: end for end, _, uid in line}
-    last = max((ends[uid] for uid in found.leaving), default=world.now)
-    return Drain(found.plan, found.leaving, 0 if last == _NEVER else last)
+    gone = {uid: end for end, _, uid in line}
+    last = max((gone[uid] for uid in found.leaving), default=world.now)
+    return Drain(found.plan, found.leaving, 0 if last == ends.NEVER else last)
 
 
 def without(world: World, entry: Entry, leaving: Iterable[str]) -> Drain | None:
@@ -53,13 +53,10 @@ def without(world: World, entry: Entry, leaving: Iterable[str]) -> Drain | None:
 
 def leavers(world: World) -> list[str]:
     """The uids of those who are being torn down."""
-    return [one.uid for one in _present(world) if one.phase in TEARING_DOWN]
+    return [one.uid for one in present(world) if one.phase in TEARING_DOWN]
 
 
-_NEVER: Instant = 2**62
-
-
-def _present(world: World) -> Iterator[Entry]:
+def present(world: World) -> Iterator[Entry]:
     """Who has room and no claim."""
     for uid in world.capacity.reserved():
         entry = world.entries.get(uid)
@@ -69,10 +66,5 @@ def _present(world: World) -> Iterator[Entry]:
 
 def _end(world: World, entry: Entry) -> tuple[Instant, Instant]:
     """(when it is gone at the latest, what decides between those of whom nobody knows)"""
-    begun = entry.dispatch.since if entry.dispatch is not None else 0
-    if entry.phase in TEARING_DOWN or entry.phase is Phase.GONE:
-        return (world.now + STUCK_AFTER, 0)
-    if not entry.workload.run_limit or entry.keeps_room:
-        return (_NEVER, -begun)
-    ends = (entry.first_dispatch or world.now) + entry.workload.run_limit
-    return (max(world.now, ends) + STUCK_AFTER, 0)
+    end, record = ends.at_latest(world, entry), entry.dispatch
+    return (end, -record.since if end == ends.NEVER and record is not None else 0)

@@ -133,3 +133,9 @@ class Tries:
     def is_lasting(self, answer: Answer) -> bool:
         """Whether this is the refusal by which it is clear that it does not pass by itself."""
         return is_denial(answer) and self.denials == DENIALS_BORNE + 1
+
+
+FORECAST_AHEAD = 100
+FORECAST_STEPS = 30_000
+"""How many in line are looked at for a forecast, and with how much work, about a microsecond each:
+people ask, and the loop has other things to do."""

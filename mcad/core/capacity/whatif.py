@@ -135,6 +135,13 @@ class Scene(NamedTuple):
     reservations: Reservations
 
 
+class Lodging(NamedTuple):
+    """What a gang would take: (node, request, pods), or in a sum so much of whatever is there."""
+
+    pods: tuple[tuple[str, Resources, int], ...]
+    anywhere: Resources
+
+
 class WhatIf:
     """Where one gang would go if the AppWrappers left that have been told to.
 
@@ -147,6 +154,7 @@ class WhatIf:
         self._scene = scene
         self._prospect = prospect
         self._searched = 0
+        self._guests: dict[str, Lodging] = {}
         self._plan: Plan | None = None
         self._known = False  # whether the last search was about those who leave now
         self._on_nodes = scene.settings.fit is Fit.NODES
@@ -216,8 +224,23 @@ class WhatIf:
             self._known = False
         return bool(touched or adrift)
 
+    def lodging(self, plan: Plan) -> Lodging:
+        """What the gang itself would take, placed like that."""
+        if not self._on_nodes:
+            return Lodging((), self._prospect.demand)
+        parts = self._prospect.parts
+        return Lodging(tuple((row.node.name, parts[n].pods.request, k) for n, row, k in plan), ())
+
+    def come(self, uid: str, lodging: Lodging) -> None:
+        """Somebody who has nothing in the books has this, until he leaves."""
+        self._guests[uid] = lodging
+        self._move(uid, -1)
+
     def _held(self, uid: str) -> Iterator[tuple[str, Resources, int]]:
         """(node, request, pods) of what it has."""
+        if uid in self._guests:
+            yield from self._guests[uid].pods
+            return
         yield from self._scene.roster.taken_by(uid)
         reservation = self._scene.reservations.by_uid.get(uid)
         for one in reservation.allotments if reservation is not None else ():
@@ -225,6 +248,8 @@ class WhatIf:
                 yield name, one.pods.request, count
 
     def _adrift(self, uid: str) -> Resources:
+        if uid in self._guests:
+            return self._guests[uid].anywhere
         reservation = self._scene.reservations.by_uid.get(uid)
         allotments = reservation.allotments if reservation is not None else ()
         return total((one.pods.request, one.adrift) for one in allotments if one.adrift)

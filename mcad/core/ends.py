@@ -1,0 +1,90 @@
+"""When those who run are gone: at the latest by what they declare, and by what is to be expected.
+
+What is declared is enforced, by the dispatcher or by whatever is wrapped. What is expected is what
+they say themselves, else what runs of equal shape took (history.py); only forecasts ask for that.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mcad.core.entry import Entry
+from mcad.core.lifecycle import TEARING_DOWN, Phase
+from mcad.core.model import Workload
+from mcad.core.pacing import STUCK_AFTER
+from mcad.core.units import Instant
+from mcad.core.world import World
+
+NEVER: Instant = 2**62
+"""When somebody is gone who declares nothing."""
+
+QUICK, SLOW = 10, 90
+"""Per cent of equal runs that took no longer: than one that is over soon, and than a long one."""
+
+
+class End(NamedTuple):
+    """When somebody is gone: not before ``early``, and at ``late`` in all likelihood; if it is
+    ``firm``, then by what is declared."""
+
+    early: Instant
+    late: Instant
+    firm: bool
+
+
+def declared(work: Workload, first: Instant, since: Instant) -> Instant:
+    """When an attempt that begins at ``since`` is over at the latest, ``NEVER`` if nothing says so.
+    The first one began at ``first``: its limit counts from there (requeuing.py)."""
+    by_itself = since + work.attempt_limit if work.attempt_limit else NEVER
+    return min(by_itself, max(since, first + work.run_limit)) if work.run_limit else by_itself
+
+
+def at_latest(world: World, entry: Entry) -> Instant:
+    """When somebody who holds room is gone, his teardown included, ``NEVER`` if nothing says so.
+    Of whoever is reset nobody can tell for how long he keeps it."""
+    record = entry.dispatch
+    if entry.keeps_room or record is None:
+        return NEVER
+    if entry.phase in TEARING_DOWN or entry.phase is Phase.GONE:
+        return world.now + STUCK_AFTER
+    limit = declared(entry.workload, entry.first_dispatch or record.since, record.since)
+    return limit if limit == NEVER else max(limit, world.now) + STUCK_AFTER
+
+
+def if_begun(entry: Entry, at: Instant) -> Instant:
+    """The same of somebody who waits, if he started then."""
+    limit = declared(entry.workload, entry.first_dispatch or at, at)
+    return limit if limit == NEVER else limit + STUCK_AFTER
+
+
+def of_present(world: World, entry: Entry) -> End:
+    """Of somebody who holds room."""
+    late, record = at_latest(world, entry), entry.dispatch
+    if record is None or entry.phase not in _AT_WORK:
+        return End(world.now, late, late != NEVER)
+    return _end(world, entry.workload, late, record.since)
+
+
+def of_start(world: World, entry: Entry, at: Instant) -> End:
+    """Of somebody who waits, if he started then."""
+    return _end(world, entry.workload, if_begun(entry, at), at)
+
+
+_AT_WORK = frozenset({Phase.INTENDING, Phase.CREATING, Phase.CONFIRMING, Phase.RUNNING})
+
+
+def _end(world: World, work: Workload, late: Instant, since: Instant) -> End:
+    """With a limit expectations say only when it is over at the earliest."""
+    early, likely = _expected(world, work, since)
+    return End(min(early, late), likely if late == NEVER else late, late != NEVER)
+
+
+def _expected(world: World, work: Workload, since: Instant) -> tuple[Instant, Instant]:
+    """(not before, in all likelihood): at once and never, if it runs for longer than expected."""
+    by_itself = since + work.run_expected
+    if work.run_expected and by_itself > world.now:
+        return by_itself, by_itself
+    shape, over = world.capacity.shape(work.sets), max(0, world.now - since)
+    quick = world.history.quantile(shape, QUICK, over)
+    if not quick:
+        return max(since, world.now), NEVER
+    return since + quick, since + world.history.quantile(shape, SLOW, over)

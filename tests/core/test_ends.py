@@ -1,0 +1,89 @@
+"""When those who run are gone: what a claim may be dated by, and what only a forecast may."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from mcad.core import ends
+from mcad.core.ends import NEVER
+from mcad.core.model import Dialect, PodPhase, Policy, Settings, Workload
+from mcad.core.pacing import STUCK_AFTER
+from mcad.core.rules import FaultTolerance
+from mcad.core.units import SECOND
+from tests.core.bench import Bench, node, workload
+
+MINUTE = 60 * SECOND
+RULES = Settings(placement_timeout=0, protect_after=0, policy=Policy.BACKFILL)
+
+
+def busy(first: Workload, *works: Workload) -> Bench:
+    bench = Bench(RULES, nodes=[node()])
+    bench.submit(first, *works)
+    bench.settle()
+    return bench
+
+
+@pytest.mark.parametrize(
+    ("changes", "minutes"),
+    [
+        ({}, NEVER),
+        ({"run_expected": 5 * MINUTE}, NEVER),  # which promises nothing
+        ({"run_limit": 10 * MINUTE}, 10),
+        ({"attempt_limit": 20 * MINUTE}, 20),
+        ({"run_limit": 10 * MINUTE, "attempt_limit": 20 * MINUTE}, 10),
+        ({"run_limit": 20 * MINUTE, "attempt_limit": 10 * MINUTE}, 10),
+    ],
+)
+def test_what_is_declared_dates_the_claim_of_who_waits(
+    changes: dict[str, int], minutes: int
+) -> None:
+    bench = busy(workload("a", 1000, **changes), workload("b", 1000))
+    bench.advance(60)
+    claim, since = bench.entry("b").claim, bench.entry("a").record.since
+    if minutes == NEVER:
+        assert claim is None
+    else:
+        assert claim is not None
+        assert 0 <= claim.start - since - minutes * MINUTE - STUCK_AFTER < SECOND
+
+
+def test_a_limit_counts_from_the_first_dispatch_and_that_of_an_attempt_from_each() -> None:
+    work = workload("a", 100, run_limit=10 * MINUTE, attempt_limit=8 * MINUTE)
+    assert ends.declared(work, 100, 100) == 100 + 8 * MINUTE
+    assert ends.declared(work, 100, 100 + 5 * MINUTE) == 100 + 10 * MINUTE
+    assert ends.declared(work, 100, 100 + 20 * MINUTE) == 100 + 20 * MINUTE  # it fails at once
+
+
+def test_who_is_reset_keeps_his_room_so_nobody_can_count_on_it() -> None:
+    """Neither while his objects go nor in the pause."""
+    quick = FaultTolerance(failure_grace=0, retry_pause=300 * SECOND, retry_limit=5)
+    first = workload("a", 1000, dialect=Dialect.V1BETA2, tolerance=quick)
+    bench = busy(first, workload("b", 1000))
+    bench.bind("a-0")
+    bench.stubborn.add("a-0")
+    bench.change("a-0", phase=PodPhase.FAILED)
+    world, entry = bench.dispatcher.world, bench.entry("a")
+    seen = set()
+    for _ in range(10):
+        bench.decide()
+        if entry.keeps_room:
+            seen.add(entry.phase)
+            assert ends.at_latest(world, entry) == NEVER
+            assert not ends.of_present(world, entry).firm
+        while bench.pending:
+            bench.execute(bench.pending.pop(0))
+    assert len(seen) > 1
+    assert bench.entry("b").claim is None
+
+
+def test_expectations_say_at_the_earliest_and_never_at_the_latest_where_there_is_a_limit() -> None:
+    work = workload("a", 1000, run_limit=10 * MINUTE, run_expected=5 * MINUTE)
+    bench = busy(work)
+    world, entry = bench.dispatcher.world, bench.entry("a")
+    limit = entry.first_dispatch + 10 * MINUTE
+    early = entry.record.since + 5 * MINUTE
+    assert ends.of_present(world, entry) == (early, limit + STUCK_AFTER, True)
+    bare = replace(work, run_expected=0, run_limit=0)
+    bench.edit("uid-a", run_expected=bare.run_expected, run_limit=bare.run_limit)
+    assert ends.of_present(world, entry) == (world.now, NEVER, False)
