@@ -6,42 +6,67 @@ from __future__ import annotations
 from mcad.core import attempts, claims, drains, ends, obstacles
 from mcad.core.bucket import Bucket
 from mcad.core.capacity.mixed import Plan
+from mcad.core.capacity.pools import Spare
 from mcad.core.claim import Claim
 from mcad.core.dispatching import refused, stand_in_front
 from mcad.core.entry import Entry
-from mcad.core.pacing import BACKFILL_LOOK, BACKFILL_TRIES
+from mcad.core.pacing import BACKFILL_LOOK, BACKFILL_MEMBERS, BACKFILL_TRIES
 from mcad.core.quota import Designation
 from mcad.core.world import World
 
 
 def walk(world: World) -> None:
-    """After all others: those who were refused, in their order, a few at a time."""
+    """After all others: those who were refused are offered, in their order, what others have left
+    since, or all that is free, if nothing was offered to them before."""
     if not world.claims:
         return
-    if world.now >= world.backfilled_at + BACKFILL_LOOK:
-        world.backfilled_at = world.now
-        tries = BACKFILL_TRIES
-        for bucket in refused(world):
-            tries -= _try(world, bucket)
-            if tries <= 0 or not world.claims:
-                return
-    world.wake_at(world.backfilled_at + BACKFILL_LOOK)
+    if world.now < world.backfilled_at + BACKFILL_LOOK:
+        world.wake_at(world.backfilled_at + BACKFILL_LOOK)  # something has happened since
+        return
+    world.backfilled_at = world.now
+    relieved, new = world.capacity.take_relieved(), world.queue.new
+    free = world.capacity.spare() if relieved or new else Spare()
+    tries, amounts = BACKFILL_TRIES, free.total()
+    for bucket in refused(world) if free else ():
+        if not tries or not world.claims:
+            return
+        places = free if bucket in new else relieved
+        new.pop(bucket, None)
+        if world.capacity.may_fit(bucket.shape, amounts):
+            tries -= _try(world, bucket, places, free, tries)
 
 
-def _try(world: World, bucket: Bucket) -> int:
-    """As many of the bucket as may go; returns how often that was looked at."""
-    tries = 0
-    while bucket.members:
-        entry = bucket.first()
-        lifted = [uid for uid in world.claims if _is_open(world, entry, world.entries[uid])]
-        if not any(world.capacity.has_spare(uid, bucket.shape) for uid in lifted):
-            break
-        tries += 1
+def _try(world: World, bucket: Bucket, places: Spare, free: Spare, most: int) -> int:
+    """As many of the bucket as may go; returns how often that was looked at, ``most`` times."""
+    for tries in range(most):
+        if not bucket.members or not _may_fit(world, bucket, places, free):
+            return tries
+        found = _next(world, bucket, places)
+        if found is None:
+            return tries
+        entry, lifted = found
         plan = drains.what_if(world, entry, lifted).plan()
         if plan is None:
-            break
+            return tries + 1
         _go(world, entry, plan)
-    return tries
+    return most
+
+
+def _may_fit(world: World, bucket: Bucket, places: Spare, free: Spare) -> bool:
+    """Whether some of its pods fit there, and with all that is claimed and free enough of them. It
+    is cheaper to ask that first."""
+    missing = bucket.refusal.missing if bucket.refusal is not None else 0
+    there = world.capacity.places
+    return there(bucket.shape, places) > 0 and there(bucket.shape, free) >= missing
+
+
+def _next(world: World, bucket: Bucket, places: Spare) -> tuple[Entry, list[str]] | None:
+    """The first of the bucket that may go on one of the nodes, and whose claims he may pass."""
+    for entry in bucket.front(BACKFILL_MEMBERS):
+        lifted = [uid for uid in world.claims if _is_open(world, entry, world.entries[uid])]
+        if any(row.claimant in lifted for row, _ in places):
+            return entry, lifted
+    return None
 
 
 def _is_open(world: World, entry: Entry, owner: Entry) -> bool:

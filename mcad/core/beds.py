@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sortedcontainers import SortedDict
 
-from mcad.core.bucket import Bed, Bucket, Key, Node
+from mcad.core.bucket import Bed, Bucket, Node
 from mcad.core.quota import Forest
 from mcad.core.units import Instant
 from mcad.core.verdicts import Refusal
@@ -217,9 +217,8 @@ class Beds:
 
 
 def _lie_down(bucket: Bucket, bed: Bed) -> None:
-    key: Key = bucket.members.peekitem(0)[0]
-    bucket.bed, bucket.lies_by = bed, key
-    insort(bed.line, (key, bucket))
+    bucket.bed, bucket.lies_by = bed, bucket.key
+    insort(bed.line, (bucket.lies_by, bucket))
 
 
 def _index(bucket: Bucket, bed: Bed) -> int:

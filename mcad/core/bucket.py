@@ -75,6 +75,12 @@ class Bucket:
         """Whether the verdict on it stands."""
         return self.bed is not None
 
+    @property
+    def key(self) -> Key:
+        """Where its head stands; the bucket must not be empty."""
+        key: Key = self.members.peekitem(0)[0]
+        return key
+
     def first(self) -> Entry:
         """The head of this bucket; the bucket must not be empty."""
         entry: Entry = self.members.peekitem(0)[1]

@@ -105,8 +105,8 @@ def keep(world: World) -> None:
             _look(world, entry)
     if is_due:
         world.claims_looked_at = world.now
-    if world.claims:
-        world.wake_at(world.claims_looked_at + CLAIM_LOOK)
+    elif world.claims:
+        world.wake_at(world.claims_looked_at + CLAIM_LOOK)  # something has happened since
 
 
 def _redeem(world: World, entry: Entry) -> None:
@@ -148,7 +148,9 @@ def _look(world: World, entry: Entry) -> None:
     claim = entry.claim
     if claim is None:
         return
-    if drains.what_if(world, entry, (entry.uid,)).plan() is not None:
+    shape, free = world.capacity.shape(entry.workload.sets), world.capacity.spare()
+    may_fit = world.capacity.may_fit(shape, free.total())
+    if may_fit and drains.what_if(world, entry, (entry.uid,)).plan() is not None:
         _redeem(world, entry)
         return
     left = _waits_for(world, entry)

@@ -222,8 +222,9 @@ _NOT_REFUSED = IMPOSSIBLE | {RefusalKind.BLOCKED}
 
 def refused(world: World) -> Iterator[Bucket]:
     """Buckets that were refused for want of room, in the order of their heads."""
+    at, now = world.turns.at, world.now
     line = [
-        (world.turns.of(bucket, world.now), bucket)
+        (at(bucket, bucket.lies_by or bucket.key, now), bucket)
         for bucket in world.queue.buckets()
         if bucket.refusal is not None and bucket.refusal.kind not in _NOT_REFUSED
     ]

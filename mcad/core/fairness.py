@@ -98,8 +98,7 @@ class Turns:
 
     def of(self, bucket: Bucket, now: Instant) -> Turn:
         """How the head of a bucket compares with heads of others at this instant."""
-        key: Key = bucket.members.peekitem(0)[0]
-        return self.at(bucket, key, now)
+        return self.at(bucket, bucket.key, now)
 
     def at(self, bucket: Bucket, key: Key, now: Instant) -> Turn:
         """The same for any member of the bucket."""

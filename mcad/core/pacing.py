@@ -56,15 +56,21 @@ LOOK_BASE: Duration = 5 * SECOND
 LOOK_MAX: Duration = 300 * SECOND
 """Live lists of a teardown when no watch event told that something is gone, ever more slowly."""
 
-CLAIM_LOOK: Duration = 5 * SECOND
+CLAIM_LOOK: Duration = 10 * SECOND
 """How often whoever has a claim looks for room elsewhere, and at who is still in the way."""
 
-BACKFILL_LOOK: Duration = 2 * SECOND
-"""How often room that is claimed and free is offered to those who are gone in time, and, with the
-policy Backfill, somebody first in line gets a date."""
+FIRSTS_LOOK: Duration = 10 * SECOND
+"""How often, with the policy Backfill, somebody who is first in line by now gets a date; at once if
+a claim ended."""
+
+BACKFILL_LOOK: Duration = 5 * SECOND
+"""How often room that is claimed and free is offered to those who are gone in time."""
 
 BACKFILL_TRIES = 20
 """Those whom it is offered to at a time: each costs a look at every node."""
+
+BACKFILL_MEMBERS = 20
+"""Of equal shapes so many, the first, are asked whether one of them is gone in time."""
 
 FIRSTS_MAX = 8
 """Claims that may stand at a time before nobody else is protected."""

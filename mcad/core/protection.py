@@ -7,7 +7,7 @@ while he is first and would fit if AppWrappers left, and stands still while some
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from itertools import islice
 
 from mcad.core import claims, drains
@@ -17,7 +17,7 @@ from mcad.core.claim import ClaimReason
 from mcad.core.dispatching import refused
 from mcad.core.entry import Entry
 from mcad.core.model import Fit, Policy
-from mcad.core.pacing import BACKFILL_LOOK, FIRSTS_LOOKED_AT, FIRSTS_MAX, STEPS_PER_PASS
+from mcad.core.pacing import FIRSTS_LOOK, FIRSTS_LOOKED_AT, FIRSTS_MAX, STEPS_PER_PASS
 from mcad.core.units import Duration
 from mcad.core.world import World
 
@@ -31,9 +31,9 @@ def watch(world: World) -> None:
     if not interval or world.settings.fit is not Fit.NODES or not len(world.queue):
         return
     passed = world.now - world.firsts_looked_at
-    if passed >= interval:
-        world.firsts_looked_at = world.now
-        _look(world, min(passed, interval))
+    if passed >= interval or world.claim_ended:
+        world.firsts_looked_at, world.claim_ended = world.now, False
+        _look(world, passed)
     world.wake_at(world.firsts_looked_at + interval)
 
 
@@ -44,7 +44,7 @@ def _interval(world: World) -> Duration:
         case Policy.STRICT_FIFO:
             return 0
         case Policy.BACKFILL:
-            return BACKFILL_LOOK
+            return FIRSTS_LOOK
         case Policy.BEST_EFFORT_FIFO:
             return -(-settings.protect_after // _LOOKS)
 
@@ -70,15 +70,18 @@ def _firsts(world: World) -> Iterator[Entry]:
     most = world.admission.steps + STEPS_PER_PASS // 2
     taken: list[Shape] = []
     scopes: set[tuple[str, str]] = set()
+    behind: set[tuple[Hashable, int]] = set()  # what somebody else is first for, by priority
     for bucket in islice(refused(world), FIRSTS_LOOKED_AT):
         if len(taken) >= FIRSTS_MAX or world.admission.steps >= most:
             return
-        if _is_behind_claim(world, bucket):
+        kind = (world.capacity.pools_of(bucket.shape), bucket.first().workload.priority)
+        if kind in behind:
+            continue
+        if _is_behind(world, bucket, taken):
+            behind.add(kind)
             continue
         limit = bucket.refusal.quota if bucket.refusal is not None else None
         if limit is not None and (limit.tree, limit.node) in scopes:
-            continue
-        if any(world.capacity.compete(other, bucket.shape) for other in taken):
             continue
         if world.capacity.would_fit_emptied(bucket.shape):
             taken.append(bucket.shape)
@@ -87,13 +90,12 @@ def _firsts(world: World) -> Iterator[Entry]:
             yield bucket.first()
 
 
-def _is_behind_claim(world: World, bucket: Bucket) -> bool:
+def _is_behind(world: World, bucket: Bucket, taken: list[Shape]) -> bool:
+    """Whether somebody who is first, or has a claim that counts for him, wants the same nodes."""
+    entry, shape_of = bucket.first(), world.capacity.shape
     owners = (world.entries[uid] for uid in world.claims)
-    return any(
-        world.capacity.compete(world.capacity.shape(owner.workload.sets), bucket.shape)
-        and not claims.outranks(bucket.first(), owner)
-        for owner in owners
-    )
+    claimed = (shape_of(one.workload.sets) for one in owners if not claims.outranks(entry, one))
+    return any(world.capacity.compete(one, bucket.shape) for one in (*taken, *claimed))
 
 
 def _consider(world: World, entry: Entry) -> None:

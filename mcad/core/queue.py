@@ -47,7 +47,8 @@ class Rank(Struct, frozen=True):
 
 class Queue:
     """All buckets that have members; the capacity remembers their shapes as long as they have, the
-    beds know which of them rest, and ``waiting`` what they ask of every leaf."""
+    beds know which of them rest, and ``waiting`` what they ask of every leaf. ``new`` are those
+    that somebody entered since they were offered what is claimed and free (backfill.py)."""
 
     def __init__(self, capacity: Capacity, beds: Beds, waiting: Waiting) -> None:
         self._capacity = capacity
@@ -55,6 +56,7 @@ class Queue:
         self._waiting = waiting
         self._buckets: dict[Shape, dict[int, dict[_Alike, Bucket]]] = {}
         self._places: dict[str, tuple[Bucket, Key]] = {}
+        self.new: dict[Bucket, None] = {}
 
     def __len__(self) -> int:
         return len(self._places)
@@ -73,6 +75,7 @@ class Queue:
             self._capacity.remember(shape)
         key = rank.key(entry)
         bucket.members[key] = entry
+        self.new[bucket] = None
         self._places[entry.uid] = (bucket, key)
         self._waiting.join(path, shape)
         if bucket.lies_by is not None and key < bucket.lies_by:
@@ -95,6 +98,7 @@ class Queue:
 
     def _drop(self, bucket: Bucket) -> None:
         self._beds.leave(bucket)
+        self.new.pop(bucket, None)
         slopes = self._buckets[bucket.shape]
         del slopes[bucket.slope][bucket.path, bucket.group]
         if not slopes[bucket.slope]:

@@ -112,6 +112,7 @@ class World:
         self.evictions_looked_at: Instant = 0
         self.first_for: dict[str, Duration] = {}  # for how long they were first in line (R8)
         self.firsts_looked_at: Instant = 0
+        self.claim_ended = False  # since it was asked who is first
         self.patience: dict[str, Patience] = {}  # by uid, of those whose claims came to nothing
         self.heads: dict[Scope, str] = {}  # the uids of those whose holds are running (R6)
         self.resume_at: Turn | None = None  # where the walk along the line goes on (R5)
@@ -223,7 +224,7 @@ class World:
     def unclaim(self, entry: Entry) -> None:
         """End its claim, if it has one (claims.py)."""
         if self.claims.pop(entry.uid, None) is not None:
-            entry.claim = None
+            entry.claim, self.claim_ended = None, True
             self.admission.unclaim(self.next_gang(entry))
 
     def hold(self, entry: Entry, hold: Hold) -> None:

@@ -127,12 +127,14 @@ def test_an_edit_gives_the_room_back(change: dict[str, object]) -> None:
     stream = Stream()
     stream.submit(GANG)
     stream.run(AFTER + LOOK)
-    assert stream.has_claim("gang")
+    before = stream.bench.entry("gang").claim
+    assert before is not None
+    stream.bench.now += SECOND
     stream.bench.edit("uid-gang", **change)
     stream.bench.decide()
-    world = stream.bench.dispatcher.world
-    assert not stream.has_claim("gang")
-    assert not world.capacity.holds("uid-gang") or stream.bench.entry("gang").attempt
+    world, claim = stream.bench.dispatcher.world, stream.bench.entry("gang").claim
+    assert claim is None or claim.since > before.since  # it is still first, with what it asks now
+    assert stream.has_claim("gang") == ("suspended" not in change)
     world.admission.check()
 
 

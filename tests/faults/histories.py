@@ -17,6 +17,7 @@ from tests.faults.injection import Fault, Gap, Plan
 from tests.faults.meddling import Edit
 from tests.faults.scenarios import (
     NAMESPACE,
+    QUIET,
     Action,
     Json,
     Scenario,
@@ -34,7 +35,11 @@ JOBS = Resource("batch", "v1", "jobs", "Job")
 KINDS = (CONFIG_MAPS, DEPLOYMENTS, PODS, JOBS)
 PAUSES_S = (0.0, 0.01, 0.05, 0.3, 1.0, 3.0, 8.0, 30.0, 90.0)
 KEEP = ["example.com/keep"]
-CONFIGS = (Config(), Config(policy="StrictFIFO"), Config(headOfLineHoldingTime=20))
+CONFIGS = (
+    QUIET,
+    Config(policy="StrictFIFO"),
+    Config(headOfLineHoldingTime=20, protectAfter=0),
+)
 FAULTS_AT_MOST, GAPS_AT_MOST = 3, 2
 WRITES, EVENTS = 40, 110  # among so many faults and gaps are spread; a history has about as many
 

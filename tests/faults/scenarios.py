@@ -21,6 +21,8 @@ from tests.manifests import bearing, components, config_map, failing, generic
 
 Json = dict[str, Any]
 NAMESPACE = "default"
+QUIET = Config(protectAfter=0)
+"""Nobody gets a claim by waiting: where somebody waits for ever, that would be no rest."""
 Action = Callable[[Client], Awaitable[object]]
 
 
@@ -38,7 +40,7 @@ class Scenario:
     ends: dict[str, str]  # state of every AppWrapper at the end, "" where it is deleted, "*" any
     crowded: tuple[str, ...] = ()
     robbed: tuple[str, ...] = ()
-    config: Config = field(default_factory=Config)  # where one process is alone
+    config: Config = field(default=QUIET)  # where one process is alone
     settles_s: float = 400.0  # after the last act: deadlines, grace periods, backoff are shorter
 
 

@@ -25,7 +25,7 @@ from tests.faults.scenarios import (
 from tests.manifests import bearing, components, config_map, failing, generic, subtree
 
 TREE = "gold"
-COUNTING = Config(quotaEnabled=True)
+COUNTING = Config(quotaEnabled=True, protectAfter=0, reclaim=False)
 
 
 def define(obj: Json) -> Action:

@@ -6,7 +6,7 @@ whether they fit, and gangs that do are reserved, all of it or nothing (protocol
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 
 from mcad.core.capacity.allotments import Allotment, Reservation
 from mcad.core.capacity.arrears import Arrears
@@ -17,6 +17,8 @@ from mcad.core.capacity.glance import Glance
 from mcad.core.capacity.ledger import Ledger
 from mcad.core.capacity.memory import Memory
 from mcad.core.capacity.mixed import Plan
+from mcad.core.capacity.podclass import slots
+from mcad.core.capacity.pools import Spare, rough_total
 from mcad.core.capacity.ports import without_ports
 from mcad.core.capacity.report import CapacityReport, NodeReport, node_reports, report, sums
 from mcad.core.capacity.reservations import Reservations, shrunk_to
@@ -145,6 +147,10 @@ class Capacity:
         mine, others = self._memory.remembered(one).pools, self._memory.remembered(other).pools
         return any(a.shared(b) for a in mine for b in others)
 
+    def pools_of(self, shape: Shape) -> Hashable:
+        """Equal for two shapes, which are remembered, whose pods may go to the same nodes."""
+        return self._memory.remembered(shape).pools
+
     def glance(self) -> Glance:
         """The same questions for people: no answer changes anything. Good until the next event."""
         return Glance(self._settings, self._ledger, self._memory, self._arrears)
@@ -207,16 +213,32 @@ class Capacity:
         self._reservations.place(self._begin(uid, attempt, sets), shape, plan)
         self._ledger.post()
 
-    def has_spare(self, uid: str, shape: Shape) -> bool:
-        """Whether a pod of this shape, which is remembered, would fit where there is a claim."""
-        rows, parts = self._ledger.rows, self._memory.remembered(shape).parts
-        names = dict.fromkeys(name for one in self._allotments(uid) for name in one.at)
-        return any(
-            rows[name].rank in part.pods.pool.rows
-            and all(rows[name].unclaimed(r) >= n for r, n in part.pods.request)
-            for name in names
-            for part in parts
+    def take_relieved(self) -> Spare:
+        """Those of ``spare`` that somebody has left since the last call."""
+        found = [self._ledger.rows.get(name) for name in self._ledger.relieved]
+        self._ledger.relieved.clear()
+        return Spare.of(row for row in found if row is not None)
+
+    def spare(self) -> Spare:
+        """The nodes in claims on which something is free, claims aside."""
+        return Spare.of(self._ledger.rows.values())
+
+    def places(self, shape: Shape, spare: Spare) -> int:
+        """For how many pods of this shape, which is remembered, there is room on the nodes, claims
+        aside: at most, if it has several parts."""
+        return sum(
+            slots(free, part.pods.request)
+            for part in self._memory.remembered(shape).parts
+            for row, free in spare
+            if row.rank in part.pods.pool.rows
         )
+
+    def may_fit(self, shape: Shape, free: Mapping[str, int]) -> bool:
+        """Whether so much more than is free would suffice in sum; the shape is remembered. Where it
+        would not, nothing else need be asked."""
+        prospect = self._memory.remembered(shape)
+        sums = rough_total(prospect.pools)
+        return all(sums.get(name, 0) + free.get(name, 0) >= n for name, n in prospect.demand)
 
     def unclaim(self, uid: str, shape: Shape) -> None:
         """The claim ends, and its room is anybody's."""
