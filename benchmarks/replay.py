@@ -234,11 +234,15 @@ class Spread:
 
 
 class Meter:
-    """What is in use, summed over time: resource-microseconds by team, since the last reset."""
+    """What is in use, summed over time: resource-microseconds by team, since the last reset.
+
+    ``asked`` is what those have asked for in all that have been submitted and have not ended.
+    """
 
     def __init__(self) -> None:
         self.sums: Counter[str] = Counter()
         self.using: Counter[str] = Counter()
+        self.asked: Counter[str] = Counter()
         self.since = self._at = START
 
     def advance(self, now: Instant) -> None:
@@ -297,13 +301,14 @@ class Replay:
         quotas: Iterable[QuotaSubtree] = (),
         shutdown: Duration = 0,
         brain: Brain | None = None,
+        meter: Meter | None = None,
     ) -> None:
         self.now: Instant = START
         self.nodes, self.shutdown = nodes, shutdown
         self.brain = brain or Dispatcher(replace(settings or Settings(), pod_counts_interval=0))
         self.lives: dict[str, Life] = {}
         self.gangs: dict[str, Gang] = {}
-        self.meter = Meter()
+        self.meter = meter or Meter()
         self.capacity = sum(dict(node.allocatable)[COUNTED] for node in nodes)
         self.open = 0  # jobs that have not ended, those to come included
         self._spread = Spread(nodes)
@@ -377,6 +382,7 @@ class Replay:
 
     def _submit(self, job: Job) -> None:
         self.lives[uid_of(job.name)] = Life(job, self.now)
+        self.meter.asked[job.team] += job.pods * _counted(job.request)
         self._feed(AppWrapperSeen(workload(job, self._trees)))
 
     def _delete(self, uid: str) -> None:
@@ -384,6 +390,7 @@ class Replay:
         life = self.lives[uid]
         life.ended = life.ended or self.now
         self.open -= 1
+        self.meter.asked[life.job.team] -= life.job.pods * _counted(life.job.request)
         self._shown.pop(uid, None)
         self._feed(AppWrapperGone(uid))
         if uid in self.gangs:
