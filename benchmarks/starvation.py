@@ -93,11 +93,13 @@ def _cpu(amounts: Resources) -> int:
     return dict(amounts).get(COUNTED, 0)
 
 
-def stream(rng: Random, limit: Callable[[Random, Duration], Duration]) -> list[Job]:
+def stream(
+    rng: Random, limit: Callable[[Random, Duration], Duration], watched: Duration = WATCHED
+) -> list[Job]:
     """The small jobs and the gang."""
     pause = (SHORTEST + LONGEST) / 2 / (NODES * CPUS * LOAD)
     jobs, at, limits = [], 0.0, Random(1)  # limits do not change what comes
-    while at < COMES + WATCHED:
+    while at < COMES + watched:
         run = rng.randrange(SHORTEST, LONGEST)
         jobs.append(Job(f"small-{len(jobs):05}", int(at), 1, cores(1), run, limit(limits, run)))
         at += rng.expovariate(1 / pause)
@@ -126,15 +128,15 @@ class Outcome(NamedTuple):
     utilisation: float
 
 
-def play(jobs: list[Job], settings: Settings | None) -> Outcome:
+def play(jobs: list[Job], settings: Settings | None, watched: Duration = WATCHED) -> Outcome:
     """One stream, decided by us, or by MCAD if there are no settings."""
     brain = McadRule() if settings is None else Dispatcher(replace(settings, pod_counts_interval=0))
     replay = Replay(jobs, machines(NODES, CPUS), brain=brain)
     replay.plan(START + COMES, lambda: replay.meter.reset(replay.now))
-    replay.run(COMES + WATCHED)
+    replay.run(COMES + watched)
     replay.check()
     gang = replay.life(GANG)
-    started = gang.starts[0] if gang.starts else START + COMES + WATCHED
+    started = gang.starts[0] if gang.starts else START + COMES + watched
     overtakers = sum(
         life.submitted > gang.submitted and bool(life.starts) and life.starts[0] < started
         for life in replay.lives.values()

@@ -24,6 +24,7 @@ from tests.faults.injection import Moment, Plan, Wire
 from tests.faults.meddling import STORAGE, WRAPPED, Meddler
 from tests.faults.rest import WATCHED, unrest
 from tests.faults.scenarios import NAMESPACE, Scenario, pods_to_come
+from tests.faults.umpire import Umpire
 
 Json = dict[str, Any]
 
@@ -41,6 +42,7 @@ class Outcome:
     made: int  # objects, in the attempts that they belong to
     writes: int  # of the dispatcher, in all of its lives
     lives: int
+    evictions: int
     events: int  # that its watches told it
     requests: list[str]  # method and path of its writes
     moments: list[Moment]  # these writes
@@ -62,6 +64,7 @@ class World:
         self.creations: Counter[tuple[str, str, str]] = Counter()
         self.troubles: list[str] = []
         self._bailiff = Bailiff(cluster.registry)
+        self._umpire = Umpire(cluster.registry)
         for storage in WRAPPED:
             cluster.registry.store.listen(storage, self._seen)
         cluster.registry.store.listen(STORAGE, self._said)
@@ -124,6 +127,7 @@ class World:
             late = [write for wire in self._wires for write in wire.writes][before:]
             self.troubles.append(f"still writing at rest: {[(r.method, r.path) for r in late]}")
         self.troubles += [*self._unrest(), *self._bailiff.overdrawn]
+        self.troubles += [*self._umpire.fouls, *self._umpire.in_vain()]
         for life in self._lives:
             if life.done() and not life.cancelled():
                 life.result()
@@ -155,6 +159,7 @@ class World:
             made=sum(self.creations.values()),
             writes=len(requests),
             lives=len(self._wires),
+            evictions=self._umpire.evictions,
             events=next(self._plan.told),
             requests=requests,
             moments=self._plan.moments,

@@ -1,0 +1,59 @@
+"""A day of three teams on a small cluster: what evictions cost, and what they bring about."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from benchmarks.replay import Replay
+from benchmarks.three_teams import SHARES, URGENT, DueMeter, play, repeated, week
+from mcad.core.model import Settings
+
+NODES, DAYS = 8, 1
+
+
+@cache
+def lived(reclaim: bool, preemption: bool) -> Replay:
+    jobs = week(250, DAYS, seed=1, nodes=NODES)
+    return play(jobs, DAYS, Settings(reclaim=reclaim, preemption=preemption), NODES)
+
+
+def due(replay: Replay) -> dict[str, float]:
+    """The part of what is due to it that each team got."""
+    meter = replay.meter
+    assert isinstance(meter, DueMeter)
+    return {team: meter.got[team] / meter.due[team] for team in SHARES}
+
+
+def evicted(replay: Replay, reason: str = "") -> int:
+    return sum(
+        reason in ("", one.reason) for life in replay.lives.values() for one in life.evictions
+    )
+
+
+def test_nobody_is_evicted_where_that_is_switched_off() -> None:
+    assert evicted(lived(reclaim=False, preemption=False)) == 0
+
+
+def test_reclaim_gives_each_team_what_is_due_to_it() -> None:
+    without, with_it = lived(reclaim=False, preemption=False), lived(reclaim=True, preemption=False)
+
+    assert min(due(with_it).values()) > min(due(without).values())
+    assert 0 < evicted(with_it, "Reclaimed") == evicted(with_it)
+    assert repeated(with_it.lives.values()) == 0
+
+
+def test_an_urgent_job_evicts_others_and_never_one_that_is_as_urgent() -> None:
+    replay = lived(reclaim=False, preemption=True)
+
+    urgent = [life for life in replay.lives.values() if life.job.priority == URGENT]
+    assert 0 < evicted(replay, "Preempted") == evicted(replay)
+    assert not any(life.evictions for life in urgent)
+    assert repeated(replay.lives.values()) == 0
+
+
+def test_what_evictions_lose_is_accounted_for() -> None:
+    replay = lived(reclaim=True, preemption=True)
+
+    for life in replay.lives.values():
+        assert (life.lost > 0) == bool(life.evictions)
+        assert life.dispatches >= len(life.evictions)
