@@ -7,10 +7,10 @@ from mcad.core import attempts, claims, drains, ends, obstacles
 from mcad.core.bucket import Bucket
 from mcad.core.capacity.mixed import Plan
 from mcad.core.capacity.pools import Spare
-from mcad.core.claim import Claim
 from mcad.core.dispatching import refused, stand_in_front
 from mcad.core.entry import Entry
 from mcad.core.pacing import BACKFILL_LOOK, BACKFILL_MEMBERS, BACKFILL_TRIES
+from mcad.core.passing import ends_before, may_pass
 from mcad.core.quota import Designation
 from mcad.core.world import World
 
@@ -63,21 +63,10 @@ def _may_fit(world: World, bucket: Bucket, places: Spare, free: Spare) -> bool:
 def _next(world: World, bucket: Bucket, places: Spare) -> tuple[Entry, list[str]] | None:
     """The first of the bucket that may go on one of the nodes, and whose claims he may pass."""
     for entry in bucket.front(BACKFILL_MEMBERS):
-        lifted = [uid for uid in world.claims if _is_open(world, entry, world.entries[uid])]
+        lifted = [uid for uid in world.claims if may_pass(entry, world.entries[uid], world.now)]
         if any(row.claimant in lifted for row, _ in places):
             return entry, lifted
     return None
-
-
-def _is_open(world: World, entry: Entry, owner: Entry) -> bool:
-    claim = owner.claim
-    return claim is not None and (
-        _ends_before(world, entry, claim) or claims.outranks(entry, owner)
-    )
-
-
-def _ends_before(world: World, entry: Entry, claim: Claim) -> bool:
-    return ends.if_begun(entry, world.now) <= claim.start
 
 
 def _go(world: World, entry: Entry, plan: Plan) -> None:
@@ -87,7 +76,7 @@ def _go(world: World, entry: Entry, plan: Plan) -> None:
         return
     for uid in {row.claimant: None for _, row, _ in plan if row.claimant}:
         owner = world.entries[uid]
-        if owner.claim is not None and not _ends_before(world, entry, owner.claim):
+        if owner.claim is not None and not ends_before(entry, owner.claim, world.now):
             claims.give_way(world, owner, entry)
     gang = world.next_gang(entry)
     world.admission.reserve_at(gang, Designation(entry.workload.quota), plan)

@@ -17,6 +17,7 @@ from mcad.core.dispatching import refused, stand_in_front
 from mcad.core.drains import Drain
 from mcad.core.entry import Entry, Hold
 from mcad.core.pacing import CLAIM_LOOK, CLAIM_TRIES_MAX, RESTATE_INTERVAL, Patience
+from mcad.core.passing import outranks
 from mcad.core.quota import Designation
 from mcad.core.reasons import EventReason, HoldReason, some_of
 from mcad.core.records import replace
@@ -172,14 +173,6 @@ def end(world: World, entry: Entry, why: str) -> None:
     world.unclaim(entry)
     world.line_up(entry)
     _say_ended(world, entry, why)
-
-
-def outranks(entry: Entry, owner: Entry) -> bool:
-    """Whether somebody who waits goes before the owner of a claim. What one takes back of his share
-    he need not give to a higher priority."""
-    claim = owner.claim
-    reclaims = claim is not None and claim.reason is ClaimReason.RECLAIMING
-    return entry.workload.priority > owner.workload.priority and not reclaims
 
 
 def outranking(world: World, owner: Entry) -> Iterator[Entry]:

@@ -103,6 +103,9 @@ def dispatch(world: World) -> None:
         heappop(line)
         if bucket.refusal is not None:
             gate.refused(bucket, bucket.refusal)
+        elif gate.keeps_off(bucket):
+            _refuse(world, bucket, _BLOCKED)
+            world.beds.pass_on(bucket)
         else:
             _go(world, gate, effort, bucket)
             if bucket.members:

@@ -18,6 +18,7 @@ from mcad.core.dispatching import refused
 from mcad.core.entry import Entry
 from mcad.core.model import Fit, Policy
 from mcad.core.pacing import FIRSTS_LOOK, FIRSTS_LOOKED_AT, FIRSTS_MAX, STEPS_PER_PASS
+from mcad.core.passing import outranks
 from mcad.core.units import Duration
 from mcad.core.world import World
 
@@ -94,7 +95,7 @@ def _is_behind(world: World, bucket: Bucket, taken: list[Shape]) -> bool:
     """Whether somebody who is first, or has a claim that counts for him, wants the same nodes."""
     entry, shape_of = bucket.first(), world.capacity.shape
     owners = (world.entries[uid] for uid in world.claims)
-    claimed = (shape_of(one.workload.sets) for one in owners if not claims.outranks(entry, one))
+    claimed = (shape_of(one.workload.sets) for one in owners if not outranks(entry, one))
     return any(world.capacity.compete(one, bucket.shape) for one in (*taken, *claimed))
 
 
@@ -105,7 +106,7 @@ def _consider(world: World, entry: Entry) -> None:
     is_starved = 0 < settings.protect_after <= world.first_for[entry.uid]
     if not is_starved and settings.policy is not Policy.BACKFILL:
         return
-    lifted = [uid for uid in world.claims if claims.outranks(entry, world.entries[uid])]
+    lifted = [uid for uid in world.claims if outranks(entry, world.entries[uid])]
     drain = drains.drain(world, entry, lifted)
     if drain is None or not drain.leaving or not (is_starved or drain.start):
         return
