@@ -97,7 +97,7 @@ def keep(world: World) -> None:
         entry = world.entries[uid]
         if world.capacity.homeless(uid):
             _plan_again(world, entry)
-        elif world.admission.is_free(uid):
+        elif world.admission.is_free(uid) and _fits(world, entry):
             _redeem(world, entry)
         elif entry.claim is not None and entry.claim.until <= world.now:
             left = some_of(_waits_for(world, entry)) or "pods that are nobody's"
@@ -108,6 +108,12 @@ def keep(world: World) -> None:
         world.claims_looked_at = world.now
     elif world.claims:
         world.wake_at(world.claims_looked_at + CLAIM_LOOK)  # something has happened since
+
+
+def _fits(world: World, entry: Entry) -> bool:
+    """Whether it goes if its claim is no more. Its nodes may be free and it does not: whose pod has
+    ended a moment ago may be about to make another one (C2)."""
+    return drains.what_if(world, entry, (entry.uid,)).plan() is not None
 
 
 def _redeem(world: World, entry: Entry) -> None:
@@ -150,8 +156,7 @@ def _look(world: World, entry: Entry) -> None:
     if claim is None:
         return
     shape, free = world.capacity.shape(entry.workload.sets), world.capacity.spare()
-    may_fit = world.capacity.may_fit(shape, free.total())
-    if may_fit and drains.what_if(world, entry, (entry.uid,)).plan() is not None:
+    if world.capacity.may_fit(shape, free.total()) and _fits(world, entry):
         _redeem(world, entry)
         return
     left = _waits_for(world, entry)

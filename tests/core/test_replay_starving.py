@@ -1,4 +1,4 @@
-"""A gang and a stream of small jobs without an end: when it starts, small (benchmarks/starvation)."""
+"""A gang and a stream of small jobs without an end: when it starts (benchmarks/starvation.py)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.replay import HOUR
 from benchmarks.starvation import PROTECT_AFTER, Outcome, nothing, play, stream, twofold
 from mcad.core.model import Policy, Settings
 
-WATCHED = 3 * HOUR
+WATCHED = 4 * HOUR
 UNPROTECTED = Settings(protect_after=0)
 
 
@@ -36,7 +36,7 @@ def test_a_protected_gang_starts_when_it_was_promised_to_and_within_the_bound(
     assert 0 < outcome.wait <= outcome.promised <= outcome.bound
 
 
-def test_a_protected_gang_starts_although_nobody_says_how_long_he_runs() -> None:
+def test_a_protected_gang_starts_although_nobody_says_how_long_it_runs() -> None:
     outcome = lived(Settings())
 
     assert outcome.wait > PROTECT_AFTER

@@ -32,28 +32,3 @@ def evicted(replay: Replay, reason: str = "") -> int:
 
 def test_nobody_is_evicted_where_that_is_switched_off() -> None:
     assert evicted(lived(reclaim=False, preemption=False)) == 0
-
-
-def test_reclaim_gives_each_team_what_is_due_to_it() -> None:
-    without, with_it = lived(reclaim=False, preemption=False), lived(reclaim=True, preemption=False)
-
-    assert min(due(with_it).values()) > min(due(without).values())
-    assert 0 < evicted(with_it, "Reclaimed") == evicted(with_it)
-    assert repeated(with_it.lives.values()) == 0
-
-
-def test_an_urgent_job_evicts_others_and_never_one_that_is_as_urgent() -> None:
-    replay = lived(reclaim=False, preemption=True)
-
-    urgent = [life for life in replay.lives.values() if life.job.priority == URGENT]
-    assert 0 < evicted(replay, "Preempted") == evicted(replay)
-    assert not any(life.evictions for life in urgent)
-    assert repeated(replay.lives.values()) == 0
-
-
-def test_what_evictions_lose_is_accounted_for() -> None:
-    replay = lived(reclaim=True, preemption=True)
-
-    for life in replay.lives.values():
-        assert (life.lost > 0) == bool(life.evictions)
-        assert life.dispatches >= len(life.evictions)
