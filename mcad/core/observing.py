@@ -99,12 +99,31 @@ def _changed(world: World, entry: Entry, work: Workload, *, rewound: bool) -> No
     if entry.phase is not Phase.WAITING:
         entry.edit(work)
         _changed_after_intent(world, entry, old)
+    elif entry.uid in world.claims and _wants_the_same(work, old):
+        entry.workload = work
     elif work != old:
         world.leave_line(entry)  # under the record that it was added with
         entry.workload, entry.told, entry.told_at = work, None, 0
         world.line_up(entry)
     if saved is not None and saved.dispatch is not None:
         _intent_found(world, entry, saved.dispatch)
+
+
+_WANTED = (
+    "sets",
+    "quota",
+    "namespace",
+    "priority",
+    "never_preempts",
+    "suspended",
+    "deleting",
+    "problem",
+)
+
+
+def _wants_the_same(work: Workload, old: Workload) -> bool:
+    """Whether an edit leaves a claim what it is: whoever mends a note loses no room for that."""
+    return all(getattr(work, name) == getattr(old, name) for name in _WANTED)
 
 
 def _is_news(entry: Entry, saved: Persisted) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mcad.core.claim import ClaimReason
-from mcad.core.events import NodeGone, NodeSeen
+from mcad.core.events import NodeGone, NodeSeen, PodGone
 from mcad.core.model import Policy, Settings, Workload
 from mcad.core.records import replace
 from mcad.core.units import SECOND
@@ -144,3 +146,37 @@ def test_after_a_restart_a_claim_is_planned_before_anybody_goes() -> None:
     assert claims(bench) == {"gang": ("n0", "n1")}
     assert "small" not in bench.order
     bench.dispatcher.world.admission.check()
+
+
+def test_a_claim_stands_while_whoever_lost_a_pod_there_may_make_another_one() -> None:
+    bench = starving()
+    for number in range(2):
+        bench.bind(f"s{number}-0", on=f"n{number}")
+    bench.settle()
+    bench.delete("uid-s0")
+    (thing,) = (thing for ref, thing in bench.things.items() if ref.name == "s1-0")
+    bench.feed(PodGone(thing.child.uid))  # and its controller has not said anything yet
+    bench.submit(workload("small", 300))
+    bench.advance(10)
+    assert claims(bench) == {"gang": ("n0", "n1")}
+    assert bench.order == ["s0", "s1"]
+    bench.delete("uid-s1")
+    bench.settle()
+    assert bench.order[2:] == ["gang"]
+
+
+def test_an_edit_that_wants_the_same_room_keeps_the_claim() -> None:
+    bench = starving()
+    since = bench.entry("gang").claim
+    bench.edit("uid-gang", run_expected=60 * SECOND, payload="other")
+    bench.settle()
+    assert bench.entry("gang").claim == since
+    assert bench.entry("gang").workload.run_expected == 60 * SECOND
+
+
+@pytest.mark.parametrize("change", [{"suspended": True}, {"sets": ()}])
+def test_an_edit_that_wants_something_else_ends_it(change: dict[str, object]) -> None:
+    bench = starving()
+    bench.edit("uid-gang", **change)
+    bench.decide()
+    assert not claims(bench)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from benchmarks.replay import Replay
-from benchmarks.three_teams import SHARES, URGENT, DueMeter, play, repeated, week
+from benchmarks.three_teams import SHARES, DueMeter, play, week
 from mcad.core.model import Settings
 
 NODES, DAYS = 8, 1

@@ -1,5 +1,6 @@
 """All stories that the suites play, each with every fault of theirs."""
 
+from tests.faults.evictions import CLAIMED
 from tests.faults.scenarios import (
     CASCADES,
     COMPLETED,
@@ -38,4 +39,5 @@ SCENARIOS = (
     KEPT_AND_CLEARED,
     REQUEUED,
     *SHARED,
+    *CLAIMED,
 )
