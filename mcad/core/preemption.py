@@ -18,6 +18,7 @@ from mcad.core.entry import Entry
 from mcad.core.lifecycle import TEARING_DOWN
 from mcad.core.model import Fit, Workload
 from mcad.core.pacing import EVICTION_LOOK, EVICTION_STEPS, STUCK_AFTER
+from mcad.core.passing import outranks
 from mcad.core.victims import evictions
 from mcad.core.world import World
 
@@ -103,7 +104,7 @@ def _leavers(world: World) -> list[str]:
 def _try(world: World, bucket: Bucket, others: Sequence[Entry]) -> int:
     """Evict for the first of the bucket, if that is of use; returns the work that it was."""
     entry = bucket.first()
-    lifted = [uid for uid in world.claims if claims.outranks(entry, world.entries[uid])]
+    lifted = [uid for uid in world.claims if outranks(entry, world.entries[uid])]
     departures = world.admission.what_if(bucket.shape, bucket.path, lifted)
     leavers = [uid for uid in _leavers(world) if departures.leave(uid)]
     candidates = _evictable_for(world, entry, others)
