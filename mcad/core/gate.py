@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import groupby
-
 from mcad.core.bucket import Bucket
 from mcad.core.capacity import Shape
-from mcad.core.capacity.pools import Row
+from mcad.core.capacity.pools import Spare
 from mcad.core.entry import Entry
 from mcad.core.model import Policy
 from mcad.core.passing import may_pass
@@ -42,7 +40,7 @@ class Gate:
         self._waited_for: dict[tuple[str, str], set[str]] = {}  # nodes of quota trees: whose leaves
         self._closed = False
         self._heads: dict[Scope, Entry] = {}
-        self._kept: dict[str, list[Row]] | None = None  # nodes in claims by the uid of their owner
+        self._kept: dict[str, Spare] | None = None  # what is free in claims, by whose they are
         for uid in world.claims if self._strict else ():
             work = world.entries[uid].workload  # it waits for those who were evicted
             self._blocking.append(world.capacity.shape(work.sets))
@@ -73,12 +71,11 @@ class Gate:
         if not world.claims:
             return False
         if self._kept is None:
-            rows = sorted(world.capacity.claimed_nodes(), key=lambda row: row.claimant)
-            self._kept = {uid: list(found) for uid, found in groupby(rows, lambda r: r.claimant)}
+            self._kept = world.capacity.kept()
         return any(
             not may_pass(bucket.first(), world.entries[uid], world.now)
-            and world.capacity.has_place(bucket.shape, rows)
-            for uid, rows in self._kept.items()
+            and world.capacity.places(bucket.shape, nodes) > 0
+            for uid, nodes in self._kept.items()
         )
 
     def _block(self, scope: Scope, bucket: Bucket) -> None:
