@@ -3,7 +3,7 @@ R9), and whoever has a higher priority (R8)."""
 
 from __future__ import annotations
 
-from mcad.core import attempts, claims, drains, ends, obstacles
+from mcad.core import attempts, claims, drains, obstacles
 from mcad.core.bucket import Bucket
 from mcad.core.capacity.mixed import Plan
 from mcad.core.capacity.pools import Spare
