@@ -42,9 +42,11 @@ def dispatching(plane: ControlPlane, account: Path, *more: str) -> Iterator[Disp
     """A dispatcher with these settings as well; nothing is left of what a test has made."""
     flags = [flag for setting in (*SETTINGS, *more) for flag in ("--set", setting)]
     with Dispatcher(plane, account, *flags) as running:
-        yield running
-        delete(plane)
-        plane.kubectl("delete", "quotasubtrees", "--all", "--all-namespaces")
+        try:
+            yield running
+        finally:
+            plane.kubectl("delete", "quotasubtrees", "--all", "--all-namespaces")
+            delete(plane)
 
 
 # -- what there is -------------------------------------------------------------------------------
@@ -55,7 +57,6 @@ def submit(plane: ControlPlane, name: str, cpu: str = "100m", **more: Any) -> No
     ``seconds`` how long it runs, the rest is of the spec."""
     slots, team = more.pop("slots", 0), more.pop("team", "")
     one = pod(name, cpu, more.pop("seconds", None), {SLOT: str(slots)} if slots else None)
-    one["metadata"]["finalizers"] = more.pop("finalizers", [])
     made = components(name, one, **more)
     made["metadata"] |= {"namespace": "default", "labels": {"teams": team} if team else {}}
     create(plane, made)
