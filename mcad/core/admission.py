@@ -80,9 +80,10 @@ class Admission:
             self._charge(gang, designation)
         return refused
 
-    def adopt(self, gang: Gang, designation: Designation) -> None:
-        """What was dispatched before holds its room, whatever fits; shares may go into debt."""
-        self._capacity.adopt(gang.uid, gang.attempt, gang.shape, gang.sets)
+    def adopt(self, gang: Gang, designation: Designation, *, leaving: bool = False) -> None:
+        """What was dispatched before holds its room, whatever fits; shares may go into debt.
+        ``leaving`` as for ``Capacity.adopt``."""
+        self._capacity.adopt(gang.uid, gang.attempt, gang.shape, gang.sets, leaving=leaving)
         self._charge(gang, designation)
 
     def claim(self, gang: Gang, designation: Designation, plan: Plan) -> None:

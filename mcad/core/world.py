@@ -20,7 +20,7 @@ from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatu
 from mcad.core.entry import Entry, Hold
 from mcad.core.fairness import Turns
 from mcad.core.history import History
-from mcad.core.lifecycle import Phase
+from mcad.core.lifecycle import TEARING_DOWN, Phase
 from mcad.core.model import (
     Child,
     Dialect,
@@ -285,7 +285,9 @@ class World:
 
     def adopt(self, entry: Entry) -> None:
         """What it was dispatched with it has, whatever fits."""
-        self.admission.adopt(self.gang(entry), self.designation(entry))
+        leaves = entry.phase in TEARING_DOWN and not entry.keeps_room
+        leaving = entry.workload.deleting or leaves
+        self.admission.adopt(self.gang(entry), self.designation(entry), leaving=leaving)
 
     def keep_room(self, entry: Entry) -> None:
         """Its room is that of the next attempt from now on (C7). Where its pods have not gone yet,

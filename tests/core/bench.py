@@ -360,6 +360,7 @@ class Bench:
                     thing.node,
                     thing.phase,
                     thing.request,
+                    terminating=child.terminating,
                     workload=child.workload,
                     item=child.item,
                     index=0,

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from mcad.core.events import ChildSeen, PodGone, PodSeen
 from mcad.core.lifecycle import Phase
-from mcad.core.model import DispatchPhase, PodPhase, Settings, Workload
+from mcad.core.model import Cascade, DispatchPhase, PodPhase, Settings, Workload
 from mcad.core.units import SECOND
 from tests.core.bench import Bench, node, workload
 from tests.core.builders import pod
@@ -48,6 +48,15 @@ def test_c4_what_nobody_makes_is_given_up_after_a_while() -> None:
     assert bench.order == ["a", "b"]
     assert len(warnings(bench)) == 1
     assert warnings(bench)[0].startswith("1 pod that is wanted did not appear within 300 s;")
+
+
+def test_c4_of_what_is_deleted_nobody_waits_for_any_pod() -> None:
+    """Its time would ring again and again: what is frozen is not given up."""
+    bench = running(half_told("a", 400))
+    bench.stubborn.add("a-0")
+    bench.edit("uid-a", deleting=True, cascade=Cascade.FOREGROUND)
+    bench.advance(2 * TIMEOUT_S)
+    assert warnings(bench) == []
 
 
 def vanish(bench: Bench, name: str) -> None:

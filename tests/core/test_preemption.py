@@ -248,6 +248,28 @@ def test_a_restart_while_the_pods_leave_keeps_the_claim() -> None:
     assert phase(bench, "a") is Phase.RUNNING
 
 
+@pytest.mark.parametrize("pods", [1, 2])
+def test_a_restart_while_bound_pods_terminate_keeps_the_claim(pods: int) -> None:
+    """What terminates has its room once: were it held twice, nothing would fit and all be lost."""
+    bench = Bench(EAGER, nodes=[node(f"n{number + 1}") for number in range(pods)])
+    bench.submit(workload("b", *[900] * pods))
+    bench.settle()
+    for number in range(pods):
+        bench.bind(f"b-{number}", on=f"n{number + 1}")
+        bench.stubborn.add(f"b-{number}")
+    bench.submit(workload("w", *[800] * pods, priority=5))
+    bench.advance(3)
+    before = bench.status["uid-w"].claim
+    assert before is not None
+    bench.crash()
+    bench.advance(3)
+    assert bench.status["uid-w"].claim == before
+    for ref in list(bench.things):
+        bench.remove(ref)
+    bench.advance(10)
+    assert phase(bench, "w") is Phase.RUNNING
+
+
 def test_a_plan_that_failed_is_not_made_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
     real = preemption.evictions

@@ -125,10 +125,11 @@ class Reservation:
     """The allotments of one attempt. ``order`` numbers reservations as they were made.
 
     ``frozen`` allotments keep their size whatever happens: while the reservation is being made, and
-    again during teardown until nothing is left (protocol C2, P4 c). ``awaited``: its items exist,
-    so its pods are waited for, and not for ever (C4). ``placed``: all of
-    them had nodes once, or the time for that is over. ``claimed``: it is a claim, for an attempt
-    that has not begun, on room that others may still have.
+    again during teardown until nothing is left (protocol C2, P4 c). ``leaving``: it was found in
+    one, so pods that terminate still stand for the room that they have. ``awaited``: its items
+    exist, so its pods are waited for, and not for ever (C4). ``placed``: all of them had nodes
+    once, or the time for that is over. ``claimed``: it is a claim, for an attempt that has not
+    begun, on room that others may still have.
     """
 
     uid: str
@@ -136,6 +137,7 @@ class Reservation:
     order: int
     allotments: tuple[Allotment, ...] = ()
     frozen: bool = True
+    leaving: bool = False
     awaited: bool = False
     placed: bool = False
     claimed: bool = False

@@ -192,9 +192,21 @@ class Capacity:
             check(not adrift, "gang-not-split", f"sets {adrift} of {uid} have no place")
         return None
 
-    def adopt(self, uid: str, attempt: int, shape: Shape, sets: tuple[PodSet, ...]) -> None:
-        """A reservation that exists whatever fits: it is adrift until the next ``rehome``."""
-        self._reservations.place(self._begin(uid, attempt, sets), shape, [])
+    def adopt(
+        self,
+        uid: str,
+        attempt: int,
+        shape: Shape,
+        sets: tuple[PodSet, ...],
+        *,
+        leaving: bool = False,
+    ) -> None:
+        """A reservation that exists whatever fits: it is adrift until the next ``rehome``.
+
+        ``leaving``: its attempt is being taken back. A pod that terminates then stands for its own
+        room, as it did before a restart: else the room would be held twice.
+        """
+        self._reservations.place(self._begin(uid, attempt, sets, leaving=leaving), shape, [])
         self._ledger.post()
 
     def claim(
@@ -313,7 +325,11 @@ class Capacity:
         return list(changed)
 
     def in_need_since(self, uid: str) -> Instant | None:
-        """Since when a pod is wanted that nobody has made; None if there is none such."""
+        """Since when a pod is wanted that nobody has made; None if there is none such, or if nobody
+        waits for any."""
+        reservation = self._reservations.by_uid.get(uid)
+        if reservation is None or reservation.frozen:
+            return None
         return min((c.needs[0][0] for c in self._allotments(uid) if c.needs), default=None)
 
     def unbound(self, uid: str) -> list[Pod]:
@@ -483,8 +499,10 @@ class Capacity:
         reservation = self._reservations.by_uid.get(uid)
         return reservation.allotments if reservation is not None else ()
 
-    def _begin(self, uid: str, attempt: int, sets: tuple[PodSet, ...]) -> Reservation:
-        reservation = self._reservations.make(uid, attempt, sets)
+    def _begin(
+        self, uid: str, attempt: int, sets: tuple[PodSet, ...], *, leaving: bool = False
+    ) -> Reservation:
+        reservation = self._reservations.make(uid, attempt, sets, leaving=leaving)
         self._roster.join(reservation)
         return reservation
 

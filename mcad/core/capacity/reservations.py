@@ -36,11 +36,13 @@ class Reservations:
 
     # -- making and ending ---------------------------------------------------------------------
 
-    def make(self, uid: str, attempt: int, sets: tuple[PodSet, ...]) -> Reservation:
+    def make(
+        self, uid: str, attempt: int, sets: tuple[PodSet, ...], *, leaving: bool = False
+    ) -> Reservation:
         """A reservation that holds nothing yet, and will not until it is placed."""
         check(uid not in self.by_uid, "reserved-once", f"{uid} has a reservation already")
         self._made += 1
-        reservation = Reservation(uid, attempt, self._made)
+        reservation = Reservation(uid, attempt, self._made, leaving=leaving)
         allotments = []
         for position, pod_set in enumerate(sets):
             pods = self._memory.hold_class(ClassKey.of(pod_set))

@@ -280,7 +280,7 @@ class Roster:
         pod, allotment = use.pod, use.allotment
         if allotment is None:
             return
-        live = _is_live(pod)
+        live = _is_live(pod) or (allotment.reservation.leaving and pod.phase not in TERMINAL_PHASES)
         if allotment.pod_set.counts_pods and pod.phase is PodPhase.SUCCEEDED:
             allotment.finished.add(pod.uid)
         if pod.node in self._ledger.rows and not use.came:
