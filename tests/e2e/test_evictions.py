@@ -1,0 +1,216 @@
+"""Evictions: shares given back, priorities, a victim that stays, ``kill -9`` after each write."""
+
+from __future__ import annotations
+
+import time
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.controlplane import ControlPlane
+from tests.e2e.claims import (
+    PATIENCE_S,
+    PODS,
+    SLOTS,
+    check_room,
+    cpus_of,
+    dispatching,
+    events,
+    eviction,
+    prepare,
+    slots_of,
+    submit,
+    told,
+    until,
+)
+from tests.e2e.fleet import Bystander, ours, wait_until_quiet, writes
+from tests.e2e.process import Dispatcher, mcad
+from tests.e2e.support import delete, states, status_of
+from tests.manifests import subtree
+
+pytestmark = pytest.mark.controlplane
+
+STAY = "example.com/stay"
+PREEMPTION = "preemption=true"
+
+
+@pytest.fixture(scope="module")
+def plane(control_plane: ControlPlane, account: Path) -> ControlPlane:
+    """A node with a few slots."""
+    assert account
+    prepare(control_plane)
+    return control_plane
+
+
+@pytest.fixture(scope="module")
+def bystander(plane: ControlPlane) -> Bystander:
+    """Sees every pod come and go."""
+    return Bystander(plane, PODS)
+
+
+# -- shares --------------------------------------------------------------------------------------
+
+
+def test_three_teams_get_their_shares_back(
+    plane: ControlPlane, account: Path, bystander: Bystander
+) -> None:
+    seen = len(bystander.sights())
+    trees = (
+        subtree("root", "teams", root=6),
+        subtree("teams", "teams", "root", red=2, blue=2, green=2),
+    )
+    with dispatching(plane, account) as dispatcher:
+        plane.apply(trees)
+        # Red has its share, and borrows those of the others.
+        for name in ("red-1", "red-2", "red-3"):
+            submit(plane, name, "2", team="red")
+            plane.wait_for(lambda name=name: states(plane).get(name) == "Running", PATIENCE_S, name)
+
+        # Whoever comes for his own gets it, of the latest borrower.
+        submit(plane, "blue-1", "2", team="blue")
+        until(plane, red_1="Running", red_2="Running", red_3="Pending", blue_1="Running")
+        assert eviction(plane, "red-3") == (1, "Reclaiming", "default/blue-1")
+        status, reason, message = told(plane, "red-3", "Preempted")
+        assert (status, reason) == ("True", "Reclaimed")
+        assert "default/blue-1" in message
+        submit(plane, "green-1", "2", team="green")
+        until(
+            plane,
+            red_1="Running",
+            red_2="Pending",
+            red_3="Pending",
+            blue_1="Running",
+            green_1="Running",
+        )
+
+        # Nobody takes what is another one's share, and nobody is evicted for who would borrow.
+        submit(plane, "blue-2", "2", team="blue", priority=10)
+        wait_until_quiet(plane)
+        assert states(plane)["red-1"] == "Running"
+        assert states(plane)["blue-2"] == "Pending"
+        delete(plane, "blue-2")
+
+        # What becomes idle goes to the evicted in their old order.
+        delete(plane, "blue-1")
+        until(plane, red_1="Running", red_2="Running", red_3="Pending", green_1="Running")
+        assert told(plane, "red-2", "Preempted")[0] == "False"
+        assert eviction(plane, "red-2") == (1, "Reclaiming", "default/green-1")
+        text = dispatcher.get("/metrics")[1]
+        assert 'mcad_attempts_ended_total{next="queued",reason="Reclaimed"} 2.0' in text
+        assert 'mcad_claims_made_total{reason="Reclaiming"} 2.0' in text
+        check_room(bystander.sights()[seen:], cpus_of, 6)
+
+
+# -- priorities ----------------------------------------------------------------------------------
+
+
+def test_a_higher_priority_gets_room_of_lower_ones(
+    plane: ControlPlane, account: Path, bystander: Bystander
+) -> None:
+    seen = len(bystander.sights())
+    with dispatching(plane, account, PREEMPTION) as dispatcher:
+        submit(plane, "small", priority=-1)  # which has nothing that is wanted
+        submit(plane, "equal", slots=1, priority=5)
+        submit(plane, "low-1", slots=1)
+        submit(plane, "low-2", slots=2)
+        until(plane, small="Running", equal="Running", low_1="Running", low_2="Running")
+        submit(plane, "urgent", slots=2, priority=5)
+        until(
+            plane,
+            small="Running",
+            equal="Running",
+            low_1="Running",
+            low_2="Pending",
+            urgent="Running",
+        )
+        assert eviction(plane, "low-2") == (1, "Preempting", "default/urgent")
+        assert {"PreemptCandidate", "TakenBack"} <= set(events(plane, "low-2"))
+        assert {"RoomClaimed", "Dispatched"} <= set(events(plane, "urgent"))
+        assert "claim" not in status_of(plane, "urgent"), "it has what it claimed"
+        assert status_of(plane, "low-2")["dispatch"]["preemptor"]
+        log = dispatcher.log()
+        assert "claims" in log
+        assert "reason=Preempted" in log
+        wait_until_quiet(plane)
+        mark = plane.audit_mark()
+        plane.wait_for(
+            lambda: len(ours(plane.audit(mark))) >= 5, what="its lease was renewed often"
+        )
+        assert writes(plane.audit(mark)) == [], "at rest nothing is written"
+        check_room(bystander.sights()[seen:], slots_of, SLOTS)
+
+
+# -- who does not go -----------------------------------------------------------------------------
+
+
+def hold(plane: ControlPlane, name: str, finalizers: list[str] | None) -> None:
+    """Give a pod these finalizers, and take all others away."""
+    body, merge = {"metadata": {"finalizers": finalizers}}, "application/merge-patch+json"
+    assert plane.request("PATCH", f"{PODS}/{name}", body, content_type=merge)[0] == 200
+
+
+def test_a_claim_ends_if_somebody_does_not_go(plane: ControlPlane, account: Path) -> None:
+    with dispatching(plane, account, PREEMPTION, "dispatchResourceReservationTimeout=8000"):
+        submit(plane, "stuck", slots=4)
+        until(plane, stuck="Running")
+        hold(plane, "stuck", [STAY])
+        submit(plane, "urgent", slots=4, priority=5)
+        plane.wait_for(lambda: status_of(plane, "urgent").get("claim"), PATIENCE_S, "a claim")
+        claim = status_of(plane, "urgent")["claim"]
+        assert (claim["reason"], claim["nodes"]) == ("Preempting", ["node-1"])
+        assert claim["waitsFor"] == ["default/stuck"]
+        said = mcad("describe", "urgent", kubeconfig=plane.admin_kubeconfig)
+        assert "Waits for:    default/stuck" in said
+        assert "RoomClaimed" in mcad("queue", kubeconfig=plane.admin_kubeconfig)
+        submit(plane, "other", slots=1, priority=1)
+
+        plane.wait_for(lambda: "ClaimEnded" in events(plane, "urgent"), PATIENCE_S, "its end")
+        plane.wait_for(lambda: "claim" not in status_of(plane, "urgent"), PATIENCE_S, "no claim")
+        assert {name for name, state in states(plane).items() if state == "Running"} == set()
+        hold(plane, "stuck", None)
+        until(plane, stuck="Pending", urgent="Running", other="Pending")
+        assert eviction(plane, "stuck") == (1, "Preempting", "default/urgent")
+
+
+# -- kill -9 -------------------------------------------------------------------------------------
+
+
+def test_killed_after_every_write_of_an_eviction(
+    plane: ControlPlane, account: Path, bystander: Bystander
+) -> None:
+    """Whoever leads next finishes it, and nobody else is evicted."""
+    seen = len(bystander.sights())
+    with dispatching(plane, account, PREEMPTION, "preemptionGracePeriod=0.5") as dispatcher:
+        for number in count(1):
+            submit(plane, "low", slots=2)
+            submit(plane, "lower", slots=2, priority=-1)
+            until(plane, low="Running", lower="Running")
+            wait_until_quiet(plane, 1)
+            mark = plane.audit_mark()
+            submit(plane, "urgent", slots=2, priority=5)
+            kill_after(plane, dispatcher, mark, number)
+            is_over = states(plane)["urgent"] == "Running"
+            dispatcher.start()
+            until(plane, low="Running", lower="Pending", urgent="Running")
+            wait_until_quiet(plane, 1)
+            assert eviction(plane, "low") == (0, "", "")
+            assert eviction(plane, "lower") == (1, "Preempting", "default/urgent")
+            assert told(plane, "lower", "Preempted")[:2] == ("True", "Preempted")
+            assert status_of(plane, "low")["dispatch"]["attempt"] == 1
+            assert status_of(plane, "urgent")["dispatch"]["attempt"] == 1
+            assert "claim" not in status_of(plane, "urgent")
+            delete(plane)
+            if is_over:
+                break
+        assert number >= 6
+        check_room(bystander.sights()[seen:], slots_of, SLOTS)
+
+
+def kill_after(plane: ControlPlane, dispatcher: Dispatcher, mark: int, number: int) -> None:
+    """As soon as it has made so many writes since."""
+    ends = time.monotonic() + PATIENCE_S
+    while len(writes(plane.audit(mark))) < number and time.monotonic() < ends:
+        time.sleep(0.002)
+    dispatcher.kill()
+    print(f"killed after {len(writes(plane.audit(mark)))} writes, {number} were waited for")
