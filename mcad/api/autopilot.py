@@ -11,14 +11,11 @@ from typing import Self
 from msgspec import Struct
 from pydantic import Field, StrictInt, field_validator
 
+from mcad.api.affinity import node_affinity, prefer, require
 from mcad.api.labels import key_fault, value_fault
-from mcad.api.parts import own_map
 from mcad.api.podspec import quantity
 from mcad.api.strict import Strict
-from mcad.api.wire import Json, Map, as_list, as_map
-
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+from mcad.api.wire import Map, as_list, as_map
 
 Values = dict[str, list[str]]
 """Values of labels to be avoided, by key."""
@@ -124,11 +121,11 @@ class Avoidance(Struct, frozen=True):
             for taint in self.taints[resource]:
                 values = should if taint.effect is Effect.PREFER_NO_SCHEDULE else must
                 values.setdefault(taint.key, []).append(taint.value)
-        affinity = own_map(as_map(template.get("spec")), "affinity") if must or should else None
-        nodes = own_map(affinity, "nodeAffinity") if affinity is not None else None
+        nodes = node_affinity(template) if must or should else None
         if nodes is not None:
-            _require(nodes, _expressions(must))
-            _prefer(nodes, _expressions(should), self.weight)
+            require(nodes, _expressions(must))
+            if should:
+                prefer(nodes, {"matchExpressions": _expressions(should)}, self.weight)
 
     def _asked(self, template: Map) -> Iterator[str]:
         spec = as_map(template.get("spec"))
@@ -149,29 +146,3 @@ def _expressions(values: Values) -> list[Map]:
         {"key": key, "operator": "NotIn", "values": list(dict.fromkeys(some))}
         for key, some in values.items()
     ]
-
-
-def _require(nodes: Map, expressions: list[Map]) -> None:
-    """Into every term, as they are ORed; a term that says nothing admits no node, and stays so."""
-    required = nodes.get(_REQUIRED)
-    if required is None and expressions:
-        nodes[_REQUIRED] = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
-    for term in as_list(as_map(required).get("nodeSelectorTerms")):
-        if isinstance(term, dict) and (term.get("matchExpressions") or term.get("matchFields")):
-            said = term.get("matchExpressions") or []
-            if isinstance(said, list):
-                term["matchExpressions"] = said + [
-                    one for one in expressions if not any(_implies(each, one) for each in said)
-                ]
-
-
-def _implies(said: Json, wanted: Map) -> bool:
-    same = isinstance(said, dict) and all(said.get(k) == wanted[k] for k in ("key", "operator"))
-    return same and all(value in as_list(said.get("values")) for value in wanted["values"])
-
-
-def _prefer(nodes: Map, expressions: list[Map], weight: int) -> None:
-    said = nodes.get(_PREFERRED)
-    if expressions and (said is None or isinstance(said, list)):
-        term = {"weight": weight, "preference": {"matchExpressions": expressions}}
-        nodes[_PREFERRED] = [*(said or []), term]

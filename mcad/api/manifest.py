@@ -1,9 +1,10 @@
 """The object to create: the user's template with the name, the owner and the labels it gets."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mcad.api import labels
+from mcad.api.affinity import keep_off
 from mcad.api.kinds import KINDS
 from mcad.api.operators import image_of
 from mcad.api.parts import Part, join
@@ -26,8 +27,11 @@ SERVER_FIELDS = (
 """Metadata of an object that was exported from a cluster; the server refuses or ignores it."""
 
 
-def render(manifest: bytes, workload: Workload, item: int, attempt: int) -> bytes:
-    """Item number ``item`` of this attempt, as the body of a POST."""
+def render(
+    manifest: bytes, workload: Workload, item: int, attempt: int, avoid: Sequence[str] = ()
+) -> bytes:
+    """Item number ``item`` of this attempt, as the body of a POST. ``avoid`` are the names of nodes
+    that its pods should keep off."""
     obj: Map = json.loads(manifest)
     ref = workload.items[item].ref
     sets = [one for one in workload.sets if one.item == item]
@@ -36,6 +40,8 @@ def render(manifest: bytes, workload: Workload, item: int, attempt: int) -> byte
     _write_out(obj, ref)
     for path, holder in _label_maps(obj, ref, sets):
         _label_pod(holder, _pod_labels(path, sets, ours), legacy)
+    for spot in find_templates(obj) if avoid else ():
+        keep_off(spot.template, avoid)
     meta = _own_map(obj, "metadata")
     for key in SERVER_FIELDS:
         meta.pop(key, None)

@@ -75,11 +75,13 @@ class WriteQuota(Struct, frozen=True):
 
 
 class CreateItem(Struct, frozen=True):
-    """Create item number ``item`` of this attempt (protocol P2)."""
+    """Create item number ``item`` of this attempt (protocol P2). Its pods should keep off the nodes
+    to ``avoid``, by name, if there is room elsewhere."""
 
     uid: str
     attempt: int
     item: int
+    avoid: tuple[str, ...] = ()
 
 
 class InspectItem(Struct, frozen=True):
