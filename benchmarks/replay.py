@@ -201,7 +201,8 @@ def cores(count: int) -> Resources:
 
 
 class Spread:
-    """kube-scheduler in short: the node of which the greatest share is free (LeastAllocated)."""
+    """kube-scheduler in short: the node of which the greatest share is free (LeastAllocated), and
+    of those that a pod should avoid one if no other has room."""
 
     def __init__(self, nodes: list[Node]) -> None:
         self._has = [dict(node.allocatable) for node in nodes]
@@ -212,14 +213,18 @@ class Spread:
         has, free = self._has[number], self.free[number]
         return -sum(1000 * free[name] // has[name] for name in has if name != "pods"), number
 
-    def take(self, request: Resources) -> int | None:
+    def take(self, request: Resources, avoid: frozenset[int]) -> int | None:
         """The number of the node that gets the pod, None if no node has room for it."""
+        last = None
         for _, number in self._order:
             free = self.free[number]
             if all(free.get(name, 0) >= amount for name, amount in request):
-                self._change(number, request, -1)
-                return number
-        return None
+                last = number
+                if number not in avoid:
+                    break
+        if last is not None:
+            self._change(last, request, -1)
+        return last
 
     def give(self, number: int, request: Resources) -> None:
         """A pod is gone."""
@@ -280,6 +285,7 @@ class Gang:
     job: Job
     child: Child
     beds: list[Bed]
+    avoid: frozenset[int] = frozenset()
     started: Instant = 0
 
 
@@ -312,6 +318,7 @@ class Replay:
         self.capacity = sum(dict(node.allocatable)[COUNTED] for node in nodes)
         self.open = 0  # jobs that have not ended, those to come included
         self._spread = Spread(nodes)
+        self._numbers = {node.name: number for number, node in enumerate(nodes)}
         self._agenda: list[tuple[Instant, int, Callable[[], None]]] = []
         self._pending: list[Command] = []
         self._unbound: dict[str, None] = {}  # uids of gangs with pods that have no node
@@ -467,7 +474,8 @@ class Replay:
         ref = ObjectRef("batch", "v1", "jobs", "Job", job.team, job.name)
         child = Child(f"{job.name}.{attempt}", ref, uid, attempt, 0, wants=(job.pods,))
         beds = [Bed(self._pod(child, job, number)) for number in range(job.pods)]
-        self.gangs[uid] = Gang(job, child, beds)
+        avoid = frozenset(self._numbers[name] for name in command.avoid)
+        self.gangs[uid] = Gang(job, child, beds, avoid)
         self._unbound[uid] = None
         self._feed(ChildSeen(child))
         return ItemCreated(uid, attempt, 0, child.uid)
@@ -506,7 +514,7 @@ class Replay:
         for bed in gang.beds:
             if bed.node >= 0:
                 continue
-            number = self._spread.take(gang.job.request)
+            number = self._spread.take(gang.job.request, gang.avoid)
             if number is None:
                 self._tell_unbound(gang)
                 return False

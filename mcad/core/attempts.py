@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from mcad.core import needs, rights, teardown
+from mcad.core import needs, passing, rights, teardown
 from mcad.core.commands import CreateItem, InspectItem, Urgency
 from mcad.core.entry import Entry
 from mcad.core.events import AccessReviewed, Answer, Holder, ItemCreated, ItemInspected, ItemRefused
@@ -124,7 +124,8 @@ def proceed(world: World, entry: Entry) -> None:
         teardown.take_back(world, entry, TeardownReason.MISSING_RIGHT, hold.message)
     else:
         entry.creation.asked = True
-        world.emit(CreateItem(entry.uid, entry.attempt, entry.creation.cursor))
+        avoid = passing.nodes_to_avoid(world, entry)
+        world.emit(CreateItem(entry.uid, entry.attempt, entry.creation.cursor, avoid))
 
 
 def judge(world: World, entry: Entry) -> bool:

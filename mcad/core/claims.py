@@ -33,21 +33,25 @@ EVICTIONS = frozenset({ClaimReason.PREEMPTING, ClaimReason.RECLAIMING})
 
 def make(world: World, entry: Entry, reason: ClaimReason, drain: Drain) -> None:
     """Claim for somebody in line the room that comes free when those of the drain are gone."""
-    until = _until(world, entry, reason, drain.start)
+    until = _until(world, entry, reason, drain)
     message = _begin(world, entry, Claim(reason, world.now, until, drain.start), drain)
     world.announce(entry, EventReason.ROOM_CLAIMED, message, action="Claim")
 
 
-def _until(world: World, entry: Entry, reason: ClaimReason, start: Instant) -> Instant:
-    """When it is given up. By then whoever is evicted is gone, or some limit was not kept."""
+def _until(world: World, entry: Entry, reason: ClaimReason, drain: Drain) -> Instant:
+    """When it is given up. By then whoever is evicted is gone, or some limit was not kept. Without
+    a date it lasts for as long as is likely to do, but not longer than any other one might."""
     settings = world.settings
     if reason in EVICTIONS:
         return world.now + settings.preemption_grace + settings.reservation_timeout
-    if start:
-        return start + settings.reservation_timeout
-    known = world.patience.get(entry.uid)
+    if drain.start:
+        return drain.start + settings.reservation_timeout
+    known, after = world.patience.get(entry.uid), settings.protect_after
     tries = min(known.tries, CLAIM_TRIES_MAX) if known is not None else 0
-    return world.now + (settings.protect_after << tries)
+    likely = min(
+        drain.likely + settings.reservation_timeout, world.now + (after << CLAIM_TRIES_MAX)
+    )
+    return max(likely, world.now + (after << tries))
 
 
 def _begin(world: World, entry: Entry, claim: Claim, drain: Drain) -> str:

@@ -48,7 +48,7 @@ from mcad.core.reasons import (
     HoldReason,
 )
 from mcad.core.timers import Timer
-from mcad.core.verdicts import KEPT_BACK, Refusal
+from mcad.core.verdicts import Refusal, RefusalKind
 from mcad.core.world import AWAITED, World
 
 
@@ -219,7 +219,7 @@ def _restate_if_changed(world: World, entry: Entry) -> None:
 
 def verdict(world: World, glance: Glance, bucket: Bucket) -> Refusal | None:
     """The present verdict on a bucket, for people: with live figures, and nothing is changed."""
-    if bucket.refusal is not None and bucket.refusal.kind in KEPT_BACK:
+    if bucket.refusal is not None and bucket.refusal.kind is RefusalKind.BLOCKED:
         return bucket.refusal
     return _by_quota(world, glance, bucket) or glance.refusal(bucket.shape)
 

@@ -24,11 +24,10 @@ from mcad.core.pacing import (
 )
 from mcad.core.quota import Designation
 from mcad.core.reasons import FRONT_OF_QUEUE, ConditionType
-from mcad.core.verdicts import KEPT_BACK, Refusal, RefusalKind
+from mcad.core.verdicts import Refusal, RefusalKind
 from mcad.core.world import World
 
 _BLOCKED = Refusal(RefusalKind.BLOCKED)
-_CLAIMED = Refusal(RefusalKind.CLAIMED)
 
 Line = list[tuple[Turn, Bucket]]
 """A heap of buckets by the keys of their heads, of which no two are equal."""
@@ -68,7 +67,7 @@ class _Effort:
 
     def leaves(self, key: Turn, bucket: Bucket) -> bool:
         """Whether this head keeps the verdict it had in this walk, although room rose since."""
-        had_one = bucket.refusal is not None and bucket.refusal.kind not in KEPT_BACK
+        had_one = bucket.refusal is not None and bucket.refusal.kind is not RefusalKind.BLOCKED
         if not (had_one and self._is_passed(key) and self._spent() >= STEPS_PER_PASS // 2):
             return False
         self.leftover = True
@@ -104,9 +103,6 @@ def dispatch(world: World) -> None:
         heappop(line)
         if bucket.refusal is not None:
             gate.refused(bucket, bucket.refusal)
-        elif gate.keeps_off(bucket):
-            _refuse(world, bucket, _CLAIMED)
-            world.beds.pass_on(bucket)
         else:
             _go(world, gate, effort, bucket)
             if bucket.members:

@@ -16,11 +16,13 @@ from mcad.core.world import World
 
 class Drain(NamedTuple):
     """Where a gang goes when those in ``leaving`` (uids) are gone. That is at ``start`` at the
-    latest if they keep their limits; 0 if one of them declares none."""
+    latest if they keep their limits, 0 if one of them declares none; then it is at ``likely`` in
+    all likelihood, by what others of equal shape took, 0 if nobody can tell."""
 
     plan: Plan
     leaving: tuple[str, ...]
     start: Instant = 0
+    likely: Instant = 0
 
 
 def what_if(world: World, entry: Entry, lifted: Sequence[str] = ()) -> Departures:
@@ -34,15 +36,18 @@ def drain(world: World, entry: Entry, lifted: Sequence[str] = ()) -> Drain | Non
     """Those who end first, as few as suffice; None if not even all of them do. The claims of those
     in ``lifted`` (uids) do not count.
 
-    Of those without a limit who was dispatched last ends first: what has run for long runs on.
+    Of those without a limit that one ends first which is likely to, and of those of whom nothing is
+    known who was dispatched last: what has run for long runs on.
     """
-    line = sorted((*_end(world, one), one.uid) for one in present(world))
-    found = fewest(what_if(world, entry, lifted), [uid for *_, uid in line])
+    line = sorted((_end(world, one), one.uid) for one in present(world))
+    found = fewest(what_if(world, entry, lifted), [uid for _, uid in line])
     if found is None:
         return None
-    gone = {uid: end for end, _, uid in line}
-    last = max((gone[uid] for uid in found.leaving), default=world.now)
-    return Drain(found.plan, found.leaving, 0 if last == ends.NEVER else last)
+    leaving = set(found.leaving)
+    gone = [end for end, uid in line if uid in leaving]
+    start, likely = (max((end[n] for end in gone), default=world.now) for n in range(2))
+    known = (0 if at == ends.NEVER else at for at in (start, likely))
+    return Drain(found.plan, found.leaving, *known)
 
 
 def without(world: World, entry: Entry, leaving: Iterable[str]) -> Drain | None:
@@ -64,7 +69,10 @@ def present(world: World) -> Iterator[Entry]:
             yield entry
 
 
-def _end(world: World, entry: Entry) -> tuple[Instant, Instant]:
-    """(when it is gone at the latest, what decides between those of whom nobody knows)"""
+def _end(world: World, entry: Entry) -> tuple[Instant, Instant, Instant]:
+    """(when it is gone at the latest, when in all likelihood, what decides between those of whom
+    nobody knows)"""
     end, record = ends.at_latest(world, entry), entry.dispatch
-    return (end, -record.since if end == ends.NEVER and record is not None else 0)
+    if end != ends.NEVER or record is None:
+        return end, end, 0
+    return end, ends.of_present(world, entry).late, -record.since

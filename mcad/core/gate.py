@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from mcad.core.bucket import Bucket
 from mcad.core.capacity import Shape
-from mcad.core.capacity.pools import Spare
 from mcad.core.entry import Entry
 from mcad.core.model import Policy
-from mcad.core.passing import may_pass
 from mcad.core.verdicts import Refusal, RefusalKind
 from mcad.core.world import Scope, World
 
@@ -40,7 +38,6 @@ class Gate:
         self._waited_for: dict[tuple[str, str], set[str]] = {}  # nodes of quota trees: whose leaves
         self._closed = False
         self._heads: dict[Scope, Entry] = {}
-        self._kept: dict[str, Spare] | None = None  # what is free in claims, by whose they are
         for uid in world.claims if self._strict else ():
             work = world.entries[uid].workload  # it waits for those who were evicted
             self._blocking.append(world.capacity.shape(work.sets))
@@ -61,22 +58,6 @@ class Gate:
                 return True
         compete = world.capacity.compete
         return any(compete(ahead, bucket.shape) for ahead in self._blocking)
-
-    def keeps_off(self, bucket: Bucket) -> bool:
-        """Whether one that fits might take what is claimed, and may not. kube-scheduler knows of no
-        claim and spreads pods to where most is free, so they would be bound there although there is
-        room elsewhere, and nobody who claims a node would ever see it empty (compare R2).
-        """
-        world = self._world
-        if not world.claims:
-            return False
-        if self._kept is None:
-            self._kept = world.capacity.kept()
-        return any(
-            not may_pass(bucket.first(), world.entries[uid], world.now)
-            and world.capacity.places(bucket.shape, nodes) > 0
-            for uid, nodes in self._kept.items()
-        )
 
     def _block(self, scope: Scope, bucket: Bucket) -> None:
         if scope is None:

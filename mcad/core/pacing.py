@@ -72,6 +72,9 @@ BACKFILL_TRIES = 20
 BACKFILL_MEMBERS = 20
 """Of equal shapes so many, the first, are asked whether one of them is gone in time."""
 
+AVOIDED_MAX = 128
+"""Names of nodes that a pod template is told to keep off: each takes 60 bytes of it."""
+
 FIRSTS_MAX = 8
 """Claims that may stand at a time before nobody else is protected."""
 

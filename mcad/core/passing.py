@@ -6,7 +6,9 @@ from __future__ import annotations
 from mcad.core import ends
 from mcad.core.claim import Claim, ClaimReason
 from mcad.core.entry import Entry
+from mcad.core.pacing import AVOIDED_MAX
 from mcad.core.units import Instant
+from mcad.core.world import World
 
 
 def may_pass(entry: Entry, owner: Entry, now: Instant) -> bool:
@@ -26,3 +28,17 @@ def outranks(entry: Entry, owner: Entry) -> bool:
     claim = owner.claim
     reclaims = claim is not None and claim.reason is ClaimReason.RECLAIMING
     return entry.workload.priority > owner.workload.priority and not reclaims
+
+
+def nodes_to_avoid(world: World, entry: Entry) -> tuple[str, ...]:
+    """The names of the nodes in claims that it may not pass, by the oldest claims, sorted.
+
+    kube-scheduler knows of no claim and puts pods where most is free. That is where others have
+    left for a claim, so nobody who claims a node would ever see it empty.
+    """
+    names: list[str] = []
+    for uid in world.claims:
+        owner = world.entries[uid]
+        if owner.claim is not None and not may_pass(entry, owner, world.now):
+            names += owner.claim.nodes
+    return tuple(sorted(names[:AVOIDED_MAX]))

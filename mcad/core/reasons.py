@@ -165,8 +165,6 @@ def _what_is_missing(refusal: Refusal) -> str:
             return "No placement was found within the search budget; it is tried again."
         case RefusalKind.BLOCKED:
             return "The head of the line goes first."
-        case RefusalKind.CLAIMED:
-            return "It would fit, but might take nodes on which room is kept for another one."
         case RefusalKind.QUOTA | RefusalKind.ABOVE_QUOTA | RefusalKind.NO_LEAF:
             return ""  # the trees tell (quota/words.py)
 

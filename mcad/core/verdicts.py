@@ -15,14 +15,10 @@ class RefusalKind(StrEnum):
     TOO_LARGE = "too-large"  # one pod is larger than any admitted node
     UNDECIDED = "undecided"  # the exact search ran out of its budget
     BLOCKED = "blocked"  # it might fit, but the head of the line holds the rest (R6)
-    CLAIMED = "claimed"  # it fits, but might take room that somebody claims (R8-R10)
     QUOTA = "quota"  # a share of a quota tree is used up
     ABOVE_QUOTA = "above-quota"  # it demands more than the whole share
     NO_LEAF = "no-leaf"  # it names a leaf that its quota tree does not have
 
-
-KEPT_BACK = frozenset({RefusalKind.BLOCKED, RefusalKind.CLAIMED})
-"""Verdicts on one that may fit: somebody else goes first."""
 
 HOST_PORT = "host port"
 """How the ``resource`` of a shortage begins if it is a host port: ``host port 8080/TCP``."""

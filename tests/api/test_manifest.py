@@ -234,3 +234,32 @@ def test_a_submitter_of_ones_own_stays() -> None:
 )
 def test_no_submitter_is_written_out(spec: Map) -> None:
     assert submitter(v1beta2(component(ray_job(**spec)))) is None
+
+
+@pytest.mark.parametrize(
+    ("thing", "path"),
+    [
+        (pod(), ("spec",)),
+        (deployment(), ("spec", "template", "spec")),
+        (job(), ("spec", "template", "spec")),
+    ],
+)
+def test_nodes_to_avoid_are_a_wish_of_every_pod(thing: Map, path: tuple[str, ...]) -> None:
+    parsed = accepted(v1beta1(thing))
+    made = json.loads(render(parsed.manifests[0], parsed.workload, 0, 4, ("n1", "n2")))
+    for key in path:
+        made = made[key]
+    (wish,) = made["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert wish == {
+        "weight": 100,
+        "preference": {
+            "matchFields": [
+                {"key": "metadata.name", "operator": "NotIn", "values": [name]}
+                for name in ("n1", "n2")
+            ]
+        },
+    }
+
+
+def test_without_nodes_to_avoid_nothing_is_added() -> None:
+    assert "affinity" not in json.dumps(created(v1beta1(pod())))

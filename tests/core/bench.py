@@ -145,6 +145,7 @@ class Bench:
     wishes: list[Instant] = field(default_factory=list)
     bodies: dict[tuple[str, int, int], tuple[ObjectRef, Resources]] = field(default_factory=dict)
     looks: int = 0
+    avoided: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by uid, at the last create
     stubborn: set[str] = field(default_factory=set)  # pods that no kubelet ends
     refusals: dict[str, list[Answer]] = field(default_factory=dict)
     forbidden: set[tuple[str, str]] = field(default_factory=set)  # (namespace, resource) to create
@@ -450,6 +451,7 @@ class Bench:
 
     def _render(self, command: CreateItem) -> None:
         """What a request contains is fixed when the command is given."""
+        self.avoided[command.uid] = command.avoid
         work = self.works.get(command.uid)
         if work is not None:
             ref = work.items[command.item].ref

@@ -10,7 +10,6 @@ from mcad.core.model import Policy, Workload
 from mcad.core.pacing import BACKFILL_LOOK, STUCK_AFTER
 from mcad.core.records import replace
 from mcad.core.units import SECOND
-from mcad.core.verdicts import RefusalKind
 from tests.core.bench import PATIENT, Bench, node, workload
 
 BACKFILL = replace(PATIENT, policy=Policy.BACKFILL)
@@ -63,32 +62,14 @@ def test_nodes_that_the_first_in_line_does_not_want_are_anybodys() -> None:
     assert bench.order == ["one", "two", "ever"]
 
 
-def test_whoever_might_be_bound_to_a_claimed_node_keeps_off_although_another_has_room() -> None:
+def test_whoever_goes_past_a_claim_is_told_to_keep_off_its_nodes() -> None:
+    """kube-scheduler would put its pods where most is free, which is where others have left."""
     bench = busy()
-    bench.feed(NodeSeen(node("n3", 300)))
-    bench.submit(workload("ever", 300))
-    bench.settle()
-    assert bench.order == ["one", "two"]
-    (row,) = (row for row in bench.queue() if row.name == "ever")
-    assert row.waits_for == RefusalKind.CLAIMED
-
-
-def test_of_those_who_keep_off_whoever_is_gone_in_time_goes() -> None:
-    bench = busy()
-    bench.feed(NodeSeen(node("n3", 300)))
-    bench.submit(workload("ever", 300), limited("long", 300, 1200), limited("short", 300, 1000))
+    bench.feed(NodeSeen(node("n3", 500)))
+    bench.submit(workload("ever", 500), limited("short", 300, 1000))
     bench.advance(2 * BACKFILL_LOOK // SECOND)
-    assert bench.order == ["one", "two", "short"]
-
-
-def test_whoever_kept_off_goes_when_the_claim_is_over() -> None:
-    bench = busy()
-    bench.feed(NodeSeen(node("n3", 300)))
-    bench.submit(workload("ever", 300))
-    bench.settle()
-    bench.delete("uid-gang")
-    bench.settle()
-    assert bench.order == ["one", "two", "ever"]
+    assert bench.avoided["uid-ever"] == ("n1", "n2")
+    assert not bench.avoided["uid-short"]  # it is gone in time, wherever it is
 
 
 def test_it_starts_when_it_was_promised_to() -> None:

@@ -235,16 +235,6 @@ class Capacity:
         """The nodes in claims on which something is free, claims aside."""
         return Spare.of(self._ledger.rows.values())
 
-    def kept(self) -> dict[str, Spare]:
-        """By the uid of their owners, all nodes in claims with what is free there, claims aside, be
-        it of one resource only: a pod that is bound there may still be in the way of a claim."""
-        found: dict[str, Spare] = {}
-        for row in self._ledger.rows.values():
-            if row.claimant:
-                free = {name: max(0, row.unclaimed(name)) for name in row.free}
-                found.setdefault(row.claimant, Spare()).append((row, free))
-        return found
-
     def places(self, shape: Shape, spare: Spare) -> int:
         """For how many pods of this shape, which is remembered, there is room on the nodes, claims
         aside: at most, if it has several parts."""
