@@ -118,7 +118,7 @@ class Beds:
         for bucket in list(self._awake) if self._turns.change else ():
             self.reconsider(bucket)
         for shape in self._capacity.take_woken():
-            for bed in list(self._of_shapes[shape].values()):
+            for bed in list(self._of_shapes.get(shape, {}).values()):  # a claim may know it alone
                 self._open(bed, everyone=everyone)
         for bed in self._let_in():
             self._open(bed, everyone=everyone)

@@ -6,7 +6,7 @@ replay of ends that dates a start. Entrance: ``Admission.what_if``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from mcad.core.capacity.mixed import Plan
@@ -39,6 +39,7 @@ class Departures:
     def __init__(self, nodes: Nodes, shares: Shares) -> None:
         self._nodes = nodes
         self.shares = shares
+        self._has_seats = bool(shares.seats)
 
     @property
     def hopeless(self) -> bool:
@@ -57,19 +58,21 @@ class Departures:
 
     def leave(self, uid: str) -> bool:
         """This one leaves. False if it has nothing that the gang still lacks: then it stays."""
-        by_quota, on_nodes = self.shares.leave(uid), self._nodes.leave(uid)
+        by_quota, on_nodes = self._has_seats and self.shares.leave(uid), self._nodes.leave(uid)
         if not (by_quota or on_nodes):
             self.stay(uid)
         return by_quota or on_nodes
 
     def leave_again(self, uid: str) -> None:
         """One who had left and come back does leave."""
-        self.shares.leave(uid)
+        if self._has_seats:
+            self.shares.leave(uid)
         self._nodes.leave(uid)
 
     def stay(self, uid: str) -> None:
         """One who left does not."""
-        self.shares.stay(uid)
+        if self._has_seats:
+            self.shares.stay(uid)
         self._nodes.stay(uid)
 
     def guest(self, plan: Plan) -> Guest:
@@ -80,6 +83,13 @@ class Departures:
         """Somebody who waits has room as well, until he leaves."""
         self.shares.come(uid, guest.seats)
         self._nodes.come(uid, guest.lodging)
+
+    def without_idle(self, gone: Sequence[str]) -> list[str]:
+        """Those ``gone`` without some who surely make no difference: these have come back. Far
+        cheaper than to try them one by one."""
+        if self._has_seats or not self.is_exact:
+            return list(gone)
+        return self._nodes.without_idle(gone)
 
     def suffices(self) -> bool:
         """Whether its shares suffice and each part of the gang has room by itself: necessary."""
@@ -150,10 +160,11 @@ def without_those_to_spare(
 ) -> Room | None:
     """With those ``gone`` it fits. From the last to the first, those come back without whom it does
     as well; all of them, or (not ``to_the_end``) those before the first who cannot. As many at once
-    as lately could."""
-    left, kept = list(gone), list[str]()
+    as lately could, where a look is dear."""
+    left, kept = departures.without_idle(gone), list[str]()
     plan = None if departures.is_exact else departures.plan()
     block = 1
+    most = 1 if departures.is_exact else len(left)
     while left and (to_the_end or not kept):
         some = left[-block:]
         for uid in some:
@@ -161,7 +172,7 @@ def without_those_to_spare(
         if departures.fits():
             plan = None if departures.is_exact else departures.plan()
             del left[-len(some) :]
-            block = 2 * len(some)
+            block = min(most, 2 * len(some))
             continue
         for uid in some:
             departures.leave_again(uid)

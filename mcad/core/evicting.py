@@ -34,11 +34,10 @@ _WORDS = {
 
 def may_be_evicted(entry: Entry) -> bool:
     """Whether its attempt may be taken back now, as far as it is concerned."""
-    if entry.workload.never_preempted or entry.workload.deleting or entry.untested:
+    phase = entry.phase
+    if phase is not Phase.RUNNING and (phase is not Phase.CREATING or entry.creation.asked):
         return False
-    return entry.phase is Phase.RUNNING or (
-        entry.phase is Phase.CREATING and not entry.creation.asked
-    )
+    return not (entry.workload.never_preempted or entry.workload.deleting or entry.untested)
 
 
 def begin(world: World, winner: Entry, victims: Iterable[tuple[str, ClaimReason]]) -> None:

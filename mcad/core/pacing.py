@@ -88,7 +88,7 @@ a day and a half by default."""
 EVICTION_LOOK: Duration = 1 * SECOND
 """How often it is asked for whom others may be evicted."""
 
-EVICTION_STEPS = 50_000
+EVICTION_STEPS = 20_000
 """Work of plans at a time, about a microsecond each; one more is begun as long as any is left."""
 
 STUCK_AFTER: Duration = 60 * SECOND

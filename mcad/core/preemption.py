@@ -7,11 +7,13 @@ there is at most one a second, so plans that fail cost a share of the time howev
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from mcad.core import claims, evicting, obstacles
 from mcad.core.bucket import Bucket
-from mcad.core.departures import without_those_to_spare
+from mcad.core.claim import ClaimReason
+from mcad.core.departures import Room, without_those_to_spare
 from mcad.core.dispatching import refused
 from mcad.core.drains import Drain
 from mcad.core.entry import Entry
@@ -52,16 +54,20 @@ def _due(world: World) -> list[Bucket]:
 
 
 def _look(world: World, due: Sequence[Bucket]) -> None:
-    left, others = EVICTION_STEPS, None
+    left = EVICTION_STEPS
+    field: Field | None = None
     for bucket in due:
         if left <= 0:
             world.wake_at(world.now + EVICTION_LOOK)
             return
         bucket.planned_at = world.now
         if bucket.members and _may_win(world, bucket.first()):
-            if others is None:
-                others = _candidates(world)
-            left -= _try(world, bucket, others)
+            if field is None:
+                field = survey(world)
+            sought = _try(world, bucket.first(), field)
+            left -= sought.steps
+            if sought.drain is not None:
+                field = None  # they are candidates no more
 
 
 def _may_win(world: World, entry: Entry) -> bool:
@@ -72,59 +78,78 @@ def _may_win(world: World, entry: Entry) -> bool:
     return obstacles.obstacle(world, entry) is None
 
 
-def _candidates(world: World) -> list[Entry]:
-    """Who may be evicted at all, in order: the lowest priority, then the latest dispatch."""
+class Field(NamedTuple):
+    """Who has room: the ``candidates`` for evictions by uid, in order; the uids of those who leave
+    anyway, and soon, so that nobody is evicted where they make room; and for whom candidates were
+    evicted the last time, if they were."""
+
+    candidates: dict[str, Workload]
+    leavers: list[str]
+    evicted_by: dict[str, str]
+
+
+def survey(world: World) -> Field:
+    """Everybody, in the order in which they would be evicted: the lowest priority, then the latest
+    dispatch."""
     latest = world.now - world.settings.min_run_time
-    found = [
-        (entry.workload.priority, -entry.record.since, entry.uid, entry)
-        for entry in _with_room(world)
-        if evicting.may_be_evicted(entry) and entry.record.since <= latest
-    ]
-    return [entry for *_, entry in sorted(found)]
-
-
-def _with_room(world: World) -> Iterator[Entry]:
+    found: list[tuple[int, int, str, Entry]] = []
+    leavers: list[str] = []
     for uid in world.capacity.reserved():
         entry = world.entries.get(uid)
-        if entry is not None:
-            yield entry
+        if entry is None or uid in world.evictions:
+            continue  # whoever is told to leave leaves for one
+        if evicting.may_be_evicted(entry):
+            since = entry.record.since
+            if since <= latest:
+                found.append((entry.workload.priority, -since, uid, entry))
+        elif _leaves_soon(world, entry):
+            leavers.append(uid)
+    found.sort()
+    evicted = {uid: one.eviction.by for _, _, uid, one in found if one.eviction is not None}
+    return Field({uid: one.workload for _, _, uid, one in found}, leavers, evicted)
 
 
-def _leavers(world: World) -> list[str]:
-    """The uids of those who leave anyway, and soon: nobody is evicted where they make room."""
-    return [
-        entry.uid
-        for entry in _with_room(world)
-        if entry.phase in TEARING_DOWN
-        and not entry.keeps_room
-        and world.now - entry.record.entered < STUCK_AFTER
-    ]
+def _leaves_soon(world: World, entry: Entry) -> bool:
+    if entry.phase not in TEARING_DOWN or entry.keeps_room:
+        return False
+    return world.now - entry.record.entered < STUCK_AFTER
 
 
-def _try(world: World, bucket: Bucket, others: Sequence[Entry]) -> int:
-    """Evict for the first of the bucket, if that is of use; returns the work that it was."""
-    entry = bucket.first()
+class Sought(NamedTuple):
+    """What a plan came to: whom to evict, if that is of use, who leaves anyway and is waited for as
+    well, where the winner goes; and how much work it was."""
+
+    steps: int
+    victims: tuple[tuple[str, ClaimReason], ...] = ()
+    reason: ClaimReason = ClaimReason.PREEMPTING
+    drain: Drain | None = None
+
+
+def plan(world: World, entry: Entry, field: Field) -> Sought:
+    """Who could be evicted for one who waits; nothing is changed. No pair meets twice."""
+    shape, path = world.capacity.shape(entry.workload.sets), world.path(entry)
     lifted = [uid for uid in world.claims if outranks(entry, world.entries[uid])]
-    departures = world.admission.what_if(bucket.shape, bucket.path, lifted)
-    leavers = [uid for uid in _leavers(world) if departures.leave(uid)]
-    candidates = _evictable_for(world, entry, others)
+    departures = world.admission.what_if(shape, path, lifted)
+    leavers = [uid for uid in field.leavers if departures.leave(uid)]
+    met = {uid for uid, by in field.evicted_by.items() if by == entry.uid}
+    candidates = field.candidates
+    if met:
+        candidates = {uid: one for uid, one in candidates.items() if uid not in met}
     found = evictions(entry.workload, candidates, departures, world.settings)
-    if found is not None and found.victims:
-        room = without_those_to_spare(departures, leavers)
-        if room is not None:
-            leaving = (*room.leaving, *(uid for uid, _ in found.victims))
-            claims.clear(world, entry, room.plan)
-            claims.make(world, entry, found.reason, Drain(room.plan, leaving))
-            evicting.begin(world, entry, found.victims)
-    return departures.steps
+    if found is None or not found.victims:
+        return Sought(departures.steps)
+    room = Room((), found.plan)
+    if leavers:
+        room = without_those_to_spare(departures, leavers) or Room(tuple(leavers), found.plan)
+    leaving = (*room.leaving, *(uid for uid, _ in found.victims))
+    return Sought(departures.steps, found.victims, found.reason, Drain(room.plan, leaving))
 
 
-def _evictable_for(world: World, entry: Entry, others: Sequence[Entry]) -> list[Workload]:
-    """No pair meets twice, and whoever is to leave leaves for one only."""
-    return [
-        one.workload
-        for one in others
-        if one.uid not in world.evictions
-        and evicting.may_be_evicted(one)
-        and (one.eviction is None or one.eviction.by != entry.uid)
-    ]
+def _try(world: World, entry: Entry, field: Field) -> Sought:
+    """Evict for one who waits, if that is of use."""
+    sought = plan(world, entry, field)
+    if sought.drain is not None:
+        claims.clear(world, entry, sought.drain.plan)
+        claims.make(world, entry, sought.reason, sought.drain)
+        evicting.begin(world, entry, sought.victims)
+    return sought

@@ -8,7 +8,7 @@ fits then, on nodes and in all its shares, and nobody who could be spared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from mcad.core.capacity.mixed import Plan
@@ -22,6 +22,9 @@ from mcad.core.quota.whatif import WhatIf as Shares
 SEARCHED_MAX = 10
 """Candidates among whom every set is looked at that may be evicted, where neither taking them in
 order nor sparing as many as possible gives one; each more doubles the work."""
+
+LOWEST = -(2**63)
+"""No priority is below it."""
 
 Right = Callable[[str], ClaimReason | None]
 """By what right the winner may evict this one, with those gone who have left; None: by none."""
@@ -71,6 +74,11 @@ class Precedence:
         }
         self._sides: dict[QuotaNode, _Side] = {}
 
+    def lower(self, others: Mapping[str, Workload]) -> list[str]:
+        """Where there are no shares: who may be evicted, whoever of them has left."""
+        priority = self._winner.priority if self._settings.preemption else LOWEST
+        return [uid for uid, one in others.items() if one.priority < priority]
+
     def right(self, other: Workload) -> ClaimReason | None:
         """By what right the winner may evict the other now; None: by none."""
         reclaims = self._settings.reclaim
@@ -117,9 +125,10 @@ def _side(seat: Seat, node: QuotaNode, nominal: frozenset[QuotaNode]) -> _Side:
 
 
 def evictions(
-    winner: Workload, candidates: Sequence[Workload], departures: Departures, settings: Settings
+    winner: Workload, candidates: Mapping[str, Workload], departures: Departures, settings: Settings
 ) -> Evictions | None:
-    """Who of the candidates, in their order, is evicted for the winner; None if that is of no use.
+    """Who of the candidates (by uid), in their order, is evicted for the winner; None if that is of
+    no use.
 
     Each of them may be evicted with those before it gone: a team that is back within its share
     loses nobody more. Nobody of them could be spared. Those of the result have left.
@@ -127,14 +136,16 @@ def evictions(
     if departures.hopeless:
         return None
     precedence = Precedence(winner, departures.shares, settings)
-    by_uid = {each.uid: each for each in candidates}
 
     def right(uid: str) -> ClaimReason | None:
-        return precedence.right(by_uid[uid])
+        return precedence.right(candidates[uid])
 
-    found = fewest(departures, by_uid, lambda uid: right(uid) is not None)
-    if found is None and departures.shares.seats:
-        found = _by_detours(departures, [uid for uid in by_uid if right(uid)], right)
+    if not departures.shares.seats:
+        found = fewest(departures, precedence.lower(candidates))
+    else:
+        found = fewest(departures, candidates, lambda uid: right(uid) is not None)
+        if found is None:
+            found = _by_detours(departures, [uid for uid in candidates if right(uid)], right)
     if found is None:
         return None
     return Evictions(_one_after_the_other(departures, found.leaving, right), found.plan)

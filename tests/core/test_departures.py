@@ -109,6 +109,22 @@ def test_shares_and_nodes_have_to_suffice_together() -> None:
     assert fewest(world.ask(pods(1, "3", where=on(n="1")), leaf="red"), "b") is None
 
 
+def test_who_has_left_before_has_left_whoever_comes_back() -> None:
+    world = Cluster(*(node(f"n{i}", "4", labels={"n": str(i)}) for i in range(3)))
+    world.run("gone", pods(1, "4", where=on(n="0")))
+    world.run("a", pods(1, "4", where=on(n="1")))
+    world.run("b", pods(1, "2", where=on(n="2")))
+    world.run("c", pods(1, "2", where=on(n="2")))
+    asked = world.ask(pods(2, "4"))
+    asked.leave("gone")
+
+    assert leaving(fewest(asked, "ba")) == ["a"]
+    assert asked.fits()
+    asked.stay("gone")
+    assert not asked.fits()
+    assert leaving(fewest(asked, "bc")) == ["b", "c"]
+
+
 def test_a_leaf_that_is_none_is_hopeless_and_so_is_more_than_the_whole_share() -> None:
     world = Cluster(node("n1", "9"), shares=tuple(teams(4000, red=4000)))
 

@@ -306,3 +306,15 @@ def test_at_rest_nothing_wakes_because_of_plans_that_fail() -> None:
     before = len(bench.wishes)
     bench.advance(100)
     assert len(bench.wishes) - before <= 2 * 11
+
+
+def test_of_a_shape_that_only_a_claim_knows_nobody_is_woken() -> None:
+    bench = crowded(GRACE)
+    bench.submit(workload("w", 900, priority=5))
+    bench.submit(workload("like-it", 900, priority=4, never_preempts=True))
+    bench.advance(3)
+    assert "uid-w" in bench.dispatcher.world.claims
+    bench.delete("uid-like-it")
+    bench.delete("uid-a")
+    bench.advance(40)
+    assert phase(bench, "w") is Phase.RUNNING

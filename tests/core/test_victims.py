@@ -93,7 +93,8 @@ class Scene:
         return self.admission.what_if(self.capacity.shape(winner.sets), path)
 
     def evict(self, winner: Workload, settings: Settings, order: list[str]) -> Evictions | None:
-        found = evictions(winner, [self.running[uid] for uid in order], self.ask(winner), settings)
+        candidates = {uid: self.running[uid] for uid in order}
+        found = evictions(winner, candidates, self.ask(winner), settings)
         self.capacity.check()
         self.forest.check()
         return found
@@ -128,7 +129,8 @@ def _shared(rng: Random) -> list[QuotaSubtree]:
 
 
 def _team(rng: Random, name: str, share: int) -> QuotaChild:
-    return child(name, hard=rng.random() < 0.15, cpu=share)
+    gpus = {"gpu": rng.randint(0, 1)} if rng.random() < 0.4 else {}
+    return child(name, hard=rng.random() < 0.15, cpu=share, **gpus)
 
 
 class Play:
@@ -449,6 +451,39 @@ def test_whoever_is_of_no_use_on_the_nodes_does_not_use_up_what_its_team_borrows
     winner = workload("w", (bare(2, zone="a"),), at("red"))
 
     assert told(scene.evict(winner, BOTH, ["a", "b"])) == [("b", RECLAIM)]
+
+
+def test_where_sparing_most_would_take_too_many_of_one_team_another_team_gives() -> None:
+    scene = Scene(
+        host("n1", 3, zone="a"), host("n2", 2, zone="b"), trees=teams(5, red=2, blue=2, green=1)
+    )
+    for uid, leaf, zone in (
+        ("b1", "blue", "b"),
+        ("b2", "blue", "a"),
+        ("b3", "blue", "a"),
+        ("g1", "green", "a"),
+        ("g2", "green", "b"),
+    ):
+        assert scene.run(uid, (bare(1, zone=zone),), at(leaf))
+    winner = workload("w", (bare(2, zone="a"),), at("red"))
+
+    found = scene.evict(winner, BOTH, ["b1", "b2", "b3", "g1", "g2"])
+    assert told(found) == [("b2", RECLAIM), ("g1", RECLAIM)]
+
+
+def test_who_has_nothing_of_what_its_team_borrows_is_let_be() -> None:
+    trees = [
+        subtree("root", child("root", cpu=9, gpu=2)),
+        subtree("teams", child("red", cpu=4, gpu=1), child("blue", cpu=5, gpu=1), parent="root"),
+    ]
+    scene = Scene(host("n1", 5, gpu=2), trees=trees)
+    assert scene.run("a", (bare(2),), at("blue"))
+    assert scene.run("b", (bare(1, gpu=2),), at("blue"))
+
+    # Blue borrows a GPU, of which a has none; what a has is blue's own.
+    less = workload("w", (bare(3, gpu=1),), at("red"))
+    assert told(scene.evict(less, BOTH, ["a", "b"])) == [("b", RECLAIM)]
+    assert scene.evict(workload("w", (bare(4, gpu=1),), at("red")), BOTH, ["a", "b"]) is None
 
 
 def test_without_trees_priority_alone_decides() -> None:

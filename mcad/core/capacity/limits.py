@@ -56,9 +56,12 @@ EXACT_WORK_PER_PASS_MAX = 300_000
 """Steps of all exact searches of one pass, so that no pass keeps the process from renewing its
 lease or anybody waiting for a second. What is left over is looked at in the next pass."""
 
-WHAT_IF_WORK_MAX = 100_000
-"""Steps of all searches with several parts for one who asks what if others left. A head and its
-workers on 1,000 nodes take a few thousand each, and a dozen searches find out who has to leave."""
+WHAT_IF_SEARCH_MAX = 10_000
+"""Steps of one exact search for one who asks what if others left, who asks for dozens; a head and
+its workers at the edge of 5,000 nodes take 6,000. Undecided counts as no."""
+
+WHAT_IF_WORK_MAX = 200_000
+"""Steps of all those searches for one question; beyond, nobody is spared any more."""
 
 EARMARKED_NODES_MAX = 256
 """Nodes set aside for adrift reservations; beyond, only the sums protect them. Every verdict looks

@@ -5,7 +5,7 @@ Pods may precede their node, their AppWrapper's reservation, or both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import nsmallest
 from operator import itemgetter
@@ -39,6 +39,12 @@ class Use:
     live: bool = False
     covers: bool = False
     came: bool = False
+
+    @property
+    def weighs(self) -> bool:
+        """Whether it takes anything from its node, if that exists (C1)."""
+        phase = self.pod.phase
+        return phase is not PodPhase.SUCCEEDED and phase is not PodPhase.FAILED
 
 
 class Roster:
@@ -86,11 +92,9 @@ class Roster:
         """Whether any pod of the AppWrapper exists, of whatever attempt."""
         return uid in self._of
 
-    def taken_by(self, uid: str) -> Iterator[tuple[str, Resources, int]]:
-        """(node, request, 1) of each of the AppWrapper's pods that weighs on its node (C1)."""
-        for use in self._of.get(uid, {}).values():
-            if self._weight(use) is not None:
-                yield use.pod.node, use.request, 1
+    def uses_of(self, uid: str) -> Iterable[Use]:
+        """The AppWrapper's pods, of whatever attempt."""
+        return self._of.get(uid, {}).values()
 
     def unbound(self, uid: str, attempt: int) -> list[Pod]:
         """The live pods of the AppWrapper's attempt that have no node, as they were first seen."""
@@ -220,7 +224,7 @@ class Roster:
     def _weight(self, use: Use) -> _Weight:
         """C1: a pod weighs on its node until it is terminal or gone, terminating or not."""
         pod = use.pod
-        if pod.phase in TERMINAL_PHASES or pod.node not in self._ledger.rows:
+        if not use.weighs or pod.node not in self._ledger.rows:
             return None
         return (pod.node, use.request, not pod.workload)
 

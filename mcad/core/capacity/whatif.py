@@ -8,12 +8,12 @@ reservations without one (C6), and none that is in somebody else's claim.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from mcad.core.capacity.arrears import Arrears
 from mcad.core.capacity.ledger import Ledger
-from mcad.core.capacity.limits import EXACT_WORK_MAX, WHAT_IF_WORK_MAX
+from mcad.core.capacity.limits import WHAT_IF_SEARCH_MAX, WHAT_IF_WORK_MAX
 from mcad.core.capacity.mixed import Plan
 from mcad.core.capacity.packing import Nodes, as_many_as_fit, pack
 from mcad.core.capacity.podclass import PodClass, slots
@@ -26,33 +26,50 @@ from mcad.core.model import Fit, Resources, Settings
 
 
 class Later(Nodes):
-    """The nodes as they would be: those with room for most pods first, so that a plan is on few."""
+    """The nodes as they would be: those with room for most pods first, so that a plan is on few.
+
+    ``room`` says by rank for how many pods of a class there would be room, where somebody counts.
+    """
 
     def __init__(self, barred: Collection[int], names: Collection[str]) -> None:
         super().__init__(barred)
-        self._names = names
+        self.names = names
         self._changed: dict[int, Books] = {}
+        self._rows: dict[int, Row] = {}
+        self.room: dict[PodClass, dict[int, int]] = {}
 
     def free(self, row: Row) -> Books:
         """What would be free there; at least of what the gang demands."""
         return self._changed.get(row.rank, row.free)
 
     def to_change(self, row: Row) -> Books:
-        """The same, to be changed: of what the gang demands alone."""
+        """The same, to be changed: of what the gang demands alone. At first that is what is free
+        now; a claim on the node, if there is one, does not count."""
         free = self._changed.get(row.rank)
         if free is None:
-            free = {name: row.free.get(name, 0) for name in self._names}
-            self._changed[row.rank] = free
+            free = self._changed[row.rank] = {name: row.unclaimed(name) for name in self.names}
+            self._rows[row.rank] = row
         return free
+
+    def reset(self) -> None:
+        """Everything is free that was at first."""
+        for rank, free in self._changed.items():
+            row = self._rows[rank]
+            for name in free:
+                free[name] = row.unclaimed(name)
 
     def places(self, pods: PodClass) -> Iterator[Row]:
         """Every node that would have room for the class."""
-        found = [
-            (-fit, row.rank, row)
-            for row in pods.pool.rows.values()
-            if not self.barred(row) and (fit := slots(self.free(row), pods.request, pods.cap))
-        ]
-        return (row for _, _, row in sorted(found))
+        rows, room = pods.pool.rows, self.room.get(pods)
+        if room is None:
+            usable = [row for row in rows.values() if not self.barred(row)]
+            room = {row.rank: slots(self.free(row), pods.request, pods.cap) for row in usable}
+        order = sorted((-fit, rank) for rank, fit in room.items() if fit)
+        return (rows[rank] for _, rank in order)
+
+
+_Holding = tuple[int, Books, Resources]
+"""(rank, what would be free there, what of it is somebody's): a pod, or slots on one node."""
 
 
 class _Test(Protocol):
@@ -60,8 +77,14 @@ class _Test(Protocol):
 
     exact: bool
 
-    def changed(self, row: Row, free: Books) -> None:
+    def changed(self, rank: int, free: Books) -> None:
         """A node would have so much free."""
+
+    def gained(self) -> Collection[int] | None:
+        """The nodes with more room than at first, by rank; None if it is not a matter of nodes."""
+
+    def reset(self) -> None:
+        """Everything is as it was at first."""
 
     def give(self, amounts: Resources, times: int) -> None:
         """So much would be free of what has no node."""
@@ -70,31 +93,64 @@ class _Test(Protocol):
         """Whether nobody else has to leave for that."""
 
 
+class _Counted:
+    """One part: for how many pods there is room on each node that has any, now and at first."""
+
+    __slots__ = ("admitted", "cap", "first", "least", "missing", "name", "request", "room")
+
+    def __init__(self, part: Part, rows: Collection[Row], nodes: Nodes) -> None:
+        self.request, self.cap = part.pods.request, part.pods.cap
+        self.name, self.least = self.request[0]
+        self.admitted = part.pods.pool.rows
+        self.room = {
+            row.rank: fit
+            for row in rows
+            if row.rank in self.admitted and (fit := slots(nodes.free(row), self.request, self.cap))
+        }
+        self.first = self.room.copy()
+        self.missing = part.replicas - sum(self.room.values())
+
+
 class _Slots:
     """Slots of each part on the nodes: ``exact`` if there is but one, else only necessary."""
 
-    def __init__(self, parts: Sequence[Part], rows: Collection[Row], nodes: Nodes) -> None:
+    def __init__(self, parts: Sequence[Part], rows: Collection[Row], nodes: Later) -> None:
         self.exact = len(parts) <= 1
-        self._parts = [
-            (part.pods.request, part.pods.cap, _count(part, rows, nodes)) for part in parts
-        ]
-        self._missing = [
-            part.replicas - sum(counts.values())
-            for part, (_, _, counts) in zip(parts, self._parts, strict=True)
-        ]
+        self._parts = [_Counted(part, rows, nodes) for part in parts]
+        for part, counted in zip(parts, self._parts, strict=True):
+            nodes.room[part.pods] = counted.room
 
-    def changed(self, row: Row, free: Books) -> None:
-        for number, (request, cap, counts) in enumerate(self._parts):
-            before = counts.get(row.rank)
-            if before is not None:
-                counts[row.rank] = now = slots(free, request, cap)
-                self._missing[number] += before - now
+    def changed(self, rank: int, free: Books) -> None:
+        for part in self._parts:
+            before = part.room.get(rank, 0)
+            # Most nodes have no room and get none by one departure: what is scarcest tells.
+            if (before or free[part.name] >= part.least) and rank in part.admitted:
+                now = slots(free, part.request, part.cap)
+                part.missing += before - now
+                if now:
+                    part.room[rank] = now
+                elif before:
+                    del part.room[rank]
+
+    def gained(self) -> Collection[int]:
+        return {
+            rank
+            for part in self._parts
+            for rank, n in part.room.items()
+            if n > part.first.get(rank, 0)
+        }
+
+    def reset(self) -> None:
+        for part in self._parts:
+            part.missing += sum(part.room.values()) - sum(part.first.values())
+            part.room.clear()
+            part.room.update(part.first)
 
     def give(self, amounts: Resources, times: int) -> None:
         """Nobody who has no node is in anybody's way: while there is such, nothing is planned."""
 
     def suffices(self) -> bool:
-        return max(self._missing, default=0) <= 0
+        return all(part.missing <= 0 for part in self._parts)
 
 
 class _Sum:
@@ -111,12 +167,18 @@ class _Sum:
     def _lends(self, free: Books) -> Resources:
         return tuple((name, max(0, free.get(name, 0))) for name in self._missing)
 
-    def changed(self, row: Row, free: Books) -> None:
-        before = self._lent.get(row.rank)
+    def changed(self, rank: int, free: Books) -> None:
+        before = self._lent.get(rank)
         if before is not None:
-            self._lent[row.rank] = now = self._lends(free)
+            self._lent[rank] = now = self._lends(free)
             book(self._missing, before)
             book(self._missing, now, -1)
+
+    def gained(self) -> None:
+        return None
+
+    def reset(self) -> None:
+        raise NotImplementedError  # nobody is idle in a sum
 
     def give(self, amounts: Resources, times: int) -> None:
         book(self._missing, ((name, n) for name, n in amounts if name in self._missing), -times)
@@ -157,6 +219,9 @@ class WhatIf:
         self._guests: dict[str, Lodging] = {}
         self._plan: Plan | None = None
         self._known = False  # whether the last search was about those who leave now
+        self._left: dict[str, None] = {}
+        self._known_to_hold: dict[str, list[_Holding]] = {}
+        self._requests: dict[Resources, Resources] = {}
         self._on_nodes = scene.settings.fit is Fit.NODES
         rows = self._all_rows()
         claimed = {row.rank for row in rows if _is_anothers(row, lifted)}
@@ -165,15 +230,12 @@ class WhatIf:
         usable = [row for row in rows if not self._nodes.barred(row)]
         for row in usable:
             if row.claimant:
-                free = self._nodes.to_change(row)
-                for name in free:
-                    free[name] = row.unclaimed(name)
+                self._nodes.to_change(row)
         self.steps = len(usable) * len(prospect.parts)
         if self._on_nodes:
             self._test: _Test = _Slots(prospect.parts, usable, self._nodes)
-            concerned = [row for row in usable if _may_gain(row, prospect.parts)]
-            owed = _weighs(scene.arrears, prospect.pools)
-            self.hopeless = owed or not _fits_emptied(prospect.parts, concerned)
+            concerned, enough = _once_emptied(prospect.parts, usable)
+            self.hopeless = not enough or _weighs(scene.arrears, prospect.pools)
         else:
             self._test, concerned = self._sum_of(usable), usable
             self.hopeless = False
@@ -207,22 +269,27 @@ class WhatIf:
         self._move(uid, -1)
 
     def _move(self, uid: str, times: int) -> bool:
-        touched: dict[str, Books] = {}
-        for name, request, count in self._held(uid):
-            row = self._rows.get(name)
-            if row is not None:
-                free = touched[name] = self._nodes.to_change(row)
-                for resource, n in request:
-                    if resource in free:
-                        free[resource] += n * count * times
-        for name, free in touched.items():
-            self._test.changed(self._rows[name], free)
+        if times > 0:
+            self._left[uid] = None
+        else:
+            del self._left[uid]
+        return self._shift(uid, times)
+
+    def _shift(self, uid: str, times: int) -> bool:
+        held = self._known_to_hold.get(uid)
+        if held is None:
+            held = self._known_to_hold[uid] = self._held(uid)
+        changed = self._test.changed
+        for rank, free, amounts in held:
+            for name, n in amounts:
+                free[name] += n * times
+            changed(rank, free)
         adrift = () if self._on_nodes else self._adrift(uid)
-        self._test.give(adrift, times)
-        self.steps += 1 + len(touched)
-        if touched or adrift:
-            self._known = False
-        return bool(touched or adrift)
+        if adrift:
+            self._test.give(adrift, times)
+        self.steps += 1 + len(held)
+        self._known = False
+        return bool(held or adrift)
 
     def lodging(self, plan: Plan) -> Lodging:
         """What the gang itself would take, placed like that."""
@@ -234,18 +301,63 @@ class WhatIf:
     def come(self, uid: str, lodging: Lodging) -> None:
         """Somebody who has nothing in the books has this, until he leaves."""
         self._guests[uid] = lodging
-        self._move(uid, -1)
+        self._known_to_hold.pop(uid, None)
+        self._left.pop(uid, None)
+        self._shift(uid, -1)
 
-    def _held(self, uid: str) -> Iterator[tuple[str, Resources, int]]:
-        """(node, request, pods) of what it has."""
+    def _held(self, uid: str) -> list[_Holding]:
+        """What it has on the nodes that matter, in pieces."""
         if uid in self._guests:
-            yield from self._guests[uid].pods
-            return
-        yield from self._scene.roster.taken_by(uid)
+            return self._pieces(self._guests[uid].pods)
+        rows, to_change, demanded = self._rows, self._nodes.to_change, self._demanded
+        found = []
+        for use in self._scene.roster.uses_of(uid):
+            row = rows.get(use.pod.node)
+            if row is not None and use.weighs:
+                found.append((row.rank, to_change(row), demanded(use.request)))
         reservation = self._scene.reservations.by_uid.get(uid)
         for one in reservation.allotments if reservation is not None else ():
-            for name, count in one.at.items():
-                yield name, one.pods.request, count
+            if one.at:
+                request = one.pods.request
+                found += self._pieces((name, request, count) for name, count in one.at.items())
+        return found
+
+    def _pieces(self, pods: Iterable[tuple[str, Resources, int]]) -> list[_Holding]:
+        """The same of (node, request, pods)."""
+        rows = self._rows
+        return [
+            (row.rank, self._nodes.to_change(row), tuple((r, n * count) for r, n in amounts))
+            for name, request, count in pods
+            if (row := rows.get(name)) is not None and (amounts := self._demanded(request))
+        ]
+
+    def _demanded(self, request: Resources) -> Resources:
+        """What of it the gang demands, too."""
+        amounts = self._requests.get(request)
+        if amounts is None:
+            names = self._nodes.names
+            amounts = tuple((name, n) for name, n in request if name in names)
+            self._requests[request] = amounts
+        return amounts
+
+    def without_idle(self, gone: Sequence[str]) -> list[str]:
+        """Those ``gone`` without those on whose nodes there is no more room for all that: these
+        have come back. For one part alone nobody misses them."""
+        gained = self._test.gained()
+        if gained is None:
+            return list(gone)
+        left = [uid for uid in gone if any(rank in gained for rank, *_ in self._known_to_hold[uid])]
+        if len(left) < len(gone):
+            gone_now = set(gone)
+            others = [uid for uid in self._left if uid not in gone_now]
+            self._nodes.reset()
+            self._test.reset()
+            self._left.clear()
+            for uid in self._guests:
+                self._shift(uid, -1)
+            for uid in (*others, *left):
+                self._move(uid, 1)
+        return left
 
     def _adrift(self, uid: str) -> Resources:
         if uid in self._guests:
@@ -282,7 +394,7 @@ class WhatIf:
 
     def _search(self) -> Plan | None:
         if not self._known:
-            budget = min(EXACT_WORK_MAX, WHAT_IF_WORK_MAX - self._searched)
+            budget = min(WHAT_IF_SEARCH_MAX, WHAT_IF_WORK_MAX - self._searched)
             self._plan, self._known = None, True
             if budget > 0:
                 weights = self._scene.ledger.allocatable
@@ -298,27 +410,20 @@ def _is_anothers(row: Row, lifted: Collection[str]) -> bool:
     return bool(row.claimant) and row.claimant not in lifted
 
 
-def _count(part: Part, rows: Collection[Row], nodes: Nodes) -> dict[int, int]:
-    """By rank, for how many pods of the part there is room."""
-    request, cap, admitted = part.pods.request, part.pods.cap, part.pods.pool.rows
-    return {row.rank: slots(nodes.free(row), request, cap) for row in rows if row.rank in admitted}
-
-
-def _may_gain(row: Row, parts: Sequence[Part]) -> bool:
-    """Whether any part has room there once all AppWrappers have left."""
-    return any(
-        row.rank in part.pods.pool.rows and slots(row.idle, part.pods.request, 1) for part in parts
-    )
-
-
-def _fits_emptied(parts: Sequence[Part], rows: Collection[Row]) -> bool:
-    """Whether each part by itself has room once all have left."""
+def _once_emptied(parts: Sequence[Part], rows: Collection[Row]) -> tuple[list[Row], bool]:
+    """The nodes on which any part has room once all AppWrappers have left, and whether each part by
+    itself has enough then."""
+    found: dict[int, Row] = {}
+    enough = True
     for part in parts:
         request, cap, admitted = part.pods.request, part.pods.cap, part.pods.pool.rows
-        there = sum(slots(row.idle, request, cap) for row in rows if row.rank in admitted)
-        if there < part.replicas:
-            return False
-    return True
+        missing = part.replicas
+        for row in rows:
+            if row.rank in admitted and (fit := slots(row.idle, request, cap)):
+                missing -= fit
+                found[row.rank] = row
+        enough = enough and missing <= 0
+    return list(found.values()), enough
 
 
 def _weighs(arrears: Arrears, pools: Sequence[Pool]) -> bool:

@@ -1,0 +1,223 @@
+"""CPU time of a preemption plan: 10,000 running candidates on 1,000 nodes, several kinds of winner.
+
+    python -m benchmarks.bench_core_preemption [--nodes 1000] [--running 10000]
+
+The core alone, garbage collection off as in ``mcad run`` after its start. A plan is all that one
+who waits costs at a look: who may be evicted, in order; who of them has to be; and where it goes
+then. Before any figure every plan is checked: without any one of its victims it does not fit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import statistics
+import time
+from random import Random
+from typing import NamedTuple
+
+from mcad.core import drains, preemption
+from mcad.core.dispatcher import Dispatcher
+from mcad.core.events import AppWrapperSeen, Decide, NodeSeen, PodSeen, QuotaSeen
+from mcad.core.model import (
+    Dialect,
+    DispatchPhase,
+    DispatchRecord,
+    Item,
+    Node,
+    ObjectRef,
+    Persisted,
+    Pod,
+    PodPhase,
+    PodSet,
+    Settings,
+    Workload,
+)
+from mcad.core.quota import QuotaChild, QuotaSubtree
+from mcad.core.records import replace
+from mcad.core.units import SECOND
+
+START = 1_800_000_000 * SECOND
+TREE = "teams"
+CPU, MEMORY = 96_000, 768 << 30
+LEAVES = 1000
+REPEATS = 15
+
+
+class Kind(NamedTuple):
+    """A winner: its pod sets, whether there is a quota tree, and how many leave for it."""
+
+    name: str
+    sets: tuple[PodSet, ...]
+    priority: int = 9
+    trees: bool = False
+    impossible: bool = False
+
+
+def pods(item: int, replicas: int, cores: int) -> PodSet:
+    request = (("cpu", cores * 1000), ("memory", cores * 8 << 30), ("pods", 1))
+    return PodSet(item, 0, f"items[{item}]", replicas, request)
+
+
+def kinds(nodes: int) -> list[Kind]:
+    """What may be asked for."""
+    return [
+        Kind("one whole node", (pods(0, 1, 96),)),
+        Kind("50 whole nodes", (pods(0, 50, 96),)),
+        Kind("500 pods of half a node", (pods(0, 500, 48),)),
+        Kind("everything", (pods(0, nodes, 96),)),
+        Kind("a head and 100 workers", (pods(0, 1, 64), pods(1, 100, 24))),
+        Kind("three sets of 20", tuple(pods(i, 20, 32 + 8 * i) for i in range(3))),
+        Kind("a share of 1,000 leaves", (pods(0, 40, 2),), 0, trees=True),
+        Kind("the same by two large pods", (pods(0, 2, 40),), 0, trees=True),
+        Kind("one node more than there are", (pods(0, nodes + 1, 96),), impossible=True),
+        Kind("all, but half are above it", (pods(0, nodes, 96),), 4, impossible=True),
+        Kind("nobody is below it", (pods(0, 1, 96),), 0, impossible=True),
+    ]
+
+
+def workload(number: int, sets: tuple[PodSet, ...], priority: int, leaf: int) -> Workload:
+    refs = [ObjectRef("", "v1", "pods", "Pod", "default", f"aw-{number}-{s.item}") for s in sets]
+    return Workload(
+        uid=f"uid-{number}",
+        namespace="default",
+        name=f"aw-{number}",
+        generation=1,
+        dialect=Dialect.V1BETA1,
+        created=START,
+        payload="sha",
+        items=tuple(Item(ref, tells_end=True) for ref in refs),
+        sets=sets,
+        priority=priority,
+        quota=((TREE, f"leaf-{leaf}"),),
+    )
+
+
+def forest(cores: int) -> list[QuotaSubtree]:
+    """A root that is used up; ten divisions with a hundred leaves each."""
+
+    def child(name: str, cpu: int) -> QuotaChild:
+        return QuotaChild(name, (("cpu", cpu),), False)
+
+    made = [QuotaSubtree("top", "quota", "top", 0, TREE, "", (child("root", cores),))]
+    divisions = tuple(child(f"division-{n}", cores // 10) for n in range(10))
+    made.append(QuotaSubtree("divisions", "quota", "divisions", 0, TREE, "root", divisions))
+    for n in range(10):
+        below = tuple(child(f"leaf-{i}", cores // LEAVES) for i in range(n, LEAVES, 10))
+        name = f"division-{n}"
+        made.append(QuotaSubtree(name, "quota", name, 0, TREE, name, below))
+    return made
+
+
+class World:
+    """A dispatcher among whose nodes everything runs, in random order."""
+
+    def __init__(self, nodes: int, running: int, kind: Kind) -> None:
+        rng, self.now = Random(1), START
+        self.dispatcher = Dispatcher(Settings(preemption=True, min_run_time=0, placement_timeout=0))
+        for number in range(nodes):
+            amounts = (("cpu", CPU), ("memory", MEMORY), ("pods", 110))
+            self.feed(NodeSeen(Node(f"n{number}", amounts)))
+        cores = 96 * nodes // running
+        for one in forest(1000 * cores * running) if kind.trees else ():
+            self.feed(QuotaSeen(one))
+        for number in range(running):
+            leaf = 1 + rng.randrange(LEAVES - 1)  # leaf 0 is the winner's, and lends its share
+            priority = rng.randrange(8) if kind.priority else 0
+            work = workload(number, (pods(0, 1, cores),), priority, leaf)
+            self._runs(work, f"n{number % nodes}", rng.randrange(10**6))
+        self.feed(Decide())
+        self.winner = workload(running, kind.sets, kind.priority, 0)
+        self.feed(AppWrapperSeen(self.winner))
+        world = self.dispatcher.world
+        world.capacity.rehome()
+        self.field, self.spared = preemption.survey(world), 0
+
+    def _runs(self, work: Workload, name: str, age: int) -> None:
+        refs = tuple(item.ref for item in work.items)
+        began = START - SECOND - age
+        path = work.quota
+        record = DispatchRecord(
+            1, 1, DispatchPhase.DISPATCHED, "sha", refs, began, began, quota=path
+        )
+        saved = Persisted("Running", began, dispatch=record, quota=path)
+        self.feed(AppWrapperSeen(replace(work, persisted=saved), listed=True))
+        request = work.sets[0].request
+        pod = Pod(
+            f"pod-{work.uid}",
+            "default",
+            refs[0].name,
+            name,
+            PodPhase.RUNNING,
+            request,
+            workload=work.uid,
+            item=0,
+            index=0,
+            attempt=1,
+        )
+        self.feed(PodSeen(pod))
+
+    def feed(self, event: object) -> None:
+        self.now += 1
+        self.dispatcher.step(event, self.now)  # type: ignore[arg-type]
+
+    def plan(self) -> preemption.Sought:
+        """One plan, from nothing, as a look makes it."""
+        world = self.dispatcher.world
+        entry = world.entries[self.winner.uid]
+        return preemption.plan(world, entry, self.field)
+
+    def check(self, kind: Kind) -> int:
+        """It is a plan, and no victim could be spared; returns how many there are."""
+        found = self.plan()
+        assert (found.drain is None) is kind.impossible, kind.name
+        if found.drain is None:
+            return 0
+        world = self.dispatcher.world
+        entry = world.entries[self.winner.uid]
+        departures = drains.what_if(world, entry)
+        for uid, _ in found.victims:
+            departures.leave(uid)
+        assert departures.fits()
+        for uid, _ in found.victims[:: 1 + len(found.victims) // 100]:
+            departures.stay(uid)
+            if departures.fits():
+                assert len(kind.sets) > 1, f"{kind.name}: {uid} could be spared"
+                self.spared += 1  # the work for finding that out was spent
+            departures.leave_again(uid)
+        return len(found.victims)
+
+
+def measure(nodes: int, running: int, kind: Kind) -> None:
+    made = World(nodes, running, kind)
+    victims = made.check(kind)
+    gc.collect()
+    gc.disable()
+    took = []
+    for _ in range(REPEATS):
+        began = time.process_time()
+        made.plan()
+        took.append((time.process_time() - began) * 1e3)
+    gc.enable()
+    least, middle, most = min(took), statistics.median(took), max(took)
+    steps = made.plan().steps
+    print(
+        f"{kind.name:32} {victims:6} leave  {least:6.1f} / {middle:6.1f} / {most:6.1f} ms"
+        f"  {steps:7} steps" + (f", {made.spared} of 100 not spared" if made.spared else ""),
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--nodes", type=int, default=1000)
+    parser.add_argument("--running", type=int, default=10_000)
+    parser.add_argument("--only", default="", help="kinds whose names contain this")
+    options = parser.parse_args()
+    for kind in kinds(options.nodes):
+        if options.only in kind.name:
+            measure(options.nodes, options.running, kind)
+
+
+if __name__ == "__main__":
+    main()
