@@ -4,7 +4,24 @@
 
 The core alone, garbage collection off as in ``mcad run`` after its start. A plan is all that one
 who waits costs at a look: who may be evicted, in order; who of them has to be; and where it goes
-then. Before any figure every plan is checked: without any one of its victims it does not fit.
+then. Before any figure a hundred victims of every plan are tried: none of them could be spared.
+
+Measured on two cores that were busy with three times as much besides (so about twice what the work
+takes), milliseconds, least / middle / most:
+
+    one whole node                       10 leave      48 /   56 /   68
+    50 whole nodes                      500 leave      64 /   70 /   77
+    500 pods of half a node            2500 leave      67 /   86 /   99
+    everything                        10000 leave     176 /  214 /  282
+    a head and 100 workers              207 leave     242 /  329 /  350
+    three sets of 20                    240 leave     316 /  354 /  405
+    a share of 1,000 leaves               9 leave     3.1 /  3.7 /  4.0
+    the same by two large pods            9 leave     103 /  147 /  162
+    one node more than there are          0 leave     1.7 /  2.1 /  5.4
+    all, but half are above it            0 leave      46 /   60 /   66
+    nobody is below it                    0 leave     4.6 /  4.8 /  5.9
+
+To list those who run, once for all plans of a look, is not in it.
 """
 
 from __future__ import annotations

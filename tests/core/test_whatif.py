@@ -206,17 +206,20 @@ def test_in_a_sum_the_plan_may_hold_fewer_pods() -> None:
 
 def test_a_search_that_costs_too_much_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mcad.core.capacity.whatif.WHAT_IF_WORK_MAX", 3)
-    capacity = cluster(node("n1", "4"), node("n2", "4"))
+    capacity = cluster(node("n1", "4"), node("n2", "4"), node("n3", "4"))
     bound(capacity, "a", "n1", "4")
+    bound(capacity, "b", "n2", "4")
     asked = what_if(capacity, pods(1, "3"), pods(1, "2", item=1))
 
     asked.leave("a")
     assert asked.fits()
     asked.stay("a")
     assert not asked.fits()
-    asked.leave("a")
+    asked.leave("b")
     assert asked.suffices()
     assert not asked.fits()
+    asked.leave("a")
+    assert asked.fits(), "what was found before has room again"
 
 
 # -- against those who really left ---------------------------------------------------------------

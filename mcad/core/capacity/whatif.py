@@ -8,7 +8,7 @@ reservations without one (C6), and none that is in somebody else's claim.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from mcad.core.capacity.arrears import Arrears
@@ -218,6 +218,8 @@ class WhatIf:
         self._searched = 0
         self._guests: dict[str, Lodging] = {}
         self._plan: Plan | None = None
+        self._found: Plan | None = None  # the last one, which takes
+        self._taken: dict[int, tuple[Row, Books]] = {}
         self._known = False  # whether the last search was about those who leave now
         self._left: dict[str, None] = {}
         self._known_to_hold: dict[str, list[_Holding]] = {}
@@ -393,16 +395,35 @@ class WhatIf:
         return self._search()
 
     def _search(self) -> Plan | None:
+        """The last plan that was found, if there is still room for it, else another one."""
         if not self._known:
-            budget = min(WHAT_IF_SEARCH_MAX, WHAT_IF_WORK_MAX - self._searched)
-            self._plan, self._known = None, True
-            if budget > 0:
-                weights = self._scene.ledger.allocatable
-                found = pack(self._prospect, self._nodes, budget, weights)
-                work = found.looked + found.work
-                self._searched, self.steps = self._searched + work, self.steps + work
-                self._plan = found.plan
+            self._known = True
+            self._plan = self._found if self._is_there(self._taken) else self._search_anew()
         return self._plan
+
+    def _search_anew(self) -> Plan | None:
+        budget = min(WHAT_IF_SEARCH_MAX, WHAT_IF_WORK_MAX - self._searched)
+        if budget <= 0:
+            return None
+        outcome = pack(self._prospect, self._nodes, budget, self._scene.ledger.allocatable)
+        work = outcome.looked + outcome.work
+        self._searched, self.steps = self._searched + work, self.steps + work
+        if outcome.plan is not None:
+            self._found, self._taken = outcome.plan, {}
+            for part, row, count in outcome.plan:
+                taken = self._taken.setdefault(row.rank, (row, {}))[1]
+                book(taken, self._prospect.parts[part].pods.request, count)
+        return outcome.plan
+
+    def _is_there(self, taken: Mapping[int, tuple[Row, Books]]) -> bool:
+        """Whether so much would be free on these nodes; nothing is nowhere."""
+        self.steps += len(taken)
+        return bool(taken) and all(
+            free.get(name, 0) >= n
+            for row, books in taken.values()
+            for free in (self._nodes.free(row),)
+            for name, n in books.items()
+        )
 
 
 def _is_anothers(row: Row, lifted: Collection[str]) -> bool:
