@@ -16,6 +16,7 @@ def claims(made: Bench, **since: int) -> None:
     """So old are the claims of these."""
     for name, at in since.items():
         made.entry(name).claim = Claim(ClaimReason.STARVED, since=at, until=at + 1)
+        made.dispatcher.world.claims[f"uid-{name}"] = {}
 
 
 def keepers(made: Bench, name: str) -> list[str]:

@@ -54,11 +54,19 @@ def dispatching(plane: ControlPlane, account: Path, *more: str) -> Iterator[Disp
 
 def submit(plane: ControlPlane, name: str, cpu: str = "100m", **more: Any) -> None:
     """An AppWrapper with a pod of its name; ``slots`` are those that it takes, ``team`` its leaf,
-    ``seconds`` how long it runs, the rest is of the spec."""
-    slots, team = more.pop("slots", 0), more.pop("team", "")
+    ``seconds`` how long it runs, ``rank`` the pod's PriorityClass, and ``annotations`` are its own.
+    The rest is of the spec."""
+    slots, team, rank = more.pop("slots", 0), more.pop("team", ""), more.pop("rank", "")
     one = pod(name, cpu, more.pop("seconds", None), {SLOT: str(slots)} if slots else None)
+    if rank:
+        one["spec"]["priorityClassName"] = rank
+    notes = more.pop("annotations", {})
     made = components(name, one, **more)
-    made["metadata"] |= {"namespace": "default", "labels": {"teams": team} if team else {}}
+    made["metadata"] |= {
+        "namespace": "default",
+        "labels": {"teams": team} if team else {},
+        "annotations": notes,
+    }
     create(plane, made)
 
 

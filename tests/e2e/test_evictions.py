@@ -129,6 +129,7 @@ def test_a_higher_priority_gets_room_of_lower_ones(
         assert {"RoomClaimed", "Dispatched"} <= set(events(plane, "urgent"))
         assert "claim" not in status_of(plane, "urgent"), "it has what it claimed"
         assert status_of(plane, "low-2")["dispatch"]["preemptor"]
+        assert told(plane, "low-2", "PreemptCandidate")[0] == "False"
         log = dispatcher.log()
         assert "claims" in log
         assert "reason=Preempted" in log
@@ -139,6 +140,28 @@ def test_a_higher_priority_gets_room_of_lower_ones(
         )
         assert writes(plane.audit(mark)) == [], "at rest nothing is written"
         check_room(bystander.sights()[seen:], slots_of, SLOTS)
+
+
+def test_who_never_preempts_and_who_never_is_preempted(plane: ControlPlane, account: Path) -> None:
+    gentle = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "gentle"},
+        "value": 7,
+        "preemptionPolicy": "Never",
+    }
+    plane.apply(gentle)
+    keep = {"workload.codeflare.dev/never-preempt": "true"}
+    with dispatching(plane, account, PREEMPTION, "neverPreempt=[default]"):
+        submit(plane, "kept", slots=1, priority=-5, annotations=keep)
+        submit(plane, "low", slots=3)
+        until(plane, kept="Running", low="Running")
+        submit(plane, "polite", slots=1, priority=9, rank="gentle")
+        wait_until_quiet(plane)
+        assert states(plane) == {"kept": "Running", "low": "Running", "polite": "Pending"}
+        submit(plane, "rude", slots=3, priority=8)
+        until(plane, kept="Running", low="Pending", polite="Pending", rude="Running")
+        assert eviction(plane, "low") == (1, "Preempting", "default/rude")
 
 
 # -- who does not go -----------------------------------------------------------------------------
