@@ -158,6 +158,7 @@ def confirmed(world: World, entry: Entry) -> None:
     """The confirmation is persisted: it runs."""
     entry.move(Signal.CONFIRMED, world.now)
     entry.refusals, entry.announced, entry.told = 0, False, None
+    world.waits_no_more(entry)
     count = len(entry.inventory)
     waited = (world.now - entry.first_seen) // 1_000
     world.announce(

@@ -16,12 +16,13 @@ from mcad.core.claim import Claim, ClaimReason
 from mcad.core.dispatching import refused, stand_in_front
 from mcad.core.drains import Drain
 from mcad.core.entry import Entry, Hold
-from mcad.core.pacing import CLAIM_LOOK, CLAIM_TRIES_MAX, RESTATE_INTERVAL, Patience
+from mcad.core.model import Settings
+from mcad.core.pacing import CLAIM_LOOK, CLAIM_TRIES_MAX, RESTATE_INTERVAL, STUCK_AFTER, Patience
 from mcad.core.passing import outranks
 from mcad.core.quota import Designation
 from mcad.core.reasons import EventReason, HoldReason, some_of
 from mcad.core.records import replace
-from mcad.core.units import Instant
+from mcad.core.units import Duration, Instant
 from mcad.core.world import World
 
 EVICTIONS = frozenset({ClaimReason.PREEMPTING, ClaimReason.RECLAIMING})
@@ -43,15 +44,18 @@ def _until(world: World, entry: Entry, reason: ClaimReason, drain: Drain) -> Ins
     a date it lasts for as long as is likely to do, but not longer than any other one might."""
     settings = world.settings
     if reason in EVICTIONS:
-        return world.now + settings.preemption_grace + settings.reservation_timeout
+        return world.now + settings.preemption_grace + to_leave(settings)
     if drain.start:
-        return drain.start + settings.reservation_timeout
+        return drain.start + to_leave(settings)
     known, after = world.patience.get(entry.uid), settings.protect_after
     tries = min(known.tries, CLAIM_TRIES_MAX) if known is not None else 0
-    likely = min(
-        drain.likely + settings.reservation_timeout, world.now + (after << CLAIM_TRIES_MAX)
-    )
+    likely = min(drain.likely + to_leave(settings), world.now + (after << CLAIM_TRIES_MAX))
     return max(likely, world.now + (after << tries))
+
+
+def to_leave(settings: Settings) -> Duration:
+    """For how long whoever has to be gone by now may still be there: pods need a while to end."""
+    return max(settings.reservation_timeout, STUCK_AFTER)
 
 
 def _begin(world: World, entry: Entry, claim: Claim, drain: Drain) -> str:
@@ -136,7 +140,6 @@ def _redeem(world: World, entry: Entry) -> None:
         return
     gang = world.next_gang(entry)
     if world.admission.reserve(gang, Designation(entry.workload.quota)) is None:
-        world.patience.pop(entry.uid, None)
         attempts.begin(world, entry)
     else:
         world.line_up(entry)

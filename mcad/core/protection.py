@@ -19,7 +19,7 @@ from mcad.core.entry import Entry
 from mcad.core.model import Fit, Policy
 from mcad.core.pacing import FIRSTS_LOOK, FIRSTS_LOOKED_AT, FIRSTS_MAX, STEPS_PER_PASS
 from mcad.core.passing import outranks
-from mcad.core.units import Duration
+from mcad.core.units import SECOND, Duration
 from mcad.core.world import World
 
 _LOOKS = 10
@@ -47,7 +47,8 @@ def _interval(world: World) -> Duration:
         case Policy.BACKFILL:
             return FIRSTS_LOOK
         case Policy.BEST_EFFORT_FIFO:
-            return -(-settings.protect_after // _LOOKS)
+            interval = -(-settings.protect_after // _LOOKS)
+            return max(interval, SECOND) if interval else 0
 
 
 def _look(world: World, passed: Duration) -> None:

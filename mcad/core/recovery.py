@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mcad.core import attempts, children, evicting, needs, resets, teardown
+from mcad.core import attempts, children, claims, evicting, needs, resets, teardown
+from mcad.core.claim import Claim, ClaimReason
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
 from mcad.core.model import DispatchPhase, DispatchRecord, Next, Persisted
@@ -35,6 +36,8 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
     entry.dispatch, entry.pods = saved.dispatch, saved.pods
     if saved.claim is not None:
         world.claims_on_record[entry.uid] = saved.claim
+    if saved.dispatch is not None and saved.dispatch.preemptor:
+        _note_preemptor(world, saved.dispatch)
     entry.counted_at = world.now  # a start has more urgent things to write
     entry.restored = True
     if saved.observed_generation not in (0, entry.workload.generation):
@@ -55,6 +58,18 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
         entry.phase = Phase.FOREIGN
         note = "Dispatched by another controller: it is left alone, its pods count."
         world.announce(entry, EventReason.LEFT_ALONE, note, action="Adopt", warning=True)
+
+
+def _note_preemptor(world: World, record: DispatchRecord) -> None:
+    """Somebody was evicted, and the claim that this was for may not have been written any more."""
+    until = record.entered + claims.to_leave(world.settings)
+    is_over = record.phase is DispatchPhase.RELEASED and record.next is not Next.QUEUED
+    if is_over or until <= world.now:
+        return
+    reclaims = record.reason == TeardownReason.RECLAIMED
+    reason = ClaimReason.RECLAIMING if reclaims else ClaimReason.PREEMPTING
+    claim = Claim(reason, record.entered, until)
+    world.claims_on_record.setdefault(record.preemptor, claim)
 
 
 def _restored_phase(record: DispatchRecord, state: str) -> Phase:

@@ -319,6 +319,11 @@ class World:
         for ref in entry.inventory:
             self.look_again(self.names.waiters(ref))
 
+    def waits_no_more(self, entry: Entry) -> None:
+        """It has got what it waited for, or is gone: another time it begins anew."""
+        self.patience.pop(entry.uid, None)
+        self.first_for.pop(entry.uid, None)
+
     def held_resources(self) -> tuple[HeldResource, ...]:
         """The wrapped resources that are held in a namespace, in the order of their beginning."""
         return tuple(held.resource for held in self.rights.held.values())
@@ -326,7 +331,7 @@ class World:
     def forget(self, entry: Entry) -> None:
         """Drop every trace of an AppWrapper that no longer exists and holds nothing."""
         self.leave_line(entry)
-        self.patience.pop(entry.uid, None)
+        self.waits_no_more(entry)
         self.end_attempt(entry)
         del self.entries[entry.uid]
         self.to_recover.pop(entry.uid, None)

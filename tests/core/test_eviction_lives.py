@@ -8,6 +8,8 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
+from mcad.core.claims import EVICTIONS
+from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
 from mcad.core.model import PodPhase, Settings
 from mcad.core.reasons import EventReason
@@ -124,11 +126,16 @@ class Life:
         for uid, pending in world.evictions.items():
             assert uid in world.claims[pending.by]
             assert world.entries[uid].phase in (Phase.CREATING, Phase.CONFIRMING, Phase.RUNNING)
-        for owner in world.claims:
+        evicted_for = [one for one in world.claims if _evicts(world.entries[one])]
+        for owner in evicted_for:
             for uid in world.claims[owner]:
-                others = [one for one in world.claims if one != owner and uid in world.claims[one]]
+                others = [one for one in evicted_for if one != owner and uid in world.claims[one]]
                 assert not others or uid not in world.evictions, "leaves for one only"
         assert set(self.pairs.values()) <= {1}, f"the same pair again: {self.pairs}"
+
+
+def _evicts(owner: Entry) -> bool:
+    return owner.claim is not None and owner.claim.reason in EVICTIONS
 
 
 def _cpu(thing: Thing) -> int:
