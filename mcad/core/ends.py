@@ -46,14 +46,23 @@ def at_latest(world: World, entry: Entry) -> Instant:
         return NEVER
     if entry.phase in TEARING_DOWN or entry.phase is Phase.GONE:
         return world.now + STUCK_AFTER
-    limit = declared(entry.workload, entry.first_dispatch or record.since, record.since)
-    return limit if limit == NEVER else max(limit, world.now) + STUCK_AFTER
+    if entry.phase is Phase.KEEPING:
+        return _gone(entry, record.entered, world.now)
+    begun = record.since if record.confirmed else world.now  # until all exists no limit runs
+    limit = declared(entry.workload, entry.first_dispatch or begun, begun)
+    return limit if limit == NEVER else _gone(entry, limit, world.now)
 
 
 def if_begun(entry: Entry, at: Instant) -> Instant:
     """The same of somebody who waits, if he started then."""
     limit = declared(entry.workload, entry.first_dispatch or at, at)
-    return limit if limit == NEVER else limit + STUCK_AFTER
+    return limit if limit == NEVER else _gone(entry, limit, at)
+
+
+def _gone(entry: Entry, failed: Instant, now: Instant) -> Instant:
+    """When whoever may fail then has been kept for people to look at, and has been torn down."""
+    kept = failed + entry.workload.tolerance.deletion_on_failure_grace
+    return max(kept, now) + STUCK_AFTER
 
 
 def of_present(world: World, entry: Entry) -> End:

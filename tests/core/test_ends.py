@@ -7,6 +7,8 @@ from msgspec.structs import replace
 
 from mcad.core import ends
 from mcad.core.ends import NEVER
+from mcad.core.events import Answer
+from mcad.core.lifecycle import Phase
 from mcad.core.model import Dialect, PodPhase, Policy, Settings, Workload
 from mcad.core.pacing import STUCK_AFTER
 from mcad.core.rules import FaultTolerance
@@ -53,6 +55,34 @@ def test_a_limit_counts_from_the_first_dispatch_and_that_of_an_attempt_from_each
     assert ends.declared(work, 100, 100) == 100 + 8 * MINUTE
     assert ends.declared(work, 100, 100 + 5 * MINUTE) == 100 + 10 * MINUTE
     assert ends.declared(work, 100, 100 + 20 * MINUTE) == 100 + 20 * MINUTE  # it fails at once
+
+
+def test_what_failed_is_kept_for_a_while_and_so_is_its_room() -> None:
+    kept = FaultTolerance(deletion_on_failure_grace=15 * MINUTE)
+    first = workload("a", 1000, run_limit=10 * MINUTE, tolerance=kept)
+    bench = busy(first, workload("b", 1000))
+    bench.advance(60)
+    claim, since = bench.entry("b").claim, bench.entry("a").record.since
+    assert claim is not None
+    assert 0 <= claim.start - since - 25 * MINUTE - STUCK_AFTER < SECOND
+    bench.advance(12 * 60)
+    assert bench.entry("a").phase is Phase.KEEPING
+    world = bench.dispatcher.world
+    assert 0 <= ends.at_latest(world, bench.entry("a")) - claim.start < SECOND
+    bench.advance(15 * 60)
+    assert bench.order == ["a", "b"]
+    assert bench.entry("b").record.since <= claim.start
+
+
+def test_no_limit_runs_before_all_of_it_exists() -> None:
+    """The server takes its time: whoever is dated by it would be promised too much."""
+    bench = Bench(RULES, nodes=[node()])
+    bench.refuse("CreateItem", *[Answer(429, "TooManyRequests", "later")] * 8)
+    bench.submit(workload("a", 1000, run_limit=2 * MINUTE), workload("b", 1000))
+    bench.advance(60)
+    world, entry = bench.dispatcher.world, bench.entry("a")
+    assert entry.phase is Phase.CREATING
+    assert ends.at_latest(world, entry) == world.now + 2 * MINUTE + STUCK_AFTER
 
 
 def test_who_is_reset_keeps_his_room_so_nobody_can_count_on_it() -> None:
