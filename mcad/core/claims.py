@@ -9,6 +9,7 @@ anew, with those who leave already.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from mcad.core import attempts, drains, obstacles
 from mcad.core.capacity.mixed import Plan
@@ -16,8 +17,15 @@ from mcad.core.claim import Claim, ClaimReason
 from mcad.core.dispatching import refused, stand_in_front
 from mcad.core.drains import Drain
 from mcad.core.entry import Entry, Hold
-from mcad.core.model import Settings
-from mcad.core.pacing import CLAIM_LOOK, CLAIM_TRIES_MAX, RESTATE_INTERVAL, STUCK_AFTER, Patience
+from mcad.core.model import Fit, Settings
+from mcad.core.pacing import (
+    CLAIM_LOOK,
+    CLAIM_TRIES_MAX,
+    OUTRANKING_TRIED,
+    RESTATE_INTERVAL,
+    STUCK_AFTER,
+    Patience,
+)
 from mcad.core.passing import outranks
 from mcad.core.quota import Designation
 from mcad.core.reasons import EventReason, HoldReason, some_of
@@ -129,7 +137,7 @@ def _redeem(world: World, entry: Entry) -> None:
     highest priority by now; what others were evicted for is not."""
     claim = entry.claim
     if claim is not None and claim.reason not in EVICTIONS:
-        for other in outranking(world, entry):
+        for other in islice(outranking(world, entry), OUTRANKING_TRIED):
             if drains.what_if(world, other, (entry.uid,)).plan() is not None:
                 give_way(world, entry, other)
                 return
@@ -188,11 +196,14 @@ def end(world: World, entry: Entry, why: str) -> None:
 
 
 def outranking(world: World, owner: Entry) -> Iterator[Entry]:
-    """Those in line who go before the owner of a claim and want the same nodes, in order."""
-    shape = world.capacity.shape(owner.workload.sets)
+    """Those in line who go before the owner of a claim and want the same nodes, in order, if there
+    is as much as they want, claims aside."""
+    shape, free = world.capacity.shape(owner.workload.sets), world.capacity.spare().total()
     for bucket in refused(world):
         entry = bucket.first()
-        if outranks(entry, owner) and world.capacity.compete(shape, bucket.shape):
+        if not (outranks(entry, owner) and world.capacity.compete(shape, bucket.shape)):
+            continue
+        if world.capacity.may_fit(bucket.shape, free):
             yield entry
 
 
@@ -222,8 +233,12 @@ def resume(world: World) -> None:
     found, world.claims_on_record = world.claims_on_record, {}
     for uid, claim in sorted(found.items(), key=lambda one: (one[1].since, one[0])):
         entry = world.entries.get(uid)
-        if entry is not None and entry in world.queue:
+        if entry is None or entry not in world.queue:
+            continue
+        if world.settings.fit is Fit.NODES:
             _resume_one(world, entry, claim)
+        else:
+            world.settle(entry)  # where only sums count nobody has nodes
 
 
 def _resume_one(world: World, entry: Entry, claim: Claim) -> None:

@@ -6,6 +6,7 @@ from mcad.core.bucket import Bucket
 from mcad.core.capacity import Shape
 from mcad.core.entry import Entry
 from mcad.core.model import Policy
+from mcad.core.units import Instant
 from mcad.core.verdicts import Refusal, RefusalKind
 from mcad.core.world import Scope, World
 
@@ -38,9 +39,8 @@ class Gate:
         self._waited_for: dict[tuple[str, str], set[str]] = {}  # nodes of quota trees: whose leaves
         self._closed = False
         self._heads: dict[Scope, Entry] = {}
-        for uid in world.claims if self._strict else ():
-            work = world.entries[uid].workload  # it waits for those who were evicted
-            self._blocking.append(world.capacity.shape(work.sets))
+        owners = [world.entries[uid] for uid in world.claims] if self._strict else []
+        self._claimed = [(world.capacity.shape(one.workload.sets), _place(one)) for one in owners]
 
     @property
     def open_to_all(self) -> bool:
@@ -57,7 +57,12 @@ class Gate:
             if world.forest.vies(bucket.path, demand, self._waited_for):
                 return True
         compete = world.capacity.compete
-        return any(compete(ahead, bucket.shape) for ahead in self._blocking)
+        if any(compete(ahead, bucket.shape) for ahead in self._blocking):
+            return True
+        return any(  # they wait for those who were evicted
+            owner < _place(bucket.first()) and compete(shape, bucket.shape)
+            for shape, owner in self._claimed
+        )
 
     def _block(self, scope: Scope, bucket: Bucket) -> None:
         if scope is None:
@@ -109,3 +114,8 @@ class Gate:
         entry = world.entries.get(world.heads.pop(scope, ""))
         if entry is not None:
             entry.head_for += world.now - entry.head_since
+
+
+def _place(entry: Entry) -> tuple[int, Instant, str]:
+    """Where somebody stands, or would stand if he had no claim; nobody climbs meanwhile."""
+    return (-entry.workload.priority, entry.first_seen, entry.uid)

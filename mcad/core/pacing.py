@@ -75,6 +75,10 @@ BACKFILL_MEMBERS = 20
 AVOIDED_MAX = 128
 """Names of nodes that a pod template is told to keep off: each takes 60 bytes of it."""
 
+OUTRANKING_TRIED = 20
+"""Those of a higher priority who are asked whether they want claimed room that is free; each costs
+a look at every node."""
+
 FIRSTS_MAX = 8
 """Claims that may stand at a time before nobody else is protected."""
 

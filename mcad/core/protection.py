@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from itertools import islice
 
-from mcad.core import claims, drains
+from mcad.core import claims, drains, obstacles
 from mcad.core.bucket import Bucket
 from mcad.core.capacity import Shape
 from mcad.core.claim import ClaimReason
@@ -107,6 +107,8 @@ def _consider(world: World, entry: Entry) -> None:
     is_starved = 0 < settings.protect_after <= world.first_for[entry.uid]
     if not is_starved and settings.policy is not Policy.BACKFILL:
         return
+    if obstacles.obstacle(world, entry) is not None:
+        return  # it could not go if it had the room
     lifted = [uid for uid in world.claims if outranks(entry, world.entries[uid])]
     drain = drains.drain(world, entry, lifted)
     if drain is None or not drain.leaving or not (is_starved or drain.start):

@@ -323,6 +323,7 @@ class World:
         """It has got what it waited for, or is gone: another time it begins anew."""
         self.patience.pop(entry.uid, None)
         self.first_for.pop(entry.uid, None)
+        entry.head_for = 0
 
     def held_resources(self) -> tuple[HeldResource, ...]:
         """The wrapped resources that are held in a namespace, in the order of their beginning."""

@@ -128,8 +128,8 @@ class Changing(Life):
             self.bench.feed(Decide(may_dispatch=False))
 
     def unwatched(self) -> None:
-        message = self.random.choice(("", "", "no such kind"))
-        self.bench.feed(KindWatched("", "pods", message))
+        watched = self.random.random() < 0.7
+        self.bench.feed(KindWatched("", "pods", watched=watched, message="no such kind"))
 
     def lingers(self) -> None:
         if self.bench.works and self.random.random() < 0.3:
@@ -146,7 +146,7 @@ class Changing(Life):
     def end(self) -> None:
         """All is taken away: nothing is remembered."""
         bench = self.bench
-        bench.feed(KindWatched("", "pods", ""))
+        bench.feed(KindWatched("", "pods", watched=True))
         bench.stubborn.clear()
         for uid in sorted(bench.works):
             bench.delete(uid)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import pytest
+
+from mcad.core import drains
 from mcad.core.claim import ClaimReason
+from mcad.core.departures import Departures
+from mcad.core.entry import Entry
+from mcad.core.events import KindWatched
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Cascade
+from mcad.core.model import Cascade, Fit, Policy
 from mcad.core.records import replace
 from mcad.core.units import SECOND
+from mcad.core.world import World
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import teams
+from tests.core.test_claims import PROTECTING, claims, starving
 from tests.core.test_preemption import EAGER, crowded, of, phase
 
 
@@ -115,3 +125,73 @@ def test_whoever_is_protected_at_once_is_not_looked_for_all_the_time() -> None:
     bench.decide = counted  # type: ignore[method-assign]
     bench.advance(600)
     assert decisions <= 2 * 600
+
+
+def test_of_those_who_outrank_a_claim_few_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each costs a look at every node, and most want more than there is."""
+    bench = starving()
+    bench.submit(*(workload(f"h{i}", 950, 950, 950 + i, priority=5) for i in range(50)))
+    bench.submit(*(workload(f"e{i}", 850 - i, 700, 10, 440, priority=4) for i in range(50)))
+    bench.settle()
+    asked: list[str] = []
+    real = drains.what_if
+
+    def counted(world: World, entry: Entry, lifted: Sequence[str] = ()) -> Departures:
+        asked.append(entry.workload.name)
+        return real(world, entry, lifted)
+
+    monkeypatch.setattr(drains, "what_if", counted)
+    bench.delete("uid-s0")
+    bench.delete("uid-s1")
+    bench.decide()
+    assert sum(name.startswith("e") for name in asked) == 20
+    assert not any(name.startswith("h") for name in asked)
+    bench.settle()
+    assert bench.order == ["s0", "s1", "gang"]
+
+
+def test_nothing_is_kept_for_whoever_could_not_go_anyway() -> None:
+    bench = Bench(PROTECTING, nodes=[node("n1")])
+    bench.submit(workload("service", 600))
+    bench.settle()
+    bench.submit(workload("gang", 900))
+    bench.feed(KindWatched("", "pods", watched=False, message="no such kind"))
+    bench.advance(300)
+    assert not claims(bench)
+    bench.feed(KindWatched("", "pods", watched=True))
+    bench.advance(20)
+    assert claims(bench) == {"gang": ("n1",)}
+
+
+def test_where_only_sums_count_claims_of_another_time_end() -> None:
+    """A plan of sums has no place for all pods, so the claim would have been planned for ever."""
+    bench = starving()
+    more = (("cpu", 5000), ("pods", 10))
+    bench.settings = replace(PROTECTING, fit=Fit.AGGREGATE, potential_capacity=more)
+    bench.crash()
+    bench.settle()
+    assert not claims(bench)
+    assert bench.order == ["s0", "s1", "gang"]
+
+
+def test_in_strict_order_a_claim_blocks_those_behind_and_nobody_ahead() -> None:
+    bench = crowded(replace(EAGER, policy=Policy.STRICT_FIFO))
+    bench.bind("b-0", on="n2")
+    bench.stubborn.add("b-0")
+    bench.submit(workload("w", 900, priority=5))
+    bench.advance(5)
+    assert claims(bench) == {"w": ("n2",)}
+    bench.submit(workload("behind", 300, priority=5, created=bench.now))
+    bench.submit(workload("ahead", 300, priority=9, created=bench.now))
+    bench.advance(5)
+    assert bench.order == ["a", "b", "ahead"]
+
+
+def test_who_went_by_a_claim_may_hold_the_line_another_time() -> None:
+    bench = starving(replace(PROTECTING, head_of_line_holding=50 * SECOND))
+    assert bench.entry("gang").head_for
+    for name in ("uid-s0", "uid-s1"):
+        bench.delete(name)
+    bench.settle()
+    assert phase(bench, "gang") is Phase.RUNNING
+    assert not bench.entry("gang").head_for
