@@ -57,8 +57,8 @@ def without(world: World, entry: Entry, leaving: Iterable[str]) -> Drain | None:
 
 
 def leavers(world: World) -> list[str]:
-    """The uids of those who are being torn down."""
-    return [one.uid for one in present(world) if one.phase in TEARING_DOWN]
+    """The uids of those who are being torn down, and keep no room for another attempt."""
+    return [one.uid for one in present(world) if one.phase in TEARING_DOWN and not one.keeps_room]
 
 
 def present(world: World) -> Iterator[Entry]:

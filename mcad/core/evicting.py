@@ -92,7 +92,7 @@ def _proceed(world: World, winner: str, uids: Sequence[str]) -> None:
         elif may_be_evicted(entry):
             _take_back(world, entry, world.evictions[uid])
         else:
-            world.wake_at(world.now + SECOND)
+            world.wake_at((world.now // SECOND + 1) * SECOND)  # the same for all passes of a second
 
 
 def _stands(world: World, uid: str) -> bool:

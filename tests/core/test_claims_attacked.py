@@ -12,14 +12,15 @@ from mcad.core.departures import Departures
 from mcad.core.entry import Entry
 from mcad.core.events import KindWatched
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Cascade, Fit, Policy
+from mcad.core.model import Cascade, Dialect, Fit, PodPhase, Policy
 from mcad.core.records import replace
+from mcad.core.rules import FaultTolerance
 from mcad.core.units import SECOND
 from mcad.core.world import World
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import teams
 from tests.core.test_claims import PROTECTING, claims, starving
-from tests.core.test_preemption import EAGER, crowded, of, phase
+from tests.core.test_preemption import EAGER, GRACE, crowded, of, phase
 
 
 def reclaiming() -> Bench:
@@ -108,23 +109,60 @@ def test_who_is_deleted_waits_for_no_pods() -> None:
     bench.advance(200)
 
 
+def decisions(bench: Bench, seconds: int) -> int:
+    """How many there are while time passes."""
+    made, decide = 0, bench.decide
+
+    def counted() -> None:
+        nonlocal made
+        made += 1
+        decide()
+
+    bench.decide = counted  # type: ignore[method-assign]
+    bench.advance(seconds)
+    bench.decide = decide  # type: ignore[method-assign]
+    return made
+
+
 def test_whoever_is_protected_at_once_is_not_looked_for_all_the_time() -> None:
     bench = Bench(replace(PATIENT, protect_after=SECOND), nodes=[node("n1")])
     bench.submit(workload("service", 600))
     bench.settle()
     bench.submit(workload("gang", 900))
     bench.advance(600)
-    decisions = 0
-    decide = bench.decide
+    assert decisions(bench, 600) <= 2 * 600
 
-    def counted() -> None:
-        nonlocal decisions
-        decisions += 1
-        decide()
 
-    bench.decide = counted  # type: ignore[method-assign]
-    bench.advance(600)
-    assert decisions <= 2 * 600
+def test_one_who_cannot_be_evicted_yet_is_asked_for_once_a_second_however_often_is_decided() -> (
+    None
+):
+    """Each pass wished another one a second later, and each of these did as well."""
+    bench = crowded(GRACE)
+    bench.submit(workload("w", 900, priority=5))
+    bench.advance(5)
+    bench.edit("uid-b", never_preempted=True)
+    bench.advance(30)
+    for _ in range(50):  # somebody is busy elsewhere
+        bench.advance(0.3)
+    assert bench.dispatcher.world.evictions
+    assert decisions(bench, 100) <= 3 * 100
+
+
+def test_room_of_one_who_is_reset_is_counted_on_by_no_claim_after_a_restart() -> None:
+    """His objects go, and his room is that of his next attempt."""
+    bench = Bench(PROTECTING, nodes=[node("n1")])
+    again = FaultTolerance(failure_grace=0, retry_pause=3600 * SECOND, retry_limit=5)
+    bench.submit(workload("a", 600, dialect=Dialect.V1BETA2, tolerance=again))
+    bench.settle()
+    bench.bind("a-0")
+    bench.submit(workload("gang", 900))
+    bench.advance(130)
+    assert claims(bench) == {"gang": ("n1",)}
+    bench.stubborn.add("a-0")
+    bench.change("a-0", phase=PodPhase.FAILED)
+    bench.settle()
+    assert bench.entry("a").keeps_room
+    assert drains.leavers(bench.dispatcher.world) == []
 
 
 def test_of_those_who_outrank_a_claim_few_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
