@@ -13,12 +13,12 @@ from itertools import islice
 from mcad.core import (
     attempts,
     backfill,
-    board,
     claims,
     evicting,
     needs,
     preemption,
     protection,
+    quotastatus,
     recovery,
     resets,
     rights,
@@ -78,7 +78,7 @@ def decide(world: World, *, may_dispatch: bool) -> None:
         protection.watch(world)
         backfill.walk(world)
         _tell(world)
-        board.tell(world)
+        quotastatus.tell(world)
 
 
 def _start(world: World) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from mcad.core import (
     attempts,
-    board,
     children,
     deciding,
     observing,
+    quotastatus,
     resets,
     sweep,
     teardown,
@@ -90,7 +90,7 @@ class Dispatcher:
             case NodeSeen() | NodeGone():
                 observing.node_heard(world, event)
             case QuotaSeen() | QuotaGone() | QuotaWritten() | QuotaRefused():
-                board.heard(world, event)
+                quotastatus.heard(world, event)
             case PodSeen():
                 children.pod_seen(world, event)
             case PodGone():

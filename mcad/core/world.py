@@ -12,7 +12,6 @@ from typing import NamedTuple
 from mcad.core import ceilings, podcounts, standing
 from mcad.core.admission import Admission, Gang
 from mcad.core.beds import Beds
-from mcad.core.board import Board
 from mcad.core.bucket import Turn
 from mcad.core.capacity import Capacity
 from mcad.core.claim import Claim, ClaimReason
@@ -34,6 +33,7 @@ from mcad.core.names import Names
 from mcad.core.pacing import Patience
 from mcad.core.queue import Queue
 from mcad.core.quota import NOBODYS, Designation, Forest, Path
+from mcad.core.quotastatus import QuotaStatuses
 from mcad.core.reasons import ConditionType, EventReason, HoldReason
 from mcad.core.records import replace
 from mcad.core.rights import Rights, concern
@@ -81,7 +81,7 @@ class World:
         self.admission = Admission(self.capacity, self.forest, self.turns)
         self.beds = Beds(self.capacity, self.forest, self.turns)
         self.queue = Queue(self.capacity, self.beds, self.forest.waiting)
-        self.board = Board()
+        self.quota_statuses = QuotaStatuses()
         self.history = History()
         self.entries: dict[str, Entry] = {}
         self.now: Instant = 0

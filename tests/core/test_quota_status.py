@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcad.core import board
+from mcad.core import quotastatus
 from mcad.core.capacity import Shape
 from mcad.core.commands import WriteQuota
 from mcad.core.events import Answer, Decide, NodeSeen, QuotaWritten
@@ -285,7 +285,7 @@ def test_an_object_that_is_gone_is_told_nothing_more() -> None:
     made.unshare(TEAMS, ROOT)
     made.advance(30)
     assert first.uid not in made.boards
-    assert not made.dispatcher.world.board.notices
+    assert not made.dispatcher.world.quota_statuses.writes
 
 
 # -- for any trees and histories -----------------------------------------------------------------
@@ -327,8 +327,8 @@ def _check_shown(made: Bench, uid: str, one: QuotaSubtree) -> None:
     """The figures as they follow from who is there, worked out anew."""
     world, board = made.dispatcher.world, made.boards[uid]
     tree = world.forest.tree(one.tree)
-    assert board.conditions[0].status is not board.conditions[1].status
-    for each in board.children:
+    assert quotastatus.conditions[0].status is not quotastatus.conditions[1].status
+    for each in quotastatus.children:
         assert tree is not None
         below = [name for name, n in tree.nodes.items() if tree.nodes[each.name] in n.chain]
         for resource in RESOURCES:
@@ -377,7 +377,7 @@ def test_an_answer_to_an_earlier_write_is_no_answer() -> None:
     made = bench(1000, red=500)
     made.decide()
     (first, *_) = [one for one in made.pending if isinstance(one, WriteQuota)]
-    notice = made.dispatcher.world.board.notices[first.uid]
+    notice = made.dispatcher.world.quota_statuses.writes[first.uid]
     made.feed(QuotaWritten(first.uid, first.serial - 1))
     assert notice.flying == first.status
     made.feed(QuotaWritten("nobody", 1))
@@ -388,7 +388,7 @@ def test_an_answer_to_an_earlier_write_is_no_answer() -> None:
 def test_one_that_refuses_its_status_is_left_alone_while_the_others_go_on() -> None:
     made = bench(100_000, red=500)
     made.advance(5)
-    made.dispatcher.world.board.notices[TEAMS].not_before = made.now + 60 * SECOND
+    made.dispatcher.world.quota_statuses.writes[TEAMS].not_before = made.now + 60 * SECOND
     made.writes.clear()
     for number in range(10):
         made.submit(of("red", f"a{number}", 100))

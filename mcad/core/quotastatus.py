@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Notice:
+class QuotaWrites:
     """One QuotaSubtree: what its status shows as far as we know, and what is being written."""
 
     shown: QuotaView | None = None
@@ -32,11 +32,11 @@ class Notice:
     tries: Tries = field(default_factory=Tries)
 
 
-class Board:
-    """All notices by uid, and which trees may have something to tell when."""
+class QuotaStatuses:
+    """Those of all QuotaSubtrees by uid, and which trees may have something to tell when."""
 
     def __init__(self) -> None:
-        self.notices: dict[str, Notice] = {}
+        self.writes: dict[str, QuotaWrites] = {}
         self._due: dict[str, Instant] = {}
         self._not_before: dict[str, Instant] = {}
 
@@ -62,62 +62,62 @@ def heard(world: World, event: QuotaSeen | QuotaGone | QuotaWritten | QuotaRefus
     match event:
         case QuotaSeen():
             world.forest.seen(event.subtree)
-            notice = world.board.notices.setdefault(event.subtree.uid, Notice())
-            notice.shown = event.shown
-            world.board.want(event.subtree.tree)
+            writes = world.quota_statuses.writes.setdefault(event.subtree.uid, QuotaWrites())
+            writes.shown = event.shown
+            world.quota_statuses.want(event.subtree.tree)
         case QuotaGone():
             world.forest.gone(event.uid)
-            world.board.notices.pop(event.uid, None)
+            world.quota_statuses.writes.pop(event.uid, None)
         case QuotaWritten() | QuotaRefused():
-            notice = world.board.notices.get(event.uid, Notice())
-            if notice.flying is not None and notice.serial == event.serial:
-                _answered(world, event, notice)
+            writes = world.quota_statuses.writes.get(event.uid, QuotaWrites())
+            if writes.flying is not None and writes.serial == event.serial:
+                _answered(world, event, writes)
 
 
-def _answered(world: World, event: QuotaWritten | QuotaRefused, notice: Notice) -> None:
+def _answered(world: World, event: QuotaWritten | QuotaRefused, writes: QuotaWrites) -> None:
     """What was refused is said again, ever more slowly: what the object shows then the watch tells,
     if that is news."""
     if isinstance(event, QuotaWritten):
-        notice.shown, notice.tries = notice.flying, Tries()
+        writes.shown, writes.tries = writes.flying, Tries()
     else:
-        notice.is_stale = True
-        notice.not_before = world.now + max(QUOTA_INTERVAL, notice.tries.pause(event.answer))
-    notice.flying = None
-    if notice.is_stale:
-        world.board.want(world.forest.tree_of(event.uid), notice.not_before)
+        writes.is_stale = True
+        writes.not_before = world.now + max(QUOTA_INTERVAL, writes.tries.pause(event.answer))
+    writes.flying = None
+    if writes.is_stale:
+        world.quota_statuses.want(world.forest.tree_of(event.uid), writes.not_before)
 
 
 def tell(world: World) -> None:
     """One tree has its say, if it is time; the next one in another pass."""
-    board = world.board
+    statuses = world.quota_statuses
     for name in world.forest.take_moved():
-        board.want(name)
-    turn = board.next()
+        statuses.want(name)
+    turn = statuses.next()
     if turn is not None and turn[0] <= world.now:
         _tell_tree(world, turn[1])
-        turn = board.next()
+        turn = statuses.next()
     if turn is not None:
         world.wake_at(max(turn[0], world.now))
 
 
 def _tell_tree(world: World, name: str) -> None:
-    board = world.board
-    board.has_its_say(name, world.now, exists=bool(world.forest.subtrees(name)))
+    statuses = world.quota_statuses
+    statuses.has_its_say(name, world.now, exists=bool(world.forest.subtrees(name)))
     for finding in findings(world.forest, name, world.admission.demand):
-        notice = board.notices[finding.subtree.uid]
-        said = view(finding, notice.shown, world.now)
-        if notice.flying is not None:
-            notice.is_stale = True
-        elif said != notice.shown:
+        writes = statuses.writes[finding.subtree.uid]
+        said = view(finding, writes.shown, world.now)
+        if writes.flying is not None:
+            writes.is_stale = True
+        elif said != writes.shown:
             _write(world, name, finding.subtree.uid, said)
 
 
 def _write(world: World, tree: str, uid: str, said: QuotaView) -> None:
-    notice = world.board.notices[uid]
-    if world.now < notice.not_before:
-        world.board.want(tree, notice.not_before)
+    writes = world.quota_statuses.writes[uid]
+    if world.now < writes.not_before:
+        world.quota_statuses.want(tree, writes.not_before)
         return
-    notice.serial += 1
-    notice.flying, notice.is_stale = said, False
-    notice.not_before = world.now + QUOTA_INTERVAL
-    world.emit(WriteQuota(uid, notice.serial, said))
+    writes.serial += 1
+    writes.flying, writes.is_stale = said, False
+    writes.not_before = world.now + QUOTA_INTERVAL
+    world.emit(WriteQuota(uid, writes.serial, said))
