@@ -327,8 +327,8 @@ def _check_shown(made: Bench, uid: str, one: QuotaSubtree) -> None:
     """The figures as they follow from who is there, worked out anew."""
     world, board = made.dispatcher.world, made.boards[uid]
     tree = world.forest.tree(one.tree)
-    assert quotastatus.conditions[0].status is not quotastatus.conditions[1].status
-    for each in quotastatus.children:
+    assert board.conditions[0].status is not board.conditions[1].status
+    for each in board.children:
         assert tree is not None
         below = [name for name, n in tree.nodes.items() if tree.nodes[each.name] in n.chain]
         for resource in RESOURCES:
@@ -409,7 +409,7 @@ def test_a_tree_is_counted_once_a_second_and_one_of_them_in_a_pass(
         counted.append(name)
         return list(findings(forest, name, demand))
 
-    monkeypatch.setattr(board, "findings", count)
+    monkeypatch.setattr(quotastatus, "findings", count)
     made = bench(100_000, red=500)
     made.share(subtree("root", child("root", cpu=9), tree=SILVER))
     made.decide()
