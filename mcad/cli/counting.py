@@ -66,10 +66,10 @@ class Snapshot(Struct, frozen=True):
         """The labels of an AppWrapper."""
         return as_map(as_map(self.objects.get(uid, {}).get("metadata")).get("labels"))
 
-    async def rows(self, *, waiting_only: bool) -> list[Json]:
+    async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
         """One row per AppWrapper, those in line first and in order."""
-        rows = rows_view(self.world, self.now, waiting_only=waiting_only)["items"]
-        return list(map(self.heartbeat.tell, rows))
+        view = rows_view(self.world, self.now, waiting_only=waiting_only, with_starts=with_starts)
+        return list(map(self.heartbeat.tell, view["items"]))
 
     async def capacity(self) -> Json:
         """Per node and in total."""

@@ -41,8 +41,9 @@ class Figures(Protocol):
         """The labels of an AppWrapper; a server does not tell any."""
         ...
 
-    async def rows(self, *, waiting_only: bool) -> list[Json]:
-        """One row per AppWrapper, those in line first and in order."""
+    async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
+        """One row per AppWrapper, those in line first and in order; ``with_starts``, if it can be
+        told when they start, with that."""
         ...
 
     async def capacity(self) -> Json | None:

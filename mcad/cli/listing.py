@@ -56,9 +56,11 @@ class Wanted(Struct, frozen=True):
     names: tuple[str, ...] = ()
     has_labels: LabelMatch | None = None
 
-    async def rows(self, figures: Figures, *, waiting_only: bool) -> list[Json]:
+    async def rows(
+        self, figures: Figures, *, waiting_only: bool, with_starts: bool = False
+    ) -> list[Json]:
         """The rows of all namespaces that have the labels."""
-        rows = await figures.rows(waiting_only=waiting_only)
+        rows = await figures.rows(waiting_only=waiting_only, with_starts=with_starts)
         if self.has_labels is None:
             return rows
         return [row for row in rows if self.has_labels(figures.labels(row["uid"]))]
@@ -92,7 +94,9 @@ def queue(source: Source, scope: Scope, manner: Manner, output: Output) -> None:
     Positions count in the whole cluster, whichever namespaces are shown; they are <unknown> (null
     in JSON) to who may not list it. An AppWrapper without a position is kept out of the line by
     something other than capacity. AGE is the time since the
-    dispatcher first saw it.
+    dispatcher first saw it. With -o wide, STARTS says in what time it starts, where that can be
+    told: <30m at the latest, >5m at the earliest, with ? if it rests on expectations;
+    `mcad describe` says more.
 
     With --watch a row is printed again when it has changed, and a last time when its AppWrapper
     leaves the queue. Of those who only move up, the first ten are told.
@@ -147,7 +151,8 @@ async def _print_once(
     wanted: Wanted, source: Source, scope: Scope, manner: Manner, output: Output
 ) -> None:
     async with look(environment(), source, scope) as (figures, namespace):
-        rows = await wanted.rows(figures, waiting_only=wanted.waiting_only)
+        with_starts = output.form in columns.FORMS_WITH_STARTS
+        rows = await wanted.rows(figures, waiting_only=wanted.waiting_only, with_starts=with_starts)
     tell_notes(figures)
     shown, missing = wanted.pick(rows, namespace)
     if not shown and not missing:

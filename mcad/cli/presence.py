@@ -34,6 +34,14 @@ class Presence(Enum):
     UNKNOWN = "unknown"
 
 
+NOBODY_STARTS: Json = {
+    "earliest": None,
+    "latest": None,
+    "restsOn": "",
+    "why": "No dispatcher is running.",
+}
+
+
 class Heartbeat(Struct, frozen=True):
     """The state of the Lease. ``since`` is the last sign of a dispatcher, "" if there is none."""
 
@@ -50,6 +58,8 @@ class Heartbeat(Struct, frozen=True):
 
     def tell(self, row: Json) -> Json:
         """The row of somebody in line, who goes next only if somebody dispatches."""
+        if self.presence is Presence.ABSENT and row.get("starts"):
+            row = row | {"starts": NOBODY_STARTS}
         if not row["position"] or row["waitsFor"] or self.presence is Presence.RUNNING:
             return row
         if self.presence is Presence.UNKNOWN:

@@ -9,12 +9,14 @@ import click
 
 from mcad.api.labels import GROUP
 from mcad.cli.options import Output
+from mcad.cli.starts import within_what_time
 from mcad.cli.tables import NONE, UNKNOWN, age, amounts
 
 Json = dict[str, Any]
 
 TITLES = ("NAME", "POSITION", "STATE", "PRIORITY", "DEMAND", "WAITS-FOR", "AGE")
-WIDE_TITLES = ("ATTEMPT", "UID", "FIRST-SEEN", "WHY")
+WIDE_TITLES = ("ATTEMPT", "UID", "FIRST-SEEN", "STARTS", "WHY")
+FORMS_WITH_STARTS = ("wide", "json", "yaml")
 
 _ORDERS: dict[str, Callable[[Json], Any]] = {
     "name": lambda row: (row["name"], row["namespace"]),
@@ -51,7 +53,13 @@ def cells(row: Json, output: Output, now_us: int, *, namespaces: bool) -> tuple[
         row["waitsFor"] or NONE,
         age(row["firstSeen"], now_us),
     )
-    more = (str(row["attempt"]), row["uid"], row["firstSeen"] or NONE, row["why"] or NONE)
+    more = (
+        str(row["attempt"]),
+        row["uid"],
+        row["firstSeen"] or NONE,
+        within_what_time(row.get("starts"), now_us),
+        row["why"] or NONE,
+    )
     return (row["namespace"],) * namespaces + plain + more * (output.form == "wide")
 
 

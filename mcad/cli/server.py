@@ -38,9 +38,10 @@ class Server(Struct, frozen=True):
         """None: the port tells figures, not metadata."""
         return {}
 
-    async def rows(self, *, waiting_only: bool) -> list[Json]:
+    async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
         """One row per AppWrapper, those in line first and in order."""
-        answer = await self._get("queue" if waiting_only else "appwrappers")
+        path = "queue" if waiting_only else "appwrappers"
+        answer = await self._get(path + "?starts=true" * with_starts)
         rows = answer.get("items") if answer is not None else None
         if not isinstance(rows, list):
             raise self._strange("no list of AppWrappers")
@@ -97,7 +98,12 @@ class Polled(Server, frozen=True):
 
     found: Sequence[Json] = ()
 
-    async def rows(self, *, waiting_only: bool) -> list[Json]:
+    async def rows(
+        self,
+        *,
+        waiting_only: bool,
+        with_starts: bool = False,  # noqa: ARG002 - of a moment ago nobody is told
+    ) -> list[Json]:
         """One row per AppWrapper, those in line first and in order."""
         return [row for row in self.found if is_waiting(row) or not waiting_only]
 

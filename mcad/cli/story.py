@@ -14,6 +14,7 @@ from mcad.cli.colours import Palette, printable
 from mcad.cli.humane import humane
 from mcad.cli.presence import NO_DISPATCHER
 from mcad.cli.rows import place
+from mcad.cli.starts import told_starts
 from mcad.cli.tables import NONE, UNKNOWN, Row, age, amounts, table
 from mcad.core.reasons import HoldReason
 
@@ -106,6 +107,8 @@ class Page:
             yield pair("Warning", text)
         yield from _place(detail)
         yield from self._reason(detail)
+        if detail.get("starts"):  # an older dispatcher does not tell
+            yield from (pair(*line) for line in told_starts(detail["starts"], self._now_us))
         yield from self._claims(detail)
         yield pair("Demand", amounts(detail["demand"]))
         yield from _quota(detail)

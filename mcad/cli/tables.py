@@ -90,6 +90,15 @@ def amounts(quantities: Mapping[str, str]) -> str:
     return ",".join(f"{name}={humane(name, value)}" for name, value in quantities.items()) or NONE
 
 
+def until(instant: str, now_us: int) -> str:
+    """The time to an RFC 3339 instant in the same form; 0s if it is over."""
+    try:
+        at = datetime.fromisoformat(instant).timestamp()
+    except ValueError:
+        return UNKNOWN
+    return human(max(0, round(at - now_us / 1e6)))
+
+
 def age(since: str | None, now_us: int) -> str:
     """The time since an RFC 3339 instant, as kubectl writes it; never negative."""
     if not since:

@@ -65,9 +65,12 @@ class Tenant(Struct, frozen=True):
         """The labels of an AppWrapper."""
         return self.seen.labels(uid)
 
-    async def rows(self, *, waiting_only: bool) -> list[Json]:
-        """One row per AppWrapper, those in line first, by priority and age."""
-        return [self._written(row) for row in await self.seen.rows(waiting_only=waiting_only)]
+    async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
+        """One row per AppWrapper, those in line first, by priority and age. When they start nobody
+        can tell."""
+        rows = await self.seen.rows(waiting_only=waiting_only)
+        unknown: Json = {"starts": None} if with_starts else {}
+        return [self._written(row) | unknown for row in rows]
 
     async def capacity(self) -> Json | None:
         """Nobody can tell."""
@@ -80,7 +83,7 @@ class Tenant(Struct, frozen=True):
             return None
         for one in view["podSets"]:
             one["reserved"] = None
-        written = self._written(view)
+        written = self._written(view) | {"starts": None}
         if written["position"] is None:
             written |= {"inLine": None, "ahead": None, "figures": _figures(written["why"])}
         return written

@@ -116,7 +116,7 @@ class Printer(Notes):
 def _facts(row: Json, *, place: bool) -> Json:
     """What makes a row another one. Figures that only follow the free room are not news."""
     kept = row | {"position": row["position"] if place else is_in_line(row)}
-    return {key: value for key, value in kept.items() if key not in ("headOfLine", "why")}
+    return {key: value for key, value in kept.items() if key not in ("headOfLine", "why", "starts")}
 
 
 def _deleted(row: Json) -> Json:

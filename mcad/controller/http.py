@@ -16,7 +16,7 @@ from aiohttp import web
 from mcad.api.wire import to_json
 from mcad.controller import loopback, shareviews
 from mcad.controller.slices import in_slices
-from mcad.controller.standby import Standby
+from mcad.controller.standby import Standby, asks_for_starts
 from mcad.controller.views import capacity_sums, detail_steps, node_steps, row_steps
 from mcad.core.rows import Picture
 
@@ -121,15 +121,17 @@ class _Port:
             raise web.HTTPServiceUnavailable(text="not synced yet; see /readyz\n")
         return self._controller.dispatcher.world
 
-    async def queue(self, _: web.Request) -> web.Response:
-        return await self._rows(waiting_only=True)
+    async def queue(self, request: web.Request) -> web.Response:
+        return await self._rows(request, waiting_only=True)
 
-    async def appwrappers(self, _: web.Request) -> web.Response:
-        return await self._rows(waiting_only=False)
+    async def appwrappers(self, request: web.Request) -> web.Response:
+        return await self._rows(request, waiting_only=False)
 
-    async def _rows(self, *, waiting_only: bool) -> web.Response:
-        picture = await self._picture()
-        steps = row_steps(picture, waiting_only=waiting_only)
+    async def _rows(self, request: web.Request, *, waiting_only: bool) -> web.Response:
+        picture, with_starts = await self._picture(), asks_for_starts(request)
+        steps = row_steps(
+            self._world(), picture, waiting_only=waiting_only, with_starts=with_starts
+        )
         texts = (to_json(row) if row is not None else None for row in steps)
         items = await in_slices(texts, self._controller.clock.monotonic, picture.renew)
         return _answer(b'{"items":[', items, b"]}")

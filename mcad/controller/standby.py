@@ -27,7 +27,7 @@ class NoFigures(Exception):  # noqa: N818 - it names a state
 class Figures(Protocol):
     """The figures of one moment, as the views of a leader have them."""
 
-    async def rows(self, *, waiting_only: bool) -> list[Json]:
+    async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
         """One row per AppWrapper, those in line first and in order."""
         ...
 
@@ -107,10 +107,17 @@ class Standby:
                 return web.json_response(await figures.quota())
             if request.path.endswith("/capacity"):
                 return web.json_response(await figures.capacity())
-            rows = await figures.rows(waiting_only=request.path.endswith("/queue"))
+            rows = await figures.rows(
+                waiting_only=request.path.endswith("/queue"), with_starts=asks_for_starts(request)
+            )
         except (NoFigures, KubeError) as error:
             raise web.HTTPServiceUnavailable(text=f"{error}\n", headers=ROLE) from error
         return web.json_response({"items": rows})
+
+
+def asks_for_starts(request: web.Request) -> bool:
+    """Whether it wants to know when those who wait start (``?starts=true``): that is more work."""
+    return request.query.get("starts") == "true"
 
 
 def _found(view: Json | None) -> web.Response:

@@ -8,6 +8,7 @@ from typing import Any
 
 from mcad.api.wire import format_instant
 from mcad.controller.claimviews import claim_view
+from mcad.controller.forecastviews import starts_of_line, starts_of_one
 from mcad.core import deciding, shares
 from mcad.core.capacity import NodeReport
 from mcad.core.entry import Entry
@@ -23,16 +24,26 @@ Json = dict[str, Any]
 AHEAD_SHOWN = 5  # of those further ahead, their number says enough
 
 
-def rows_view(world: World, now: Instant, *, waiting_only: bool) -> Json:
-    """``{"items": [...]}``: one object per AppWrapper, those in line first and in order."""
-    rows = row_steps(Picture(world, now), waiting_only=waiting_only)
+def rows_view(world: World, now: Instant, *, waiting_only: bool, with_starts: bool = False) -> Json:
+    """``{"items": [...]}``: one object per AppWrapper, those in line first and in order.
+    ``with_starts``: each with its forecast (forecastviews.py)."""
+    picture = Picture(world, now)
+    rows = row_steps(world, picture, waiting_only=waiting_only, with_starts=with_starts)
     return {"items": [row for row in rows if row is not None]}
 
 
-def row_steps(picture: Picture, *, waiting_only: bool) -> Iterator[Json | None]:
+def row_steps(
+    world: World, picture: Picture, *, waiting_only: bool, with_starts: bool = False
+) -> Iterator[Json | None]:
     """The items of ``rows_view``, one at a time; None for whatever takes as long and is none."""
-    rows = picture.rows(picture.waits) if waiting_only else picture.rows()
-    return (row_view(row) if row is not None else None for row in rows)
+    starts = starts_of_line(world, picture) if with_starts else {}
+    for row in picture.rows(picture.waits) if waiting_only else picture.rows():
+        if row is None:
+            yield None
+        elif with_starts:
+            yield row_view(row) | {"starts": starts.get(row.uid)}
+        else:
+            yield row_view(row)
 
 
 def detail_view(world: World, now: Instant, namespace: str, name: str) -> Json | None:
@@ -67,6 +78,7 @@ def detail_steps(
         yield row_view(row) | {
             "inLine": picture.in_line,
             "ahead": [row_view(one) for one in ahead[:AHEAD_SHOWN]],
+            "starts": starts_of_one(world, picture, entry.uid),
             **_detail(world, entry),
         }
 

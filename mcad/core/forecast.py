@@ -98,7 +98,7 @@ def _latest(rehearsal: Rehearsal, entry: Entry, undated: list[Entry]) -> Forecas
 
 def _rests_on(start: Start) -> str:
     if not (start.left or start.ahead):
-        return "It fits, and is dispatched next."
+        return "It fits already."
     who = f"it waits for {start.left} to end, with {start.ahead} ahead of it"
     if not start.soft:
         return f"By declared limits, unless others go before it: {who}."

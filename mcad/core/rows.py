@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import islice
 from operator import itemgetter
 
 from mcad.core import deciding, obstacles
@@ -139,6 +140,12 @@ class Picture:
         if hindrance is not None:
             return str(hindrance.reason), hindrance.message
         return "", "It fits and is dispatched next."
+
+    def line(self, count: int) -> list[str]:
+        """The uids of the first in line, at most so many."""
+        deque(self.order(), maxlen=0)
+        first = islice(self._ordered or (), count)
+        return [still[0].uid for (group, *_), still in first if group == _IN_LINE]
 
     def waits(self, _: int, work: Workload) -> bool:
         """Whether an AppWrapper was waiting, for ``rows``."""

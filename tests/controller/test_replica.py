@@ -203,8 +203,9 @@ def test_the_cluster_is_looked_at_again_by_who_stood_by_for_long() -> None:
 class Table:
     """Figures that were counted somewhere."""
 
-    async def rows(self, *, waiting_only: bool) -> list[Json]:
-        return [{"name": "waiting"}] + [{"name": "running"}] * (not waiting_only)
+    async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
+        more = {"starts": None} if with_starts else {}
+        return [{"name": "waiting"} | more] + [{"name": "running"} | more] * (not waiting_only)
 
     async def capacity(self) -> Json:
         return {"nodes": []}

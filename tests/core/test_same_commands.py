@@ -172,7 +172,7 @@ def collect(bench: Bench) -> None:
 def look(bench: Bench) -> None:
     """Everything that people can ask for is asked for."""
     world = bench.dispatcher.world
-    rows_view(world, bench.now, waiting_only=True)
+    rows_view(world, bench.now, waiting_only=True, with_starts=True)
     rows_view(world, bench.now, waiting_only=False)
     capacity_view(world)
     for entry in list(world.entries.values())[:3]:

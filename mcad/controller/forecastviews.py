@@ -1,0 +1,42 @@
+"""Forecasts as JSON, beside the rows of those who wait (views.py); ``starts`` of others is None.
+
+``restsOn`` is a word of ``mcad.core.forecast.Basis``; an instant that nobody can tell is None.
+"""
+
+from typing import Any
+
+from mcad.api.wire import format_instant
+from mcad.core.forecast import Forecast, forecasts
+from mcad.core.pacing import FORECAST_AHEAD
+from mcad.core.rows import Picture
+from mcad.core.units import Instant
+from mcad.core.world import World
+
+Json = dict[str, Any]
+
+
+def starts_of_line(world: World, picture: Picture) -> dict[str, Json]:
+    """By uid, of the first in line and of those who have claims. Bounded work, in one piece: what
+    it rests on must not change meanwhile."""
+    line = picture.line(FORECAST_AHEAD)
+    found = forecasts(world, line, [*line, *world.claims])
+    return {uid: _view(one) for uid, one in found.items()}
+
+
+def starts_of_one(world: World, picture: Picture, uid: str) -> Json | None:
+    """Of one AppWrapper, None if it does not wait."""
+    forecast = forecasts(world, picture.line(FORECAST_AHEAD), [uid]).get(uid)
+    return _view(forecast) if forecast is not None and forecast.why else None
+
+
+def _view(forecast: Forecast) -> Json:
+    return {
+        "earliest": _instant(forecast.earliest),
+        "latest": _instant(forecast.latest),
+        "restsOn": str(forecast.basis),
+        "why": forecast.why,
+    }
+
+
+def _instant(at: Instant) -> str | None:
+    return format_instant(at) if at else None
