@@ -91,6 +91,10 @@ class Departures:
             return list(gone)
         return self._nodes.without_idle(gone)
 
+    def competes(self, other: Departures) -> bool:
+        """Whether pods of both gangs could go to the same node."""
+        return self._nodes.competes(other._nodes)
+
     def suffices(self) -> bool:
         """Whether its shares suffice and each part of the gang has room by itself: necessary."""
         return self.shares.fits() and self._nodes.suffices()

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from mcad.core.claim import Claim
 from mcad.core.claims import EVICTIONS
-from mcad.core.ends import QUICK, SLOW
+from mcad.core.ends import NEVER, QUICK, SLOW
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
 from mcad.core.pacing import FORECAST_AHEAD, FORECAST_STEPS
@@ -50,7 +50,8 @@ def forecasts(world: World, line: Sequence[str], wanted: Iterable[str]) -> dict[
     ahead = [world.entries[uid] for uid in line[:FORECAST_AHEAD] if _is_in_line(world, uid)]
     while ahead and ahead[-1].uid not in asked:
         ahead.pop()
-    found = _of_line(rehearsal, ahead, asked)
+    claims = [world.entries[uid] for uid in world.claims] if ahead else []
+    found = _of_line(rehearsal, claims, ahead, asked)
     for uid in asked:
         entry = world.entries.get(uid)
         if entry is not None and uid not in found:
@@ -64,11 +65,11 @@ def _is_in_line(world: World, uid: str) -> bool:
 
 
 def _of_line(
-    rehearsal: Rehearsal, ahead: Sequence[Entry], asked: dict[str, None]
+    rehearsal: Rehearsal, claims: list[Entry], ahead: list[Entry], asked: dict[str, None]
 ) -> dict[str, Forecast]:
-    """As many of them as the budget suffices for."""
+    """As many of them as the budget suffices for, behind those who have claims."""
     found: dict[str, Forecast] = {}
-    undated: list[Entry] = []
+    undated = _with_claims(rehearsal, claims)
     for entry in ahead:
         if rehearsal.steps >= FORECAST_STEPS:
             break
@@ -76,6 +77,16 @@ def _of_line(
         if entry.uid in asked:
             found[entry.uid] = _with_earliest(rehearsal, entry, forecast)
     return found
+
+
+def _with_claims(rehearsal: Rehearsal, owners: list[Entry]) -> list[Entry]:
+    """Whoever has a claim goes first; returns those of whom nobody can tell when."""
+    dated = sorted((one.claim.start or NEVER, one.uid, one) for one in owners if one.claim)
+    return [
+        one
+        for start, _, one in dated
+        if rehearsal.place(one, 0 if start == NEVER else start) is None
+    ]
 
 
 def _latest(rehearsal: Rehearsal, entry: Entry, undated: list[Entry]) -> Forecast:
@@ -91,7 +102,7 @@ def _latest(rehearsal: Rehearsal, entry: Entry, undated: list[Entry]) -> Forecas
     undated.append(entry)
     count = rehearsal.lacking(entry)
     if not count:
-        return Forecast(why="It waits for room that is kept for others, or is not AppWrappers'.")
+        return Forecast(why="It does not fit beside what stays for all that is known.")
     have = "has" if count == 1 else "have"
     return Forecast(why=f"{count} of those it waits for {have} no declared limit and no history.")
 

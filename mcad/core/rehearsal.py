@@ -94,7 +94,7 @@ class Rehearsal:
         """Whether two in line want the same nodes, or shares of the same tree."""
         return self._compete(self._key(one), self._key(other))
 
-    def place(self, entry: Entry) -> Start | None:
+    def place(self, entry: Entry, not_before: Instant = 0) -> Start | None:
         """When the next in line starts, and he takes his room from then on; None if nobody can
         tell: then no rival behind him may be asked for."""
         key = self._key(entry)
@@ -105,7 +105,7 @@ class Rehearsal:
             if one.end.late != NEVER:
                 insort(room.agenda, (one.end.late, one.uid), lo=room.at)
         room.seen = len(rivals)
-        at = max((one.start.at for one in rivals), default=self._world.now)
+        at = max(self._world.now, not_before, *(one.start.at for one in rivals))
         while room.at < len(room.agenda) and room.agenda[room.at][0] <= at:
             self._leave(room, room.agenda[room.at][1], to_go=True)
             room.at += 1
@@ -164,7 +164,7 @@ class Rehearsal:
     def _room(self, key: _Key) -> _Room:
         room = self._rooms.get(key)
         if room is None:
-            departures = self._world.admission.what_if(*key)
+            departures = self._world.admission.what_if(*key, self._world.claims)
             room = self._rooms[key] = _Room(departures, self._agenda.copy())
         return room
 
@@ -173,6 +173,7 @@ class Rehearsal:
         if known is None:
             trees = {tree for tree, _ in one[1]}.intersection(tree for tree, _ in other[1])
             known = one[0] == other[0] or bool(trees)
-            known = known or self._world.capacity.compete(one[0], other[0])
+            mine, others = self._room(one).departures, self._room(other).departures
+            known = known or mine.competes(others)
             self._rivals[one, other] = known
         return known

@@ -185,6 +185,21 @@ def test_a_claim_is_a_promise() -> None:
     )
 
 
+def test_whoever_has_a_claim_goes_first() -> None:
+    bench = busy(
+        job("a", 500, limit=30),
+        job("b", 100),
+        job("c", 600, limit=5),
+        job("d", 700, limit=5),
+        policy=Policy.BACKFILL,
+    )
+    bench.advance(60)
+    claim, behind = bench.entry("c").claim, told(bench, "d")
+    assert claim is not None
+    assert 0 <= behind.latest - claim.start - 5 * MINUTE - STUCK_AFTER < SECOND
+    assert behind.basis is Basis.LIMITS
+
+
 def test_what_has_been_asked_changes_nothing() -> None:
     """Neither what is decided next, nor the answer."""
     bench = busy(

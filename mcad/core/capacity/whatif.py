@@ -293,6 +293,10 @@ class WhatIf:
         self._known = False
         return bool(held or adrift)
 
+    def competes(self, other: WhatIf) -> bool:
+        """Whether both could have pods on the same node."""
+        return not self._rows.keys().isdisjoint(other._rows)
+
     def lodging(self, plan: Plan) -> Lodging:
         """What the gang itself would take, placed like that."""
         if not self._on_nodes:

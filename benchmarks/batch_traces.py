@@ -1,0 +1,242 @@
+"""Policies on batch traces: utilisation, slowdown, and whether what was told of starts came true.
+
+    python -m benchmarks.batch_traces [--jobs 300] [--days 1] [--nodes 16] [--loads 0.7 0.85 1.0]
+                                      [--seeds 1 2 3 4 5] [--every 5] [--binder spread|planned]
+                                      [--policies ...]
+
+Every trace (traces.py: its published sources are named there) is played under each policy on the
+core alone, in virtual time. All jobs declare limits, most of them far too long, and none says what
+it expects. Pods are bound as kube-scheduler spreads them, or (``planned``) to the nodes on which
+the dispatcher has reserved their room: it cannot tell kube-scheduler, which may put somebody on
+nodes of a claim while there is room elsewhere.
+
+A figure is printed only after the gate: everybody has ended, no node was given more than it has,
+and, with ``planned``, nobody started after the start that its status promised. ``late`` counts
+those who did. Of every so many submissions, and of whoever is seen first in line, the forecast is
+kept and compared with its start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import partial
+from statistics import fmean
+from typing import NamedTuple
+
+from benchmarks.replay import (
+    DAY,
+    HOUR,
+    START,
+    Gang,
+    Job,
+    Life,
+    Replay,
+    Spread,
+    machines,
+    uid_of,
+)
+from benchmarks.traces import Shape, batch
+from mcad.core.dispatcher import Dispatcher
+from mcad.core.forecast import Forecast, forecasts
+from mcad.core.model import Node, Policy, Resources, Settings
+from mcad.core.pacing import FORECAST_AHEAD
+from mcad.core.rows import Picture
+from mcad.core.units import SECOND, Duration
+from mcad.core.world import World
+
+SHUTDOWN: Duration = 30 * SECOND
+"""What pods take to end when they are deleted, by default."""
+
+ASKED_AFTER: Duration = SECOND
+"""How long after its submission somebody asks."""
+
+
+class How(NamedTuple):
+    """How a trace is played, and of how many submissions one asks when it starts."""
+
+    policy: Policy
+    binder: str
+    every: int
+
+
+class Told(NamedTuple):
+    """What was told of an AppWrapper (uid); ``place`` is "submitted" or "first"."""
+
+    uid: str
+    place: str
+    forecast: Forecast
+
+
+class Cell(NamedTuple):
+    """What one trace came to."""
+
+    utilisation: float
+    slowdown: float
+    longest_wait: Duration
+    promised: int
+    late: int
+    counts: Counter[tuple[str, str]]
+
+
+class Follower(Spread):
+    """A scheduler that knows where the room of a gang is; elsewhere it spreads."""
+
+    wanted: Callable[[], Iterable[int]] = tuple
+
+    def take(self, request: Resources) -> int | None:
+        """The number of the node that gets the pod, None if no node has room for it."""
+        for number in self.wanted():
+            if all(self.free[number].get(name, 0) >= amount for name, amount in request):
+                self._change(number, request, -1)
+                return number
+        return super().take(request)
+
+
+class Planned(Replay):
+    """Pods go where the dispatcher has reserved their room."""
+
+    def __init__(self, jobs: list[Job], nodes: list[Node], rules: Settings, **more: int) -> None:
+        super().__init__(jobs, nodes, rules, **more)
+        self._spread = self._follower = Follower(nodes)
+        self._numbers = {node.name: number for number, node in enumerate(nodes)}
+
+    def _place(self, gang: Gang) -> bool:
+        self._follower.wanted = partial(self._reserved, gang.child.workload)
+        return super()._place(gang)
+
+    def _reserved(self, uid: str) -> list[int]:
+        return [self._numbers[name] for name in world_of(self).capacity.nodes_of(uid)]
+
+
+def world_of(replay: Replay) -> World:
+    """What the dispatcher of a replay knows."""
+    if not isinstance(replay.brain, Dispatcher):
+        raise TypeError(replay.brain)
+    return replay.brain.world
+
+
+class Asked:
+    """A replay in which some people ask when they start."""
+
+    def __init__(self, jobs: list[Job], nodes: list[Node], how: How) -> None:
+        self.told: list[Told] = []
+        kind = Planned if how.binder == "planned" else Replay
+        self.replay = kind(jobs, nodes, Settings(policy=how.policy), shutdown=SHUTDOWN)
+        self._seen_first: set[str] = set()
+        for job in jobs[:: how.every]:
+            at = START + job.at + ASKED_AFTER
+            self.replay.plan(at, partial(self._ask, uid_of(job.name)))
+
+    def _ask(self, uid: str) -> None:
+        world = world_of(self.replay)
+        line = Picture(world, self.replay.now).line(FORECAST_AHEAD)
+        first = [one for one in line[:1] if one not in self._seen_first]
+        self._seen_first.update(first)
+        entry = world.entries.get(uid)
+        asked = [uid] if entry is not None and not entry.attempt else []
+        found = forecasts(world, line, [*asked, *first])
+        self.told += [Told(one, "submitted", found[one]) for one in asked]
+        self.told += [Told(one, "first", found[one]) for one in first]
+
+
+def play(shape: Shape, seed: int, how: How) -> Cell:
+    """One trace under one policy, with the gate."""
+    asked = Asked(batch(shape, seed), machines(shape.nodes, shape.cpus), how)
+    replay = asked.replay.run()
+    replay.check()
+    lives = list(replay.lives.values())
+    if replay.open or any(not (life.starts or life.failed) for life in lives):
+        raise SystemExit("gate: somebody never started, or never ended")
+    promised = [life for life in lives if any(one.start for one in life.promises)]
+    late = [life for life in promised if _is_late(life)]
+    if late and how.binder == "planned":
+        raise SystemExit(f"gate: later than promised: {[life.job.name for life in late[:5]]}")
+    counts: Counter[tuple[str, str]] = Counter()
+    for one in asked.told:
+        life = replay.lives[one.uid]
+        if life.starts:
+            counts[one.place, _outcome(one.forecast, life.starts[0])] += 1
+    return Cell(
+        replay.utilisation,
+        fmean(life.slowdown for life in lives),
+        max(life.wait for life in lives),
+        len(promised),
+        len(late),
+        counts,
+    )
+
+
+def _is_late(life: Life) -> bool:
+    """Whether it started after any start that its status has promised."""
+    said = min(one.start for one in life.promises if one.start)
+    return bool(life.starts) and life.starts[0] > said
+
+
+def _outcome(forecast: Forecast, start: int) -> str:
+    if not forecast.latest:
+        return "none"
+    if start > forecast.latest:
+        return "late"
+    return "early" if start < forecast.earliest else "within"
+
+
+def main() -> None:
+    """A row per load and policy: means over the seeds."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=300)
+    parser.add_argument("--days", type=int, default=1)
+    parser.add_argument("--nodes", type=int, default=16)
+    parser.add_argument("--loads", type=float, nargs="+", default=[0.7, 0.85, 1.0])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
+    parser.add_argument("--every", type=int, default=5)
+    parser.add_argument("--binder", choices=["spread", "planned"], default="spread")
+    parser.add_argument("--policies", type=Policy, nargs="+", default=list(Policy))
+    options = parser.parse_args()
+    seeds = options.seeds
+    print(
+        f"{options.jobs} jobs in {options.days} days on {options.nodes} nodes, "
+        f"{len(seeds)} seeds, pods {options.binder}; forecasts: within / earlier / later "
+        "than told, of those told (asked)"
+    )
+    titles = ("load", "policy", "used", "slowdown", "longest", "promises", "late")
+    print(("{:>5} {:<15} {:>6} {:>9} {:>8} {:>9} {:>5}").format(*titles), end="")
+    print(f"   {'at submission':<24}{'when first in line':<24}")
+    for load in options.loads:
+        shape = Shape(options.jobs, options.days * DAY, options.nodes, load)
+        for policy in options.policies:
+            begun = time.process_time()
+            how = How(policy, options.binder, options.every)
+            cells = [play(shape, seed, how) for seed in seeds]
+            _print_row(load, policy, cells)
+            print(f"{time.process_time() - begun:.0f} s CPU", file=sys.stderr)
+
+
+def _print_row(load: float, policy: Policy, cells: list[Cell]) -> None:
+    counts: Counter[tuple[str, str]] = Counter()
+    for cell in cells:
+        counts += cell.counts
+    print(
+        f"{load:>5.2f} {policy.value:<15} {fmean(cell.utilisation for cell in cells):>6.3f} "
+        f"{fmean(cell.slowdown for cell in cells):>9.1f} "
+        f"{max(cell.longest_wait for cell in cells) / HOUR:>6.1f} h "
+        f"{sum(cell.promised for cell in cells):>9} {sum(cell.late for cell in cells):>5}   "
+        f"{_shares(counts, 'submitted'):<24}{_shares(counts, 'first'):<24}",
+        flush=True,
+    )
+
+
+def _shares(counts: Counter[tuple[str, str]], place: str) -> str:
+    told = {word: counts[place, word] for word in ("within", "early", "late")}
+    total, asked = sum(told.values()), sum(n for (at, _), n in counts.items() if at == place)
+    if not total:
+        return "-"
+    shares = "/".join(f"{100 * n / total:.0f}" for n in told.values())
+    return f"{shares} % of {total} ({asked})"
+
+
+if __name__ == "__main__":
+    main()
