@@ -1,19 +1,15 @@
 """Policies on batch traces: utilisation, slowdown, and whether what was told of starts came true.
 
     python -m benchmarks.batch_traces [--jobs 300] [--days 1] [--nodes 16] [--loads 0.7 0.85 1.0]
-                                      [--seeds 1 2 3 4 5] [--every 5] [--binder spread|planned]
-                                      [--policies ...]
+                                      [--seeds 1 2 3 4 5] [--every 5] [--policies ...]
 
 Every trace (traces.py: its published sources are named there) is played under each policy on the
 core alone, in virtual time. All jobs declare limits, most of them far too long, and none says what
-it expects. Pods are bound as kube-scheduler spreads them, or (``planned``) to the nodes on which
-the dispatcher has reserved their room: it cannot tell kube-scheduler, which may put somebody on
-nodes of a claim while there is room elsewhere.
+it expects.
 
 A figure is printed only after the gate: everybody has ended, no node was given more than it has,
-and, with ``planned``, nobody started after the start that its status promised. ``late`` counts
-those who did. Of every so many submissions, and of whoever is seen first in line, the forecast is
-kept and compared with its start.
+and nobody started after the start that its status promised. Of every so many submissions, and of
+whoever is seen first in line, the forecast is kept and compared with its start.
 """
 
 from __future__ import annotations
@@ -22,7 +18,6 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
 from functools import partial
 from statistics import fmean
 from typing import NamedTuple
@@ -31,18 +26,16 @@ from benchmarks.replay import (
     DAY,
     HOUR,
     START,
-    Gang,
     Job,
     Life,
     Replay,
-    Spread,
     machines,
     uid_of,
 )
 from benchmarks.traces import Shape, batch
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.forecast import Forecast, forecasts
-from mcad.core.model import Node, Policy, Resources, Settings
+from mcad.core.model import Node, Policy, Settings
 from mcad.core.pacing import FORECAST_AHEAD
 from mcad.core.rows import Picture
 from mcad.core.units import SECOND, Duration
@@ -59,7 +52,6 @@ class How(NamedTuple):
     """How a trace is played, and of how many submissions one asks when it starts."""
 
     policy: Policy
-    binder: str
     every: int
 
 
@@ -82,36 +74,6 @@ class Cell(NamedTuple):
     counts: Counter[tuple[str, str]]
 
 
-class Follower(Spread):
-    """A scheduler that knows where the room of a gang is; elsewhere it spreads."""
-
-    wanted: Callable[[], Iterable[int]] = tuple
-
-    def take(self, request: Resources) -> int | None:
-        """The number of the node that gets the pod, None if no node has room for it."""
-        for number in self.wanted():
-            if all(self.free[number].get(name, 0) >= amount for name, amount in request):
-                self._change(number, request, -1)
-                return number
-        return super().take(request)
-
-
-class Planned(Replay):
-    """Pods go where the dispatcher has reserved their room."""
-
-    def __init__(self, jobs: list[Job], nodes: list[Node], rules: Settings, **more: int) -> None:
-        super().__init__(jobs, nodes, rules, **more)
-        self._spread = self._follower = Follower(nodes)
-        self._numbers = {node.name: number for number, node in enumerate(nodes)}
-
-    def _place(self, gang: Gang) -> bool:
-        self._follower.wanted = partial(self._reserved, gang.child.workload)
-        return super()._place(gang)
-
-    def _reserved(self, uid: str) -> list[int]:
-        return [self._numbers[name] for name in world_of(self).capacity.nodes_of(uid)]
-
-
 def world_of(replay: Replay) -> World:
     """What the dispatcher of a replay knows."""
     if not isinstance(replay.brain, Dispatcher):
@@ -124,8 +86,7 @@ class Asked:
 
     def __init__(self, jobs: list[Job], nodes: list[Node], how: How) -> None:
         self.told: list[Told] = []
-        kind = Planned if how.binder == "planned" else Replay
-        self.replay = kind(jobs, nodes, Settings(policy=how.policy), shutdown=SHUTDOWN)
+        self.replay = Replay(jobs, nodes, Settings(policy=how.policy), shutdown=SHUTDOWN)
         self._seen_first: set[str] = set()
         for job in jobs[:: how.every]:
             at = START + job.at + ASKED_AFTER
@@ -153,7 +114,7 @@ def play(shape: Shape, seed: int, how: How) -> Cell:
         raise SystemExit("gate: somebody never started, or never ended")
     promised = [life for life in lives if any(one.start for one in life.promises)]
     late = [life for life in promised if _is_late(life)]
-    if late and how.binder == "planned":
+    if late:
         raise SystemExit(f"gate: later than promised: {[life.job.name for life in late[:5]]}")
     counts: Counter[tuple[str, str]] = Counter()
     for one in asked.told:
@@ -193,13 +154,12 @@ def main() -> None:
     parser.add_argument("--loads", type=float, nargs="+", default=[0.7, 0.85, 1.0])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
     parser.add_argument("--every", type=int, default=5)
-    parser.add_argument("--binder", choices=["spread", "planned"], default="spread")
     parser.add_argument("--policies", type=Policy, nargs="+", default=list(Policy))
     options = parser.parse_args()
     seeds = options.seeds
     print(
         f"{options.jobs} jobs in {options.days} days on {options.nodes} nodes, "
-        f"{len(seeds)} seeds, pods {options.binder}; forecasts: within / earlier / later "
+        f"{len(seeds)} seeds; forecasts: within / earlier / later "
         "than told, of those told (asked)"
     )
     titles = ("load", "policy", "used", "slowdown", "longest", "promises", "late")
@@ -209,7 +169,7 @@ def main() -> None:
         shape = Shape(options.jobs, options.days * DAY, options.nodes, load)
         for policy in options.policies:
             begun = time.process_time()
-            how = How(policy, options.binder, options.every)
+            how = How(policy, options.every)
             cells = [play(shape, seed, how) for seed in seeds]
             _print_row(load, policy, cells)
             print(f"{time.process_time() - begun:.0f} s CPU", file=sys.stderr)
