@@ -3,6 +3,8 @@ R9), and whoever has a higher priority (R8)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mcad.core import attempts, claims, drains, obstacles
 from mcad.core.bucket import Bucket
 from mcad.core.capacity.mixed import Plan
@@ -27,13 +29,22 @@ def walk(world: World) -> None:
     relieved, new = world.capacity.take_relieved(), world.queue.new
     free = world.capacity.spare() if relieved or new else Spare()
     tries, amounts = BACKFILL_TRIES, free.total()
-    for bucket in refused(world) if free else ():
-        if not tries or not world.claims:
-            return
+    line = refused(world) if free else iter(())
+    for bucket in line:
         places = free if bucket in new else relieved
         new.pop(bucket, None)
         if world.capacity.may_fit(bucket.shape, amounts):
             tries -= _try(world, bucket, places, free, tries)
+        if not tries:
+            _offer_later(world, (bucket, *line))
+        if not tries or not world.claims:
+            return
+
+
+def _offer_later(world: World, buckets: Iterable[Bucket]) -> None:
+    """These were not reached: at the next look they are offered all that is free."""
+    world.queue.new.update((bucket, None) for bucket in buckets if bucket.members)
+    world.wake_at(world.backfilled_at + BACKFILL_LOOK)
 
 
 def _try(world: World, bucket: Bucket, places: Spare, free: Spare, most: int) -> int:

@@ -7,7 +7,7 @@ import pytest
 from mcad.core.claim import ClaimReason
 from mcad.core.events import NodeSeen
 from mcad.core.model import Policy, Workload
-from mcad.core.pacing import BACKFILL_LOOK, STUCK_AFTER
+from mcad.core.pacing import BACKFILL_LOOK, BACKFILL_TRIES, STUCK_AFTER
 from mcad.core.records import replace
 from mcad.core.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
@@ -119,3 +119,23 @@ def test_a_limit_that_is_not_kept_ends_the_claim() -> None:
     assert bench.entry("gang").claim is None
     (note,) = [event.note for event in bench.events if event.reason == "ClaimEnded"]
     assert note == "Room is not kept for it any more. It waited in vain for default/two."
+
+
+def test_whom_a_look_does_not_reach_the_next_one_does() -> None:
+    """Nobody else may leave for an hour."""
+    bench = Bench(BACKFILL, nodes=[node("n0"), node("n1", 4000)])
+    bench.submit(
+        workload("short", 1000, run_limit=7200 * SECOND),
+        workload("long", 3900, run_limit=3000 * SECOND),
+    )
+    bench.settle()
+    bench.submit(workload("gang", 900, 3900))
+    bench.advance(15)
+    assert bench.entry("gang").claim is not None
+    count = BACKFILL_TRIES + 10
+    bench.submit(*(workload(f"j{i}", 110 + i, run_limit=3000 * SECOND) for i in range(count)))
+    bench.advance(60)
+    assert len(bench.order) == 2
+    bench.delete("uid-long")
+    bench.advance(60)
+    assert len(bench.order) == 2 + count
