@@ -81,11 +81,11 @@ def _may_win(world: World, entry: Entry) -> bool:
 class Field(NamedTuple):
     """Who has room: the ``candidates`` for evictions by uid, in order; the uids of those who leave
     anyway, and soon, so that nobody is evicted where they make room; and for whom candidates were
-    evicted the last time, if they were."""
+    evicted before, if they were."""
 
     candidates: dict[str, Workload]
     leavers: list[str]
-    evicted_by: dict[str, str]
+    opponents: dict[str, set[str]]
 
 
 def survey(world: World) -> Field:
@@ -105,8 +105,8 @@ def survey(world: World) -> Field:
         elif _leaves_soon(world, entry):
             leavers.append(uid)
     found.sort()
-    evicted = {uid: one.eviction.by for _, _, uid, one in found if one.eviction is not None}
-    return Field({uid: one.workload for _, _, uid, one in found}, leavers, evicted)
+    opponents = {uid: one.opponents for _, _, uid, one in found if one.opponents}
+    return Field({uid: one.workload for _, _, uid, one in found}, leavers, opponents)
 
 
 def _leaves_soon(world: World, entry: Entry) -> bool:
@@ -126,12 +126,14 @@ class Sought(NamedTuple):
 
 
 def plan(world: World, entry: Entry, field: Field) -> Sought:
-    """Who could be evicted for one who waits; nothing is changed. No pair meets twice."""
+    """Who could be evicted for one who waits; nothing is changed. No pair meets
+    twice, whichever of them was evicted: shares and priorities may change, and two that took turns
+    would do nothing else. After a restart the last time of each is known."""
     shape, path = world.capacity.shape(entry.workload.sets), world.path(entry)
     lifted = [uid for uid in world.claims if outranks(entry, world.entries[uid])]
     departures = world.admission.what_if(shape, path, lifted)
     leavers = [uid for uid in field.leavers if departures.leave(uid)]
-    met = {uid for uid, by in field.evicted_by.items() if by == entry.uid}
+    met = {uid for uid, known in field.opponents.items() if entry.uid in known} | entry.opponents
     candidates = field.candidates
     if met:
         candidates = {uid: one for uid, one in candidates.items() if uid not in met}

@@ -33,6 +33,8 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
     entry.first_dispatch, entry.requeueings = saved.first_dispatch, saved.requeueings
     entry.requeueing_wait, entry.resets = saved.requeueing_wait, saved.resets
     entry.path, entry.eviction = saved.quota, saved.eviction
+    if saved.eviction is not None:
+        entry.opponents.add(saved.eviction.by)
     entry.dispatch, entry.pods = saved.dispatch, saved.pods
     if saved.claim is not None:
         world.claims_on_record[entry.uid] = saved.claim

@@ -130,7 +130,7 @@ def test_the_same_pair_never_meets_twice() -> None:
     bench.submit(workload("w", 900, priority=5))
     bench.advance(3)
     world = bench.dispatcher.world
-    world.entries["uid-a"].eviction = replace(world.entries["uid-b"].eviction, by="uid-x")
+    world.entries["uid-a"].opponents.add("uid-x")
     bench.submit(workload("x", 900, priority=4))
     bench.advance(30)
     assert phase(bench, "x") is Phase.WAITING
@@ -138,6 +138,22 @@ def test_the_same_pair_never_meets_twice() -> None:
     bench.submit(workload("y", 901, priority=4))
     bench.advance(3)
     assert (phase(bench, "y"), phase(bench, "a")) == (Phase.RUNNING, Phase.WAITING)
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_whoever_was_evicted_does_not_evict_the_other_one(restart: bool) -> None:
+    bench = Bench(EAGER, nodes=[node("n1")])
+    bench.submit(workload("a", 900))
+    bench.advance(1)
+    bench.submit(workload("w", 900, priority=5))
+    bench.advance(3)
+    assert bench.order == ["a", "w"]
+    if restart:
+        bench.crash()
+    bench.edit("uid-a", priority=9)
+    bench.submit(workload("x", 901, priority=9))
+    bench.advance(30)
+    assert bench.order == ["a", "w", "x"]
 
 
 @pytest.mark.parametrize("side", ["never_preempts", "never_preempted"])

@@ -1,4 +1,4 @@
-"""Stories in which somebody waits for room that others have: they end, or are evicted for it.
+"""Stories in which somebody waits for room that others have: they are evicted for it, or end.
 
 Whoever would overtake is there in each of them, and would run for ever on what is claimed.
 """
@@ -6,8 +6,54 @@ Whoever would overtake is there in each of them, and would run for ever on what 
 from __future__ import annotations
 
 from mcad.api.config import Config
-from tests.faults.scenarios import Scenario, complete, create, deployment, job, scheduled
-from tests.manifests import generic
+from mcad.kube.kinds import PODS
+from tests.faults.scenarios import (
+    Scenario,
+    complete,
+    create,
+    delete,
+    deployment,
+    edit,
+    job,
+    pod,
+    scheduled,
+)
+from tests.faults.shares import define, of
+from tests.manifests import components, config_map, generic, subtree
+
+PREEMPTING = Config(preemption=True, minRunTime=0, preemptionGracePeriod=2, protectAfter=0)
+IMPATIENT = Config(
+    preemption=True, minRunTime=0, dispatchResourceReservationTimeout=40_000, protectAfter=0
+)
+
+PREEMPTED = Scenario(
+    "a higher priority evicts the latest of the others, which comes back to its old place",
+    cpus=(2, 2),
+    acts=(
+        (0.0, create(generic("a", deployment("a", 2)))),
+        (1.0, create(components("b", config_map("b"), deployment("b", 2)))),
+        (20.0, create(generic("c", deployment("c", 2), priority=5))),
+        (22.0, create(generic("d", deployment("d", 1)))),
+        (120.0, delete("a")),
+    ),
+    ends={"a": "", "b": "Running", "c": "Running", "d": "Pending"},
+    config=PREEMPTING,
+)
+
+RECLAIMED = Scenario(
+    "a team takes back its share from one that borrows it",
+    cpus=(4,),
+    acts=(
+        (0.0, define(subtree("root", "gold", root=4))),
+        (0.0, define(subtree("teams", "gold", "root", red=2, blue=2))),
+        (90.0, create(of("red", generic("a", deployment("a", 2))))),
+        (91.0, create(of("red", generic("b", deployment("b", 2))))),
+        (120.0, create(of("blue", generic("c", deployment("c", 2))))),
+        (121.0, create(of("red", generic("d", deployment("d", 1))))),
+    ),
+    ends={"a": "Running", "b": "Pending", "c": "Running", "d": "Pending"},
+    config=Config(quotaEnabled=True, minRunTime=10, protectAfter=0),
+)
 
 PROTECTED = Scenario(
     "one that waits for long gets the room of two that end, and nobody goes ahead",
@@ -22,4 +68,17 @@ PROTECTED = Scenario(
     config=Config(protectAfter=20),
 )
 
-CLAIMED = (PROTECTED,)
+UNMOVED = Scenario(
+    "a pod of one that is evicted does not go, and whoever waits for it gives up its claim",
+    cpus=(2,),
+    acts=(
+        (0.0, create(generic("a", pod("a-0"), pod("a-1")))),
+        (10.0, edit("a-0", {"metadata": {"finalizers": ["example.com/keep"]}}, PODS)),
+        (20.0, create(generic("c", deployment("c", 2), priority=5))),
+        (200.0, edit("a-0", {"metadata": {"finalizers": None}}, PODS)),
+    ),
+    ends={"a": "Pending", "c": "Running"},
+    config=IMPATIENT,
+)
+
+CLAIMED = (PREEMPTED, RECLAIMED, PROTECTED, UNMOVED)
