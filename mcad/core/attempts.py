@@ -95,6 +95,9 @@ def intent_refused(world: World, entry: Entry) -> None:
     entry.dispatch = entry.superseded
     entry.move(Signal.INTENT_REFUSED, world.now)
     world.line_up(entry)
+    if entry.redeemed is not None:  # others may have left for it: nobody else gets their room
+        world.claims_on_record[entry.uid] = entry.redeemed
+        entry.redeemed = None
 
 
 def _retry_refused(world: World, entry: Entry) -> None:
@@ -107,6 +110,7 @@ def _retry_refused(world: World, entry: Entry) -> None:
 
 def intent_written(world: World, entry: Entry) -> None:
     """The intent is persisted: from here on the reservation exists for every observer."""
+    entry.redeemed = None
     entry.move(Signal.INTENT_WRITTEN, world.now)
     proceed(world, entry)
 

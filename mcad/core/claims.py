@@ -148,6 +148,7 @@ def _redeem(world: World, entry: Entry) -> None:
         return
     gang = world.next_gang(entry)
     if world.admission.reserve(gang, Designation(entry.workload.quota)) is None:
+        entry.redeemed = claim
         attempts.begin(world, entry)
     else:
         world.line_up(entry)

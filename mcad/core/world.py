@@ -105,7 +105,7 @@ class World:
         self.swept: dict[str, Instant] = {}  # uid -> when its deletion may be asked for again
         self.timers = Timers(self.entries)
         self.claims: dict[str, dict[str, None]] = {}  # uids of owners: of those they wait for
-        self.claims_on_record: dict[str, Claim] = {}  # by uid, of the leader before
+        self.claims_on_record: dict[str, Claim] = {}  # by uid: to be planned anew
         self.claims_looked_at: Instant = 0
         self.backfilled_at: Instant = 0
         self.evictions: dict[str, PendingEviction] = {}  # by uid, of those who are told to leave

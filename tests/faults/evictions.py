@@ -27,16 +27,15 @@ IMPATIENT = Config(
 )
 
 PREEMPTED = Scenario(
-    "a higher priority evicts the latest of the others, which comes back to its old place",
-    cpus=(2, 2),
+    "a higher priority evicts one that comes back to its old place",
+    cpus=(2,),
     acts=(
-        (0.0, create(generic("a", deployment("a", 2)))),
-        (1.0, create(components("b", config_map("b"), deployment("b", 2)))),
-        (20.0, create(generic("c", deployment("c", 2), priority=5))),
-        (22.0, create(generic("d", deployment("d", 1)))),
-        (120.0, delete("a")),
+        (0.0, create(components("b", config_map("b"), deployment("b", 2)))),
+        (40.0, create(generic("c", deployment("c", 2), priority=5))),
+        (60.0, create(generic("d", deployment("d", 1)))),
+        (160.0, delete("c")),
     ),
-    ends={"a": "", "b": "Running", "c": "Running", "d": "Pending"},
+    ends={"b": "Running", "c": "", "d": "Pending"},
     config=PREEMPTING,
 )
 
@@ -46,25 +45,22 @@ RECLAIMED = Scenario(
     acts=(
         (0.0, define(subtree("root", "gold", root=4))),
         (0.0, define(subtree("teams", "gold", "root", red=2, blue=2))),
-        (90.0, create(of("red", generic("a", deployment("a", 2))))),
-        (91.0, create(of("red", generic("b", deployment("b", 2))))),
-        (120.0, create(of("blue", generic("c", deployment("c", 2))))),
-        (121.0, create(of("red", generic("d", deployment("d", 1))))),
+        (90.0, create(of("red", generic("a", deployment("a", 3))))),
+        (140.0, create(of("blue", generic("b", config_map("b"), deployment("b", 2))))),
     ),
-    ends={"a": "Running", "b": "Pending", "c": "Running", "d": "Pending"},
+    ends={"a": "Pending", "b": "Running"},
     config=Config(quotaEnabled=True, minRunTime=10, protectAfter=0),
 )
 
 PROTECTED = Scenario(
-    "one that waits for long gets the room of two that end, and nobody goes ahead",
+    "one that waits for long gets room where another one ends, and nobody goes ahead",
     cpus=(2,),
     acts=(
-        (0.0, create(scheduled(complete("a", job("a", 1, 110)), dispatchDuration={"limit": 180}))),
-        (0.1, create(scheduled(complete("b", job("b", 1, 150)), dispatchDuration={"limit": 220}))),
-        (1.0, create(complete("c", job("c", 2, 20)))),
-        (100.0, create(generic("d", deployment("d", 1)))),
+        (0.0, create(scheduled(complete("a", job("a", 1, 150)), dispatchDuration={"limit": 220}))),
+        (1.0, create(complete("b", job("b", 2, 20)))),
+        (100.0, create(generic("c", deployment("c", 1)))),
     ),
-    ends={"a": "Completed", "b": "Completed", "c": "Completed", "d": "Running"},
+    ends={"a": "Completed", "b": "Completed", "c": "Running"},
     config=Config(protectAfter=20),
 )
 
