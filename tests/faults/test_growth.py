@@ -40,6 +40,7 @@ def tight_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger, "PORTS_KEPT_MIN", 1)
     monkeypatch.setattr(memory, "POOLS_KEPT_MIN", 1)
     monkeypatch.setattr("mcad.api.alike._KNOWN_MAX", 1)
+    monkeypatch.setattr("mcad.core.history.SHAPES_MAX", 1)
     monkeypatch.setattr("mcad.kube.recorder.Limits", lambda: Limits(objects_max=2))
 
 
