@@ -95,6 +95,9 @@ EVICTION_LOOK: Duration = 1 * SECOND
 EVICTION_STEPS = 20_000
 """Work of plans at a time, about a microsecond each; one more is begun as long as any is left."""
 
+RUN_TIME_DOUBLES_MAX = 6
+"""Who was evicted this often or more runs 64 times ``minRunTime`` at least: 5 hours by default."""
+
 STUCK_AFTER: Duration = 60 * SECOND
 """When a teardown that waits for objects to go says for which: by default pods get 30 s to end."""
 

@@ -8,6 +8,7 @@ there is at most one a second, so plans that fail cost a share of the time howev
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from mcad.core import claims, evicting, obstacles
@@ -19,10 +20,14 @@ from mcad.core.drains import Drain
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import TEARING_DOWN
 from mcad.core.model import Fit, Workload
-from mcad.core.pacing import EVICTION_LOOK, EVICTION_STEPS, STUCK_AFTER
+from mcad.core.pacing import EVICTION_LOOK, EVICTION_STEPS, RUN_TIME_DOUBLES_MAX, STUCK_AFTER
 from mcad.core.passing import outranks
+from mcad.core.units import Duration
 from mcad.core.victims import evictions
 from mcad.core.world import World
+
+_HIGHEST = 2**31
+"""Above any priority."""
 
 
 def walk(world: World) -> None:
@@ -64,6 +69,8 @@ def _look(world: World, due: Sequence[Bucket]) -> None:
         if bucket.members and _may_win(world, bucket.first()):
             if field is None:
                 field = survey(world)
+            if not _has_a_right(world, bucket.first(), field.lowest):
+                continue
             sought = _try(world, bucket.first(), field)
             left -= sought.steps
             if sought.drain is not None:
@@ -75,7 +82,18 @@ def _may_win(world: World, entry: Entry) -> bool:
     known = world.patience.get(entry.uid)
     if entry.workload.never_preempts or (known is not None and world.now < known.until):
         return False
-    return obstacles.obstacle(world, entry) is None
+    return _has_a_right(world, entry) and obstacles.obstacle(world, entry) is None
+
+
+def _has_a_right(world: World, entry: Entry, lowest: int | None = None) -> bool:
+    """Whether there may be somebody whom it may evict (victims.py), where ``lowest`` is the lowest
+    priority of all, if that is known. It is cheaper to ask that first: who waits at overload mostly
+    has all of his share and more."""
+    settings, work = world.settings, entry.workload
+    if settings.preemption and (lowest is None or lowest < work.priority):
+        return True
+    demand = world.admission.demand(world.capacity.shape(work.sets))
+    return settings.reclaim and world.forest.is_nominal(world.path(entry), demand)
 
 
 class Field(NamedTuple):
@@ -87,11 +105,15 @@ class Field(NamedTuple):
     leavers: list[str]
     opponents: dict[str, set[str]]
 
+    @property
+    def lowest(self) -> int:
+        """The lowest priority of all candidates."""
+        return min((one.priority for one in islice(self.candidates.values(), 1)), default=_HIGHEST)
+
 
 def survey(world: World) -> Field:
     """Everybody, in the order in which they would be evicted: the lowest priority, then the latest
     dispatch."""
-    latest = world.now - world.settings.min_run_time
     found: list[tuple[int, int, str, Entry]] = []
     leavers: list[str] = []
     for uid in world.capacity.reserved():
@@ -100,13 +122,20 @@ def survey(world: World) -> Field:
             continue  # whoever is told to leave leaves for one
         if evicting.may_be_evicted(entry):
             since = entry.record.since
-            if since <= latest:
+            if since + _run_time(world, entry) <= world.now:
                 found.append((entry.workload.priority, -since, uid, entry))
         elif _leaves_soon(world, entry):
             leavers.append(uid)
     found.sort()
     opponents = {uid: one.opponents for _, _, uid, one in found if one.opponents}
     return Field({uid: one.workload for _, _, uid, one in found}, leavers, opponents)
+
+
+def _run_time(world: World, entry: Entry) -> Duration:
+    """How long it runs at least: twice as long after each eviction, so that whoever borrows gets
+    something done at last."""
+    count = entry.eviction.count if entry.eviction is not None else 0
+    return world.settings.min_run_time << min(count, RUN_TIME_DOUBLES_MAX)
 
 
 def _leaves_soon(world: World, entry: Entry) -> bool:

@@ -37,6 +37,13 @@ def crowded(settings: Settings = EAGER, **changes: object) -> Bench:
     return bench
 
 
+def half_protected(settings: Settings) -> Bench:
+    """One of them has a high priority, so nobody gets both nodes."""
+    bench = crowded(settings)
+    bench.edit("uid-a", priority=9)
+    return bench
+
+
 def conditions(bench: Bench, name: str) -> dict[str, tuple[bool, str]]:
     """What its status says of evictions."""
     shown = bench.status[f"uid-{name}"].conditions
@@ -123,6 +130,24 @@ def test_who_has_run_for_too_short_a_time_is_let_be() -> None:
     assert phase(bench, "w") is Phase.WAITING
     bench.advance(45)
     assert phase(bench, "w") is Phase.RUNNING
+
+
+def test_whoever_was_evicted_runs_twice_as_long_before_that_happens_again() -> None:
+    bench = Bench(replace(EAGER, min_run_time=100 * SECOND), nodes=[node("n1")])
+    bench.submit(workload("v", 600))
+    waited = []
+    for number in range(4):
+        bench.advance(1)
+        began = bench.now
+        bench.submit(workload(f"w{number}", 900, priority=5, created=bench.now))
+        while f"w{number}" not in bench.order:
+            bench.advance(5)
+        waited.append((bench.now - began) // SECOND)
+        bench.delete(f"uid-w{number}")
+        bench.settle()
+    assert [100 * 2**n <= seconds <= 100 * 2**n + 20 for n, seconds in enumerate(waited)] == [
+        True
+    ] * 4, waited
 
 
 def test_the_same_pair_never_meets_twice() -> None:
@@ -295,8 +320,9 @@ def test_a_plan_that_failed_is_not_made_again_at_once(monkeypatch: pytest.Monkey
         return real(winner, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(preemption, "evictions", counted)
-    bench = crowded(replace(EAGER, backoff=20 * SECOND))
-    bench.submit(*(workload(f"w{i}", 900 + i) for i in range(3)))
+    bench = half_protected(replace(EAGER, backoff=20 * SECOND))
+    bench.submit(*(workload(f"w{i}", 900 + i, 900 + i, priority=5) for i in range(3)))
+    bench.submit(*(workload(f"v{i}", 900 + i) for i in range(3)))  # below nobody: no plan is made
     bench.advance(9)
     assert made == ["uid-w0", "uid-w1", "uid-w2"]
     bench.advance(8)
@@ -316,8 +342,8 @@ def test_a_look_is_bounded_and_the_next_goes_on(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_at_rest_nothing_wakes_because_of_plans_that_fail() -> None:
-    bench = crowded(replace(EAGER, backoff=20 * SECOND))
-    bench.submit(workload("w", 900, priority=0))
+    bench = half_protected(replace(EAGER, backoff=20 * SECOND))
+    bench.submit(workload("w", 900, 900, priority=5))
     bench.advance(100)
     before = len(bench.wishes)
     bench.advance(100)

@@ -153,6 +153,17 @@ class Forest:
                     found = found or Refusal(RefusalKind.QUOTA, quota=what)
         return found
 
+    def is_nominal(self, path: Path, demand: Resources) -> bool:
+        """Whether somebody who is charged there asks within the nominal shares of his leaves; not,
+        if there is no tree."""
+        seats = [(tree, tree.nodes.get(leaf)) for n, leaf in path if (tree := self._trees.get(n))]
+        return bool(seats) and all(
+            node is not None and amount <= node.room(resource)
+            for tree, node in seats
+            for resource, amount in demand
+            if resource in tree.named
+        )
+
     def room(self, tree: str, node: str, resource: str) -> int:
         """How much more may be charged below this node as far as it is concerned."""
         grown = self._trees.get(tree)
