@@ -75,6 +75,24 @@ class Departures:
             self.shares.stay(uid)
         self._nodes.stay(uid)
 
+    @property
+    def only_counts(self) -> bool:
+        """Whether nothing but slots on nodes decides, so that those who leave are taken in turn."""
+        return self._nodes.only_counts and not self._has_seats
+
+    def leave_in_turn(self, uids: Iterable[str]) -> list[str] | None:
+        """They leave in order until it fits, where it ``only_counts``. Who has left; None: it does
+        not fit, and nobody has."""
+        gone = self._nodes.leave_in_turn(uids)
+        if self.fits():
+            return gone
+        self._nodes.come_back(gone)
+        return None
+
+    def come_back_in_turn(self, gone: Sequence[str], *, to_the_end: bool) -> list[str]:
+        """Who of them has still left, when those are back whom nobody misses; likewise."""
+        return self._nodes.come_back_in_turn(self.without_idle(gone), to_the_end=to_the_end)
+
     def guest(self, plan: Plan) -> Guest:
         """What the gang itself would hold, placed like that."""
         return Guest(self._nodes.lodging(plan), tuple(self.shares.seats))
@@ -111,7 +129,7 @@ class Departures:
 def fewest(
     departures: Departures,
     candidates: Iterable[str],
-    may_leave: Callable[[str], bool] = lambda _: True,
+    may_leave: Callable[[str], bool] | None = None,
 ) -> Room | None:
     """Who of the candidates has to leave, so that nobody of them could be spared (R10).
 
@@ -126,12 +144,14 @@ def fewest(
 def soonest(departures: Departures, candidates: Iterable[str]) -> Room | None:
     """The same if nobody can come back: as few of the first candidates as there have to be. Who of
     them has nothing that the gang could use is not in the result."""
-    gone = _leave_until_it_fits(departures, candidates, lambda _: True)
+    gone = _leave_until_it_fits(departures, candidates)
     return None if gone is None else without_those_to_spare(departures, gone, to_the_end=False)
 
 
 def _leave_until_it_fits(
-    departures: Departures, candidates: Iterable[str], may_leave: Callable[[str], bool]
+    departures: Departures,
+    candidates: Iterable[str],
+    may_leave: Callable[[str], bool] | None = None,
 ) -> list[str] | None:
     """Who has left then, perhaps more than had to: where a look is dear, each comes after twice as
     many departures as the one before."""
@@ -140,9 +160,11 @@ def _leave_until_it_fits(
         return None
     if departures.fits():
         return gone
+    if departures.only_counts and may_leave is None:
+        return departures.leave_in_turn(candidates)
     wait = pace = 1
     for uid in candidates:
-        if not (may_leave(uid) and departures.leave(uid)):
+        if not ((may_leave is None or may_leave(uid)) and departures.leave(uid)):
             continue
         gone.append(uid)
         if not departures.suffices():
@@ -165,6 +187,10 @@ def without_those_to_spare(
     """With those ``gone`` it fits. From the last to the first, those come back without whom it does
     as well; all of them, or (not ``to_the_end``) those before the first who cannot. As many at once
     as lately could, where a look is dear."""
+    if departures.only_counts:
+        left = departures.come_back_in_turn(gone, to_the_end=to_the_end)
+        plan = departures.plan()
+        return None if plan is None else Room(tuple(left), plan)
     left, kept = departures.without_idle(gone), list[str]()
     plan = None if departures.is_exact else departures.plan()
     block = 1

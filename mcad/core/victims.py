@@ -142,10 +142,12 @@ def evictions(
 
     if not departures.shares.seats:
         found = fewest(departures, precedence.lower(candidates))
-    else:
-        found = fewest(departures, candidates, lambda uid: right(uid) is not None)
         if found is None:
-            found = _by_detours(departures, [uid for uid in candidates if right(uid)], right)
+            return None
+        return Evictions(tuple((uid, ClaimReason.PREEMPTING) for uid in found.leaving), found.plan)
+    found = fewest(departures, candidates, lambda uid: right(uid) is not None)
+    if found is None:
+        found = _by_detours(departures, [uid for uid in candidates if right(uid)], right)
     if found is None:
         return None
     return Evictions(_one_after_the_other(departures, found.leaving, right), found.plan)

@@ -76,6 +76,7 @@ class _Test(Protocol):
     """Whether there is room for all parts of a gang, each taken by itself."""
 
     exact: bool
+    sole: _Counted | None  # the part whose slots are all that counts, if that is so
 
     def changed(self, rank: int, free: Books) -> None:
         """A node would have so much free."""
@@ -117,6 +118,7 @@ class _Slots:
     def __init__(self, parts: Sequence[Part], rows: Collection[Row], nodes: Later) -> None:
         self.exact = len(parts) <= 1
         self._parts = [_Counted(part, rows, nodes) for part in parts]
+        self.sole = self._parts[0] if len(parts) == 1 else None
         for part, counted in zip(parts, self._parts, strict=True):
             nodes.room[part.pods] = counted.room
 
@@ -157,6 +159,7 @@ class _Sum:
     """``fit: aggregate``: the sum of what is free, each node clamped at 0; exact by definition."""
 
     exact = True
+    sole = None
 
     def __init__(self, demand: Resources, rows: Collection[Row], nodes: Nodes) -> None:
         self._missing = dict(demand)
@@ -346,6 +349,69 @@ class WhatIf:
             self._requests[request] = amounts
         return amounts
 
+    @property
+    def only_counts(self) -> bool:
+        """Whether it is a matter of the slots of one part: then those who leave and come back in
+        turn are moved far faster than one by one."""
+        return self._test.sole is not None
+
+    def leave_in_turn(self, uids: Iterable[str]) -> list[str]:
+        """They leave in order until there is room; who has nothing that matters stays. Returns who
+        has left. For where it ``only_counts``."""
+        part, changed = self._counted, self._test.changed
+        known, left = self._known_to_hold, self._left
+        gone: list[str] = []
+        for uid in uids:
+            if part.missing <= 0:
+                break
+            held = known.get(uid)
+            if held is None:
+                held = known[uid] = self._held(uid)
+            for rank, free, amounts in held:
+                for name, n in amounts:
+                    free[name] += n
+                if free[part.name] >= part.least:
+                    changed(rank, free)
+            if held:
+                gone.append(uid)
+                left[uid] = None
+                self.steps += 1 + len(held)
+        return gone
+
+    def come_back_in_turn(self, gone: Sequence[str], *, to_the_end: bool) -> list[str]:
+        """From the last to the first those come back who are not missed; all of them, or (not
+        ``to_the_end``) those before the first who is. Returns who has still left."""
+        part, kept = self._counted, list[str]()
+        for number in range(len(gone) - 1, -1, -1):
+            uid = gone[number]
+            self._shift(uid, -1)
+            if part.missing <= 0:
+                del self._left[uid]
+                continue
+            self._shift(uid, 1)
+            kept.append(uid)
+            if not to_the_end:
+                return [*gone[:number], uid]
+        return kept[::-1]
+
+    @property
+    def _counted(self) -> _Counted:
+        sole = self._test.sole
+        assert sole is not None
+        return sole
+
+    def come_back(self, uids: Collection[str]) -> None:
+        """All of these who had left do not: faster than one by one."""
+        back = set(uids)
+        left = [uid for uid in self._left if uid not in back]
+        self._nodes.reset()
+        self._test.reset()
+        self._left.clear()
+        for uid in self._guests:
+            self._shift(uid, -1)
+        for uid in left:
+            self._move(uid, 1)
+
     def without_idle(self, gone: Sequence[str]) -> list[str]:
         """Those ``gone`` without those on whose nodes there is no more room for all that: these
         have come back. For one part alone nobody misses them."""
@@ -354,15 +420,7 @@ class WhatIf:
             return list(gone)
         left = [uid for uid in gone if any(rank in gained for rank, *_ in self._known_to_hold[uid])]
         if len(left) < len(gone):
-            gone_now = set(gone)
-            others = [uid for uid in self._left if uid not in gone_now]
-            self._nodes.reset()
-            self._test.reset()
-            self._left.clear()
-            for uid in self._guests:
-                self._shift(uid, -1)
-            for uid in (*others, *left):
-                self._move(uid, 1)
+            self.come_back(set(gone).difference(left))
         return left
 
     def _adrift(self, uid: str) -> Resources:
