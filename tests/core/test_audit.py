@@ -58,6 +58,8 @@ SPOILT: dict[str, Callable[[Capacity], object]] = {
         c._roster.uses["foreign"], "allotment", cluster_allotment()
     ),
     "arrears-are-what-is-adrift": lambda c: c._arrears.adrift.popitem(),
+    "held-is-what-is-there": lambda c: c._reservations.held.update(one=()),
+    "held-by-nobody-is-forgotten": lambda c: c._reservations.held.update(nobody=()),
 }
 
 

@@ -31,6 +31,7 @@ def audit(
         _check_class(pods)
     _check_allotments(roster, reservations, ledger)
     _check_arrears(reservations, arrears)
+    _check_held(roster, reservations)
 
 
 def _check_row(row: Row, ledger: Ledger, roster: Roster, reservations: Reservations) -> None:
@@ -145,3 +146,18 @@ def _check_arrears(reservations: Reservations, arrears: Arrears) -> None:
     allotments = [each for one in dispatched for each in one.allotments if each.adrift]
     computed = total((allotment.pods.request, allotment.adrift) for allotment in allotments)
     check(arrears.demand() == computed, "arrears-are-what-is-adrift", f"{computed} computed")
+
+
+def _check_held(roster: Roster, reservations: Reservations) -> None:
+    """What is remembered is what would be found. All of it is remembered from then on, so that the
+    next audit sees whether each change was noticed."""
+    owners = (use.pod.workload for use in roster.uses.values())
+    for uid in dict.fromkeys([*reservations.by_uid, *owners]):
+        known, found = roster.held(uid), roster.found_to_hold(uid)
+        check(
+            sorted(known) == sorted(found),
+            "held-is-what-is-there",
+            f"{uid}: {known} known, {found} found",
+        )
+    for uid in reservations.held:
+        check(bool(roster.found_to_hold(uid)), "held-by-nobody-is-forgotten", uid)

@@ -16,12 +16,18 @@ from mcad.core.capacity.podclass import UNBOUNDED
 from mcad.core.capacity.pools import Row
 from mcad.core.capacity.shapes import ClassKey, Shape
 from mcad.core.invariants import check
-from mcad.core.model import PodSet
+from mcad.core.model import PodSet, Resources
 from mcad.core.records import replace
+
+Held = tuple[tuple[str, Resources], ...]
+"""(node, amounts) of each pod, and of the slots of each allotment on each node."""
 
 
 class Reservations:
-    """Every reservation by uid, and which allotments hold slots on which node (``slots_on``)."""
+    """Every reservation by uid, and which allotments hold slots on which node (``slots_on``).
+
+    ``held`` is for the roster: what AppWrappers have on nodes, by uid, until that changes.
+    """
 
     def __init__(self, ledger: Ledger, arrears: Arrears, memory: Memory) -> None:
         self._ledger = ledger
@@ -33,6 +39,7 @@ class Reservations:
         self._unnoted: dict[Allotment, None] = {}
         self.by_uid: dict[str, Reservation] = {}
         self.slots_on: dict[str, dict[Allotment, None]] = {}
+        self.held: dict[str, Held] = {}
 
     # -- making and ending ---------------------------------------------------------------------
 
@@ -183,6 +190,7 @@ class Reservations:
 
     def _take(self, allotment: Allotment, name: str, part: int) -> None:
         owner, request = allotment.reservation, allotment.pods.request
+        self.held.pop(owner.uid, None)
         if owner.claimed:
             self._ledger.claim(name, owner.uid, request, part)
         else:

@@ -12,7 +12,7 @@ from operator import itemgetter
 
 from mcad.core.capacity.allotments import Allotment, Reservation
 from mcad.core.capacity.ledger import Ledger
-from mcad.core.capacity.reservations import Reservations
+from mcad.core.capacity.reservations import Held, Reservations
 from mcad.core.model import TERMINAL_PHASES, Pod, PodCounts, PodPhase, Resources, Unscheduled
 
 _AT_WORK = (PodPhase.RUNNING, PodPhase.UNKNOWN)  # as far as anybody knows
@@ -95,6 +95,27 @@ class Roster:
     def uses_of(self, uid: str) -> Iterable[Use]:
         """The AppWrapper's pods, of whatever attempt."""
         return self._of.get(uid, {}).values()
+
+    def held(self, uid: str) -> Held:
+        """What the AppWrapper has on nodes: its pods, of whatever attempt, and what is reserved for
+        it. Found out once until it changes: whoever asks, asks for everybody."""
+        known = self._reservations.held.get(uid)
+        if known is None:
+            known = self.found_to_hold(uid)
+            if known:  # then there is something whose going is noticed
+                self._reservations.held[uid] = known
+        return known
+
+    def found_to_hold(self, uid: str) -> Held:
+        """The same, looked up anew."""
+        pods = [(use.pod.node, use.request) for use in self.uses_of(uid) if use.weighs]
+        reservation = self._reservations.by_uid.get(uid)
+        slots = [
+            (name, tuple((resource, n * count) for resource, n in one.pods.request))
+            for one in (reservation.allotments if reservation is not None else ())
+            for name, count in one.at.items()
+        ]
+        return tuple(one for one in (*pods, *slots) if one[0])
 
     def unbound(self, uid: str, attempt: int) -> list[Pod]:
         """The live pods of the AppWrapper's attempt that have no node, as they were first seen."""
@@ -206,6 +227,7 @@ class Roster:
         if pod.node:
             self.on_node.setdefault(pod.node, {})[pod.uid] = use
         if pod.workload:
+            self._reservations.held.pop(pod.workload, None)
             self._of.setdefault(pod.workload, {})[pod.uid] = use
             phases = self._phases.setdefault(pod.workload, {})
             key = (pod.attempt, pod.phase, pod.terminating)
@@ -216,6 +238,7 @@ class Roster:
         if pod.node:
             _drop(self.on_node, pod.node, pod.uid)
         if pod.workload:
+            self._reservations.held.pop(pod.workload, None)
             _drop(self._of, pod.workload, pod.uid)
             self._phases[pod.workload][pod.attempt, pod.phase, pod.terminating] -= 1
             if pod.workload not in self._of:

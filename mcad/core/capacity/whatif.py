@@ -19,7 +19,7 @@ from mcad.core.capacity.packing import Nodes, as_many_as_fit, pack
 from mcad.core.capacity.podclass import PodClass, slots
 from mcad.core.capacity.pools import Pool, Row
 from mcad.core.capacity.prospects import Part, Prospect
-from mcad.core.capacity.reservations import Reservations
+from mcad.core.capacity.reservations import Held, Reservations
 from mcad.core.capacity.resources import Books, book, total
 from mcad.core.capacity.roster import Roster
 from mcad.core.model import Fit, Resources, Settings
@@ -47,16 +47,20 @@ class Later(Nodes):
         now; a claim on the node, if there is one, does not count."""
         free = self._changed.get(row.rank)
         if free is None:
-            free = self._changed[row.rank] = {name: row.unclaimed(name) for name in self.names}
+            free = self._changed[row.rank] = self._unclaimed(row)
             self._rows[row.rank] = row
         return free
+
+    def _unclaimed(self, row: Row) -> Books:
+        if row.claimed:
+            return {name: row.unclaimed(name) for name in self.names}
+        free = row.free
+        return {name: free.get(name, 0) for name in self.names}
 
     def reset(self) -> None:
         """Everything is free that was at first."""
         for rank, free in self._changed.items():
-            row = self._rows[rank]
-            for name in free:
-                free[name] = row.unclaimed(name)
+            free.update(self._unclaimed(self._rows[rank]))
 
     def places(self, pods: PodClass) -> Iterator[Row]:
         """Every node that would have room for the class."""
@@ -159,7 +163,7 @@ class _Sum:
     """``fit: aggregate``: the sum of what is free, each node clamped at 0; exact by definition."""
 
     exact = True
-    sole = None
+    sole: _Counted | None = None
 
     def __init__(self, demand: Resources, rows: Collection[Row], nodes: Nodes) -> None:
         self._missing = dict(demand)
@@ -201,9 +205,9 @@ class Scene(NamedTuple):
 
 
 class Lodging(NamedTuple):
-    """What a gang would take: (node, request, pods), or in a sum so much of whatever is there."""
+    """What a gang would take: (node, amounts), or in a sum so much of whatever is there."""
 
-    pods: tuple[tuple[str, Resources, int], ...]
+    pods: Held
     anywhere: Resources
 
 
@@ -227,6 +231,8 @@ class WhatIf:
         self._left: dict[str, None] = {}
         self._known_to_hold: dict[str, list[_Holding]] = {}
         self._requests: dict[Resources, Resources] = {}
+        self._spots: dict[str, tuple[int, Books]] = {}
+        self._listed = scene.roster.held
         self._on_nodes = scene.settings.fit is Fit.NODES
         rows = self._all_rows()
         claimed = {row.rank for row in rows if _is_anothers(row, lifted)}
@@ -305,7 +311,8 @@ class WhatIf:
         if not self._on_nodes:
             return Lodging((), self._prospect.demand)
         parts = self._prospect.parts
-        return Lodging(tuple((row.node.name, parts[n].pods.request, k) for n, row, k in plan), ())
+        placed = [(row.node.name, ((parts[n].pods.request, k),)) for n, row, k in plan]
+        return Lodging(tuple((name, total(pods)) for name, pods in placed), ())
 
     def come(self, uid: str, lodging: Lodging) -> None:
         """Somebody who has nothing in the books has this, until he leaves."""
@@ -315,38 +322,29 @@ class WhatIf:
         self._shift(uid, -1)
 
     def _held(self, uid: str) -> list[_Holding]:
-        """What it has on the nodes that matter, in pieces."""
-        if uid in self._guests:
-            return self._pieces(self._guests[uid].pods)
-        rows, to_change, demanded = self._rows, self._nodes.to_change, self._demanded
+        """What it has on the nodes that matter, in pieces. It is asked of thousands for one plan,
+        so what is known is looked up here, without calls."""
+        spots, requests = self._spots, self._requests
         found = []
-        for use in self._scene.roster.uses_of(uid):
-            row = rows.get(use.pod.node)
-            if row is not None and use.weighs:
-                found.append((row.rank, to_change(row), demanded(use.request)))
-        reservation = self._scene.reservations.by_uid.get(uid)
-        for one in reservation.allotments if reservation is not None else ():
-            if one.at:
-                request = one.pods.request
-                found += self._pieces((name, request, count) for name, count in one.at.items())
+        for name, request in self._guests[uid].pods if uid in self._guests else self._listed(uid):
+            spot = spots.get(name)
+            if spot is None:
+                row = self._rows.get(name)
+                if row is None:
+                    continue
+                spot = spots[name] = (row.rank, self._nodes.to_change(row))
+            amounts = requests.get(request)
+            if amounts is None:
+                amounts = self._demanded(request)
+            if amounts:
+                found.append((*spot, amounts))
         return found
-
-    def _pieces(self, pods: Iterable[tuple[str, Resources, int]]) -> list[_Holding]:
-        """The same of (node, request, pods)."""
-        rows = self._rows
-        return [
-            (row.rank, self._nodes.to_change(row), tuple((r, n * count) for r, n in amounts))
-            for name, request, count in pods
-            if (row := rows.get(name)) is not None and (amounts := self._demanded(request))
-        ]
 
     def _demanded(self, request: Resources) -> Resources:
         """What of it the gang demands, too."""
-        amounts = self._requests.get(request)
-        if amounts is None:
-            names = self._nodes.names
-            amounts = tuple((name, n) for name, n in request if name in names)
-            self._requests[request] = amounts
+        names = self._nodes.names
+        amounts = tuple((name, n) for name, n in request if name in names)
+        self._requests[request] = amounts
         return amounts
 
     @property
@@ -359,7 +357,7 @@ class WhatIf:
         """They leave in order until there is room; who has nothing that matters stays. Returns who
         has left. For where it ``only_counts``."""
         part, changed = self._counted, self._test.changed
-        known, left = self._known_to_hold, self._left
+        known = self._known_to_hold
         gone: list[str] = []
         for uid in uids:
             if part.missing <= 0:
@@ -374,8 +372,9 @@ class WhatIf:
                     changed(rank, free)
             if held:
                 gone.append(uid)
-                left[uid] = None
-                self.steps += 1 + len(held)
+        self._left.update(dict.fromkeys(gone))
+        self.steps += 2 * len(gone)
+        self._known = False
         return gone
 
     def come_back_in_turn(self, gone: Sequence[str], *, to_the_end: bool) -> list[str]:
@@ -397,7 +396,8 @@ class WhatIf:
     @property
     def _counted(self) -> _Counted:
         sole = self._test.sole
-        assert sole is not None
+        if sole is None:
+            raise NotImplementedError  # several parts, or a sum, are asked one by one
         return sole
 
     def come_back(self, uids: Collection[str]) -> None:
@@ -418,7 +418,12 @@ class WhatIf:
         gained = self._test.gained()
         if gained is None:
             return list(gone)
-        left = [uid for uid in gone if any(rank in gained for rank, *_ in self._known_to_hold[uid])]
+        left: list[str] = []
+        for uid in gone:
+            for rank, _, _ in self._known_to_hold[uid]:
+                if rank in gained:
+                    left.append(uid)
+                    break
         if len(left) < len(gone):
             self.come_back(set(gone).difference(left))
         return left
