@@ -134,15 +134,18 @@ def _fits(world: World, entry: Entry) -> bool:
 
 def _redeem(world: World, entry: Entry) -> None:
     """What was claimed is free, or as much elsewhere. What comes free by itself is his who has the
-    highest priority by now; what others were evicted for is not."""
+    highest priority by now, and if he cannot go, anybody's; what others were evicted for is not."""
     claim = entry.claim
-    if claim is not None and claim.reason not in EVICTIONS:
+    hindrance = obstacles.obstacle(world, entry)
+    if claim is not None and claim.reason in EVICTIONS:
+        if hindrance is not None and world.now < claim.until:
+            return  # they may not be evicted again
+    elif claim is not None:
         for other in islice(outranking(world, entry), OUTRANKING_TRIED):
             if drains.what_if(world, other, (entry.uid,)).plan() is not None:
                 give_way(world, entry, other)
                 return
     world.unclaim(entry)
-    hindrance = obstacles.obstacle(world, entry)
     if hindrance is not None:
         world.hold(entry, hindrance)
         return

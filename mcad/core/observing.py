@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from mcad.core import recovery, tombstones
 from mcad.core.ceilings import cut
+from mcad.core.claims import EVICTIONS
 from mcad.core.entry import Entry
 from mcad.core.events import AppWrapperSeen, NodeGone, NodeSeen
 from mcad.core.lifecycle import ENDED, Phase, Signal
@@ -102,9 +103,12 @@ def _changed(world: World, entry: Entry, work: Workload, *, rewound: bool) -> No
     elif entry.uid in world.claims and _wants_the_same(work, old):
         entry.workload = work
     elif work != old:
+        claim = entry.claim
         world.leave_line(entry)  # under the record that it was added with
         entry.workload, entry.told, entry.told_at = work, None, 0
         world.line_up(entry)
+        if claim is not None and claim.reason in EVICTIONS:  # others have left for it
+            world.claims_on_record[entry.uid] = claim
     if saved is not None and saved.dispatch is not None:
         _intent_found(world, entry, saved.dispatch)
 

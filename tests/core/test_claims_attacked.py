@@ -73,6 +73,35 @@ def test_a_restart_before_the_claim_is_written_brings_nobody_back_in_vain() -> N
     assert bench.entry("a").eviction is None
 
 
+@pytest.mark.parametrize("wanted", [800, 901])
+def test_an_edit_of_the_winner_leaves_it_the_room_that_others_left(wanted: int) -> None:
+    """They stand before it, and it may not have them evicted again."""
+    bench = reclaiming()
+    bench.stubborn.add("b-0")
+    bench.advance(3)
+    claim = bench.entry("w").claim
+    assert claim is not None
+    bench.edit("uid-w", sets=workload("w", wanted).sets)
+    bench.advance(3)
+    renewed = bench.entry("w").claim
+    assert renewed is not None
+    assert (renewed.reason, renewed.until) == (claim.reason, claim.until)
+    [ref] = [ref for ref in bench.things if ref.name == "b-0"]
+    bench.remove(ref)
+    bench.advance(10)
+    assert bench.order == ["a", "b", "w"]
+    assert phase(bench, "a") is Phase.RUNNING
+
+
+def test_a_winner_that_is_edited_beyond_the_room_that_others_left_gives_it_up() -> None:
+    bench = reclaiming()
+    bench.stubborn.add("b-0")
+    bench.advance(3)
+    bench.edit("uid-w", sets=workload("w", 1001).sets)
+    bench.advance(3)
+    assert not claims(bench)
+
+
 def test_who_was_evicted_long_ago_has_made_room_for_nobody() -> None:
     bench = reclaiming()
     bench.advance(3)
@@ -199,6 +228,22 @@ def test_nothing_is_kept_for_whoever_could_not_go_anyway() -> None:
     bench.feed(KindWatched("", "pods", watched=True))
     bench.advance(20)
     assert claims(bench) == {"gang": ("n1",)}
+
+
+@pytest.mark.parametrize(("away_s", "first"), [(100, "w"), (400, "b")])
+def test_while_a_kind_cannot_be_watched_the_winner_keeps_the_room_until_its_claim_ends(
+    away_s: int, first: str
+) -> None:
+    bench = reclaiming()
+    bench.stubborn.add("b-0")
+    bench.advance(3)
+    bench.feed(KindWatched("", "pods", watched=False, message="no news"))
+    [ref] = [ref for ref in bench.things if ref.name == "b-0"]
+    bench.remove(ref)
+    bench.advance(away_s)
+    bench.feed(KindWatched("", "pods", watched=True))
+    bench.advance(10)
+    assert bench.order[2] == first
 
 
 def test_where_only_sums_count_claims_of_another_time_end() -> None:

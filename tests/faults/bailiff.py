@@ -1,8 +1,9 @@
 """Somebody who reckons up the shares from what is stored; the dispatcher's books he never sees.
 
 An AppWrapper holds what it demands from its intent on, until it has ended, or what is taken back
-is gone; through a reset it holds it on. One that is new must fit within every hard node and the
-root.
+is gone; through a reset it holds it on. Those for whom others are evicted hold it before, as long
+as their claim stands: nobody else may go there. One that is new must fit within every hard node and
+the root.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ from mcad.sim.registry import Registry
 from mcad.sim.store import Change
 from tests.core.quotas import Model
 from tests.faults.meddling import STORAGE, WRAPPED
+from tests.faults.promises import Promises, claim_of
 from tests.faults.scenarios import pods_to_come
 
 Json = dict[str, Any]
 SUBTREES = (QUOTA_SUBTREES.group, QUOTA_SUBTREES.plural)
+EVICTING = ("Preempting", "Reclaiming")
+"""Claims that nobody else may make use of meanwhile."""
 BEHIND_S = 60.0
 """A dispatcher whose watch has a gap may go by trees that are that old (injection.py)."""
 
@@ -30,8 +34,9 @@ BEHIND_S = 60.0
 class Bailiff:
     """Watches the QuotaSubtrees and every intent; ``overdrawn`` are those that did not fit."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, promises: Promises) -> None:
         self.overdrawn: list[str] = []
+        self._promises = promises
         self._registry = registry
         self._trees: list[tuple[float, list[QuotaSubtree]]] = [(0.0, [])]
         registry.store.listen(SUBTREES, lambda _: self._trees.append((self._now(), self._read())))
@@ -42,7 +47,7 @@ class Bailiff:
         return {
             obj["metadata"]["uid"]
             for _, obj in self._registry.store.items(STORAGE)
-            if self._holds(obj)
+            if self._holds(obj) or claim_of(obj) is not None
         }
 
     def fits(self, obj: Json) -> bool:
@@ -65,6 +70,10 @@ class Bailiff:
 
     def _fits(self, obj: Json, trees: list[QuotaSubtree]) -> bool:
         model = Model({one.uid: one for one in trees})
+        for other in self._promises.standing():
+            is_other = other["metadata"]["uid"] != obj["metadata"]["uid"]
+            if is_other and claim_of(other)["reason"] in EVICTING:
+                model.charges[other["metadata"]["uid"]] = (_leaves(other), _demand(other))
         for _, other in self._registry.store.items(STORAGE):
             is_other = other["metadata"]["uid"] != obj["metadata"]["uid"]
             if is_other and self._holds(other) and not self._is_done(other):

@@ -6,6 +6,7 @@ from functools import cache
 
 import pytest
 
+from tests.faults.evictions import PREEMPTED, RECLAIMED
 from tests.faults.injection import SPELLS, Fault, Plan
 from tests.faults.pair import run
 from tests.faults.scenarios import COMPLETED, IN_TURN, ROLLED_BACK, Scenario
@@ -18,6 +19,8 @@ CASES = [
     *((IN_TURN, fault) for fault in (*LOSING, *KEEPING)),
     *((scenario, fault) for scenario in (ROLLED_BACK, COMPLETED) for fault in LOSING),
     *((BORROWED, fault) for fault in (Fault.KILLED_AFTER, Fault.BEQUEATHED)),
+    (RECLAIMED, Fault.KILLED_AFTER),
+    (PREEMPTED, Fault.BEQUEATHED),
 ]
 
 

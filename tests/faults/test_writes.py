@@ -11,6 +11,7 @@ import pytest
 
 from tests.faults.alike import bare, befall, writes
 from tests.faults.catalog import SCENARIOS
+from tests.faults.evictions import UNMOVED
 from tests.faults.injection import REFUSALS, SPELLS, Fault, Plan
 from tests.faults.scenarios import IN_TURN, TWINS, Scenario
 from tests.faults.world import MORE_WRITES, run, undisturbed
@@ -18,7 +19,10 @@ from tests.faults.world import MORE_WRITES, run, undisturbed
 ALONE = [  # the rest takes a lease, or is refused (test_refusals.py)
     one for one in Fault if one not in (*SPELLS, Fault.BEQUEATHED, *REFUSALS)
 ]
-CASES = [(scenario, fault) for scenario in SCENARIOS for fault in ALONE]
+CASES = [
+    *((scenario, fault) for scenario in SCENARIOS for fault in ALONE),
+    (UNMOVED, Fault.KILLED_AFTER),
+]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)

@@ -22,6 +22,7 @@ from mcad.sim.store import Change
 from tests.faults.bailiff import Bailiff
 from tests.faults.injection import Moment, Plan, Wire
 from tests.faults.meddling import STORAGE, WRAPPED, Meddler
+from tests.faults.promises import Promises
 from tests.faults.rest import WATCHED, unrest
 from tests.faults.scenarios import NAMESPACE, Scenario, pods_to_come
 from tests.faults.umpire import Umpire
@@ -63,8 +64,9 @@ class World:
         self._user = Client(SimApi(cluster.registry), cluster.registry.clock, Random(7))
         self.creations: Counter[tuple[str, str, str]] = Counter()
         self.troubles: list[str] = []
-        self._bailiff = Bailiff(cluster.registry)
-        self._umpire = Umpire(cluster.registry)
+        promises = Promises(cluster.registry)
+        self._bailiff = Bailiff(cluster.registry, promises)
+        self._umpire = Umpire(cluster.registry, promises)
         for storage in WRAPPED:
             cluster.registry.store.listen(storage, self._seen)
         cluster.registry.store.listen(STORAGE, self._said)
