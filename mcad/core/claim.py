@@ -21,6 +21,10 @@ class ClaimReason(StrEnum):
     RECLAIMING = "Reclaiming"  # AppWrappers that borrow what is its share are evicted
 
 
+EVICTIONS = frozenset({ClaimReason.PREEMPTING, ClaimReason.RECLAIMING})
+"""Claims for which others are evicted."""
+
+
 class Claim(Struct, frozen=True):
     """What one waiting AppWrapper claims, as its status shows it.
 

@@ -13,7 +13,7 @@ from itertools import islice
 
 from mcad.core import attempts, drains, obstacles
 from mcad.core.capacity.mixed import Plan
-from mcad.core.claim import Claim, ClaimReason
+from mcad.core.claim import EVICTIONS, Claim, ClaimReason
 from mcad.core.dispatching import refused, stand_in_front
 from mcad.core.drains import Drain
 from mcad.core.entry import Entry, Hold
@@ -32,10 +32,6 @@ from mcad.core.reasons import EventReason, HoldReason, some_of
 from mcad.core.records import replace
 from mcad.core.units import Duration, Instant
 from mcad.core.world import World
-
-EVICTIONS = frozenset({ClaimReason.PREEMPTING, ClaimReason.RECLAIMING})
-"""Claims for which others are evicted."""
-
 
 # -- making --------------------------------------------------------------------------------------
 

@@ -109,8 +109,8 @@ class Entry:
     ``path`` is where it counts in the quota trees, as its status shows it: it is looked up when
     there is something to tell, so that a new tree does not rewrite the whole line.
     ``claim`` is the room that is promised to it while it waits, ``redeemed`` the claim of an intent
-    that is not persisted yet, and ``eviction`` the last time that
-    its room was taken for somebody else's; ``opponents`` are the uids of all for whom it was.
+    that is not persisted yet, and ``eviction`` the last time that its room was taken for somebody
+    else's; ``opponents`` are the uids of all for whom it was, and when.
     ``told`` is the refusal that its status shows and ``told_at`` when it was written; ``announced``
     whether an Event said so in this stay in the queue; ``restored`` until the first verdict after a
     restart, which must not rewrite figures that are on record. ``untested``: its attempt is another
@@ -152,7 +152,7 @@ class Entry:
     claim: Claim | None = None
     redeemed: Claim | None = None
     eviction: Eviction | None = None
-    opponents: set[str] = field(default_factory=set)
+    opponents: dict[str, Instant] = field(default_factory=dict)
     told: Refusal | None = None
     told_at: Instant = 0
     announced: bool = False

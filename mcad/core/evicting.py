@@ -115,7 +115,7 @@ def _take_back(world: World, entry: Entry, pending: PendingEviction) -> None:
     winner, before = world.entries[pending.by], entry.eviction
     count = 1 + (before.count if before is not None else 0)
     entry.eviction = Eviction(count, pending.reason, winner.uid, winner.title, world.now)
-    entry.opponents.add(winner.uid)
+    entry.opponents[winner.uid] = world.now
     entry.dispatch = replace(entry.record, preemptor=winner.uid)
     teardown.take_back(world, entry, _WORDS[pending.reason][0], pending.message)
 

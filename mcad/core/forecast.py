@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
-from mcad.core.claim import Claim
-from mcad.core.claims import EVICTIONS
+from mcad.core.claim import EVICTIONS, Claim
 from mcad.core.ends import NEVER, QUICK, SLOW
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase

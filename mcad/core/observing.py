@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from mcad.core import recovery, tombstones
 from mcad.core.ceilings import cut
-from mcad.core.claims import EVICTIONS
+from mcad.core.claim import EVICTIONS
 from mcad.core.entry import Entry
 from mcad.core.events import AppWrapperSeen, NodeGone, NodeSeen
 from mcad.core.lifecycle import ENDED, Phase, Signal

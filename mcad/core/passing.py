@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from mcad.core import ends
-from mcad.core.claim import Claim, ClaimReason
+from mcad.core.claim import EVICTIONS, Claim
 from mcad.core.entry import Entry
 from mcad.core.pacing import AVOIDED_MAX
 from mcad.core.units import Instant
@@ -23,11 +23,11 @@ def ends_before(entry: Entry, claim: Claim, now: Instant) -> bool:
 
 
 def outranks(entry: Entry, owner: Entry) -> bool:
-    """Whether somebody who waits goes before the owner of a claim. What one takes back of his share
-    he need not give to a higher priority."""
+    """Whether somebody who waits goes before the owner of a claim. What others were evicted for is
+    given to whom they were evicted for."""
     claim = owner.claim
-    reclaims = claim is not None and claim.reason is ClaimReason.RECLAIMING
-    return entry.workload.priority > owner.workload.priority and not reclaims
+    evicts = claim is not None and claim.reason in EVICTIONS
+    return entry.workload.priority > owner.workload.priority and not evicts
 
 
 def nodes_to_avoid(world: World, entry: Entry) -> tuple[str, ...]:

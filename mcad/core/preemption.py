@@ -22,7 +22,7 @@ from mcad.core.lifecycle import TEARING_DOWN
 from mcad.core.model import Fit, Workload
 from mcad.core.pacing import EVICTION_LOOK, EVICTION_STEPS, RUN_TIME_DOUBLES_MAX, STUCK_AFTER
 from mcad.core.passing import outranks
-from mcad.core.units import Duration
+from mcad.core.units import Duration, Instant
 from mcad.core.victims import evictions
 from mcad.core.world import World
 
@@ -103,7 +103,7 @@ class Field(NamedTuple):
 
     candidates: dict[str, Workload]
     leavers: list[str]
-    opponents: dict[str, set[str]]
+    opponents: dict[str, dict[str, Instant]]
 
     @property
     def lowest(self) -> int:
@@ -162,7 +162,7 @@ def plan(world: World, entry: Entry, field: Field) -> Sought:
     lifted = [uid for uid in world.claims if outranks(entry, world.entries[uid])]
     departures = world.admission.what_if(shape, path, lifted)
     leavers = [uid for uid in field.leavers if departures.leave(uid)]
-    met = {uid for uid, known in field.opponents.items() if entry.uid in known} | entry.opponents
+    met = _met(entry, field)
     candidates = field.candidates
     if met:
         candidates = {uid: one for uid, one in candidates.items() if uid not in met}
@@ -174,6 +174,15 @@ def plan(world: World, entry: Entry, field: Field) -> Sought:
         room = without_those_to_spare(departures, leavers) or Room(tuple(leavers), found.plan)
     leaving = (*room.leaving, *(uid for uid, _ in found.victims))
     return Sought(departures.steps, found.victims, found.reason, Drain(room.plan, leaving))
+
+
+def _met(entry: Entry, field: Field) -> set[str]:
+    """Those with whom it met: who was evicted for it, and it was dispatched then; and for whom it
+    was evicted. If somebody suspends the winner before, it may ask again."""
+    begun = entry.dispatch.since if entry.dispatch is not None else 0
+    mine = entry.uid
+    lost = {uid for uid, known in field.opponents.items() if known.get(mine, begun + 1) <= begun}
+    return lost | entry.opponents.keys()
 
 
 def _try(world: World, entry: Entry, field: Field) -> Sought:

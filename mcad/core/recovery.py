@@ -34,7 +34,7 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
     entry.requeueing_wait, entry.resets = saved.requeueing_wait, saved.resets
     entry.path, entry.eviction = saved.quota, saved.eviction
     if saved.eviction is not None:
-        entry.opponents.add(saved.eviction.by)
+        entry.opponents[saved.eviction.by] = saved.eviction.at
     entry.dispatch, entry.pods = saved.dispatch, saved.pods
     if saved.claim is not None:
         world.claims_on_record[entry.uid] = saved.claim

@@ -132,6 +132,21 @@ def test_who_has_run_for_too_short_a_time_is_let_be() -> None:
     assert phase(bench, "w") is Phase.RUNNING
 
 
+def test_who_was_suspended_before_he_got_the_room_may_ask_for_it_again() -> None:
+    bench = crowded()
+    bench.stubborn.add("b-0")  # its pod takes its time
+    bench.bind("b-0", "n2")
+    bench.submit(workload("w", 900, priority=5))
+    bench.advance(3)
+    bench.edit("uid-w", suspended=True)
+    bench.advance(3)
+    bench.stubborn.clear()
+    bench.advance(60)
+    bench.edit("uid-w", suspended=False)
+    bench.advance(60)
+    assert phase(bench, "w") is Phase.RUNNING
+
+
 def test_whoever_was_evicted_runs_twice_as_long_before_that_happens_again() -> None:
     bench = Bench(replace(EAGER, min_run_time=100 * SECOND), nodes=[node("n1")])
     bench.submit(workload("v", 600))
@@ -151,18 +166,19 @@ def test_whoever_was_evicted_runs_twice_as_long_before_that_happens_again() -> N
 
 
 def test_the_same_pair_never_meets_twice() -> None:
-    bench = crowded()
+    bench = half_protected(EAGER)
     bench.submit(workload("w", 900, priority=5))
     bench.advance(3)
-    world = bench.dispatcher.world
-    world.entries["uid-a"].opponents.add("uid-x")
-    bench.submit(workload("x", 900, priority=4))
+    assert phase(bench, "w") is Phase.RUNNING
+    bench.edit("uid-w", suspended=True)
     bench.advance(30)
-    assert phase(bench, "x") is Phase.WAITING
-    assert phase(bench, "a") is Phase.RUNNING
-    bench.submit(workload("y", 901, priority=4))
+    assert phase(bench, "b") is Phase.RUNNING
+    bench.edit("uid-w", suspended=False)
+    bench.advance(60)
+    assert (phase(bench, "w"), phase(bench, "b")) == (Phase.WAITING, Phase.RUNNING)
+    bench.submit(workload("y", 901, priority=6))
     bench.advance(3)
-    assert (phase(bench, "y"), phase(bench, "a")) == (Phase.RUNNING, Phase.WAITING)
+    assert (phase(bench, "y"), phase(bench, "b")) == (Phase.RUNNING, Phase.WAITING)
 
 
 @pytest.mark.parametrize("restart", [False, True])

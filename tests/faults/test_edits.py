@@ -44,10 +44,11 @@ def moments(scenario: Scenario, edit: Edit) -> list[int]:
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
 def test_one_edit_at_any_write_leaves_everything_whole(scenario: Scenario) -> None:
     expected = undisturbed(scenario)
+    acts = tuple((at_s, _if_there(act)) for at_s, act in scenario.acts)
     for edit in EDITS:
         for k in moments(scenario, edit):
             plan = Plan(writes=lambda number, k=k, edit=edit: edit if number == k else None)
-            outcome = run(scenario, plan)
+            outcome = run(replace(scenario, acts=acts), plan)
             where = f"{edit.value}: write {k}, {expected.requests[k]}"
             assert outcome.lives == 1, where
             assert outcome.writes <= expected.writes + WRITES_OF_AN_EDIT, where

@@ -1,6 +1,6 @@
 """Somebody who sees to it that nobody is evicted in vain, by what is stored alone.
 
-Whoever is evicted for another one is never evicted for that one again, and the other one is
+Whoever is evicted for another one is never evicted for that one again once it went, and it is
 dispatched in the end, unless it went away meanwhile: it is deleted before long, or was suspended,
 and then in line again like anybody else. No node is in two claims.
 """
@@ -32,6 +32,7 @@ class Umpire:
         self._store, self._clock = registry.store, registry.clock
         self._names: dict[str, str] = {}  # by uid, of all that ever were
         self._attempts: dict[tuple[str, str], int] = {}  # of the victim, by it and for whom
+        self._met: set[tuple[str, str]] = set()  # of these, for whom that one went since
         self._owed: dict[str, tuple[str, float]] = {}  # uid -> a victim that left for it, and when
         registry.store.listen(STORAGE, self._heard)
 
@@ -47,6 +48,8 @@ class Umpire:
         self._names[uid] = name
         dispatch = (obj.get("status") or {}).get("dispatch") or {}
         goes = change.type == "MODIFIED" and dispatch.get("phase") in GOES
+        if goes:
+            self._met.update(pair for pair in self._attempts if pair[1] == uid)
         if goes or obj["spec"].get("suspend"):
             self._owed.pop(uid, None)
         if change.type == "DELETED" and uid in self._owed:
@@ -59,8 +62,9 @@ class Umpire:
             return
         if winner not in self._names:
             self.fouls.append(f"{name} is evicted for nobody: {winner}")
-        known = self._attempts.setdefault((uid, winner), dispatch["attempt"])
-        if known != dispatch["attempt"]:
+        pair, attempt = (uid, winner), dispatch["attempt"]
+        known, self._attempts[pair] = self._attempts.get(pair), attempt
+        if pair in self._met and known != attempt:
             self.fouls.append(f"{name} is evicted twice for {self._names[winner]}")
         was = ((change.previous or {}).get("status") or {}).get("dispatch") or {}
         if was.get("phase") != "undeploying":
