@@ -11,7 +11,7 @@ from mcad.core.capacity.mixed import Plan
 from mcad.core.capacity.pools import Spare
 from mcad.core.dispatching import refused, stand_in_front
 from mcad.core.entry import Entry
-from mcad.core.pacing import BACKFILL_LOOK, BACKFILL_MEMBERS, BACKFILL_TRIES
+from mcad.core.pacing import BACKFILL_MEMBERS, BACKFILL_TRIES, Look
 from mcad.core.passing import ends_before, may_pass
 from mcad.core.quota import Designation
 from mcad.core.world import World
@@ -20,12 +20,8 @@ from mcad.core.world import World
 def walk(world: World) -> None:
     """After all others: those who were refused are offered, in their order, what others have left
     since, or all that is free, if nothing was offered to them before."""
-    if not world.claims:
+    if not world.claims or not world.is_time_for(Look.BACKFILL):
         return
-    if world.now < world.backfilled_at + BACKFILL_LOOK:
-        world.wake_at(world.backfilled_at + BACKFILL_LOOK)  # something has happened since
-        return
-    world.backfilled_at = world.now
     relieved, new = world.capacity.take_relieved(), world.queue.new
     free = world.capacity.spare() if relieved or new else Spare()
     tries, amounts = BACKFILL_TRIES, free.total()
@@ -44,7 +40,7 @@ def walk(world: World) -> None:
 def _offer_later(world: World, buckets: Iterable[Bucket]) -> None:
     """These were not reached: at the next look they are offered all that is free."""
     world.queue.new.update((bucket, None) for bucket in buckets if bucket.members)
-    world.wake_at(world.backfilled_at + BACKFILL_LOOK)
+    world.is_time_for(Look.BACKFILL)
 
 
 def _try(world: World, bucket: Bucket, places: Spare, free: Spare, most: int) -> int:

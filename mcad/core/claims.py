@@ -19,11 +19,11 @@ from mcad.core.drains import Drain
 from mcad.core.entry import Entry, Hold
 from mcad.core.model import Fit, Settings
 from mcad.core.pacing import (
-    CLAIM_LOOK,
     CLAIM_TRIES_MAX,
     OUTRANKING_TRIED,
     RESTATE_INTERVAL,
     STUCK_AFTER,
+    Look,
     Patience,
 )
 from mcad.core.passing import outranks
@@ -104,7 +104,7 @@ def keep(world: World) -> None:
     up."""
     if world.claims_on_record:
         resume(world)
-    is_due = world.claims_looked_at + CLAIM_LOOK <= world.now
+    is_due = bool(world.claims) and world.is_time_for(Look.CLAIMS)
     for uid in list(world.claims):
         entry = world.entries[uid]
         if world.capacity.homeless(uid):
@@ -116,10 +116,6 @@ def keep(world: World) -> None:
             end(world, entry, f"It waited in vain for {left}.")
         elif is_due:
             _look(world, entry)
-    if is_due:
-        world.claims_looked_at = world.now
-    elif world.claims:
-        world.wake_at(world.claims_looked_at + CLAIM_LOOK)  # something has happened since
 
 
 def _fits(world: World, entry: Entry) -> bool:

@@ -1,6 +1,7 @@
 """Every waiting time and bound of the dispatcher that is not a setting, each with its why."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from mcad.core.events import Answer
 from mcad.core.units import SECOND, Duration, Instant
@@ -56,15 +57,25 @@ LOOK_BASE: Duration = 5 * SECOND
 LOOK_MAX: Duration = 300 * SECOND
 """Live lists of a teardown when no watch event told that something is gone, ever more slowly."""
 
-CLAIM_LOOK: Duration = 10 * SECOND
-"""How often whoever has a claim looks for room elsewhere, and at who is still in the way."""
+
+class Look(StrEnum):
+    """At what is looked now and then, however often is decided."""
+
+    CLAIMS = "claims"  # whether there is room elsewhere, and who is still in the way
+    BACKFILL = "backfill"  # who may use what is claimed and free
+    EVICTIONS = "evictions"  # for whom others may be evicted
+
+
+LOOKS: dict[Look, Duration] = {
+    Look.CLAIMS: 10 * SECOND,
+    Look.BACKFILL: 5 * SECOND,
+    Look.EVICTIONS: SECOND,
+}
+"""At most so often."""
 
 FIRSTS_LOOK: Duration = 10 * SECOND
 """How often, with the policy Backfill, somebody who is first in line by now gets a date; at once if
 a claim ended."""
-
-BACKFILL_LOOK: Duration = 5 * SECOND
-"""How often room that is claimed and free is offered to those who are gone in time."""
 
 BACKFILL_TRIES = 20
 """Those whom it is offered to at a time: each costs a look at every node."""
@@ -88,9 +99,6 @@ FIRSTS_LOOKED_AT = 2_000
 CLAIM_TRIES_MAX = 8
 """A claim without a date lasts twice as long as the one before, up to 2^8 times ``protectAfter``:
 a day and a half by default."""
-
-EVICTION_LOOK: Duration = 1 * SECOND
-"""How often it is asked for whom others may be evicted."""
 
 EVICTION_STEPS = 20_000
 """Work of plans at a time, about a microsecond each; one more is begun as long as any is left."""

@@ -20,7 +20,7 @@ from mcad.core.drains import Drain
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import TEARING_DOWN
 from mcad.core.model import Fit, Workload
-from mcad.core.pacing import EVICTION_LOOK, EVICTION_STEPS, RUN_TIME_DOUBLES_MAX, STUCK_AFTER
+from mcad.core.pacing import EVICTION_STEPS, RUN_TIME_DOUBLES_MAX, STUCK_AFTER, Look
 from mcad.core.passing import outranks
 from mcad.core.units import Duration, Instant
 from mcad.core.victims import evictions
@@ -34,12 +34,8 @@ def walk(world: World) -> None:
     """One look, if it is time for one."""
     if not (_is_possible(world) and len(world.queue)):
         return
-    due_at = world.evictions_looked_at + EVICTION_LOOK
-    if world.now < due_at:
-        world.wake_at(due_at)
-        return
-    world.evictions_looked_at = world.now
-    _look(world, _due(world))
+    if world.is_time_for(Look.EVICTIONS):
+        _look(world, _due(world))
 
 
 def _is_possible(world: World) -> bool:
@@ -63,7 +59,7 @@ def _look(world: World, due: Sequence[Bucket]) -> None:
     field: Field | None = None
     for bucket in due:
         if left <= 0:
-            world.wake_at(world.now + EVICTION_LOOK)
+            world.is_time_for(Look.EVICTIONS)  # the rest at the next look
             return
         bucket.planned_at = world.now
         if bucket.members and _may_win(world, bucket.first()):

@@ -30,7 +30,7 @@ from mcad.core.model import (
     Workload,
 )
 from mcad.core.names import Names
-from mcad.core.pacing import Patience
+from mcad.core.pacing import LOOKS, Look, Patience
 from mcad.core.queue import Queue
 from mcad.core.quota import NOBODYS, Designation, Forest, Path
 from mcad.core.quotastatus import QuotaStatuses
@@ -106,16 +106,14 @@ class World:
         self.timers = Timers(self.entries)
         self.claims: dict[str, dict[str, None]] = {}  # uids of owners: of those they wait for
         self.claims_on_record: dict[str, Claim] = {}  # by uid: to be planned anew
-        self.claims_looked_at: Instant = 0
-        self.backfilled_at: Instant = 0
         self.evictions: dict[str, PendingEviction] = {}  # by uid, of those who are told to leave
-        self.evictions_looked_at: Instant = 0
         self.first_for: dict[str, Duration] = {}  # for how long they were first in line (R8)
         self.firsts_looked_at: Instant = 0
         self.claim_ended = False  # since it was asked who is first
         self.patience: dict[str, Patience] = {}  # by uid, of those whose claims came to nothing
         self.heads: dict[Scope, str] = {}  # the uids of those whose holds are running (R6)
         self.resume_at: Turn | None = None  # where the walk along the line goes on (R5)
+        self.looked_at: dict[Look, Instant] = {}  # at what is looked now and then
         self.look_again_at: Instant = 0  # when the refused are tested again, at the latest
         self.out: list[Command] = []
 
@@ -143,6 +141,15 @@ class World:
     def wake_at(self, at: Instant) -> None:
         """Decide at this instant, for nobody in particular."""
         self.timers.wish(at)
+
+    def is_time_for(self, look: Look) -> bool:
+        """Whether to look now; if not, they decide again when it is time."""
+        due_at = self.looked_at.get(look, 0) + LOOKS[look]
+        if self.now < due_at:
+            self.wake_at(due_at)
+            return False
+        self.looked_at[look] = self.now
+        return True
 
     def ripe(self) -> Iterator[tuple[Entry, Timer]]:
         """The timers that have run out, in the order of their times."""

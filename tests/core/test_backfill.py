@@ -7,7 +7,7 @@ import pytest
 from mcad.core.claim import ClaimReason
 from mcad.core.events import NodeSeen
 from mcad.core.model import Policy, Workload
-from mcad.core.pacing import BACKFILL_LOOK, BACKFILL_TRIES, STUCK_AFTER
+from mcad.core.pacing import BACKFILL_TRIES, LOOKS, STUCK_AFTER, Look
 from mcad.core.records import replace
 from mcad.core.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
@@ -49,7 +49,7 @@ def test_with_another_policy_nobody_has_one(policy: Policy) -> None:
 def test_whoever_is_gone_in_time_goes_ahead() -> None:
     bench = busy()
     bench.submit(limited("short", 300, 1000), limited("long", 300, 1200), workload("ever", 300))
-    bench.advance(2 * BACKFILL_LOOK // SECOND)
+    bench.advance(2 * LOOKS[Look.BACKFILL] // SECOND)
     assert bench.order == ["one", "two", "short"]
     bench.dispatcher.world.admission.check()
 
@@ -67,7 +67,7 @@ def test_whoever_goes_past_a_claim_is_told_to_keep_off_its_nodes() -> None:
     bench = busy()
     bench.feed(NodeSeen(node("n3", 500)))
     bench.submit(workload("ever", 500), limited("short", 300, 1000))
-    bench.advance(2 * BACKFILL_LOOK // SECOND)
+    bench.advance(2 * LOOKS[Look.BACKFILL] // SECOND)
     assert bench.avoided["uid-ever"] == ("n1", "n2")
     assert not bench.avoided["uid-short"]  # it is gone in time, wherever it is
 
