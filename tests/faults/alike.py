@@ -96,6 +96,7 @@ def befall(scenario: Scenario, fault: Fault, numbers: Iterable[int]) -> None:
         where = f"{fault.value}: write {k}, {expected.requests[k]}"
         assert outcome.lives == (2 if fault.name.startswith("KILLED") else 1), where
         assert outcome.objects == expected.objects, where
+        assert outcome.evictions == expected.evictions, where
         assert outcome.writes <= expected.writes + MORE_WRITES, where
 
 

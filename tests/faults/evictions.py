@@ -41,7 +41,7 @@ PREEMPTED = Scenario(
 
 RECLAIMED = Scenario(
     "a team takes back its share from one that borrows it, and lends it again",
-    cpus=(4,),
+    cpus=(6,),
     acts=(
         (0.0, define(subtree("root", "gold", root=4))),
         (0.0, define(subtree("teams", "gold", "root", red=2, blue=2))),

@@ -27,4 +27,5 @@ def test_one_gap_in_a_watch_changes_nothing_in_the_end(scenario: Scenario, gap: 
         outcome = run(scenario, plan)
         where = f"{gap.value}: event {k}"
         assert outcome.objects == expected.objects, where
+        assert outcome.evictions == expected.evictions, where
         assert outcome.writes <= expected.writes + MORE_WRITES, where

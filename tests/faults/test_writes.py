@@ -11,7 +11,7 @@ import pytest
 
 from tests.faults.alike import bare, befall, writes
 from tests.faults.catalog import SCENARIOS
-from tests.faults.evictions import UNMOVED
+from tests.faults.evictions import PREEMPTED, RECLAIMED, UNMOVED
 from tests.faults.injection import REFUSALS, SPELLS, Fault, Plan
 from tests.faults.scenarios import IN_TURN, TWINS, Scenario
 from tests.faults.world import MORE_WRITES, run, undisturbed
@@ -31,6 +31,11 @@ def test_nothing_goes_wrong(scenario: Scenario) -> None:
     assert outcome.lives == 1
     assert outcome.made >= 3
     assert outcome.writes >= 9
+
+
+@pytest.mark.parametrize("scenario", [RECLAIMED, PREEMPTED, UNMOVED], ids=lambda one: one.name)
+def test_somebody_is_evicted_and_once(scenario: Scenario) -> None:
+    assert undisturbed(scenario).evictions == 1
 
 
 @pytest.mark.parametrize(
