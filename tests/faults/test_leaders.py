@@ -45,5 +45,5 @@ def test_one_fault_changes_nothing_in_the_end(scenario: Scenario, fault: Fault) 
         assert pair.losses == (fault in SPELLS), where
         assert pair.writers() in ([[1, 2], [1]] if fault in LOSING else [[1]]), where
         assert outcome.objects == expected.objects, where
-        assert outcome.evictions == expected.evictions, where
+        assert outcome.evictions <= expected.evictions, where  # whoever comes late finds the winner
         assert outcome.writes <= expected.writes + MORE_WRITES, where
