@@ -6,7 +6,7 @@ replay of ends that dates a start. Entrance: ``Admission.what_if``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from mcad.core.capacity.mixed import Plan
@@ -114,7 +114,8 @@ class Departures:
         return self._nodes.competes(other._nodes)
 
     def suffices(self) -> bool:
-        """Whether its shares suffice and each part of the gang has room by itself: necessary."""
+        """Whether its shares suffice, and there is room for each part of the gang by itself and in
+        sum for all: necessary."""
         return self.shares.fits() and self._nodes.suffices()
 
     def fits(self) -> bool:
@@ -126,18 +127,14 @@ class Departures:
         return self._nodes.plan() if self.shares.fits() else None
 
 
-def fewest(
-    departures: Departures,
-    candidates: Iterable[str],
-    may_leave: Callable[[str], bool] | None = None,
-) -> Room | None:
+def fewest(departures: Departures, candidates: Iterable[str]) -> Room | None:
     """Who of the candidates has to leave, so that nobody of them could be spared (R10).
 
     They leave in order until the gang fits; then the last, who are the dearest, come back first if
-    it fits without them. ``may_leave`` is asked before each departure, with those before it gone.
-    Those of the result have left; without one nobody has.
+    it fits without them. Each candidate is asked for when those before it have left. Those of the
+    result have left; without one nobody has.
     """
-    gone = _leave_until_it_fits(departures, candidates, may_leave)
+    gone = _leave_until_it_fits(departures, candidates)
     return None if gone is None else without_those_to_spare(departures, gone)
 
 
@@ -148,11 +145,7 @@ def soonest(departures: Departures, candidates: Iterable[str]) -> Room | None:
     return None if gone is None else without_those_to_spare(departures, gone, to_the_end=False)
 
 
-def _leave_until_it_fits(
-    departures: Departures,
-    candidates: Iterable[str],
-    may_leave: Callable[[str], bool] | None = None,
-) -> list[str] | None:
+def _leave_until_it_fits(departures: Departures, candidates: Iterable[str]) -> list[str] | None:
     """Who has left then, perhaps more than had to: where a look is dear, each comes after twice as
     many departures as the one before."""
     gone: list[str] = []
@@ -160,11 +153,11 @@ def _leave_until_it_fits(
         return None
     if departures.fits():
         return gone
-    if departures.only_counts and may_leave is None:
+    if departures.only_counts:
         return departures.leave_in_turn(candidates)
     wait = pace = 1
     for uid in candidates:
-        if not ((may_leave is None or may_leave(uid)) and departures.leave(uid)):
+        if not departures.leave(uid):
             continue
         gone.append(uid)
         if not departures.suffices():

@@ -79,6 +79,20 @@ class Precedence:
         priority = self._winner.priority if self._settings.preemption else LOWEST
         return [uid for uid, one in others.items() if one.priority < priority]
 
+    def entitling(self, others: Mapping[str, Workload]) -> Iterator[str]:
+        """Where there are shares: who may perhaps be evicted, while others leave and nobody comes
+        back. Who is charged like one who may not may not either: what is borrowed only becomes
+        less."""
+        barred: set[tuple[object, bool]] = set()
+        for uid, one in others.items():
+            alike = (self._shares.account(uid), one.priority < self._winner.priority)
+            if alike in barred:
+                continue
+            if self.right(one) is None:
+                barred.add(alike)
+            else:
+                yield uid
+
     def right(self, other: Workload) -> ClaimReason | None:
         """By what right the winner may evict the other now; None: by none."""
         reclaims = self._settings.reclaim
@@ -102,10 +116,9 @@ class Precedence:
     def _borrows(self, side: _Side, demand: Resources, amounts: Resources) -> bool:
         """Whether its side has more than its share of something that the winner demands and it
         holds, at each of its nodes."""
-        holds = {name for name, n in amounts if n}
-        over = self._shares.over
+        holds, over = dict(amounts), self._shares.over
         return any(
-            name in holds and all(over(node, name) for node in side.nodes) for name, _ in demand
+            holds.get(name) and all(over(node, name) for node in side.nodes) for name, _ in demand
         )
 
 
@@ -145,9 +158,9 @@ def evictions(
         if found is None:
             return None
         return Evictions(tuple((uid, ClaimReason.PREEMPTING) for uid in found.leaving), found.plan)
-    found = fewest(departures, candidates, lambda uid: right(uid) is not None)
+    found = fewest(departures, precedence.entitling(candidates))
     if found is None:
-        found = _by_detours(departures, [uid for uid in candidates if right(uid)], right)
+        found = _by_detours(departures, list(precedence.entitling(candidates)), right)
     if found is None:
         return None
     return Evictions(_one_after_the_other(departures, found.leaving, right), found.plan)

@@ -204,6 +204,19 @@ def test_in_a_sum_the_plan_may_hold_fewer_pods() -> None:
     assert placed(asked.plan()) == {(0, "n1"): 1, (0, "n2"): 1}
 
 
+def test_no_search_for_parts_that_have_room_only_one_without_the_other() -> None:
+    capacity = cluster(node("n1", "4"), node("n2", "4"))
+    bound(capacity, "a", "n2", "4")
+    asked = what_if(capacity, pods(1, "3"), pods(1, "2", item=1))
+    before = asked.steps
+
+    assert not asked.suffices()
+    assert not asked.fits()
+    assert asked.steps == before
+    asked.leave("a")
+    assert asked.fits()
+
+
 def test_a_search_that_costs_too_much_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mcad.core.capacity.whatif.WHAT_IF_WORK_MAX", 3)
     capacity = cluster(node("n1", "4"), node("n2", "4"), node("n3", "4"))

@@ -63,6 +63,10 @@ its workers at the edge of 5,000 nodes take 6,000. Undecided counts as no."""
 WHAT_IF_WORK_MAX = 200_000
 """Steps of all those searches for one question; beyond, nobody is spared any more."""
 
+FILLS_MAX = 256
+"""Ways to fill one node with pods of several parts that are looked at; each costs a microsecond,
+once for all nodes on which as much is free. Beyond, a coarser bound does."""
+
 EARMARKED_NODES_MAX = 256
 """Nodes set aside for adrift reservations; beyond, only the sums protect them. Every verdict looks
 at each of these nodes."""

@@ -104,7 +104,7 @@ def pack(prospect: Prospect, nodes: Nodes, budget: int, weights: Mapping[str, in
         if everywhere.plan is None:
             return everywhere
         plan += everywhere.plan
-    needs.sort(key=lambda need: -_size(need.pods.request, weights))
+    needs.sort(key=lambda need: -size(need.pods.request, weights))
     looked = work = 0
     groups = _sharing_nodes(needs)
     for number, group in enumerate(groups, 1):
@@ -151,7 +151,7 @@ def _one_per_node(part: int, pods: PodClass, nodes: Nodes, overlay: Overlay) -> 
     return Outcome(plan)
 
 
-def _size(request: Resources, weights: Mapping[str, int]) -> int:
+def size(request: Resources, weights: Mapping[str, int]) -> int:
     """The largest share that one pod takes of any resource of the cluster, in millionths."""
     return max(n * 1_000_000 // max(1, weights.get(name, 0)) for name, n in request)
 

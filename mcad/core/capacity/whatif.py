@@ -13,9 +13,9 @@ from typing import NamedTuple, Protocol
 
 from mcad.core.capacity.arrears import Arrears
 from mcad.core.capacity.ledger import Ledger
-from mcad.core.capacity.limits import WHAT_IF_SEARCH_MAX, WHAT_IF_WORK_MAX
+from mcad.core.capacity.limits import FILLS_MAX, WHAT_IF_SEARCH_MAX, WHAT_IF_WORK_MAX
 from mcad.core.capacity.mixed import Plan
-from mcad.core.capacity.packing import Nodes, as_many_as_fit, pack
+from mcad.core.capacity.packing import Nodes, as_many_as_fit, pack, size
 from mcad.core.capacity.podclass import PodClass, slots
 from mcad.core.capacity.pools import Pool, Row
 from mcad.core.capacity.prospects import Part, Prospect
@@ -77,7 +77,7 @@ _Holding = tuple[int, Books, Resources]
 
 
 class _Test(Protocol):
-    """Whether there is room for all parts of a gang, each taken by itself."""
+    """Whether there is room for all parts of a gang; if not ``exact``, that is only necessary."""
 
     exact: bool
     sole: _Counted | None  # the part whose slots are all that counts, if that is so
@@ -116,17 +116,99 @@ class _Counted:
         self.missing = part.replicas - sum(self.room.values())
 
 
+class _Fill:
+    """How much of a gang all nodes could take together, each filled as well as can be with pods of
+    any parts; a pod counts as its size. Necessary for several parts, and it spares most searches
+    that would find nothing. Nodes that change are looked at when it is asked.
+    """
+
+    def __init__(
+        self, parts: Sequence[Part], rows: Collection[Row], nodes: Nodes, weights: Mapping[str, int]
+    ) -> None:
+        kinds = [(size(part.pods.request, weights), part) for part in parts if not part.per_node]
+        kinds.sort(key=lambda kind: -kind[0])
+        self._kinds = [(n, part.pods) for n, part in kinds]
+        self._missing = sum(n * part.replicas for n, part in kinds)
+        self._names = sorted({name for _, pods in self._kinds for name, _ in pods.request})
+        self._most: dict[int, int] = {}
+        self._known: dict[tuple[int, ...], int] = {}
+        self._admitting: dict[int, int] = {}
+        self._changed = {row.rank: nodes.free(row) for row in rows}
+
+    def changed(self, rank: int, free: Books) -> None:
+        """A node would have so much free."""
+        self._changed[rank] = free
+
+    def suffices(self) -> bool:
+        """Whether all that could be taken is no less than the gang."""
+        for rank, free in self._changed.items():
+            now = self._most_on(rank, free)
+            self._missing += self._most.get(rank, 0) - now
+            self._most[rank] = now
+        self._changed.clear()
+        return self._missing <= 0
+
+    def _most_on(self, rank: int, free: Books) -> int:
+        """How much the node could take; many nodes are alike, so that is worked out once."""
+        admitting = self._admitting.get(rank)
+        if admitting is None:
+            admits = [rank in pods.pool.rows for _, pods in self._kinds]
+            admitting = self._admitting[rank] = sum(yes << i for i, yes in enumerate(admits))
+        key = (admitting, *[free.get(name, 0) for name in self._names])
+        most = self._known.get(key)
+        if most is None:
+            kinds = [kind for i, kind in enumerate(self._kinds) if admitting >> i & 1]
+            most = self._known[key] = _best_fill(free, kinds)
+        return most
+
+
+def _best_fill(free: Books, kinds: Sequence[tuple[int, PodClass]]) -> int:
+    """The most that pods of these kinds, given with their sizes, could take of a node; a bound
+    where there are too many ways to fill it."""
+    ways, bound = 1, 0
+    for n, pods in kinds:
+        times = slots(free, pods.request, pods.cap)
+        ways *= times + 1
+        bound += n * times
+    return bound if ways > FILLS_MAX else _fill(free, kinds)
+
+
+def _fill(free: Books, kinds: Sequence[tuple[int, PodClass]]) -> int:
+    """The same, by trying all ways."""
+    if not kinds:
+        return 0
+    (n, pods), others = kinds[0], kinds[1:]
+    most = slots(free, pods.request, pods.cap)
+    if not others:
+        return n * most
+    found = 0
+    for times in range(most + 1):
+        left = dict(free)
+        book(left, pods.request, -times)
+        found = max(found, n * times + _fill(left, others))
+    return found
+
+
 class _Slots:
     """Slots of each part on the nodes: ``exact`` if there is but one, else only necessary."""
 
-    def __init__(self, parts: Sequence[Part], rows: Collection[Row], nodes: Later) -> None:
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        rows: Collection[Row],
+        nodes: Later,
+        weights: Mapping[str, int],
+    ) -> None:
         self.exact = len(parts) <= 1
         self._parts = [_Counted(part, rows, nodes) for part in parts]
         self.sole = self._parts[0] if len(parts) == 1 else None
+        self._fill = None if self.exact else _Fill(parts, rows, nodes, weights)
         for part, counted in zip(parts, self._parts, strict=True):
             nodes.room[part.pods] = counted.room
 
     def changed(self, rank: int, free: Books) -> None:
+        if self._fill is not None:
+            self._fill.changed(rank, free)
         for part in self._parts:
             before = part.room.get(rank, 0)
             # Most nodes have no room and get none by one departure: what is scarcest tells.
@@ -156,7 +238,9 @@ class _Slots:
         """Nobody who has no node is in anybody's way: while there is such, nothing is planned."""
 
     def suffices(self) -> bool:
-        return all(part.missing <= 0 for part in self._parts)
+        return all(part.missing <= 0 for part in self._parts) and (
+            self._fill is None or self._fill.suffices()
+        )
 
 
 class _Sum:
@@ -227,6 +311,7 @@ class WhatIf:
         self._plan: Plan | None = None
         self._found: Plan | None = None  # the last one, which takes
         self._taken: dict[int, tuple[Row, Books]] = {}
+        self._touched: dict[int, None] = {}  # where anything changed since that surely had room
         self._known = False  # whether the last search was about those who leave now
         self._left: dict[str, None] = {}
         self._known_to_hold: dict[str, list[_Holding]] = {}
@@ -244,7 +329,9 @@ class WhatIf:
                 self._nodes.to_change(row)
         self.steps = len(usable) * len(prospect.parts)
         if self._on_nodes:
-            self._test: _Test = _Slots(prospect.parts, usable, self._nodes)
+            self._test: _Test = _Slots(
+                prospect.parts, usable, self._nodes, scene.ledger.allocatable
+            )
             concerned, enough = _once_emptied(prospect.parts, usable)
             self.hopeless = not enough or _weighs(scene.arrears, prospect.pools)
         else:
@@ -295,6 +382,7 @@ class WhatIf:
             for name, n in amounts:
                 free[name] += n * times
             changed(rank, free)
+            self._touched[rank] = None
         adrift = () if self._on_nodes else self._adrift(uid)
         if adrift:
             self._test.give(adrift, times)
@@ -407,6 +495,7 @@ class WhatIf:
         self._nodes.reset()
         self._test.reset()
         self._left.clear()
+        self._touched.update(dict.fromkeys(self._taken))
         for uid in self._guests:
             self._shift(uid, -1)
         for uid in left:
@@ -438,7 +527,8 @@ class WhatIf:
     # -- the answer ------------------------------------------------------------------------------
 
     def suffices(self) -> bool:
-        """Whether there is room for each part by itself: as good as ``fits`` for one part."""
+        """Whether there is room for each part by itself, and in sum for all of them: as good as
+        ``fits`` for one part."""
         return not self.hopeless and self._test.suffices()
 
     @property
@@ -465,7 +555,7 @@ class WhatIf:
         """The last plan that was found, if there is still room for it, else another one."""
         if not self._known:
             self._known = True
-            self._plan = self._found if self._is_there(self._taken) else self._search_anew()
+            self._plan = self._found if self._is_there() else self._search_anew()
         return self._plan
 
     def _search_anew(self) -> Plan | None:
@@ -477,20 +567,25 @@ class WhatIf:
         self._searched, self.steps = self._searched + work, self.steps + work
         if outcome.plan is not None:
             self._found, self._taken = outcome.plan, {}
+            self._touched.clear()
             for part, row, count in outcome.plan:
                 taken = self._taken.setdefault(row.rank, (row, {}))[1]
                 book(taken, self._prospect.parts[part].pods.request, count)
         return outcome.plan
 
-    def _is_there(self, taken: Mapping[int, tuple[Row, Books]]) -> bool:
-        """Whether so much would be free on these nodes; nothing is nowhere."""
-        self.steps += len(taken)
-        return bool(taken) and all(
-            free.get(name, 0) >= n
-            for row, books in taken.values()
-            for free in (self._nodes.free(row),)
-            for name, n in books.items()
-        )
+    def _is_there(self) -> bool:
+        """Whether there is still room for the last plan that was found."""
+        if self._found is None:
+            return False
+        self.steps += len(self._touched)
+        for rank in self._touched:
+            row, books = self._taken.get(rank, (None, {}))
+            if row is not None:
+                free = self._nodes.free(row)
+                if any(free.get(name, 0) < n for name, n in books.items()):
+                    return False
+        self._touched.clear()
+        return True
 
 
 def _is_anothers(row: Row, lifted: Collection[str]) -> bool:

@@ -120,6 +120,11 @@ class WhatIf:
                 tree = self._trees[name]
                 yield tree, tree.node_of(leaf), charge.amounts
 
+    def account(self, uid: str) -> tuple[Path, Resources]:
+        """Equal for two that are charged the same at the same leaves; of those who are charged."""
+        charge = self._charges.get(uid)
+        return ((), ()) if charge is None else (charge.path, charge.amounts)
+
     def over(self, node: QuotaNode, resource: str, more: int = 0) -> bool:
         """Whether with so much ``more`` the node and those below it would have more than its
         share, once those have left who are to leave."""
