@@ -6,21 +6,23 @@ The core alone, garbage collection off as in ``mcad run`` after its start. A pla
 who waits costs at a look: who may be evicted, in order; who of them has to be; and where it goes
 then. Before any figure a hundred victims of every plan are tried: none of them could be spared.
 
-Measured on two cores that were busy with three times as much besides (so about twice what the work
-takes), milliseconds, least / middle / most:
+Measured on two cores for which six others waited or ran as well (load 6.8, so rather twice what the
+work takes alone), milliseconds, least / middle / most:
 
-    one whole node                       10 leave      48 /   56 /   68
-    50 whole nodes                      500 leave      64 /   70 /   77
-    500 pods of half a node            2500 leave      67 /   86 /   99
-    everything                        10000 leave     176 /  214 /  282
-    a head and 100 workers              207 leave     242 /  329 /  350
-    three sets of 20                    240 leave     316 /  354 /  405
-    a share of 1,000 leaves               9 leave     3.1 /  3.7 /  4.0
-    the same by two large pods            9 leave     103 /  147 /  162
-    one node more than there are          0 leave     1.7 /  2.1 /  5.4
-    all, but half are above it            0 leave      46 /   60 /   66
-    nobody is below it                    0 leave     4.6 /  4.8 /  5.9
+    one whole node                       10 leave      16 /   17 /   20
+    50 whole nodes                      500 leave      24 /   31 /   46
+    500 pods of half a node            2500 leave      25 /   29 /   47
+    everything                        10000 leave      58 /   69 /   82
+    a head and 100 workers              207 leave      42 /   45 /   47
+    three sets of 20                    240 leave     205 /  218 /  283
+    a share of 1,000 leaves               9 leave     1.4 /  1.6 /  2.5
+    the same by two large pods            9 leave      63 /   66 /   75
+    one node more than there are          0 leave     1.5 /  1.9 /  2.7
+    all, but half are above it            0 leave      17 /   18 /   20
+    nobody is below it                    0 leave     2.5 /  3.0 /  4.1
 
+What each of those who run has on nodes is remembered from plan to plan until it changes; the plan
+that finds it out, the first after a start, is not in the figures: it takes 15 to 35 more.
 To list those who run, once for all plans of a look, is not in it.
 """
 
