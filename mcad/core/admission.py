@@ -59,10 +59,12 @@ class Admission:
         self._asked += 1
         return self._forest.refusal(path, self.demand(shape))
 
-    def what_if(self, shape: Shape, path: Path, lifted: Collection[str] = ()) -> Departures:
+    def what_if(
+        self, shape: Shape, path: Path, lifted: Collection[str] = (), *, for_people: bool = False
+    ) -> Departures:
         """Where a gang would go, charged there, if others left. The claims of ``lifted`` count as
         free, on nodes and in shares."""
-        nodes = self._capacity.what_if(shape, lifted)
+        nodes = self._capacity.what_if(shape, lifted, for_people=for_people)
         return Departures(nodes, self._forest.what_if(path, self.demand(shape), lifted))
 
     def reserve(

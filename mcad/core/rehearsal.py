@@ -144,7 +144,7 @@ class Rehearsal:
         """When there is room at the earliest if nobody else takes any, claims included, and if
         those of whom nothing is expected left at once; 0 if that may be any moment."""
         shape, path = self._key(entry)
-        departures = self._world.admission.what_if(shape, path, self._world.claims)
+        departures = self._world.admission.what_if(shape, path, self._world.claims, for_people=True)
         found = soonest(departures, [uid for _, uid in self._early])
         self._others += departures.steps
         if found is None or not found.leaving:
@@ -164,7 +164,7 @@ class Rehearsal:
     def _room(self, key: _Key) -> _Room:
         room = self._rooms.get(key)
         if room is None:
-            departures = self._world.admission.what_if(*key, self._world.claims)
+            departures = self._world.admission.what_if(*key, self._world.claims, for_people=True)
             room = self._rooms[key] = _Room(departures, self._agenda.copy())
         return room
 

@@ -155,11 +155,14 @@ class Capacity:
         """The same questions for people: no answer changes anything. Good until the next event."""
         return Glance(self._settings, self._ledger, self._memory, self._arrears)
 
-    def what_if(self, shape: Shape, lifted: Collection[str] = ()) -> WhatIf:
+    def what_if(
+        self, shape: Shape, lifted: Collection[str] = (), *, for_people: bool = False
+    ) -> WhatIf:
         """Where a gang of this shape would go if others left. The claims of ``lifted`` count as
-        free room, and nothing is changed. Good until the next event."""
+        free room, and nothing is changed; for people nothing is remembered either. Good until the
+        next event."""
         prospect = Copies(self._ledger, self._memory).prospect(shape)
-        return WhatIf(self._scene, prospect, lifted)
+        return WhatIf(self._scene, prospect, lifted, remembers=not for_people)
 
     # -- reservations --------------------------------------------------------------------------
 

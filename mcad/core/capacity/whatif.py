@@ -303,7 +303,9 @@ class WhatIf:
     searching with several parts nothing fits any more; what was found before holds.
     """
 
-    def __init__(self, scene: Scene, prospect: Prospect, lifted: Collection[str]) -> None:
+    def __init__(
+        self, scene: Scene, prospect: Prospect, lifted: Collection[str], *, remembers: bool
+    ) -> None:
         self._scene = scene
         self._prospect = prospect
         self._searched = 0
@@ -317,7 +319,7 @@ class WhatIf:
         self._known_to_hold: dict[str, list[_Holding]] = {}
         self._requests: dict[Resources, Resources] = {}
         self._spots: dict[str, tuple[int, Books]] = {}
-        self._listed = scene.roster.held
+        self._listed = scene.roster.held if remembers else scene.roster.found_to_hold
         self._on_nodes = scene.settings.fit is Fit.NODES
         rows = self._all_rows()
         claimed = {row.rank for row in rows if _is_anothers(row, lifted)}
