@@ -6,6 +6,15 @@ The core alone in virtual time (replay.py): the nodes are full of AppWrappers wi
 the line is full of others of so many shapes, and a gang at its head needs half of the nodes.
 Garbage collection is off as in ``mcad run`` after its start. One table: process CPU time of all
 steps of the dispatcher within the hour, how many passes there were, and the longest.
+
+With 400 nodes and shapes and 8,000 queued, on two cores with a test run besides:
+
+    nobody             5.99 s      763    103.8 ms
+    protection         9.72 s     1599     84.7 ms
+    Backfill           9.97 s     1717     90.8 ms
+
+A pass costs no more; there are more of them, because half of the cluster is drained for the gang
+and what others leave there is looked at every few seconds.
 """
 
 from __future__ import annotations
