@@ -1,0 +1,266 @@
+"""Whether there is enough for a gang on nodes that others are about to leave (whatif.py).
+
+Kept up to date node by node, so that it costs nothing to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from mcad.core.capacity.limits import FILLS_MAX
+from mcad.core.capacity.packing import Nodes, size
+from mcad.core.capacity.podclass import PodClass, slots
+from mcad.core.capacity.pools import Row
+from mcad.core.capacity.prospects import Part
+from mcad.core.capacity.resources import Books, book
+from mcad.core.model import Resources
+
+
+class Later(Nodes):
+    """The nodes as they would be: those with room for most pods first, so that a plan is on few.
+
+    ``room`` says by rank for how many pods of a class there would be room, where somebody counts.
+    """
+
+    def __init__(self, barred: Collection[int], names: Collection[str]) -> None:
+        super().__init__(barred)
+        self.names = names
+        self._changed: dict[int, Books] = {}
+        self._rows: dict[int, Row] = {}
+        self.room: dict[PodClass, dict[int, int]] = {}
+
+    def free(self, row: Row) -> Books:
+        """What would be free there; at least of what the gang demands."""
+        return self._changed.get(row.rank, row.free)
+
+    def to_change(self, row: Row) -> Books:
+        """The same, to be changed: of what the gang demands alone. At first that is what is free
+        now; a claim on the node, if there is one, does not count."""
+        free = self._changed.get(row.rank)
+        if free is None:
+            free = self._changed[row.rank] = self._unclaimed(row)
+            self._rows[row.rank] = row
+        return free
+
+    def _unclaimed(self, row: Row) -> Books:
+        if row.claimed:
+            return {name: row.unclaimed(name) for name in self.names}
+        free = row.free
+        return {name: free.get(name, 0) for name in self.names}
+
+    def reset(self) -> None:
+        """Everything is free that was at first."""
+        for rank, free in self._changed.items():
+            free.update(self._unclaimed(self._rows[rank]))
+
+    def places(self, pods: PodClass) -> Iterator[Row]:
+        """Every node that would have room for the class."""
+        rows, room = pods.pool.rows, self.room.get(pods)
+        if room is None:
+            usable = [row for row in rows.values() if not self.barred(row)]
+            room = {row.rank: slots(self.free(row), pods.request, pods.cap) for row in usable}
+        order = sorted((-fit, rank) for rank, fit in room.items() if fit)
+        return (rows[rank] for _, rank in order)
+
+
+class Enough(Protocol):
+    """Whether there is room for all parts of a gang; if not ``exact``, that is only necessary."""
+
+    exact: bool
+    sole: Counted | None  # the part whose slots are all that counts, if that is so
+
+    def changed(self, rank: int, free: Books) -> None:
+        """A node would have so much free."""
+
+    def gained(self) -> Collection[int] | None:
+        """The nodes with more room than at first, by rank; None if it is not a matter of nodes."""
+
+    def reset(self) -> None:
+        """Everything is as it was at first."""
+
+    def give(self, amounts: Resources, times: int) -> None:
+        """So much would be free of what has no node."""
+
+    def suffices(self) -> bool:
+        """Whether nobody else has to leave for that."""
+
+
+class Counted:
+    """One part: for how many pods there is room on each node that has any, now and at first."""
+
+    __slots__ = ("admitted", "cap", "first", "least", "missing", "name", "request", "room")
+
+    def __init__(self, part: Part, rows: Collection[Row], nodes: Nodes) -> None:
+        self.request, self.cap = part.pods.request, part.pods.cap
+        self.name, self.least = self.request[0]
+        self.admitted = part.pods.pool.rows
+        self.room = {
+            row.rank: fit
+            for row in rows
+            if row.rank in self.admitted and (fit := slots(nodes.free(row), self.request, self.cap))
+        }
+        self.first = self.room.copy()
+        self.missing = part.replicas - sum(self.room.values())
+
+
+class _Fill:
+    """How much of a gang all nodes could take together, each filled as well as can be with pods of
+    any parts; a pod counts as its size. Necessary for several parts, and it spares most searches
+    that would find nothing. Nodes that change are looked at when it is asked.
+    """
+
+    def __init__(
+        self, parts: Sequence[Part], rows: Collection[Row], nodes: Nodes, weights: Mapping[str, int]
+    ) -> None:
+        kinds = [(size(part.pods.request, weights), part) for part in parts if not part.per_node]
+        kinds.sort(key=lambda kind: -kind[0])
+        self._kinds = [(n, part.pods) for n, part in kinds]
+        self._missing = sum(n * part.replicas for n, part in kinds)
+        self._names = sorted({name for _, pods in self._kinds for name, _ in pods.request})
+        self._most: dict[int, int] = {}
+        self._known: dict[tuple[int, ...], int] = {}
+        self._admitting: dict[int, int] = {}
+        self._changed = {row.rank: nodes.free(row) for row in rows}
+
+    def changed(self, rank: int, free: Books) -> None:
+        """A node would have so much free."""
+        self._changed[rank] = free
+
+    def suffices(self) -> bool:
+        """Whether all that could be taken is no less than the gang."""
+        for rank, free in self._changed.items():
+            now = self._most_on(rank, free)
+            self._missing += self._most.get(rank, 0) - now
+            self._most[rank] = now
+        self._changed.clear()
+        return self._missing <= 0
+
+    def _most_on(self, rank: int, free: Books) -> int:
+        """How much the node could take; many nodes are alike, so that is worked out once."""
+        admitting = self._admitting.get(rank)
+        if admitting is None:
+            admits = [rank in pods.pool.rows for _, pods in self._kinds]
+            admitting = self._admitting[rank] = sum(yes << i for i, yes in enumerate(admits))
+        key = (admitting, *[free.get(name, 0) for name in self._names])
+        most = self._known.get(key)
+        if most is None:
+            kinds = [kind for i, kind in enumerate(self._kinds) if admitting >> i & 1]
+            most = self._known[key] = _best_fill(free, kinds)
+        return most
+
+
+def _best_fill(free: Books, kinds: Sequence[tuple[int, PodClass]]) -> int:
+    """The most that pods of these kinds, given with their sizes, could take of a node; a bound
+    where there are too many ways to fill it."""
+    ways, bound = 1, 0
+    for n, pods in kinds:
+        times = slots(free, pods.request, pods.cap)
+        ways *= times + 1
+        bound += n * times
+    return bound if ways > FILLS_MAX else _fill(free, kinds)
+
+
+def _fill(free: Books, kinds: Sequence[tuple[int, PodClass]]) -> int:
+    """The same, by trying all ways."""
+    if not kinds:
+        return 0
+    (n, pods), others = kinds[0], kinds[1:]
+    most = slots(free, pods.request, pods.cap)
+    if not others:
+        return n * most
+    found = 0
+    for times in range(most + 1):
+        left = dict(free)
+        book(left, pods.request, -times)
+        found = max(found, n * times + _fill(left, others))
+    return found
+
+
+class Slots:
+    """Slots of each part on the nodes: ``exact`` if there is but one, else only necessary."""
+
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        rows: Collection[Row],
+        nodes: Later,
+        weights: Mapping[str, int],
+    ) -> None:
+        self.exact = len(parts) <= 1
+        self._parts = [Counted(part, rows, nodes) for part in parts]
+        self.sole = self._parts[0] if len(parts) == 1 else None
+        self._fill = None if self.exact else _Fill(parts, rows, nodes, weights)
+        for part, counted in zip(parts, self._parts, strict=True):
+            nodes.room[part.pods] = counted.room
+
+    def changed(self, rank: int, free: Books) -> None:
+        if self._fill is not None:
+            self._fill.changed(rank, free)
+        for part in self._parts:
+            before = part.room.get(rank, 0)
+            # Most nodes have no room and get none by one departure: what is scarcest tells.
+            if (before or free[part.name] >= part.least) and rank in part.admitted:
+                now = slots(free, part.request, part.cap)
+                part.missing += before - now
+                if now:
+                    part.room[rank] = now
+                elif before:
+                    del part.room[rank]
+
+    def gained(self) -> Collection[int]:
+        return {
+            rank
+            for part in self._parts
+            for rank, n in part.room.items()
+            if n > part.first.get(rank, 0)
+        }
+
+    def reset(self) -> None:
+        for part in self._parts:
+            part.missing += sum(part.room.values()) - sum(part.first.values())
+            part.room.clear()
+            part.room.update(part.first)
+
+    def give(self, amounts: Resources, times: int) -> None:
+        """Nobody who has no node is in anybody's way: while there is such, nothing is planned."""
+
+    def suffices(self) -> bool:
+        return all(part.missing <= 0 for part in self._parts) and (
+            self._fill is None or self._fill.suffices()
+        )
+
+
+class Sum:
+    """``fit: aggregate``: the sum of what is free, each node clamped at 0; exact by definition."""
+
+    exact = True
+    sole: Counted | None = None
+
+    def __init__(self, demand: Resources, rows: Collection[Row], nodes: Nodes) -> None:
+        self._missing = dict(demand)
+        self._lent = {row.rank: self._lends(nodes.free(row)) for row in rows}
+        for lent in self._lent.values():
+            book(self._missing, lent, -1)
+
+    def _lends(self, free: Books) -> Resources:
+        return tuple((name, max(0, free.get(name, 0))) for name in self._missing)
+
+    def changed(self, rank: int, free: Books) -> None:
+        before = self._lent.get(rank)
+        if before is not None:
+            self._lent[rank] = now = self._lends(free)
+            book(self._missing, before)
+            book(self._missing, now, -1)
+
+    def gained(self) -> None:
+        return None
+
+    def reset(self) -> None:
+        raise NotImplementedError  # nobody is idle in a sum
+
+    def give(self, amounts: Resources, times: int) -> None:
+        book(self._missing, ((name, n) for name, n in amounts if name in self._missing), -times)
+
+    def suffices(self) -> bool:
+        return max(self._missing.values(), default=0) <= 0
