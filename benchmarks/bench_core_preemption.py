@@ -6,20 +6,19 @@ The core alone, garbage collection off as in ``mcad run`` after its start. A pla
 who waits costs at a look: who may be evicted, in order; who of them has to be; and where it goes
 then. Before any figure a hundred victims of every plan are tried: none of them could be spared.
 
-Measured on two cores for which six others waited or ran as well (load 6.8, so rather twice what the
-work takes alone), milliseconds, least / middle / most:
+Measured on two cores with little else, milliseconds, least / middle / most:
 
-    one whole node                       10 leave      16 /   17 /   20
-    50 whole nodes                      500 leave      24 /   31 /   46
-    500 pods of half a node            2500 leave      25 /   29 /   47
-    everything                        10000 leave      58 /   69 /   82
-    a head and 100 workers              207 leave      42 /   45 /   47
-    three sets of 20                    240 leave     205 /  218 /  283
-    a share of 1,000 leaves               9 leave     1.4 /  1.6 /  2.5
-    the same by two large pods            9 leave      63 /   66 /   75
-    one node more than there are          0 leave     1.5 /  1.9 /  2.7
-    all, but half are above it            0 leave      17 /   18 /   20
-    nobody is below it                    0 leave     2.5 /  3.0 /  4.1
+    one whole node                       10 leave    11.4 /   12.1 /   18.2
+    50 whole nodes                      500 leave    16.3 /   17.5 /   24.3
+    500 pods of half a node            2500 leave    21.4 /   22.2 /   25.6
+    everything                        10000 leave    48.2 /   51.7 /   56.1
+    a head and 100 workers              207 leave    37.7 /   38.6 /   40.6
+    three sets of 20                    240 leave   193.6 /  195.0 /  226.4
+    a share of 1,000 leaves               9 leave     1.4 /    1.4 /    2.8
+    the same by two large pods            9 leave    47.0 /   48.3 /   51.5
+    one node more than there are          0 leave     0.8 /    0.8 /    2.9
+    all, but half are above it            0 leave     9.4 /   10.0 /   14.0
+    nobody is below it                    0 leave     1.2 /    1.3 /    3.3
 
 What each of those who run has on nodes is remembered from plan to plan until it changes; the plan
 that finds it out, the first after a start, is not in the figures: it takes 15 to 35 more.
