@@ -70,7 +70,8 @@ def _may_fit(world: World, bucket: Bucket, places: Spare, free: Spare) -> bool:
 def _next(world: World, bucket: Bucket, places: Spare) -> tuple[Entry, list[str]] | None:
     """The first of the bucket that may go on one of the nodes, and whose claims he may pass."""
     for entry in bucket.front(BACKFILL_MEMBERS):
-        lifted = [uid for uid in world.claims if may_pass(entry, world.entries[uid], world.now)]
+        claims = world.claims.items()
+        lifted = [uid for uid, owner in claims if may_pass(entry, owner, world.now)]
         if any(row.claimant in lifted for row, _ in places):
             return entry, lifted
     return None

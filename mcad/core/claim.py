@@ -6,10 +6,12 @@ is in two.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from mcad.core.records import Struct
-from mcad.core.units import Instant
+from mcad.core.units import Duration, Instant
 
 
 class ClaimReason(StrEnum):
@@ -54,3 +56,22 @@ class Eviction(Struct, frozen=True):
     by: str
     title: str
     at: Instant
+
+
+class PendingEviction(NamedTuple):
+    """Who has to leave at ``at``: for whom (a uid), by what right, and what that is called."""
+
+    by: str
+    reason: ClaimReason
+    message: str
+    at: Instant
+
+
+@dataclass(slots=True)
+class Firsts:
+    """Who was first in line when that was last looked at, and for how long so far, by uid (R8);
+    and whether a claim ended since, so that it is looked at now."""
+
+    looked_at: Instant = 0
+    waited: dict[str, Duration] = field(default_factory=dict)
+    claim_ended: bool = False

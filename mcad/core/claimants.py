@@ -20,10 +20,9 @@ def in_the_way(world: World, entry: Entry, refusal: Refusal | None) -> list[tupl
     """
     if refusal is None:
         return []
-    owners = (world.entries[uid] for uid in world.claims)
     claims = [
         (other, other.claim)
-        for other in owners
+        for other in world.claims.values()
         if other.claim is not None
         and other is not entry
         and _is_in_the_way(world, refusal, entry, other)

@@ -24,7 +24,6 @@ from mcad.core.pacing import (
     RESTATE_INTERVAL,
     STUCK_AFTER,
     Look,
-    Patience,
 )
 from mcad.core.passing import outranks
 from mcad.core.quota import Designation
@@ -51,8 +50,7 @@ def _until(world: World, entry: Entry, reason: ClaimReason, drain: Drain) -> Ins
         return world.now + settings.preemption_grace + to_leave(settings)
     if drain.start:
         return drain.start + to_leave(settings)
-    known, after = world.patience.get(entry.uid), settings.protect_after
-    tries = min(known.tries, CLAIM_TRIES_MAX) if known is not None else 0
+    tries, after = min(entry.patience.tries, CLAIM_TRIES_MAX), settings.protect_after
     likely = min(drain.likely + to_leave(settings), world.now + (after << CLAIM_TRIES_MAX))
     return max(likely, world.now + (after << tries))
 
@@ -65,7 +63,7 @@ def to_leave(settings: Settings) -> Duration:
 def _begin(world: World, entry: Entry, claim: Claim, drain: Drain) -> str:
     world.queue.remove(entry)
     world.admission.claim(world.next_gang(entry), Designation(entry.workload.quota), drain.plan)
-    world.claims[entry.uid] = dict.fromkeys(drain.leaving)
+    world.claims[entry.uid], entry.waits_for = entry, dict.fromkeys(drain.leaving)
     claim = replace(claim, nodes=tuple(world.capacity.nodes_of(entry.uid)))
     entry.claim = replace(claim, waits_for=_waits_for(world, entry))
     stand_in_front(world, entry)
@@ -77,7 +75,7 @@ def _begin(world: World, entry: Entry, claim: Claim, drain: Drain) -> str:
 
 def _waits_for(world: World, entry: Entry) -> tuple[str, ...]:
     """The titles of those who have to leave and have not."""
-    there = (world.entries.get(uid) for uid in world.claims[entry.uid] if world.capacity.holds(uid))
+    there = (world.entries.get(uid) for uid in entry.waits_for if world.capacity.holds(uid))
     return tuple(sorted(one.title for one in there if one is not None))
 
 
@@ -105,8 +103,7 @@ def keep(world: World) -> None:
     if world.claims_on_record:
         resume(world)
     is_due = bool(world.claims) and world.is_time_for(Look.CLAIMS)
-    for uid in list(world.claims):
-        entry = world.entries[uid]
+    for uid, entry in list(world.claims.items()):
         if world.capacity.homeless(uid):
             _plan_again(world, entry)
         elif world.admission.is_free(uid) and _fits(world, entry):
@@ -151,7 +148,7 @@ def _redeem(world: World, entry: Entry) -> None:
 
 def _plan_again(world: World, entry: Entry) -> None:
     """A node of it is gone, or admits its pods no more."""
-    claim, leaving = entry.claim, list(world.claims[entry.uid])
+    claim, leaving = entry.claim, list(entry.waits_for)
     world.unclaim(entry)
     drain = drains.without(world, entry, leaving)
     if claim is not None and drain is not None:
@@ -182,10 +179,10 @@ def _look(world: World, entry: Entry) -> None:
 def end(world: World, entry: Entry, why: str) -> None:
     """It waited for too long: its room is anybody's, and it is in line again. Before the next claim
     there is a pause, three times as long as this one lasted."""
-    claim = entry.claim
-    known = world.patience.setdefault(entry.uid, Patience())
+    claim, patience = entry.claim, entry.patience
     if claim is not None:
-        known.tries, known.until = known.tries + 1, world.now + 3 * (world.now - claim.since)
+        patience.tries += 1
+        patience.until = world.now + 3 * (world.now - claim.since)
     world.unclaim(entry)
     world.line_up(entry)
     _say_ended(world, entry, why)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mcad.core import claims, drains, teardown
-from mcad.core.claim import ClaimReason, Eviction
+from mcad.core.claim import ClaimReason, Eviction, PendingEviction
 from mcad.core.departures import fewest
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
@@ -22,7 +22,7 @@ from mcad.core.reasons import (
 )
 from mcad.core.records import replace
 from mcad.core.units import SECOND
-from mcad.core.world import PendingEviction, World
+from mcad.core.world import World
 
 _STANDING = frozenset({Phase.CREATING, Phase.CONFIRMING, Phase.RUNNING})
 
@@ -67,7 +67,8 @@ def proceed(world: World) -> None:
 
 
 def _proceed(world: World, winner: str, uids: Sequence[str]) -> None:
-    owner, claimed = world.entries.get(winner), world.claims.get(winner, {})
+    owner = world.claims.get(winner)
+    claimed = owner.waits_for if owner is not None else {}
     standing = [uid for uid in uids if uid in claimed and _stands(world, uid)]
     for uid in uids:
         if uid not in standing:
@@ -103,7 +104,7 @@ def _stands(world: World, uid: str) -> bool:
 def _still_needed(world: World, owner: Entry, uids: Sequence[str]) -> Sequence[str] | None:
     """Who of them has to leave, now that the grace is over; None: it would be in vain."""
     departures = drains.what_if(world, owner, (owner.uid,))
-    for uid in world.claims[owner.uid]:
+    for uid in owner.waits_for:
         if uid not in uids:
             departures.leave(uid)
     found = fewest(departures, uids)

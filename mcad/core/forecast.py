@@ -49,7 +49,7 @@ def forecasts(world: World, line: Sequence[str], wanted: Iterable[str]) -> dict[
     ahead = [world.entries[uid] for uid in line[:FORECAST_AHEAD] if _is_in_line(world, uid)]
     while ahead and ahead[-1].uid not in asked:
         ahead.pop()
-    claims = [world.entries[uid] for uid in world.claims] if ahead else []
+    claims = list(world.claims.values()) if ahead else []
     found = _of_line(rehearsal, claims, ahead, asked)
     for uid in asked:
         entry = world.entries.get(uid)

@@ -39,7 +39,7 @@ class Gate:
         self._waited_for: dict[tuple[str, str], set[str]] = {}  # nodes of quota trees: whose leaves
         self._closed = False
         self._heads: dict[Scope, Entry] = {}
-        owners = [world.entries[uid] for uid in world.claims] if self._strict else []
+        owners = world.claims.values() if self._strict else ()
         self._claimed = [(world.capacity.shape(one.workload.sets), _place(one)) for one in owners]
 
     @property

@@ -37,8 +37,7 @@ def nodes_to_avoid(world: World, entry: Entry) -> tuple[str, ...]:
     left for a claim, so nobody who claims a node would ever see it empty.
     """
     names: list[str] = []
-    for uid in world.claims:
-        owner = world.entries[uid]
+    for owner in world.claims.values():
         if owner.claim is not None and not may_pass(entry, owner, world.now):
             names += owner.claim.nodes
     return tuple(sorted(names[:AVOIDED_MAX]))

@@ -75,8 +75,7 @@ def _look(world: World, due: Sequence[Bucket]) -> None:
 
 def _may_win(world: World, entry: Entry) -> bool:
     """Whether nothing but room keeps it from going, and no claim of its own was in vain lately."""
-    known = world.patience.get(entry.uid)
-    if entry.workload.never_preempts or (known is not None and world.now < known.until):
+    if entry.workload.never_preempts or world.now < entry.patience.until:
         return False
     return _has_a_right(world, entry) and obstacles.obstacle(world, entry) is None
 
@@ -155,7 +154,7 @@ def plan(world: World, entry: Entry, field: Field) -> Sought:
     twice, whichever of them was evicted: shares and priorities may change, and two that took turns
     would do nothing else. After a restart the last time of each is known."""
     shape, path = world.capacity.shape(entry.workload.sets), world.path(entry)
-    lifted = [uid for uid in world.claims if outranks(entry, world.entries[uid])]
+    lifted = [uid for uid, owner in world.claims.items() if outranks(entry, owner)]
     departures = world.admission.what_if(shape, path, lifted)
     leavers = [uid for uid in field.leavers if departures.leave(uid)]
     met = _met(entry, field)

@@ -31,11 +31,12 @@ def watch(world: World) -> None:
     interval = _interval(world)
     if not interval or world.settings.fit is not Fit.NODES or not len(world.queue):
         return
-    passed = world.now - world.firsts_looked_at
-    if passed >= interval or world.claim_ended:
-        world.firsts_looked_at, world.claim_ended = world.now, False
+    firsts = world.firsts
+    passed = world.now - firsts.looked_at
+    if passed >= interval or firsts.claim_ended:
+        firsts.looked_at, firsts.claim_ended = world.now, False
         _look(world, passed)
-    world.wake_at(world.firsts_looked_at + interval)
+    world.wake_at(firsts.looked_at + interval)
 
 
 def _interval(world: World) -> Duration:
@@ -52,11 +53,11 @@ def _interval(world: World) -> Duration:
 
 
 def _look(world: World, passed: Duration) -> None:
-    before = world.first_for
-    world.first_for = {uid: n for uid, n in before.items() if _waits(world, uid)}
+    before = world.firsts.waited
+    waited = world.firsts.waited = {uid: n for uid, n in before.items() if _waits(world, uid)}
     for entry in list(_firsts(world)):
         known = before.get(entry.uid)
-        world.first_for[entry.uid] = 0 if known is None else known + passed
+        waited[entry.uid] = 0 if known is None else known + passed
         _consider(world, entry)
 
 
@@ -95,21 +96,21 @@ def _firsts(world: World) -> Iterator[Entry]:
 def _is_behind(world: World, bucket: Bucket, taken: list[Shape]) -> bool:
     """Whether somebody who is first, or has a claim that counts for him, wants the same nodes."""
     entry, shape_of = bucket.first(), world.capacity.shape
-    owners = (world.entries[uid] for uid in world.claims)
-    claimed = (shape_of(one.workload.sets) for one in owners if not outranks(entry, one))
+    owners = (one for one in world.claims.values() if not outranks(entry, one))
+    claimed = (shape_of(one.workload.sets) for one in owners)
     return any(world.capacity.compete(one, bucket.shape) for one in (*taken, *claimed))
 
 
 def _consider(world: World, entry: Entry) -> None:
-    settings, known = world.settings, world.patience.get(entry.uid)
-    if known is not None and world.now < known.until:
+    settings = world.settings
+    if world.now < entry.patience.until:
         return
-    is_starved = 0 < settings.protect_after <= world.first_for[entry.uid]
+    is_starved = 0 < settings.protect_after <= world.firsts.waited[entry.uid]
     if not is_starved and settings.policy is not Policy.BACKFILL:
         return
     if obstacles.obstacle(world, entry) is not None:
         return  # it could not go if it had the room
-    lifted = [uid for uid in world.claims if outranks(entry, world.entries[uid])]
+    lifted = [uid for uid, owner in world.claims.items() if outranks(entry, owner)]
     drain = drains.drain(world, entry, lifted)
     if drain is None or not drain.leaving or not (is_starved or drain.start):
         return

@@ -7,14 +7,13 @@ functions over a World; the Dispatcher routes events to them. Nothing here decid
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from mcad.core import ceilings, podcounts, standing
 from mcad.core.admission import Admission, Gang
 from mcad.core.beds import Beds
 from mcad.core.bucket import Turn
 from mcad.core.capacity import Capacity
-from mcad.core.claim import Claim, ClaimReason
+from mcad.core.claim import Claim, Firsts, PendingEviction
 from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatus
 from mcad.core.entry import Entry, Hold
 from mcad.core.fairness import Turns
@@ -53,15 +52,6 @@ AWAITED = frozenset({Phase.INTENDING, Phase.CONFIRMING, Phase.UNDEPLOYING, Phase
 def kind_key(ref: ObjectRef) -> KindKey:
     """The kind as a watch sees it."""
     return (ref.group, ref.resource)
-
-
-class PendingEviction(NamedTuple):
-    """Who has to leave at ``at``: for whom (a uid), by what right, and what that is called."""
-
-    by: str
-    reason: ClaimReason
-    message: str
-    at: Instant
 
 
 class World:
@@ -104,13 +94,10 @@ class World:
         self.abandoned: dict[str, None] = {}  # those whose objects hold no room any more (P9)
         self.swept: dict[str, Instant] = {}  # uid -> when its deletion may be asked for again
         self.timers = Timers(self.entries)
-        self.claims: dict[str, dict[str, None]] = {}  # uids of owners: of those they wait for
+        self.claims: dict[str, Entry] = {}  # by uid, who has one, the oldest claim first
         self.claims_on_record: dict[str, Claim] = {}  # by uid: to be planned anew
         self.evictions: dict[str, PendingEviction] = {}  # by uid, of those who are told to leave
-        self.first_for: dict[str, Duration] = {}  # for how long they were first in line (R8)
-        self.firsts_looked_at: Instant = 0
-        self.claim_ended = False  # since it was asked who is first
-        self.patience: dict[str, Patience] = {}  # by uid, of those whose claims came to nothing
+        self.firsts = Firsts()
         self.heads: dict[Scope, str] = {}  # the uids of those whose holds are running (R6)
         self.resume_at: Turn | None = None  # where the walk along the line goes on (R5)
         self.looked_at: dict[Look, Instant] = {}  # at what is looked now and then
@@ -231,7 +218,8 @@ class World:
     def unclaim(self, entry: Entry) -> None:
         """End its claim, if it has one (claims.py)."""
         if self.claims.pop(entry.uid, None) is not None:
-            entry.claim, self.claim_ended = None, True
+            entry.claim, entry.waits_for = None, {}
+            self.firsts.claim_ended = True
             self.admission.unclaim(self.next_gang(entry))
 
     def hold(self, entry: Entry, hold: Hold) -> None:
@@ -328,9 +316,8 @@ class World:
 
     def waits_no_more(self, entry: Entry) -> None:
         """It has got what it waited for, or is gone: another time it begins anew."""
-        self.patience.pop(entry.uid, None)
-        self.first_for.pop(entry.uid, None)
-        entry.head_for = 0
+        self.firsts.waited.pop(entry.uid, None)
+        entry.patience, entry.head_for = Patience(), 0
 
     def held_resources(self) -> tuple[HeldResource, ...]:
         """The wrapped resources that are held in a namespace, in the order of their beginning."""

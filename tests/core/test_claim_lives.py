@@ -154,7 +154,7 @@ class Changing(Life):
             bench.remove(ref)
         bench.advance(2000)
         world = bench.dispatcher.world
-        of_claims = (world.claims, world.claims_on_record, world.first_for, world.patience)
+        of_claims = (world.claims, world.claims_on_record, world.firsts.waited)
         left = (*of_claims, world.evictions, world.entries, world.queue.new)
         assert not any(left), left
         assert not list(world.capacity.reserved())

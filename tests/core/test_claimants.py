@@ -15,8 +15,9 @@ from tests.core.test_quota import bench, of
 def claims(made: Bench, **since: int) -> None:
     """So old are the claims of these."""
     for name, at in since.items():
-        made.entry(name).claim = Claim(ClaimReason.STARVED, since=at, until=at + 1)
-        made.dispatcher.world.claims[f"uid-{name}"] = {}
+        owner = made.entry(name)
+        owner.claim = Claim(ClaimReason.STARVED, since=at, until=at + 1)
+        made.dispatcher.world.claims[owner.uid] = owner
 
 
 def keepers(made: Bench, name: str) -> list[str]:

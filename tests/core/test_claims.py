@@ -31,7 +31,7 @@ def there(work: Workload, where: str) -> Workload:
 def claims(bench: Bench) -> dict[str, tuple[str, ...]]:
     """Who has a claim, and on which nodes."""
     world = bench.dispatcher.world
-    found = {uid: world.entries[uid].claim for uid in world.claims}
+    found = {uid: owner.claim for uid, owner in world.claims.items()}
     return {uid.removeprefix("uid-"): one.nodes for uid, one in found.items() if one is not None}
 
 

@@ -124,12 +124,12 @@ class Life:
         world = self.bench.dispatcher.world
         world.admission.check()
         for uid, pending in world.evictions.items():
-            assert uid in world.claims[pending.by]
+            assert uid in world.claims[pending.by].waits_for
             assert world.entries[uid].phase in (Phase.CREATING, Phase.CONFIRMING, Phase.RUNNING)
-        evicted_for = [one for one in world.claims if _evicts(world.entries[one])]
+        evicted_for = [owner for owner in world.claims.values() if _evicts(owner)]
         for owner in evicted_for:
-            for uid in world.claims[owner]:
-                others = [one for one in evicted_for if one != owner and uid in world.claims[one]]
+            for uid in owner.waits_for:
+                others = [one for one in evicted_for if one is not owner and uid in one.waits_for]
                 assert not others or uid not in world.evictions, "leaves for one only"
         assert set(self.pairs.values()) <= {1}, f"the same pair again: {self.pairs}"
 

@@ -289,9 +289,8 @@ class Life:
             assert (one.claim is not None) == (uid in world.claims)
             assert one.claim is None or (one.phase is Phase.WAITING and one.hold is not None)
             pending = world.evictions.get(uid)
-            assert (
-                pending is None or uid in world.claims.get(pending.by, ()) or one.workload.deleting
-            )
+            if pending is not None and not one.workload.deleting:
+                assert uid in world.claims[pending.by].waits_for
             assert one.dispatch is None or one.dispatch.preemptor in ("", self._evicted_by(one))
             if one.phase is Phase.PAUSING:
                 assert world.capacity.holds(uid)
