@@ -204,7 +204,7 @@ def all_change(world: World, by: int) -> None:
 
 def fragment(world: World) -> None:
     """Half the nodes have CPUs and no memory left, the other half the reverse."""
-    for at, node in enumerate(world.capacity.totals().nodes):
+    for at, node in enumerate(world.capacity.report.nodes()):
         free, rest = dict(node.free), {"cpu": 200, "memory": GI // 4}
         spoilt = "cpu" if at % 2 else "memory"
         world.bind(node.name, ((spoilt, max(0, free.get(spoilt, 0) - rest[spoilt])),))
@@ -254,7 +254,7 @@ def fragmented(size: int) -> None:
 def head_and_workers(size: int) -> None:
     """One large pod and as many small ones as just do not fit beside it: the exact search."""
     world = World(size, 0.9)
-    cpu = max(dict(node.free).get("cpu", 0) for node in world.capacity.totals().nodes)
+    cpu = max(dict(node.free).get("cpu", 0) for node in world.capacity.report.nodes())
     head = PodSet(0, 0, "", 1, resources({"cpu": cpu // 4 * 3}))
     worker = PodSet(1, 0, "", 1, resources({"cpu": 2000, "memory": 4 * GI}))
 

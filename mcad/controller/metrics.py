@@ -172,7 +172,7 @@ class Metrics:
         )
 
     def _capacity_gauges(self) -> Iterator[Metric]:
-        totals = self._world.capacity.sums()
+        totals = self._world.capacity.report.sums()
         for name in ("allocatable", "used", "reserved", "free"):
             samples = [
                 ({"resource": resource}, amount / _BASE_UNITS.get(resource, ("", 1))[1])

@@ -86,7 +86,7 @@ def detail_steps(
 def _detail(world: World, entry: Entry) -> Json:
     bucket = world.queue.bucket_of(entry)
     refusal = deciding.verdict(world, world.capacity.glance(), bucket) if bucket else None
-    pods = world.capacity.pod_counts(entry.uid)
+    pods = world.capacity.pods.counts(entry.uid)
     return {
         "dialect": entry.workload.dialect.value,
         "warnings": list(entry.workload.warnings),
@@ -111,13 +111,13 @@ def capacity_view(world: World) -> Json:
 
 def node_steps(world: World) -> Iterator[Json]:
     """The nodes of ``capacity_view``, one at a time."""
-    return map(_node, world.capacity.nodes())
+    return map(_node, world.capacity.report.nodes())
 
 
 def capacity_sums(world: World) -> Json:
     """``capacity_view`` without the nodes."""
     capacity = world.capacity
-    return {"total": _node(capacity.sums()), "adrift": quantities(capacity.adrift())}
+    return {"total": _node(capacity.report.sums()), "adrift": quantities(capacity.report.adrift())}
 
 
 def quantities(amounts: Resources) -> dict[str, str]:

@@ -54,7 +54,7 @@ def _something_gone(world: World, entry: Entry) -> None:
         return
     if entry.phase is Phase.GONE:
         tombstones.bury(world, entry)
-    elif not world.capacity.has_pods(entry.uid):
+    elif not world.capacity.pods.exist(entry.uid):
         teardown.last_one_gone(world, entry)
 
 
@@ -85,7 +85,7 @@ def kind_watched(world: World, event: KindWatched) -> None:
 
 def pod_seen(world: World, event: PodSeen) -> None:
     """A pod is as it is; one whose owner went first belongs to nobody any more."""
-    before = world.capacity.owner_of(event.pod.uid)
+    before = world.capacity.pods.owner_of(event.pod.uid)
     world.capacity.pod_seen(event.pod)
     for uid in (before, event.pod.workload):
         if uid in world.entries:

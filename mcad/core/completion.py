@@ -48,8 +48,8 @@ def judge(world: World, entry: Entry) -> bool:
     if not (_has_succeeded(world, entry) if is_v1beta2 else _has_said_so(entry)):
         _record(entry)
         return False
-    pods = world.capacity.pod_counts(entry.uid)
-    if not (pods.running or pods.pending or world.capacity.wanted(entry.uid)):
+    pods = world.capacity.pods.counts(entry.uid)
+    if not (pods.running or pods.pending or world.capacity.pods.wanted(entry.uid)):
         _complete(world, entry)
         return True
     if not is_v1beta2 and not entry.shows(ConditionType.RUNNING_HOLD_COMPLETION):
@@ -95,7 +95,7 @@ def _has_succeeded(world: World, entry: Entry) -> bool:
 def _have_pods_succeeded(world: World, entry: Entry, item: int, declared: int) -> bool:
     if entry.workload.items[item].tells_end:
         return False
-    return world.capacity.succeeded(entry.uid, item) >= declared
+    return world.capacity.pods.succeeded(entry.uid, item) >= declared
 
 
 def keep(world: World, entry: Entry) -> None:

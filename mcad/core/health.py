@@ -73,7 +73,7 @@ def _failed_item(world: World, entry: Entry) -> Breakdown | None:
     failed = [str(ref) for ref in _refs(entry, entry.failed) if ref.kind != "Pod"]
     if not failed:
         return None
-    final = _is_final(entry.workload.tolerance, world.capacity.failed_pods(entry.uid))
+    final = _is_final(entry.workload.tolerance, world.capacity.pods.failed(entry.uid))
     message = f"Failed: {some_of(failed)}."
     return Breakdown(TeardownReason.FAILED_COMPONENT, message, final=final)
 
@@ -107,11 +107,11 @@ def _failed_pods(world: World, entry: Entry) -> tuple[Breakdown | None, Instant]
 
 
 def _unreplaced(world: World, entry: Entry) -> list[Pod]:
-    if not world.capacity.pod_counts(entry.uid).failed:
+    if not world.capacity.pods.counts(entry.uid).failed:
         return []
     items = set(entry.creation.created.values())  # nobody replaces a bare Pod
-    replaced = world.capacity.replaced_pods(entry.uid)
-    failed = world.capacity.failed_pods(entry.uid)
+    replaced = world.capacity.pods.replaced(entry.uid)
+    failed = world.capacity.pods.failed(entry.uid)
     return [pod for pod in failed if pod.uid in items or pod.uid not in replaced]
 
 
@@ -129,7 +129,7 @@ def _codes(failed: list[Pod]) -> str:
 
 
 def _evicted(world: World, entry: Entry) -> Breakdown | None:
-    nodes = world.capacity.nodes_to_leave(entry.uid)
+    nodes = world.capacity.pods.nodes_to_leave(entry.uid)
     if not nodes:
         return None
     message = f"Its pods have to leave: {some_of(nodes)}."
@@ -142,7 +142,7 @@ def _too_few(world: World, entry: Entry) -> tuple[Breakdown | None, Instant]:
 
     Since when pods are missing is not on record: after a restart that clock begins anew.
     """
-    pods, expected = world.capacity.pod_counts(entry.uid), world.capacity.expected(entry.uid)
+    pods, expected = world.capacity.pods.counts(entry.uid), world.capacity.pods.expected(entry.uid)
     ready, kind = pods.running + pods.succeeded - pods.leaving, ConditionType.PODS_READY
     if ready >= expected:
         entry.missing_since = 0

@@ -23,19 +23,19 @@ def begin(world: World, entry: Entry) -> None:
     whoever makes pods is about to replace it, so that time begins anew (C4). A pod that has no node
     says since when it exists, so the other one goes on (P15).
     """
-    world.capacity.await_pods(entry.uid, world.now)
+    world.capacity.needs.begin(entry.uid, world.now)
     _time(world, entry)
     timeout = _placement_timeout(world, entry)
     if timeout:
         left = entry.record.confirmed + timeout - world.now
         if left <= 0:
-            world.capacity.end_placement(entry.uid)
+            world.capacity.needs.end_placement(entry.uid)
         world.wake_in(entry, Timer.PLACEMENT, max(0, left))
 
 
 def watch(world: World) -> None:
     """What came and went since the last pass begins, moves and ends the times of waiting."""
-    for uid in world.capacity.note_needs(world.now):
+    for uid in world.capacity.needs.note(world.now):
         entry = world.entries.get(uid)
         if entry is not None and entry.phase is Phase.RUNNING:
             _time(world, entry)
@@ -43,7 +43,7 @@ def watch(world: World) -> None:
 
 
 def _time(world: World, entry: Entry) -> None:
-    since = world.capacity.in_need_since(entry.uid)
+    since = world.capacity.needs.since(entry.uid)
     if since is None:
         entry.stop(Timer.RESERVATION)
         return
@@ -55,7 +55,7 @@ def _time(world: World, entry: Entry) -> None:
 def give_up(world: World, entry: Entry) -> None:
     """C4: nothing is reserved for ever for pods that nobody makes."""
     timeout = world.settings.reservation_timeout
-    given_up = world.capacity.expire(entry.uid, world.now - timeout)
+    given_up = world.capacity.needs.give_up(entry.uid, world.now - timeout)
     world.to_judge[entry.uid] = None  # pods that nobody waits for keep nobody from completing
     _time(world, entry)
     if given_up:
@@ -82,7 +82,7 @@ def _time_placement(world: World, entry: Entry) -> None:
     timeout = _placement_timeout(world, entry)
     if not timeout or Timer.PLACEMENT in entry.timers:
         return
-    unbound = world.capacity.unbound(entry.uid)
+    unbound = world.capacity.pods.unbound(entry.uid)
     if unbound:
         until = min(_unbound_since(entry, pod) for pod in unbound) + timeout
         world.wake_in(entry, Timer.PLACEMENT, max(0, until - world.now))
@@ -99,11 +99,11 @@ def take_back_unplaced(world: World, entry: Entry) -> None:
     timeout = world.settings.placement_timeout
     late = [
         pod.name
-        for pod in world.capacity.unbound(entry.uid)
+        for pod in world.capacity.pods.unbound(entry.uid)
         if _unbound_since(entry, pod) + timeout <= world.now
     ]
-    missing = world.capacity.never_came(entry.uid)
-    world.capacity.end_placement(entry.uid)
+    missing = world.capacity.needs.never_came(entry.uid)
+    world.capacity.needs.end_placement(entry.uid)
     if late or missing:
         entry.requeueings += 1
         message = _unplaced(late, missing, timeout // SECOND)

@@ -164,7 +164,7 @@ def node_heard(world: World, event: NodeSeen | NodeGone) -> None:
         return
     world.capacity.node_seen(event.node)
     if event.node.evicts:
-        world.to_judge.update(dict.fromkeys(world.capacity.users_of(event.node.name)))
+        world.to_judge.update(dict.fromkeys(world.capacity.pods.users_of(event.node.name)))
 
 
 def appwrapper_gone(world: World, uid: str) -> None:

@@ -52,9 +52,9 @@ def count(entry: Entry, capacity: Capacity, now: Instant) -> None:
         entry.pods = PodCounts()
         return
     uid = entry.uid
-    pods = replace(capacity.pod_counts(uid), leaving=0)
-    totals = capacity.pod_totals(uid) if pods.running or pods.succeeded else ()
-    waiting = capacity.unscheduled_pods(uid, UNSCHEDULED_SHOWN) if pods.pending else ()
+    pods = replace(capacity.pods.counts(uid), leaving=0)
+    totals = capacity.pods.totals(uid) if pods.running or pods.succeeded else ()
+    waiting = capacity.pods.unscheduled(uid, UNSCHEDULED_SHOWN) if pods.pending else ()
     entry.pods = replace(pods, totals=totals, unscheduled=waiting)
 
 
@@ -66,10 +66,10 @@ def are_right(entry: Entry, capacity: Capacity) -> bool:
     """
     if _are_final(entry):
         return True
-    told, pods = entry.pods, capacity.pod_counts(entry.uid)
+    told, pods = entry.pods, capacity.pods.counts(entry.uid)
     if _numbers(told) != _numbers(pods):
         return False
-    waiting = capacity.unscheduled_pods(entry.uid, UNSCHEDULED_SHOWN) if pods.pending else ()
+    waiting = capacity.pods.unscheduled(entry.uid, UNSCHEDULED_SHOWN) if pods.pending else ()
     return [name for name, _ in told.unscheduled] == [name for name, _ in waiting]
 
 

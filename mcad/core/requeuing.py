@@ -28,7 +28,7 @@ def judge(world: World, entry: Entry) -> None:
     if deadline and deadline <= world.now:
         _time_is_over(world, entry)
         return
-    nodes = world.capacity.nodes_to_leave(entry.uid)
+    nodes = world.capacity.pods.nodes_to_leave(entry.uid)
     if nodes and entry.workload.dialect is Dialect.V1BETA1:
         message = f"Its pods have to leave: {some_of(nodes)}."
         teardown.take_back(world, entry, TeardownReason.AUTOPILOT_NO_EXECUTE, message)
@@ -68,7 +68,7 @@ def _too_few_until(world: World, entry: Entry) -> Instant:
     minimum = entry.workload.min_available
     if not minimum:
         return 0
-    pods, kind = world.capacity.pod_counts(entry.uid), ConditionType.RUNNING
+    pods, kind = world.capacity.pods.counts(entry.uid), ConditionType.RUNNING
     if _enough(pods) >= minimum:
         entry.set_condition(kind, world.now, reason=PODS_RUNNING)
         candidate = entry.conditions.get(ConditionType.PREEMPT_CANDIDATE)
@@ -86,7 +86,7 @@ def _enough(pods: PodCounts) -> int:
 
 
 def _requeue(world: World, entry: Entry) -> None:
-    pods, rule = world.capacity.pod_counts(entry.uid), entry.workload.requeuing
+    pods, rule = world.capacity.pods.counts(entry.uid), entry.workload.requeuing
     message = (
         "Insufficient number of Running and Completed pods, "
         f"minimum={entry.workload.min_available}, running={pods.running - pods.leaving}, "

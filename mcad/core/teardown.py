@@ -70,7 +70,7 @@ def take_back(
     next attempt, which finds its place as the pods go.
     """
     if reason in _PAUSED:
-        in_vain = entry.phase is not Phase.RUNNING or world.capacity.in_vain(entry.uid)
+        in_vain = entry.phase is not Phase.RUNNING or world.capacity.needs.in_vain(entry.uid)
         entry.in_vain = entry.in_vain + 1 if in_vain else 0
     if then is Next.RESET:
         world.keep_room(entry)
@@ -243,7 +243,7 @@ def _say_what_is_left(world: World, entry: Entry, since: Instant) -> None:
     """Nobody knows why it takes long unless it says so."""
     if world.now - since < STUCK_AFTER:
         return
-    node = world.capacity.node_of(most_telling(entry.removal.remains).uid)
+    node = world.capacity.pods.node_of(most_telling(entry.removal.remains).uid)
     text, kind = explain_remains(entry.removal.remains, node), ConditionType.DELETING_RESOURCES
     if not _is_stuck(entry):
         world.announce(entry, EventReason.REMAINS, text, action="Delete", warning=True)

@@ -93,11 +93,11 @@ async def test_what_is_dispatched_keeps_the_room_that_it_has() -> None:
     add(rig.server, "a")
     async with rig:
         await rig.clock.advance(1.0)
-        reserved = rig.controller.dispatcher.world.capacity.totals().totals.reserved
+        reserved = rig.controller.dispatcher.world.capacity.report.sums().reserved
         add_range(rig.server, "900m")
         await rig.clock.advance(1.0)
         world = rig.controller.dispatcher.world
-        assert world.capacity.totals().totals.reserved == reserved
+        assert world.capacity.report.sums().reserved == reserved
         assert dict(reserved)["cpu"] == 400
         assert entry(rig, "a").attempt == 1
 

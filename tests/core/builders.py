@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import product
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from mcad.core.capacity import Capacity, Shape
+from mcad.core.capacity import Capacity, NodeReport, Shape
 from mcad.core.capacity.placement import admits
 from mcad.core.capacity.resources import resources, with_pod_slot
 from mcad.core.model import (
@@ -186,9 +187,9 @@ def waiting(capacity: Capacity, *sets: PodSet) -> Shape:
 
 def expire(capacity: Capacity, uid: str) -> int:
     """Give up what is wanted and not seen, however short a time it has been so (C4)."""
-    capacity.await_pods(uid, 0)
-    capacity.note_needs(0)
-    return capacity.expire(uid, 0)
+    capacity.needs.begin(uid, 0)
+    capacity.needs.note(0)
+    return capacity.needs.give_up(uid, 0)
 
 
 def fits(capacity: Capacity, *sets: PodSet) -> bool:
@@ -198,12 +199,26 @@ def fits(capacity: Capacity, *sets: PodSet) -> bool:
 
 def reserved(capacity: Capacity) -> dict[str, Resources]:
     """What is reserved on each node that has something reserved."""
-    return {n.name: n.reserved for n in capacity.totals().nodes if n.reserved}
+    return {n.name: n.reserved for n in capacity.report.nodes() if n.reserved}
+
+
+class Reported(NamedTuple):
+    """All that a report says."""
+
+    nodes: tuple[NodeReport, ...]
+    sums: NodeReport
+    adrift: Resources
+
+
+def report_of(capacity: Capacity) -> Reported:
+    """The books of a capacity, as people see them."""
+    report = capacity.report
+    return Reported(tuple(report.nodes()), report.sums(), report.adrift())
 
 
 def free_on(capacity: Capacity, name: str) -> Resources:
     """What is free on the node."""
-    return next(n.free for n in capacity.totals().nodes if n.name == name)
+    return next(n.free for n in capacity.report.nodes() if n.name == name)
 
 
 def refusal(capacity: Capacity, *sets: PodSet) -> Refusal | None:

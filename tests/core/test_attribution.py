@@ -32,7 +32,7 @@ def test_c3_whose_pod_it_is(cpu: str, item: int, index: int, expected: tuple[int
     capacity.pod_seen(pod("x", "a", cpu, of="one", item=item, index=index))
 
     assert capacity.outstanding("one") == expected
-    assert capacity.pod_counts("one") == PodCounts(running=1)
+    assert capacity.pods.counts("one") == PodCounts(running=1)
     capacity.check()
 
 
@@ -80,9 +80,9 @@ def test_pods_are_counted_by_phase_whatever_set_they_belong_to() -> None:
         capacity.pod_seen(pod(f"x{i}", "a", "7", of="one", phase=phase, attempt=2))
     capacity.pod_seen(pod("old", "a", of="one", attempt=1))
 
-    assert capacity.pod_counts("one") == PodCounts(1, 3, 1, 1)  # the unknown one runs
+    assert capacity.pods.counts("one") == PodCounts(1, 3, 1, 1)  # the unknown one runs
     capacity.pod_gone("x1")
-    assert capacity.pod_counts("one") == PodCounts(1, 2, 1, 1)
+    assert capacity.pods.counts("one") == PodCounts(1, 2, 1, 1)
 
 
 # -- C4 ------------------------------------------------------------------------------------------

@@ -10,7 +10,18 @@ from random import Random
 
 from mcad.core.capacity import Capacity
 from mcad.core.model import Fit, Pod, PodPhase, PodSet, Settings
-from tests.core.builders import GPU, expire, node, on, pods, taint, tolerates, waiting, wants
+from tests.core.builders import (
+    GPU,
+    expire,
+    node,
+    on,
+    pods,
+    report_of,
+    taint,
+    tolerates,
+    waiting,
+    wants,
+)
 
 ROOT = Path(__file__).parents[2]
 STEPS = 400
@@ -33,7 +44,7 @@ def history(seed: int, fit: Fit) -> list[str]:
             told.append(f"{capacity.reserve(uid, 1, shape, sets)} {capacity.outstanding(uid)}")
         elif rnd.random() < 0.2:
             capacity.adopt(uid, 1, shape, sets)
-        told.append(f"{capacity.totals()}")
+        told.append(f"{report_of(capacity)}")
     capacity.check()
     return told
 

@@ -28,7 +28,7 @@ from mcad.core.capacity.placement import admits
 from mcad.core.capacity.resources import with_pod_slot
 from mcad.core.model import TERMINAL_PHASES, Fit, Node, Pod, PodPhase, PodSet, Settings
 from tests.core import worlds
-from tests.core.builders import pods, waiting
+from tests.core.builders import Reported, pods, report_of, waiting
 
 NAMES = [f"n{i}" for i in range(4)]
 UIDS = ["w0", "w1", "w2"]
@@ -222,24 +222,24 @@ class Machine(RuleBasedStateMachine):
         assume(all(p.workload != uid or p.item < len(sets) for p in self.books.pods.values()))
         self.capacity.rehome()
         shape = self.capacity.shape(sets)
-        before = self.capacity.totals()
+        before = report_of(self.capacity)
         held = Held(1, sets, [0] * len(sets), [None] * len(sets), [set() for _ in sets])
         if adopt:
             self.capacity.adopt(uid, 1, shape, sets)
         elif self.capacity.reserve(uid, 1, shape, sets) is not None:
             assert not self.capacity.holds(uid)
-            assert self.capacity.totals() == before, "a refused gang leaves no trace"
+            assert report_of(self.capacity) == before, "a refused gang leaves no trace"
             return
         self.books.held[uid] = held
         self.books.note_finished()
         if not adopt and self.fit is Fit.NODES:
             self._check_room_was_there(before)
 
-    def _check_room_was_there(self, before: object) -> None:
+    def _check_room_was_there(self, before: Reported) -> None:
         """What a gang was given was free: no node was overdrawn by it, nothing drifts."""
-        after = self.capacity.totals()
-        assert after.adrift == before.adrift  # type: ignore[attr-defined]
-        for was, now in zip(before.nodes, after.nodes, strict=True):  # type: ignore[attr-defined]
+        after = report_of(self.capacity)
+        assert after.adrift == before.adrift
+        for was, now in zip(before.nodes, after.nodes, strict=True):
             given = {r: n - dict(was.reserved).get(r, 0) for r, n in now.reserved}
             free = dict(now.free)
             assert all(free.get(r, 0) >= 0 for r, n in given.items() if n > 0)
@@ -267,14 +267,14 @@ class Machine(RuleBasedStateMachine):
                 self.capacity.release(uid)
                 del self.books.held[uid]
             case "await":
-                self.capacity.await_pods(uid, self.now)
+                self.capacity.needs.begin(uid, self.now)
                 held.looks = [[] for _ in held.sets]
                 self.books.look(self.now)
             case "expire":
-                self.capacity.note_needs(self.now)
+                self.capacity.needs.note(self.now)
                 self.books.look(self.now)
                 expected = 0 if held.frozen is not None else self._expire(uid, held)
-                assert self.capacity.expire(uid, self.now - PATIENCE) == expected
+                assert self.capacity.needs.give_up(uid, self.now - PATIENCE) == expected
 
     def _expire(self, uid: str, held: Held) -> int:
         """As many as were unseen at every look since so long ago."""
@@ -294,7 +294,7 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def pass_begins(self) -> None:
         self.now += 1
-        self.capacity.note_needs(self.now)
+        self.capacity.needs.note(self.now)
         self.books.look(self.now)
         self.capacity.rehome()
         self.settled = True
@@ -308,7 +308,7 @@ class Machine(RuleBasedStateMachine):
             assert self.capacity.holds(uid) == (uid in self.books.held)
         for uid in self.books.held:
             assert self.capacity.outstanding(uid) == self.books.outstanding(uid)
-        report = {n.name: n for n in self.capacity.totals().nodes}
+        report = {n.name: n for n in self.capacity.report.nodes()}
         assert sorted(report) == sorted(self.books.nodes)
         for name, told in report.items():
             used = [
@@ -324,7 +324,7 @@ class Machine(RuleBasedStateMachine):
 
     def _sums_agree(self, nodes: list[NodeReport]) -> None:
         """The sums are kept apart from the nodes; a node without room lends nobody its debt."""
-        sums = self.capacity.totals().totals
+        sums = self.capacity.report.sums()
         for name in ("allocatable", "used", "reserved", "free"):
             added: dict[str, int] = {}
             for resource, n in (pair for node in nodes for pair in getattr(node, name)):
@@ -336,7 +336,7 @@ class Machine(RuleBasedStateMachine):
     def after_a_pass_slots_are_where_there_is_room(self) -> None:
         if not self.settled:
             return
-        for each in self.capacity.totals().nodes:
+        for each in self.capacity.report.nodes():
             overdrawn = {r for r, n in each.free if n < 0}
             assert not overdrawn & {r for r, _ in each.reserved}
 
@@ -399,7 +399,7 @@ def test_verdicts_after_a_history_are_those_of_a_capacity_that_never_had_one(
             capacity.release(f"g{data.draw(st.integers(0, step))}")
 
     capacity.rehome()
-    assume(not capacity.totals().adrift)
+    assume(not capacity.report.adrift())
     fresh = _rebuilt(capacity, books)
     for sets, shape in zip(gangs, shapes, strict=True):
         found, expected = capacity.refusal(shape), fresh.refusal(fresh.shape(sets))
@@ -461,7 +461,7 @@ def test_who_sleeps_is_refused_by_a_capacity_that_never_slept(
         glance, fresh = capacity.glance(), _rebuilt(capacity, books)
         for shape in asleep:
             assert glance.refusal(shape) is not None
-            if not capacity.totals().adrift:
+            if not capacity.report.adrift():
                 assert fresh.refusal(fresh.shape(shape.sets)) is not None
         for shape in data.draw(st.lists(st.sampled_from(shapes), max_size=2)):
             sets = gangs[shapes.index(shape)]

@@ -48,7 +48,7 @@ def test_a_restart_while_pods_of_the_evicted_end_keeps_the_claim() -> None:
     bench.crash()
     bench.settle()
     world = bench.dispatcher.world
-    assert not world.capacity.adrift()
+    assert not world.capacity.report.adrift()
     claim = bench.entry("w").claim
     assert claim is not None
     assert (claim.waits_for, claim.until) == (("default/b",), until)

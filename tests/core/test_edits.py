@@ -122,7 +122,7 @@ def _ends_well(bench: Bench) -> None:
     if entry.phase is not Phase.RUNNING:
         assert bench.names() == []
         assert work.problem or work.suspended or entry.phase is Phase.FAILED
-        assert bench.dispatcher.world.capacity.totals().totals.reserved == ()
+        assert bench.dispatcher.world.capacity.report.sums().reserved == ()
         return
     assert live == {entry.attempt}
     assert bench.names() == sorted(ref.name for ref in entry.dispatch.inventory)

@@ -16,6 +16,7 @@ from mcad.core.rows import Picture
 from mcad.core.units import SECOND, Instant
 from mcad.core.world import World
 from tests.core.bench import PATIENT, START, Bench, node, workload
+from tests.core.builders import report_of
 from tests.core.quotas import GOLD, teams
 
 MINUTE = 60 * SECOND
@@ -209,10 +210,10 @@ def test_what_has_been_asked_changes_nothing() -> None:
     )
     world = bench.dispatcher.world
     line = line_of(world)
-    before = (world.capacity.totals(), world.capacity.steps, list(world.queue.buckets()))
+    before = (report_of(world.capacity), world.capacity.steps, list(world.queue.buckets()))
     first = forecasts(world, line, line)
     assert forecasts(world, line, line) == first
-    assert (world.capacity.totals(), world.capacity.steps, list(world.queue.buckets())) == before
+    assert (report_of(world.capacity), world.capacity.steps, list(world.queue.buckets())) == before
     world.capacity.check()
 
 

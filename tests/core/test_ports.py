@@ -24,6 +24,7 @@ from tests.core.builders import (
     port,
     ports_conflict,
     refusal,
+    report_of,
     wants,
 )
 
@@ -123,12 +124,12 @@ def test_ports_are_no_resource_to_whoever_looks_at_the_books() -> None:
     hold(capacity, "one", pods(1, ports=[port(81)]))
     lost = (pods(1, "9", ports=[port(82)]),)
     capacity.adopt("two", 1, capacity.shape(lost), lost)
-    told = capacity.totals()
+    books = report_of(capacity)
 
     assert free_on(capacity, "a") == wants("2", pods="108")
-    assert told.nodes[0].used == told.nodes[0].reserved == wants("1", pods="1")
-    assert told.totals.free == wants("2", pods="108")
-    assert told.adrift == wants("9", pods="1")
+    assert books.nodes[0].used == books.nodes[0].reserved == wants("1", pods="1")
+    assert books.sums.free == wants("2", pods="108")
+    assert books.adrift == wants("9", pods="1")
 
 
 def test_only_the_sum_counts_where_only_the_sum_counts() -> None:

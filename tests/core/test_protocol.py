@@ -495,8 +495,8 @@ def test_p12_an_attempt_first_seen_after_the_barrier(fits: bool, phase: Dispatch
 
     assert (bench.entry("theirs").phase is Phase.RUNNING) is fits
     assert bench.entry("mine").phase is Phase.RUNNING
-    held = bench.dispatcher.world.capacity.totals()
-    assert held.adrift == (), "nothing is promised that nobody has"
+    adrift = bench.dispatcher.world.capacity.report.adrift()
+    assert adrift == (), "nothing is promised that nobody has"
 
 
 @pytest.mark.parametrize("fits", [True, False], ids=["fits: kept", "does not: queues"])
@@ -513,7 +513,7 @@ def test_p12_a_pause_first_seen_after_the_barrier(fits: bool) -> None:
     expected = Phase.PAUSING if fits else Phase.WAITING
     assert bench.entry("theirs").phase is expected
     assert bench.dispatcher.world.capacity.holds("uid-theirs") is fits
-    assert bench.dispatcher.world.capacity.totals().adrift == ()
+    assert bench.dispatcher.world.capacity.report.adrift() == ()
 
 
 def test_p12_what_runs_already_is_not_taken_down_for_room_that_it_has() -> None:

@@ -19,6 +19,7 @@ from tests.core.builders import (
     node,
     pod,
     pods,
+    report_of,
     reserved,
     taint,
     waiting,
@@ -48,7 +49,7 @@ def test_two_gangs_never_get_the_same_room_however_late_their_pods_appear() -> N
     capacity.pod_seen(pod("two-0", "b", of="two", item=0, index=0))
     assert not fits(capacity, pods(1))
     assert reserved(capacity) == {}
-    assert capacity.totals().totals.free == wants("0", "32Gi", pods="216")
+    assert capacity.report.sums().free == wants("0", "32Gi", pods="216")
 
 
 def test_a_gang_that_is_refused_reserves_nothing() -> None:
@@ -95,7 +96,7 @@ def test_what_nobody_holds_can_be_released_frozen_expired_and_wanted() -> None:
 
     assert expire(capacity, "x") == 0
     assert capacity.outstanding("x") == ()
-    assert capacity.pod_counts("x") == PodCounts()
+    assert capacity.pods.counts("x") == PodCounts()
 
 
 # -- C1 ------------------------------------------------------------------------------------------
@@ -219,11 +220,11 @@ def test_c2_binding_releases_what_is_adrift_rather_than_a_slot_elsewhere() -> No
     capacity = cluster(node("a", "1"))
     adopt(capacity, "one", pods(2))
     capacity.rehome()
-    assert capacity.totals().adrift == wants("1", pods="1")
+    assert capacity.report.adrift() == wants("1", pods="1")
     capacity.node_seen(node("b", "1", taints=[taint("t")]))
 
     capacity.pod_seen(pod("x", "b", of="one", item=0, index=0))
-    assert capacity.totals().adrift == ()
+    assert capacity.report.adrift() == ()
     assert reserved(capacity) == {"a": wants("1", pods="1")}
     capacity.check()
 
@@ -360,7 +361,7 @@ def test_c2_a_pod_of_an_earlier_attempt_is_use_but_covers_nothing() -> None:
 
     capacity.pod_seen(pod("new", "a", of="one", item=0, index=0, attempt=2))
     assert capacity.outstanding("one") == (1,)
-    assert capacity.pod_counts("one") == PodCounts(running=1)
+    assert capacity.pods.counts("one") == PodCounts(running=1)
     capacity.check()
 
 
@@ -384,13 +385,13 @@ def test_the_report_sorts_nodes_by_name_and_clamps_the_sum_of_what_is_free() -> 
     capacity.pod_seen(pod("x", "a", "3"))
     hold(capacity, "one", pods(1, "1", gpu=1))
     adopt(capacity, "two", pods(1, "9"))
-    report = capacity.totals()
+    report = report_of(capacity)
 
     assert [n.name for n in report.nodes] == ["a", "b"]
     assert report.nodes[0].free == (("cpu", -2000), ("pods", 109))
-    assert report.totals.allocatable == wants("3", gpu=1, pods="220")
-    assert report.totals.used == wants("3", pods="1")
-    assert report.totals.reserved == wants("1", gpu=1, pods="1")
-    assert report.totals.free == wants("1", pods="218")
+    assert report.sums.allocatable == wants("3", gpu=1, pods="220")
+    assert report.sums.used == wants("3", pods="1")
+    assert report.sums.reserved == wants("1", gpu=1, pods="1")
+    assert report.sums.free == wants("1", pods="218")
     assert report.adrift == wants("9", pods="1")
     assert dict(report.nodes[1].reserved)[GPU] == 1

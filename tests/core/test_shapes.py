@@ -31,7 +31,7 @@ def test_pools_that_nobody_uses_are_dropped_and_those_in_use_are_kept(
     assert capacity.refusal(first) is None
     capacity.node_seen(node("b", labels={"zone": "z0", "other": ""}))
     capacity.rehome()
-    assert capacity.totals().adrift == ()
+    assert capacity.report.adrift() == ()
     capacity.check()
 
 

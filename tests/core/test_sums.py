@@ -62,7 +62,7 @@ def test_in_aggregate_what_has_no_node_weighs_on_the_sum() -> None:
     gang = (pods(3, "2"),)
 
     assert capacity.reserve("one", 1, capacity.shape(gang), gang) is None
-    assert capacity.totals().adrift == wants("2", pods="1")
+    assert capacity.report.adrift() == wants("2", pods="1")
     assert refusal(capacity, pods(1, "1")) is not None
     capacity.release("one")
     assert refusal(capacity, pods(6, "1")) is None

@@ -214,7 +214,7 @@ def room(bench: Bench) -> int:
     """What may still be given away, in milli-CPU."""
     bench.decide()
     bench.dispatcher.world.capacity.check()
-    return dict(bench.dispatcher.world.capacity.totals().totals.free).get("cpu", 0)
+    return dict(bench.dispatcher.world.capacity.report.sums().free).get("cpu", 0)
 
 
 def restarted(*children: Child) -> Bench:

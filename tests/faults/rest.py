@@ -50,7 +50,7 @@ def unrest(core: World, objects: Objects, bailiff: Bailiff) -> Iterator[str]:
         if entry.phase is Phase.WAITING:
             fits = bailiff.fits(stored[uid])
             yield from _waits_in_vain(core, entry, objects, names, fits=fits)
-        reserved, unbound = sum(core.capacity.outstanding(uid)), core.capacity.unbound(uid)
+        reserved, unbound = sum(core.capacity.outstanding(uid)), core.capacity.pods.unbound(uid)
         if reserved > len(unbound):
             yield f"{entry.title} reserves {reserved} for {len(unbound)} pods"
 

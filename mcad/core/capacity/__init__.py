@@ -12,9 +12,10 @@ whatif, enough                where a gang would go if others left, tried on cop
 fit, packing, mixed           the verdict on a gang: sums, each set, all sets together
 roster, allotments, reservations, arrears   live pods, what is promised and not bound yet, and
                               promises without a node
+ownpods, needs  questions about the pods of an AppWrapper, and about those that it still lacks
 report, audit   the books for people, and the books recomputed
 """
 
-from mcad.core.capacity.facade import Capacity, CapacityReport, Glance, NodeReport, Shape
+from mcad.core.capacity.facade import Capacity, Glance, NodeReport, Shape
 
-__all__ = ["Capacity", "CapacityReport", "Glance", "NodeReport", "Shape"]
+__all__ = ["Capacity", "Glance", "NodeReport", "Shape"]

@@ -6,9 +6,9 @@ whether they fit, and gangs that do are reserved, all of it or nothing (protocol
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 
-from mcad.core.capacity.allotments import Allotment, Reservation
+from mcad.core.capacity.allotments import Reservation
 from mcad.core.capacity.arrears import Arrears
 from mcad.core.capacity.audit import audit
 from mcad.core.capacity.copies import Copies
@@ -17,27 +17,31 @@ from mcad.core.capacity.glance import Glance
 from mcad.core.capacity.ledger import Ledger
 from mcad.core.capacity.memory import Memory
 from mcad.core.capacity.mixed import Plan
-from mcad.core.capacity.podclass import slots
-from mcad.core.capacity.pools import Spare, rough_total
+from mcad.core.capacity.needs import Needs
+from mcad.core.capacity.ownpods import OwnPods
+from mcad.core.capacity.pools import Spare
 from mcad.core.capacity.ports import without_ports
-from mcad.core.capacity.report import CapacityReport, NodeReport, node_reports, report, sums
+from mcad.core.capacity.report import NodeReport, Report
 from mcad.core.capacity.reservations import Reservations, shrunk_to
 from mcad.core.capacity.roster import Roster
 from mcad.core.capacity.shapes import Shape
 from mcad.core.capacity.whatif import Scene, WhatIf
 from mcad.core.invariants import check
-from mcad.core.model import Fit, Node, Pod, PodCounts, PodSet, Resources, Settings, Unscheduled
+from mcad.core.model import Fit, Node, Pod, PodSet, Resources, Settings
 from mcad.core.records import replace
-from mcad.core.units import Instant
 from mcad.core.verdicts import Refusal
 
-__all__ = ["Capacity", "CapacityReport", "Glance", "NodeReport", "Shape"]
+__all__ = ["Capacity", "Glance", "NodeReport", "Shape"]
 
 NOTHING_TOLD: Mapping[tuple[int, int], int | None] = {}
 
 
 class Capacity:
-    """Ledger, roster, reservations and verdicts, kept in step."""
+    """Ledger, roster, reservations and verdicts, kept in step.
+
+    ``pods`` answers about the pods of an AppWrapper, ``needs`` about those that it still lacks, and
+    ``report`` has the books of the nodes.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -49,16 +53,14 @@ class Capacity:
         self._roster = Roster(self._ledger, self._reservations)
         self._judge = Judge(settings, self._ledger, self._arrears)
         self._scene = Scene(settings, self._ledger, self._arrears, self._roster, self._reservations)
-        self._evicting: set[str] = set()
+        self.pods = OwnPods(self._ledger, self._roster, self._reservations)
+        self.report = Report(self._ledger, self._roster, self._reservations, self._arrears)
+        self.needs = Needs(self._ledger, self._reservations)
 
     # -- observations --------------------------------------------------------------------------
 
     def node_seen(self, node: Node) -> None:
         """A node appeared or changed."""
-        if node.evicts:
-            self._evicting.add(node.name)
-        else:
-            self._evicting.discard(node.name)
         row = self._ledger.rows.get(node.name)
         if row is None:
             self._ledger.add(node)
@@ -79,17 +81,11 @@ class Capacity:
         """A node is gone; own pods on it are reserved again, and slots there lose their node."""
         if name not in self._ledger.rows:
             return
-        self._evicting.discard(name)
         self._reservations.leave(name)
         self._ledger.remove(name)
         self._roster.node_changed(name)
         self._reservations.settle_daemons()
         self._ledger.post()
-
-    def owner_of(self, pod_uid: str) -> str:
-        """The uid of the AppWrapper that a known pod was attributed to, "" if to none."""
-        use = self._roster.uses.get(pod_uid)
-        return use.pod.workload if use is not None else ""
 
     def pod_seen(self, pod: Pod) -> None:
         """A pod appeared or changed. Binding moves one unit from reservation to use (C2)."""
@@ -101,6 +97,21 @@ class Capacity:
         owner = self._roster.gone(uid)
         self._ledger.post()
         return owner
+
+    def rehome(self) -> None:
+        """First in each pass: move slots off overdrawn nodes, find homes for what is adrift, and
+        set nodes aside for what finds none."""
+        if self._ledger.has_many_ports():
+            self._forget_unused_ports()
+        self._reservations.rehome()
+        self._arrears.new_pass()
+        for prospect in self._judge.new_pass():
+            self._memory.sleepers.wake(prospect)
+
+    def _forget_unused_ports(self) -> None:
+        taken = (use.request for use in self._roster.uses.values())
+        asked_for = (pods.request for pods in self._memory.classes())
+        self._ledger.keep_ports({name for load in (*taken, *asked_for) for name, _ in load})
 
     # -- verdicts ------------------------------------------------------------------------------
 
@@ -189,9 +200,7 @@ class Capacity:
             self._reservations.place(reservation, prospect.shape, self._judge.plan(prospect))
         self._ledger.post()
         if self._on_nodes:
-            adrift = [
-                allotment.position for allotment in reservation.allotments if allotment.adrift
-            ]
+            adrift = [one.position for one in reservation.allotments if one.adrift]
             check(not adrift, "gang-not-split", f"sets {adrift} of {uid} have no place")
         return None
 
@@ -212,15 +221,6 @@ class Capacity:
         self._reservations.place(self._begin(uid, attempt, sets, leaving=leaving), shape, [])
         self._ledger.post()
 
-    def claim(
-        self, uid: str, attempt: int, shape: Shape, sets: tuple[PodSet, ...], plan: Plan
-    ) -> None:
-        """Reserve where the plan says, although others may still be there: nobody who comes gets
-        that room. The plan, of ``what_if``, has a place for every pod."""
-        self.remember(shape)
-        self._reservations.claim(self._begin(uid, attempt, sets), shape, plan)
-        self._ledger.post()
-
     def reserve_at(
         self, uid: str, attempt: int, shape: Shape, sets: tuple[PodSet, ...], plan: Plan
     ) -> None:
@@ -228,60 +228,12 @@ class Capacity:
         self._reservations.place(self._begin(uid, attempt, sets), shape, plan)
         self._ledger.post()
 
-    def take_relieved(self) -> Spare:
-        """Those of ``spare`` that somebody has left since the last call."""
-        found = [self._ledger.rows.get(name) for name in self._ledger.relieved]
-        self._ledger.relieved.clear()
-        return Spare.of(row for row in found if row is not None)
-
-    def spare(self) -> Spare:
-        """The nodes in claims on which something is free, claims aside."""
-        return Spare.of(self._ledger.rows.values())
-
-    def places(self, shape: Shape, spare: Spare) -> int:
-        """For how many pods of this shape, which is remembered, there is room on the nodes, claims
-        aside: at most, if it has several parts."""
-        return sum(
-            slots(free, part.pods.request)
-            for part in self._memory.remembered(shape).parts
-            for row, free in spare
-            if row.rank in part.pods.pool.rows
-        )
-
-    def may_fit(self, shape: Shape, free: Mapping[str, int]) -> bool:
-        """Whether so much more than is free would suffice in sum; the shape is remembered. Where it
-        would not, nothing else need be asked."""
-        prospect = self._memory.remembered(shape)
-        sums = rough_total(prospect.pools)
-        return all(sums.get(name, 0) + free.get(name, 0) >= n for name, n in prospect.demand)
-
-    def unclaim(self, uid: str, shape: Shape) -> None:
-        """The claim ends, and its room is anybody's."""
-        self.release(uid)
-        self.forget(shape)
-
-    def is_free(self, uid: str) -> bool:
-        """Whether nobody is any more where this one has a claim, and all of it has nodes."""
-        rows = self._ledger.rows
-        return all(
-            not allotment.adrift and not any(rows[name].owes_claim for name in allotment.at)
-            for allotment in self._allotments(uid)
-        )
-
-    def nodes_of(self, uid: str) -> list[str]:
-        """The names of the nodes on which slots are reserved or claimed, sorted."""
-        return sorted({name for one in self._allotments(uid) for name in one.at})
-
     def want(self, uid: str, item: int, index: int, want: int | None) -> None:
         """The live child's number of pods for a set; None if it does not tell (C2)."""
-        reservation = self._reservations.by_uid.get(uid)
-        for allotment in reservation.allotments if reservation is not None else ():
-            if (allotment.pod_set.item, allotment.pod_set.index) == (
-                item,
-                index,
-            ) and allotment.want != want:
-                allotment.want = want
-                self._reservations.settle(allotment)
+        for one in self._reservations.allotments(uid):
+            if (one.pod_set.item, one.pod_set.index) == (item, index) and one.want != want:
+                one.want = want
+                self._reservations.settle(one)
         self._ledger.post()
 
     def freeze(self, uid: str) -> None:
@@ -296,83 +248,49 @@ class Capacity:
             self._end(uid)
             self._ledger.post()
 
-    def await_pods(self, uid: str, now: Instant) -> None:
-        """Its items exist: from now on its pods are waited for, and needs are counted (C4)."""
-        reservation = self._reservations.by_uid.get(uid)
-        if reservation is not None:
-            reservation.awaited = True
-            for allotment in reservation.allotments:
-                allotment.needs.clear()
-                allotment.note_needs(now)
-            self._note_placement(reservation)
+    # -- claims --------------------------------------------------------------------------------
 
-    def note_needs(self, now: Instant) -> list[str]:
-        """Count from now what has come to be needed since the last call; whose needs changed."""
-        changed: dict[str, None] = {}
-        for allotment in self._reservations.take_unnoted():
-            if allotment.reservation.awaited and not allotment.reservation.frozen:
-                allotment.note_needs(now)
-                changed[allotment.reservation.uid] = None
-        for uid in changed:
-            self._note_placement(self._reservations.by_uid[uid])
-        return list(changed)
-
-    def in_need_since(self, uid: str) -> Instant | None:
-        """Since when a pod is wanted that nobody has made; None if there is none such, or if nobody
-        waits for any."""
-        reservation = self._reservations.by_uid.get(uid)
-        if reservation is None or reservation.frozen:
-            return None
-        return min((c.needs[0][0] for c in self._allotments(uid) if c.needs), default=None)
-
-    def unbound(self, uid: str) -> list[Pod]:
-        """The live pods of the reserved attempt that have no node."""
-        reservation = self._reservations.by_uid.get(uid)
-        return self._roster.unbound(uid, reservation.attempt) if reservation is not None else []
-
-    def never_came(self, uid: str) -> int:
-        """Pods that live children want and that do not exist; none once all pods had nodes."""
-        return sum(
-            allotment.unseen
-            for allotment in self._allotments(uid)
-            if allotment.want is not None and not allotment.reservation.placed
-        )
-
-    def in_vain(self, uid: str) -> bool:
-        """Whether it reserves, or has reserved, room for pods that never had a node."""
-        return any(
-            allotment.came < allotment.declared + allotment.given_up
-            for allotment in self._allotments(uid)
-        )
-
-    def end_placement(self, uid: str) -> None:
-        """The time for that is over: what is missing from now on was lost, or nobody makes it."""
-        reservation = self._reservations.by_uid.get(uid)
-        if reservation is not None:
-            reservation.placed = True
-
-    def expire(self, uid: str, until: Instant) -> int:
-        """C4: the reservation of pods that have been unseen since ``until`` or longer ends; returns
-        of how many. ``note_needs`` comes first."""
-        reservation = self._reservations.by_uid.get(uid)
-        if reservation is None or reservation.frozen:
-            return 0
-        given_up = 0
-        for allotment in reservation.allotments:
-            given_up += allotment.give_up(until)
-            self._reservations.settle(allotment)
+    def claim(
+        self, uid: str, attempt: int, shape: Shape, sets: tuple[PodSet, ...], plan: Plan
+    ) -> None:
+        """Reserve where the plan says, although others may still be there: nobody who comes gets
+        that room. The plan, of ``what_if``, has a place for every pod."""
+        self.remember(shape)
+        self._reservations.claim(self._begin(uid, attempt, sets), shape, plan)
         self._ledger.post()
-        return given_up
 
-    def rehome(self) -> None:
-        """First in each pass: move slots off overdrawn nodes, find homes for what is adrift, and
-        set nodes aside for what finds none."""
-        if self._ledger.has_many_ports():
-            self._forget_unused_ports()
-        self._reservations.rehome()
-        self._arrears.new_pass()
-        for prospect in self._judge.new_pass():
-            self._memory.sleepers.wake(prospect)
+    def unclaim(self, uid: str, shape: Shape) -> None:
+        """The claim ends, and its room is anybody's."""
+        self.release(uid)
+        self.forget(shape)
+
+    def is_free(self, uid: str) -> bool:
+        """Whether nobody is any more where this one has a claim, and all of it has nodes."""
+        rows = self._ledger.rows
+        return all(
+            not allotment.adrift and not any(rows[name].owes_claim for name in allotment.at)
+            for allotment in self._reservations.allotments(uid)
+        )
+
+    def take_relieved(self) -> Spare:
+        """Those of ``spare`` that somebody has left since the last call."""
+        found = [self._ledger.rows.get(name) for name in self._ledger.relieved]
+        self._ledger.relieved.clear()
+        return Spare.of(row for row in found if row is not None)
+
+    def spare(self) -> Spare:
+        """The nodes in claims on which something is free, claims aside."""
+        return Spare.of(self._ledger.rows.values())
+
+    def places(self, shape: Shape, spare: Spare) -> int:
+        """For how many pods of this shape, which is remembered, there is room on the nodes, claims
+        aside: at most, if it has several parts."""
+        return self._memory.remembered(shape).places(spare)
+
+    def may_fit(self, shape: Shape, free: Mapping[str, int]) -> bool:
+        """Whether so much more than is free would suffice in sum; the shape is remembered. Where it
+        would not, nothing else need be asked."""
+        return self._memory.remembered(shape).may_fit(free)
 
     # -- questions -----------------------------------------------------------------------------
 
@@ -391,106 +309,26 @@ class Capacity:
 
     def outstanding(self, uid: str) -> tuple[int, ...]:
         """Reserved pods per set, in the order of the sets; () without a reservation."""
-        return tuple(allotment.size for allotment in self._allotments(uid))
+        return tuple(allotment.size for allotment in self._reservations.allotments(uid))
+
+    def nodes_of(self, uid: str) -> list[str]:
+        """The names of the nodes on which slots are reserved or claimed, sorted."""
+        return sorted({name for one in self._reservations.allotments(uid) for name in one.at})
 
     def homeless(self, uid: str) -> int:
         """Reserved pods that no node has room for, as of the last ``rehome``."""
-        return sum(allotment.adrift for allotment in self._allotments(uid))
-
-    def wanted(self, uid: str) -> int:
-        """Pods that live children want, bound ones included; where a child does not tell, those
-        that the reservation still waits for. 0 without a reservation."""
-        return sum(
-            allotment.uncovered if allotment.want is None else allotment.want
-            for allotment in self._allotments(uid)
-        )
-
-    def succeeded(self, uid: str, item: int) -> int:
-        """Succeeded pods of an item, gone ones included, as far as only its pods tell its end."""
-        return sum(len(c.finished) for c in self._allotments(uid) if c.pod_set.item == item)
-
-    def has_pods(self, uid: str) -> bool:
-        """Whether any pod of the AppWrapper exists."""
-        return self._roster.has_pods(uid)
-
-    def node_of(self, pod_uid: str) -> str:
-        """Where a pod is bound, "" if it is not, or not known."""
-        return self._roster.node_of(pod_uid)
-
-    def pod_counts(self, uid: str) -> PodCounts:
-        """Own pods by phase."""
-        return self._roster.counts(uid)
-
-    def pod_totals(self, uid: str) -> Resources:
-        """What own pods that run or have succeeded ask for, of the resources that MCAD's status
-        has fields for."""
-        return self._roster.totals(uid)
-
-    def unscheduled_pods(self, uid: str, at_most: int) -> tuple[tuple[str, Unscheduled], ...]:
-        """The first of own pods without a node, by name, and what kube-scheduler says of them."""
-        return self._roster.unscheduled(uid, at_most)
-
-    def expected(self, uid: str) -> int:
-        """Pods that should be there by the manifest, and by live children where they want fewer."""
-        return sum(allotment.expected for allotment in self._allotments(uid))
-
-    def failed_pods(self, uid: str) -> list[Pod]:
-        """The failed pods of the reserved attempt."""
-        reservation = self._reservations.by_uid.get(uid)
-        return self._roster.failed(uid, reservation.attempt) if reservation is not None else []
-
-    def replaced_pods(self, uid: str) -> set[str]:
-        """The uids of those failed pods whose place others have taken."""
-        reservation = self._reservations.by_uid.get(uid)
-        return self._roster.replaced(uid, reservation.attempt) if reservation is not None else set()
-
-    def nodes_to_leave(self, uid: str) -> list[str]:
-        """The nodes with live pods of the AppWrapper that have to leave (``Node.evicts``)."""
-        return self._roster.to_leave(uid) if self._evicting else []
-
-    def users_of(self, node: str) -> list[str]:
-        """The AppWrappers that have pods on the node."""
-        return self._roster.users_of(node)
-
-    def totals(self) -> CapacityReport:
-        """The books of every node and their sum."""
-        return report(self._ledger, self._roster, self._reservations, self._arrears)
+        return sum(allotment.adrift for allotment in self._reservations.allotments(uid))
 
     @property
     def allocatable(self) -> Mapping[str, int]:
         """What all nodes have, by resource; the books themselves, to be looked at."""
         return self._ledger.allocatable
 
-    def sums(self) -> NodeReport:
-        """The sums of ``totals`` alone."""
-        return sums(self._ledger, self._reservations)
-
-    def nodes(self) -> Iterator[NodeReport]:
-        """The nodes of ``totals`` one at a time, each as it is when it is asked for."""
-        return node_reports(self._ledger, self._roster, self._reservations)
-
-    def adrift(self) -> Resources:
-        """The reservations that have no node."""
-        return without_ports(self._arrears.demand())
-
     def check(self) -> None:
         """Recompute everything from pods and allotments; raises ``InvariantViolated``. O(all)."""
         audit(self._ledger, self._memory, self._roster, self._reservations, self._arrears)
 
-    def _forget_unused_ports(self) -> None:
-        taken = (use.request for use in self._roster.uses.values())
-        asked_for = (pods.request for pods in self._memory.classes())
-        self._ledger.keep_ports({name for load in (*taken, *asked_for) for name, _ in load})
-
-    def _note_placement(self, reservation: Reservation) -> None:
-        if not any(allotment.uncovered for allotment in reservation.allotments):
-            reservation.placed = True
-
     # -- in common -----------------------------------------------------------------------------
-
-    def _allotments(self, uid: str) -> tuple[Allotment, ...]:
-        reservation = self._reservations.by_uid.get(uid)
-        return reservation.allotments if reservation is not None else ()
 
     def _begin(
         self, uid: str, attempt: int, sets: tuple[PodSet, ...], *, leaving: bool = False

@@ -58,9 +58,9 @@ class Ledger:
     ``overdrawn`` are the names of nodes with a resource below zero. ``membership`` numbers the
     comings and goings in pools, ``joins`` the comings alone. ``idle_rises`` and ``idle_falls``
     number the last changes of what would be free if every AppWrapper left. ``relieved`` are the
-    names of nodes in claims that somebody left since it was emptied. ``ports`` are the host
-    ports that anybody takes or asks for, with what every node has of each; ``with_ports`` is False
-    where only sums count.
+    names of nodes in claims that somebody left since it was emptied, and ``evicting`` of those that
+    some of their pods have to leave. ``ports`` are the host ports that anybody takes or asks for,
+    with what every node has of each; ``with_ports`` is False where only sums count.
     """
 
     def __init__(self, *, with_ports: bool = True) -> None:
@@ -76,6 +76,7 @@ class Ledger:
         self.idle_rises = 0
         self.idle_falls = 0
         self.relieved: dict[str, None] = {}
+        self.evicting: dict[str, None] = {}
         self._pools: dict[Pool, None] = {}
         self._profiles: dict[Resources, Profile] = {}
         self._labelled: dict[tuple[str, str], dict[str, Row]] = {}
@@ -245,6 +246,8 @@ class Ledger:
 
     def _join(self, row: Row) -> None:
         self.rows[row.node.name] = row
+        if row.node.evicts:
+            self.evicting[row.node.name] = None
         for label in row.node.labels:
             self._labelled.setdefault(label, {})[row.node.name] = row
         self.membership += 1
@@ -254,6 +257,7 @@ class Ledger:
             pool.offer(row, change)
 
     def _leave(self, row: Row) -> None:
+        self.evicting.pop(row.node.name, None)
         for label in row.node.labels:
             del self._labelled[label][row.node.name]
             if not self._labelled[label]:

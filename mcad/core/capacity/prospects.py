@@ -5,11 +5,12 @@ Whoever waits with a shape, or asks about it, holds its prospect; ``Memory`` cou
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from mcad.core.capacity.podclass import PodClass
-from mcad.core.capacity.pools import Pool
+from mcad.core.capacity.podclass import PodClass, slots
+from mcad.core.capacity.pools import Pool, Spare, rough_total
 from mcad.core.capacity.resources import total
 from mcad.core.capacity.shapes import Shape
 from mcad.core.model import Resources
@@ -102,6 +103,20 @@ class Prospect:
         if not self.shape.per_node:
             return self.fixed
         return total((part.pods.request, part.replicas) for part in self.parts)
+
+    def may_fit(self, more: Mapping[str, int]) -> bool:
+        """Whether so much more than is free would suffice in sum."""
+        sums = rough_total(self.pools)
+        return all(sums.get(name, 0) + more.get(name, 0) >= n for name, n in self.demand)
+
+    def places(self, spare: Spare) -> int:
+        """For how many of its pods there is room there: at most, if it has several parts."""
+        return sum(
+            slots(free, part.pods.request)
+            for part in self.parts
+            for row, free in spare
+            if row.rank in part.pods.pool.rows
+        )
 
     def latest_rise(self) -> int:
         """The change at which something last rose in one of its pools."""

@@ -24,60 +24,56 @@ class NodeReport(Struct, frozen=True):
     free: Resources
 
 
-class CapacityReport(Struct, frozen=True):
-    """All nodes by name, their sums, and the reservations that have no node.
+class Report:
+    """Every node and all of them together, each answer as it is when it is asked for."""
 
-    The ``free`` of the sums clamps each node at 0 (an overdrawn node lends nobody its debt), so it
-    may be more than the other sums suggest.
-    """
+    def __init__(
+        self, ledger: Ledger, roster: Roster, reservations: Reservations, arrears: Arrears
+    ) -> None:
+        self._ledger = ledger
+        self._roster = roster
+        self._reservations = reservations
+        self._arrears = arrears
 
-    nodes: tuple[NodeReport, ...]
-    totals: NodeReport
-    adrift: Resources
+    def nodes(self) -> Iterator[NodeReport]:
+        """Each node by name; one that is gone when its turn comes is left out."""
+        rows = self._ledger.rows
+        for name in sorted(rows):
+            row = rows.get(name)
+            if row is not None:
+                yield NodeReport(
+                    name,
+                    row.node.allocatable,
+                    without_ports(used_on(name, self._roster)),
+                    without_ports(reserved_on(name, self._reservations)),
+                    without_ports(resources(row.free)),
+                )
 
+    def sums(self) -> NodeReport:
+        """The sums over all nodes: what is used is what is neither reserved nor free. ``free``
+        clamps each node at 0 (an overdrawn node lends nobody its debt), so it may be more than the
+        others suggest."""
+        ledger = self._ledger
+        free: Books = {}
+        used: Books = dict(ledger.allocatable)
+        for row in ledger.rows.values():
+            for name, n in row.free.items():
+                used[name] = used.get(name, 0) - n
+                if n > 0:
+                    free[name] = free.get(name, 0) + n
+        reserved = total(
+            (allotment.pods.request, allotment.at[name])
+            for name, allotments in self._reservations.slots_on.items()
+            if name in ledger.rows
+            for allotment in allotments
+        )
+        book(used, reserved, -1)
+        parts = (resources(books) for books in (ledger.allocatable, used))
+        return NodeReport("", *map(without_ports, (*parts, reserved, resources(free))))
 
-def report(
-    ledger: Ledger, roster: Roster, reservations: Reservations, arrears: Arrears
-) -> CapacityReport:
-    """Everything, as it is now."""
-    nodes = tuple(node_reports(ledger, roster, reservations))
-    return CapacityReport(nodes, sums(ledger, reservations), without_ports(arrears.demand()))
-
-
-def node_reports(
-    ledger: Ledger, roster: Roster, reservations: Reservations
-) -> Iterator[NodeReport]:
-    """Each node by name, as it is when it is asked for; one that is gone by then is left out."""
-    for name in sorted(ledger.rows):
-        row = ledger.rows.get(name)
-        if row is not None:
-            yield NodeReport(
-                name,
-                row.node.allocatable,
-                without_ports(used_on(name, roster)),
-                without_ports(reserved_on(name, reservations)),
-                without_ports(resources(row.free)),
-            )
-
-
-def sums(ledger: Ledger, reservations: Reservations) -> NodeReport:
-    """The sums over all nodes: what is used is what is neither reserved nor free."""
-    free: Books = {}
-    used: Books = dict(ledger.allocatable)
-    for row in ledger.rows.values():
-        for name, n in row.free.items():
-            used[name] = used.get(name, 0) - n
-            if n > 0:
-                free[name] = free.get(name, 0) + n
-    reserved = total(
-        (allotment.pods.request, allotment.at[name])
-        for name, allotments in reservations.slots_on.items()
-        if name in ledger.rows
-        for allotment in allotments
-    )
-    book(used, reserved, -1)
-    parts = (resources(books) for books in (ledger.allocatable, used))
-    return NodeReport("", *map(without_ports, (*parts, reserved, resources(free))))
+    def adrift(self) -> Resources:
+        """The reservations that have no node."""
+        return without_ports(self._arrears.demand())
 
 
 def used_on(name: str, roster: Roster) -> Resources:

@@ -59,6 +59,11 @@ class Reservations:
         self.by_uid[uid] = reservation
         return reservation
 
+    def allotments(self, uid: str) -> tuple[Allotment, ...]:
+        """Those of the AppWrapper, per set in the order of the sets; () without a reservation."""
+        reservation = self.by_uid.get(uid)
+        return reservation.allotments if reservation is not None else ()
+
     def claim(self, reservation: Reservation, shape: Shape, plan: Plan) -> None:
         """Claim the slots of the plan; they stay as they are until the claim ends."""
         reservation.claimed = True

@@ -5,20 +5,13 @@ Pods may precede their node, their AppWrapper's reservation, or both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from heapq import nsmallest
-from operator import itemgetter
 
 from mcad.core.capacity.allotments import Allotment, Reservation
 from mcad.core.capacity.ledger import Ledger
 from mcad.core.capacity.reservations import Held, Reservations
-from mcad.core.model import TERMINAL_PHASES, Pod, PodCounts, PodPhase, Resources, Unscheduled
-
-_AT_WORK = (PodPhase.RUNNING, PodPhase.UNKNOWN)  # as far as anybody knows
-
-TOTALLED = ("cpu", "memory", "nvidia.com/gpu")
-"""The resources that MCAD's status has fields for."""
+from mcad.core.model import TERMINAL_PHASES, Pod, PodPhase, Resources
 
 _Weight = tuple[str, Resources, bool] | None
 """(node, request, whether it belongs to no AppWrapper) of what a pod takes; None is nothing."""
@@ -83,11 +76,6 @@ class Roster:
         self._leave(use)
         return use.pod.workload
 
-    def node_of(self, uid: str) -> str:
-        """Where a pod is bound, "" if it is not, or not known."""
-        use = self.uses.get(uid)
-        return use.pod.node if use is not None else ""
-
     def has_pods(self, uid: str) -> bool:
         """Whether any pod of the AppWrapper exists, of whatever attempt."""
         return uid in self._of
@@ -95,6 +83,10 @@ class Roster:
     def uses_of(self, uid: str) -> Iterable[Use]:
         """The AppWrapper's pods, of whatever attempt."""
         return self._of.get(uid, {}).values()
+
+    def phases_of(self, uid: str) -> Mapping[tuple[int, PodPhase, bool], int]:
+        """How many pods the AppWrapper has by attempt, phase, and whether they terminate."""
+        return self._phases.get(uid, {})
 
     def held(self, uid: str) -> Held:
         """What the AppWrapper has on nodes: its pods, of whatever attempt, and what is reserved for
@@ -116,96 +108,6 @@ class Roster:
             for name, count in one.at.items()
         ]
         return tuple(one for one in (*pods, *slots) if one[0])
-
-    def unbound(self, uid: str, attempt: int) -> list[Pod]:
-        """The live pods of the AppWrapper's attempt that have no node, as they were first seen."""
-        return [
-            use.pod
-            for use in self._of.get(uid, {}).values()
-            if not use.pod.node and _is_live(use.pod) and use.pod.attempt in (0, attempt)
-        ]
-
-    def counts(self, uid: str) -> PodCounts:
-        """The AppWrapper's pods by phase: of the current attempt, as long as there is one."""
-        reservation = self._reservations.by_uid.get(uid)
-        sums, leaving = dict.fromkeys(PodPhase, 0), 0
-        for (attempt, phase, terminating), n in self._phases.get(uid, {}).items():
-            if reservation is None or attempt in (0, reservation.attempt):
-                sums[phase] += n
-                leaving += n if terminating and phase in _AT_WORK else 0
-        return PodCounts(
-            pending=sums[PodPhase.PENDING],
-            running=sum(sums[phase] for phase in _AT_WORK),
-            succeeded=sums[PodPhase.SUCCEEDED],
-            failed=sums[PodPhase.FAILED],
-            leaving=leaving,
-        )
-
-    def totals(self, uid: str) -> Resources:
-        """What the AppWrapper's pods that run or have succeeded ask for, of ``TOTALLED``."""
-        reservation = self._reservations.by_uid.get(uid)
-        attempts = (0, reservation.attempt) if reservation is not None else None
-        sums = dict.fromkeys(TOTALLED, 0)
-        for use in self._of.get(uid, {}).values():
-            pod = use.pod
-            counts = pod.phase in _AT_WORK or pod.phase is PodPhase.SUCCEEDED
-            if counts and (attempts is None or pod.attempt in attempts):
-                for name, amount in pod.request:
-                    if name in sums:
-                        sums[name] += amount
-        return tuple((name, amount) for name, amount in sums.items() if amount)
-
-    def unscheduled(self, uid: str, at_most: int) -> tuple[tuple[str, Unscheduled], ...]:
-        """The first of the AppWrapper's pods without a node, by name, and what is said of them."""
-        reservation = self._reservations.by_uid.get(uid)
-        attempts = (0, reservation.attempt) if reservation is not None else None
-        said = (
-            (use.pod.name, use.pod.unscheduled)
-            for use in self._of.get(uid, {}).values()
-            if use.pod.unscheduled is not None and (attempts is None or use.pod.attempt in attempts)
-        )
-        return tuple(nsmallest(at_most, said, key=itemgetter(0)))
-
-    def failed(self, uid: str, attempt: int) -> list[Pod]:
-        """The failed pods of the AppWrapper's attempt, as they were first seen."""
-        return [
-            use.pod
-            for use in self._of.get(uid, {}).values()
-            if use.pod.phase is PodPhase.FAILED and use.pod.attempt in (0, attempt)
-        ]
-
-    def replaced(self, uid: str, attempt: int) -> set[str]:
-        """Those whose sets have as many other pods, alive or succeeded, as they want."""
-        well: dict[Allotment, int] = {}
-        failed: list[Use] = []
-        for use in self._of.get(uid, {}).values():
-            if use.pod.attempt not in (0, attempt) or use.allotment is None:
-                continue
-            if use.pod.phase is PodPhase.FAILED:
-                failed.append(use)
-            elif use.live or use.pod.phase is PodPhase.SUCCEEDED:
-                well[use.allotment] = well.get(use.allotment, 0) + 1
-        return {
-            use.pod.uid
-            for use in failed
-            if use.allotment is not None and well.get(use.allotment, 0) >= use.allotment.expected
-        }
-
-    def to_leave(self, uid: str) -> list[str]:
-        """Nodes that say that pods like the AppWrapper's live ones have to leave, by name."""
-        names = set()
-        for use in self._of.get(uid, {}).values():
-            row = self._ledger.rows.get(use.pod.node)
-            if row is None or not row.node.evicts or not _is_live(use.pod):
-                continue
-            if any(name in row.node.evicts for name, _ in use.request):
-                names.add(row.node.name)
-        return sorted(names)
-
-    def users_of(self, name: str) -> list[str]:
-        """The AppWrappers that have pods on the node."""
-        uses = self.on_node.get(name, {}).values()
-        return list(dict.fromkeys(use.pod.workload for use in uses if use.pod.workload))
 
     def _change(self, use: Use, pod: Pod) -> None:
         old = use.pod
@@ -307,7 +209,7 @@ class Roster:
         pod, allotment = use.pod, use.allotment
         if allotment is None:
             return
-        live = _is_live(pod) or (allotment.reservation.leaving and pod.phase not in TERMINAL_PHASES)
+        live = is_live(pod) or (allotment.reservation.leaving and pod.phase not in TERMINAL_PHASES)
         if allotment.pod_set.counts_pods and pod.phase is PodPhase.SUCCEEDED:
             allotment.finished.add(pod.uid)
         if pod.node in self._ledger.rows and not use.came:
@@ -325,7 +227,8 @@ class Roster:
         return not allotment.pod_set.per_node or row.rank in allotment.pods.pool.rows
 
 
-def _is_live(pod: Pod) -> bool:
+def is_live(pod: Pod) -> bool:
+    """Whether it is neither at its end nor on the way there."""
     return pod.phase not in TERMINAL_PHASES and not pod.terminating
 
 
