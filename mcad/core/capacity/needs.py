@@ -1,6 +1,6 @@
 """Pods that are wanted and that nobody makes: since when, and when no more is waited (C4).
 
-Who notes the time of a need is the caller: ``note`` comes before whatever asks for one.
+Needs are not noted by themselves: ``note`` comes first in each pass.
 """
 
 from __future__ import annotations
