@@ -202,7 +202,7 @@ class World:
             if departures.fits():
                 assert len(kind.sets) > 1, f"{kind.name}: {uid} could be spared"
                 self.spared += 1  # the work for finding that out was spent
-            departures.leave_again(uid)
+            departures.leave(uid)
         return len(found.victims)
 
 

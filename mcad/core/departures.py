@@ -51,11 +51,6 @@ class Departures:
         """The work so far, about a microsecond each."""
         return self._nodes.steps
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether ``fits`` costs next to nothing, so that it may be asked after each departure."""
-        return self._nodes.is_exact
-
     def leave(self, uid: str) -> bool:
         """This one leaves. False if it has nothing that the gang still lacks: then it stays."""
         by_quota, on_nodes = self._has_seats and self.shares.leave(uid), self._nodes.leave(uid)
@@ -63,11 +58,19 @@ class Departures:
             self.stay(uid)
         return by_quota or on_nodes
 
-    def leave_again(self, uid: str) -> None:
-        """One who had left and come back does leave."""
-        if self._has_seats:
-            self.shares.leave(uid)
-        self._nodes.leave(uid)
+    def leave_in_turn(self, uids: Iterable[str], least: int) -> list[str]:
+        """They leave in order, so many at ``least``, until there is enough room for each part, and
+        of its shares. Returns who has left; who has nothing that the gang lacks stays. Each is
+        taken from ``uids`` when those before it have left."""
+        if not self._has_seats:
+            return self._nodes.leave_in_turn(uids, least)
+        gone = []
+        for uid in uids:
+            if self.leave(uid):
+                gone.append(uid)
+                if len(gone) >= least and self.suffices():
+                    break
+        return gone
 
     def stay(self, uid: str) -> None:
         """One who left does not."""
@@ -75,23 +78,20 @@ class Departures:
             self.shares.stay(uid)
         self._nodes.stay(uid)
 
-    @property
-    def only_counts(self) -> bool:
-        """Whether nothing but slots on nodes decides, so that those who leave are taken in turn."""
-        return self._nodes.only_counts and not self._has_seats
+    def come_back(self, uid: str) -> bool:
+        """One who left does not, if it fits without what he has."""
+        if not self._has_seats:
+            return self._nodes.come_back(uid)
+        self.shares.stay(uid)
+        if self.shares.fits() and self._nodes.come_back(uid):
+            return True
+        self.shares.leave(uid)
+        return False
 
-    def leave_in_turn(self, uids: Iterable[str]) -> list[str] | None:
-        """They leave in order until it fits, where it ``only_counts``. Who has left; None: it does
-        not fit, and nobody has."""
-        gone = self._nodes.leave_in_turn(uids)
-        if self.fits():
-            return gone
-        self._nodes.come_back(gone)
-        return None
-
-    def come_back_in_turn(self, gone: Sequence[str], *, to_the_end: bool) -> list[str]:
-        """Who of them has still left, when those are back whom nobody misses; likewise."""
-        return self._nodes.come_back_in_turn(self.without_idle(gone), to_the_end=to_the_end)
+    def come_back_idle(self, gone: Sequence[str]) -> list[str]:
+        """Some who surely make no difference come back: far cheaper than to try them one by one.
+        Returns who has still left."""
+        return list(gone) if self._has_seats else self._nodes.come_back_idle(gone)
 
     def guest(self, plan: Plan) -> Guest:
         """What the gang itself would hold, placed like that."""
@@ -101,13 +101,6 @@ class Departures:
         """Somebody who waits has room as well, until he leaves."""
         self.shares.come(uid, guest.seats)
         self._nodes.come(uid, guest.lodging)
-
-    def without_idle(self, gone: Sequence[str]) -> list[str]:
-        """Those ``gone`` without some who surely make no difference: these have come back. Far
-        cheaper than to try them one by one."""
-        if self._has_seats or not self.is_exact:
-            return list(gone)
-        return self._nodes.without_idle(gone)
 
     def competes(self, other: Departures) -> bool:
         """Whether pods of both gangs could go to the same node."""
@@ -146,65 +139,37 @@ def soonest(departures: Departures, candidates: Iterable[str]) -> Room | None:
 
 
 def _leave_until_it_fits(departures: Departures, candidates: Iterable[str]) -> list[str] | None:
-    """Who has left then, perhaps more than had to: where a look is dear, each comes after twice as
-    many departures as the one before."""
-    gone: list[str] = []
+    """Who has left then, perhaps more than had to: where there is enough and it still does not fit,
+    it is looked at after one more departure, two, four..., since a look is dear then."""
     if departures.hopeless:
         return None
-    if departures.fits():
-        return gone
-    if departures.only_counts:
-        return departures.leave_in_turn(candidates)
-    wait = pace = 1
-    for uid in candidates:
-        if not departures.leave(uid):
-            continue
-        gone.append(uid)
-        if not departures.suffices():
-            continue
-        wait -= 1
-        if departures.is_exact or not wait:
-            if departures.fits():
-                return gone
-            wait = pace = 2 * pace
-    if departures.fits():
-        return gone
-    for uid in gone:
-        departures.stay(uid)
-    return None
+    gone: list[str] = []
+    line, least = iter(candidates), 1
+    while not departures.fits():
+        more = departures.leave_in_turn(line, least)
+        if not more:
+            for uid in gone:
+                departures.stay(uid)
+            return None
+        gone += more
+        least *= 2
+    return gone
 
 
 def without_those_to_spare(
-    departures: Departures, gone: list[str], *, to_the_end: bool = True
+    departures: Departures, gone: Sequence[str], *, to_the_end: bool = True
 ) -> Room | None:
     """With those ``gone`` it fits. From the last to the first, those come back without whom it does
-    as well; all of them, or (not ``to_the_end``) those before the first who cannot. As many at once
-    as lately could, where a look is dear."""
-    if departures.only_counts:
-        left = departures.come_back_in_turn(gone, to_the_end=to_the_end)
-        plan = departures.plan()
-        return None if plan is None else Room(tuple(left), plan)
-    left, kept = departures.without_idle(gone), list[str]()
-    plan = None if departures.is_exact else departures.plan()
-    block = 1
-    most = 1 if departures.is_exact else len(left)
+    as well; all of them, or (not ``to_the_end``) those before the first who cannot."""
+    left, kept = departures.come_back_idle(gone), list[str]()
     while left and (to_the_end or not kept):
-        some = left[-block:]
-        for uid in some:
-            departures.stay(uid)
-        if departures.fits():
-            plan = None if departures.is_exact else departures.plan()
-            del left[-len(some) :]
-            block = min(most, 2 * len(some))
-            continue
-        for uid in some:
-            departures.leave_again(uid)
-        if len(some) == 1:
-            kept.append(left.pop())
-        block = max(1, len(some) // 2)
-    plan = plan if plan is not None else departures.plan()
+        uid = left.pop()
+        if not departures.come_back(uid):
+            kept.append(uid)
+    left += reversed(kept)
+    plan = departures.plan()
     if plan is None:
-        for uid in (*left, *kept):
+        for uid in left:
             departures.stay(uid)
         return None
-    return Room((*left, *reversed(kept)), plan)
+    return Room(tuple(left), plan)

@@ -208,5 +208,5 @@ def _one_after_the_other(
         by = right(uid)
         if by is not None:
             victims.append((uid, by))
-        departures.leave_again(uid)
+        departures.leave(uid)
     return tuple(victims)

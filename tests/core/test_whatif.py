@@ -219,10 +219,7 @@ def test_no_search_for_parts_that_have_room_only_one_without_the_other() -> None
 
 def test_a_search_that_costs_too_much_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mcad.core.capacity.whatif.WHAT_IF_WORK_MAX", 3)
-    capacity = cluster(node("n1", "4"), node("n2", "4"), node("n3", "4"))
-    bound(capacity, "a", "n1", "4")
-    bound(capacity, "b", "n2", "4")
-    asked = what_if(capacity, pods(1, "3"), pods(1, "2", item=1))
+    asked = _whose_pods_have_to_change_places()
 
     asked.leave("a")
     assert asked.fits()
@@ -233,6 +230,29 @@ def test_a_search_that_costs_too_much_finds_nothing(monkeypatch: pytest.MonkeyPa
     assert not asked.fits()
     asked.leave("a")
     assert asked.fits(), "what was found before has room again"
+
+
+def _whose_pods_have_to_change_places() -> WhatIf:
+    """Without a, the larger pod is where a was, and the smaller one on n3; with a and without b, it
+    has to be on n3 and the smaller one where b was."""
+    capacity = cluster(node("n1", "4"), node("n2", "2"), node("n3", "3"))
+    bound(capacity, "a", "n1", "4")
+    bound(capacity, "b", "n2", "2")
+    return what_if(capacity, pods(1, "3"), pods(1, "2", item=1))
+
+
+def test_a_plan_is_mended_where_that_suffices_and_else_made_anew() -> None:
+    asked = _whose_pods_have_to_change_places()
+    asked.leave("a")
+    assert placed(asked.plan()) == {(0, "n1"): 1, (1, "n3"): 1}
+    asked.stay("a")
+    asked.leave("b")
+    assert placed(asked.plan()) == {(0, "n3"): 1, (1, "n2"): 1}
+    before = asked.steps
+    asked.leave("a")
+    asked.stay("b")
+    assert placed(asked.plan()) == {(0, "n3"): 1, (1, "n1"): 1}
+    assert asked.steps == before + 4, "the smaller pod moved, and nobody searched"
 
 
 # -- against those who really left ---------------------------------------------------------------

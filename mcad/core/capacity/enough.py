@@ -27,7 +27,6 @@ class Later(Nodes):
         super().__init__(barred)
         self.names = names
         self._changed: dict[int, Books] = {}
-        self._rows: dict[int, Row] = {}
         self.room: dict[PodClass, dict[int, int]] = {}
 
     def free(self, row: Row) -> Books:
@@ -40,7 +39,6 @@ class Later(Nodes):
         free = self._changed.get(row.rank)
         if free is None:
             free = self._changed[row.rank] = self._unclaimed(row)
-            self._rows[row.rank] = row
         return free
 
     def _unclaimed(self, row: Row) -> Books:
@@ -48,11 +46,6 @@ class Later(Nodes):
             return {name: row.unclaimed(name) for name in self.names}
         free = row.free
         return {name: free.get(name, 0) for name in self.names}
-
-    def reset(self) -> None:
-        """Everything is free that was at first."""
-        for rank, free in self._changed.items():
-            free.update(self._unclaimed(self._rows[rank]))
 
     def places(self, pods: PodClass) -> Iterator[Row]:
         """Every node that would have room for the class."""
@@ -65,19 +58,22 @@ class Later(Nodes):
 
 
 class Enough(Protocol):
-    """Whether there is room for all parts of a gang; if not ``exact``, that is only necessary."""
+    """Whether there is room for all parts of a gang; if not ``exact``, that is only necessary.
+
+    In ``changed`` are the nodes of which something was given back or taken, by rank, with what
+    would be free there; they are looked at when it is asked.
+    """
 
     exact: bool
-    sole: Counted | None  # the part whose slots are all that counts, if that is so
-
-    def changed(self, rank: int, free: Books) -> None:
-        """A node would have so much free."""
+    least: Resources
+    """A node without so much of any of these has no room for any part."""
+    changed: dict[int, Books]
 
     def gained(self) -> Collection[int] | None:
         """The nodes with more room than at first, by rank; None if it is not a matter of nodes."""
 
-    def reset(self) -> None:
-        """Everything is as it was at first."""
+    def kind(self, rank: int, free: Books) -> object:
+        """Equal for two nodes that are as good as each other for the gang."""
 
     def give(self, amounts: Resources, times: int) -> None:
         """So much would be free of what has no node."""
@@ -86,7 +82,7 @@ class Enough(Protocol):
         """Whether nobody else has to leave for that."""
 
 
-class Counted:
+class _Counted:
     """One part: for how many pods there is room on each node that has any, now and at first."""
 
     __slots__ = ("admitted", "cap", "first", "least", "missing", "name", "request", "room")
@@ -103,51 +99,44 @@ class Counted:
         self.first = self.room.copy()
         self.missing = part.replicas - sum(self.room.values())
 
+    def count(self, rank: int, free: Books) -> None:
+        """The node has so much free now."""
+        before = self.room.get(rank, 0)
+        # Most nodes have no room and get none by one departure: what is scarcest tells.
+        if (before or free[self.name] >= self.least) and rank in self.admitted:
+            now = slots(free, self.request, self.cap)
+            self.missing += before - now
+            if now:
+                self.room[rank] = now
+            elif before:
+                del self.room[rank]
+
 
 class _Fill:
     """How much of a gang all nodes could take together, each filled as well as can be with pods of
     any parts; a pod counts as its size. Necessary for several parts, and it spares most searches
-    that would find nothing. Nodes that change are looked at when it is asked.
+    that would find nothing.
     """
 
-    def __init__(
-        self, parts: Sequence[Part], rows: Collection[Row], nodes: Nodes, weights: Mapping[str, int]
-    ) -> None:
-        kinds = [(size(part.pods.request, weights), part) for part in parts if not part.per_node]
-        kinds.sort(key=lambda kind: -kind[0])
-        self._kinds = [(n, part.pods) for n, part in kinds]
-        self._missing = sum(n * part.replicas for n, part in kinds)
-        self._names = sorted({name for _, pods in self._kinds for name, _ in pods.request})
+    def __init__(self, parts: Sequence[Part], weights: Mapping[str, int]) -> None:
+        kinds = [
+            (size(part.pods.request, weights), part.pods) for part in parts if not part.per_node
+        ]
+        self._kinds = sorted(kinds, key=lambda kind: -kind[0])
         self._most: dict[int, int] = {}
-        self._known: dict[tuple[int, ...], int] = {}
-        self._admitting: dict[int, int] = {}
-        self._changed = {row.rank: nodes.free(row) for row in rows}
+        self._known: dict[object, int] = {}
+        self.missing = sum(
+            size(part.pods.request, weights) * part.replicas for part in parts if not part.per_node
+        )
 
-    def changed(self, rank: int, free: Books) -> None:
-        """A node would have so much free."""
-        self._changed[rank] = free
-
-    def suffices(self) -> bool:
-        """Whether all that could be taken is no less than the gang."""
-        for rank, free in self._changed.items():
-            now = self._most_on(rank, free)
-            self._missing += self._most.get(rank, 0) - now
-            self._most[rank] = now
-        self._changed.clear()
-        return self._missing <= 0
-
-    def _most_on(self, rank: int, free: Books) -> int:
-        """How much the node could take; many nodes are alike, so that is worked out once."""
-        admitting = self._admitting.get(rank)
-        if admitting is None:
-            admits = [rank in pods.pool.rows for _, pods in self._kinds]
-            admitting = self._admitting[rank] = sum(yes << i for i, yes in enumerate(admits))
-        key = (admitting, *[free.get(name, 0) for name in self._names])
-        most = self._known.get(key)
-        if most is None:
-            kinds = [kind for i, kind in enumerate(self._kinds) if admitting >> i & 1]
-            most = self._known[key] = _best_fill(free, kinds)
-        return most
+    def count(self, rank: int, kind: object, free: Books) -> None:
+        """The node has so much free now; many nodes are of a kind, so that is worked out once."""
+        now = self._known.get(kind)
+        if now is None:
+            kinds = [(n, pods) for n, pods in self._kinds if rank in pods.pool.rows]
+            now = self._known[kind] = _best_fill(free, kinds)
+        self.missing += self._most.get(rank, 0) - now
+        self._most[rank] = now
 
 
 def _best_fill(free: Books, kinds: Sequence[tuple[int, PodClass]]) -> int:
@@ -188,27 +177,20 @@ class Slots:
         weights: Mapping[str, int],
     ) -> None:
         self.exact = len(parts) <= 1
-        self._parts = [Counted(part, rows, nodes) for part in parts]
-        self.sole = self._parts[0] if len(parts) == 1 else None
-        self._fill = None if self.exact else _Fill(parts, rows, nodes, weights)
+        self.changed: dict[int, Books] = {}
+        self._parts = [_Counted(part, rows, nodes) for part in parts]
+        self._names = sorted({name for part in self._parts for name, _ in part.request})
+        self._admitting: dict[int, int] = {}
+        self._fill = None if self.exact else _Fill(parts, weights)
+        self._unfilled = {row.rank: nodes.free(row) for row in rows}  # that it has not looked at
+        least: Books = {}
         for part, counted in zip(parts, self._parts, strict=True):
             nodes.room[part.pods] = counted.room
-
-    def changed(self, rank: int, free: Books) -> None:
-        if self._fill is not None:
-            self._fill.changed(rank, free)
-        for part in self._parts:
-            before = part.room.get(rank, 0)
-            # Most nodes have no room and get none by one departure: what is scarcest tells.
-            if (before or free[part.name] >= part.least) and rank in part.admitted:
-                now = slots(free, part.request, part.cap)
-                part.missing += before - now
-                if now:
-                    part.room[rank] = now
-                elif before:
-                    del part.room[rank]
+            least[counted.name] = min(counted.least, least.get(counted.name, counted.least))
+        self.least = tuple(least.items())
 
     def gained(self) -> Collection[int]:
+        self._look()
         return {
             rank
             for part in self._parts
@@ -216,28 +198,47 @@ class Slots:
             if n > part.first.get(rank, 0)
         }
 
-    def reset(self) -> None:
-        for part in self._parts:
-            part.missing += sum(part.room.values()) - sum(part.first.values())
-            part.room.clear()
-            part.room.update(part.first)
+    def kind(self, rank: int, free: Books) -> tuple[int, ...]:
+        admitting = self._admitting.get(rank)
+        if admitting is None:
+            admits = [rank in part.admitted for part in self._parts]
+            admitting = self._admitting[rank] = sum(yes << i for i, yes in enumerate(admits))
+        return (admitting, *[free.get(name, 0) for name in self._names])
 
     def give(self, amounts: Resources, times: int) -> None:
         """Nobody who has no node is in anybody's way: while there is such, nothing is planned."""
 
     def suffices(self) -> bool:
-        return all(part.missing <= 0 for part in self._parts) and (
-            self._fill is None or self._fill.suffices()
-        )
+        if self.changed:
+            self._look()
+        for part in self._parts:
+            if part.missing > 0:
+                return False
+        return self._fill is None or self._is_filled(self._fill)
+
+    def _look(self) -> None:
+        for part in self._parts:
+            for rank, free in self.changed.items():
+                part.count(rank, free)
+        if self._fill is not None:
+            self._unfilled.update(self.changed)
+        self.changed.clear()
+
+    def _is_filled(self, fill: _Fill) -> bool:
+        for rank, free in self._unfilled.items():
+            fill.count(rank, self.kind(rank, free), free)
+        self._unfilled.clear()
+        return fill.missing <= 0
 
 
 class Sum:
     """``fit: aggregate``: the sum of what is free, each node clamped at 0; exact by definition."""
 
     exact = True
-    sole: Counted | None = None
 
     def __init__(self, demand: Resources, rows: Collection[Row], nodes: Nodes) -> None:
+        self.changed: dict[int, Books] = {}
+        self.least = tuple((name, 1) for name, _ in demand)
         self._missing = dict(demand)
         self._lent = {row.rank: self._lends(nodes.free(row)) for row in rows}
         for lent in self._lent.values():
@@ -246,21 +247,21 @@ class Sum:
     def _lends(self, free: Books) -> Resources:
         return tuple((name, max(0, free.get(name, 0))) for name in self._missing)
 
-    def changed(self, rank: int, free: Books) -> None:
-        before = self._lent.get(rank)
-        if before is not None:
-            self._lent[rank] = now = self._lends(free)
-            book(self._missing, before)
-            book(self._missing, now, -1)
-
     def gained(self) -> None:
         return None
 
-    def reset(self) -> None:
-        raise NotImplementedError  # nobody is idle in a sum
+    def kind(self, rank: int, free: Books) -> Resources | None:
+        return self._lends(free) if rank in self._lent else None
 
     def give(self, amounts: Resources, times: int) -> None:
         book(self._missing, ((name, n) for name, n in amounts if name in self._missing), -times)
 
     def suffices(self) -> bool:
+        for rank, free in self.changed.items():
+            before = self._lent.get(rank)
+            if before is not None:
+                self._lent[rank] = now = self._lends(free)
+                book(self._missing, before)
+                book(self._missing, now, -1)
+        self.changed.clear()
         return max(self._missing.values(), default=0) <= 0

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from mcad.core.capacity.arrears import Arrears
-from mcad.core.capacity.enough import Counted, Enough, Later, Slots, Sum
+from mcad.core.capacity.enough import Enough, Later, Slots, Sum
 from mcad.core.capacity.ledger import Ledger
 from mcad.core.capacity.limits import WHAT_IF_SEARCH_MAX, WHAT_IF_WORK_MAX
 from mcad.core.capacity.mixed import Plan
@@ -23,6 +23,7 @@ from mcad.core.capacity.prospects import Part, Prospect
 from mcad.core.capacity.reservations import Held, Reservations
 from mcad.core.capacity.resources import Books, book, total
 from mcad.core.capacity.roster import Roster
+from mcad.core.capacity.tentative import TentativePlan
 from mcad.core.model import Fit, Resources, Settings
 
 _Holding = tuple[int, Books, Resources]
@@ -61,12 +62,9 @@ class WhatIf:
         self._prospect = prospect
         self._searched = 0
         self._guests: dict[str, Lodging] = {}
-        self._plan: Plan | None = None
-        self._found: Plan | None = None  # the last one, which takes
-        self._taken: dict[int, tuple[Row, Books]] = {}
-        self._touched: dict[int, None] = {}  # where anything changed since that surely had room
-        self._known = False  # whether the last search was about those who leave now
-        self._left: dict[str, None] = {}
+        self._found: TentativePlan | None = None
+        self._in_vain = False  # whether a search has found none for those who have left now
+        self._missed: set[object] = set()  # kinds of coming back after which it did not fit
         self._known_to_hold: dict[str, list[_Holding]] = {}
         self._requests: dict[Resources, Resources] = {}
         self._spots: dict[str, tuple[int, Books]] = {}
@@ -90,6 +88,7 @@ class WhatIf:
         else:
             self._test, concerned = self._sum_of(usable), usable
             self.hopeless = False
+        self._least = self._test.least
         self._rows = {row.node.name: row for row in concerned}
 
     def _all_rows(self) -> list[Row]:
@@ -107,41 +106,99 @@ class WhatIf:
         test.give(self._scene.arrears.demand(), -1)
         return test
 
-    # -- leaving and staying ---------------------------------------------------------------------
+    # -- leaving and coming back -------------------------------------------------------------------
 
     def leave(self, uid: str) -> bool:
         """The AppWrapper gives back what its pods use and what is reserved for it. False if the
         gang could not use any of that, or lacks nothing more; it is given back all the same."""
         lacks = not (self._test.exact and self._test.suffices())
-        return self._move(uid, 1) and lacks
+        self._missed.clear()
+        return self._shift(uid, 1) and lacks
+
+    def leave_in_turn(self, uids: Iterable[str], least: int) -> list[str]:
+        """They leave in order, so many at ``least``, until there is enough. Returns who has left;
+        who has nothing that the gang could use stays."""
+        self._missed.clear()
+        gone: list[str] = []
+        for uid in uids:
+            if self._shift(uid, 1):
+                gone.append(uid)
+                if len(gone) >= least and self._test.suffices():
+                    break
+        return gone
 
     def stay(self, uid: str) -> None:
         """One who was to leave does not."""
-        self._move(uid, -1)
+        self._shift(uid, -1)
 
-    def _move(self, uid: str, times: int) -> bool:
-        if times > 0:
-            self._left[uid] = None
-        else:
-            del self._left[uid]
-        return self._shift(uid, times)
+    def come_back(self, uid: str) -> bool:
+        """One who has left does not, if it fits all the same.
+
+        Who gives back the same on a node of the same kind as somebody before him need not be tried:
+        as long as nobody else leaves there is only less room than then.
+        """
+        kind = self._kind(uid)
+        if kind in self._missed:
+            return False
+        self._shift(uid, -1)
+        if self.fits():
+            return True
+        self._shift(uid, 1)
+        self._missed.add(kind)
+        return False
+
+    def come_back_idle(self, gone: Sequence[str]) -> list[str]:
+        """Those of them come back on whose nodes there is no more room for all that: for one part
+        alone nobody misses them. Returns who has still left."""
+        gained = self._test.gained() if self._test.exact else None
+        if gained is None:
+            return list(gone)
+        known, left = self._known_to_hold, list[str]()
+        for uid in gone:
+            for rank, _, _ in known[uid]:
+                if rank in gained:
+                    left.append(uid)
+                    break
+            else:
+                self._shift(uid, -1)
+        return left
 
     def _shift(self, uid: str, times: int) -> bool:
+        """What the AppWrapper has is free, or no more. It is done for thousands for one plan, so
+        whatever can wait until somebody asks is left for then."""
         held = self._known_to_hold.get(uid)
         if held is None:
             held = self._known_to_hold[uid] = self._held(uid)
-        changed = self._test.changed
+        least, changed = self._least, self._test.changed
         for rank, free, amounts in held:
-            for name, n in amounts:
-                free[name] += n * times
-            changed(rank, free)
-            self._touched[rank] = None
-        adrift = () if self._on_nodes else self._adrift(uid)
-        if adrift:
-            self._test.give(adrift, times)
+            if times > 0:
+                for name, n in amounts:
+                    free[name] += n
+                for name, n in least:
+                    if free[name] >= n:
+                        changed[rank] = free
+                        break
+            else:
+                for name, n in amounts:
+                    free[name] -= n
+                changed[rank] = free
+                if self._found is not None:
+                    self._found.fell(rank)
         self.steps += 1 + len(held)
-        self._known = False
+        self._in_vain = False
+        if self._on_nodes:
+            return bool(held)
+        adrift = self._adrift(uid)
+        self._test.give(adrift, times)
         return bool(held or adrift)
+
+    def _kind(self, uid: str) -> object:
+        """Equal for two whose coming back would be alike."""
+        kind, held = self._test.kind, self._known_to_hold[uid]
+        if len(held) == 1:
+            rank, free, amounts = held[0]
+            return kind(rank, free), amounts
+        return tuple(sorted((kind(rank, free), amounts) for rank, free, amounts in held))
 
     def competes(self, other: WhatIf) -> bool:
         """Whether both could have pods on the same node."""
@@ -159,7 +216,6 @@ class WhatIf:
         """Somebody who has nothing in the books has this, until he leaves."""
         self._guests[uid] = lodging
         self._known_to_hold.pop(uid, None)
-        self._left.pop(uid, None)
         self._shift(uid, -1)
 
     def _held(self, uid: str) -> list[_Holding]:
@@ -179,7 +235,7 @@ class WhatIf:
                 amounts = self._demanded(request)
             if amounts:
                 found.append((*spot, amounts))
-        return found
+        return found if len(found) <= 1 else _by_node(found)
 
     def _demanded(self, request: Resources) -> Resources:
         """What of it the gang demands, too."""
@@ -187,88 +243,6 @@ class WhatIf:
         amounts = tuple((name, n) for name, n in request if name in names)
         self._requests[request] = amounts
         return amounts
-
-    @property
-    def only_counts(self) -> bool:
-        """Whether it is a matter of the slots of one part: then those who leave and come back in
-        turn are moved far faster than one by one."""
-        return self._test.sole is not None
-
-    def leave_in_turn(self, uids: Iterable[str]) -> list[str]:
-        """They leave in order until there is room; who has nothing that matters stays. Returns who
-        has left. For where it ``only_counts``."""
-        part, changed = self._counted, self._test.changed
-        known = self._known_to_hold
-        gone: list[str] = []
-        for uid in uids:
-            if part.missing <= 0:
-                break
-            held = known.get(uid)
-            if held is None:
-                held = known[uid] = self._held(uid)
-            for rank, free, amounts in held:
-                for name, n in amounts:
-                    free[name] += n
-                if free[part.name] >= part.least:
-                    changed(rank, free)
-            if held:
-                gone.append(uid)
-        self._left.update(dict.fromkeys(gone))
-        self.steps += 2 * len(gone)
-        self._known = False
-        return gone
-
-    def come_back_in_turn(self, gone: Sequence[str], *, to_the_end: bool) -> list[str]:
-        """From the last to the first those come back who are not missed; all of them, or (not
-        ``to_the_end``) those before the first who is. Returns who has still left."""
-        part, kept = self._counted, list[str]()
-        for number in range(len(gone) - 1, -1, -1):
-            uid = gone[number]
-            self._shift(uid, -1)
-            if part.missing <= 0:
-                del self._left[uid]
-                continue
-            self._shift(uid, 1)
-            kept.append(uid)
-            if not to_the_end:
-                return [*gone[:number], uid]
-        return kept[::-1]
-
-    @property
-    def _counted(self) -> Counted:
-        sole = self._test.sole
-        if sole is None:
-            raise NotImplementedError  # several parts, or a sum, are asked one by one
-        return sole
-
-    def come_back(self, uids: Collection[str]) -> None:
-        """All of these who had left do not: faster than one by one."""
-        back = set(uids)
-        left = [uid for uid in self._left if uid not in back]
-        self._nodes.reset()
-        self._test.reset()
-        self._left.clear()
-        self._touched.update(dict.fromkeys(self._taken))
-        for uid in self._guests:
-            self._shift(uid, -1)
-        for uid in left:
-            self._move(uid, 1)
-
-    def without_idle(self, gone: Sequence[str]) -> list[str]:
-        """Those ``gone`` without those on whose nodes there is no more room for all that: these
-        have come back. For one part alone nobody misses them."""
-        gained = self._test.gained()
-        if gained is None:
-            return list(gone)
-        left: list[str] = []
-        for uid in gone:
-            for rank, _, _ in self._known_to_hold[uid]:
-                if rank in gained:
-                    left.append(uid)
-                    break
-        if len(left) < len(gone):
-            self.come_back(set(gone).difference(left))
-        return left
 
     def _adrift(self, uid: str) -> Resources:
         if uid in self._guests:
@@ -291,9 +265,9 @@ class WhatIf:
 
     def fits(self) -> bool:
         """Whether the whole gang would fit."""
-        if not self.suffices():
-            return False
-        return self._test.exact or self._search() is not None
+        if self._test.exact:
+            return self.suffices()
+        return self._is_there() or (self.suffices() and self._has_plan())
 
     def plan(self) -> Plan | None:
         """Where the whole gang would go, None if it does not fit. With ``fit: aggregate`` the plan
@@ -302,43 +276,40 @@ class WhatIf:
             return None
         if not self._on_nodes:
             return as_many_as_fit(self._prospect, self._nodes)
-        return self._search()
+        return self._found.whole() if self._has_plan() and self._found is not None else None
+
+    def _is_there(self) -> bool:
+        return self._found is not None and self._found.is_there()
+
+    def _has_plan(self) -> bool:
+        """The last plan that was found, if there is still room for it, that one mended, or another
+        one."""
+        if self._is_there() or (self._found is not None and self._found.mend()):
+            return True
+        if self._in_vain:
+            return False
+        plan = self._search()
+        if plan is not None:
+            self._found = TentativePlan(self._prospect.parts, self._nodes, plan)
+        self._in_vain = plan is None
+        return plan is not None
 
     def _search(self) -> Plan | None:
-        """The last plan that was found, if there is still room for it, else another one."""
-        if not self._known:
-            self._known = True
-            self._plan = self._found if self._is_there() else self._search_anew()
-        return self._plan
-
-    def _search_anew(self) -> Plan | None:
         budget = min(WHAT_IF_SEARCH_MAX, WHAT_IF_WORK_MAX - self._searched)
         if budget <= 0:
             return None
         outcome = pack(self._prospect, self._nodes, budget, self._scene.ledger.allocatable)
         work = outcome.looked + outcome.work
         self._searched, self.steps = self._searched + work, self.steps + work
-        if outcome.plan is not None:
-            self._found, self._taken = outcome.plan, {}
-            self._touched.clear()
-            for part, row, count in outcome.plan:
-                taken = self._taken.setdefault(row.rank, (row, {}))[1]
-                book(taken, self._prospect.parts[part].pods.request, count)
         return outcome.plan
 
-    def _is_there(self) -> bool:
-        """Whether there is still room for the last plan that was found."""
-        if self._found is None:
-            return False
-        self.steps += len(self._touched)
-        for rank in self._touched:
-            row, books = self._taken.get(rank, (None, {}))
-            if row is not None:
-                free = self._nodes.free(row)
-                if any(free.get(name, 0) < n for name, n in books.items()):
-                    return False
-        self._touched.clear()
-        return True
+
+def _by_node(found: Iterable[_Holding]) -> list[_Holding]:
+    """The same with one piece for each node."""
+    sums: dict[int, tuple[Books, Books]] = {}
+    for rank, free, amounts in found:
+        book(sums.setdefault(rank, (free, {}))[1], amounts)
+    return [(rank, free, tuple(amounts.items())) for rank, (free, amounts) in sums.items()]
 
 
 def _is_anothers(row: Row, lifted: Collection[str]) -> bool:
