@@ -8,13 +8,14 @@ fits then, on nodes and in all its shares, and nobody who could be spared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from mcad.core.capacity.mixed import Plan
 from mcad.core.claim import ClaimReason
 from mcad.core.departures import Departures, Room, fewest, without_those_to_spare
 from mcad.core.model import Resources, Settings, Workload
+from mcad.core.quota import Path
 from mcad.core.quota.trees import QuotaNode
 from mcad.core.quota.whatif import Seat
 from mcad.core.quota.whatif import WhatIf as Shares
@@ -45,6 +46,15 @@ class Evictions(NamedTuple):
         return ClaimReason.PREEMPTING
 
 
+class _Seat(NamedTuple):
+    """The winner's leaf in one tree, the common nodes below which it asks within its share, and
+    which of the resources that it demands the tree names."""
+
+    node: QuotaNode
+    nominal: Collection[QuotaNode]
+    named: set[str]
+
+
 class _Side(NamedTuple):
     """How a leaf stands to the winner's in one tree, seen from their lowest common node.
 
@@ -70,28 +80,52 @@ class Precedence:
         self._shares = shares
         self._settings = settings
         self._seats = {
-            seat.tree.name: (seat, frozenset(_nominal(seat, shares))) for seat in shares.seats
+            seat.tree.name: _Seat(
+                seat.node, frozenset(_nominal(seat, shares)), {name for name, _ in seat.demand}
+            )
+            for seat in shares.seats
         }
         self._sides: dict[QuotaNode, _Side] = {}
 
-    def lower(self, others: Mapping[str, Workload]) -> list[str]:
+    def lower(self, others: Mapping[str, Workload]) -> Iterator[str]:
         """Where there are no shares: who may be evicted, whoever of them has left."""
         priority = self._winner.priority if self._settings.preemption else LOWEST
-        return [uid for uid, one in others.items() if one.priority < priority]
+        return (uid for uid, one in others.items() if one.priority < priority)
 
     def entitling(self, others: Mapping[str, Workload]) -> Iterator[str]:
         """Where there are shares: who may perhaps be evicted, while others leave and nobody comes
-        back. Who is charged like one who may not may not either: what is borrowed only becomes
-        less."""
-        barred: set[tuple[object, bool]] = set()
+        back. If one may not who holds of all that the winner demands, nobody charged there may any
+        more: what is borrowed only becomes less."""
+        shares, priority = self._shares, self._winner.priority
+        barred: set[tuple[Path, bool]] = set()
         for uid, one in others.items():
-            alike = (self._shares.account(uid), one.priority < self._winner.priority)
-            if alike in barred:
+            place = (shares.path(uid), one.priority < priority)
+            if place in barred:
                 continue
-            if self.right(one) is None:
-                barred.add(alike)
-            else:
+            if self.right(one) is not None:
                 yield uid
+            elif self._has_all(uid):
+                barred.add(place)
+
+    def entitled(self, others: Mapping[str, Workload]) -> list[str]:
+        """The same as long as nobody leaves."""
+        shares, priority = self._shares, self._winner.priority
+        known: dict[tuple[Path, Resources, bool], bool] = {}
+        found = []
+        for uid, one in others.items():
+            alike = (*shares.account(uid), one.priority < priority)
+            may = known.get(alike)
+            if may is None:
+                may = known[alike] = self.right(one) is not None
+            if may:
+                found.append(uid)
+        return found
+
+    def _has_all(self, uid: str) -> bool:
+        held = self._shares.held(uid)
+        return all(
+            self._seats[tree.name].named <= dict(amounts).keys() for tree, _, amounts in held
+        )
 
     def right(self, other: Workload) -> ClaimReason | None:
         """By what right the winner may evict the other now; None: by none."""
@@ -101,11 +135,11 @@ class Precedence:
         for tree, node, amounts in self._shares.held(other.uid):
             if not (reclaims or preempts):
                 return None
-            seat, nominal = self._seats[tree.name]
+            seat = self._seats[tree.name]
             side = self._sides.get(node)
             if side is None:
-                side = self._sides[node] = _side(seat, node, nominal)
-            borrows_here = not side.same and self._borrows(side, seat.demand, amounts)
+                side = self._sides[node] = _side(seat, node)
+            borrows_here = not side.same and self._borrows(side, seat, amounts)
             borrows = borrows or borrows_here
             reclaims = reclaims and side.nominal
             preempts = preempts and (side.same or borrows_here or side.nominal)
@@ -113,13 +147,18 @@ class Precedence:
             return ClaimReason.RECLAIMING
         return ClaimReason.PREEMPTING if preempts else None
 
-    def _borrows(self, side: _Side, demand: Resources, amounts: Resources) -> bool:
+    def _borrows(self, side: _Side, seat: _Seat, amounts: Resources) -> bool:
         """Whether its side has more than its share of something that the winner demands and it
         holds, at each of its nodes."""
-        holds, over = dict(amounts), self._shares.over
-        return any(
-            holds.get(name) and all(over(node, name) for node in side.nodes) for name, _ in demand
-        )
+        over = self._shares.over
+        for name, n in amounts:
+            if n and name in seat.named:
+                for node in side.nodes:
+                    if not over(node, name):
+                        break
+                else:
+                    return True
+        return False
 
 
 def _nominal(seat: Seat, shares: Shares) -> Iterator[QuotaNode]:
@@ -130,11 +169,11 @@ def _nominal(seat: Seat, shares: Shares) -> Iterator[QuotaNode]:
             return
 
 
-def _side(seat: Seat, node: QuotaNode, nominal: frozenset[QuotaNode]) -> _Side:
+def _side(seat: _Seat, node: QuotaNode) -> _Side:
     mine = seat.node.chain
     common = next(each for each in node.chain if each in mine)
     below = tuple(each for each in node.chain if each not in mine)
-    return _Side(node is seat.node, below, common in nominal)
+    return _Side(node is seat.node, below, common in seat.nominal)
 
 
 def evictions(
@@ -160,7 +199,7 @@ def evictions(
         return Evictions(tuple((uid, ClaimReason.PREEMPTING) for uid in found.leaving), found.plan)
     found = fewest(departures, precedence.entitling(candidates))
     if found is None:
-        found = _by_detours(departures, list(precedence.entitling(candidates)), right)
+        found = _by_detours(departures, precedence.entitled(candidates), right)
     if found is None:
         return None
     return Evictions(_one_after_the_other(departures, found.leaving, right), found.plan)

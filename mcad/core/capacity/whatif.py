@@ -21,13 +21,13 @@ from mcad.core.capacity.podclass import slots
 from mcad.core.capacity.pools import Pool, Row
 from mcad.core.capacity.prospects import Part, Prospect
 from mcad.core.capacity.reservations import Held, Reservations
-from mcad.core.capacity.resources import Books, book, total
+from mcad.core.capacity.resources import Books, total
 from mcad.core.capacity.roster import Roster
 from mcad.core.capacity.tentative import TentativePlan
 from mcad.core.model import Fit, Resources, Settings
 
-_Holding = tuple[int, Books, Resources]
-"""(rank, what would be free there, what of it is somebody's): a pod, or slots on one node."""
+_Spot = tuple[int, Books]
+"""(rank, what would be free there): a node that the gang could go to."""
 
 
 class Scene(NamedTuple):
@@ -65,10 +65,8 @@ class WhatIf:
         self._found: TentativePlan | None = None
         self._in_vain = False  # whether a search has found none for those who have left now
         self._missed: set[object] = set()  # kinds of coming back after which it did not fit
-        self._known_to_hold: dict[str, list[_Holding]] = {}
-        self._requests: dict[Resources, Resources] = {}
-        self._spots: dict[str, tuple[int, Books]] = {}
-        self._listed = scene.roster.held if remembers else scene.roster.found_to_hold
+        self._spots: dict[str, _Spot] = {}
+        self._known = scene.reservations.held if remembers else {}
         self._on_nodes = scene.settings.fit is Fit.NODES
         rows = self._all_rows()
         claimed = {row.rank for row in rows if _is_anothers(row, lifted)}
@@ -118,12 +116,13 @@ class WhatIf:
     def leave_in_turn(self, uids: Iterable[str], least: int) -> list[str]:
         """They leave in order, so many at ``least``, until there is enough. Returns who has left;
         who has nothing that the gang could use stays."""
+        shift, changed, suffices = self._shift, self._test.changed, self._test.suffices
         self._missed.clear()
         gone: list[str] = []
         for uid in uids:
-            if self._shift(uid, 1):
+            if shift(uid, 1):
                 gone.append(uid)
-                if len(gone) >= least and self._test.suffices():
+                if changed and len(gone) >= least and suffices():
                     break
         return gone
 
@@ -153,10 +152,11 @@ class WhatIf:
         gained = self._test.gained() if self._test.exact else None
         if gained is None:
             return list(gone)
-        known, left = self._known_to_hold, list[str]()
+        missed = {name for name, (rank, _) in self._spots.items() if rank in gained}
+        left = []
         for uid in gone:
-            for rank, _, _ in known[uid]:
-                if rank in gained:
+            for name, _ in self._held(uid):
+                if name in missed:
                     left.append(uid)
                     break
             else:
@@ -166,39 +166,58 @@ class WhatIf:
     def _shift(self, uid: str, times: int) -> bool:
         """What the AppWrapper has is free, or no more. It is done for thousands for one plan, so
         whatever can wait until somebody asks is left for then."""
-        held = self._known_to_hold.get(uid)
-        if held is None:
-            held = self._known_to_hold[uid] = self._held(uid)
-        least, changed = self._least, self._test.changed
-        for rank, free, amounts in held:
-            if times > 0:
-                for name, n in amounts:
-                    free[name] += n
-                for name, n in least:
-                    if free[name] >= n:
-                        changed[rank] = free
-                        break
-            else:
-                for name, n in amounts:
-                    free[name] -= n
-                changed[rank] = free
-                if self._found is not None:
-                    self._found.fell(rank)
-        self.steps += 1 + len(held)
+        held = self._held(uid)
+        found = self._give_back(held) if times > 0 else self._take_again(held)
+        self.steps += 2
         self._in_vain = False
         if self._on_nodes:
-            return bool(held)
+            return found
         adrift = self._adrift(uid)
         self._test.give(adrift, times)
-        return bool(held or adrift)
+        return found or bool(adrift)
+
+    def _give_back(self, held: Held) -> bool:
+        spots, least, changed, found = self._spots, self._least, self._test.changed, False
+        for name, amounts in held:
+            spot = spots.get(name) or self._spot(name)
+            if spot:
+                rank, free = spot
+                for resource, n in amounts:
+                    free[resource] += n
+                for resource, n in least:
+                    if free[resource] >= n:
+                        changed[rank] = free
+                        break
+                found = True
+        return found
+
+    def _take_again(self, held: Held) -> bool:
+        spots, changed, plan, found = self._spots, self._test.changed, self._found, False
+        for name, amounts in held:
+            spot = spots.get(name) or self._spot(name)
+            if spot:
+                rank, free = spot
+                for resource, n in amounts:
+                    free[resource] -= n
+                changed[rank] = free
+                if plan is not None:
+                    plan.fell(rank)
+                found = True
+        return found
+
+    def _spot(self, name: str) -> _Spot | None:
+        """(rank, what would be free there) of a node; None if the gang could not go there."""
+        row = self._rows.get(name)
+        if row is None:
+            return None
+        spot = self._spots[name] = (row.rank, self._nodes.to_change(row))
+        return spot
 
     def _kind(self, uid: str) -> object:
         """Equal for two whose coming back would be alike."""
-        kind, held = self._test.kind, self._known_to_hold[uid]
-        if len(held) == 1:
-            rank, free, amounts = held[0]
-            return kind(rank, free), amounts
-        return tuple(sorted((kind(rank, free), amounts) for rank, free, amounts in held))
+        kind, spots, held = self._test.kind, self._spots, self._held(uid)
+        there = [(kind(*spots[name]), amounts) for name, amounts in held if name in spots]
+        return there[0] if len(there) == 1 else tuple(sorted(there))
 
     def competes(self, other: WhatIf) -> bool:
         """Whether both could have pods on the same node."""
@@ -214,35 +233,23 @@ class WhatIf:
 
     def come(self, uid: str, lodging: Lodging) -> None:
         """Somebody who has nothing in the books has this, until he leaves."""
+        if not self._guests:
+            self._known = self._known.copy()  # what guests have is nobody else's business
         self._guests[uid] = lodging
-        self._known_to_hold.pop(uid, None)
+        self._known[uid] = lodging.pods
+        for name, amounts in lodging.pods:
+            free = (self._spot(name) or (0, {}))[1]
+            free.update((resource, 0) for resource, _ in amounts if resource not in free)
         self._shift(uid, -1)
 
-    def _held(self, uid: str) -> list[_Holding]:
-        """What it has on the nodes that matter, in pieces. It is asked of thousands for one plan,
-        so what is known is looked up here, without calls."""
-        spots, requests = self._spots, self._requests
-        found = []
-        for name, request in self._guests[uid].pods if uid in self._guests else self._listed(uid):
-            spot = spots.get(name)
-            if spot is None:
-                row = self._rows.get(name)
-                if row is None:
-                    continue
-                spot = spots[name] = (row.rank, self._nodes.to_change(row))
-            amounts = requests.get(request)
-            if amounts is None:
-                amounts = self._demanded(request)
-            if amounts:
-                found.append((*spot, amounts))
-        return found if len(found) <= 1 else _by_node(found)
-
-    def _demanded(self, request: Resources) -> Resources:
-        """What of it the gang demands, too."""
-        names = self._nodes.names
-        amounts = tuple((name, n) for name, n in request if name in names)
-        self._requests[request] = amounts
-        return amounts
+    def _held(self, uid: str) -> Held:
+        """What it has on nodes; found out once until that changes."""
+        held = self._known.get(uid)
+        if held is None:
+            held = self._scene.roster.held(uid)
+            if held:  # then there is something whose going is noticed
+                self._known[uid] = held
+        return held
 
     def _adrift(self, uid: str) -> Resources:
         if uid in self._guests:
@@ -302,14 +309,6 @@ class WhatIf:
         work = outcome.looked + outcome.work
         self._searched, self.steps = self._searched + work, self.steps + work
         return outcome.plan
-
-
-def _by_node(found: Iterable[_Holding]) -> list[_Holding]:
-    """The same with one piece for each node."""
-    sums: dict[int, tuple[Books, Books]] = {}
-    for rank, free, amounts in found:
-        book(sums.setdefault(rank, (free, {}))[1], amounts)
-    return [(rank, free, tuple(amounts.items())) for rank, (free, amounts) in sums.items()]
 
 
 def _is_anothers(row: Row, lifted: Collection[str]) -> bool:

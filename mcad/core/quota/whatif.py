@@ -120,6 +120,11 @@ class WhatIf:
                 tree = self._trees[name]
                 yield tree, tree.node_of(leaf), charge.amounts
 
+    def path(self, uid: str) -> Path:
+        """Where an AppWrapper is charged, of those who are."""
+        charge = self._charges.get(uid)
+        return () if charge is None else charge.path
+
     def account(self, uid: str) -> tuple[Path, Resources]:
         """Equal for two that are charged the same at the same leaves; of those who are charged."""
         charge = self._charges.get(uid)
