@@ -150,10 +150,14 @@ def tally(plane: ControlPlane) -> Counter[str]:
 def wait_until_all_is_done(plane: ControlPlane) -> None:
     """Fifty run and ten wait: every pod has found a node, and there is not one too many."""
     done = {"Running": NODES, "Pending": GANGS - NODES}
-    plane.wait_for(lambda: tally(plane) == done, LONG, "fifty run and ten wait")
-    plane.wait_for(
-        lambda: Counter(phases(plane).values()) == {"Running": NODES}, LONG, "fifty pods run"
-    )
+    try:
+        plane.wait_for(lambda: tally(plane) == done, LONG, "fifty run and ten wait")
+        plane.wait_for(
+            lambda: Counter(phases(plane).values()) == {"Running": NODES}, LONG, "fifty pods run"
+        )
+    except TimeoutError as error:
+        error.add_note(f"AppWrappers {tally(plane)}, pods {Counter(phases(plane).values())}")
+        raise
 
 
 def check_that_nothing_is_doubled(plane: ControlPlane, since: int) -> None:
