@@ -54,6 +54,7 @@ from typing import Any
 from aiohttp import web
 
 from benchmarks.fakecluster import FakeCluster
+from benchmarks.measuring import rss_mb
 from mcad.api.config import Config
 from mcad.controller import http
 from mcad.controller.heap import freeze_while_listing
@@ -122,15 +123,6 @@ async def running(cluster: FakeCluster, *, ticking: bool = True) -> AsyncIterato
     await work
 
 
-def rss_mb(field: str) -> float:
-    """``VmRSS`` or ``VmHWM`` of this process."""
-    with open("/proc/self/status") as lines:
-        for line in lines:
-            if line.startswith(field):
-                return int(line.split()[1]) / 1024
-    raise RuntimeError(field)
-
-
 async def start(args: argparse.Namespace) -> None:
     """From process start to the first dispatch; memory at its peak and at rest."""
     cluster = FakeCluster(appwrappers=args.appwrappers, nodes=args.nodes, roomy=1)
@@ -141,7 +133,7 @@ async def start(args: argparse.Namespace) -> None:
         await asyncio.sleep(3)
         print(
             f"start, {args.appwrappers} AppWrappers: CPU to the first write {first[0]:.1f} s, "
-            f"RSS peak {rss_mb('VmHWM'):.0f} MB, settled {rss_mb('VmRSS'):.0f} MB"
+            f"RSS peak {rss_mb('VmHWM'):.0f} MB, settled {rss_mb():.0f} MB"
         )
 
 

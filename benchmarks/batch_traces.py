@@ -22,16 +22,8 @@ from functools import partial
 from statistics import fmean
 from typing import NamedTuple
 
-from benchmarks.replay import (
-    DAY,
-    HOUR,
-    START,
-    Job,
-    Life,
-    Replay,
-    machines,
-    uid_of,
-)
+from benchmarks.builders import machines
+from benchmarks.replay import DAY, HOUR, Job, Life, Replay, uid_of
 from benchmarks.traces import Shape, batch
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.forecast import Forecast, forecasts
@@ -40,6 +32,7 @@ from mcad.core.pacing import FORECAST_AHEAD
 from mcad.core.rows import Picture
 from mcad.core.units import SECOND, Duration
 from mcad.core.world import World
+from tests.core.builders import START
 
 SHUTDOWN: Duration = 30 * SECOND
 """What pods take to end when they are deleted, by default."""

@@ -1,6 +1,6 @@
 """Process CPU time of the capacity half on synthetic clusters; the goals are those of the design.
 
-``python benchmarks/bench_core_capacity.py [quick]`` prints a table. Times are the least of several
+``python -m benchmarks.bench_core_capacity [quick]`` prints a table. Times are the least of several
 runs, in milliseconds. Before any figure, the books are checked. The clusters: five types of nodes,
 random pods, about 20 placement constraints, gangs of one to three pod sets.
 
@@ -28,8 +28,7 @@ from collections.abc import Callable
 from random import Random
 from time import process_time_ns
 
-from msgspec.structs import replace
-
+from benchmarks.measuring import cpu_ms
 from mcad.core.capacity import Capacity, Shape
 from mcad.core.capacity.resources import resources
 from mcad.core.model import (
@@ -43,6 +42,7 @@ from mcad.core.model import (
     Taint,
     Toleration,
 )
+from mcad.core.records import replace
 
 GI = 1 << 30
 GPU = "nvidia.com/gpu"
@@ -181,9 +181,7 @@ def measure(work: Callable[[], object], before: Callable[[], object], runs: int)
     for _ in range(runs):
         before()
         gc.collect()
-        start = process_time_ns()
-        work()
-        times.append((process_time_ns() - start) / 1e6)
+        times.append(cpu_ms(work))
     return sorted(times)
 
 

@@ -24,7 +24,8 @@ import gc
 from random import Random
 from time import process_time_ns
 
-from benchmarks.replay import HOUR, MINUTE, Job, Replay, cores, machines
+from benchmarks.builders import cores, machines
+from benchmarks.replay import HOUR, MINUTE, Job, Replay
 from mcad.core.commands import Command
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Decide, Event

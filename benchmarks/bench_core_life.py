@@ -1,6 +1,6 @@
 """A day of 10,000 running AppWrappers, of which one changes every second.
 
-    python benchmarks/bench_core_life.py [--appwrappers 10000] [--seconds 86400]
+    python -m benchmarks.bench_core_life [--appwrappers 10000] [--seconds 86400]
 
 The core alone, on virtual time. Each change is one of what happens to what runs: a pod is replaced,
 fails and is replaced in time, or a Job's pod has succeeded and the next one starts. None of them
@@ -22,38 +22,15 @@ import argparse
 import time
 from random import Random
 
-from msgspec.structs import replace
-
-from mcad.core.commands import WriteStatus
-from mcad.core.dispatcher import Dispatcher
-from mcad.core.events import (
-    AppWrapperSeen,
-    ChildSeen,
-    Decide,
-    NodeSeen,
-    PodGone,
-    PodSeen,
-    StatusWritten,
-)
-from mcad.core.model import (
-    Child,
-    Dialect,
-    DispatchPhase,
-    DispatchRecord,
-    Item,
-    Node,
-    ObjectRef,
-    Persisted,
-    Pod,
-    PodPhase,
-    PodSet,
-    Settings,
-    Workload,
-)
+from benchmarks.builders import Fed, item, machines, own_pod, with_attempt
+from benchmarks.measuring import rss_mb
+from mcad.core.events import AppWrapperSeen, ChildSeen, Decide, NodeSeen, PodGone, PodSeen
+from mcad.core.model import Child, Dialect, Pod, PodPhase, PodSet, Settings, Workload
+from mcad.core.records import replace
 from mcad.core.rules import TOLERANT
 from mcad.core.units import SECOND
+from tests.core.builders import START, appwrapper
 
-START = 1_700_000_000 * SECOND
 PODS = 4
 REQUEST = (("cpu", 1000), ("pods", 1))
 HOUR = 3600
@@ -61,69 +38,42 @@ DELAY = Settings().pod_counts_interval // SECOND + 1
 """Seconds within which a change is told; a write about one that changed earlier tells nothing."""
 
 
-class Cluster:
+class Cluster(Fed):
     """Running AppWrappers, told to a dispatcher as the API server would."""
 
     def __init__(self, count: int) -> None:
-        self.now = START
+        super().__init__(Settings())
         self.random = Random(1)
-        self.dispatcher = Dispatcher(Settings())
-        self.pods: dict[int, list[Pod]] = {}
-        self.written: list[str] = []
+        self.works: list[Workload] = []
+        self.pods: list[list[Pod]] = []
         self._serial = 0
-        for number in range(count // 10):
-            self.feed(NodeSeen(Node(f"n{number}", (("cpu", 48_000), ("pods", 110)))))
+        self.nodes = machines(count // 10, 48)
+        for node in self.nodes:
+            self.feed(NodeSeen(node))
         for number in range(count):
             self._begin(number)
         self.feed(Decide())
 
-    def feed(self, event: object) -> None:
-        """One step; a status write is persisted at once."""
-        self.now += 1
-        for command in self.dispatcher.step(event, self.now):
-            if isinstance(command, WriteStatus):
-                self.written.append(command.uid)
-                self.feed(StatusWritten(command.uid, command.serial))
-
     def _begin(self, number: int) -> None:
-        uid, name = f"uid-{number}", f"aw-{number}"
-        ref = ObjectRef("apps", "v1", "deployments", "Deployment", "default", name)
-        record = DispatchRecord(
-            1, 1, DispatchPhase.DISPATCHED, "sha", (ref,), START - HOUR * SECOND, START - SECOND
-        )
-        sets = (PodSet(0, 0, "template.spec.template", PODS, REQUEST),)
-        saved = Persisted("Running", START - HOUR * SECOND, dispatch=record)
-        work = Workload(
-            uid=uid,
-            namespace="default",
-            name=name,
-            generation=1,
+        name = f"aw-{number}"
+        work = appwrapper(
+            name,
+            [item("Deployment", name)],
+            [PodSet(0, 0, "template.spec.template", PODS, REQUEST)],
             dialect=Dialect.V1BETA2 if number % 2 else Dialect.V1BETA1,
-            created=START - HOUR * SECOND,
-            payload="sha",
-            items=(Item(ref),),
-            sets=sets,
             tolerance=TOLERANT,
-            persisted=saved,
         )
-        self.feed(AppWrapperSeen(work, listed=True))
-        self.feed(ChildSeen(Child(f"child-{number}", ref, uid, 1, 0, wants=(PODS,))))
-        self.pods[number] = [self._pod(number) for _ in range(PODS)]
+        self.works.append(work)
+        seen = with_attempt(work, START - HOUR * SECOND, START - SECOND)
+        self.feed(AppWrapperSeen(seen, listed=True))
+        child = Child(f"child-{number}", work.items[0].ref, work.uid, 1, 0, wants=(PODS,))
+        self.feed(ChildSeen(child))
+        self.pods.append([self._pod(number) for _ in range(PODS)])
 
     def _pod(self, number: int) -> Pod:
         self._serial += 1
-        pod = Pod(
-            f"pod-{self._serial}",
-            "default",
-            f"aw-{number}-{self._serial}",
-            f"n{number // 10}",
-            PodPhase.RUNNING,
-            REQUEST,
-            workload=f"uid-{number}",
-            item=0,
-            index=0,
-            attempt=1,
-        )
+        node = self.nodes[number // 10].name
+        pod = own_pod(self.works[number], f"aw-{number}-{self._serial}", node)
         self.feed(PodSeen(pod))
         return pod
 
@@ -139,13 +89,7 @@ class Cluster:
         self.feed(Decide())
         pods.append(self._pod(number))
         self.feed(Decide())
-        return f"uid-{number}"
-
-
-def rss_mb() -> float:
-    """What this process holds in memory now."""
-    with open("/proc/self/status") as lines:
-        return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
+        return self.works[number].uid
 
 
 def main() -> None:

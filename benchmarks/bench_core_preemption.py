@@ -29,35 +29,20 @@ from __future__ import annotations
 
 import argparse
 import gc
-import statistics
-import time
 from random import Random
 from typing import NamedTuple
 
+from benchmarks.builders import Fed, item, machines, own_pod, with_attempt
+from benchmarks.measuring import cpu_ms, spread
 from mcad.core import drains, preemption
-from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import AppWrapperSeen, Decide, NodeSeen, PodSeen, QuotaSeen
-from mcad.core.model import (
-    Dialect,
-    DispatchPhase,
-    DispatchRecord,
-    Item,
-    Node,
-    ObjectRef,
-    Persisted,
-    Pod,
-    PodPhase,
-    PodSet,
-    Settings,
-    Workload,
-)
+from mcad.core.model import PodSet, Settings, Workload
 from mcad.core.quota import QuotaChild, QuotaSubtree
-from mcad.core.records import replace
 from mcad.core.units import SECOND
+from tests.core.builders import START, appwrapper
 
-START = 1_800_000_000 * SECOND
 TREE = "teams"
-CPU, MEMORY = 96_000, 768 << 30
+CORES, MEMORY = 96, 768 << 30
 LEAVES = 1000
 REPEATS = 15
 
@@ -95,20 +80,9 @@ def kinds(nodes: int) -> list[Kind]:
 
 
 def workload(number: int, sets: tuple[PodSet, ...], priority: int, leaf: int) -> Workload:
-    refs = [ObjectRef("", "v1", "pods", "Pod", "default", f"aw-{number}-{s.item}") for s in sets]
-    return Workload(
-        uid=f"uid-{number}",
-        namespace="default",
-        name=f"aw-{number}",
-        generation=1,
-        dialect=Dialect.V1BETA1,
-        created=START,
-        payload="sha",
-        items=tuple(Item(ref, tells_end=True) for ref in refs),
-        sets=sets,
-        priority=priority,
-        quota=((TREE, f"leaf-{leaf}"),),
-    )
+    items = [item("Pod", f"aw-{number}-{one.item}", tells_end=True) for one in sets]
+    quota = ((TREE, f"leaf-{leaf}"),)
+    return appwrapper(f"{number}", items, sets, priority=priority, quota=quota)
 
 
 def forest(cores: int) -> list[QuotaSubtree]:
@@ -127,23 +101,22 @@ def forest(cores: int) -> list[QuotaSubtree]:
     return made
 
 
-class World:
+class World(Fed):
     """A dispatcher among whose nodes everything runs, in random order."""
 
     def __init__(self, nodes: int, running: int, kind: Kind) -> None:
-        rng, self.now = Random(1), START
-        self.dispatcher = Dispatcher(Settings(preemption=True, min_run_time=0, placement_timeout=0))
-        for number in range(nodes):
-            amounts = (("cpu", CPU), ("memory", MEMORY), ("pods", 110))
-            self.feed(NodeSeen(Node(f"n{number}", amounts)))
-        cores = 96 * nodes // running
+        super().__init__(Settings(preemption=True, min_run_time=0, placement_timeout=0))
+        rng, places = Random(1), machines(nodes, CORES, memory=MEMORY)
+        for node in places:
+            self.feed(NodeSeen(node))
+        cores = CORES * nodes // running
         for one in forest(1000 * cores * running) if kind.trees else ():
             self.feed(QuotaSeen(one))
         for number in range(running):
             leaf = 1 + rng.randrange(LEAVES - 1)  # leaf 0 is the winner's, and lends its share
             priority = rng.randrange(8) if kind.priority else 0
             work = workload(number, (pods(0, 1, cores),), priority, leaf)
-            self._runs(work, f"n{number % nodes}", rng.randrange(10**6))
+            self._runs(work, places[number % nodes].name, rng.randrange(10**6))
         self.feed(Decide())
         self.winner = workload(running, kind.sets, kind.priority, 0)
         self.feed(AppWrapperSeen(self.winner))
@@ -152,32 +125,9 @@ class World:
         self.field, self.spared = preemption.survey(world), 0
 
     def _runs(self, work: Workload, name: str, age: int) -> None:
-        refs = tuple(item.ref for item in work.items)
         began = START - SECOND - age
-        path = work.quota
-        record = DispatchRecord(
-            1, 1, DispatchPhase.DISPATCHED, "sha", refs, began, began, quota=path
-        )
-        saved = Persisted("Running", began, dispatch=record, quota=path)
-        self.feed(AppWrapperSeen(replace(work, persisted=saved), listed=True))
-        request = work.sets[0].request
-        pod = Pod(
-            f"pod-{work.uid}",
-            "default",
-            refs[0].name,
-            name,
-            PodPhase.RUNNING,
-            request,
-            workload=work.uid,
-            item=0,
-            index=0,
-            attempt=1,
-        )
-        self.feed(PodSeen(pod))
-
-    def feed(self, event: object) -> None:
-        self.now += 1
-        self.dispatcher.step(event, self.now)  # type: ignore[arg-type]
+        self.feed(AppWrapperSeen(with_attempt(work, began, began), listed=True))
+        self.feed(PodSeen(own_pod(work, work.name, name)))
 
     def plan(self) -> preemption.Sought:
         """One plan, from nothing, as a look makes it."""
@@ -211,13 +161,8 @@ def measure(nodes: int, running: int, kind: Kind) -> None:
     victims = made.check(kind)
     gc.collect()
     gc.disable()
-    took = []
-    for _ in range(REPEATS):
-        began = time.process_time()
-        made.plan()
-        took.append((time.process_time() - began) * 1e3)
+    least, middle, most = spread([cpu_ms(made.plan) for _ in range(REPEATS)])
     gc.enable()
-    least, middle, most = min(took), statistics.median(took), max(took)
     steps = made.plan().steps
     print(
         f"{kind.name:32} {victims:6} leave  {least:6.1f} / {middle:6.1f} / {most:6.1f} ms"

@@ -23,43 +23,20 @@ from __future__ import annotations
 
 import argparse
 import gc
-import statistics
 import time
 from collections.abc import Callable
 from random import Random
 
-from mcad.core.commands import CreateItem, WriteQuota, WriteStatus
-from mcad.core.dispatcher import Dispatcher
-from mcad.core.events import (
-    AppWrapperGone,
-    AppWrapperSeen,
-    Decide,
-    Event,
-    ItemCreated,
-    NodeSeen,
-    QuotaSeen,
-    QuotaWritten,
-    StatusWritten,
-)
+from benchmarks.builders import Fed, item, machines, with_attempt
+from benchmarks.measuring import cpu_ms, spread
+from mcad.core.events import AppWrapperGone, AppWrapperSeen, Decide, NodeSeen, QuotaSeen
 from mcad.core.lifecycle import Phase
-from mcad.core.model import (
-    Dialect,
-    DispatchPhase,
-    DispatchRecord,
-    Fairness,
-    Item,
-    Node,
-    ObjectRef,
-    Persisted,
-    PodSet,
-    Settings,
-    Workload,
-)
+from mcad.core.model import Fairness, PodSet, Settings, Workload
 from mcad.core.quota import Designation, QuotaChild, QuotaSubtree
 from mcad.core.records import replace
 from mcad.core.units import SECOND
+from tests.core.builders import START, appwrapper
 
-START = 1_800_000_000 * SECOND
 TREES = ("budget", "cores", "teams")
 SHAPES = 100
 LEAST, TINY, RUNS = 1000, 1, 500  # milli-CPU of who waits at least, of some who run, of the others
@@ -92,31 +69,20 @@ def child(name: str, cpu: int, hard: bool = False) -> QuotaChild:
 
 
 def workload(number: int, leaf: int, milli: int) -> Workload:
-    ref = ObjectRef("", "v1", "pods", "Pod", "default", f"aw-{number}")
     request = (("cpu", milli), ("memory", milli << 10), ("pods", 1))
-    return Workload(
-        uid=f"uid-{number}",
-        namespace="default",
-        name=f"aw-{number}",
-        generation=1,
-        dialect=Dialect.V1BETA1,
-        created=START,
-        payload="sha",
-        items=(Item(ref, tells_end=True),),
-        sets=(PodSet(0, 0, "template", 1, request),),
-        quota=tuple((tree, f"leaf-{leaf}") for tree in TREES),
-    )
+    pod = item("Pod", f"aw-{number}", tells_end=True)
+    sets = [PodSet(0, 0, "template", 1, request)]
+    return appwrapper(f"{number}", [pod], sets, quota=tuple((t, f"leaf-{leaf}") for t in TREES))
 
 
-class World:
-    """A dispatcher whose writes succeed at once."""
+class World(Fed):
+    """A dispatcher with trees, of whose leaves some run and the others wait."""
 
     def __init__(self, queued: int, leaves: int, running: int, fairness: Fairness) -> None:
-        self.now, self.rng, self.dispatched, self.told = START, Random(1), 0, 0
-        self.dispatcher = Dispatcher(Settings(fairness=fairness))
-        for number in range(1000):
-            amounts = (("cpu", 10**7), ("memory", 2**50), ("pods", 10**6))
-            self.feed(NodeSeen(Node(f"n{number}", amounts)))
+        super().__init__(Settings(fairness=fairness))
+        self.rng = Random(1)
+        for node in machines(1000, 10**4, memory=2**50, pods=10**6):
+            self.feed(NodeSeen(node))
         self.root = (running - TINY_ONES) * RUNS + TINY_ONES * TINY
         self.trees = forest(leaves, self.root)
         for one in self.trees:
@@ -134,24 +100,8 @@ class World:
         self.released = TINY_ONES
 
     def _runs(self, number: int, leaf: int, milli: int) -> None:
-        work = workload(number, leaf, milli)
-        refs = tuple(item.ref for item in work.items)
-        began = START - SECOND
-        record = DispatchRecord(1, 1, DispatchPhase.DISPATCHED, "sha", refs, began, began)
-        saved = Persisted("Running", began, dispatch=replace(record, quota=work.quota))
-        self.feed(AppWrapperSeen(replace(work, persisted=saved), listed=True))
-
-    def feed(self, event: Event) -> None:
-        self.now += 1
-        for command in self.dispatcher.step(event, self.now):
-            if isinstance(command, WriteStatus):
-                self.feed(StatusWritten(command.uid, command.serial))
-            elif isinstance(command, WriteQuota):
-                self.told += 1
-                self.feed(QuotaWritten(command.uid, command.serial))
-            elif isinstance(command, CreateItem):
-                self.dispatched += 1
-                self.feed(ItemCreated(command.uid, command.attempt, command.item, command.uid))
+        work = with_attempt(workload(number, leaf, milli), START - SECOND, START - SECOND)
+        self.feed(AppWrapperSeen(work, listed=True))
 
     def settle(self) -> None:
         world = self.dispatcher.world
@@ -163,7 +113,7 @@ class World:
         """Nothing is given away twice, and whoever waits does not fit."""
         world = self.dispatcher.world
         world.admission.check()
-        assert self.dispatched == 0
+        assert not self.created
         assert sum(e.phase is Phase.RUNNING for e in world.entries.values()) == running
         for bucket in list(world.queue.buckets())[::100]:
             path = world.forest.path(Designation(bucket.first().workload.quota))
@@ -222,14 +172,11 @@ def measure(title: str, times: int, act: Callable[[int], object], per: Callable[
     """CPU milliseconds, divided by how often ``per`` says that something happened."""
     spent = []
     for number in range(times):
-        before, began = per(), time.process_time()
-        act(number)
-        took = (time.process_time() - began) * 1000
+        before = per()
+        took = cpu_ms(act, number)
         spent.append(took / max(1, per() - before))
-    print(
-        f"{title:48} {min(spent):8.3f} {statistics.median(spent):8.3f} {max(spent):8.3f}",
-        flush=True,
-    )
+    least, middle, most = spread(spent)
+    print(f"{title:48} {least:8.3f} {middle:8.3f} {most:8.3f}", flush=True)
 
 
 def main() -> None:
@@ -253,7 +200,7 @@ def main() -> None:
         return 0
 
     def dispatched() -> int:
-        return world.dispatched
+        return len(world.created)
 
     measure("a release that lets nobody in", 100, lambda _: world.tiny_goes(), once)
     measure("the root of a tree gets a little more", 20, lambda n: world.resize("teams", n), once)
@@ -263,11 +210,11 @@ def main() -> None:
     measure("a department moves", 10, world.department_moves, once)
     running = iter(range(TINY_ONES, args.running))
     pairs = [(next(running), next(running), next(running)) for _ in range(200)]
-    before = world.dispatched
+    before = len(world.created)
     measure(
         "releases, per dispatch", 200, lambda n: [world.release(m) for m in pairs[n]], dispatched
     )
-    assert world.dispatched - before > 100
+    assert len(world.created) - before > 100
     for tree in TREES[:2]:
         world.resize(tree, 10**6)
     measure(

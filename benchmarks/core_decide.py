@@ -15,38 +15,16 @@ from __future__ import annotations
 import argparse
 import gc
 import random
-import resource
-import statistics
 import time
 from collections.abc import Callable
 
-from msgspec.structs import replace
-
-from mcad.core.commands import WriteStatus
-from mcad.core.dispatcher import Dispatcher
-from mcad.core.events import (
-    AppWrapperSeen,
-    Decide,
-    KindWatched,
-    NodeSeen,
-    PodGone,
-    PodSeen,
-    StatusWritten,
-)
-from mcad.core.model import (
-    Dialect,
-    Item,
-    Node,
-    ObjectRef,
-    Pod,
-    PodPhase,
-    PodSet,
-    Settings,
-    Workload,
-)
+from benchmarks.builders import Fed, item
+from benchmarks.measuring import cpu_ms, rss_mb, spread
+from mcad.core.events import AppWrapperSeen, Decide, KindWatched, NodeSeen, PodGone, PodSeen
+from mcad.core.model import Node, Pod, PodPhase, PodSet, Settings, Workload
+from mcad.core.records import replace
 from mcad.core.units import SECOND
-
-START = 1_800_000_000 * SECOND
+from tests.core.builders import START, appwrapper
 
 
 def node(number: int, cpu: int = 32_000) -> Node:
@@ -55,7 +33,7 @@ def node(number: int, cpu: int = 32_000) -> Node:
     return Node(f"n{number}", amounts)
 
 
-def workload(number: int, shape: int, rng: random.Random) -> Workload:
+def workload(number: int, rng: random.Random) -> Workload:
     """A gang of up to 3 pod sets that no free room can take."""
     sets = tuple(
         PodSet(
@@ -72,37 +50,23 @@ def workload(number: int, shape: int, rng: random.Random) -> Workload:
         )
         for index in range(rng.randint(1, 3))
     )
-    ref = ObjectRef("batch", "v1", "jobs", "Job", "default", f"w{number}")
-    return Workload(
-        uid=f"u{number}",
-        namespace="default",
-        name=f"w{number}",
-        generation=1,
-        dialect=Dialect.V1BETA1,
-        created=START + number,
-        payload=str(shape),
-        items=(Item(ref),),
-        sets=sets,
-        priority=number % 3,
-    )
+    job = item("Job", f"w{number}")
+    return appwrapper(f"w{number}", [job], sets, created=START + number, priority=number % 3)
 
 
-class Bench:
+class Bench(Fed):
     """A dispatcher with full nodes and a long line."""
 
     def __init__(
         self, queued: int, shapes: int, nodes: int, settings: Settings | None = None
     ) -> None:
-        self.now = START
-        self.dispatcher = Dispatcher(settings or Settings())
-        self.acknowledged = 0
+        super().__init__(settings or Settings())
         for number in range(nodes):
             self.feed(NodeSeen(node(number)))
             for gpu in range(8):
                 self.feed(PodSeen(self.pod(number, gpu)))
         for number in range(queued):
-            shape = number % shapes
-            self.feed(AppWrapperSeen(workload(number, shape, random.Random(shape)), listed=True))
+            self.feed(AppWrapperSeen(workload(number, random.Random(number % shapes)), listed=True))
 
     def pod(self, number: int, gpu: int) -> Pod:
         """A foreign pod that takes one GPU."""
@@ -110,37 +74,30 @@ class Bench:
         uid = f"p{number}-{gpu}"
         return Pod(uid, "other", uid, f"n{number}", PodPhase.RUNNING, request)
 
-    def feed(self, event: object) -> None:
-        """One step; status writes are acknowledged at once."""
-        self.now += 1
-        for command in self.dispatcher.step(event, self.now):  # type: ignore[arg-type]
-            if isinstance(command, WriteStatus):
-                self.acknowledged += 1
-                self.feed(StatusWritten(command.uid, command.serial))
-
     def settle(self) -> None:
         """Until everybody has been told."""
         while self.dispatcher.world.to_tell:
-            self.feed(Decide())
+            self.decide()
+
+    def decide(self) -> None:
+        """One pass."""
+        self.feed(Decide())
 
     def timed(self, change: Callable[[int], None], repeat: int) -> str:
         """CPU of the decision after a change, in ms."""
         times = []
         for number in range(repeat):
             change(number)
-            begun = time.process_time()
-            self.feed(Decide())
-            times.append(1000 * (time.process_time() - begun))
-        return f"min {min(times):.2f}  median {statistics.median(times):.2f} ms"
+            times.append(cpu_ms(self.decide))
+        least, middle, _ = spread(times)
+        return f"min {least:.2f}  median {middle:.2f} ms"
 
 
 def passes(bench: Bench) -> list[float]:
     """Decide until no pass asks for another; the CPU of each, in ms."""
     times = []
     while True:
-        begun = time.process_time()
-        bench.feed(Decide())
-        times.append(1000 * (time.process_time() - begun))
+        times.append(cpu_ms(bench.decide))
         if bench.dispatcher.world.resume_at is None:
             return times
 
@@ -172,7 +129,7 @@ def many_holds(queued: int) -> None:
     bench.feed(KindWatched("batch", "jobs", watched=False, message="forbidden"))
     bench.feed(NodeSeen(node(10)))
     for number in range(queued):
-        work = replace(workload(number, 0, random.Random(0)), sets=())
+        work = replace(workload(number, random.Random(0)), sets=())
         bench.feed(AppWrapperSeen(work, listed=True))
     times = passes(bench)
     print(f"{queued} holds: ", _story(times))
@@ -196,8 +153,9 @@ def main() -> None:
     begun = time.process_time()
     bench.settle()
     world = bench.dispatcher.world
-    print(f"told {bench.acknowledged} refusals in {time.process_time() - begun:.1f} s CPU")
-    if len(world.queue) != options.queued or bench.acknowledged != options.queued:
+    told = len(bench.written)
+    print(f"told {told} refusals in {time.process_time() - begun:.1f} s CPU")
+    if len(world.queue) != options.queued or told != options.queued:
         raise SystemExit("gate: somebody was dispatched, lost, or told twice")
     gc.collect()
     gc.disable()
@@ -223,8 +181,7 @@ def main() -> None:
     first_verdicts(options.queued // 10, options.nodes // 5)
     after_a_hold(options.queued // 100, options.nodes // 5)
     many_holds(options.queued // 2)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"peak memory {peak:.0f} MB")
+    print(f"peak memory {rss_mb('VmHWM'):.0f} MB")
 
 
 if __name__ == "__main__":

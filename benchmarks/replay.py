@@ -20,6 +20,7 @@ from functools import partial
 from heapq import heappop, heappush
 from typing import NamedTuple, Protocol
 
+from benchmarks.builders import item
 from mcad.core.commands import (
     Command,
     CreateItem,
@@ -56,10 +57,8 @@ from mcad.core.events import (
 )
 from mcad.core.model import (
     Child,
-    Dialect,
     DispatchPhase,
     DispatchRecord,
-    Item,
     Node,
     ObjectRef,
     Pod,
@@ -74,8 +73,8 @@ from mcad.core.quota import QuotaSubtree
 from mcad.core.reasons import ConditionType, TeardownReason
 from mcad.core.records import replace
 from mcad.core.units import SECOND, Duration, Instant
+from tests.core.builders import START, appwrapper
 
-START: Instant = 1_800_000_000 * SECOND
 MINUTE, HOUR = 60 * SECOND, 3600 * SECOND
 DAY = 24 * HOUR
 WEEK = 7 * DAY
@@ -161,24 +160,15 @@ class Life:
         return max(1.0, (self.ended - self.submitted) / max(ran, 10 * SECOND))
 
 
-def uid_of(name: str) -> str:
-    """The uid of the job of this name."""
-    return f"uid-{name}"
-
-
 def workload(job: Job, trees: Iterable[str] = ()) -> Workload:
     """The AppWrapper of a job."""
-    ref = ObjectRef("batch", "v1", "jobs", "Job", job.team, job.name)
-    return Workload(
-        uid=uid_of(job.name),
+    only = item("Job", job.name, job.team, completion=("complete",), tells_end=True)
+    return appwrapper(
+        job.name,
+        [only],
+        [PodSet(0, 0, "spec.template", job.pods, job.request)],
         namespace=job.team,
-        name=job.name,
-        generation=1,
-        dialect=Dialect.V1BETA1,
         created=START + job.at,
-        payload=job.name,
-        items=(Item(ref, completion=("complete",), tells_end=True),),
-        sets=(PodSet(0, 0, "spec.template", job.pods, job.request),),
         priority=job.priority,
         run_limit=job.limit,
         run_expected=job.expected,
@@ -186,15 +176,9 @@ def workload(job: Job, trees: Iterable[str] = ()) -> Workload:
     )
 
 
-def machines(count: int, cpus: int, **more: int) -> list[Node]:
-    """Equal nodes of so many CPUs and whatever else."""
-    has = {"cpu": 1000 * cpus, "pods": 110, **more}
-    return [Node(f"n{number:04}", tuple(sorted(has.items()))) for number in range(count)]
-
-
-def cores(count: int) -> Resources:
-    """The request of a pod."""
-    return (("cpu", 1000 * count), ("pods", 1))
+def uid_of(name: str) -> str:
+    """The uid of the AppWrapper of a job."""
+    return f"uid-{name}"
 
 
 # -- the cluster ---------------------------------------------------------------------------------
@@ -471,7 +455,7 @@ class Replay:
         life = self.lives[uid]
         life.dispatches += 1
         job = life.job
-        ref = ObjectRef("batch", "v1", "jobs", "Job", job.team, job.name)
+        ref = item("Job", job.name, job.team).ref
         child = Child(f"{job.name}.{attempt}", ref, uid, attempt, 0, wants=(job.pods,))
         beds = [Bed(self._pod(child, job, number)) for number in range(job.pods)]
         avoid = frozenset(self._numbers[name] for name in command.avoid)

@@ -21,13 +21,15 @@ from random import Random
 from statistics import mean
 from typing import NamedTuple
 
-from benchmarks.replay import COUNTED, HOUR, MINUTE, START, Job, Replay, cores, machines
+from benchmarks.builders import cores, machines
+from benchmarks.replay import COUNTED, HOUR, MINUTE, Job, Replay
 from mcad.core.commands import Command, CreateItem, WakeAt
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import AppWrapperGone, AppWrapperSeen, Event, NodeSeen
 from mcad.core.model import Policy, Resources, Settings
 from mcad.core.records import replace
 from mcad.core.units import SECOND, Duration, Instant
+from tests.core.builders import START
 
 NODES, CPUS = 10, 8
 COMES = 2 * HOUR

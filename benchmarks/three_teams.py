@@ -25,22 +25,12 @@ from itertools import product
 from math import exp, log
 from random import Random
 
-from benchmarks.replay import (
-    COUNTED,
-    DAY,
-    HOUR,
-    MINUTE,
-    START,
-    Job,
-    Life,
-    Meter,
-    Replay,
-    cores,
-    machines,
-)
+from benchmarks.builders import cores, machines
+from benchmarks.replay import COUNTED, DAY, HOUR, MINUTE, Job, Life, Meter, Replay
 from mcad.core.model import Settings
 from mcad.core.quota import QuotaChild, QuotaSubtree
 from mcad.core.units import SECOND, Duration, Instant
+from tests.core.builders import START
 
 NODES, CPUS = 64, 8
 SHARES = {"day": 0.5, "steady": 0.3, "bursts": 0.2}

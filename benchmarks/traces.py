@@ -33,7 +33,8 @@ from math import exp, log, log2
 from random import Random
 from typing import NamedTuple
 
-from benchmarks.replay import DAY, HOUR, MINUTE, Job, Replay, cores, machines
+from benchmarks.builders import cores, machines
+from benchmarks.replay import DAY, HOUR, MINUTE, Job, Replay
 from mcad.core.units import SECOND, Duration
 
 SERIAL, POWER_OF_TWO = 0.244, 0.576

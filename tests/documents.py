@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import RETAINING, TABLE, TEARING_DOWN, Phase, Signal
-from mcad.core.model import Dialect, DispatchPhase, DispatchRecord, Next, Workload
+from mcad.core.model import Dialect, DispatchPhase, DispatchRecord, Next
 from mcad.core.status import derive
+from tests.core.builders import appwrapper
 
 LIFECYCLE = Path(__file__).parent.parent / "docs" / "lifecycle.md"
 BEGIN, END = "<!-- generated: begin -->\n", "<!-- generated: end -->\n"
@@ -101,20 +100,10 @@ def _words() -> Iterator[str]:
 
 
 def _example(phase: Phase, then: Next, **changes: bool) -> Entry:
-    work = Workload(
-        uid="uid",
-        namespace="default",
-        name="example",
-        generation=1,
-        dialect=Dialect.V1BETA2,
-        created=0,
-        payload="",
-        items=(),
-        sets=(),
-    )
+    work = appwrapper("example", (), (), dialect=Dialect.V1BETA2, **changes)
     recorded = _RECORDED.get(phase, DispatchPhase.DISPATCHED)
     record = DispatchRecord(1, 1, recorded, "", (), 0, next=then)
-    return Entry(replace(work, **changes), 0, phase=phase, dispatch=record)
+    return Entry(work, 0, phase=phase, dispatch=record)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,6 @@ from mcad.core.events import (
 )
 from mcad.core.model import (
     Child,
-    Dialect,
     Item,
     Node,
     ObjectRef,
@@ -75,8 +74,8 @@ from mcad.core.quota import QuotaSubtree
 from mcad.core.quota.records import QuotaView
 from mcad.core.rows import Picture, Row
 from mcad.core.units import SECOND, Instant
+from tests.core.builders import START, appwrapper
 
-START: Instant = 1_700_000_000 * SECOND
 PATIENT = Settings(placement_timeout=0)
 """Pods of the bench are bound where a test says so, and most do not."""
 
@@ -101,18 +100,7 @@ def workload(name: str, *milli: int, **changes: object) -> Workload:
         PodSet(i, 0, "template", 1, (("cpu", amount), ("pods", 1)))
         for i, amount in enumerate(milli)
     )
-    base = Workload(
-        uid=f"uid-{name}",
-        namespace="default",
-        name=name,
-        generation=1,
-        dialect=Dialect.V1BETA1,
-        created=START,
-        payload=f"sha-{name}",
-        items=items,
-        sets=sets,
-    )
-    return replace(base, **changes)
+    return appwrapper(name, items, sets, **changes)
 
 
 @dataclass

@@ -14,8 +14,10 @@ from mcad.core.capacity.placement import admits
 from mcad.core.capacity.resources import resources, with_pod_slot
 from mcad.core.model import (
     Constraint,
+    Dialect,
     Fit,
     HostPort,
+    Item,
     Node,
     Pod,
     PodPhase,
@@ -25,12 +27,33 @@ from mcad.core.model import (
     Settings,
     Taint,
     Toleration,
+    Workload,
 )
 from mcad.core.quantity import amount
+from mcad.core.units import SECOND, Instant
 from mcad.core.verdicts import Refusal
 
+START: Instant = 1_700_000_000 * SECOND
 GPU = "nvidia.com/gpu"
 AGGREGATE = Settings(fit=Fit.AGGREGATE)
+
+
+def appwrapper(
+    name: str, items: Iterable[Item], sets: Iterable[PodSet], **changes: object
+) -> Workload:
+    """An AppWrapper of v1beta1 in the namespace ``default``, created at START."""
+    work = Workload(
+        uid=f"uid-{name}",
+        namespace="default",
+        name=name,
+        generation=1,
+        dialect=Dialect.V1BETA1,
+        created=START,
+        payload=f"sha-{name}",
+        items=tuple(items),
+        sets=tuple(sets),
+    )
+    return replace(work, **changes)
 
 
 def wants(cpu: str = "0", memory: str = "0", gpu: int = 0, **more: str) -> Resources:

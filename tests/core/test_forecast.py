@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from benchmarks.replay import Job, Replay, cores, machines
+from benchmarks.builders import cores, machines
+from benchmarks.replay import Job, Replay
 from mcad.core.forecast import Basis, Forecast, forecasts
 from mcad.core.model import Node, Policy, Settings, Workload
 from mcad.core.pacing import FORECAST_AHEAD, STUCK_AFTER

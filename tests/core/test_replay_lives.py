@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from benchmarks.replay import FOREVER, HOUR, MINUTE, START, Job, Replay, cores, machines
+from benchmarks.builders import cores, machines
+from benchmarks.replay import FOREVER, HOUR, MINUTE, Job, Replay
 from benchmarks.traces import Shape, batch
 from mcad.core.model import Policy, Settings
 from mcad.core.units import SECOND
+from tests.core.builders import START
 
 DAY = 24 * HOUR
 

@@ -20,10 +20,10 @@ from mcad.core.capacity import Capacity
 from mcad.core.claim import ClaimReason
 from mcad.core.departures import Departures
 from mcad.core.fairness import Turns
-from mcad.core.model import Dialect, Fairness, Node, PodSet, Settings, Workload
+from mcad.core.model import Fairness, Node, PodSet, Settings, Workload
 from mcad.core.quota import Designation, Forest, QuotaChild, QuotaSubtree
 from mcad.core.victims import Evictions, evictions
-from tests.core.builders import Host, fits_by_brute_force, on
+from tests.core.builders import Host, appwrapper, fits_by_brute_force, on
 from tests.core.quotas import (
     GOLD,
     TREES,
@@ -101,9 +101,7 @@ class Scene:
 
 
 def workload(uid: str, sets: tuple[PodSet, ...], where: Designation, priority: int = 0) -> Workload:
-    return Workload(
-        uid, "default", uid, 1, Dialect.V1BETA1, 0, uid, (), sets, priority, quota=where.labels
-    )
+    return appwrapper(uid, (), sets, uid=uid, priority=priority, quota=where.labels)
 
 
 # -- random worlds -------------------------------------------------------------------------------
