@@ -27,9 +27,10 @@ from benchmarks.replay import DAY, HOUR, Job, Life, Replay, uid_of
 from benchmarks.traces import Shape, batch
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.forecast import Forecast, forecasts
-from mcad.core.model import Node, Policy, Settings
+from mcad.core.model import Node
 from mcad.core.pacing import FORECAST_AHEAD
 from mcad.core.rows import Picture
+from mcad.core.settings import Policy, Settings
 from mcad.core.units import SECOND, Duration
 from mcad.core.world import World
 from tests.core.builders import START

@@ -31,18 +31,9 @@ from time import process_time_ns
 from benchmarks.measuring import cpu_ms
 from mcad.core.capacity import Capacity, Shape
 from mcad.core.capacity.resources import resources
-from mcad.core.model import (
-    Constraint,
-    Node,
-    Pod,
-    PodPhase,
-    PodSet,
-    Resources,
-    Settings,
-    Taint,
-    Toleration,
-)
+from mcad.core.model import Constraint, Node, Pod, PodPhase, PodSet, Resources, Taint, Toleration
 from mcad.core.records import replace
+from mcad.core.settings import Settings
 
 GI = 1 << 30
 GPU = "nvidia.com/gpu"

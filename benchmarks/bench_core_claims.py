@@ -29,7 +29,7 @@ from benchmarks.replay import HOUR, MINUTE, Job, Replay
 from mcad.core.commands import Command
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Decide, Event
-from mcad.core.model import Policy, Settings
+from mcad.core.settings import Policy, Settings
 from mcad.core.units import SECOND, Instant
 
 CORES = 16

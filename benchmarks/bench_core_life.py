@@ -25,9 +25,10 @@ from random import Random
 from benchmarks.builders import Fed, item, machines, own_pod, with_attempt
 from benchmarks.measuring import rss_mb
 from mcad.core.events import AppWrapperSeen, ChildSeen, Decide, NodeSeen, PodGone, PodSeen
-from mcad.core.model import Child, Dialect, Pod, PodPhase, PodSet, Settings, Workload
+from mcad.core.model import Child, Dialect, Pod, PodPhase, PodSet, Workload
 from mcad.core.records import replace
 from mcad.core.rules import TOLERANT
+from mcad.core.settings import Settings
 from mcad.core.units import SECOND
 from tests.core.builders import START, appwrapper
 

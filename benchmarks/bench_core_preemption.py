@@ -36,8 +36,9 @@ from benchmarks.builders import Fed, item, machines, own_pod, with_attempt
 from benchmarks.measuring import cpu_ms, spread
 from mcad.core import drains, preemption
 from mcad.core.events import AppWrapperSeen, Decide, NodeSeen, PodSeen, QuotaSeen
-from mcad.core.model import PodSet, Settings, Workload
+from mcad.core.model import PodSet, Workload
 from mcad.core.quota import QuotaChild, QuotaSubtree
+from mcad.core.settings import Settings
 from mcad.core.units import SECOND
 from tests.core.builders import START, appwrapper
 

@@ -15,10 +15,10 @@ from mcad.core.model import (
     Pod,
     PodPhase,
     Resources,
-    Settings,
     Workload,
 )
 from mcad.core.records import replace
+from mcad.core.settings import Settings
 from mcad.core.units import Instant
 from tests.core.builders import START
 

@@ -66,12 +66,12 @@ from mcad.core.model import (
     PodSet,
     Remnant,
     Resources,
-    Settings,
     Workload,
 )
 from mcad.core.quota import QuotaSubtree
 from mcad.core.reasons import ConditionType, TeardownReason
 from mcad.core.records import replace
+from mcad.core.settings import Settings
 from mcad.core.units import SECOND, Duration, Instant
 from tests.core.builders import START, appwrapper
 

@@ -26,8 +26,9 @@ from benchmarks.replay import COUNTED, HOUR, MINUTE, Job, Replay
 from mcad.core.commands import Command, CreateItem, WakeAt
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import AppWrapperGone, AppWrapperSeen, Event, NodeSeen
-from mcad.core.model import Policy, Resources, Settings
+from mcad.core.model import Resources
 from mcad.core.records import replace
+from mcad.core.settings import Policy, Settings
 from mcad.core.units import SECOND, Duration, Instant
 from tests.core.builders import START
 

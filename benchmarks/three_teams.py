@@ -27,8 +27,8 @@ from random import Random
 
 from benchmarks.builders import cores, machines
 from benchmarks.replay import COUNTED, DAY, HOUR, MINUTE, Job, Life, Meter, Replay
-from mcad.core.model import Settings
 from mcad.core.quota import QuotaChild, QuotaSubtree
+from mcad.core.settings import Settings
 from mcad.core.units import SECOND, Duration, Instant
 from tests.core.builders import START
 

@@ -26,7 +26,7 @@ from mcad.api.quotas import LeafLabels
 from mcad.api.strict import Strict
 from mcad.api.tolerance import FaultToleranceSettings, Tolerances
 from mcad.core.ceilings import OTHERS
-from mcad.core.model import Fairness, Fit, Policy, Settings
+from mcad.core.settings import Fairness, Fit, Policy, Settings
 from mcad.core.units import SECOND
 
 MILLISECOND = SECOND // 1000

@@ -17,7 +17,6 @@ from mcad.core.claim import EVICTIONS, Claim, ClaimReason
 from mcad.core.dispatching import refused, stand_in_front
 from mcad.core.drains import Drain
 from mcad.core.entry import Entry, Hold
-from mcad.core.model import Fit, Settings
 from mcad.core.pacing import (
     CLAIM_TRIES_MAX,
     OUTRANKING_TRIED,
@@ -29,6 +28,7 @@ from mcad.core.passing import outranks
 from mcad.core.quota import Designation
 from mcad.core.reasons import EventReason, HoldReason, some_of
 from mcad.core.records import replace
+from mcad.core.settings import Fit, Settings
 from mcad.core.units import Duration, Instant
 from mcad.core.world import World
 

@@ -47,9 +47,9 @@ from mcad.core.events import (
     StrayRefused,
 )
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Settings
 from mcad.core.pacing import Tries
 from mcad.core.reasons import EventReason
+from mcad.core.settings import Settings
 from mcad.core.timers import Timer
 from mcad.core.units import Instant
 from mcad.core.world import AWAITED, World

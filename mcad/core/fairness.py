@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from mcad.core.bucket import MS, Bucket, Key, Turn
 from mcad.core.capacity.resources import Books, book
 from mcad.core.invariants import check
-from mcad.core.model import Fairness, Resources
+from mcad.core.model import Resources
+from mcad.core.settings import Fairness
 from mcad.core.units import Instant
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcad.core.bucket import Bucket
 from mcad.core.capacity import Shape
 from mcad.core.entry import Entry
-from mcad.core.model import Policy
+from mcad.core.settings import Policy
 from mcad.core.units import Instant
 from mcad.core.verdicts import Refusal, RefusalKind
 from mcad.core.world import Scope, World

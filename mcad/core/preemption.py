@@ -19,9 +19,10 @@ from mcad.core.dispatching import refused
 from mcad.core.drains import Drain
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import TEARING_DOWN
-from mcad.core.model import Fit, Workload
+from mcad.core.model import Workload
 from mcad.core.pacing import EVICTION_STEPS, RUN_TIME_DOUBLES_MAX, STUCK_AFTER, Look
 from mcad.core.passing import outranks
+from mcad.core.settings import Fit
 from mcad.core.units import Duration, Instant
 from mcad.core.victims import evictions
 from mcad.core.world import World

@@ -16,9 +16,9 @@ from mcad.core.capacity import Shape
 from mcad.core.claim import ClaimReason
 from mcad.core.dispatching import refused
 from mcad.core.entry import Entry
-from mcad.core.model import Fit, Policy
 from mcad.core.pacing import FIRSTS_LOOK, FIRSTS_LOOKED_AT, FIRSTS_MAX, STEPS_PER_PASS
 from mcad.core.passing import outranks
+from mcad.core.settings import Fit, Policy
 from mcad.core.units import SECOND, Duration
 from mcad.core.world import World
 

@@ -14,11 +14,12 @@ from typing import NamedTuple
 from mcad.core.capacity.mixed import Plan
 from mcad.core.claim import ClaimReason
 from mcad.core.departures import Departures, Room, fewest, without_those_to_spare
-from mcad.core.model import Resources, Settings, Workload
+from mcad.core.model import Resources, Workload
 from mcad.core.quota import Path
 from mcad.core.quota.trees import QuotaNode
 from mcad.core.quota.whatif import Seat
 from mcad.core.quota.whatif import WhatIf as Shares
+from mcad.core.settings import Settings
 
 SEARCHED_MAX = 10
 """Candidates among whom every set is looked at that may be evicted, where neither taking them in

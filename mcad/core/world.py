@@ -19,15 +19,7 @@ from mcad.core.entry import Entry, Hold
 from mcad.core.fairness import Turns
 from mcad.core.history import History
 from mcad.core.lifecycle import TEARING_DOWN, Phase
-from mcad.core.model import (
-    Child,
-    Dialect,
-    DispatchRecord,
-    HeldResource,
-    ObjectRef,
-    Settings,
-    Workload,
-)
+from mcad.core.model import Child, Dialect, DispatchRecord, HeldResource, ObjectRef, Workload
 from mcad.core.names import Names
 from mcad.core.pacing import LOOKS, Look, Patience
 from mcad.core.queue import Queue
@@ -36,6 +28,7 @@ from mcad.core.quotastatus import QuotaStatuses
 from mcad.core.reasons import ConditionType, EventReason, HoldReason
 from mcad.core.records import replace
 from mcad.core.rights import Rights, concern
+from mcad.core.settings import Settings
 from mcad.core.status import derive
 from mcad.core.timers import Timer, Timers
 from mcad.core.units import Duration, Instant

@@ -9,7 +9,7 @@ import yaml
 
 from mcad.api.config import Config, catalog_of, to_settings
 from mcad.api.sources import NAMES, ConfigError, load
-from mcad.core.model import Fairness, Fit, Policy, Settings
+from mcad.core.settings import Fairness, Fit, Policy, Settings
 from mcad.core.units import SECOND
 
 

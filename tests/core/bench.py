@@ -67,12 +67,12 @@ from mcad.core.model import (
     PodSet,
     Remnant,
     Resources,
-    Settings,
     Workload,
 )
 from mcad.core.quota import QuotaSubtree
 from mcad.core.quota.records import QuotaView
 from mcad.core.rows import Picture, Row
+from mcad.core.settings import Settings
 from mcad.core.units import SECOND, Instant
 from tests.core.builders import START, appwrapper
 

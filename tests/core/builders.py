@@ -15,7 +15,6 @@ from mcad.core.capacity.resources import resources, with_pod_slot
 from mcad.core.model import (
     Constraint,
     Dialect,
-    Fit,
     HostPort,
     Item,
     Node,
@@ -24,12 +23,12 @@ from mcad.core.model import (
     PodSet,
     Requirement,
     Resources,
-    Settings,
     Taint,
     Toleration,
     Workload,
 )
 from mcad.core.quantity import amount
+from mcad.core.settings import Fit, Settings
 from mcad.core.units import SECOND, Instant
 from mcad.core.verdicts import Refusal
 

@@ -6,9 +6,10 @@ import pytest
 
 from mcad.core.claim import ClaimReason
 from mcad.core.events import NodeSeen
-from mcad.core.model import Policy, Workload
+from mcad.core.model import Workload
 from mcad.core.pacing import BACKFILL_TRIES, LOOKS, STUCK_AFTER, Look
 from mcad.core.records import replace
+from mcad.core.settings import Policy
 from mcad.core.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
 

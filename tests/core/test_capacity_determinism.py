@@ -9,7 +9,8 @@ from pathlib import Path
 from random import Random
 
 from mcad.core.capacity import Capacity
-from mcad.core.model import Fit, Pod, PodPhase, PodSet, Settings
+from mcad.core.model import Pod, PodPhase, PodSet
+from mcad.core.settings import Fit, Settings
 from tests.core.builders import (
     GPU,
     expire,

@@ -26,7 +26,8 @@ from msgspec.structs import replace
 from mcad.core.capacity import Capacity, NodeReport, ledger, news, podclass, sleepers, tails
 from mcad.core.capacity.placement import admits
 from mcad.core.capacity.resources import with_pod_slot
-from mcad.core.model import TERMINAL_PHASES, Fit, Node, Pod, PodPhase, PodSet, Settings
+from mcad.core.model import TERMINAL_PHASES, Node, Pod, PodPhase, PodSet
+from mcad.core.settings import Fit, Settings
 from tests.core import worlds
 from tests.core.builders import Reported, pods, report_of, waiting
 

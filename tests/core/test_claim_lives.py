@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from mcad.core.events import Decide, KindWatched, NodeGone, NodeSeen
-from mcad.core.model import HostPort, Policy, Workload
+from mcad.core.model import HostPort, Workload
+from mcad.core.settings import Policy
 from mcad.core.units import SECOND
 from tests.core.bench import Bench, node
 from tests.core.quotas import GOLD, SILVER, teams

@@ -6,8 +6,9 @@ import pytest
 
 from mcad.core.claim import ClaimReason
 from mcad.core.events import NodeGone, NodeSeen, PodGone
-from mcad.core.model import Policy, Settings, Workload
+from mcad.core.model import Workload
 from mcad.core.records import replace
+from mcad.core.settings import Policy, Settings
 from mcad.core.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import GOLD, child, subtree

@@ -12,9 +12,10 @@ from mcad.core.departures import Departures
 from mcad.core.entry import Entry
 from mcad.core.events import KindWatched
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Cascade, Dialect, Fit, PodPhase, Policy
+from mcad.core.model import Cascade, Dialect, PodPhase
 from mcad.core.records import replace
 from mcad.core.rules import FaultTolerance
+from mcad.core.settings import Fit, Policy
 from mcad.core.units import SECOND
 from mcad.core.world import World
 from tests.core.bench import PATIENT, Bench, node, workload

@@ -18,9 +18,9 @@ from mcad.core.model import (
     PodCounts,
     PodPhase,
     PodSet,
-    Settings,
     Workload,
 )
+from mcad.core.settings import Settings
 from mcad.core.units import SECOND
 from tests.core.bench import Bench, Thing, cpu, node, workload
 

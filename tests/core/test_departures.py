@@ -12,8 +12,9 @@ from mcad.core.admission import Admission, Gang
 from mcad.core.capacity import Capacity
 from mcad.core.departures import Departures, Room, fewest, soonest
 from mcad.core.fairness import Turns
-from mcad.core.model import Fairness, Node, PodSet
+from mcad.core.model import Node, PodSet
 from mcad.core.quota import Designation, Forest, QuotaSubtree
+from mcad.core.settings import Fairness
 from tests.core.builders import cluster, node, on, pods
 from tests.core.quotas import child, subtree, teams
 

@@ -9,17 +9,8 @@ from mcad.core.commands import CreateItem, Urgency, WriteStatus
 from mcad.core.dispatcher import ClockWentBackError, Dispatcher
 from mcad.core.events import Answer, AppWrapperSeen, Decide, KindWatched, NodeSeen
 from mcad.core.lifecycle import Phase
-from mcad.core.model import (
-    Dialect,
-    Item,
-    ObjectRef,
-    Persisted,
-    PodPhase,
-    Policy,
-    Problem,
-    ProblemKind,
-    Settings,
-)
+from mcad.core.model import Dialect, Item, ObjectRef, Persisted, PodPhase, Problem, ProblemKind
+from mcad.core.settings import Policy, Settings
 from mcad.core.units import SECOND
 from tests.core.bench import PATIENT, START, Bench, node, workload
 

@@ -9,9 +9,10 @@ from mcad.core import ends
 from mcad.core.ends import NEVER
 from mcad.core.events import Answer
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Dialect, PodPhase, Policy, Settings, Workload
+from mcad.core.model import Dialect, PodPhase, Workload
 from mcad.core.pacing import STUCK_AFTER
 from mcad.core.rules import FaultTolerance
+from mcad.core.settings import Policy, Settings
 from mcad.core.units import SECOND
 from tests.core.bench import Bench, node, workload
 

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from mcad.core.claims import EVICTIONS
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
-from mcad.core.model import PodPhase, Settings
+from mcad.core.model import PodPhase
 from mcad.core.reasons import EventReason
+from mcad.core.settings import Settings
 from mcad.core.units import SECOND
 from tests.core.bench import Bench, Thing, node, workload
 from tests.core.quotas import GOLD, SILVER, teams

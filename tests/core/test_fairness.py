@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from mcad.core import dispatching
 from mcad.core.events import NodeSeen
-from mcad.core.model import Fairness, PodSet, Policy, Workload
+from mcad.core.model import PodSet, Workload
 from mcad.core.records import replace
+from mcad.core.settings import Fairness, Policy
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import GOLD, child, subtree, teams
 

@@ -11,9 +11,10 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 
 from mcad.core import dispatching
-from mcad.core.model import Fairness, Workload
+from mcad.core.model import Workload
 from mcad.core.quota import Designation
 from mcad.core.records import replace
+from mcad.core.settings import Fairness
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import GOLD, Model, teams
 

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcad.core.capacity import Capacity, fit, packing
-from mcad.core.model import Node, PodSet, Settings
+from mcad.core.model import Node, PodSet
+from mcad.core.settings import Settings
 from mcad.core.verdicts import RefusalKind, Shortage
 from tests.core.builders import (
     GPU,

@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from benchmarks.builders import cores, machines
 from benchmarks.replay import Job, Replay
 from mcad.core.forecast import Basis, Forecast, forecasts
-from mcad.core.model import Node, Policy, Settings, Workload
+from mcad.core.model import Node, Workload
 from mcad.core.pacing import FORECAST_AHEAD, STUCK_AFTER
 from mcad.core.rows import Picture
+from mcad.core.settings import Policy, Settings
 from mcad.core.units import SECOND, Instant
 from mcad.core.world import World
 from tests.core.bench import PATIENT, START, Bench, node, workload

@@ -11,8 +11,9 @@ import pytest
 from msgspec.structs import replace
 
 from mcad.core.events import AppWrapperSeen, NodeSeen, PodGone, PodSeen
-from mcad.core.model import Cascade, Dialect, Next, Pod, PodPhase, Settings, Workload
+from mcad.core.model import Cascade, Dialect, Next, Pod, PodPhase, Workload
 from mcad.core.rules import FaultTolerance
+from mcad.core.settings import Settings
 from mcad.core.teardown import stuck_teardowns
 from mcad.core.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcad.core.capacity import Capacity
-from mcad.core.model import Node, Settings
+from mcad.core.model import Node
+from mcad.core.settings import Settings
 from tests.core.builders import (
     adopt,
     cluster,

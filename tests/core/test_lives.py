@@ -17,17 +17,9 @@ from mcad.core.commands import WriteStatus
 from mcad.core.entry import Entry
 from mcad.core.events import Answer, AppWrapperSeen, NodeSeen, StatusRefused
 from mcad.core.lifecycle import RETAINING, TABLE, TEARING_DOWN, Phase, Signal
-from mcad.core.model import (
-    Dialect,
-    DispatchPhase,
-    DispatchRecord,
-    Persisted,
-    PodPhase,
-    Policy,
-    Settings,
-    Workload,
-)
+from mcad.core.model import Dialect, DispatchPhase, DispatchRecord, Persisted, PodPhase, Workload
 from mcad.core.rules import FaultTolerance, Growth, Requeuing
+from mcad.core.settings import Policy, Settings
 from mcad.core.timers import Timer
 from mcad.core.units import SECOND, Instant
 from mcad.core.world import AWAITED

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from mcad.core.events import ChildSeen, PodGone, PodSeen
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Cascade, DispatchPhase, PodPhase, Settings, Workload
+from mcad.core.model import Cascade, DispatchPhase, PodPhase, Workload
+from mcad.core.settings import Settings
 from mcad.core.units import SECOND
 from tests.core.bench import Bench, node, workload
 from tests.core.builders import pod

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mcad.core.events import Answer
-from mcad.core.model import PodPhase, Settings
+from mcad.core.model import PodPhase
+from mcad.core.settings import Settings
 from mcad.core.units import SECOND
 from tests.core.bench import Bench, node, workload
 

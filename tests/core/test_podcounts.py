@@ -7,18 +7,9 @@ from msgspec.structs import replace
 
 from mcad.core.commands import StatusView
 from mcad.core.events import PodGone, PodSeen
-from mcad.core.model import (
-    Dialect,
-    Item,
-    ObjectRef,
-    Pod,
-    PodCounts,
-    PodPhase,
-    PodSet,
-    Settings,
-    Unscheduled,
-)
+from mcad.core.model import Dialect, Item, ObjectRef, Pod, PodCounts, PodPhase, PodSet, Unscheduled
 from mcad.core.podcounts import UNSCHEDULED_SHOWN
+from mcad.core.settings import Settings
 from mcad.core.units import SECOND
 from tests.core.bench import PATIENT, START, Bench, cpu, node, workload
 

@@ -8,9 +8,10 @@ from mcad.core import preemption
 from mcad.core.claim import ClaimReason
 from mcad.core.events import Decide
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Next, Settings, Workload
+from mcad.core.model import Next, Workload
 from mcad.core.reasons import ConditionType, EventReason
 from mcad.core.records import replace
+from mcad.core.settings import Settings
 from mcad.core.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import GOLD, child, subtree

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from mcad.core.events import NodeSeen
-from mcad.core.model import Settings, Workload
+from mcad.core.model import Workload
 from mcad.core.reasons import HoldReason
 from mcad.core.records import replace
+from mcad.core.settings import Settings
 from mcad.core.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import GOLD, child, subtree

@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.builders import cores, machines
 from benchmarks.replay import FOREVER, HOUR, MINUTE, Job, Replay
 from benchmarks.traces import Shape, batch
-from mcad.core.model import Policy, Settings
+from mcad.core.settings import Policy, Settings
 from mcad.core.units import SECOND
 from tests.core.builders import START
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from mcad.core.model import PodPhase, Settings, Workload
+from mcad.core.model import PodPhase, Workload
 from mcad.core.requeuing import next_wait
 from mcad.core.rules import Growth, Requeuing
+from mcad.core.settings import Settings
 from mcad.core.units import SECOND
 from tests.core.bench import Bench, node, workload
 from tests.core.test_health import RESTARTS, Restart

@@ -19,7 +19,8 @@ from msgspec.structs import replace
 from mcad.controller.views import capacity_view, detail_view, rows_view
 from mcad.core.commands import Command
 from mcad.core.events import Event, NodeGone, NodeSeen
-from mcad.core.model import Constraint, Fit, PodPhase, Policy, Settings, Workload
+from mcad.core.model import Constraint, PodPhase, Workload
+from mcad.core.settings import Fit, Policy, Settings
 from mcad.core.units import SECOND
 from tests.core.bench import Bench, node, workload
 from tests.core.memory import digest

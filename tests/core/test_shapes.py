@@ -5,7 +5,7 @@ import pytest
 from mcad.core.capacity import Capacity, Shape, memory, news, sleepers
 from mcad.core.capacity.resources import resources, total, with_pod_slot
 from mcad.core.invariants import InvariantViolated, check
-from mcad.core.model import Settings
+from mcad.core.settings import Settings
 from tests.core.builders import cluster, needs, node, on, pod, pods, waiting, wants
 
 

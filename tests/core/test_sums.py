@@ -3,7 +3,8 @@
 import pytest
 
 from mcad.core.capacity import fit
-from mcad.core.model import Node, PodSet, Settings
+from mcad.core.model import Node, PodSet
+from mcad.core.settings import Settings
 from mcad.core.verdicts import RefusalKind
 from tests.core.builders import (
     AGGREGATE,

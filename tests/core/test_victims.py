@@ -20,8 +20,9 @@ from mcad.core.capacity import Capacity
 from mcad.core.claim import ClaimReason
 from mcad.core.departures import Departures
 from mcad.core.fairness import Turns
-from mcad.core.model import Fairness, Node, PodSet, Settings, Workload
+from mcad.core.model import Node, PodSet, Workload
 from mcad.core.quota import Designation, Forest, QuotaChild, QuotaSubtree
+from mcad.core.settings import Fairness, Settings
 from mcad.core.victims import Evictions, evictions
 from tests.core.builders import Host, appwrapper, fits_by_brute_force, on
 from tests.core.quotas import (

@@ -8,7 +8,7 @@ from mcad.core.capacity.limits import VERDICT_STEPS
 from mcad.core.commands import WriteStatus
 from mcad.core.events import NodeSeen
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Settings
+from mcad.core.settings import Settings
 from mcad.core.units import SECOND
 from mcad.core.verdicts import Refusal
 from tests.core.bench import Bench, node, workload

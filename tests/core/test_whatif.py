@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from mcad.core.capacity import Capacity, Shape
 from mcad.core.capacity.mixed import Plan
 from mcad.core.capacity.whatif import WhatIf
-from mcad.core.model import Fit, Node, Pod, PodPhase, PodSet, Settings
+from mcad.core.model import Node, Pod, PodPhase, PodSet
+from mcad.core.settings import Fit, Settings
 from tests.core import worlds
 from tests.core.builders import AGGREGATE, cluster, hold, node, on, pod, pods, port
 

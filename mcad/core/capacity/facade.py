@@ -27,8 +27,9 @@ from mcad.core.capacity.roster import Roster
 from mcad.core.capacity.shapes import Shape
 from mcad.core.capacity.whatif import Scene, WhatIf
 from mcad.core.invariants import check
-from mcad.core.model import Fit, Node, Pod, PodSet, Resources, Settings
+from mcad.core.model import Node, Pod, PodSet, Resources
 from mcad.core.records import replace
+from mcad.core.settings import Fit, Settings
 from mcad.core.verdicts import Refusal
 
 __all__ = ["Capacity", "Glance", "NodeReport", "Shape"]

@@ -24,8 +24,8 @@ from mcad.core.capacity.pools import Pool, joint_total, rough_total, sum_of, wid
 from mcad.core.capacity.ports import in_whole_ports, is_port
 from mcad.core.capacity.prospects import Few, Nowhere, Part, Prospect, Short
 from mcad.core.capacity.resources import book
-from mcad.core.model import Fit, Settings
 from mcad.core.records import replace
+from mcad.core.settings import Fit, Settings
 from mcad.core.verdicts import Refusal, RefusalKind, Shortage
 
 _MILLION = 1_000_000

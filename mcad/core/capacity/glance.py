@@ -13,7 +13,8 @@ from mcad.core.capacity.ledger import Ledger
 from mcad.core.capacity.memory import Memory
 from mcad.core.capacity.ports import without_ports
 from mcad.core.capacity.shapes import Shape
-from mcad.core.model import Resources, Settings
+from mcad.core.model import Resources
+from mcad.core.settings import Settings
 from mcad.core.verdicts import Refusal
 
 

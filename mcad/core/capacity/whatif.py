@@ -24,7 +24,8 @@ from mcad.core.capacity.reservations import Held, Reservations
 from mcad.core.capacity.resources import Books, total
 from mcad.core.capacity.roster import Roster
 from mcad.core.capacity.tentative import TentativePlan
-from mcad.core.model import Fit, Resources, Settings
+from mcad.core.model import Resources
+from mcad.core.settings import Fit, Settings
 
 _Spot = tuple[int, Books]
 """(rank, what would be free there): a node that the gang could go to."""
