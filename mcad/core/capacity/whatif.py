@@ -132,11 +132,14 @@ class WhatIf:
         self._shift(uid, -1)
 
     def come_back(self, uid: str) -> bool:
-        """One who has left does not, if it fits all the same.
+        """It fits. One who has left does not, if it fits all the same.
 
         Who gives back the same on a node of the same kind as somebody before him need not be tried:
         as long as nobody else leaves there is only less room than then.
         """
+        if self._is_beside_the_plan(uid):
+            self._shift(uid, -1)
+            return True
         kind = self._kind(uid)
         if kind in self._missed:
             return False
@@ -146,6 +149,13 @@ class WhatIf:
         self._shift(uid, 1)
         self._missed.add(kind)
         return False
+
+    def _is_beside_the_plan(self, uid: str) -> bool:
+        """Whether the plan at hand uses no node of his; if there is none, nobody knows."""
+        if self._found is None or self._test.exact:
+            return False
+        ranks = [self._spots[name][0] for name, _ in self._held(uid) if name in self._spots]
+        return self._found.is_beside(ranks)
 
     def come_back_idle(self, gone: Sequence[str]) -> list[str]:
         """Those of them come back on whose nodes there is no more room for all that: for one part
