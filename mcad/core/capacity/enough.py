@@ -73,7 +73,7 @@ class Enough(Protocol):
     def gained(self) -> Collection[int] | None:
         """The nodes with more room than at first, by rank; None if it is not a matter of nodes."""
 
-    def kind(self, rank: int, free: Books) -> object:
+    def kind(self, rank: int, free: Books) -> tuple[object, ...]:
         """Equal for two nodes that are as good as each other for the gang."""
 
     def give(self, amounts: Resources, times: int) -> None:
@@ -251,8 +251,8 @@ class Sum:
     def gained(self) -> None:
         return None
 
-    def kind(self, rank: int, free: Books) -> Resources | None:
-        return self._lends(free) if rank in self._lent else None
+    def kind(self, rank: int, free: Books) -> Resources:
+        return self._lends(free) if rank in self._lent else ()
 
     def give(self, amounts: Resources, times: int) -> None:
         book(self._missing, ((name, n) for name, n in amounts if name in self._missing), -times)

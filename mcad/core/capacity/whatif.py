@@ -228,7 +228,9 @@ class WhatIf:
         """Equal for two whose coming back would be alike."""
         kind, spots, held = self._test.kind, self._spots, self._held(uid)
         there = [(kind(*spots[name]), amounts) for name, amounts in held if name in spots]
-        return there[0] if len(there) == 1 else tuple(sorted(there))
+        if self._on_nodes:
+            return there[0] if len(there) == 1 else tuple(sorted(there))
+        return tuple(sorted(there)), self._adrift(uid)
 
     def competes(self, other: WhatIf) -> bool:
         """Whether both could have pods on the same node."""
