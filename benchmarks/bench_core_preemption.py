@@ -123,7 +123,7 @@ class World(Fed):
         self.feed(AppWrapperSeen(self.winner))
         world = self.dispatcher.world
         world.capacity.rehome()
-        self.field, self.spared = preemption.survey(world), 0
+        self.everybody, self.spared = preemption.survey(world), 0
 
     def _runs(self, work: Workload, name: str, age: int) -> None:
         began = START - SECOND - age
@@ -134,7 +134,7 @@ class World(Fed):
         """One plan, from nothing, as a look makes it."""
         world = self.dispatcher.world
         entry = world.entries[self.winner.uid]
-        return preemption.plan(world, entry, self.field)
+        return preemption.plan(world, entry, self.everybody)
 
     def check(self, kind: Kind) -> int:
         """It is a plan, and no victim could be spared; returns how many there are."""

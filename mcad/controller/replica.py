@@ -11,7 +11,7 @@ it. Who lost it ends; a process that begins again stands by.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client.core import GaugeMetricFamily
 
@@ -73,13 +73,7 @@ class Replica:
     async def _acquire(self, stop: asyncio.Event) -> bool:
         """Whether it leads now, rather than having been stopped before."""
         acquiring = asyncio.ensure_future(self.lease.acquire())
-        stopping = asyncio.ensure_future(stop.wait())
-        try:
-            await asyncio.wait((acquiring, stopping), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            stopping.cancel()
-            acquiring.cancel()
-            await asyncio.gather(acquiring, stopping, return_exceptions=True)
+        await _until_one_ends(acquiring, asyncio.ensure_future(stop.wait()))
         if acquiring.cancelled():
             return False
         acquiring.result()
@@ -88,17 +82,22 @@ class Replica:
     async def _lead(self, controller: Controller, stop: asyncio.Event) -> None:
         holding = asyncio.ensure_future(self.lease.hold())
         working = asyncio.ensure_future(controller.run(stop))
-        try:
-            await asyncio.wait((holding, working), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            holding.cancel()
-            working.cancel()
-            await asyncio.gather(holding, working, return_exceptions=True)
+        await _until_one_ends(holding, working)
         if not holding.cancelled():
             holding.result()  # raises LeaseLost, whatever the controller made of its end
         if controller.is_drained:
             await self.lease.release()
         working.result()
+
+
+async def _until_one_ends(*tasks: asyncio.Future[Any]) -> None:
+    """Then the others are cancelled, and waited for."""
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class LeaseGauges:

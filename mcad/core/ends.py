@@ -21,6 +21,8 @@ NEVER: Instant = 2**62
 QUICK, SLOW = 10, 90
 """Per cent of equal runs that took no longer: than one that is over soon, and than a long one."""
 
+_AT_WORK = frozenset({Phase.INTENDING, Phase.CREATING, Phase.CONFIRMING, Phase.RUNNING})
+
 
 class End(NamedTuple):
     """When somebody is gone: not before ``early``, and at ``late`` in all likelihood; if it is
@@ -76,9 +78,6 @@ def of_present(world: World, entry: Entry) -> End:
 def of_start(world: World, entry: Entry, at: Instant) -> End:
     """Of somebody who waits, if he started then."""
     return _end(world, entry.workload, if_begun(entry, at), at)
-
-
-_AT_WORK = frozenset({Phase.INTENDING, Phase.CREATING, Phase.CONFIRMING, Phase.RUNNING})
 
 
 def _end(world: World, work: Workload, late: Instant, since: Instant) -> End:

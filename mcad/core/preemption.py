@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from mcad.core import claims, evicting, obstacles
+from mcad.core import claims, drains, evicting, obstacles
 from mcad.core.bucket import Bucket
 from mcad.core.claim import ClaimReason
 from mcad.core.departures import Room, without_those_to_spare
@@ -21,7 +21,7 @@ from mcad.core.entry import Entry
 from mcad.core.lifecycle import TEARING_DOWN
 from mcad.core.model import Workload
 from mcad.core.pacing import EVICTION_STEPS, RUN_TIME_DOUBLES_MAX, STUCK_AFTER, Look
-from mcad.core.passing import outranks
+from mcad.core.passing import outranked
 from mcad.core.settings import Fit
 from mcad.core.units import Duration, Instant
 from mcad.core.victims import evictions
@@ -57,21 +57,21 @@ def _due(world: World) -> list[Bucket]:
 
 def _look(world: World, due: Sequence[Bucket]) -> None:
     left = EVICTION_STEPS
-    field: Field | None = None
+    everybody: Survey | None = None
     for bucket in due:
         if left <= 0:
             world.is_time_for(Look.EVICTIONS)  # the rest at the next look
             return
         bucket.planned_at = world.now
         if bucket.members and _may_win(world, bucket.first()):
-            if field is None:
-                field = survey(world)
-            if not _has_a_right(world, bucket.first(), field.lowest):
+            if everybody is None:
+                everybody = survey(world)
+            if not _has_a_right(world, bucket.first(), everybody.lowest):
                 continue
-            sought = _try(world, bucket.first(), field)
+            sought = _try(world, bucket.first(), everybody)
             left -= sought.steps
             if sought.drain is not None:
-                field = None  # they are candidates no more
+                everybody = None  # they are candidates no more
 
 
 def _may_win(world: World, entry: Entry) -> bool:
@@ -92,7 +92,7 @@ def _has_a_right(world: World, entry: Entry, lowest: int | None = None) -> bool:
     return settings.reclaim and world.forest.is_nominal(world.path(entry), demand)
 
 
-class Field(NamedTuple):
+class Survey(NamedTuple):
     """Who has room: the ``candidates`` for evictions by uid, in order; the uids of those who leave
     anyway, and soon, so that nobody is evicted where they make room; and for whom candidates were
     evicted before, if they were."""
@@ -107,7 +107,7 @@ class Field(NamedTuple):
         return min((one.priority for one in islice(self.candidates.values(), 1)), default=_HIGHEST)
 
 
-def survey(world: World) -> Field:
+def survey(world: World) -> Survey:
     """Everybody, in the order in which they would be evicted: the lowest priority, then the latest
     dispatch."""
     found: list[tuple[int, int, str, Entry]] = []
@@ -124,7 +124,7 @@ def survey(world: World) -> Field:
             leavers.append(uid)
     found.sort()
     opponents = {uid: one.opponents for _, _, uid, one in found if one.opponents}
-    return Field({uid: one.workload for _, _, uid, one in found}, leavers, opponents)
+    return Survey({uid: one.workload for _, _, uid, one in found}, leavers, opponents)
 
 
 def _run_time(world: World, entry: Entry) -> Duration:
@@ -150,16 +150,14 @@ class Sought(NamedTuple):
     drain: Drain | None = None
 
 
-def plan(world: World, entry: Entry, field: Field) -> Sought:
-    """Who could be evicted for one who waits; nothing is changed. No pair meets
-    twice, whichever of them was evicted: shares and priorities may change, and two that took turns
-    would do nothing else. After a restart the last time of each is known."""
-    shape, path = world.capacity.shape(entry.workload.sets), world.path(entry)
-    lifted = [uid for uid, owner in world.claims.items() if outranks(entry, owner)]
-    departures = world.admission.what_if(shape, path, lifted)
-    leavers = [uid for uid in field.leavers if departures.leave(uid)]
-    met = _met(entry, field)
-    candidates = field.candidates
+def plan(world: World, entry: Entry, everybody: Survey) -> Sought:
+    """Who could be evicted for one who waits; nothing is changed. No pair meets twice, whichever of
+    them was evicted: shares and priorities may change, and two that took turns would do nothing
+    else. After a restart the last time of each is known."""
+    departures = drains.what_if(world, entry, outranked(world, entry))
+    leavers = [uid for uid in everybody.leavers if departures.leave(uid)]
+    met = _met(entry, everybody)
+    candidates = everybody.candidates
     if met:
         candidates = {uid: one for uid, one in candidates.items() if uid not in met}
     found = evictions(entry.workload, candidates, departures, world.settings)
@@ -172,18 +170,18 @@ def plan(world: World, entry: Entry, field: Field) -> Sought:
     return Sought(departures.steps, found.victims, found.reason, Drain(room.plan, leaving))
 
 
-def _met(entry: Entry, field: Field) -> set[str]:
+def _met(entry: Entry, everybody: Survey) -> set[str]:
     """Those with whom it met: who was evicted for it, and it was dispatched then; and for whom it
     was evicted. If somebody suspends the winner before, it may ask again."""
     begun = entry.dispatch.since if entry.dispatch is not None else 0
-    mine = entry.uid
-    lost = {uid for uid, known in field.opponents.items() if known.get(mine, begun + 1) <= begun}
+    opponents, never = everybody.opponents.items(), begun + 1
+    lost = {uid for uid, known in opponents if known.get(entry.uid, never) <= begun}
     return lost | entry.opponents.keys()
 
 
-def _try(world: World, entry: Entry, field: Field) -> Sought:
+def _try(world: World, entry: Entry, everybody: Survey) -> Sought:
     """Evict for one who waits, if that is of use."""
-    sought = plan(world, entry, field)
+    sought = plan(world, entry, everybody)
     if sought.drain is not None:
         claims.clear(world, entry, sought.drain.plan)
         claims.make(world, entry, sought.reason, sought.drain)

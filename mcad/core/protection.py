@@ -17,7 +17,7 @@ from mcad.core.claim import ClaimReason
 from mcad.core.dispatching import refused
 from mcad.core.entry import Entry
 from mcad.core.pacing import FIRSTS_LOOK, FIRSTS_LOOKED_AT, FIRSTS_MAX, STEPS_PER_PASS
-from mcad.core.passing import outranks
+from mcad.core.passing import outranked, outranks
 from mcad.core.settings import Fit, Policy
 from mcad.core.units import SECOND, Duration
 from mcad.core.world import World
@@ -110,8 +110,7 @@ def _consider(world: World, entry: Entry) -> None:
         return
     if obstacles.obstacle(world, entry) is not None:
         return  # it could not go if it had the room
-    lifted = [uid for uid, owner in world.claims.items() if outranks(entry, owner)]
-    drain = drains.drain(world, entry, lifted)
+    drain = drains.drain(world, entry, outranked(world, entry))
     if drain is None or not drain.leaving or not (is_starved or drain.start):
         return
     claims.clear(world, entry, drain.plan)

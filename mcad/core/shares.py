@@ -47,8 +47,7 @@ def leaf_of(work: Workload, tree: str) -> str:
 def paths(world: World, entry: Entry) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """(tree, leaf, nodes from there to the root) in every tree that is in force: where it is
     charged, or would be. A leaf that the tree does not have leads nowhere."""
-    labels = world.forest.path(Designation(entry.workload.quota))
-    for name, leaf in world.forest.path_of(entry.uid) or labels:
+    for name, leaf in world.forest.path_of(entry.uid) or world.path(entry):
         tree = world.forest.tree(name)
         node = tree.nodes.get(leaf) if tree is not None else None
         is_leaf = node is not None and not node.children
