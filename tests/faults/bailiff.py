@@ -20,13 +20,11 @@ from mcad.sim.registry import Registry
 from mcad.sim.store import Change
 from tests.core.quotas import Model
 from tests.faults.meddling import STORAGE, WRAPPED
-from tests.faults.promises import Promises, claim_of
+from tests.faults.promises import EVICTING, Promises, claim_of
 from tests.faults.scenarios import pods_to_come
 
 Json = dict[str, Any]
 SUBTREES = (QUOTA_SUBTREES.group, QUOTA_SUBTREES.plural)
-EVICTING = ("Preempting", "Reclaiming")
-"""Claims that nobody else may make use of meanwhile."""
 BEHIND_S = 60.0
 """A dispatcher whose watch has a gap may go by trees that are that old (injection.py)."""
 

@@ -1,4 +1,9 @@
-"""Histories that nobody thought of: what users do at random, and what goes wrong meanwhile."""
+"""Histories that nobody thought of: what users do at random, and what goes wrong meanwhile.
+
+Some are ``contested``: there is less room than is asked for, teams have shares of it, and by
+settings that are drawn as well, and changed from life to life, some get claims on what others have.
+They end with room for everybody, or with nobody in the way: then whoever can run has to.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from random import Random
 from mcad.api.config import Config
 from mcad.kube.client import Client
 from mcad.kube.errors import KubeError
-from mcad.kube.kinds import CONFIG_MAPS, DEPLOYMENTS, NODES, PODS
+from mcad.kube.kinds import APPWRAPPERS, CONFIG_MAPS, DEPLOYMENTS, NODES, PODS, QUOTA_SUBTREES
 from mcad.kube.resource import Resource
 from tests import manifests
 from tests.faults.injection import Fault, Gap, Plan
@@ -28,8 +33,10 @@ from tests.faults.scenarios import (
     edit,
     job,
     pod,
+    pods_to_come,
 )
-from tests.manifests import components, config_map, generic
+from tests.faults.shares import TREE, define, resize
+from tests.manifests import components, config_map, generic, subtree
 
 JOBS = Resource("batch", "v1", "jobs", "Job")
 KINDS = (CONFIG_MAPS, DEPLOYMENTS, PODS, JOBS)
@@ -42,6 +49,9 @@ CONFIGS = (
 )
 FAULTS_AT_MOST, GAPS_AT_MOST = 3, 2
 WRITES, EVENTS = 40, 110  # among so many faults and gaps are spread; a history has about as many
+NEVER = "workload.codeflare.dev/never-preempt"
+LEAVES = ("red", "blue", "blue", "green")  # the last one is a stranger in some trees
+ROUND_S = 200.0  # within that whoever ends does, and whoever waits for nothing else follows
 
 
 @dataclass
@@ -50,6 +60,8 @@ class History:
 
     rng: Random
     names: str
+    is_contested: bool = False
+    is_planted: bool = False  # there are quota trees
     acts: list[tuple[float, Action]] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     is_disturbed: bool = False  # by others: their pods and what they orphan take room, and names
@@ -70,15 +82,19 @@ class History:
         """One more act."""
         self.now += self.rng.choice(PAUSES_S)
         name, number = self.rng.choice(self.names), self.rng.randint(0, 2)
-        (act,) = self.rng.choices(_ACTS, _ODDS)
+        (act,) = self.rng.choices(*(_CONTESTED if self.is_contested else _ACTS))
         act(self, name, self.rng.choice((f"{name}-{number}", f"shared-{number}")))
 
     def create(self, name: str, _: str) -> None:
-        made = _wrapper(self.rng, name)
-        self.then(f"create {name}: {_told(made['spec'])}", create(made))
+        made = self._wrapper(name)
+        told = made["metadata"].get("labels"), made["metadata"].get("annotations")
+        self.then(f"create {name}: {_told(made['spec'])} {told}", create(made))
+
+    def _wrapper(self, name: str) -> Json:
+        return (_contender if self.is_contested else _wrapper)(self.rng, name)
 
     def edit(self, name: str, _: str) -> None:
-        spec = _wrapper(self.rng, name)["spec"]
+        spec = self._wrapper(name)["spec"]
         self.then(f"edit {name}: {_told(spec)}", edit(name, {"spec": spec}))
 
     def suspend(self, name: str, _: str) -> None:
@@ -118,19 +134,161 @@ class History:
         node, self.is_disturbed, self.is_robbed = f"node-{self.rng.randint(0, 2)}", True, True
         self.then(f"delete {node}", lambda user: user.delete(NODES, None, node))
 
+    # -- where room is contested ---------------------------------------------------------------
+
+    def slip(self, name: str, _: str) -> None:
+        """Somebody small who is soon over."""
+        made = complete(f"{name}-small", job(f"{name}-small", 1, self.rng.choice((3, 10))))
+        made["spec"]["schedulingSpec"] = {"dispatchDuration": {"limit": 15}}
+        made["metadata"]["labels"] = {TREE: self.rng.choice(LEAVES)}
+        self.then(f"create {name}-small", create(made))
+
+    def rank(self, name: str, _: str) -> None:
+        patch = {"spec": {"priority": self.rng.choice((0, 1, 5))}}
+        self.then(f"edit {name} {patch}", edit(name, patch))
+
+    def limit(self, name: str, _: str) -> None:
+        limit = {"dispatchDuration": {"limit": self.rng.choice(_LIMITS)}}
+        patch = {"spec": {"schedulingSpec": limit}}
+        self.then(f"edit {name} {patch}", edit(name, patch))
+
+    def move(self, name: str, _: str) -> None:
+        patch = {"metadata": {"labels": {TREE: self.rng.choice(LEAVES)}}}
+        self.then(f"edit {name} {patch}", edit(name, patch))
+
+    def insist(self, name: str, _: str) -> None:
+        patch = {"metadata": {"annotations": {NEVER: self.rng.choice(("true", None))}}}
+        self.then(f"edit {name} {patch}", edit(name, patch))
+
+    def replant(self, *_: str) -> None:
+        if not self.is_planted:
+            return
+        made = self._tree()
+        if self.rng.random() < 0.2:
+            self.then("delete teams", lambda user: user.delete(QUOTA_SUBTREES, NAMESPACE, "teams"))
+        else:
+            name = made["metadata"]["name"]
+            self.then(f"{name} is {made['spec']}", resize(name, made))
+        self.then(f"define {made['metadata']['name']}", define(made), later=30.0)
+
+    def plant(self) -> None:
+        """There are shares from the beginning."""
+        self.is_planted = True
+        for name in ("root", "teams"):
+            made = self._tree(name)
+            self.then(f"define {name} {made['spec']}", define(made))
+
+    def _tree(self, name: str = "") -> Json:
+        rng = self.rng
+        if (name or rng.choice(("root", "teams"))) == "root":
+            return subtree("root", TREE, root=rng.randint(3, 6))
+        shares = {leaf: rng.randint(1, 3) for leaf in rng.choice((LEAVES[:2], LEAVES))}
+        return subtree("teams", TREE, "root", hard=rng.random() < 0.1, **shares)
+
+    def end(self) -> None:
+        """There is room for all at last, or all who do not end are deleted, one after the other."""
+        self.now += ROUND_S
+        if self.rng.random() < 0.5:
+            large = subtree("teams", TREE, "root", **dict.fromkeys(LEAVES, 50))
+            for made in (subtree("root", TREE, root=100), large) if self.is_planted else ():
+                name = made["metadata"]["name"]
+                self.then(f"{name} is large", resize(name, made))
+                self.then(f"{name} is large", define(made))
+            self.then("there is a large node", _add_node)
+            return
+        for _ in self.names:
+            self.now += ROUND_S
+            self.then("delete one that runs", _delete_one)
+
 
 _ACTS = (
-    History.create,
-    History.suspend,
-    History.delete,
-    History.edit,
-    History.rob,
-    History.keep,
-    History.intrude,
-    History.cordon,
-    History.lose_node,
+    (
+        History.create,
+        History.suspend,
+        History.delete,
+        History.edit,
+        History.rob,
+        History.keep,
+        History.intrude,
+        History.cordon,
+        History.lose_node,
+    ),
+    (35, 20, 15, 10, 10, 3, 3, 2, 2),
 )
-_ODDS = (35, 20, 15, 10, 10, 3, 3, 2, 2)
+_CONTESTED = (
+    (
+        *_ACTS[0],
+        History.slip,
+        History.rank,
+        History.limit,
+        History.move,
+        History.insist,
+        History.replant,
+    ),
+    (25, 8, 10, 4, 3, 2, 2, 1, 1, 30, 6, 6, 4, 2, 6),
+)
+_LIMITS = (20, 60, 200, 600)
+_SHORT, _LONG = (20, 20, 60), (200, 400)
+
+
+async def _add_node(user: Client) -> None:
+    amounts = {"cpu": "64", "memory": "64Gi", "pods": "110"}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "large"}}
+    await user.create(NODES, None, node | {"status": {"allocatable": amounts}})
+
+
+async def _delete_one(user: Client) -> None:
+    """The last by name, so that it is the same one in every run."""
+    found, _ = await user.list_all(APPWRAPPERS)
+    run = [one["metadata"]["name"] for one in found if _is_in_the_way(one)]
+    for name in sorted(run)[-1:]:
+        await user.delete(APPWRAPPERS, NAMESPACE, name)
+
+
+def _is_in_the_way(obj: Json) -> bool:
+    status = obj.get("status") or {}
+    return status.get("state") not in (None, "Pending", "Completed", "Failed", "Deleted")
+
+
+def _with_claims(rng: Random, made: Json, pods: int) -> Json:
+    """What decides who goes before whom: priority, leaf, how long it runs at most."""
+    made["spec"]["priority"] = rng.choice((0, 0, 1, 5))
+    made["metadata"]["labels"] = {TREE: rng.choice(LEAVES)}
+    if rng.random() < 0.1:
+        made["metadata"]["annotations"] = {NEVER: "true"}
+    if "resources" in made["spec"] and rng.random() < 0.8:
+        limit = rng.choice(_SHORT if pods == 1 else _LONG)
+        made["spec"]["schedulingSpec"] = {"dispatchDuration": {"limit": limit}}
+    return made
+
+
+def settings(rng: Random) -> tuple[Config, ...]:
+    """Those of the first life, and those of all that come after it."""
+    one = Config(
+        quotaEnabled=rng.random() < 0.7,
+        neverPreempt=rng.choice(((), (NAMESPACE,))),
+        policy=rng.choice(("BestEffortFIFO", "BestEffortFIFO", "Backfill", "Backfill")),
+        protectAfter=rng.choice((0, 10, 40)),
+        reclaim=rng.random() < 0.8,
+        preemption=rng.random() < 0.6,
+        minRunTime=rng.choice((0, 0, 15)),
+        preemptionGracePeriod=rng.choice((0, 2, 20)),
+        dispatchResourceReservationTimeout=rng.choice((40_000, 300_000)),
+        headOfLineHoldingTime=rng.choice((0, 0, 20)),
+    )
+    if rng.random() < 0.7:
+        return (one,)
+    changes: dict[str, object] = rng.choice(
+        (
+            {"preemption": not one.preemption},
+            {"reclaim": not one.reclaim},
+            {"protect_after": 0 if one.protect_after else 20},
+            {"policy": "StrictFIFO"},
+            {"policy": "Backfill"},
+            {"min_run_time": 60},
+        )
+    )
+    return (one, one.model_copy(update=changes))
 
 
 def _item(rng: Random, name: str) -> Json:
@@ -144,11 +302,34 @@ def _item(rng: Random, name: str) -> Json:
     return rng.choice(makers)()
 
 
+def _contender(rng: Random, name: str) -> Json:
+    """One or two items that take room, mostly for as long as they may."""
+    items = [
+        rng.choice(
+            (
+                deployment(f"{name}-{number}", rng.randint(1, 2)),
+                deployment(f"{name}-{number}", rng.randint(1, 3)),
+                job(f"{name}-{number}", rng.randint(1, 3), rng.choice((20, 60, 150))),
+                _item(rng, rng.choice((f"{name}-{number}", f"shared-{number}"))),
+            )
+        )
+        for number in range(rng.choice((1, 1, 1, 2)))
+    ]
+    made = _wrapped(rng, name, items)
+    if "components" in made["spec"] and rng.random() < 0.5:
+        made = generic(name, *items)  # of which limits are known
+    return _with_claims(rng, made, sum(map(pods_to_come, items)))
+
+
 def _wrapper(rng: Random, name: str) -> Json:
     items = [
         _item(rng, rng.choice((f"{name}-{number}", f"{name}-{number}", f"shared-{number}")))
         for number in range(rng.randint(1, 3))
     ]
+    return _wrapped(rng, name, items)
+
+
+def _wrapped(rng: Random, name: str, items: list[Json]) -> Json:
     priority = rng.choice((0, 0, 5))
     made = rng.choice(
         (
@@ -181,19 +362,42 @@ def history(rng: Random) -> tuple[History, Scenario]:
     told.create(told.names[0], "")
     for _ in range(rng.randint(3, 8)):
         told.go_on()
+    return told, _scenario(told)
+
+
+def contested(rng: Random) -> tuple[History, Scenario]:
+    """A few more acts on up to five, where claims are made."""
+    told = History(rng, rng.choice(("abcd", "abcde")), is_contested=True)
+    configs = settings(rng)
+    if configs[0].quota_enabled:
+        told.plant()
+    for name in told.names:
+        told.create(name, "")
+        told.now += rng.choice(PAUSES_S[4:])
+    for _ in range(rng.randint(2, 7)):
+        told.go_on()
+    told.end()
+    return told, _scenario(told, configs)
+
+
+def _scenario(told: History, configs: tuple[Config, ...] = ()) -> Scenario:
+    rng = told.rng
     cpus = tuple(rng.randint(1, 3) for _ in range(rng.randint(1, 3)))
-    names = (*told.names, "")
-    scenario = Scenario(
+    if told.is_contested:
+        cpus = rng.choice(((2,), (3,), (4,), (6,), (2, 1), (2, 2), (3, 2)))
+    names = (*told.names, *(f"{name}-small" for name in told.names), "")
+    configs = configs or (rng.choice(CONFIGS),)
+    return Scenario(
         "at random",
         cpus,
         tuple(sorted(told.acts, key=lambda one: one[0])),
         ends={},
         crowded=names if told.is_disturbed else (),
         robbed=names if told.is_robbed else (),
-        config=rng.choice(CONFIGS),
-        settles_s=1200.0,
+        config=configs[0],
+        later=configs[-1],
+        settles_s=700.0 if told.is_contested else 1200.0,
     )
-    return told, scenario
 
 
 def trouble(rng: Random, faults: Sequence[Fault | Edit]) -> Plan:

@@ -101,6 +101,8 @@ def patches(found: Json, edit: Edit) -> list[Json]:
         return []
     items = found["spec"]["resources"]["GenericItems"]
     extra = {"generictemplate": config_map(f"extra-{found['metadata']['name']}")}
+    if extra in items:
+        return []  # its name would be there twice
     if edit is Edit.ADDED:
         edited = [extra, *items]
     elif len(items) == 1:

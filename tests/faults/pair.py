@@ -77,7 +77,7 @@ class Pair(World):
     async def _live(self, wire: Wire, number: int) -> None:
         clock = Stoppable(self.clock, wire)
         client = Client(Noting(wire, number, self._order), clock, Random(number))
-        config = self._scenario.config.model_copy(update={"leader_election": LEASE})
+        config = self._scenario.settings(number).model_copy(update={"leader_election": LEASE})
         replica = Replica(client, config, identity=f"life-{number}")
         self._replicas.append(replica)
         try:

@@ -1,16 +1,26 @@
-"""Who has a claim, by what is stored alone."""
+"""Who has a claim, and whether he gets what he was promised, by what is stored alone."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from mcad.api import labels
 from mcad.api.wire import parse_instant
+from mcad.core.units import SECOND
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change
+from tests.faults.excuses import Excuses
+from tests.faults.injection import SPELL_S
 from tests.faults.meddling import STORAGE
 
 Json = dict[str, Any]
+PODS = ("", "pods")
+EVICTING = ("Preempting", "Reclaiming")
+"""Claims that nobody else may make use of meanwhile."""
+LATE_S = SPELL_S + 100.0
+"""By so much a promised start, or a deadline, may be missed: nobody may have led meanwhile."""
 
 
 def claim_of(obj: Json) -> Json | None:
@@ -19,17 +29,35 @@ def claim_of(obj: Json) -> Json | None:
     return found
 
 
+def dispatch_of(obj: Json | None) -> Json:
+    """What is on record of its attempt."""
+    found: Json = ((obj or {}).get("status") or {}).get("dispatch") or {}
+    return found
+
+
+def goes(change: Change) -> bool:
+    """Whether it is being dispatched or was."""
+    phase = dispatch_of(change.obj).get("phase")
+    return change.type == "MODIFIED" and phase in ("creating", "dispatched")
+
+
 class Promises:
-    """Watches every status.
+    """Watches every status; ``broken`` are promised starts that were missed, and ``cases`` says how
+    often what came up.
 
     A claim stands until its deadline, or an edit of whoever has it. Both may end it before its
-    status says so: what others do from then on is not held against them.
+    status says so: what others do from then on is not held against them. A start is no promise any
+    more when there is an excuse, or somebody of a higher priority.
     """
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+    def __init__(self, registry: Registry, excuses: Excuses) -> None:
+        self.broken: list[str] = []
+        self.cases: Counter[str] = Counter()
+        self._registry, self._excuses = registry, excuses
         self._made: dict[str, tuple[str, int]] = {}  # uid -> since when, and of which generation
+        self._starts: dict[str, tuple[float, int]] = {}  # uid -> when promised, and for when
         registry.store.listen(STORAGE, self._heard)
+        registry.store.listen(PODS, self._bound)
 
     def standing(self) -> Iterator[Json]:
         """The AppWrappers with a claim."""
@@ -46,3 +74,78 @@ class Promises:
         uid, generation = obj["metadata"]["uid"], obj["metadata"]["generation"]
         if claim is not None and self._made.get(uid, ("", 0))[0] != claim["since"]:
             self._made[uid] = claim["since"], generation
+            self.cases[f"claim: {claim['reason']}"] += 1
+            if claim.get("start"):
+                now = self._registry.clock.monotonic()
+                self._starts[uid] = now, parse_instant(claim["start"])
+        had = claim_of(change.previous or {})
+        if had is not None and claim is None and change.type == "MODIFIED":
+            self.cases[f"{'redeemed' if goes(change) else 'ended'}: {had['reason']}"] += 1
+        if goes(change) and self._starts.pop(uid, None):
+            self.cases["promise kept"] += 1
+        self._judge()
+
+    def _judge(self) -> None:
+        found = {obj["metadata"]["uid"]: obj for _, obj in self._registry.store.items(STORAGE)}
+        late = self._registry.clock.now_us() - LATE_S * SECOND
+        for obj in found.values():
+            claim = claim_of(obj)
+            if claim is not None and parse_instant(claim["until"]) < late:
+                self.broken.append(f"the claim of {obj['metadata']['name']} outlives its deadline")
+        for uid, (then, start) in list(self._starts.items()):
+            mine = found.get(uid)
+            if mine is None or self._excuses.since(uid, then) or self._is_outranked(mine, found):
+                del self._starts[uid]
+            elif start < late:
+                self.broken.append(f"{mine['metadata']['name']} did not start as promised")
+                del self._starts[uid]
+
+    def _is_outranked(self, mine: Json, found: dict[str, Json]) -> bool:
+        return any(_priority(one) > _priority(mine) for one in found.values())
+
+    def _bound(self, change: Change) -> None:
+        """A pod goes to a node in a claim: it is gone in time, or goes before it by its priority,
+        or was told to keep off, and kube-scheduler had its reasons."""
+        obj, was = change.obj, change.previous or {}
+        node = obj["spec"].get("nodeName")
+        if change.type == "DELETED" or not node or (was.get("spec") or {}).get("nodeName"):
+            return
+        uid = labels.labels_of(obj).get(labels.APPWRAPPER_UID)
+        for mine in [o for _, o in self._registry.store.items(STORAGE)]:
+            if mine["metadata"]["uid"] == uid and (begun := dispatch_of(mine).get("intentTime")):
+                for other in self.standing():
+                    self._passes(obj, mine, other, parse_instant(begun))
+
+    def _passes(self, pod: Json, mine: Json, other: Json, begun: int) -> None:
+        claim, node = claim_of(other) or {}, pod["spec"]["nodeName"]
+        if mine is other or node not in claim["nodes"] or begun <= parse_instant(claim["since"]):
+            return
+        limit = _limit(mine)
+        if limit and begun + limit * SECOND <= parse_instant(claim.get("start")):
+            self.cases["backfilled"] += 1
+        elif node in _avoided(pod):
+            self.cases["strayed"] += 1
+        elif claim["reason"] in EVICTING or _priority(mine) <= _priority(other):
+            then = (begun - self._registry.clock.now_us()) / SECOND
+            then += self._registry.clock.monotonic()
+            edited = [self._excuses.since(one["metadata"]["uid"], then) for one in (mine, other)]
+            if not any(edited):
+                names = [one["metadata"]["name"] for one in (mine, other)]
+                self.broken.append(f"{names[0]} goes where {names[1]} has a claim")
+
+
+def _avoided(pod: Json) -> set[str]:
+    """The names of the nodes that it was told to keep off, if there are others."""
+    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    wishes = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+    fields = [one for wish in wishes for one in wish["preference"].get("matchFields") or ()]
+    return {name for one in fields if one["operator"] == "NotIn" for name in one["values"]}
+
+
+def _priority(obj: Json) -> int:
+    return int(obj["spec"].get("priority") or 0)
+
+
+def _limit(obj: Json) -> int:
+    rules = obj["spec"].get("schedulingSpec") or {}
+    return int((rules.get("dispatchDuration") or {}).get("limit") or 0)

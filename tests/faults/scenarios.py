@@ -41,7 +41,12 @@ class Scenario:
     crowded: tuple[str, ...] = ()
     robbed: tuple[str, ...] = ()
     config: Config = field(default=QUIET)  # where one process is alone
+    later: Config | None = None  # of all lives but the first; the same if it is not given
     settles_s: float = 400.0  # after the last act: deadlines, grace periods, backoff are shorter
+
+    def settings(self, life: int) -> Config:
+        """Those that a process is started with, from 1."""
+        return self.config if life == 1 or self.later is None else self.later
 
 
 def pod(name: str) -> Json:

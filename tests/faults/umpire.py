@@ -1,40 +1,69 @@
 """Somebody who sees to it that nobody is evicted in vain, by what is stored alone.
 
 Whoever is evicted for another one is never evicted for that one again once it went, and it is
-dispatched in the end, unless it went away meanwhile: it is deleted before long, or was suspended,
-and then in line again like anybody else. No node is in two claims.
+dispatched before long, unless somebody changed something. Only whom the settings permit is evicted.
+No node is in two claims.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
+from mcad.api.config import Config
+from mcad.api.wire import parse_instant
+from mcad.core.units import SECOND
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change
+from tests.faults.excuses import Excuses
 from tests.faults.meddling import STORAGE
-from tests.faults.promises import Promises, claim_of
+from tests.faults.promises import Promises, claim_of, dispatch_of, goes
 
 Json = dict[str, Any]
-GOES = ("creating", "dispatched")
 SOON_S = 120.0
 """Whoever others left for is dispatched by then: that is longer than any spell of a process."""
+BEHIND_S = 200.0
+"""What a dispatcher goes by is at most that old: a spell, a grace, or a gap in a watch."""
+NEVER = "workload.codeflare.dev/never-preempt"
+
+
+class _Rank(NamedTuple):
+    """What somebody was like since then, as far as evictions ask for it."""
+
+    since: float
+    priority: int
+    never: bool
 
 
 class Umpire:
-    """Watches every status; ``fouls`` are evictions that should not have been."""
+    """Watches every status; ``fouls`` are evictions that should not have been, and ``cases`` says
+    how often what came up."""
 
-    def __init__(self, registry: Registry, promises: Promises) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        promises: Promises,
+        excuses: Excuses,
+        settings: Sequence[Config],
+    ) -> None:
+        """``settings`` are those of all lives."""
         self.fouls: list[str] = []
-        self.evictions = 0
-        self._promises = promises
+        self.cases: Counter[str] = Counter()
+        self._promises, self._excuses, self._settings = promises, excuses, settings
         self._store, self._clock = registry.store, registry.clock
         self._names: dict[str, str] = {}  # by uid, of all that ever were
+        self._ranks: dict[str, list[_Rank]] = {}
         self._attempts: dict[tuple[str, str], int] = {}  # of the victim, by it and for whom
         self._met: set[tuple[str, str]] = set()  # of these, for whom that one went since
+        self._twice: dict[str, float] = {}  # node -> since when two claims have it
         self._owed: dict[str, tuple[str, float]] = {}  # uid -> a victim that left for it, and when
         registry.store.listen(STORAGE, self._heard)
+
+    @property
+    def evictions(self) -> int:
+        """How many there were."""
+        return self.cases["evicted"]
 
     def in_vain(self) -> Iterator[str]:
         """At rest: who has left for somebody who does not run."""
@@ -43,21 +72,22 @@ class Umpire:
                 yield self._vain(uid)
 
     def _heard(self, change: Change) -> None:
-        obj = change.obj
+        obj, now = change.obj, self._clock.monotonic()
         uid, name = obj["metadata"]["uid"], obj["metadata"]["name"]
         self._names[uid] = name
-        dispatch = (obj.get("status") or {}).get("dispatch") or {}
-        goes = change.type == "MODIFIED" and dispatch.get("phase") in GOES
-        if goes:
+        self._note_rank(obj)
+        if goes(change):
             self._met.update(pair for pair in self._attempts if pair[1] == uid)
-        if goes or obj["spec"].get("suspend"):
+        if goes(change) or obj["spec"].get("suspend"):
             self._owed.pop(uid, None)
-        if change.type == "DELETED" and uid in self._owed:
-            if self._clock.monotonic() - self._owed[uid][1] > SOON_S:
-                self.fouls.append(self._vain(uid))
-        if claim_of(obj) is not None:
-            self._compare_claims()
-        winner = dispatch.get("preemptor")
+        for winner, (_, since) in list(self._owed.items()):
+            if self._excuses.since(winner, since):
+                del self._owed[winner]
+            elif now - since > SOON_S:
+                self.fouls.append(self._vain(winner))
+                del self._owed[winner]
+        self._compare_claims()
+        winner, dispatch = dispatch_of(obj).get("preemptor"), dispatch_of(obj)
         if winner is None or dispatch["phase"] != "undeploying":
             return
         if winner not in self._names:
@@ -66,19 +96,57 @@ class Umpire:
         known, self._attempts[pair] = self._attempts.get(pair), attempt
         if pair in self._met and known != attempt:
             self.fouls.append(f"{name} is evicted twice for {self._names[winner]}")
-        was = ((change.previous or {}).get("status") or {}).get("dispatch") or {}
-        if was.get("phase") != "undeploying":
-            self.evictions += 1
-            self._owed[winner] = name, self._clock.monotonic()
+        if dispatch_of(change.previous).get("phase") != "undeploying":
+            self._evicted(obj, winner)
+
+    def _evicted(self, obj: Json, winner: str) -> None:
+        reason, name = obj["status"]["eviction"]["reason"], obj["metadata"]["name"]
+        self.cases.update(("evicted", f"evicted: {reason}"))
+        self._owed[winner] = name, self._clock.monotonic()
+        if not any(self._permits(one, obj, winner, reason) for one in self._settings):
+            self.fouls.append(f"{name} may not be evicted for {self._names[winner]} ({reason})")
+
+    def _permits(self, settings: Config, obj: Json, winner: str, reason: str) -> bool:
+        """Whether it might be evicted by these settings; who borrows is not asked here."""
+        lately = self._clock.monotonic() - BEHIND_S
+        mine = self._ranks_since(obj["metadata"]["uid"], lately)
+        ran = self._clock.now_us() - parse_instant(dispatch_of(obj)["intentTime"])
+        if ran < settings.min_run_time * SECOND:
+            return False
+        if settings.never_preempt and all(one.never for one in mine):
+            return False
+        if reason == "Reclaiming":
+            return settings.reclaim and settings.quota_enabled
+        highest = max(one.priority for one in self._ranks_since(winner, lately))
+        return settings.preemption and min(one.priority for one in mine) < highest
+
+    def _note_rank(self, obj: Json) -> None:
+        known = self._ranks.setdefault(obj["metadata"]["uid"], [])
+        notes = obj["metadata"].get("annotations") or {}
+        priority, never = obj["spec"].get("priority") or 0, notes.get(NEVER) == "true"
+        if not known or known[-1][1:] != (priority, never):
+            known.append(_Rank(self._clock.monotonic(), priority, never))
+
+    def _ranks_since(self, uid: str, then: float) -> list[_Rank]:
+        """What it was like then, and all that it became."""
+        known = self._ranks[uid]
+        first = max((n for n, one in enumerate(known) if one.since <= then), default=0)
+        return known[first:]
 
     def _compare_claims(self) -> None:
+        """A new claim may be told before the end of the one before, but not for long."""
         nodes = Counter(n for one in self._promises.standing() for n in claim_of(one)["nodes"])
-        if twice := [node for node, claims in nodes.items() if claims > 1]:
-            self.fouls.append(f"in two claims: {twice}")
+        now = self._clock.monotonic()
+        self._twice = {n: self._twice.get(n, now) for n, claims in nodes.items() if claims > 1}
+        if long := [node for node, since in self._twice.items() if now - since > SOON_S]:
+            self.fouls.append(f"in two claims: {long}")
 
     def _vain(self, uid: str) -> str:
         return f"{self._owed[uid][0]} is evicted for {self._names[uid]}, which was not dispatched"
 
     def _might_run(self, uid: str) -> bool:
         found = [obj for _, obj in self._store.items(STORAGE) if obj["metadata"]["uid"] == uid]
-        return any("deletionTimestamp" not in obj["metadata"] for obj in found)
+        return any(
+            "deletionTimestamp" not in one["metadata"] and not self._excuses.is_named_alike(one)
+            for one in found
+        )

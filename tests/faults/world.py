@@ -20,6 +20,7 @@ from mcad.sim.cluster import Cluster
 from mcad.sim.serving.server import SimApi
 from mcad.sim.store import Change
 from tests.faults.bailiff import Bailiff
+from tests.faults.excuses import Excuses
 from tests.faults.injection import Moment, Plan, Wire
 from tests.faults.meddling import STORAGE, WRAPPED, Meddler
 from tests.faults.promises import Promises
@@ -44,6 +45,7 @@ class Outcome:
     writes: int  # of the dispatcher, in all of its lives
     lives: int
     evictions: int
+    cases: Counter[str]  # of claims and evictions
     events: int  # that its watches told it
     requests: list[str]  # method and path of its writes
     moments: list[Moment]  # these writes
@@ -64,9 +66,11 @@ class World:
         self._user = Client(SimApi(cluster.registry), cluster.registry.clock, Random(7))
         self.creations: Counter[tuple[str, str, str]] = Counter()
         self.troubles: list[str] = []
-        promises = Promises(cluster.registry)
+        excuses = Excuses(cluster.registry)
+        self._promises = promises = Promises(cluster.registry, excuses)
         self._bailiff = Bailiff(cluster.registry, promises)
-        self._umpire = Umpire(cluster.registry, promises)
+        lives = [scenario.settings(life) for life in (1, 2)]
+        self._umpire = Umpire(cluster.registry, promises, excuses, lives)
         for storage in WRAPPED:
             cluster.registry.store.listen(storage, self._seen)
         cluster.registry.store.listen(STORAGE, self._said)
@@ -96,18 +100,24 @@ class World:
     async def _live(self, wire: Wire, number: int) -> None:
         """One life: a dispatcher that leads from the beginning."""
         client = Client(wire, self.clock, Random(number))
-        controller = Controller(client, self._scenario.config, identity=f"life-{number}")
+        controller = Controller(client, self._scenario.settings(number), identity=f"life-{number}")
         self.leading = lambda: controller
         await controller.run(asyncio.Event())
 
     def _check_books(self) -> None:
-        """Room on nodes and in shares is held by the same ones, at every write and every crash."""
+        """Room on nodes and in shares is held by the same ones, and no node is in two claims, at
+        every write and every crash."""
         leader = self.leading()
+        if leader is None:
+            return
+        core = leader.dispatcher.world
         try:
-            if leader is not None:
-                leader.dispatcher.world.admission.check()
+            core.admission.check()
         except InvariantViolated as wrong:
             self.troubles.append(str(wrong))
+        nodes = Counter(name for uid in core.claims for name in core.capacity.nodes_of(uid))
+        if twice := [name for name, claims in nodes.items() if claims > 1]:
+            self.troubles.append(f"in two claims: {twice}")
 
     # -- the run -------------------------------------------------------------------------------
 
@@ -129,7 +139,7 @@ class World:
             late = [write for wire in self._wires for write in wire.writes][before:]
             self.troubles.append(f"still writing at rest: {[(r.method, r.path) for r in late]}")
         self.troubles += [*self._unrest(), *self._bailiff.overdrawn]
-        self.troubles += [*self._umpire.fouls, *self._umpire.in_vain()]
+        self.troubles += [*self._umpire.fouls, *self._umpire.in_vain(), *self._promises.broken]
         for life in self._lives:
             if life.done() and not life.cancelled():
                 life.result()
@@ -162,6 +172,7 @@ class World:
             writes=len(requests),
             lives=len(self._wires),
             evictions=self._umpire.evictions,
+            cases=self._umpire.cases + self._promises.cases,
             events=next(self._plan.told),
             requests=requests,
             moments=self._plan.moments,

@@ -1,0 +1,91 @@
+"""What excuses a dispatcher that does not keep its word, by what is stored alone: somebody changed
+what the word was about, or did something to the cluster that nobody could foresee."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcad.api import labels
+from mcad.kube.kinds import NODES, QUOTA_SUBTREES
+from mcad.sim.registry import Registry
+from mcad.sim.store import Change
+from tests.faults.meddling import STORAGE, WRAPPED
+
+Json = dict[str, Any]
+WORLD = [(one.group, one.plural) for one in (NODES, QUOTA_SUBTREES)]
+
+
+class Excuses:
+    """Watches what people do; ``before`` is asked for a word that was given at some time."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._edited: dict[str, float] = {}  # by uid, when its manifest became what it is
+        self._disturbed = 0.0
+        self._kept: set[tuple[str, tuple[str, str]]] = set()  # what somebody's finalizer keeps
+        registry.store.listen(STORAGE, self._heard)
+        for storage in WORLD:
+            registry.store.listen(storage, self._changed)
+        for storage in WRAPPED:
+            registry.store.listen(storage, self._meddled)
+
+    def since(self, uid: str, then: float) -> bool:
+        """Whether there is one for a word that was given to this AppWrapper then."""
+        return bool(self._kept) or max(self._disturbed, self._edited.get(uid, 0.0)) >= then
+
+    def is_named_alike(self, obj: Json) -> bool:
+        """Whether somebody else has a name that it needs."""
+        spec, uid = obj["spec"], obj["metadata"]["uid"]
+        items = spec.get("components") or spec["resources"]["GenericItems"]
+        names = {(made["kind"], made["metadata"]["name"]) for made in map(_template, items)}
+        return any(
+            (one["kind"], key[1]) in names and _owner(one) != uid
+            for storage in WRAPPED
+            for key, one in self._registry.store.items(storage)
+        )
+
+    def _now(self) -> float:
+        return self._registry.clock.monotonic()
+
+    def _heard(self, change: Change) -> None:
+        obj, was = change.obj, change.previous
+        if change.type != "MODIFIED" or was is None or _wish(obj) != _wish(was):
+            self._edited[obj["metadata"]["uid"]] = self._now()
+
+    def _changed(self, change: Change) -> None:
+        obj, was = change.obj, change.previous
+        if change.type != "MODIFIED" or was is None or obj.get("spec") != was.get("spec"):
+            self._disturbed = self._now()
+
+    def _meddled(self, change: Change) -> None:
+        """A finalizer keeps it, or it is nobody's, or was left behind by somebody."""
+        obj, was = change.obj, change.previous
+        key = obj["kind"], change.key
+        is_kept = "example.com/keep" in obj["metadata"].get("finalizers", ())
+        if change.type != "DELETED" and is_kept:
+            self._kept.add(key)
+        elif key in self._kept:
+            self._kept.remove(key)
+            self._disturbed = self._now()
+        is_orphaned = was is not None and _has_owner(was) and not _has_owner(obj)
+        if not _owner(obj) or is_orphaned:
+            self._disturbed = self._now()
+
+
+def _template(item: Json) -> Json:
+    made: Json = item.get("template") or item["generictemplate"]
+    return made
+
+
+def _owner(obj: Json) -> str:
+    return str(labels.labels_of(obj).get(labels.APPWRAPPER_UID, ""))
+
+
+def _has_owner(obj: Json) -> bool:
+    return bool(obj["metadata"].get("ownerReferences"))
+
+
+def _wish(obj: Json) -> tuple[Any, ...]:
+    meta = obj["metadata"]
+    is_deleted = "deletionTimestamp" in meta
+    return obj["spec"], meta.get("labels"), meta.get("annotations"), is_deleted
