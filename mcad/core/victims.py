@@ -28,6 +28,9 @@ order nor sparing as many as possible gives one; each more doubles the work."""
 LOWEST = -(2**63)
 """No priority is below it."""
 
+Over = Callable[[QuotaNode, str], bool]
+"""Whether a node has more than its share of a resource."""
+
 Right = Callable[[str], ClaimReason | None]
 """By what right the winner may evict this one, with those gone who have left; None: by none."""
 
@@ -87,49 +90,44 @@ class Precedence:
             for seat in shares.seats
         }
         self._sides: dict[QuotaNode, _Side] = {}
+        self._over_at_first = shares.over_by_now()
 
     def lower(self, others: Mapping[str, Workload]) -> Iterator[str]:
         """Where there are no shares: who may be evicted, whoever of them has left."""
         priority = self._winner.priority if self._settings.preemption else LOWEST
         return (uid for uid, one in others.items() if one.priority < priority)
 
-    def entitling(self, others: Mapping[str, Workload]) -> Iterator[str]:
-        """Where there are shares: who may perhaps be evicted, while others leave and nobody comes
-        back. If one may not who holds of all that the winner demands, nobody charged there may any
-        more: what is borrowed only becomes less."""
-        shares, priority = self._shares, self._winner.priority
-        barred: set[tuple[Path, bool]] = set()
-        for uid, one in others.items():
-            place = (shares.path(uid), one.priority < priority)
-            if place in barred:
-                continue
-            if self.right(one) is not None:
-                yield uid
-            elif self._has_all(uid):
-                barred.add(place)
-
-    def entitled(self, others: Mapping[str, Workload]) -> list[str]:
-        """The same as long as nobody leaves."""
-        shares, priority = self._shares, self._winner.priority
+    def entitled(self, others: Mapping[str, Workload]) -> Iterator[str]:
+        """Who of them may be evicted while nobody is, whoever leaves meanwhile. Who is charged
+        alike has the same rights."""
+        account, priority = self._shares.account, self._winner.priority
         known: dict[tuple[Path, Resources, bool], bool] = {}
-        found = []
         for uid, one in others.items():
-            alike = (*shares.account(uid), one.priority < priority)
+            alike = (*account(uid), one.priority < priority)
             may = known.get(alike)
             if may is None:
-                may = known[alike] = self.right(one) is not None
+                may = known[alike] = self._right(one, self._over_at_first) is not None
             if may:
-                found.append(uid)
-        return found
+                yield uid
 
-    def _has_all(self, uid: str) -> bool:
-        held = self._shares.held(uid)
-        return all(
-            self._seats[tree.name].named <= dict(amounts).keys() for tree, _, amounts in held
-        )
+    def in_turn(self, others: Mapping[str, Workload]) -> Iterator[str]:
+        """Who of them may be evicted when those before him have left and nobody comes back. Who is
+        charged like one who may not may not either: what is borrowed only becomes less."""
+        barred: set[tuple[Path, Resources, bool]] = set()
+        for uid, one in others.items():
+            alike = (*self._shares.account(uid), one.priority < self._winner.priority)
+            if alike in barred:
+                continue
+            if self.right(one) is None:
+                barred.add(alike)
+            else:
+                yield uid
 
     def right(self, other: Workload) -> ClaimReason | None:
         """By what right the winner may evict the other now; None: by none."""
+        return self._right(other, self._shares.over)
+
+    def _right(self, other: Workload, over: Over) -> ClaimReason | None:
         reclaims = self._settings.reclaim
         preempts = self._settings.preemption and other.priority < self._winner.priority
         borrows = False
@@ -140,7 +138,7 @@ class Precedence:
             side = self._sides.get(node)
             if side is None:
                 side = self._sides[node] = _side(seat, node)
-            borrows_here = not side.same and self._borrows(side, seat, amounts)
+            borrows_here = not side.same and _borrows(side, seat, amounts, over)
             borrows = borrows or borrows_here
             reclaims = reclaims and side.nominal
             preempts = preempts and (side.same or borrows_here or side.nominal)
@@ -148,18 +146,18 @@ class Precedence:
             return ClaimReason.RECLAIMING
         return ClaimReason.PREEMPTING if preempts else None
 
-    def _borrows(self, side: _Side, seat: _Seat, amounts: Resources) -> bool:
-        """Whether its side has more than its share of something that the winner demands and it
-        holds, at each of its nodes."""
-        over = self._shares.over
-        for name, n in amounts:
-            if n and name in seat.named:
-                for node in side.nodes:
-                    if not over(node, name):
-                        break
-                else:
-                    return True
-        return False
+
+def _borrows(side: _Side, seat: _Seat, amounts: Resources, over: Over) -> bool:
+    """Whether its side has more than its share of something that the winner demands and it holds,
+    at each of its nodes."""
+    for name, n in amounts:
+        if n and name in seat.named:
+            for node in side.nodes:
+                if not over(node, name):
+                    break
+            else:
+                return True
+    return False
 
 
 def _nominal(seat: Seat, shares: Shares) -> Iterator[QuotaNode]:
@@ -198,26 +196,24 @@ def evictions(
         if found is None:
             return None
         return Evictions(tuple((uid, ClaimReason.PREEMPTING) for uid in found.leaving), found.plan)
-    found = fewest(departures, precedence.entitling(candidates))
-    if found is None:
-        found = _by_detours(departures, precedence.entitled(candidates), right)
+    found = fewest(departures, precedence.entitled(candidates))
     if found is None:
         return None
-    return Evictions(_one_after_the_other(departures, found.leaving, right), found.plan)
+    victims = _one_after_the_other(departures, found.leaving, right)
+    if len(victims) < len(found.leaving):
+        for uid in found.leaving:
+            departures.stay(uid)
+        found = fewest(departures, precedence.in_turn(candidates))
+        found = found or _among_few(departures, list(precedence.entitled(candidates)), right)
+        if found is None:
+            return None
+        victims = _one_after_the_other(departures, found.leaving, right)
+    return Evictions(victims, found.plan)
 
 
-def _by_detours(departures: Departures, candidates: list[str], right: Right) -> Room | None:
-    """Taken in order, some used up what their team borrows and then were of no use. So others are
-    sought: those who cannot be spared if all could go who may go now, and, among few, any who may
-    go one after the other."""
-    found = fewest(departures, candidates)
-    if found is None:
-        return None
-    allowed = _one_after_the_other(departures, found.leaving, right)
-    if len(allowed) == len(found.leaving):
-        return found
-    for uid in found.leaving:
-        departures.stay(uid)
+def _among_few(departures: Departures, candidates: list[str], right: Right) -> Room | None:
+    """Taken in turn, some use up what their team borrows and are of no use then. So, if they are
+    few, any are sought who may go one after the other."""
     gone = _any(departures, candidates, right) if len(candidates) <= SEARCHED_MAX else None
     return None if gone is None else without_those_to_spare(departures, gone)
 

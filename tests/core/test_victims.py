@@ -23,7 +23,7 @@ from mcad.core.fairness import Turns
 from mcad.core.model import Node, PodSet, Workload
 from mcad.core.quota import Designation, Forest, QuotaChild, QuotaSubtree
 from mcad.core.settings import Fairness, Settings
-from mcad.core.victims import Evictions, evictions
+from mcad.core.victims import Evictions, Precedence, evictions
 from tests.core.builders import Host, appwrapper, fits_by_brute_force, on
 from tests.core.quotas import (
     GOLD,
@@ -284,8 +284,8 @@ class Play:
     def _found(self) -> Evictions | None:
         """What the product says; and by which way it came to that."""
         with pytest.MonkeyPatch.context() as patch:
-            for name in ("_by_detours", "_any"):
-                patch.setattr(victims, name, self._noting(name, getattr(victims, name)))
+            for room, name in ((victims, "_among_few"), (Precedence, "in_turn")):
+                patch.setattr(room, name, self._noting(name, getattr(room, name)))
             return self.scene.evict(self.winner, self.settings, self.order)
 
     def _noting(self, name: str, real: Callable[..., object]) -> Callable[..., object]:
@@ -369,8 +369,8 @@ CASES = {
     *(RECLAIM, PREEMPT, "0 trees", "1 trees", "2 trees", "3 trees", "both rights"),
     *("none", "0 leave", "1 leave", "2 leave", "3 leave", "comes back", "protected", "mixed gang"),
     *("for both", "for nodes alone", "for quota alone", "reclaim below a hard node"),
-    *("of no leaf: Preempting", "of no leaf: Reclaiming", "_by_detours finds some"),
-    "_any finds nothing",
+    *("of no leaf: Preempting", "of no leaf: Reclaiming", "in_turn finds some"),
+    "_among_few finds nothing",
 }
 
 
@@ -433,7 +433,11 @@ def test_no_priority_entitles_to_what_is_another_teams_own() -> None:
     assert scene.evict(equal, BOTH, ["a", "b"]) is None
 
 
-def test_a_team_that_is_back_within_its_share_loses_nobody_more() -> None:
+@pytest.mark.parametrize("searched", [0, 10])
+def test_a_team_that_is_back_within_its_share_loses_nobody_more(
+    searched: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(victims, "SEARCHED_MAX", searched)
     scene = Scene(host("n1", 12), trees=teams(12, red=4, blue=4, green=4))
     for uid, leaf in (("a", "blue"), ("b", "blue"), ("c", "blue"), ("d", "green"), ("e", "green")):
         assert scene.run(uid, (bare(2 + (leaf == "green")),), at(leaf))
@@ -468,6 +472,28 @@ def test_where_sparing_most_would_take_too_many_of_one_team_another_team_gives()
 
     found = scene.evict(winner, BOTH, ["b1", "b2", "b3", "g1", "g2"])
     assert told(found) == [("b2", RECLAIM), ("g1", RECLAIM)]
+
+
+def test_where_the_first_of_each_team_are_of_no_use_others_of_them_go() -> None:
+    """Either team may lose one. The order takes both of blue, then one of each that do not help."""
+    scene = Scene(
+        host("n1", 4, zone="a"),
+        host("n2", 4, zone="b"),
+        host("n3", 2, zone="c"),
+        trees=teams(10, red=4, blue=4, green=2),
+    )
+    for uid, leaf, zone in (
+        ("b1", "blue", "a"),
+        ("b2", "blue", "a"),
+        ("b3", "blue", "b"),
+        ("g1", "green", "c"),
+        ("g2", "green", "b"),
+    ):
+        assert scene.run(uid, (bare(2, zone=zone),), at(leaf))
+    winner = workload("w", (bare(4),), at("red"))
+
+    found = scene.evict(winner, BOTH, ["b1", "b2", "b3", "g1", "g2"])
+    assert told(found) == [("b3", RECLAIM), ("g2", RECLAIM)]
 
 
 def test_who_has_nothing_of_what_its_team_borrows_is_let_be() -> None:

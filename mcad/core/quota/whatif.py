@@ -5,7 +5,7 @@ Leaving is tried and undone beside the books: O(depth x resources) each, and no 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from mcad.core.capacity.resources import Books
@@ -120,11 +120,6 @@ class WhatIf:
                 tree = self._trees[name]
                 yield tree, tree.node_of(leaf), charge.amounts
 
-    def path(self, uid: str) -> Path:
-        """Where an AppWrapper is charged, of those who are."""
-        charge = self._charges.get(uid)
-        return () if charge is None else charge.path
-
     def account(self, uid: str) -> tuple[Path, Resources]:
         """Equal for two that are charged the same at the same leaves; of those who are charged."""
         charge = self._charges.get(uid)
@@ -135,3 +130,13 @@ class WhatIf:
         share, once those have left who are to leave."""
         left = self._left.get(node)
         return more > node.room(resource) + (left.get(resource, 0) if left is not None else 0)
+
+    def over_by_now(self) -> Callable[[QuotaNode, str], bool]:
+        """The same without any more, whoever leaves from now on."""
+        left_by_now = {node: books.copy() for node, books in self._left.items()}
+
+        def over(node: QuotaNode, resource: str) -> bool:
+            left = left_by_now.get(node)
+            return node.room(resource) + (left.get(resource, 0) if left is not None else 0) < 0
+
+        return over
