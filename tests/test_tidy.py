@@ -1,6 +1,7 @@
 """Rules of the house that protect determinism; the direction of imports is import-linter's."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,23 @@ def test_every_module_says_what_its_job_is(path: Path) -> None:
 
     assert doc
     assert len(doc.splitlines()[0]) <= 100
+
+
+@pytest.mark.parametrize("package", ["core", "core/capacity", "core/quota"])
+def test_the_map_of_a_package_has_each_of_its_modules_once(package: str) -> None:
+    folder = ROOT / "mcad" / package
+    there = [one.stem for one in folder.iterdir() if one.suffix == ".py" or _is_package(one)]
+    lines = (ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or "").splitlines()
+    listed = [name for line in lines for name in _listed(line)]
+
+    assert sorted(listed) == sorted(name for name in there if name != "__init__")
+
+
+def _is_package(folder: Path) -> bool:
+    return (folder / "__init__.py").exists()
+
+
+def _listed(line: str) -> list[str]:
+    """``one, two   what they are``: the names in front, if a line has such."""
+    names = re.match(r"((?:\w+, )*\w+)  ", line)
+    return names[1].split(", ") if names else []

@@ -1,1 +1,30 @@
-"""Decisions only: no clock, no I/O, no threads. Events go in, commands come out."""
+"""Decisions only: no clock, no I/O, no threads. Events go in, commands come out.
+
+dispatcher, deciding    the one entrance, ``step(event, now)``, and one pass in its order
+events, commands        everything that the core can be told, and everything that it can ask for
+world, entry            all that it knows, and what it knows of one AppWrapper
+capacity, quota         what the nodes have, and the shares of teams; each has a map of its own
+admission               both as one: who is let in
+
+observing, children, recovery   what is seen of AppWrappers, of objects and pods, and what a
+                                predecessor began
+queue, bucket, beds, fairness, ceilings   the line, those in it who share a verdict, who need not be
+                                asked, whose turn it is, and how high a priority may be
+dispatching, gate, obstacles    the walk along the line, whom its head keeps back, and what else
+                                keeps somebody from going
+attempts, inventory, names, rights   objects are created, under names and with rights that are free
+teardown, sweep, tombstones     they are deleted: of an attempt, of nobody, of who is gone
+running, completion, requeuing, health, resets, needs   what is to be done about those that run
+
+claim, claims, protection, backfill, passing   room that is promised before it is free: what that
+                                is, how it lives, who gets it, and who may go ahead of it
+departures, drains, ends, history   who has to leave so that somebody fits, and when that will be
+preemption, victims, evicting   who is evicted for whom, and how
+forecast, rehearsal             when somebody who waits starts
+
+status, standing, podcounts, quotastatus   what statuses say
+rows, claimants, shares         what else people ask
+reasons, verdicts               the words for it, and the figures
+lifecycle, timers, pacing, settings, rules   phases; times and bounds, and those that people set
+model, records, units, quantity, invariants   what all of it is made of
+"""

@@ -7,11 +7,10 @@ reservation, be it of nothing, and says what was declared, whatever of it is bou
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import NamedTuple
 
-from mcad.core.capacity import Capacity, Shape
-from mcad.core.capacity.facade import NOTHING_TOLD
+from mcad.core.capacity import NOTHING_TOLD, Capacity, Shape, Wants
 from mcad.core.capacity.mixed import Plan
 from mcad.core.departures import Departures
 from mcad.core.fairness import Turns
@@ -71,10 +70,9 @@ class Admission:
         self,
         gang: Gang,
         designation: Designation,
-        wants: Mapping[tuple[int, int], int | None] = NOTHING_TOLD,
+        wants: Wants = NOTHING_TOLD,
     ) -> Refusal | None:
-        """Take room for the whole gang; None if that is done, else why not, and nothing changed.
-        ``wants`` as for ``Capacity.reserve``."""
+        """Take room for the whole gang; None if that is done, else why not, and nothing changed."""
         refused = self.quota_refusal(gang.shape, self._forest.path(designation))
         if refused is None:
             refused = self._capacity.reserve(gang.uid, gang.attempt, gang.shape, gang.sets, wants)

@@ -14,8 +14,9 @@ roster, allotments, reservations, arrears   live pods, what is promised and not 
                               promises without a node
 ownpods, needs  questions about the pods of an AppWrapper, and about those that it still lacks
 report, audit   the books for people, and the books recomputed
+resources, ports, limits   arithmetic on amounts, host ports among them; bounds of the work
 """
 
-from mcad.core.capacity.facade import Capacity, Glance, NodeReport, Shape
+from mcad.core.capacity.facade import NOTHING_TOLD, Capacity, Glance, NodeReport, Shape, Wants
 
-__all__ = ["Capacity", "Glance", "NodeReport", "Shape"]
+__all__ = ["NOTHING_TOLD", "Capacity", "Glance", "NodeReport", "Shape", "Wants"]

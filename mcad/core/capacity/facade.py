@@ -32,9 +32,12 @@ from mcad.core.records import replace
 from mcad.core.settings import Fit, Settings
 from mcad.core.verdicts import Refusal
 
-__all__ = ["Capacity", "Glance", "NodeReport", "Shape"]
+__all__ = ["NOTHING_TOLD", "Capacity", "Glance", "NodeReport", "Shape", "Wants"]
 
-NOTHING_TOLD: Mapping[tuple[int, int], int | None] = {}
+Wants = Mapping[tuple[int, int], int | None]
+"""How many pods live children want, by (item, index) of the set; None where one does not tell."""
+
+NOTHING_TOLD: Wants = {}
 
 
 class Capacity:
@@ -184,10 +187,10 @@ class Capacity:
         attempt: int,
         shape: Shape,
         sets: tuple[PodSet, ...],
-        wants: Mapping[tuple[int, int], int | None] = NOTHING_TOLD,
+        wants: Wants = NOTHING_TOLD,
     ) -> Refusal | None:
         """Place the whole gang, less its pods that are bound already; None if that is done, else
-        why not, and nothing is changed. ``wants`` is what live children tell, by (item, index)."""
+        why not, and nothing is changed."""
         reservation = self._begin(uid, attempt, sets)
         for allotment in reservation.allotments:
             allotment.want = wants.get((allotment.pod_set.item, allotment.pod_set.index))
