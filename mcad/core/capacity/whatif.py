@@ -140,14 +140,16 @@ class WhatIf:
         if self._is_beside_the_plan(uid):
             self._shift(uid, -1)
             return True
-        kind = self._kind(uid)
-        if kind in self._missed:
+        same = self._held(uid), self._adrift(uid)
+        if same in self._missed:
             return False
-        self._shift(uid, -1)
-        if self.fits():
-            return True
-        self._shift(uid, 1)
-        self._missed.add(kind)
+        kind = self._kind(uid)
+        if kind not in self._missed:
+            self._shift(uid, -1)
+            if self.fits():
+                return True
+            self._shift(uid, 1)
+        self._missed.update((same, kind))
         return False
 
     def _is_beside_the_plan(self, uid: str) -> bool:
@@ -181,10 +183,9 @@ class WhatIf:
         found = self._give_back(held) if times > 0 else self._take_again(held)
         self.steps += 2
         self._in_vain = False
-        if self._on_nodes:
-            return found
         adrift = self._adrift(uid)
-        self._test.give(adrift, times)
+        if adrift:
+            self._test.give(adrift, times)
         return found or bool(adrift)
 
     def _give_back(self, held: Held) -> bool:
@@ -228,8 +229,6 @@ class WhatIf:
         """Equal for two whose coming back would be alike."""
         kind, spots, held = self._test.kind, self._spots, self._held(uid)
         there = [(kind(*spots[name]), amounts) for name, amounts in held if name in spots]
-        if self._on_nodes:
-            return there[0] if len(there) == 1 else tuple(sorted(there))
         return tuple(sorted(there)), self._adrift(uid)
 
     def competes(self, other: WhatIf) -> bool:
@@ -265,6 +264,9 @@ class WhatIf:
         return held
 
     def _adrift(self, uid: str) -> Resources:
+        """What it has on no node, where that counts."""
+        if self._on_nodes:
+            return ()
         if uid in self._guests:
             return self._guests[uid].anywhere
         reservation = self._scene.reservations.by_uid.get(uid)
