@@ -49,13 +49,15 @@ REPEATS = 15
 
 
 class Kind(NamedTuple):
-    """A winner: its pod sets, whether there is a quota tree, and how many leave for it."""
+    """A winner: its pod sets, whether there is a quota tree, whether it can be had at all, and
+    whether those who run are of many sizes."""
 
     name: str
     sets: tuple[PodSet, ...]
     priority: int = 9
     trees: bool = False
     impossible: bool = False
+    mixed: bool = False
 
 
 def pods(item: int, replicas: int, cores: int) -> PodSet:
@@ -71,13 +73,19 @@ def kinds(nodes: int) -> list[Kind]:
         Kind("500 pods of half a node", (pods(0, 500, 48),)),
         Kind("everything", (pods(0, nodes, 96),)),
         Kind("a head and 100 workers", (pods(0, 1, 64), pods(1, 100, 24))),
-        Kind("three sets of 20", tuple(pods(i, 20, 32 + 8 * i) for i in range(3))),
+        Kind("three sets of 20", _three_sets()),
+        Kind("50 whole nodes, mixed sizes run", (pods(0, 50, 96),), mixed=True),
+        Kind("three sets of 20, mixed sizes", _three_sets(), mixed=True),
         Kind("a share of 1,000 leaves", (pods(0, 40, 2),), 0, trees=True),
         Kind("the same by two large pods", (pods(0, 2, 40),), 0, trees=True),
         Kind("one node more than there are", (pods(0, nodes + 1, 96),), impossible=True),
         Kind("all, but half are above it", (pods(0, nodes, 96),), 4, impossible=True),
         Kind("nobody is below it", (pods(0, 1, 96),), 0, impossible=True),
     ]
+
+
+def _three_sets() -> tuple[PodSet, ...]:
+    return tuple(pods(i, 20, 32 + 8 * i) for i in range(3))
 
 
 def workload(number: int, sets: tuple[PodSet, ...], priority: int, leaf: int) -> Workload:
@@ -116,14 +124,19 @@ class World(Fed):
         for number in range(running):
             leaf = 1 + rng.randrange(LEAVES - 1)  # leaf 0 is the winner's, and lends its share
             priority = rng.randrange(8) if kind.priority else 0
-            work = workload(number, (pods(0, 1, cores),), priority, leaf)
+            size = 1 + rng.randrange(2 * cores - 1) if kind.mixed else cores
+            work = workload(number, (pods(0, 1, size),), priority, leaf)
             self._runs(work, places[number % nodes].name, rng.randrange(10**6))
         self.feed(Decide())
         self.winner = workload(running, kind.sets, kind.priority, 0)
         self.feed(AppWrapperSeen(self.winner))
-        world = self.dispatcher.world
-        world.capacity.rehome()
-        self.everybody, self.spared = preemption.survey(world), 0
+        self.dispatcher.world.capacity.rehome()
+        self.spared = 0
+        self.survey()
+
+    def survey(self) -> None:
+        """List those who run, once for all plans of a look."""
+        self.everybody = preemption.survey(self.dispatcher.world)
 
     def _runs(self, work: Workload, name: str, age: int) -> None:
         began = START - SECOND - age
@@ -162,14 +175,29 @@ def measure(nodes: int, running: int, kind: Kind) -> None:
     victims = made.check(kind)
     gc.collect()
     gc.disable()
-    least, middle, most = spread([cpu_ms(made.plan) for _ in range(REPEATS)])
+    told = _told([cpu_ms(made.plan) for _ in range(REPEATS)])
     gc.enable()
     steps = made.plan().steps
     print(
-        f"{kind.name:32} {victims:6} leave  {least:6.1f} / {middle:6.1f} / {most:6.1f} ms"
-        f"  {steps:7} steps" + (f", {made.spared} of 100 not spared" if made.spared else ""),
+        f"{kind.name:32} {victims:6} leave  {told}  {steps:7} steps"
+        + (f", {made.spared} of 100 not spared" if made.spared else ""),
         flush=True,
     )
+
+
+def measure_beside(nodes: int, running: int) -> None:
+    """What comes before a plan, now and then."""
+    made = World(nodes, running, kinds(nodes)[0])
+    gc.collect()
+    gc.disable()
+    print(f"{'the first plan after a start':45}  {cpu_ms(made.plan):6.1f} ms")
+    print(f"{'to list those who run':45}  {_told([cpu_ms(made.survey) for _ in range(REPEATS)])}")
+    gc.enable()
+
+
+def _told(times: list[float]) -> str:
+    least, middle, most = spread(times)
+    return f"{least:6.1f} / {middle:6.1f} / {most:6.1f} ms"
 
 
 def main() -> None:
@@ -181,6 +209,8 @@ def main() -> None:
     for kind in kinds(options.nodes):
         if options.only in kind.name:
             measure(options.nodes, options.running, kind)
+    if not options.only:
+        measure_beside(options.nodes, options.running)
 
 
 if __name__ == "__main__":

@@ -112,6 +112,7 @@ def survey(world: World) -> Survey:
     dispatch."""
     found: list[tuple[int, int, str, Entry]] = []
     leavers: list[str] = []
+    opponents: dict[str, dict[str, Instant]] = {}
     for uid in world.capacity.reserved():
         entry = world.entries.get(uid)
         if entry is None or uid in world.evictions:
@@ -120,10 +121,11 @@ def survey(world: World) -> Survey:
             since = entry.record.since
             if since + _run_time(world, entry) <= world.now:
                 found.append((entry.workload.priority, -since, uid, entry))
+                if entry.opponents:
+                    opponents[uid] = entry.opponents
         elif _leaves_soon(world, entry):
             leavers.append(uid)
     found.sort()
-    opponents = {uid: one.opponents for _, _, uid, one in found if one.opponents}
     return Survey({uid: one.workload for _, _, uid, one in found}, leavers, opponents)
 
 
