@@ -91,15 +91,7 @@ def adrift() -> FakeApi:
     api.put("leases", lease(leaseDurationSeconds=DECADES_S))
     api.put("nodes", node("node-a", cpu="2", memory="4Gi"))
     spec = deployment("adrift", replicas=2, cpu="2", memory="1Gi")
-    item = {"group": "apps", "version": "v1", "resource": "deployments", "kind": "Deployment"}
-    record = {
-        "attempt": 3,
-        "epoch": 2,
-        "phase": "dispatched",
-        "inventory": [{**item, "namespace": "default", "name": "adrift"}],
-        "intentTime": "2027-01-15T07:59:00Z",
-        "confirmTime": "2027-01-15T07:59:01Z",
-    }
+    record = _dispatched("adrift", "07:59:00Z", "07:59:01Z", attempt=3, epoch=2)
     status = {
         "state": "Running",
         "controllerfirsttimestamp": "2027-01-12T07:00:00Z",
@@ -115,15 +107,7 @@ def claimed() -> FakeApi:
     api = FakeApi()
     api.put("leases", lease(leaseDurationSeconds=DECADES_S))
     api.put("nodes", *(node(name, cpu="2", memory="4Gi") for name in ("node-a", "node-b")))
-    item = {"group": "apps", "version": "v1", "resource": "deployments", "kind": "Deployment"}
-    record = {
-        "attempt": 1,
-        "epoch": 1,
-        "phase": "dispatched",
-        "inventory": [{**item, "namespace": "default", "name": "old"}],
-        "intentTime": "2027-01-15T07:00:00Z",
-        "confirmTime": "2027-01-15T07:00:01Z",
-    }
+    record = _dispatched("old", "07:00:00Z", "07:00:01Z")
     runs = {"state": "Running", "dispatch": record}
     old = deployment("old", replicas=1, cpu="2", memory="1Gi")
     api.put("appwrappers", appwrapper("old", "u-old", "07:00:00", old, status=runs))
@@ -169,15 +153,7 @@ def _widget() -> Json:
 def put_running(api: FakeApi) -> None:
     """The first AppWrapper: dispatched, with its Deployment and two pods."""
     name = "0001-aw-generic-deployment-1"
-    item = {"group": "apps", "version": "v1", "resource": "deployments", "kind": "Deployment"}
-    record = {
-        "attempt": 1,
-        "epoch": 1,
-        "phase": "dispatched",
-        "inventory": [{**item, "namespace": "default", "name": name}],
-        "intentTime": "2027-01-15T07:58:30.000001Z",
-        "confirmTime": "2027-01-15T07:58:30.200000Z",
-    }
+    record = _dispatched(name, "07:58:30.000001Z", "07:58:30.200000Z")
     status = {
         "state": "Running",
         "queuejobstate": "Dispatched",
@@ -203,6 +179,19 @@ def put_running(api: FakeApi) -> None:
             "ownerReferences": [_owner("apps/v1", "ReplicaSet", f"{name}-7", "rs-1")],
         }
         api.put("pods", one)
+
+
+def _dispatched(name: str, intent: str, confirm: str, attempt: int = 1, epoch: int = 1) -> Json:
+    """The record of an attempt of one Deployment, begun and confirmed at these times of the day."""
+    item = {"group": "apps", "version": "v1", "resource": "deployments", "kind": "Deployment"}
+    return {
+        "attempt": attempt,
+        "epoch": epoch,
+        "phase": "dispatched",
+        "inventory": [{**item, "namespace": "default", "name": name}],
+        "intentTime": f"2027-01-15T{intent}",
+        "confirmTime": f"2027-01-15T{confirm}",
+    }
 
 
 def _put_child(api: FakeApi, spec: Json, uid: str, *, attempt: int) -> Json:

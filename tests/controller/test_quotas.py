@@ -107,7 +107,7 @@ async def test_what_the_core_knows_already_is_not_told_again() -> None:
         rig.server.change("quotasubtrees", "root", lambda obj: obj["metadata"].update(x={}))
         add_labelled(rig, "a", "1", gold="root")
         await rig.clock.advance(5)
-        assert board_writes(rig) > 1
+        assert quota_writes(rig) > 1
         assert len([e for e in rig.events if isinstance(e, QuotaSeen)]) == 1
 
 
@@ -144,7 +144,7 @@ async def test_without_quota_labels_mean_nothing_and_nothing_is_watched() -> Non
 # -- what their status says -----------------------------------------------------------------------
 
 
-def board(rig: Rig, name: str) -> Json:
+def status_of(rig: Rig, name: str) -> Json:
     """The status of a QuotaSubtree."""
     status: Json = rig.server.named("quotasubtrees", name).get("status", {})
     return status
@@ -152,11 +152,11 @@ def board(rig: Rig, name: str) -> Json:
 
 def ready(rig: Rig, name: str) -> Json:
     """Its condition Ready."""
-    (one,) = [each for each in board(rig, name)["conditions"] if each["type"] == "Ready"]
+    (one,) = [each for each in status_of(rig, name)["conditions"] if each["type"] == "Ready"]
     return one
 
 
-def board_writes(rig: Rig) -> int:
+def quota_writes(rig: Rig) -> int:
     """The status writes to QuotaSubtrees so far."""
     return len(rig.server.seen("PATCH", "/quotasubtrees/"))
 
@@ -166,7 +166,7 @@ async def test_every_node_shows_its_figures_and_nothing_is_written_at_rest() -> 
         for name, cpu in (("a", "1500m"), ("b", "1"), ("c", "250m")):
             add_labelled(rig, name, cpu, gold="red" if name != "c" else "blue")
         await rig.clock.advance(5)
-        assert board(rig, "teams")["children"] == [
+        assert status_of(rig, "teams")["children"] == [
             {
                 "name": "red",
                 "nominal": {"cpu": "1"},
@@ -181,11 +181,11 @@ async def test_every_node_shows_its_figures_and_nothing_is_written_at_rest() -> 
                 "lent": {"cpu": "500m"},
             },
         ]
-        assert board(rig, "teams")["observedGeneration"] == 1
+        assert status_of(rig, "teams")["observedGeneration"] == 1
         assert ready(rig, "teams")["status"] == "True"
-        before = board_writes(rig)
+        before = quota_writes(rig)
         await lively(rig, 120)
-        assert board_writes(rig) == before
+        assert quota_writes(rig) == before
 
 
 async def test_a_restart_writes_no_status_that_is_shown_already() -> None:
@@ -199,17 +199,17 @@ async def test_a_restart_writes_no_status_that_is_shown_already() -> None:
     async with again:
         await lively(again, 30)
         assert again.controller.dispatcher.world.forest.tree("gold") is not None
-        assert board_writes(again) == 0
+        assert quota_writes(again) == 0
 
 
 async def test_a_status_that_somebody_else_wrote_is_put_right() -> None:
     async with rig_with(*TREE) as rig:
         await rig.clock.advance(5)
-        right = board(rig, "teams")
+        right = status_of(rig, "teams")
         wrong = {**right, "children": []}
         rig.server.change("quotasubtrees", "teams", lambda obj: obj.update(status=wrong))
         await rig.clock.advance(5)
-        assert board(rig, "teams") == right
+        assert status_of(rig, "teams") == right
 
 
 async def test_a_write_is_fenced_by_the_version_that_was_judged() -> None:
@@ -221,7 +221,7 @@ async def test_a_write_is_fenced_by_the_version_that_was_judged() -> None:
         rig.server.fail("PATCH", "/quotasubtrees/", *[refuse(409, "Conflict")] * 2)
         add_labelled(rig, "a", "500m", gold="red")
         await rig.clock.advance(10)
-        assert board(rig, "teams")["children"][0]["allocated"] == {"cpu": "500m"}
+        assert status_of(rig, "teams")["children"][0]["allocated"] == {"cpu": "500m"}
 
 
 async def test_a_status_that_may_not_be_written_is_told_once_and_tried_again(
@@ -239,7 +239,7 @@ async def test_a_status_that_may_not_be_written_is_told_once_and_tried_again(
         rig.server.recover()
         await lively(rig, 60)
         assert rig.status("a")["state"] == "Running"
-        assert board(rig, "root")["children"][0]["allocated"] == {"cpu": "1"}
+        assert status_of(rig, "root")["children"][0]["allocated"] == {"cpu": "1"}
 
 
 async def test_a_server_that_was_restored_is_believed() -> None:
@@ -248,13 +248,13 @@ async def test_a_server_that_was_restored_is_believed() -> None:
         kept = backup(rig.server)
         rig.server.change("quotasubtrees", "root", _resize("9"))
         await rig.clock.advance(5)
-        assert board(rig, "root")["children"][0]["nominal"] == {"cpu": "9"}
+        assert status_of(rig, "root")["children"][0]["nominal"] == {"cpu": "9"}
         restore(rig.server, kept)
         await lively(rig, 90)
         tree = rig.controller.dispatcher.world.forest.tree("gold")
         assert tree is not None
         assert tree.root.nominal == {"cpu": 2000}
-        assert board(rig, "root")["children"][0]["nominal"] == {"cpu": "2"}
+        assert status_of(rig, "root")["children"][0]["nominal"] == {"cpu": "2"}
 
 
 async def test_one_that_is_deleted_and_made_anew_is_written_anew() -> None:
@@ -267,7 +267,7 @@ async def test_one_that_is_deleted_and_made_anew_is_written_anew() -> None:
         made["metadata"]["uid"] = "another"
         rig.server.put("quotasubtrees", made)
         await rig.clock.advance(5)
-        assert board(rig, "root")["children"][0]["nominal"] == {"cpu": "5"}
+        assert status_of(rig, "root")["children"][0]["nominal"] == {"cpu": "5"}
         assert ready(rig, "teams")["reason"] == "InForce"
 
 
@@ -366,11 +366,11 @@ async def test_a_right_to_see_trees_that_is_lost_holds_everybody_and_says_so() -
         rig.server.send(None)
         await lively(rig, 5)
         add_labelled(rig, "after", "500m", gold="red")
-        writes_before = board_writes(rig)
+        writes_before = quota_writes(rig)
         await lively(rig, 30)
         assert rig.status("before")["state"] == "Running"
         assert rig.status("after").get("state", "") != "Running"
-        assert board_writes(rig) == writes_before
+        assert quota_writes(rig) == writes_before
         code, text = await told(rig, "/readyz")
         assert code == 503
         assert text.startswith("nothing is dispatched: quotasubtrees: 403 Forbidden: no right")

@@ -138,7 +138,7 @@ class Bench:
     refusals: dict[str, list[Answer]] = field(default_factory=dict)
     forbidden: set[tuple[str, str]] = field(default_factory=set)  # (namespace, resource) to create
     quotas: dict[str, QuotaSubtree] = field(default_factory=dict)
-    boards: dict[str, QuotaView] = field(default_factory=dict)  # what QuotaSubtrees show
+    quota_status: dict[str, QuotaView] = field(default_factory=dict)  # what QuotaSubtrees show
     _serial: int = 0
 
     def __post_init__(self) -> None:
@@ -174,13 +174,13 @@ class Bench:
         """Somebody creates or edits QuotaSubtrees."""
         for one in subtrees:
             self.quotas[one.uid] = one
-            self.feed(QuotaSeen(one, self.boards.get(one.uid)))
+            self.feed(QuotaSeen(one, self.quota_status.get(one.uid)))
 
     def unshare(self, *uids: str) -> None:
         """Somebody deletes QuotaSubtrees."""
         for uid in uids:
             del self.quotas[uid]
-            self.boards.pop(uid, None)
+            self.quota_status.pop(uid, None)
             self.feed(QuotaGone(uid))
 
     def edit(self, uid: str, **changes: object) -> None:
@@ -229,7 +229,7 @@ class Bench:
         for one in self.nodes:
             self.feed(NodeSeen(one))
         for subtree in self.quotas.values():
-            self.feed(QuotaSeen(subtree, self.boards.get(subtree.uid)))
+            self.feed(QuotaSeen(subtree, self.quota_status.get(subtree.uid)))
         for uid in sorted(self.works, key=lambda u: (self.works[u].created, u)):
             self.feed(AppWrapperSeen(self.observed(uid), listed=True))
         for ref in list(self.things):
@@ -286,7 +286,7 @@ class Bench:
             answer = Answer(404, "NotFound", "gone")
             return QuotaRefused(command.uid, command.serial, answer)
         self.writes["quota"] += 1
-        self.boards[command.uid] = command.status
+        self.quota_status[command.uid] = command.status
         return QuotaWritten(command.uid, command.serial)
 
     def _delete_exactly(self, command: DeleteStray | ForceDeletion) -> None:

@@ -28,12 +28,12 @@ ROOT, TEAMS = "uid-gold-root", "uid-gold-teams"
 
 def shown(made: Bench, uid: str, kind: str = "Ready") -> tuple[bool, str, str]:
     """Status, reason and message of a condition."""
-    (one,) = [each for each in made.boards[uid].conditions if each.type == kind]
+    (one,) = [each for each in made.quota_status[uid].conditions if each.type == kind]
     return (one.status, one.reason, one.message)
 
 
 def line(made: Bench, uid: str, name: str) -> NodeStatus:
-    (found,) = [one for one in made.boards[uid].children if one.name == name]
+    (found,) = [one for one in made.quota_status[uid].children if one.name == name]
     return found
 
 
@@ -142,12 +142,12 @@ def test_what_is_wrong_is_told_where_it_is_wrong_and_nowhere_else(reason: str) -
     made.share(*wrong)
     made.advance(5)
 
-    assert [one.type for one in made.boards[uid].conditions] == ["Ready", "Invalid"]
+    assert [one.type for one in made.quota_status[uid].conditions] == ["Ready", "Invalid"]
     status, told, text = shown(made, uid)
     assert (status, told) == (False, reason)
     assert text.startswith(message)
     assert shown(made, uid, "Invalid") == (True, reason, text)
-    assert made.boards[uid].children == ()
+    assert made.quota_status[uid].children == ()
     for one in (ROOT, TEAMS):
         assert shown(made, one) == (True, "InForce", "")
         assert shown(made, one, "Invalid") == (False, "InForce", "")
@@ -164,7 +164,7 @@ def test_what_is_mended_is_in_force() -> None:
     made.share(subtree("root", child("root", cpu=1)))
     made.advance(2)
     assert shown(made, TEAMS) == (True, "InForce", "")
-    assert [one.name for one in made.boards[TEAMS].children] == ["red"]
+    assert [one.name for one in made.quota_status[TEAMS].children] == ["red"]
 
 
 def test_of_many_faults_each_is_told_once_and_the_rest_is_counted() -> None:
@@ -192,16 +192,16 @@ def test_shares_that_come_to_more_than_their_parents_are_a_warning() -> None:
 def test_a_condition_keeps_the_time_since_which_it_holds() -> None:
     made = bench(1000, red=500)
     made.advance(2)
-    first = made.boards[TEAMS].conditions[0].changed
+    first = made.quota_status[TEAMS].conditions[0].changed
     made.submit(of("red", "a", 100))
     made.advance(2)
-    assert made.boards[TEAMS].conditions[0].changed == first
+    assert made.quota_status[TEAMS].conditions[0].changed == first
     made.crash()
     made.advance(60)
-    assert made.boards[TEAMS].conditions[0].changed == first
+    assert made.quota_status[TEAMS].conditions[0].changed == first
     made.unshare(ROOT)
     made.advance(2)
-    assert made.boards[TEAMS].conditions[0].changed > first
+    assert made.quota_status[TEAMS].conditions[0].changed > first
 
 
 # -- how often -----------------------------------------------------------------------------------
@@ -221,12 +221,12 @@ def test_a_restart_writes_nothing_that_is_shown_already() -> None:
     made = bench(1000, red=500)
     made.submit(of("red", "a", 100), of("red", "b", 5000))
     made.advance(10)
-    before = dict(made.boards)
+    before = dict(made.quota_status)
     made.writes.clear()
     made.crash()
     made.advance(600)
     assert made.writes["quota"] == 0
-    assert made.boards == before
+    assert made.quota_status == before
 
 
 def test_a_subtree_is_written_once_a_second_however_much_happens() -> None:
@@ -244,18 +244,18 @@ def test_a_subtree_is_written_once_a_second_however_much_happens() -> None:
 def test_what_somebody_else_wrote_there_is_put_right() -> None:
     made = bench(1000, red=500)
     made.advance(5)
-    right = made.boards[TEAMS]
-    made.boards[TEAMS] = QuotaView(7)
+    right = made.quota_status[TEAMS]
+    made.quota_status[TEAMS] = QuotaView(7)
     made.share(made.quotas[TEAMS])
     made.advance(5)
-    assert made.boards[TEAMS].children == right.children
+    assert made.quota_status[TEAMS].children == right.children
 
 
 def test_a_new_generation_is_acknowledged_even_if_nothing_changes() -> None:
     made = bench(1000, red=500)
     made.share(replace(made.quotas[TEAMS], generation=4))
     made.advance(5)
-    assert made.boards[TEAMS].generation == 4
+    assert made.quota_status[TEAMS].generation == 4
 
 
 @pytest.mark.parametrize("status", [403, 409, 500])
@@ -267,7 +267,7 @@ def test_a_write_that_fails_is_repeated_ever_more_slowly(status: int) -> None:
     assert made.writes["quota"] == 0
     made.advance(120)
     assert made.writes["quota"] == 2
-    assert set(made.boards) == {ROOT, TEAMS}
+    assert set(made.quota_status) == {ROOT, TEAMS}
 
 
 def test_a_tree_that_nobody_may_see_now_tells_nothing() -> None:
@@ -284,7 +284,7 @@ def test_an_object_that_is_gone_is_told_nothing_more() -> None:
     (first, *_) = made.pending
     made.unshare(TEAMS, ROOT)
     made.advance(30)
-    assert first.uid not in made.boards
+    assert first.uid not in made.quota_status
     assert not made.dispatcher.world.quota_statuses.writes
 
 
@@ -315,7 +315,7 @@ def test_in_the_end_every_subtree_shows_the_truth(data: st.DataObject) -> None:
                 made.crash()
         made.advance(data.draw(st.sampled_from([0, 0, 0.3, 2])))
     made.advance(10)
-    assert set(made.boards) == set(made.quotas)
+    assert set(made.quota_status) == set(made.quotas)
     for uid, one in made.quotas.items():
         _check_shown(made, uid, one)
     made.writes.clear()
@@ -325,10 +325,10 @@ def test_in_the_end_every_subtree_shows_the_truth(data: st.DataObject) -> None:
 
 def _check_shown(made: Bench, uid: str, one: QuotaSubtree) -> None:
     """The figures as they follow from who is there, worked out anew."""
-    world, board = made.dispatcher.world, made.boards[uid]
+    world, view = made.dispatcher.world, made.quota_status[uid]
     tree = world.forest.tree(one.tree)
-    assert board.conditions[0].status is not board.conditions[1].status
-    for each in board.children:
+    assert view.conditions[0].status is not view.conditions[1].status
+    for each in view.children:
         assert tree is not None
         below = [name for name, n in tree.nodes.items() if tree.nodes[each.name] in n.chain]
         for resource in RESOURCES:
@@ -370,7 +370,7 @@ def test_a_write_under_way_is_waited_for_and_what_is_news_said_then() -> None:
     made.now += 2 * QUOTA_INTERVAL
     made.decide()
     assert sorted(said(made)) == [ROOT, TEAMS]
-    assert made.boards[TEAMS].children[0].allocated == ()
+    assert made.quota_status[TEAMS].children[0].allocated == ()
 
 
 def test_an_answer_to_an_earlier_write_is_no_answer() -> None:

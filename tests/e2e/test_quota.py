@@ -82,7 +82,7 @@ def submit(plane: ControlPlane, name: str, team: str, cpu: str) -> None:
     create(plane, made)
 
 
-def board(plane: ControlPlane, name: str, namespace: str = "default") -> Json:
+def quota_status(plane: ControlPlane, name: str, namespace: str = "default") -> Json:
     """The status of a QuotaSubtree."""
     path = f"{BASE}/namespaces/{namespace}/quotasubtrees/{name}"
     status: Json = plane.request("GET", path)[1].get("status", {})
@@ -91,7 +91,7 @@ def board(plane: ControlPlane, name: str, namespace: str = "default") -> Json:
 
 def reason(plane: ControlPlane, name: str, namespace: str = "default") -> str:
     """Of its condition Ready."""
-    found = board(plane, name, namespace).get("conditions", [])
+    found = quota_status(plane, name, namespace).get("conditions", [])
     return next((str(one["reason"]) for one in found if one["type"] == "Ready"), "")
 
 
@@ -114,7 +114,7 @@ def until(plane: ControlPlane, value: Callable[[], object], expected: object) ->
     plane.wait_for(lambda: value() == expected, PATIENCE_S, f"{expected}, not {value()}")
 
 
-def board_writes(plane: ControlPlane, since: int) -> int:
+def quota_writes(plane: ControlPlane, since: int) -> int:
     """Writes to QuotaSubtrees by the dispatcher, of whatever outcome."""
     return len([one for one in writes(plane.audit(since)) if one.resource == "quotasubtrees"])
 
@@ -138,7 +138,7 @@ def test_mcads_forests_load_unmodified_and_are_in_force(
     }
     for (namespace, name), told in expected.items():
         until(plane, lambda n=name, ns=namespace: reason(plane, n, ns), told)
-    children = board(plane, "context-root-children")["children"]
+    children = quota_status(plane, "context-root-children")["children"]
     assert [one["name"] for one in children] == ["gold", "silver", "bronze", "default"]
     assert children[0]["nominal"] == {"cpu": "1075m", "memory": "450Mi", "nvidia.com/gpu": "8"}
     assert children[2]["nominal"] == {"cpu": "900m", "memory": "300Mi", "nvidia.com/gpu": "0"}
@@ -183,7 +183,7 @@ class Story:
         wait_until_quiet(self.plane)
         assert states(self.plane) == wanted
         assert figures(self.plane) == shown
-        assert board_writes(self.plane, mark) == 0
+        assert quota_writes(self.plane, mark) == 0
 
 
 def test_a_tree_lives_while_appwrappers_run(plane: ControlPlane, dispatcher: Dispatcher) -> None:
