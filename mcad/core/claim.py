@@ -68,6 +68,14 @@ class PendingEviction(NamedTuple):
 
 
 @dataclass(slots=True)
+class Patience:
+    """How often claims of somebody came to nothing, and before when there is no other one."""
+
+    tries: int = 0
+    until: Instant = 0
+
+
+@dataclass(slots=True)
 class Firsts:
     """Who was first in line when that was last looked at, and for how long so far, by uid (R8);
     and whether a claim ended since, so that it is looked at now."""

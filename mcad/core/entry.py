@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mcad.core.claim import Claim, Eviction
+from mcad.core.claim import Claim, Eviction, Patience
 from mcad.core.commands import StatusView, Urgency
 from mcad.core.invariants import InvariantViolated
 from mcad.core.inventory import aligned
@@ -20,7 +20,7 @@ from mcad.core.model import (
     Remnant,
     Workload,
 )
-from mcad.core.pacing import Patience, Tries
+from mcad.core.pacing import Tries
 from mcad.core.quota import Path
 from mcad.core.reasons import ConditionType
 from mcad.core.records import Struct, replace

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mcad.core.events import Answer
-from mcad.core.units import SECOND, Duration, Instant
+from mcad.core.units import SECOND, Duration
 
 DISPATCHES_PER_PASS = 200
 """A pass must not keep the loop from reading its inbox; it asks for another one (core R5)."""
@@ -106,6 +106,11 @@ EVICTION_STEPS = 20_000
 RUN_TIME_DOUBLES_MAX = 6
 """Who was evicted this often or more runs 64 times ``minRunTime`` at least: 5 hours by default."""
 
+FORECAST_AHEAD = 100
+FORECAST_STEPS = 30_000
+"""How many in line are looked at for a forecast, and with how much work, about a microsecond each:
+people ask, and the loop has other things to do."""
+
 STUCK_AFTER: Duration = 60 * SECOND
 """When a teardown that waits for objects to go says for which: by default pods get 30 s to end."""
 
@@ -132,14 +137,6 @@ def is_denial(answer: Answer) -> bool:
 
 
 @dataclass(slots=True)
-class Patience:
-    """How often claims of somebody came to nothing, and before when there is no other one."""
-
-    tries: int = 0
-    until: Instant = 0
-
-
-@dataclass(slots=True)
 class Tries:
     """Requests for one thing that failed in a row: ``denials`` those that were refused outright."""
 
@@ -157,9 +154,3 @@ class Tries:
     def is_lasting(self, answer: Answer) -> bool:
         """Whether this is the refusal by which it is clear that it does not pass by itself."""
         return is_denial(answer) and self.denials == DENIALS_BORNE + 1
-
-
-FORECAST_AHEAD = 100
-FORECAST_STEPS = 30_000
-"""How many in line are looked at for a forecast, and with how much work, about a microsecond each:
-people ask, and the loop has other things to do."""

@@ -13,7 +13,7 @@ from mcad.core.admission import Admission, Gang
 from mcad.core.beds import Beds
 from mcad.core.bucket import Turn
 from mcad.core.capacity import Capacity
-from mcad.core.claim import Claim, Firsts, PendingEviction
+from mcad.core.claim import Claim, Firsts, Patience, PendingEviction
 from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatus
 from mcad.core.entry import Entry, Hold
 from mcad.core.fairness import Turns
@@ -21,7 +21,7 @@ from mcad.core.history import History
 from mcad.core.lifecycle import TEARING_DOWN, Phase
 from mcad.core.model import Child, Dialect, DispatchRecord, HeldResource, ObjectRef, Workload
 from mcad.core.names import Names
-from mcad.core.pacing import LOOKS, Look, Patience
+from mcad.core.pacing import LOOKS, Look
 from mcad.core.queue import Queue
 from mcad.core.quota import NOBODYS, Designation, Forest, Path
 from mcad.core.quotastatus import QuotaStatuses
