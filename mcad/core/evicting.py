@@ -7,7 +7,7 @@ restart nobody is told any more; the other one asks anew, with those gone who ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from mcad.core import claims, drains, teardown
 from mcad.core.claim import ClaimReason, Eviction, PendingEviction
@@ -61,15 +61,17 @@ def begin(world: World, winner: Entry, victims: Iterable[tuple[str, ClaimReason]
 
 def proceed(world: World) -> None:
     """Those whose grace is over leave, if they still have to."""
-    for winner in dict.fromkeys(pending.by for pending in world.evictions.values()):
-        mine = [uid for uid, pending in world.evictions.items() if pending.by == winner]
-        _proceed(world, winner, mine)
+    told: dict[str, list[str]] = {}
+    for uid, pending in world.evictions.items():
+        told.setdefault(pending.by, []).append(uid)
+    for winner, uids in told.items():
+        _proceed(world, winner, uids)
 
 
 def _proceed(world: World, winner: str, uids: Sequence[str]) -> None:
     owner = world.claims.get(winner)
     claimed = owner.waits_for if owner is not None else {}
-    standing = [uid for uid in uids if uid in claimed and _stands(world, uid)]
+    standing = dict.fromkeys(uid for uid in uids if uid in claimed and _stands(world, uid))
     for uid in uids:
         if uid not in standing:
             _call_off(world, uid)
@@ -101,14 +103,14 @@ def _stands(world: World, uid: str) -> bool:
     return entry is not None and entry.phase in _STANDING and not entry.workload.deleting
 
 
-def _still_needed(world: World, owner: Entry, uids: Sequence[str]) -> Sequence[str] | None:
+def _still_needed(world: World, owner: Entry, uids: Collection[str]) -> set[str] | None:
     """Who of them has to leave, now that the grace is over; None: it would be in vain."""
     departures = drains.what_if(world, owner, (owner.uid,))
     for uid in owner.waits_for:
         if uid not in uids:
             departures.leave(uid)
     found = fewest(departures, uids)
-    return None if found is None else found.leaving
+    return None if found is None else set(found.leaving)
 
 
 def _take_back(world: World, entry: Entry, pending: PendingEviction) -> None:

@@ -377,3 +377,37 @@ def test_of_a_shape_that_only_a_claim_knows_nobody_is_woken() -> None:
     bench.delete("uid-a")
     bench.advance(40)
     assert phase(bench, "w") is Phase.RUNNING
+
+
+class Counted(str):
+    """A uid that counts how often any is compared with another one."""
+
+    compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+
+def counted(work: Workload) -> Workload:
+    return replace(work, uid=Counted(work.uid))
+
+
+@pytest.mark.parametrize("winners", [1, 40])
+def test_a_pass_in_the_grace_looks_once_at_each_who_has_to_leave(winners: int) -> None:
+    count = 40
+    bench = Bench(GRACE, nodes=[node(f"n{number}") for number in range(count)])
+    for number in range(count):
+        bench.submit(counted(workload(f"v{number}", 600)))
+    bench.advance(1)
+    for number in range(winners):
+        sizes = [900 + number] * (count // winners)  # of equal ones only the first has a turn
+        bench.submit(counted(workload(f"w{number}", *sizes, priority=5)))
+    bench.advance(3)
+    assert len(bench.dispatcher.world.evictions) == count
+
+    Counted.compared = 0
+    bench.feed(Decide())
+
+    assert Counted.compared <= 2 * count
