@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from mcad.core import ends
@@ -25,14 +25,14 @@ class Drain(NamedTuple):
     likely: Instant = 0
 
 
-def what_if(world: World, entry: Entry, lifted: Sequence[str] = ()) -> Departures:
+def what_if(world: World, entry: Entry, lifted: Collection[str] = ()) -> Departures:
     """What would become of somebody who waits if others left. The claims of those in ``lifted``
     (uids) do not count."""
     shape, path = world.capacity.shape(entry.workload.sets), world.path(entry)
     return world.admission.what_if(shape, path, lifted)
 
 
-def drain(world: World, entry: Entry, lifted: Sequence[str] = ()) -> Drain | None:
+def drain(world: World, entry: Entry, lifted: Collection[str] = ()) -> Drain | None:
     """Those who end first, as few as suffice; None if not even all of them do. The claims of those
     in ``lifted`` (uids) do not count.
 

@@ -30,9 +30,10 @@ def outranks(entry: Entry, owner: Entry) -> bool:
     return entry.workload.priority > owner.workload.priority and not evicts
 
 
-def outranked(world: World, entry: Entry) -> list[str]:
-    """The uids of the owners of claims whom it outranks: their claims do not count for it."""
-    return [uid for uid, owner in world.claims.items() if outranks(entry, owner)]
+def outranked(world: World, entry: Entry) -> dict[str, None]:
+    """The uids (an ordered set) of the owners of claims whom it outranks: their claims do not count
+    for it."""
+    return {uid: None for uid, owner in world.claims.items() if outranks(entry, owner)}
 
 
 def nodes_to_avoid(world: World, entry: Entry) -> tuple[str, ...]:
