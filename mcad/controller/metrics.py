@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -43,31 +44,21 @@ class Metrics:
         self._clock = clock
         self._states: list[Metric] = []
         self.registry = CollectorRegistry()
-        self._commands = Counter(
-            "mcad_commands_total",
-            "Commands of the core, by kind",
-            ["command"],
-            registry=self.registry,
+        counter = partial(Counter, registry=self.registry)
+        self._commands = counter(
+            "mcad_commands_total", "Commands of the core, by kind", ["command"]
         )
-        self._events = Counter(
-            "mcad_events_total", "Kubernetes Events, by reason", ["reason"], registry=self.registry
-        )
-        self._ended = Counter(
+        self._events = counter("mcad_events_total", "Kubernetes Events, by reason", ["reason"])
+        self._ended = counter(
             "mcad_attempts_ended_total",
             "Attempts that were taken back, by cause and by what follows",
             ["reason", "next"],
-            registry=self.registry,
         )
-        self._claimed = Counter(
-            "mcad_claims_made_total",
-            "Claims on room that was not free yet, by reason",
-            ["reason"],
-            registry=self.registry,
+        self._claimed = counter(
+            "mcad_claims_made_total", "Claims on room that was not free yet, by reason", ["reason"]
         )
-        self._given_up = Counter(
-            "mcad_claims_given_up_total",
-            "Claims that ended without a dispatch",
-            registry=self.registry,
+        self._given_up = counter(
+            "mcad_claims_given_up_total", "Claims that ended without a dispatch"
         )
         self._wait = Histogram(
             "mcad_queue_wait_seconds",
