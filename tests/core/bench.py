@@ -100,7 +100,7 @@ def workload(name: str, *milli: int, **changes: object) -> Workload:
         PodSet(i, 0, "template", 1, (("cpu", amount), ("pods", 1)))
         for i, amount in enumerate(milli)
     )
-    return appwrapper(name, items, sets, **changes)
+    return replace(appwrapper(name, items, sets), **changes)
 
 
 @dataclass
