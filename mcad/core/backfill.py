@@ -3,13 +3,13 @@ R9), and whoever has a higher priority (R8)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from mcad.core import attempts, claims, drains, obstacles
 from mcad.core.bucket import Bucket
 from mcad.core.capacity.mixed import Plan
-from mcad.core.capacity.pools import Spare
-from mcad.core.dispatching import refused, stand_in_front
+from mcad.core.capacity.spare import Spare
+from mcad.core.dispatching import in_order, stand_in_front
 from mcad.core.entry import Entry
 from mcad.core.pacing import BACKFILL_MEMBERS, BACKFILL_TRIES, Look
 from mcad.core.passing import ends_before, may_pass
@@ -20,21 +20,46 @@ from mcad.core.world import World
 def walk(world: World) -> None:
     """After all others: those who were refused are offered, in their order, what others have left
     since, or all that is free, if nothing was offered to them before."""
-    if not world.claims or not world.is_time_for(Look.BACKFILL):
+    is_new = world.capacity.is_relieved or world.queue.new
+    if not (world.claims and is_new and world.is_time_for(Look.BACKFILL)):
         return
-    relieved, new = world.capacity.take_relieved(), world.queue.new
-    free = world.capacity.spare() if relieved or new else Spare()
-    tries, amounts = BACKFILL_TRIES, free.total()
-    line = refused(world) if free else iter(())
+    new, world.queue.new = world.queue.new, {}
+    offer = _Offer(world, new)
+    if not offer.free:
+        return
+    tries = BACKFILL_TRIES
+    line = in_order(world, filter(offer.may_fit, world.queue.buckets()))
     for bucket in line:
-        places = free if bucket in new else relieved
-        new.pop(bucket, None)
-        if world.capacity.may_fit(bucket.shape, amounts):
-            tries -= _try(world, bucket, places, free, tries)
-        if not tries:
-            _offer_later(world, (bucket, *line))
-        if not tries or not world.claims:
-            return
+        if tries <= 0 or not world.claims:
+            break
+        tries -= _try(world, bucket, offer, tries)
+    else:
+        return
+    _offer_later(world, (bucket, *line))
+
+
+class _Offer:
+    """What is free in claims, and what of it is offered: what others have left, or to ``new``
+    buckets all of it."""
+
+    def __init__(self, world: World, new: Container[Bucket]) -> None:
+        self.relieved = world.capacity.take_relieved()
+        self.free = world.capacity.spare()
+        self._capacity = world.capacity
+        self._new = new
+
+    def places(self, bucket: Bucket) -> Spare:
+        """What is offered to it."""
+        return self.free if bucket in self._new else self.relieved
+
+    def may_fit(self, bucket: Bucket) -> bool:
+        """Whether a pod of it fits on what is offered, and all others may on all that is free."""
+        has_place = self._capacity.has_place(bucket.shape, self.places(bucket))
+        return has_place and self._capacity.may_fit(bucket.shape, self.free)
+
+    def taken(self) -> None:
+        """Somebody has taken of it."""
+        self.relieved, self.free = self.relieved.again(), self.free.again()
 
 
 def _offer_later(world: World, buckets: Iterable[Bucket]) -> None:
@@ -43,12 +68,12 @@ def _offer_later(world: World, buckets: Iterable[Bucket]) -> None:
     world.is_time_for(Look.BACKFILL)
 
 
-def _try(world: World, bucket: Bucket, places: Spare, free: Spare, most: int) -> int:
+def _try(world: World, bucket: Bucket, offer: _Offer, most: int) -> int:
     """As many of the bucket as may go; returns how often that was looked at, ``most`` times."""
     for tries in range(most):
-        if not bucket.members or not _may_fit(world, bucket, places, free):
+        if not bucket.members or not offer.may_fit(bucket):
             return tries
-        found = _next(world, bucket, places)
+        found = _next(world, bucket, offer.places(bucket))
         if found is None:
             return tries
         entry, lifted = found
@@ -56,15 +81,8 @@ def _try(world: World, bucket: Bucket, places: Spare, free: Spare, most: int) ->
         if plan is None:
             return tries + 1
         _go(world, entry, plan)
+        offer.taken()
     return most
-
-
-def _may_fit(world: World, bucket: Bucket, places: Spare, free: Spare) -> bool:
-    """Whether some of its pods fit there, and with all that is claimed and free enough of them. It
-    is cheaper to ask that first."""
-    missing = bucket.refusal.missing if bucket.refusal is not None else 0
-    there = world.capacity.places
-    return there(bucket.shape, places) > 0 and there(bucket.shape, free) >= missing
 
 
 def _next(world: World, bucket: Bucket, places: Spare) -> tuple[Entry, list[str]] | None:
@@ -72,7 +90,7 @@ def _next(world: World, bucket: Bucket, places: Spare) -> tuple[Entry, list[str]
     for entry in bucket.front(BACKFILL_MEMBERS):
         claims = world.claims.items()
         lifted = [uid for uid, owner in claims if may_pass(entry, owner, world.now)]
-        if any(row.claimant in lifted for row, _ in places):
+        if places.is_of(lifted):
             return entry, lifted
     return None
 

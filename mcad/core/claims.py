@@ -164,11 +164,13 @@ def _look(world: World, entry: Entry) -> None:
     if claim is None:
         return
     shape, free = world.capacity.shape(entry.workload.sets), world.capacity.spare()
-    if world.capacity.may_fit(shape, free.total()) and _fits(world, entry):
+    if world.capacity.may_fit(shape, free) and _fits(world, entry):
         _redeem(world, entry)
         return
+    if world.now - entry.told_at < RESTATE_INTERVAL:
+        return
     left = _waits_for(world, entry)
-    if left != claim.waits_for and world.now - entry.told_at >= RESTATE_INTERVAL:
+    if left != claim.waits_for:
         entry.told_at, entry.claim = world.now, replace(claim, waits_for=left)
         world.settle(entry)
 
@@ -191,7 +193,7 @@ def end(world: World, entry: Entry, why: str) -> None:
 def outranking(world: World, owner: Entry) -> Iterator[Entry]:
     """Those in line who go before the owner of a claim and want the same nodes, in order, if there
     is as much as they want, claims aside."""
-    shape, free = world.capacity.shape(owner.workload.sets), world.capacity.spare().total()
+    shape, free = world.capacity.shape(owner.workload.sets), world.capacity.spare()
     for bucket in refused(world):
         entry = bucket.first()
         if not (outranks(entry, owner) and world.capacity.compete(shape, bucket.shape)):

@@ -9,7 +9,7 @@ behind goes, with up to half of the work of the pass; who is left over waits for
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush, heapreplace
 
 from mcad.core import attempts, obstacles
@@ -222,10 +222,15 @@ _NOT_REFUSED = IMPOSSIBLE | {RefusalKind.BLOCKED}
 
 def refused(world: World) -> Iterator[Bucket]:
     """Buckets that were refused for want of room, in the order of their heads."""
+    return in_order(world, world.queue.buckets())
+
+
+def in_order(world: World, buckets: Iterable[Bucket]) -> Iterator[Bucket]:
+    """The same of those that were."""
     at, now = world.turns.at, world.now
     line = [
         (at(bucket, bucket.lies_by or bucket.key, now), bucket)
-        for bucket in world.queue.buckets()
+        for bucket in buckets
         if bucket.refusal is not None and bucket.refusal.kind not in _NOT_REFUSED
     ]
     return (bucket for _, bucket in sorted(line))

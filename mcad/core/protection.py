@@ -14,13 +14,16 @@ from mcad.core import claims, drains, obstacles
 from mcad.core.bucket import Bucket
 from mcad.core.capacity import Shape
 from mcad.core.claim import ClaimReason
-from mcad.core.dispatching import refused
+from mcad.core.dispatching import in_order
 from mcad.core.entry import Entry
 from mcad.core.pacing import FIRSTS_LOOK, FIRSTS_LOOKED_AT, FIRSTS_MAX, STEPS_PER_PASS
 from mcad.core.passing import outranked, outranks
 from mcad.core.settings import Fit, Policy
 from mcad.core.units import SECOND, Duration
 from mcad.core.world import World
+
+_Kind = tuple[Hashable, int]
+"""Which nodes somebody wants, and his priority."""
 
 _LOOKS = 10
 """How often it is asked who is first within the time after which he is protected."""
@@ -73,14 +76,14 @@ def _firsts(world: World) -> Iterator[Entry]:
     most = world.admission.steps + STEPS_PER_PASS // 2
     taken: list[Shape] = []
     scopes: set[tuple[str, str]] = set()
-    behind: set[tuple[Hashable, int]] = set()  # what somebody else is first for, by priority
-    for bucket in islice(refused(world), FIRSTS_LOOKED_AT):
+    behind: set[_Kind] = set()  # those for whose nodes somebody else is first
+    for bucket in islice(in_order(world, _unclaimed(world)), FIRSTS_LOOKED_AT):
         if len(taken) >= FIRSTS_MAX or world.admission.steps >= most:
             return
-        kind = (world.capacity.pools_of(bucket.shape), bucket.first().workload.priority)
+        kind = _kind(world, bucket)
         if kind in behind:
             continue
-        if _is_behind(world, bucket, taken):
+        if any(world.capacity.compete(one, bucket.shape) for one in taken):
             behind.add(kind)
             continue
         limit = bucket.refusal.quota if bucket.refusal is not None else None
@@ -93,12 +96,28 @@ def _firsts(world: World) -> Iterator[Entry]:
             yield bucket.first()
 
 
-def _is_behind(world: World, bucket: Bucket, taken: list[Shape]) -> bool:
-    """Whether somebody who is first, or has a claim that counts for him, wants the same nodes."""
+def _kind(world: World, bucket: Bucket) -> _Kind:
+    return world.capacity.pools_of(bucket.shape), bucket.first().workload.priority
+
+
+def _unclaimed(world: World) -> Iterator[Bucket]:
+    """The buckets of those who want no node that somebody with a claim wants who counts for them.
+    While a claim stands that is mostly nobody, so it is asked before they are put in order."""
+    behind: dict[_Kind, bool] = {}
+    for bucket in world.queue.buckets():
+        kind = _kind(world, bucket)
+        is_behind = behind.get(kind)
+        if is_behind is None:
+            is_behind = behind[kind] = _is_behind_a_claim(world, bucket)
+        if not is_behind:
+            yield bucket
+
+
+def _is_behind_a_claim(world: World, bucket: Bucket) -> bool:
     entry, shape_of = bucket.first(), world.capacity.shape
     owners = (one for one in world.claims.values() if not outranks(entry, one))
     claimed = (shape_of(one.workload.sets) for one in owners)
-    return any(world.capacity.compete(one, bucket.shape) for one in (*taken, *claimed))
+    return any(world.capacity.compete(one, bucket.shape) for one in claimed)
 
 
 def _consider(world: World, entry: Entry) -> None:

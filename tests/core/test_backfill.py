@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+from mcad.core import drains
 from mcad.core.claim import ClaimReason
+from mcad.core.departures import Departures
+from mcad.core.entry import Entry
 from mcad.core.events import NodeSeen
 from mcad.core.model import Workload
 from mcad.core.pacing import BACKFILL_TRIES, LOOKS, STUCK_AFTER, Look
 from mcad.core.records import replace
 from mcad.core.settings import Policy
 from mcad.core.units import SECOND
+from mcad.core.world import World
 from tests.core.bench import PATIENT, Bench, node, workload
 
 BACKFILL = replace(PATIENT, policy=Policy.BACKFILL)
@@ -140,3 +146,40 @@ def test_whom_a_look_does_not_reach_the_next_one_does() -> None:
     bench.delete("uid-long")
     bench.advance(60)
     assert len(bench.order) == 2 + count
+
+
+def test_nobody_is_planned_for_who_finds_too_few_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan costs a look at every node; that the sum suffices says little where all is in bits."""
+    small = [node(f"e{i}", 200) for i in range(4)]
+    bench = Bench(BACKFILL, nodes=[node("n1"), node("n2"), *small])
+    bench.submit(limited("one", 600, 600), limited("two", 600, 1200))
+    bench.settle()
+    bench.submit(GANG)
+    bench.advance(10)
+    asked: list[str] = []
+    real = drains.what_if
+
+    def counted(world: World, entry: Entry, lifted: Sequence[str] = ()) -> Departures:
+        asked.append(entry.workload.name)
+        return real(world, entry, lifted)
+
+    monkeypatch.setattr(drains, "what_if", counted)
+    for i in range(50):  # slots for two of the four
+        bench.submit(workload(f"j{i}", *[300 + i] * 4, run_limit=300 * SECOND))
+    bench.submit(limited("short", 390, 300))
+    bench.advance(20)
+    assert bench.order == ["one", "two", "short"]
+    assert [name for name in asked if name != "gang"] == ["short"]
+
+
+def test_it_is_looked_at_only_when_somebody_left_or_came() -> None:
+    bench = busy()
+    world = bench.dispatcher.world
+    before = world.looked_at.get(Look.BACKFILL, 0)
+    for _ in range(30):
+        bench.advance(1)
+        bench.decide()
+    assert world.looked_at.get(Look.BACKFILL, 0) == before
+    bench.delete("uid-one")
+    bench.decide()
+    assert world.looked_at[Look.BACKFILL] > before

@@ -3,6 +3,7 @@
 facade          Capacity, the only thing that the dispatcher uses
 ledger, pools   nodes and their free room; the nodes that one placement constraint admits
 tails, news     those nodes sorted, and which of them gained room since somebody looked
+spare           what is free on nodes in claims, claims aside
 shapes, podclass, placement   what gangs demand; pods that are equal for kube-scheduler; who
                               admits whom
 prospects, memory, sleepers   what this capacity made of a shape, how long it remembers, and what

@@ -19,12 +19,12 @@ from mcad.core.capacity.memory import Memory
 from mcad.core.capacity.mixed import Plan
 from mcad.core.capacity.needs import Needs
 from mcad.core.capacity.ownpods import OwnPods
-from mcad.core.capacity.pools import Spare
 from mcad.core.capacity.ports import without_ports
 from mcad.core.capacity.report import NodeReport, Report
 from mcad.core.capacity.reservations import Reservations, shrunk_to
 from mcad.core.capacity.roster import Roster
 from mcad.core.capacity.shapes import Shape
+from mcad.core.capacity.spare import Spare
 from mcad.core.capacity.whatif import Scene, WhatIf
 from mcad.core.invariants import check
 from mcad.core.model import Node, Pod, PodSet, Resources
@@ -280,21 +280,26 @@ class Capacity:
         """Those of ``spare`` that somebody has left since the last call."""
         found = [self._ledger.rows.get(name) for name in self._ledger.relieved]
         self._ledger.relieved.clear()
-        return Spare.of(row for row in found if row is not None)
+        return Spare(row for row in found if row is not None)
+
+    @property
+    def is_relieved(self) -> bool:
+        """Whether somebody has left a node in a claim since the last ``take_relieved``."""
+        return bool(self._ledger.relieved)
 
     def spare(self) -> Spare:
         """The nodes in claims on which something is free, claims aside."""
-        return Spare.of(self._ledger.rows.values())
+        return Spare(self._ledger.rows.values())
 
-    def places(self, shape: Shape, spare: Spare) -> int:
-        """For how many pods of this shape, which is remembered, there is room on the nodes, claims
-        aside: at most, if it has several parts."""
-        return self._memory.remembered(shape).places(spare)
+    def has_place(self, shape: Shape, spare: Spare) -> bool:
+        """Whether any pod of this shape, which is remembered, fits there."""
+        return self._memory.remembered(shape).has_place(spare)
 
-    def may_fit(self, shape: Shape, free: Mapping[str, int]) -> bool:
-        """Whether so much more than is free would suffice in sum; the shape is remembered. Where it
-        would not, nothing else need be asked."""
-        return self._memory.remembered(shape).may_fit(free)
+    def may_fit(self, shape: Shape, spare: Spare) -> bool:
+        """Whether there are slots enough for each part of the gang by itself there and on nodes
+        that are free for all, and enough in sum; the shape is remembered. Whoever is refused here
+        need not be asked ``what_if``, which costs far more."""
+        return self._memory.remembered(shape).may_fit(spare)
 
     # -- questions -----------------------------------------------------------------------------
 

@@ -161,14 +161,15 @@ class PodClass:
         self._catch_up()
         return self._total if self._complete else UNBOUNDED
 
-    def missing(self, replicas: int) -> int:
-        """0 if so many pods fit, which is exact; otherwise at least how many do not."""
+    def missing(self, replicas: int, *, closely: bool = False) -> int:
+        """0 if so many pods fit, which is exact; otherwise at least how many do not: by a sum if
+        that is short, or ``closely``, by a look at the nodes."""
         self._catch_up()
         if self._total >= replicas and self._room is not None:
             return 0
         if self._complete and self._total < replicas:
             return replicas - self._total
-        for name, n in self.request:
+        for name, n in () if closely else self.request:
             if (sums := self.pool.total.get(name, 0) // n) < replicas:
                 return replicas - max(0, sums)
         self._scan(replicas)

@@ -63,7 +63,8 @@ class Row:
     @property
     def has_room(self) -> bool:
         """Whether, claims aside, there is some of everything that is claimed."""
-        return all(self.unclaimed(name) > 0 for name in self.claimed)
+        free = self.free
+        return all(free.get(name, 0) + n > 0 for name, n in self.claimed.items())
 
     def unclaimed(self, resource: str) -> int:
         """What would be free if nobody had a claim here."""
@@ -235,23 +236,6 @@ def rough_total(pools: Sequence[Pool]) -> Books:
         for name, n in pool.total.items():
             sums[name] = max(n, sums.get(name, 0))
     return sums
-
-
-class Spare(list[tuple[Row, Books]]):
-    """Nodes in claims with what is free there, claims aside."""
-
-    @classmethod
-    def of(cls, rows: Iterable[Row]) -> Spare:
-        """Those of the rows that are such."""
-        claimed = (row for row in rows if row.claimed and row.has_room)
-        return cls((row, {name: row.unclaimed(name) for name in row.free}) for row in claimed)
-
-    def total(self) -> Books:
-        """Of all of them together."""
-        sums: Books = {}
-        for _, free in self:
-            book(sums, ((name, max(0, n)) for name, n in free.items()))
-        return sums
 
 
 def joint_total(pools: Sequence[Pool]) -> Books:

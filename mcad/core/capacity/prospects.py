@@ -5,14 +5,14 @@ Whoever waits with a shape, or asks about it, holds its prospect; ``Memory`` cou
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from mcad.core.capacity.podclass import PodClass, slots
-from mcad.core.capacity.pools import Pool, Spare, rough_total
+from mcad.core.capacity.podclass import PodClass
+from mcad.core.capacity.pools import Pool, rough_total
 from mcad.core.capacity.resources import total
 from mcad.core.capacity.shapes import Shape
+from mcad.core.capacity.spare import Spare
 from mcad.core.model import Resources
 from mcad.core.verdicts import Refusal
 
@@ -104,19 +104,21 @@ class Prospect:
             return self.fixed
         return total((part.pods.request, part.replicas) for part in self.parts)
 
-    def may_fit(self, more: Mapping[str, int]) -> bool:
-        """Whether so much more than is free would suffice in sum."""
-        sums = rough_total(self.pools)
+    def may_fit(self, spare: Spare) -> bool:
+        """Whether there are slots enough for each part by itself there and on nodes that are free
+        for all, and enough in sum."""
+        if not all(one.per_node or _has_slots(one, spare) for one in self.parts):
+            return False
+        if len(self.parts) == 1:
+            return True
+        sums, more = rough_total(self.pools), spare.total()
         return all(sums.get(name, 0) + more.get(name, 0) >= n for name, n in self.demand)
 
-    def places(self, spare: Spare) -> int:
-        """For how many of its pods there is room there: at most, if it has several parts."""
-        return sum(
-            slots(free, part.pods.request)
-            for part in self.parts
-            for row, free in spare
-            if row.rank in part.pods.pool.rows
-        )
+    def has_place(self, spare: Spare) -> bool:
+        """Whether there is room there for any of its pods."""
+        if len(self.parts) == 1:  # asked of thousands
+            return spare.slots(self.parts[0].pods, 1) > 0
+        return any(spare.slots(part.pods, 1) for part in self.parts)
 
     def latest_rise(self) -> int:
         """The change at which something last rose in one of its pools."""
@@ -127,3 +129,12 @@ class Prospect:
             if self.shape.per_node and pool.shifted > latest:
                 latest = pool.shifted
         return latest
+
+
+def _has_slots(part: Part, spare: Spare) -> bool:
+    """First by what is known of the class, which mostly is enough to say no."""
+    missing = part.pods.missing(part.declared)
+    if spare.slots(part.pods, missing) < missing:
+        return False
+    missing = part.pods.missing(part.declared, closely=True)
+    return spare.slots(part.pods, missing) >= missing
