@@ -24,8 +24,9 @@ MS = 1_000
 Key = tuple[int, int, str]
 """Where an AppWrapper stands in its bucket, for good: priority and age, first seen, uid."""
 
-Turn = tuple[int, int, int, str]
-"""How heads of buckets compare at an instant: priority with age, share in use, first seen, uid."""
+Turn = tuple[bool, int, int, int, str]
+"""How heads of buckets compare at an instant: whether it borrows what others may take back, then
+priority with age, share in use, first seen, uid."""
 
 Node = tuple[str, str]  # a quota tree and a node of it
 

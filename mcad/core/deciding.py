@@ -30,7 +30,7 @@ from mcad.core import (
 from mcad.core.bucket import Bucket
 from mcad.core.capacity import Glance
 from mcad.core.commands import Urgency
-from mcad.core.dispatching import dispatch, signature, stand_in_front
+from mcad.core.dispatching import HELD_BACK, dispatch, signature, stand_in_front
 from mcad.core.entry import Entry, Hold
 from mcad.core.gate import IMPOSSIBLE
 from mcad.core.lifecycle import Phase
@@ -48,7 +48,7 @@ from mcad.core.reasons import (
     HoldReason,
 )
 from mcad.core.timers import Timer
-from mcad.core.verdicts import Refusal, RefusalKind
+from mcad.core.verdicts import Refusal
 from mcad.core.world import AWAITED, World
 
 
@@ -219,7 +219,7 @@ def _restate_if_changed(world: World, entry: Entry) -> None:
 
 def verdict(world: World, glance: Glance, bucket: Bucket) -> Refusal | None:
     """The present verdict on a bucket, for people: with live figures, and nothing is changed."""
-    if bucket.refusal is not None and bucket.refusal.kind is RefusalKind.BLOCKED:
+    if bucket.refusal is not None and bucket.refusal.kind in HELD_BACK:
         return bucket.refusal
     return _by_quota(world, glance, bucket) or glance.refusal(bucket.shape)
 

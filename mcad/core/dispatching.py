@@ -16,6 +16,7 @@ from mcad.core import attempts, obstacles
 from mcad.core.bucket import Bucket, Turn
 from mcad.core.entry import Entry
 from mcad.core.gate import IMPOSSIBLE, Gate
+from mcad.core.lending import Lending
 from mcad.core.pacing import (
     DISPATCHES_PER_PASS,
     HOLD_STEPS,
@@ -27,7 +28,9 @@ from mcad.core.reasons import FRONT_OF_QUEUE, ConditionType
 from mcad.core.verdicts import Refusal, RefusalKind
 from mcad.core.world import World
 
-_BLOCKED = Refusal(RefusalKind.BLOCKED)
+_BLOCKED, _LENDING = Refusal(RefusalKind.BLOCKED), Refusal(RefusalKind.LENDING)
+HELD_BACK = frozenset({RefusalKind.BLOCKED, RefusalKind.LENDING})
+"""Refusals of those who might fit, but let somebody else go first."""
 
 Line = list[tuple[Turn, Bucket]]
 """A heap of buckets by the keys of their heads, of which no two are equal."""
@@ -67,7 +70,7 @@ class _Effort:
 
     def leaves(self, key: Turn, bucket: Bucket) -> bool:
         """Whether this head keeps the verdict it had in this walk, although room rose since."""
-        had_one = bucket.refusal is not None and bucket.refusal.kind is not RefusalKind.BLOCKED
+        had_one = bucket.refusal is not None and bucket.refusal.kind not in HELD_BACK
         if not (had_one and self._is_passed(key) and self._spent() >= STEPS_PER_PASS // 2):
             return False
         self.leftover = True
@@ -82,7 +85,7 @@ class _Effort:
 
 def dispatch(world: World) -> None:
     """Go along the line as far as this pass gets."""
-    gate, effort = Gate(world), _Effort(world)
+    gate, effort, lending = Gate(world), _Effort(world), Lending(world)
     line = _heads(world, gate)
     while line:
         key, bucket = line[0]
@@ -103,6 +106,8 @@ def dispatch(world: World) -> None:
         heappop(line)
         if bucket.refusal is not None:
             gate.refused(bucket, bucket.refusal)
+        elif lending.waits(bucket):
+            _refuse(world, bucket, _LENDING)
         else:
             _go(world, gate, effort, bucket)
             if bucket.members:
@@ -217,7 +222,7 @@ def stand_in_front(world: World, entry: Entry) -> None:
     entry.set_condition(ConditionType.HEAD_OF_LINE, world.now, reason=FRONT_OF_QUEUE)
 
 
-_NOT_REFUSED = IMPOSSIBLE | {RefusalKind.BLOCKED}
+_NOT_REFUSED = IMPOSSIBLE | HELD_BACK
 
 
 def refused(world: World) -> Iterator[Bucket]:

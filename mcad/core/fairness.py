@@ -15,7 +15,7 @@ from mcad.core.bucket import MS, Bucket, Key, Turn
 from mcad.core.capacity.resources import Books, book
 from mcad.core.invariants import check
 from mcad.core.model import Resources
-from mcad.core.settings import Fairness
+from mcad.core.settings import Fairness, Fit, Policy, Settings
 from mcad.core.units import Instant
 
 if TYPE_CHECKING:
@@ -30,18 +30,26 @@ WHOLE = 1_000_000
 class Turns:
     """What every group holds, and the order that follows from it."""
 
-    def __init__(self, fairness: Fairness, capacity: Capacity, forest: Forest) -> None:
-        self._fairness = fairness
+    def __init__(self, settings: Settings, capacity: Capacity, forest: Forest) -> None:
+        self._fairness = settings.fairness
+        strict = settings.policy is Policy.STRICT_FIFO
+        self._reclaims = settings.reclaim and settings.fit is Fit.NODES and not strict
         self._capacity = capacity
         self._forest = forest
         self._held: dict[str, tuple[str, Resources]] = {}  # by uid: the namespace, how much
         self._in_use: dict[str, Books] = {}
         self._known: dict[tuple[str, str], int] = {}  # shares by (tree, leaf) or ("", namespace)
+        self._sated: dict[Bucket, bool] = {}
 
     @property
     def change(self) -> bool:
         """Whether a dispatch makes others come first."""
-        return self._fairness is not Fairness.NONE
+        return self._fairness is not Fairness.NONE or self.has_owners
+
+    @property
+    def has_owners(self) -> bool:
+        """Whether whoever asks within its share gets it back from borrowers."""
+        return self._reclaims and self._forest.has_trees
 
     def group(self, namespace: str) -> str:
         """Whom an AppWrapper of this namespace shares a bucket with, as far as shares go."""
@@ -75,6 +83,17 @@ class Turns:
             return max(map(self._share, bucket.path), default=0)
         return 0
 
+    def has_its_share(self, bucket: Bucket) -> bool:
+        """Whether its leaves have all of their share of something that it demands, so that it would
+        borrow what reclaim may take back. All of a leaf who demand the same are alike in that."""
+        if not (self.has_owners and bucket.path):
+            return False
+        known = self._sated.get(bucket)
+        if known is None:
+            atoms = tuple((name, 1) for name, _ in bucket.shape.fixed)
+            known = self._sated[bucket] = not self._forest.is_nominal(bucket.path, atoms)
+        return known
+
     def _share(self, whose: tuple[str, str]) -> int:
         share = self._known.get(whose)
         if share is None:
@@ -91,8 +110,10 @@ class Turns:
     def renew(self) -> None:
         """Nodes or trees may be others: what everybody has of the whole is counted anew."""
         self._known.clear()
+        self._sated.clear()
 
     def _forget(self, uid: str, namespace: str) -> None:
+        self._sated.clear()
         if self._known:
             for whose in (("", namespace), *self._forest.path_of(uid)):
                 self._known.pop(whose, None)
@@ -104,13 +125,14 @@ class Turns:
     def at(self, bucket: Bucket, key: Key, now: Instant) -> Turn:
         """The same for any member of the bucket."""
         static, seen, uid = key
-        return (static - bucket.slope * (now // MS), self.share(bucket), seen, uid)
+        rank = static - bucket.slope * (now // MS)
+        return (self.has_its_share(bucket), rank, self.share(bucket), seen, uid)
 
     def first(self, line: list[tuple[Key, Bucket]]) -> Bucket:
         """Whose turn comes first, of buckets of one slope by the keys of their heads."""
         if not self.change:
             return line[0][1]
-        return min(line, key=lambda one: (one[0][0], self.share(one[1]), one[0]))[1]
+        return min(line, key=lambda one: self.at(one[1], one[0], 0))[1]
 
     def check(self, reserved: Iterable[str]) -> None:
         """Recompute what is in use; raises ``InvariantViolated``. O(all)."""

@@ -165,6 +165,8 @@ def _what_is_missing(refusal: Refusal) -> str:
             return "No placement was found within the search budget; it is tried again."
         case RefusalKind.BLOCKED:
             return "The head of the line goes first."
+        case RefusalKind.LENDING:
+            return "It would borrow room that another one waits for within its share."
         case RefusalKind.QUOTA | RefusalKind.ABOVE_QUOTA | RefusalKind.NO_LEAF:
             return ""  # the trees tell (quota/words.py)
 

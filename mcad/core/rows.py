@@ -48,7 +48,7 @@ would not fit even if all AppWrappers left is called no head: each costs a look 
 
 _IN_LINE, _ON_HOLD, _OTHER = range(3)
 
-_Key = tuple[int, int, int, int, str]
+_Key = tuple[int, bool, int, int, int, str]
 _Still = tuple[Workload, Instant, Phase, Hold | None, DispatchRecord | None, dict[str, Condition]]
 
 
@@ -156,7 +156,7 @@ class Picture:
         place = self._places.get(work.uid)
         if place is not None:
             return (_IN_LINE, *self._world.turns.at(*place, self._now))
-        return (_ON_HOLD if phase is Phase.WAITING else _OTHER, 0, 0, first_seen, work.uid)
+        return (_ON_HOLD if phase is Phase.WAITING else _OTHER, False, 0, 0, first_seen, work.uid)
 
 
 def _row(

@@ -60,7 +60,7 @@ class World:
         self.ceilings = dict(settings.max_priority)
         self.capacity = Capacity(settings)
         self.forest = Forest()
-        self.turns = Turns(settings.fairness, self.capacity, self.forest)
+        self.turns = Turns(settings, self.capacity, self.forest)
         self.admission = Admission(self.capacity, self.forest, self.turns)
         self.beds = Beds(self.capacity, self.forest, self.turns)
         self.queue = Queue(self.capacity, self.beds, self.forest.waiting)
@@ -91,6 +91,7 @@ class World:
         self.claims_on_record: dict[str, Claim] = {}  # by uid: to be planned anew
         self.evictions: dict[str, PendingEviction] = {}  # by uid, of those who are told to leave
         self.firsts = Firsts()
+        self.asks_back: dict[str, Instant] = {}  # uids of those borrowers wait for: since when
         self.heads: dict[Scope, str] = {}  # the uids of those whose holds are running (R6)
         self.resume_at: Turn | None = None  # where the walk along the line goes on (R5)
         self.looked_at: dict[Look, Instant] = {}  # at what is looked now and then

@@ -14,7 +14,7 @@ from mcad.core.departures import Departures, Room, fewest, soonest
 from mcad.core.fairness import Turns
 from mcad.core.model import Node, PodSet
 from mcad.core.quota import Designation, Forest, QuotaSubtree
-from mcad.core.settings import Fairness, Fit, Settings
+from mcad.core.settings import Fit, Settings
 from tests.core.builders import cluster, node, on, pods
 from tests.core.quotas import child, subtree, teams
 
@@ -30,7 +30,7 @@ class Cluster:
         for one in shares:
             self.forest.seen(one)
         self.forest.refresh()
-        turns = Turns(Fairness.NONE, self.capacity, self.forest)
+        turns = Turns(Settings(), self.capacity, self.forest)
         self.admission = Admission(self.capacity, self.forest, turns)
 
     def run(self, uid: str, *sets: PodSet, leaf: str = "") -> None:

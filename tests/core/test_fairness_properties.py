@@ -11,6 +11,7 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 
 from mcad.core import dispatching
+from mcad.core.lending import Lending
 from mcad.core.model import Workload
 from mcad.core.quota import Designation
 from mcad.core.records import replace
@@ -32,6 +33,7 @@ class Reference:
 
     fairness: Fairness
     model: Model
+    reclaims: bool
     waiting: dict[str, Workload] = field(default_factory=dict)
     running: dict[str, Workload] = field(default_factory=dict)
 
@@ -50,6 +52,16 @@ class Reference:
             shares.append(sum(map(milli, mine)) * WHOLE // whole["cpu"])
         return max(shares)
 
+    def has_share(self, work: Workload) -> bool:
+        """Whether its leaf has all of its share already, so that it would borrow."""
+        for tree in self.model.trees() if self.reclaims else ():
+            leaf = dict(work.quota)[tree]
+            nominal = dict(self.model.placed(tree)[leaf][1].nominal)
+            mine = [w for w in self.running.values() if dict(w.quota)[tree] == leaf]
+            if sum(map(milli, mine)) >= nominal["cpu"]:
+                return True
+        return False
+
     def fits(self, work: Workload) -> bool:
         used = sum(map(milli, self.running.values()))
         return used + milli(work) <= CPU and self.model.fits(
@@ -62,7 +74,7 @@ class Reference:
         while True:
             ready = sorted(
                 (w for w in self.waiting.values() if self.fits(w)),
-                key=lambda w: (-w.priority, self.share(w), w.created, w.uid),
+                key=lambda w: (self.has_share(w), -w.priority, self.share(w), w.created, w.uid),
             )
             if not ready:
                 return gone
@@ -91,23 +103,25 @@ _ROUNDS = st.lists(
 
 @profile(max_examples=300, deadline=None)
 @given(
-    fairness=st.sampled_from([*Fairness]),
+    rule=st.tuples(st.sampled_from([*Fairness]), st.booleans()),
     quota=st.sampled_from([None, 600, 800]),
     crowd=_CROWD,
     rounds=_ROUNDS,
     at_once=st.sampled_from([1, 2, 200]),
 )
 def test_everybody_goes_in_the_order_of_the_reference(
-    fairness: Fairness, quota: int | None, crowd: list, rounds: list, at_once: int
+    rule: tuple[Fairness, bool], quota: int | None, crowd: list, rounds: list, at_once: int
 ) -> None:
-    made = Bench(replace(PATIENT, fairness=fairness), nodes=[node(milli=CPU)])
-    plain = Reference(fairness, Model())
+    fairness, reclaim = rule
+    made = Bench(replace(PATIENT, fairness=fairness, reclaim=reclaim), nodes=[node(milli=CPU)])
+    plain = Reference(fairness, Model(), reclaims=reclaim)
     if quota is not None:
         trees = teams(quota, red=quota // 2, blue=quota // 4, green=0)
         made.share(*trees)
         plain.model.subtrees = {one.uid: one for one in trees}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dispatching, "DISPATCHES_PER_PASS", at_once)
+        patch.setattr(Lending, "waits", lambda *_: False)  # the order alone is shown
         for arrivals, departures in [(crowd, []), *rounds]:
             for number in departures:
                 if number < len(plain.running):

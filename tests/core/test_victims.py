@@ -22,7 +22,7 @@ from mcad.core.departures import Departures
 from mcad.core.fairness import Turns
 from mcad.core.model import Node, PodSet, Workload
 from mcad.core.quota import Designation, Forest, QuotaChild, QuotaSubtree
-from mcad.core.settings import Fairness, Settings
+from mcad.core.settings import Settings
 from mcad.core.victims import Evictions, Precedence, evictions
 from tests.core.builders import Host, appwrapper, fits_by_brute_force, on
 from tests.core.quotas import (
@@ -69,7 +69,7 @@ class Scene:
         self.forest, self.model = Forest(), Model()
         for one in trees or []:
             self.see(one)
-        turns = Turns(Fairness.NONE, self.capacity, self.forest)
+        turns = Turns(Settings(), self.capacity, self.forest)
         self.admission = Admission(self.capacity, self.forest, turns)
         self.running: dict[str, Workload] = {}
 

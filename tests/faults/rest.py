@@ -9,11 +9,11 @@ from typing import Any
 from mcad.api.labels import APPWRAPPER_UID
 from mcad.api.status import render_status
 from mcad.controller.mirror import status_mark
+from mcad.core.dispatching import HELD_BACK
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
 from mcad.core.reasons import HoldReason
 from mcad.core.status import derive
-from mcad.core.verdicts import RefusalKind
 from mcad.core.world import World
 from tests.faults.bailiff import Bailiff
 from tests.faults.meddling import STORAGE, WRAPPED
@@ -95,7 +95,7 @@ def _waits_in_vain(
     elif reason and reason != HoldReason.SUSPENDED:
         yield f"{entry.title} is held: {reason}"
     wanted = sum(one.replicas for one in entry.workload.sets)
-    if not reason and (refusal is None or refusal.kind is not RefusalKind.BLOCKED):
+    if not reason and (refusal is None or refusal.kind not in HELD_BACK):
         free = _free(objects)
         if fits and wanted <= free:
             yield f"{entry.title} waits for {wanted} of {free} free CPUs"
