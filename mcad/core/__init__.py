@@ -12,6 +12,7 @@ queue, bucket, beds, fairness, ceilings   the line, those in it who share a verd
                                 asked, whose turn it is, and how high a priority may be
 dispatching, gate, obstacles    the walk along the line, whom its head keeps back, and what else
                                 keeps somebody from going
+lending                         who waits because he would borrow what is taken back
 attempts, inventory, names, rights   objects are created, under names and with rights that are free
 teardown, sweep, tombstones     they are deleted: of an attempt, of nobody, of who is gone
 running, completion, requeuing, health, resets, needs   what is to be done about those that run
