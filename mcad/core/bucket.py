@@ -55,7 +55,7 @@ class Bucket:
     ``refusal`` is their common verdict, reached at ``tested_at``; it stands while the bucket is in
     a ``bed``, where it lies by the key of its first. ``leads`` is the bed that waits for what
     becomes of this one, ``of_shape`` that of those with its shape and slope who wait for nodes.
-    ``planned_at`` is when it was last asked who could be evicted for its first.
+    ``planned_at`` is when it was last asked who could be evicted for its first, ``planned_for``.
     """
 
     shape: Shape
@@ -70,6 +70,7 @@ class Bucket:
     lies_by: Key | None = None
     leads: Bed | None = None
     planned_at: Instant = 0
+    planned_for: str = ""
 
     @property
     def rests(self) -> bool:

@@ -48,9 +48,14 @@ def _is_possible(world: World) -> bool:
 
 
 def _due(world: World) -> list[Bucket]:
-    """Those to be tried: whose last plan is the oldest first, in the order of the line."""
+    """Those to be tried: whose last plan is the oldest first, in the order of the line. Another
+    first of a shape need not wait for that."""
     last = world.now - world.settings.backoff // 2
-    found = [bucket for bucket in refused(world) if bucket.planned_at <= last]
+    found = [
+        bucket
+        for bucket in refused(world)
+        if bucket.planned_at <= last or bucket.planned_for != bucket.first().uid
+    ]
     found.sort(key=lambda bucket: bucket.planned_at)
     return found
 
@@ -62,8 +67,10 @@ def _look(world: World, due: Sequence[Bucket]) -> None:
         if left <= 0:
             world.is_time_for(Look.EVICTIONS)  # the rest at the next look
             return
-        bucket.planned_at = world.now
-        if bucket.members and _may_win(world, bucket.first()):
+        if not bucket.members:
+            continue
+        bucket.planned_at, bucket.planned_for = world.now, bucket.first().uid
+        if _may_win(world, bucket.first()):
             if everybody is None:
                 everybody = survey(world)
             if not _has_a_right(world, bucket.first(), everybody.lowest):

@@ -411,3 +411,15 @@ def test_a_pass_in_the_grace_looks_once_at_each_who_has_to_leave(winners: int) -
     bench.feed(Decide())
 
     assert Counted.compared <= 2 * count
+
+
+# -- when it is looked ---------------------------------------------------------------------------
+
+
+def test_whoever_comes_to_others_of_its_shape_need_not_wait_until_they_are_asked_again() -> None:
+    bench = crowded()
+    bench.submit(workload("lower", 1000, priority=-1))
+    bench.advance(3)
+    bench.submit(workload("urgent", 1000, priority=5))
+    bench.advance(2)
+    assert bench.order[-1] == "urgent"
