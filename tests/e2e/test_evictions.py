@@ -1,9 +1,7 @@
-"""Evictions: shares given back, priorities, a victim that stays, ``kill -9`` after each write."""
+"""Evictions: shares given back, priorities, a victim that stays, ``kill -9`` at each write."""
 
 from __future__ import annotations
 
-import time
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -25,12 +23,14 @@ from tests.e2e.claims import (
     until,
 )
 from tests.e2e.fleet import Bystander, ours, wait_until_quiet, writes
-from tests.e2e.process import Dispatcher, mcad
-from tests.e2e.support import delete, states, status_of
+from tests.e2e.gate import Gate
+from tests.e2e.process import mcad
+from tests.e2e.support import delete, phases, states, status_of
 from tests.manifests import subtree
 
 pytestmark = pytest.mark.controlplane
 
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/mcad-dispatcher"
 STAY = "example.com/stay"
 PREEMPTION = "preemption=true"
 
@@ -199,41 +199,77 @@ def test_a_claim_ends_if_somebody_does_not_go(plane: ControlPlane, account: Path
 # -- kill -9 -------------------------------------------------------------------------------------
 
 
-def test_killed_after_every_write_of_an_eviction(
-    plane: ControlPlane, account: Path, bystander: Bystander
+@pytest.mark.parametrize("committed", [False, True], ids=["not sent", "not answered"])
+def test_killed_at_every_write_of_an_eviction(
+    plane: ControlPlane, account: Path, bystander: Bystander, committed: bool
 ) -> None:
-    """Whoever leads next finishes it, and nobody else is evicted."""
+    """Before each write is sent, or when it is committed and its answer is not heard: whoever leads
+    next finishes it, and nobody else is evicted."""
     seen = len(bystander.sights())
-    with dispatching(plane, account, PREEMPTION, "preemptionGracePeriod=0.5") as dispatcher:
-        for number in count(1):
-            submit(plane, "low", slots=2)
-            submit(plane, "lower", slots=2, priority=-1)
-            until(plane, low="Running", lower="Running")
-            wait_until_quiet(plane, 1)
-            mark = plane.audit_mark()
-            submit(plane, "urgent", slots=2, priority=5)
-            kill_after(plane, dispatcher, mark, number)
-            is_over = states(plane)["urgent"] == "Running"
-            dispatcher.start()
-            until(plane, low="Running", lower="Pending", urgent="Running")
-            wait_until_quiet(plane, 1)
-            assert eviction(plane, "low") == (0, "", "")
-            assert eviction(plane, "lower") == (1, "Preempting", "default/urgent")
-            assert told(plane, "lower", "Preempted")[:2] == ("True", "Preempted")
-            assert status_of(plane, "low")["dispatch"]["attempt"] == 1
-            assert status_of(plane, "urgent")["dispatch"]["attempt"] == 1
-            assert "claim" not in status_of(plane, "urgent")
-            delete(plane)
-            if is_over:
-                break
-        assert number >= 6
+    settings = PREEMPTION, "preemptionGracePeriod=0.5"
+    with Gate(plane) as gate, dispatching(plane, gate.kubeconfig(account), *settings) as dispatcher:
+        begin(plane, gate, 0)
+        written = [one for one in finish(plane, gate, 0) if "/low-" not in one]
+        assert len(set(written)) == 4, "the statuses of both, a pod that goes, and one that comes"
+        hit = []
+        for run, one in enumerate(written, 1):
+            number = written[:run].count(one)
+            begin(plane, gate, run, one, number, committed=committed)
+            plane.wait_for(lambda n=run: gate.shut.is_set() or is_over(plane, n), PATIENCE_S, one)
+            if not gate.shut.is_set():
+                wait_until_quiet(plane, 0.3)
+            if is_killed := gate.shut.is_set():
+                dispatcher.kill()
+                hit.append(one)
+                plane.request("DELETE", LEASE)  # the next one need not wait for its end
+            gate.open()
+            if is_killed:
+                dispatcher.start()
+            finish(plane, gate, run)
+        print(f"killed at {hit} of {written}")
+        assert set(hit) == set(written)  # two statuses may be one another time
         check_room(bystander.sights()[seen:], slots_of, SLOTS)
 
 
-def kill_after(plane: ControlPlane, dispatcher: Dispatcher, mark: int, number: int) -> None:
-    """As soon as it has made so many writes since."""
-    ends = time.monotonic() + PATIENCE_S
-    while len(writes(plane.audit(mark))) < number and time.monotonic() < ends:
-        time.sleep(0.002)
-    dispatcher.kill()
-    print(f"killed after {len(writes(plane.audit(mark)))} writes, {number} were waited for")
+def begin(
+    plane: ControlPlane,
+    gate: Gate,
+    run: int,
+    write: str = "",
+    number: int = 0,
+    *,
+    committed: bool = False,
+) -> None:
+    """Two run, and one of them is evicted; the gate shuts when there is so often what was this
+    write in run 0. Names are new in every run: a create of somebody who was killed may come for a
+    while (ADR 7)."""
+    submit(plane, f"low-{run}", slots=2)
+    submit(plane, f"lower-{run}", slots=2, priority=-1)
+    until(plane, **{f"low-{run}": "Running", f"lower-{run}": "Running"})
+    wait_until_quiet(plane, 0.3)
+    gate.shut_at(write.replace("-0", f"-{run}"), number, committed=committed)
+    submit(plane, f"urgent-{run}", slots=2, priority=5)
+
+
+def is_over(plane: ControlPlane, run: int) -> bool:
+    """Whether one of the three was evicted, and the others run."""
+    ends = {"low": "Running", "lower": "Pending", "urgent": "Running"}
+    return states(plane) == {f"{name}-{run}": state for name, state in ends.items()}
+
+
+def finish(plane: ControlPlane, gate: Gate, run: int) -> list[str]:
+    """One of the three was evicted once, and the others were dispatched once; what was written."""
+    low, lower, urgent = (f"{name}-{run}" for name in ("low", "lower", "urgent"))
+    plane.wait_for(lambda: is_over(plane, run), PATIENCE_S, f"the end of it after {gate.writes}")
+    wait_until_quiet(plane, 0.3)
+    assert eviction(plane, low) == (0, "", "")
+    assert eviction(plane, lower) == (1, "Preempting", f"default/{urgent}")
+    assert told(plane, lower, "Preempted")[:2] == ("True", "Preempted")
+    for name in (low, lower, urgent):
+        assert status_of(plane, name)["dispatch"]["attempt"] == 1
+    assert "claim" not in status_of(plane, urgent)
+    there = {low: "Running", urgent: "Running"}
+    plane.wait_for(lambda: phases(plane) == there, PATIENCE_S, f"these pods and no others: {there}")
+    written = list(gate.writes)
+    delete(plane)
+    return written
