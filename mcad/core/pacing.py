@@ -68,12 +68,12 @@ class Look(StrEnum):
 
 LOOKS: dict[Look, Duration] = {
     Look.CLAIMS: 10 * SECOND,
-    Look.BACKFILL: 5 * SECOND,
+    Look.BACKFILL: 10 * SECOND,
     Look.EVICTIONS: SECOND,
 }
-"""At most so often."""
+"""At most so often. Slurm looks for backfill every 30 s (``bf_interval``)."""
 
-FIRSTS_LOOK: Duration = 10 * SECOND
+FIRSTS_LOOK: Duration = 30 * SECOND
 """How often, with the policy Backfill, somebody who is first in line by now gets a date; at once if
 a claim ended."""
 
