@@ -11,6 +11,14 @@ morning. Jobs are gangs of 1 to 8 pods of 1 to 4 CPUs that run from 5 minutes to
 
 ``due`` is what a team gets of what it could have within its share: the least of its share and of
 what it asks for, over time. ``lost`` is the work that evictions threw away, of all that was done.
+With ``--jobs 1430 --days 1``: evictions, per dispatch, work lost, use, and due of the three.
+
+    reclaim preemption
+    off     off            0  0.000  0.000  0.861    0.71  0.96  0.79
+    off     on           107  0.078  0.023  0.853    0.73  0.97  0.79
+    on      off          294  0.194  0.092  0.862    0.95  0.96  0.96
+    on      on           561  0.344  0.198  0.863    0.93  0.97  0.95
+
 The gate: no AppWrapper was evicted twice for the same one, no two evicted each other, and the books
 agree.
 """
