@@ -7,14 +7,15 @@ the line is full of others of so many shapes, and a gang at its head needs half 
 Garbage collection is off as in ``mcad run`` after its start. One table: process CPU time of all
 steps of the dispatcher within the hour, how many passes there were, and the longest.
 
-With 400 nodes and shapes and 8,000 queued, on two cores beside other work:
+With 400 nodes and shapes and 8,000 queued, on two cores with four other processes, the better of
+two runs of each:
 
-    nobody             6.79 s    12183    108.4 ms
-    protection         7.90 s    11835     88.9 ms
-    Backfill           9.50 s    11989     99.6 ms
+    nobody             8.62 s    12183     97.8 ms
+    protection         8.44 s    10867     93.2 ms
+    Backfill           9.49 s    10602    128.7 ms
 
 Before those who go ahead of a claim were counted by slots, and not planned for by a sum, it was
-6.59, 15.31 and 19.87 s.
+6.59, 15.31 and 19.87 s on a quieter machine.
 """
 
 from __future__ import annotations
