@@ -55,7 +55,9 @@ class Bucket:
     ``refusal`` is their common verdict, reached at ``tested_at``; it stands while the bucket is in
     a ``bed``, where it lies by the key of its first. ``leads`` is the bed that waits for what
     becomes of this one, ``of_shape`` that of those with its shape and slope who wait for nodes.
-    ``planned_at`` is when it was last asked who could be evicted for its first, ``planned_for``.
+    ``planned_at`` is when it was last asked who could be evicted for its first, 0 if somebody has
+    come before him since.
+    ``asks_back`` tells which of its firsts keeps borrowers waiting, and since when (lending.py).
     """
 
     shape: Shape
@@ -70,7 +72,7 @@ class Bucket:
     lies_by: Key | None = None
     leads: Bed | None = None
     planned_at: Instant = 0
-    planned_for: str = ""
+    asks_back: tuple[str, Instant] = ("", 0)
 
     @property
     def rests(self) -> bool:

@@ -16,7 +16,7 @@ from mcad.core import attempts, obstacles
 from mcad.core.bucket import Bucket, Turn
 from mcad.core.entry import Entry
 from mcad.core.gate import IMPOSSIBLE, Gate
-from mcad.core.lending import Lending
+from mcad.core.lending import Lending, ask_back
 from mcad.core.pacing import (
     DISPATCHES_PER_PASS,
     HOLD_STEPS,
@@ -98,6 +98,9 @@ def dispatch(world: World) -> None:
             _refuse(world, bucket, _BLOCKED)
             world.beds.wake(bucket)
             heappop(line)
+            continue
+        if bucket.refusal is _LENDING and lending.waits(bucket):
+            heappop(line)  # as before: thousands may, and a verdict costs ten times as much
             continue
         if not (bucket.rests or effort.leaves(key, bucket)):
             if effort.is_over(key):
@@ -182,6 +185,7 @@ def _judge(world: World, bucket: Bucket) -> None:
         bucket.refusal = None
     else:
         _refuse(world, bucket, refusal)
+        ask_back(world, bucket)
         _rest(world, bucket, refusal)
 
 

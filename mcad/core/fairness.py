@@ -39,7 +39,7 @@ class Turns:
         self._held: dict[str, tuple[str, Resources]] = {}  # by uid: the namespace, how much
         self._in_use: dict[str, Books] = {}
         self._known: dict[tuple[str, str], int] = {}  # shares by (tree, leaf) or ("", namespace)
-        self._sated: dict[Bucket, bool] = {}
+        self._spent: dict[tuple[str, str], frozenset[str]] = {}  # by (tree, leaf)
 
     @property
     def change(self) -> bool:
@@ -86,13 +86,16 @@ class Turns:
     def has_its_share(self, bucket: Bucket) -> bool:
         """Whether its leaves have all of their share of something that it demands, so that it would
         borrow what reclaim may take back. All of a leaf who demand the same are alike in that."""
-        if not (self.has_owners and bucket.path):
+        if not self.has_owners:
             return False
-        known = self._sated.get(bucket)
-        if known is None:
-            atoms = tuple((name, 1) for name, _ in bucket.shape.fixed)
-            known = self._sated[bucket] = not self._forest.is_nominal(bucket.path, atoms)
-        return known
+        for place in bucket.path:
+            spent = self._spent.get(place)
+            if spent is None:
+                spent = self._spent[place] = self._forest.spent(*place)
+            for name, _ in bucket.shape.fixed if spent else ():
+                if name in spent:
+                    return True
+        return False
 
     def _share(self, whose: tuple[str, str]) -> int:
         share = self._known.get(whose)
@@ -110,13 +113,13 @@ class Turns:
     def renew(self) -> None:
         """Nodes or trees may be others: what everybody has of the whole is counted anew."""
         self._known.clear()
-        self._sated.clear()
+        self._spent.clear()
 
     def _forget(self, uid: str, namespace: str) -> None:
-        self._sated.clear()
-        if self._known:
+        if self._known or self._spent:
             for whose in (("", namespace), *self._forest.path_of(uid)):
                 self._known.pop(whose, None)
+                self._spent.pop(whose, None)
 
     def of(self, bucket: Bucket, now: Instant) -> Turn:
         """How the head of a bucket compares with heads of others at this instant."""

@@ -8,58 +8,75 @@ evicting borrowers can give it; so nobody keeps others waiting for longer.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain, islice
+
 from mcad.core.bucket import Bucket
-from mcad.core.entry import Entry
 from mcad.core.gate import IMPOSSIBLE
-from mcad.core.units import Duration
+from mcad.core.pacing import OWNERS_MAX
+from mcad.core.units import Instant
 from mcad.core.world import World
 
 
+def ask_back(world: World, bucket: Bucket) -> None:
+    """It was refused: if its first asks within its share, borrowers wait for it from now on."""
+    if not (world.turns.has_owners and bucket.path) or world.turns.has_its_share(bucket):
+        return
+    first = bucket.first()
+    if bucket.asks_back[0] != first.uid:
+        bucket.asks_back = (first.uid, world.now)
+    if world.now < _until(world, bucket) and _may_ask_back(world, bucket):
+        world.ask_back[bucket] = None
+
+
 class Lending:
-    """Who keeps borrowers waiting in one pass; asked for when the first of them would go."""
+    """Who keeps borrowers waiting in one pass; looked for when the first of them would go, and no
+    further than until somebody is found for whom he waits."""
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._owners: list[Bucket] | None = None
+        self._owners: list[Bucket] = []
+        self._others = iter(list(islice(world.ask_back, OWNERS_MAX)))
 
     def waits(self, bucket: Bucket) -> bool:
-        """Whether the first of the bucket, which fits, lets somebody else go first."""
+        """Whether the first of the bucket lets somebody else go first, if it fits."""
         world = self._world
-        if not (world.turns.has_owners and bucket.path) or _is_within(world, bucket):
+        if not (world.ask_back and bucket.path) or _is_within(world, bucket):
             return False
-        if self._owners is None:
-            self._owners = _owners(world)
         leaves = dict(bucket.path)
         return any(
             any(leaf != leaves.get(tree, leaf) for tree, leaf in owner.path)
             and world.capacity.compete(owner.shape, bucket.shape)
-            for owner in self._owners
+            for owner in chain(self._owners, self._more())
             if owner.members
         )
 
-
-def _owners(world: World) -> list[Bucket]:
-    """The buckets whose first asks within its share and has kept borrowers waiting for less than
-    ``minRunTime``, in which those who run now may not be evicted, and until it is asked again."""
-    longest: Duration = world.settings.min_run_time + world.settings.backoff
-    before, found = world.asks_back, list[Bucket]()
-    world.asks_back = {}
-    for bucket in world.queue.buckets():
-        entry = bucket.first()
-        if _may_ask_back(world, bucket, entry):
-            since = world.asks_back[entry.uid] = before.get(entry.uid, world.now)
-            if world.now < since + longest:
-                world.wake_at(since + longest)
-                found.append(bucket)
-    return found
+    def _more(self) -> Iterator[Bucket]:
+        """The buckets whose first asks within its share and has kept borrowers waiting for less
+        than ``minRunTime``, in which those who run now may not be evicted, and until it is asked
+        again."""
+        world = self._world
+        for bucket in self._others:
+            until = _until(world, bucket)
+            if world.now < until and _may_ask_back(world, bucket):
+                world.wake_at(until)
+                self._owners.append(bucket)
+                yield bucket
+            else:
+                del world.ask_back[bucket]
 
 
-def _may_ask_back(world: World, bucket: Bucket, entry: Entry) -> bool:
-    if bucket.refusal is None or bucket.refusal.kind in IMPOSSIBLE:
+def _until(world: World, bucket: Bucket) -> Instant:
+    return bucket.asks_back[1] + world.settings.min_run_time + world.settings.backoff
+
+
+def _may_ask_back(world: World, bucket: Bucket) -> bool:
+    if not bucket.members or bucket.refusal is None or bucket.refusal.kind in IMPOSSIBLE:
         return False
-    if entry.workload.never_preempts or world.now < entry.patience.until:
+    entry = bucket.first()
+    if entry.uid != bucket.asks_back[0] or entry.workload.never_preempts:
         return False
-    return _is_within(world, bucket)
+    return world.now >= entry.patience.until and _is_within(world, bucket)
 
 
 def _is_within(world: World, bucket: Bucket) -> bool:

@@ -96,6 +96,10 @@ FIRSTS_MAX = 8
 FIRSTS_LOOKED_AT = 2_000
 """Shapes of which it is asked whether their first is first in line for his nodes."""
 
+OWNERS_MAX = 64
+"""Those who may keep borrowers waiting at a time: all are looked at in every pass in which somebody
+would borrow."""
+
 CLAIM_TRIES_MAX = 8
 """A claim without a date lasts twice as long as the one before, up to 2^8 times ``protectAfter``:
 a day and a half by default."""

@@ -15,7 +15,7 @@ from mcad.core import claims, drains, evicting, obstacles
 from mcad.core.bucket import Bucket
 from mcad.core.claim import ClaimReason
 from mcad.core.departures import Room, without_those_to_spare
-from mcad.core.dispatching import refused
+from mcad.core.dispatching import in_order
 from mcad.core.drains import Drain
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import TEARING_DOWN
@@ -48,16 +48,16 @@ def _is_possible(world: World) -> bool:
 
 
 def _due(world: World) -> list[Bucket]:
-    """Those to be tried: whose last plan is the oldest first, in the order of the line. Another
-    first of a shape need not wait for that."""
-    last = world.now - world.settings.backoff // 2
-    found = [
+    """Those to be tried: whose last plan is the oldest first, in the order of the line. Who has no
+    right is left out before any order is asked for: at overload that is nearly everybody."""
+    last, turns = world.now - world.settings.backoff // 2, world.turns
+    may_preempt = world.settings.preemption
+    due = (
         bucket
-        for bucket in refused(world)
-        if bucket.planned_at <= last or bucket.planned_for != bucket.first().uid
-    ]
-    found.sort(key=lambda bucket: bucket.planned_at)
-    return found
+        for bucket in world.queue.buckets()
+        if bucket.planned_at <= last and (may_preempt or not turns.has_its_share(bucket))
+    )
+    return sorted(in_order(world, due), key=lambda bucket: bucket.planned_at)
 
 
 def _look(world: World, due: Sequence[Bucket]) -> None:
@@ -69,7 +69,7 @@ def _look(world: World, due: Sequence[Bucket]) -> None:
             return
         if not bucket.members:
             continue
-        bucket.planned_at, bucket.planned_for = world.now, bucket.first().uid
+        bucket.planned_at = world.now
         if _may_win(world, bucket.first()):
             if everybody is None:
                 everybody = survey(world)

@@ -75,6 +75,8 @@ class Queue:
             self._capacity.remember(shape)
         key = rank.key(entry)
         bucket.members[key] = entry
+        if bucket.key == key:
+            bucket.planned_at = 0
         self.new[bucket] = None
         self._places[entry.uid] = (bucket, key)
         self._waiting.join(path, shape)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from mcad.core import ceilings, podcounts, standing
 from mcad.core.admission import Admission, Gang
 from mcad.core.beds import Beds
-from mcad.core.bucket import Turn
+from mcad.core.bucket import Bucket, Turn
 from mcad.core.capacity import Capacity
 from mcad.core.claim import Claim, Firsts, Patience, PendingEviction
 from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatus
@@ -91,7 +91,7 @@ class World:
         self.claims_on_record: dict[str, Claim] = {}  # by uid: to be planned anew
         self.evictions: dict[str, PendingEviction] = {}  # by uid, of those who are told to leave
         self.firsts = Firsts()
-        self.asks_back: dict[str, Instant] = {}  # uids of those borrowers wait for: since when
+        self.ask_back: dict[Bucket, None] = {}  # those that borrowers wait for (lending.py)
         self.heads: dict[Scope, str] = {}  # the uids of those whose holds are running (R6)
         self.resume_at: Turn | None = None  # where the walk along the line goes on (R5)
         self.looked_at: dict[Look, Instant] = {}  # at what is looked now and then

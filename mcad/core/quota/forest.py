@@ -164,6 +164,14 @@ class Forest:
             if resource in tree.named
         )
 
+    def spent(self, tree: str, leaf: str) -> frozenset[str]:
+        """The resources of which a leaf has all of its share, of those that the tree names."""
+        grown = self._trees.get(tree)
+        node = grown.nodes.get(leaf) if grown is not None else None
+        if grown is None or node is None:
+            return frozenset()
+        return frozenset(name for name in grown.named if node.room(name) < 1)
+
     def room(self, tree: str, node: str, resource: str) -> int:
         """How much more may be charged below this node as far as it is concerned."""
         grown = self._trees.get(tree)
