@@ -15,9 +15,9 @@ With ``--jobs 1430 --days 1``: evictions, per dispatch, work lost, use, and due 
 
     reclaim preemption
     off     off            0  0.000  0.000  0.861    0.71  0.96  0.79
-    off     on           107  0.078  0.023  0.853    0.73  0.97  0.79
-    on      off          294  0.194  0.092  0.862    0.95  0.96  0.96
-    on      on           561  0.344  0.198  0.863    0.93  0.97  0.95
+    off     on           122  0.088  0.019  0.854    0.73  0.95  0.73
+    on      off          385  0.240  0.090  0.865    0.94  0.97  0.96
+    on      on           661  0.383  0.213  0.863    0.94  0.97  0.95
 
 The gate: no AppWrapper was evicted twice for the same one, no two evicted each other, and the books
 agree.

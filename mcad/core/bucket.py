@@ -28,6 +28,8 @@ Turn = tuple[bool, int, int, int, str]
 """How heads of buckets compare at an instant: whether it borrows what others may take back, then
 priority with age, share in use, first seen, uid."""
 
+NOBODY: tuple[str, Instant] = ("", 0)
+
 Node = tuple[str, str]  # a quota tree and a node of it
 
 
@@ -72,7 +74,7 @@ class Bucket:
     lies_by: Key | None = None
     leads: Bed | None = None
     planned_at: Instant = 0
-    asks_back: tuple[str, Instant] = ("", 0)
+    asks_back: tuple[str, Instant] = NOBODY
 
     @property
     def rests(self) -> bool:

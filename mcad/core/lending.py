@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain, islice
 
-from mcad.core.bucket import Bucket
+from mcad.core.bucket import NOBODY, Bucket
 from mcad.core.gate import IMPOSSIBLE
 from mcad.core.pacing import OWNERS_MAX
 from mcad.core.units import Instant
@@ -20,12 +20,15 @@ from mcad.core.world import World
 
 def ask_back(world: World, bucket: Bucket) -> None:
     """It was refused: if its first asks within its share, borrowers wait for it from now on."""
-    if not (world.turns.has_owners and bucket.path) or world.turns.has_its_share(bucket):
+    if not (world.turns.has_owners and bucket.path):
         return
-    first = bucket.first()
-    if bucket.asks_back[0] != first.uid:
-        bucket.asks_back = (first.uid, world.now)
-    if world.now < _until(world, bucket) and _may_ask_back(world, bucket):
+    if world.turns.has_its_share(bucket) or not _may_ask_back(world, bucket):
+        bucket.asks_back = NOBODY
+        return
+    first = bucket.first().uid
+    if bucket.asks_back[0] != first:
+        bucket.asks_back = (first, world.now)
+    if world.now < _until(world, bucket):
         world.ask_back[bucket] = None
 
 
@@ -57,8 +60,9 @@ class Lending:
         again."""
         world = self._world
         for bucket in self._others:
+            ask_back(world, bucket)
             until = _until(world, bucket)
-            if world.now < until and _may_ask_back(world, bucket):
+            if world.now < until:
                 world.wake_at(until)
                 self._owners.append(bucket)
                 yield bucket
@@ -74,9 +78,9 @@ def _may_ask_back(world: World, bucket: Bucket) -> bool:
     if not bucket.members or bucket.refusal is None or bucket.refusal.kind in IMPOSSIBLE:
         return False
     entry = bucket.first()
-    if entry.uid != bucket.asks_back[0] or entry.workload.never_preempts:
+    if entry.workload.never_preempts or world.now < entry.patience.until:
         return False
-    return world.now >= entry.patience.until and _is_within(world, bucket)
+    return _is_within(world, bucket)
 
 
 def _is_within(world: World, bucket: Bucket) -> bool:

@@ -18,6 +18,7 @@ from mcad.core.departures import Room, without_those_to_spare
 from mcad.core.dispatching import in_order
 from mcad.core.drains import Drain
 from mcad.core.entry import Entry
+from mcad.core.lending import ask_back
 from mcad.core.lifecycle import TEARING_DOWN
 from mcad.core.model import Workload
 from mcad.core.pacing import EVICTION_STEPS, RUN_TIME_DOUBLES_MAX, STUCK_AFTER, Look
@@ -70,6 +71,7 @@ def _look(world: World, due: Sequence[Bucket]) -> None:
         if not bucket.members:
             continue
         bucket.planned_at = world.now
+        ask_back(world, bucket)  # its leaf may have got room since it was refused
         if _may_win(world, bucket.first()):
             if everybody is None:
                 everybody = survey(world)
