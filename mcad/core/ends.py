@@ -35,7 +35,7 @@ class End(NamedTuple):
 
 def declared(work: Workload, first: Instant, since: Instant) -> Instant:
     """When an attempt that begins at ``since`` is over at the latest, ``NEVER`` if nothing says so.
-    The first one began at ``first``: its limit counts from there (requeuing.py)."""
+    Its limit counts from ``first`` (requeuing.py)."""
     by_itself = since + work.attempt_limit if work.attempt_limit else NEVER
     return min(by_itself, max(since, first + work.run_limit)) if work.run_limit else by_itself
 
@@ -51,13 +51,13 @@ def at_latest(world: World, entry: Entry) -> Instant:
     if entry.phase is Phase.KEEPING:
         return _gone(entry, record.entered, world.now)
     begun = record.since if record.confirmed else world.now  # until all exists no limit runs
-    limit = declared(entry.workload, entry.first_dispatch or begun, begun)
+    limit = declared(entry.workload, entry.limit_counts_from(begun), begun)
     return limit if limit == NEVER else _gone(entry, limit, world.now)
 
 
 def if_begun(entry: Entry, at: Instant) -> Instant:
     """The same of somebody who waits, if he started then."""
-    limit = declared(entry.workload, entry.first_dispatch or at, at)
+    limit = declared(entry.workload, entry.limit_counts_from(at), at)
     return limit if limit == NEVER else _gone(entry, limit, at)
 
 

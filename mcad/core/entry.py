@@ -248,6 +248,13 @@ class Entry:
         """Let a timer not ring, if it runs."""
         self.timers.pop(timer, None)
 
+    def limit_counts_from(self, begun: Instant) -> Instant:
+        """Since when ``dispatchDuration.limit`` counts in an attempt that begins at ``begun``: the
+        first dispatch, as in MCAD. Once it was evicted, this one: what was done is lost, and who
+        was evicted could not help the time in which it waited."""
+        evicted_at = self.eviction.at if self.eviction is not None else 0
+        return begun if evicted_at >= self.first_dispatch else self.first_dispatch
+
     @property
     def keeps_room(self) -> bool:
         """Whether its room is reserved for the attempt that follows a reset."""

@@ -46,7 +46,7 @@ def judge(world: World, entry: Entry) -> None:
 
 def _deadline(entry: Entry) -> Instant:
     limit = entry.workload.run_limit
-    return entry.first_dispatch + limit if limit else 0
+    return entry.limit_counts_from(entry.record.since) + limit if limit else 0
 
 
 def _time_is_over(world: World, entry: Entry) -> None:

@@ -90,6 +90,25 @@ def test_the_latest_of_the_lowest_priority_makes_room_and_queues_again() -> None
     assert conditions(bench, "b")["Preempted"] == (False, "AppWrapperRunnable")
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+def test_the_limit_counts_anew_after_an_eviction(restarted: bool) -> None:
+    """What it had done is lost, and it could not help the time that it waited."""
+    bench = crowded(run_limit=300 * SECOND)
+    bench.submit(workload("w", 900, priority=5))
+    bench.advance(200)
+    assert phase(bench, "b") is Phase.WAITING
+    bench.delete("uid-w")
+    bench.advance(3)
+    assert phase(bench, "b") is Phase.RUNNING
+    if restarted:
+        bench.crash()
+    bench.advance(280)
+    assert phase(bench, "a") is Phase.FAILED
+    assert phase(bench, "b") is Phase.RUNNING
+    bench.advance(30)
+    assert phase(bench, "b") is Phase.FAILED
+
+
 def test_by_default_nobody_is_evicted_for_a_priority() -> None:
     bench = crowded(replace(EAGER, preemption=False))
     bench.submit(workload("w", 900, priority=5))
