@@ -123,6 +123,14 @@ def _take_back(world: World, entry: Entry, pending: PendingEviction) -> None:
     teardown.take_back(world, entry, _WORDS[pending.reason][0], pending.message)
 
 
+def in_vain(world: World, winner: Entry) -> None:
+    """A user holds it back before it got the room: it may ask the same ones again."""
+    for uid in winner.waits_for:
+        victim = world.entries.get(uid)
+        if victim is not None:
+            victim.opponents.pop(winner.uid, None)
+
+
 def _call_off(world: World, uid: str) -> None:
     del world.evictions[uid]
     entry = world.entries.get(uid)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mcad.core import recovery, tombstones
+from mcad.core import evicting, recovery, tombstones
 from mcad.core.ceilings import cut
 from mcad.core.claim import EVICTIONS
 from mcad.core.entry import Entry
@@ -104,6 +104,8 @@ def _changed(world: World, entry: Entry, work: Workload, *, rewound: bool) -> No
         entry.workload = work
     elif work != old:
         claim = entry.claim
+        if work.suspended:
+            evicting.in_vain(world, entry)
         world.leave_line(entry)  # under the record that it was added with
         entry.workload, entry.told, entry.told_at = work, None, 0
         world.line_up(entry)

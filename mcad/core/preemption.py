@@ -182,11 +182,8 @@ def plan(world: World, entry: Entry, everybody: Survey) -> Sought:
 
 
 def _met(entry: Entry, everybody: Survey) -> set[str]:
-    """Those with whom it met: who was evicted for it, and it was dispatched then; and for whom it
-    was evicted. If somebody suspends the winner before, it may ask again."""
-    begun = entry.dispatch.since if entry.dispatch is not None else 0
-    opponents, never = everybody.opponents.items(), begun + 1
-    lost = {uid for uid, known in opponents if known.get(entry.uid, never) <= begun}
+    """Those with whom it met: who was evicted for it, whatever came of that, or it for him."""
+    lost = {uid for uid, known in everybody.opponents.items() if entry.uid in known}
     return lost | entry.opponents.keys()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from mcad.core import preemption
 from mcad.core.claim import ClaimReason
-from mcad.core.events import Decide
+from mcad.core.events import Decide, PodGone, PodSeen
 from mcad.core.lifecycle import Phase
 from mcad.core.model import Next, Workload
 from mcad.core.reasons import ConditionType, EventReason
@@ -14,6 +14,7 @@ from mcad.core.records import replace
 from mcad.core.settings import Settings
 from mcad.core.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
+from tests.core.builders import pod
 from tests.core.quotas import GOLD, child, subtree
 
 EAGER = replace(PATIENT, preemption=True, min_run_time=0, protect_after=0)
@@ -199,6 +200,25 @@ def test_the_same_pair_never_meets_twice() -> None:
     bench.submit(workload("y", 901, priority=6))
     bench.advance(3)
     assert (phase(bench, "y"), phase(bench, "b")) == (Phase.RUNNING, Phase.WAITING)
+
+
+def test_nor_does_it_if_the_first_eviction_came_to_nothing() -> None:
+    """What was left for the winner was taken by a pod that is nobody's, and then there was room
+    for the other one alone."""
+    bench = half_protected(EAGER)
+    bench.stubborn.add("b-0")
+    bench.bind("b-0", "n2")
+    bench.submit(workload("w", 900, priority=5))
+    bench.advance(3)
+    assert [uid for uid, _ in told(bench, EventReason.PREEMPT_CANDIDATE)] == ["uid-b"]
+    bench.feed(PodSeen(pod("stray", "n2", "0.2")))
+    bench.stubborn.clear()
+    bench.remove(next(ref for ref in bench.things if ref.name == "b-0"))
+    bench.advance(400)
+    assert (phase(bench, "w"), phase(bench, "b")) == (Phase.WAITING, Phase.RUNNING)
+    bench.feed(PodGone("stray"))
+    bench.advance(2000)
+    assert (phase(bench, "w"), phase(bench, "b")) == (Phase.WAITING, Phase.RUNNING)
 
 
 @pytest.mark.parametrize("restart", [False, True])
