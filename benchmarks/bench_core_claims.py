@@ -7,15 +7,16 @@ the line is full of others of so many shapes, and a gang at its head needs half 
 Garbage collection is off as in ``mcad run`` after its start. One table: process CPU time of all
 steps of the dispatcher within the hour, how many passes there were, and the longest.
 
-With 400 nodes and shapes and 8,000 queued, on two cores with four other processes, the better of
-two runs of each:
+With 400 nodes and shapes and 8,000 queued, on two cores with little else, and of it what keeping
+claims, choosing who is protected, and backfill took:
 
-    nobody             8.62 s    12183     97.8 ms
-    protection         8.44 s    10867     93.2 ms
-    Backfill           9.49 s    10602    128.7 ms
+    nobody             6.63 s    12183 passes
+    protection         7.65 s    10867               1.17 s
+    Backfill           7.60 s    10602               1.24 s
 
+The machine is noisy: the same figures between 6.3 and 8.3, 7.6 and 10, 7.6 and 10.4 in other runs.
 Before those who go ahead of a claim were counted by slots, and not planned for by a sum, it was
-6.59, 15.31 and 19.87 s on a quieter machine.
+6.59, 15.31 and 19.87 s.
 """
 
 from __future__ import annotations

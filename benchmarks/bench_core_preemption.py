@@ -8,21 +8,24 @@ then. Before any figure a hundred victims of every plan are tried: none of them 
 
 Measured on two cores with little else, milliseconds, least / middle / most:
 
-    one whole node                       10 leave    11.4 /   12.1 /   18.2
-    50 whole nodes                      500 leave    16.3 /   17.5 /   24.3
-    500 pods of half a node            2500 leave    21.4 /   22.2 /   25.6
-    everything                        10000 leave    48.2 /   51.7 /   56.1
-    a head and 100 workers              207 leave    37.7 /   38.6 /   40.6
-    three sets of 20                    240 leave   193.6 /  195.0 /  226.4
-    a share of 1,000 leaves               9 leave     1.4 /    1.4 /    2.8
-    the same by two large pods            9 leave    47.0 /   48.3 /   51.5
-    one node more than there are          0 leave     0.8 /    0.8 /    2.9
-    all, but half are above it            0 leave     9.4 /   10.0 /   14.0
-    nobody is below it                    0 leave     1.2 /    1.3 /    3.3
+    one whole node                       10 leave    12.6 /   13.5 /   15.0
+    50 whole nodes                      500 leave    17.9 /   18.7 /   20.2
+    500 pods of half a node            2500 leave    16.9 /   26.4 /   29.4
+    everything                        10000 leave    30.6 /   34.3 /   48.8
+    a head and 100 workers              207 leave    13.6 /   14.5 /   16.3
+    three sets of 20                    240 leave    15.1 /   15.9 /   23.4
+    50 whole nodes, mixed sizes run     500 leave    18.5 /   20.3 /   22.6
+    three sets of 20, mixed sizes        43 leave    27.2 /   28.0 /   37.0
+    a share of 1,000 leaves               9 leave     1.5 /    1.7 /    3.4
+    the same by two large pods            9 leave    12.9 /   14.5 /   16.4
+    one node more than there are          0 leave     0.8 /    0.9 /    2.0
+    all, but half are above it            0 leave    12.3 /   13.6 /   16.5
+    nobody is below it                    0 leave     1.3 /    1.3 /    3.8
+    the first plan after a start                     32.9
+    to list those who run                            18.3 /   19.3 /   22.0
 
-What each of those who run has on nodes is remembered from plan to plan until it changes; the plan
-that finds it out, the first after a start, is not in the figures: it takes 15 to 35 more.
-To list those who run, once for all plans of a look, is not in it.
+What each of those who run has on nodes is remembered from plan to plan until it changes; the first
+plan after a start finds it out. Those who run are listed once for all plans of a look.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class Look(StrEnum):
 
 LOOKS: dict[Look, Duration] = {
     Look.CLAIMS: 10 * SECOND,
-    Look.BACKFILL: 10 * SECOND,
+    Look.BACKFILL: 20 * SECOND,
     Look.EVICTIONS: SECOND,
 }
 """At most so often. Slurm looks for backfill every 30 s (``bf_interval``)."""
