@@ -11,13 +11,13 @@ morning. Jobs are gangs of 1 to 8 pods of 1 to 4 CPUs that run from 5 minutes to
 
 ``due`` is what a team gets of what it could have within its share: the least of its share and of
 what it asks for, over time. ``lost`` is the work that evictions threw away, of all that was done.
-With ``--jobs 1430 --days 1``: evictions, per dispatch, work lost, use, and due of the three.
+Evictions, per dispatch, work lost, use, and due of the three; each takes one to four CPU minutes:
 
     reclaim preemption
-    off     off            0  0.000  0.000  0.861    0.71  0.96  0.79
-    off     on           122  0.088  0.019  0.854    0.73  0.95  0.73
-    on      off          385  0.240  0.090  0.865    0.94  0.97  0.96
-    on      on           661  0.383  0.213  0.863    0.94  0.97  0.95
+    off     off            0  0.000  0.000  0.932    0.54  0.98  0.73
+    off     on           971  0.096  0.026  0.931    0.54  0.99  0.75
+    on      off         3778  0.313  0.169  0.949    0.92  0.97  0.95
+    on      on          6607  0.474  0.275  0.947    0.92  0.97  0.95
 
 The gate: no AppWrapper was evicted twice for the same one, no two evicted each other, and the books
 agree.
