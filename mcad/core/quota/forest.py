@@ -165,11 +165,14 @@ class Forest:
         )
 
     def spent(self, tree: str, leaf: str) -> frozenset[str]:
-        """The resources of which a leaf has all of its share, of those that the tree names."""
+        """The resources of which a leaf has all of its share, of those that the tree names. What is
+        no leaf has no share."""
         grown = self._trees.get(tree)
-        node = grown.nodes.get(leaf) if grown is not None else None
-        if grown is None or node is None:
+        if grown is None:
             return frozenset()
+        node = grown.nodes.get(leaf)
+        if node is None:
+            return grown.named
         return frozenset(name for name in grown.named if node.room(name) < 1)
 
     def room(self, tree: str, node: str, resource: str) -> int:
