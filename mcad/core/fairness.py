@@ -39,7 +39,6 @@ class Turns:
         self._held: dict[str, tuple[str, Resources]] = {}  # by uid: the namespace, how much
         self._in_use: dict[str, Books] = {}
         self._known: dict[tuple[str, str], int] = {}  # shares by (tree, leaf) or ("", namespace)
-        self._spent: dict[tuple[str, str], frozenset[str]] = {}  # by (tree, leaf)
 
     @property
     def change(self) -> bool:
@@ -86,16 +85,7 @@ class Turns:
     def has_its_share(self, bucket: Bucket) -> bool:
         """Whether its leaves have all of their share of something that it demands, so that it would
         borrow what reclaim may take back. All of a leaf who demand the same are alike in that."""
-        if not self.has_owners:
-            return False
-        for place in bucket.path:
-            spent = self._spent.get(place)
-            if spent is None:
-                spent = self._spent[place] = self._forest.spent(*place)
-            for name, _ in bucket.shape.fixed if spent else ():
-                if name in spent:
-                    return True
-        return False
+        return self.has_owners and self._forest.is_spent(bucket.path, bucket.shape.fixed)
 
     def _share(self, whose: tuple[str, str]) -> int:
         share = self._known.get(whose)
@@ -113,13 +103,11 @@ class Turns:
     def renew(self) -> None:
         """Nodes or trees may be others: what everybody has of the whole is counted anew."""
         self._known.clear()
-        self._spent.clear()
 
     def _forget(self, uid: str, namespace: str) -> None:
-        if self._known or self._spent:
+        if self._known:
             for whose in (("", namespace), *self._forest.path_of(uid)):
                 self._known.pop(whose, None)
-                self._spent.pop(whose, None)
 
     def of(self, bucket: Bucket, now: Instant) -> Turn:
         """How the head of a bucket compares with heads of others at this instant."""

@@ -164,16 +164,17 @@ class Forest:
             if resource in tree.named
         )
 
-    def spent(self, tree: str, leaf: str) -> frozenset[str]:
-        """The resources of which a leaf has all of its share, of those that the tree names. What is
-        no leaf has no share."""
-        grown = self._trees.get(tree)
-        if grown is None:
-            return frozenset()
-        node = grown.nodes.get(leaf)
-        if node is None:
-            return grown.named
-        return frozenset(name for name in grown.named if node.room(name) < 1)
+    def is_spent(self, path: Path, demand: Resources) -> bool:
+        """Whether a leaf has all of its share of anything demanded; what is no leaf has none."""
+        for name, leaf in path:
+            tree = self._trees.get(name)
+            if tree is None:
+                continue
+            node = tree.nodes.get(leaf)
+            for resource, _ in demand:
+                if resource in tree.named and (node is None or node.room(resource) < 1):
+                    return True
+        return False
 
     def room(self, tree: str, node: str, resource: str) -> int:
         """How much more may be charged below this node as far as it is concerned."""
