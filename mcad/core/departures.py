@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from mcad.core.capacity.mixed import Plan
-from mcad.core.capacity.whatif import Lodging
+from mcad.core.capacity.whatif import AssumedPods
 from mcad.core.capacity.whatif import WhatIf as Nodes
 from mcad.core.quota.whatif import Seat
 from mcad.core.quota.whatif import WhatIf as Shares
@@ -23,10 +23,10 @@ class Room(NamedTuple):
     plan: Plan
 
 
-class Guest(NamedTuple):
+class Assumed(NamedTuple):
     """What somebody who waits would hold, on nodes and by quota."""
 
-    lodging: Lodging
+    pods: AssumedPods
     seats: tuple[Seat, ...]
 
 
@@ -93,14 +93,14 @@ class Departures:
         Returns who has still left."""
         return list(gone) if self._has_seats else self._nodes.come_back_idle(gone)
 
-    def guest(self, plan: Plan) -> Guest:
+    def assumed(self, plan: Plan) -> Assumed:
         """What the gang itself would hold, placed like that."""
-        return Guest(self._nodes.lodging(plan), tuple(self.shares.seats))
+        return Assumed(self._nodes.assumed(plan), tuple(self.shares.seats))
 
-    def come(self, uid: str, guest: Guest) -> None:
+    def assume(self, uid: str, assumed: Assumed) -> None:
         """Somebody who waits has room as well, until he leaves."""
-        self.shares.come(uid, guest.seats)
-        self._nodes.come(uid, guest.lodging)
+        self.shares.assume(uid, assumed.seats)
+        self._nodes.assume(uid, assumed.pods)
 
     def competes(self, other: Departures) -> bool:
         """Whether pods of both gangs could go to the same node."""

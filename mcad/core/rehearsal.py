@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from mcad.core import drains, ends
 from mcad.core.capacity import Shape
-from mcad.core.departures import Departures, Guest, soonest
+from mcad.core.departures import Assumed, Departures, soonest
 from mcad.core.ends import NEVER, End
 from mcad.core.entry import Entry
 from mcad.core.quota import Path
@@ -40,7 +40,7 @@ class _Placed(NamedTuple):
     key: _Key
     start: Start
     end: End
-    guest: Guest
+    assumed: Assumed
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ class Rehearsal:
         room = self._room(key)
         rivals = [one for one in self._placed if self._compete(key, one.key)]
         for one in rivals[room.seen :]:
-            room.departures.come(one.uid, one.guest)
+            room.departures.assume(one.uid, one.assumed)
             if one.end.late != NEVER:
                 insort(room.agenda, (one.end.late, one.uid), lo=room.at)
         room.seen = len(rivals)
@@ -123,8 +123,8 @@ class Rehearsal:
         start = Start(at, len(rivals), room.left, soft)
         end = ends.of_start(self._world, entry, at)
         self._ends[entry.uid] = end
-        guest = room.departures.guest(found.plan)
-        self._placed.append(_Placed(entry.uid, key, start, end, guest))
+        assumed = room.departures.assumed(found.plan)
+        self._placed.append(_Placed(entry.uid, key, start, end, assumed))
         return start
 
     def lacking(self, entry: Entry) -> int:

@@ -31,7 +31,7 @@ _Spot = tuple[int, Books]
 """(rank, what would be free there): a node that the gang could go to."""
 
 
-class Scene(NamedTuple):
+class State(NamedTuple):
     """The books that a question is about."""
 
     settings: Settings
@@ -41,7 +41,7 @@ class Scene(NamedTuple):
     reservations: Reservations
 
 
-class Lodging(NamedTuple):
+class AssumedPods(NamedTuple):
     """What a gang would take: (node, amounts), or in a sum so much of whatever is there."""
 
     pods: Held
@@ -57,22 +57,22 @@ class WhatIf:
     """
 
     def __init__(
-        self, scene: Scene, prospect: Prospect, lifted: Collection[str], *, remembers: bool
+        self, state: State, prospect: Prospect, lifted: Collection[str], *, remembers: bool
     ) -> None:
-        self._scene = scene
+        self._state = state
         self._prospect = prospect
         self._searched = 0
-        self._guests: dict[str, Lodging] = {}
+        self._assumed: dict[str, AssumedPods] = {}
         self._found: TentativePlan | None = None
         self._in_vain = False  # whether a search has found none for those who have left now
         self._missed: set[object] = set()  # kinds of coming back after which it did not fit
         self._spots: dict[str, _Spot] = {}
-        self._known = scene.reservations.held if remembers else {}
-        self._on_nodes = scene.settings.fit is Fit.NODES
+        self._known = state.reservations.held if remembers else {}
+        self._on_nodes = state.settings.fit is Fit.NODES
         rows = self._all_rows()
         claimed = {row.rank for row in rows if _is_anothers(row, lifted)}
         names = {name for part in prospect.parts for name, _ in part.pods.request}
-        self._nodes = Later(scene.arrears.barred.keys() | claimed, names)
+        self._nodes = Later(state.arrears.barred.keys() | claimed, names)
         usable = [row for row in rows if not self._nodes.barred(row)]
         for row in usable:
             if row.claimant:
@@ -80,10 +80,10 @@ class WhatIf:
         self.steps = len(usable) * len(prospect.parts)
         if self._on_nodes:
             self._test: Enough = Slots(
-                prospect.parts, usable, self._nodes, scene.ledger.allocatable
+                prospect.parts, usable, self._nodes, state.ledger.allocatable
             )
             concerned, enough = _once_emptied(prospect.parts, usable)
-            self.hopeless = not enough or _weighs(scene.arrears, prospect.pools)
+            self.hopeless = not enough or _weighs(state.arrears, prospect.pools)
         else:
             self._test, concerned = self._sum_of(usable), usable
             self.hopeless = False
@@ -93,7 +93,7 @@ class WhatIf:
     def _all_rows(self) -> list[Row]:
         """The nodes that the gang could go to; in a sum every node may count."""
         if not self._on_nodes:
-            return list(self._scene.ledger.rows.values())
+            return list(self._state.ledger.rows.values())
         pools = self._prospect.pools
         return list({rank: row for pool in pools for rank, row in pool.rows.items()}.values())
 
@@ -101,8 +101,8 @@ class WhatIf:
         pools = self._prospect.pools
         counted = [row for row in usable if any(row.rank in pool.rows for pool in pools)]
         test = Sum(self._prospect.demand, counted, self._nodes)
-        test.give(self._scene.settings.potential_capacity, 1)
-        test.give(self._scene.arrears.demand(), -1)
+        test.give(self._state.settings.potential_capacity, 1)
+        test.give(self._state.arrears.demand(), -1)
         return test
 
     # -- leaving and coming back -------------------------------------------------------------------
@@ -235,21 +235,21 @@ class WhatIf:
         """Whether both could have pods on the same node."""
         return not self._rows.keys().isdisjoint(other._rows)
 
-    def lodging(self, plan: Plan) -> Lodging:
+    def assumed(self, plan: Plan) -> AssumedPods:
         """What the gang itself would take, placed like that."""
         if not self._on_nodes:
-            return Lodging((), self._prospect.demand)
+            return AssumedPods((), self._prospect.demand)
         parts = self._prospect.parts
         placed = [(row.node.name, ((parts[n].pods.request, k),)) for n, row, k in plan]
-        return Lodging(tuple((name, total(pods)) for name, pods in placed), ())
+        return AssumedPods(tuple((name, total(pods)) for name, pods in placed), ())
 
-    def come(self, uid: str, lodging: Lodging) -> None:
+    def assume(self, uid: str, held: AssumedPods) -> None:
         """Somebody who has nothing in the books has this, until he leaves."""
-        if not self._guests:
-            self._known = self._known.copy()  # what guests have is nobody else's business
-        self._guests[uid] = lodging
-        self._known[uid] = lodging.pods
-        for name, amounts in lodging.pods:
+        if not self._assumed:
+            self._known = self._known.copy()  # what the assumed have is nobody else's business
+        self._assumed[uid] = held
+        self._known[uid] = held.pods
+        for name, amounts in held.pods:
             free = (self._spot(name) or (0, {}))[1]
             free.update((resource, 0) for resource, _ in amounts if resource not in free)
         self._shift(uid, -1)
@@ -258,7 +258,7 @@ class WhatIf:
         """What it has on nodes; found out once until that changes."""
         held = self._known.get(uid)
         if held is None:
-            held = self._scene.roster.held(uid)
+            held = self._state.roster.held(uid)
             if held:  # then there is something whose going is noticed
                 self._known[uid] = held
         return held
@@ -267,9 +267,9 @@ class WhatIf:
         """What it has on no node, where that counts."""
         if self._on_nodes:
             return ()
-        if uid in self._guests:
-            return self._guests[uid].anywhere
-        reservation = self._scene.reservations.by_uid.get(uid)
+        if uid in self._assumed:
+            return self._assumed[uid].anywhere
+        reservation = self._state.reservations.by_uid.get(uid)
         allotments = reservation.allotments if reservation is not None else ()
         return total((one.pods.request, one.adrift) for one in allotments if one.adrift)
 
@@ -320,7 +320,7 @@ class WhatIf:
         budget = min(WHAT_IF_SEARCH_MAX, WHAT_IF_WORK_MAX - self._searched)
         if budget <= 0:
             return None
-        outcome = pack(self._prospect, self._nodes, budget, self._scene.ledger.allocatable)
+        outcome = pack(self._prospect, self._nodes, budget, self._state.ledger.allocatable)
         work = outcome.looked + outcome.work
         self._searched, self.steps = self._searched + work, self.steps + work
         return outcome.plan

@@ -43,7 +43,7 @@ class WhatIf:
     ) -> None:
         self._trees = trees
         self._charges = charges
-        self._guests: dict[str, tuple[Seat, ...]] = {}
+        self._assumed: dict[str, tuple[Seat, ...]] = {}
         self._left: dict[QuotaNode, Books] = {}
         self._missing: dict[QuotaNode, Books] = {}  # of limits, below 0 if there is more than that
         self._short = 0  # how many of those are above 0
@@ -104,15 +104,15 @@ class WhatIf:
         """Whether its shares would suffice in all trees."""
         return not self._short and not self.hopeless
 
-    def come(self, uid: str, seats: tuple[Seat, ...]) -> None:
+    def assume(self, uid: str, seats: tuple[Seat, ...]) -> None:
         """Somebody who is charged for nothing is charged like that, until he leaves."""
-        self._guests[uid] = seats
+        self._assumed[uid] = seats
         self._move(uid, -1)
 
     def held(self, uid: str) -> Iterator[tuple[Tree, QuotaNode, Resources]]:
         """(tree, where, what) an AppWrapper is charged."""
-        if uid in self._guests:
-            yield from self._guests[uid]
+        if uid in self._assumed:
+            yield from self._assumed[uid]
             return
         charge = self._charges.get(uid)
         if charge is not None:
