@@ -4,10 +4,11 @@ from collections import Counter
 
 import pytest
 from hypothesis import event, given, settings
+from hypothesis import strategies as st
 
 from mcad.core.capacity import mixed
 from mcad.core.capacity.limits import EXACT_WORK_MAX
-from mcad.core.capacity.mixed import Need, Plan, Verdict, exact
+from mcad.core.capacity.mixed import Known, Need, Plan, Verdict, exact
 from mcad.core.capacity.podclass import slots
 from mcad.core.capacity.pools import Row
 from mcad.core.capacity.resources import Books
@@ -62,6 +63,25 @@ def test_it_finds_a_placement_if_and_only_if_there_is_one(
     event(f"{len(sets)} sets, fits: {expected}")
     assert verdict.decided
     assert (verdict.plan is not None) is expected
+
+
+@settings(max_examples=300)
+@given(worlds.tight(), st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 2)), max_size=4))
+def test_what_is_known_of_nodes_from_searches_before_makes_no_difference(
+    world: tuple[dict[str, Node], tuple[PodSet, ...]], changes: list[tuple[int, int]]
+) -> None:
+    nodes, sets = world
+    capacity = cluster(*nodes.values())
+    parts = capacity._memory.hold(capacity.shape(sets)).parts
+    needs = [Need(i, part.pods, part.replicas) for i, part in enumerate(parts)]
+    rows = list({rank: row for part in parts for rank, row in part.pods.pool.rows.items()}.values())
+    free, known = {row.rank: dict(row.free) for row in rows}, Known()
+    for number, cpu in [(0, 0), *changes]:
+        free[rows[number % len(rows)].rank]["cpu"] += 1000 * cpu
+        alone = exact(needs, rows, lambda row: free[row.rank], AMPLE)
+        after_others = exact(needs, rows, lambda row: free[row.rank], AMPLE, known)
+        assert alone.plan == after_others.plan
+        assert after_others.work <= alone.work
 
 
 @pytest.mark.parametrize(

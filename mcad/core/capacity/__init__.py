@@ -9,7 +9,7 @@ shapes, podclass, placement   what gangs demand; pods that are equal for kube-sc
 prospects, memory, sleepers   what this capacity made of a shape, how long it remembers, and what
                               wakes a refused one
 glance, copies                the same questions from people, which leave no trace
-whatif, enough, tentative     where a gang would go if others left, tried on copies
+whatif, enough, tentative, needed   where a gang would go if others left, tried on copies
 fit, packing, mixed           the verdict on a gang: sums, each set, all sets together
 roster, allotments, reservations, arrears   live pods, what is promised and not bound yet, and
                               promises without a node

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from mcad.core.capacity.limits import FILLS_MAX
+from mcad.core.capacity.needed import Kind
 from mcad.core.capacity.packing import Nodes, size
 from mcad.core.capacity.podclass import PodClass, slots
 from mcad.core.capacity.pools import Row
@@ -25,6 +26,7 @@ class Later(Nodes):
 
     def __init__(self, barred: Collection[int], names: Collection[str]) -> None:
         super().__init__(barred)
+        self.known = {}
         self.names = names
         self._changed: dict[int, Books] = {}
         self.room: dict[PodClass, dict[int, int]] = {}
@@ -73,8 +75,8 @@ class Enough(Protocol):
     def gained(self) -> Collection[int] | None:
         """The nodes with more room than at first, by rank; None if it is not a matter of nodes."""
 
-    def kind(self, rank: int, free: Books) -> tuple[object, ...]:
-        """Equal for two nodes that are as good as each other for the gang."""
+    def kind(self, rank: int, free: Books) -> Kind:
+        """What of a node with so much free matters to the gang."""
 
     def give(self, amounts: Resources, times: int) -> None:
         """So much would be free of what has no node."""
@@ -199,7 +201,7 @@ class Slots:
             if n > part.first.get(rank, 0)
         }
 
-    def kind(self, rank: int, free: Books) -> tuple[int, ...]:
+    def kind(self, rank: int, free: Books) -> Kind:
         admitting = self._admitting.get(rank)
         if admitting is None:
             admits = [rank in part.admitted for part in self._parts]
@@ -251,8 +253,8 @@ class Sum:
     def gained(self) -> None:
         return None
 
-    def kind(self, rank: int, free: Books) -> Resources:
-        return self._lends(free) if rank in self._lent else ()
+    def kind(self, rank: int, free: Books) -> Kind:
+        return (1, *[n for _, n in self._lends(free)]) if rank in self._lent else (0,)
 
     def give(self, amounts: Resources, times: int) -> None:
         book(self._missing, ((name, n) for name, n in amounts if name in self._missing), -times)

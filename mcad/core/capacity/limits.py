@@ -63,6 +63,9 @@ its workers at the edge of 5,000 nodes take 6,000. Undecided counts as no."""
 WHAT_IF_WORK_MAX = 200_000
 """Steps of all those searches for one question; beyond, nobody is spared any more."""
 
+NEEDED_KEPT_MAX = 16
+"""Of those who could not come back, as many are compared with the next one."""
+
 FILLS_MAX = 256
 """Ways to fill one node with pods of several parts that are looked at; each costs a microsecond,
 once for all nodes on which as much is free. Beyond, a coarser bound does."""

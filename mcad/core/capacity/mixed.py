@@ -69,14 +69,24 @@ class _Stage(NamedTuple):
 
 _States = dict[tuple[int, ...], tuple[int, _Step | None]]
 
+Known = dict[int, tuple[tuple[int, ...], list[_Choice]]]
+"""What nodes could take, by rank, and what was free there then: for searches of one gang that come
+one after the other, between which most nodes stay as they were."""
 
-def exact(needs: Sequence[Need], rows: Sequence[Row], free_of: FreeOf, budget: int) -> Verdict:
+
+def exact(
+    needs: Sequence[Need],
+    rows: Sequence[Row],
+    free_of: FreeOf,
+    budget: int,
+    known: Known | None = None,
+) -> Verdict:
     """Whether all needs can be placed on the rows together, within ``budget`` steps."""
     main = max(needs, key=lambda need: need.replicas)
     others = [need for need in needs if need is not main]
     if prod(need.replicas + 1 for need in others) > EXACT_STATES_MAX:
         return Verdict(None, decided=False, work=0)
-    return _Search(main, others, free_of, budget).run(rows)
+    return _Search(main, others, free_of, budget, {} if known is None else known).run(rows)
 
 
 class _BudgetSpentError(Exception):
@@ -84,11 +94,15 @@ class _BudgetSpentError(Exception):
 
 
 class _Search:
-    def __init__(self, main: Need, others: list[Need], free_of: FreeOf, budget: int) -> None:
+    def __init__(
+        self, main: Need, others: list[Need], free_of: FreeOf, budget: int, known: Known
+    ) -> None:
         self._main = main
         self._others = others
         self._free_of = free_of
         self._budget = budget
+        self._known = known
+        self._names = sorted({n for need in (main, *others) for n, _ in need.pods.request})
         self._work = 0
         self._goal = tuple(need.replicas for need in others)
 
@@ -108,7 +122,7 @@ class _Search:
             return None
         states: _States = {(0,) * len(self._others): (0, None)}
         for stage in stages:
-            choices = self._choices(stage, bearable)
+            choices = [one for one in self._choices(stage) if one.loss <= bearable]
             self._spend(len(choices) * len(states))
             states = self._advance(states, stage, choices, bearable)
             if self._goal in states:
@@ -144,11 +158,19 @@ class _Search:
             ]
         )
 
-    def _choices(self, stage: _Stage, bearable: int) -> list[_Choice]:
+    def _choices(self, stage: _Stage) -> list[_Choice]:
         """What the node could take of the others, nothing included, without what takes no more
         for the same loss."""
-        self._spend(prod(cap + 1 for cap in stage.caps))
         free = self._free_of(stage.row)
+        amounts = tuple([free.get(name, 0) for name in self._names])
+        before, choices = self._known.get(stage.row.rank, ((), []))
+        if before != amounts:
+            choices = self._find_choices(stage, free)
+            self._known[stage.row.rank] = amounts, choices
+        return choices
+
+    def _find_choices(self, stage: _Stage, free: Books) -> list[_Choice]:
+        self._spend(prod(cap + 1 for cap in stage.caps))
         before = self._main_slots(stage.row, free)
         found: list[_Choice] = []
         for counts in product(*(range(cap, -1, -1) for cap in stage.caps)):
@@ -157,7 +179,7 @@ class _Search:
                 continue
             loss = before - self._main_slots(stage.row, left)
             self._spend(len(found))
-            if loss <= bearable and not any(_covers(known, counts, loss) for known in found):
+            if not any(_covers(known, counts, loss) for known in found):
                 found.append(_Choice(counts, loss))
         return found
 

@@ -16,6 +16,7 @@ from mcad.core.capacity.enough import Enough, Later, Slots, Sum
 from mcad.core.capacity.ledger import Ledger
 from mcad.core.capacity.limits import WHAT_IF_SEARCH_MAX, WHAT_IF_WORK_MAX
 from mcad.core.capacity.mixed import Plan
+from mcad.core.capacity.needed import Kind, Loss, Needed
 from mcad.core.capacity.packing import as_many_as_fit, pack
 from mcad.core.capacity.podclass import slots
 from mcad.core.capacity.pools import Pool, Row
@@ -65,7 +66,7 @@ class WhatIf:
         self._assumed: dict[str, AssumedPods] = {}
         self._found: TentativePlan | None = None
         self._in_vain = False  # whether a search has found none for those who have left now
-        self._missed: set[object] = set()  # kinds of coming back after which it did not fit
+        self._needed = Needed()
         self._spots: dict[str, _Spot] = {}
         self._known = state.reservations.held if remembers else {}
         self._on_nodes = state.settings.fit is Fit.NODES
@@ -111,14 +112,14 @@ class WhatIf:
         """The AppWrapper gives back what its pods use and what is reserved for it. False if the
         gang could not use any of that, or lacks nothing more; it is given back all the same."""
         lacks = not (self._test.exact and self._test.suffices())
-        self._missed.clear()
+        self._needed.clear()
         return self._shift(uid, 1) and lacks
 
     def leave_in_turn(self, uids: Iterable[str], least: int) -> list[str]:
         """They leave in order, so many at ``least``, until there is enough. Returns who has left;
         who has nothing that the gang could use stays."""
         shift, changed, suffices = self._shift, self._test.changed, self._test.suffices
-        self._missed.clear()
+        self._needed.clear()
         gone: list[str] = []
         for uid in uids:
             if shift(uid, 1):
@@ -132,24 +133,33 @@ class WhatIf:
         self._shift(uid, -1)
 
     def come_back(self, uid: str) -> bool:
-        """It fits. One who has left does not, if it fits all the same.
-
-        Who gives back the same on a node of the same kind as somebody before him need not be tried:
-        as long as nobody else leaves there is only less room than then.
-        """
+        """It fits. One who has left does not, if it fits all the same."""
         if self._is_beside_the_plan(uid):
             self._shift(uid, -1)
             return True
         same = self._held(uid), self._adrift(uid)
-        if same in self._missed:
+        if self._needed.has(same):
             return False
-        kind = self._kind(uid)
-        if kind not in self._missed:
+        without = self._kinds(uid)
+        alike = without, self._amounts(uid), self._adrift(uid)
+        if not self._needed.has(alike):
             self._shift(uid, -1)
-            if self.fits():
+            if self._fits_with(uid, without):
                 return True
             self._shift(uid, 1)
-        self._missed.update((same, kind))
+        self._needed.note(same, alike)
+        return False
+
+    def _fits_with(self, uid: str, without: tuple[Kind, ...]) -> bool:
+        """Whether it fits now that he is back, on whose nodes was so much without him."""
+        if self._test.exact:
+            return self.suffices()
+        loss = Loss(without, self._kinds(uid))
+        if self._needed.covers(loss):
+            return False
+        if self.fits():
+            return True
+        self._needed.add(loss)
         return False
 
     def _is_beside_the_plan(self, uid: str) -> bool:
@@ -225,11 +235,12 @@ class WhatIf:
         spot = self._spots[name] = (row.rank, self._nodes.to_change(row))
         return spot
 
-    def _kind(self, uid: str) -> object:
-        """Equal for two whose coming back would be alike."""
-        kind, spots, held = self._test.kind, self._spots, self._held(uid)
-        there = [(kind(*spots[name]), amounts) for name, amounts in held if name in spots]
-        return tuple(sorted(there)), self._adrift(uid)
+    def _kinds(self, uid: str) -> tuple[Kind, ...]:
+        kind, spots = self._test.kind, self._spots
+        return tuple([kind(*spots[name]) for name, _ in self._held(uid) if name in spots])
+
+    def _amounts(self, uid: str) -> tuple[Resources, ...]:
+        return tuple([amounts for name, amounts in self._held(uid) if name in self._spots])
 
     def competes(self, other: WhatIf) -> bool:
         """Whether both could have pods on the same node."""
