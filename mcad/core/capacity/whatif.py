@@ -9,6 +9,7 @@ reservations without one (C6), and none that is in somebody else's claim.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from mcad.core.capacity.arrears import Arrears
@@ -176,14 +177,19 @@ class WhatIf:
         if gained is None:
             return list(gone)
         missed = {name for name, (rank, _) in self._spots.items() if rank in gained}
-        left = []
+        left: list[str] = []
+        idle: list[Held] = []
         for uid in gone:
-            for name, _ in self._held(uid):
+            held = self._held(uid)
+            for name, _ in held:
                 if name in missed:
                     left.append(uid)
                     break
             else:
-                self._shift(uid, -1)
+                idle.append(held)
+        self._take_again(chain.from_iterable(idle))
+        self.steps += 2 * len(idle)
+        self._in_vain = False
         return left
 
     def _shift(self, uid: str, times: int) -> bool:
@@ -213,7 +219,7 @@ class WhatIf:
                 found = True
         return found
 
-    def _take_again(self, held: Held) -> bool:
+    def _take_again(self, held: Iterable[tuple[str, Resources]]) -> bool:
         spots, changed, plan, found = self._spots, self._test.changed, self._found, False
         for name, amounts in held:
             spot = spots.get(name) or self._spot(name)
