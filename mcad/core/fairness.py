@@ -120,9 +120,13 @@ class Turns:
         return (self.has_its_share(bucket), rank, self.share(bucket), seen, uid)
 
     def first(self, line: list[tuple[Key, Bucket]]) -> Bucket:
-        """Whose turn comes first, of buckets of one slope by the keys of their heads."""
+        """Whose turn comes first, of buckets of one slope by the keys of their heads, which are in
+        order."""
         if not self.change:
             return line[0][1]
+        if self._fairness is Fairness.NONE:
+            has = self.has_its_share
+            return next((bucket for _, bucket in line if not has(bucket)), line[0][1])
         return min(line, key=lambda one: self.at(one[1], one[0], 0))[1]
 
     def check(self, reserved: Iterable[str]) -> None:

@@ -7,7 +7,7 @@ there is at most one a second, so plans that fail cost a share of the time howev
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -51,14 +51,22 @@ def _is_possible(world: World) -> bool:
 def _due(world: World) -> list[Bucket]:
     """Those to be tried: whose last plan is the oldest first, in the order of the line. Who has no
     right is left out before any order is asked for: at overload that is nearly everybody."""
-    last, turns = world.now - world.settings.backoff // 2, world.turns
-    may_preempt = world.settings.preemption
-    due = (
-        bucket
-        for bucket in world.queue.buckets()
-        if bucket.planned_at <= last and (may_preempt or not turns.has_its_share(bucket))
-    )
+    last = world.now - world.settings.backoff // 2
+    rightful = world.queue.buckets() if world.settings.preemption else _within_their_shares(world)
+    due = (bucket for bucket in rightful if bucket.planned_at <= last)
     return sorted(in_order(world, due), key=lambda bucket: bucket.planned_at)
+
+
+def _within_their_shares(world: World) -> Iterator[Bucket]:
+    """Those whose leaves have something left of all that they demand."""
+    for path, buckets in world.queue.by_path():
+        spent = world.forest.spent(path)
+        for bucket in buckets:
+            for resource, _ in bucket.shape.fixed:
+                if resource in spent:
+                    break
+            else:
+                yield bucket
 
 
 def _look(world: World, due: Sequence[Bucket]) -> None:

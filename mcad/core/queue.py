@@ -9,7 +9,7 @@ and nothing is ever re-sorted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from mcad.core.bucket import MS, Bucket, Key
@@ -55,6 +55,7 @@ class Queue:
         self._beds = beds
         self._waiting = waiting
         self._buckets: dict[Shape, dict[int, dict[_Alike, Bucket]]] = {}
+        self._by_path: dict[Path, dict[Bucket, None]] = {}
         self._places: dict[str, tuple[Bucket, Key]] = {}
         self.new: dict[Bucket, None] = {}
 
@@ -71,6 +72,7 @@ class Queue:
         if bucket is None:
             of_shape = self._beds.of_shape(shape, rank.slope)
             bucket = alike[path, group] = Bucket(shape, rank.slope, path, group, of_shape)
+            self._by_path.setdefault(path, {})[bucket] = None
             self._beds.enter(bucket)
             self._capacity.remember(shape)
         key = rank.key(entry)
@@ -101,6 +103,10 @@ class Queue:
     def _drop(self, bucket: Bucket) -> None:
         self._beds.leave(bucket)
         self.new.pop(bucket, None)
+        of_path = self._by_path[bucket.path]
+        del of_path[bucket]
+        if not of_path:
+            del self._by_path[bucket.path]
         slopes = self._buckets[bucket.shape]
         del slopes[bucket.slope][bucket.path, bucket.group]
         if not slopes[bucket.slope]:
@@ -129,6 +135,10 @@ class Queue:
         for slopes in self._buckets.values():
             for alike in slopes.values():
                 yield from alike.values()
+
+    def by_path(self) -> Iterator[tuple[Path, Iterable[Bucket]]]:
+        """All buckets, those of the same leaves together."""
+        return ((path, buckets.keys()) for path, buckets in self._by_path.items())
 
     def places(self) -> dict[str, tuple[Bucket, Key]]:
         """Where everybody in line stands (by uid), and its static key there; a copy."""

@@ -7,7 +7,7 @@ charged stays: a node that shrank is in debt, and nothing more goes there until 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Set
 from typing import NamedTuple
 
 from mcad.core.capacity.resources import Books, book, resources
@@ -167,14 +167,22 @@ class Forest:
     def is_spent(self, path: Path, demand: Resources) -> bool:
         """Whether a leaf has all of its share of anything demanded; what is no leaf has none."""
         for name, leaf in path:
-            tree = self._trees.get(name)
-            if tree is None:
-                continue
-            node = tree.nodes.get(leaf)
+            spent = self._spent_at(name, leaf)
             for resource, _ in demand:
-                if resource in tree.named and (node is None or node.room(resource) < 1):
+                if resource in spent:
                     return True
         return False
+
+    def spent(self, path: Path) -> frozenset[str]:
+        """Everything of which a leaf has all of its share."""
+        return frozenset[str]().union(*(self._spent_at(name, leaf) for name, leaf in path))
+
+    def _spent_at(self, name: str, leaf: str) -> Set[str]:
+        tree = self._trees.get(name)
+        if tree is None:
+            return frozenset()
+        node = tree.nodes.get(leaf)
+        return tree.named if node is None else node.spent
 
     def room(self, tree: str, node: str, resource: str) -> int:
         """How much more may be charged below this node as far as it is concerned."""
@@ -322,6 +330,8 @@ def _check_node(tree: Tree, node: QuotaNode, held: dict[str, Books]) -> None:
         "usage-is-what-is-charged",
         f"{tree.name}/{node.name}: {resources(node.usage)} booked, {resources(usage)} computed",
     )
+    spent = {name for name in tree.named if node.children or node.room(name) < 1}
+    check(node.spent == spent, "spent-is-what-is-used", f"{node.name}: {node.spent}, {spent}")
 
 
 def _route(tree: Tree, leaf: str) -> list[str]:

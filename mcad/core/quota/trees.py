@@ -42,8 +42,9 @@ class QuotaNode:
     """A node in force. ``usage`` is what is charged to it and to all below it.
 
     ``chain`` leads from itself to the root; ``limits`` are those of the chain whose share nobody
-    exceeds: the hard ones and the root. Below them one may borrow. ``subtree`` is the uid of the
-    QuotaSubtree that defines it.
+    exceeds: the hard ones and the root. Below them one may borrow. ``spent`` are the resources,
+    of those that the tree names, of which a leaf has all of its share; what is no leaf has none.
+    ``subtree`` is the uid of the QuotaSubtree that defines it.
     """
 
     name: str
@@ -52,12 +53,21 @@ class QuotaNode:
     subtree: str = ""
     children: list[QuotaNode] = field(default_factory=list)
     usage: Books = field(default_factory=dict)
+    spent: set[str] = field(default_factory=set)
     chain: tuple[QuotaNode, ...] = ()
     limits: tuple[QuotaNode, ...] = ()
 
     def room(self, resource: str) -> int:
         """What is left of its share; below zero if it is in debt or borrows."""
         return self.nominal.get(resource, 0) - self.usage.get(resource, 0)
+
+    def see_what_is_spent(self, named: Iterable[str]) -> None:
+        """Find out for these resources; what is spent is asked far more often than it changes."""
+        for resource in named:
+            if self.children or self.room(resource) < 1:
+                self.spent.add(resource)
+            else:
+                self.spent.discard(resource)
 
 
 @dataclass(slots=True, eq=False)
@@ -83,8 +93,10 @@ class Tree:
         book(held, amounts, times)
         if times < 0 and not any(held.values()):
             del self.held[leaf]
-        for node in self.node_of(leaf).chain:
+        at = self.node_of(leaf)
+        for node in at.chain:
             book(node.usage, amounts, times)
+        at.see_what_is_spent(name for name, _ in amounts if name in self.named)
 
     def leaves(self) -> list[str]:
         """The names that AppWrappers may name, in the order of growing."""
@@ -150,6 +162,8 @@ def _placed(name: str, root: str, known: dict[str, _Definition]) -> Tree:
             parent.children.append(node)
         todo += [(each, node) for each in reversed(below.get(at, ()))]
     named = frozenset(resource for node in nodes.values() for resource in node.nominal)
+    for node in nodes.values():
+        node.see_what_is_spent(named)
     return Tree(name, nodes[root], nodes, named)
 
 
