@@ -126,7 +126,7 @@ class _Fill:
             (size(part.pods.request, weights), part.pods) for part in parts if not part.per_node
         ]
         self._kinds = sorted(kinds, key=lambda kind: -kind[0])
-        self._most: dict[int, int] = {}
+        self.most: dict[int, int] = {}  # by rank, of the nodes that had room for any pod
         self._known: dict[object, int] = {}
         self.missing = sum(
             size(part.pods.request, weights) * part.replicas for part in parts if not part.per_node
@@ -138,8 +138,8 @@ class _Fill:
         if now is None:
             kinds = [(n, pods) for n, pods in self._kinds if rank in pods.pool.rows]
             now = self._known[kind] = _best_fill(free, kinds)
-        self.missing += self._most.get(rank, 0) - now
-        self._most[rank] = now
+        self.missing += self.most.get(rank, 0) - now
+        self.most[rank] = now
 
 
 def _best_fill(free: Books, kinds: Sequence[tuple[int, PodClass]]) -> int:
@@ -228,8 +228,10 @@ class Slots:
         self.changed.clear()
 
     def _is_filled(self, fill: _Fill) -> bool:
+        rooms = [part.room for part in self._parts]
         for rank, free in self._unfilled.items():
-            fill.count(rank, self.kind(rank, free), free)
+            if rank in fill.most or any(rank in room for room in rooms):
+                fill.count(rank, self.kind(rank, free), free)
         self._unfilled.clear()
         return fill.missing <= 0
 
