@@ -8,21 +8,21 @@ then. Before any figure a hundred victims of every plan are tried: none of them 
 
 Measured on two cores with little else, milliseconds, least / middle / most:
 
-    one whole node                       10 leave    12.6 /   13.5 /   15.0
-    50 whole nodes                      500 leave    17.9 /   18.7 /   20.2
-    500 pods of half a node            2500 leave    16.9 /   26.4 /   29.4
-    everything                        10000 leave    30.6 /   34.3 /   48.8
-    a head and 100 workers              207 leave    13.6 /   14.5 /   16.3
-    three sets of 20                    240 leave    15.1 /   15.9 /   23.4
-    50 whole nodes, mixed sizes run     500 leave    18.5 /   20.3 /   22.6
-    three sets of 20, mixed sizes        43 leave    27.2 /   28.0 /   37.0
-    a share of 1,000 leaves               9 leave     1.5 /    1.7 /    3.4
-    the same by two large pods            9 leave    12.9 /   14.5 /   16.4
-    one node more than there are          0 leave     0.8 /    0.9 /    2.0
-    all, but half are above it            0 leave    12.3 /   13.6 /   16.5
-    nobody is below it                    0 leave     1.3 /    1.3 /    3.8
-    the first plan after a start                     32.9
-    to list those who run                            18.3 /   19.3 /   22.0
+    one whole node                       10 leave    10.4 /   11.2 /   16.9
+    50 whole nodes                      500 leave    14.6 /   16.3 /   19.2
+    500 pods of half a node            2500 leave    16.9 /   22.1 /   26.1
+    everything                        10000 leave    31.2 /   35.0 /   46.2
+    a head and 100 workers              207 leave    16.2 /   17.9 /   23.5
+    three sets of 20                    240 leave    16.0 /   17.8 /   25.9
+    50 whole nodes, mixed sizes run     500 leave    14.4 /   16.1 /   22.0
+    three sets of 20, mixed sizes        43 leave    17.5 /   18.7 /   24.0
+    a share of 1,000 leaves               9 leave     1.5 /    1.9 /    3.1
+    the same by two large pods            9 leave    14.8 /   17.7 /   22.8
+    one node more than there are          0 leave     0.9 /    1.2 /    2.2
+    all, but half are above it            0 leave    13.3 /   14.5 /   18.2
+    nobody is below it                    0 leave     1.4 /    1.6 /    3.5
+    the first plan after a start                     34.1
+    to list those who run                            20.4 /   22.0 /   24.5
 
 What each of those who run has on nodes is remembered from plan to plan until it changes; the first
 plan after a start finds it out. Those who run are listed once for all plans of a look.

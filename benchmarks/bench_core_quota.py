@@ -7,16 +7,17 @@ The core alone, garbage collection off as in ``mcad run`` after its start. Each 
 deep; some of its nodes are hard, the leaves share one root that is used up, and every AppWrapper is
 charged in all three. Before any figure the books are checked, and nobody who waits may fit.
 
-Measured on two cores with nothing else but another of these benchmarks, milliseconds, least /
-middle / most; 63,207 buckets:
+Measured on two cores with little else, milliseconds, least / middle / most; 63,207 buckets:
 
-    a release that lets nobody in                 0.16 / 0.17 / 0.56
-    releases, per dispatch                        0.42 / 0.63 / 1.9
-    the root of a tree gets much more, per dispatch         0.63
-    the root of a tree changes a little           0.19 / 5.4 / 6.5
-    a second of which all three trees tell          34 / 39 / 378 (the last one tests all anew, too)
-    a department with ten leaves moves             113 / 128 / 136
-    an arrival, and a first verdict               0.05, 0.12
+    a release that lets nobody in                 0.21 / 0.23 / 0.74
+    releases, per dispatch                        0.55 / 0.88 / 2.4
+    the root of a tree gets much more, per dispatch          1.7
+    the root of a tree gets a little more, less   0.24 / 8 / 11
+    a second of which all three trees tell          59 / 69 / 619 (the last one tests all anew, too)
+    a department with ten leaves moves             135 / 142 / 155
+    an arrival, and a first verdict               0.05, 0.16
+
+A second that tells has a look for evictions in it: who of all those asks within its share.
 """
 
 from __future__ import annotations

@@ -125,8 +125,11 @@ class Turns:
         if not self.change:
             return line[0][1]
         if self._fairness is Fairness.NONE:
-            has = self.has_its_share
-            return next((bucket for _, bucket in line if not has(bucket)), line[0][1])
+            is_spent = self._forest.is_spent
+            for _, bucket in line:
+                if not is_spent(bucket.path, bucket.shape.fixed):
+                    return bucket
+            return line[0][1]
         return min(line, key=lambda one: self.at(one[1], one[0], 0))[1]
 
     def check(self, reserved: Iterable[str]) -> None:

@@ -7,7 +7,7 @@ charged stays: a node that shrank is in debt, and nothing more goes there until 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Set
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from mcad.core.capacity.resources import Books, book, resources
@@ -165,9 +165,15 @@ class Forest:
         )
 
     def is_spent(self, path: Path, demand: Resources) -> bool:
-        """Whether a leaf has all of its share of anything demanded; what is no leaf has none."""
+        """Whether a leaf has all of its share of anything demanded; what is no leaf has none. That
+        is asked of hundreds at a dispatch."""
+        trees = self._trees
         for name, leaf in path:
-            spent = self._spent_at(name, leaf)
+            tree = trees.get(name)
+            if tree is None:
+                continue
+            node = tree.nodes.get(leaf)
+            spent = tree.named if node is None else node.spent
             for resource, _ in demand:
                 if resource in spent:
                     return True
@@ -175,14 +181,13 @@ class Forest:
 
     def spent(self, path: Path) -> frozenset[str]:
         """Everything of which a leaf has all of its share."""
-        return frozenset[str]().union(*(self._spent_at(name, leaf) for name, leaf in path))
-
-    def _spent_at(self, name: str, leaf: str) -> Set[str]:
-        tree = self._trees.get(name)
-        if tree is None:
-            return frozenset()
-        node = tree.nodes.get(leaf)
-        return tree.named if node is None else node.spent
+        found: set[str] = set()
+        for name, leaf in path:
+            tree = self._trees.get(name)
+            if tree is not None:
+                node = tree.nodes.get(leaf)
+                found |= tree.named if node is None else node.spent
+        return frozenset(found)
 
     def room(self, tree: str, node: str, resource: str) -> int:
         """How much more may be charged below this node as far as it is concerned."""

@@ -63,11 +63,12 @@ class QuotaNode:
 
     def see_what_is_spent(self, named: Iterable[str]) -> None:
         """Find out for these resources; what is spent is asked far more often than it changes."""
-        for resource in named:
-            if self.children or self.room(resource) < 1:
-                self.spent.add(resource)
+        nominal, usage, spent = self.nominal, self.usage, self.spent
+        for name in named:
+            if self.children or nominal.get(name, 0) <= usage.get(name, 0):
+                spent.add(name)
             else:
-                self.spent.discard(resource)
+                spent.discard(name)
 
 
 @dataclass(slots=True, eq=False)
@@ -96,7 +97,7 @@ class Tree:
         at = self.node_of(leaf)
         for node in at.chain:
             book(node.usage, amounts, times)
-        at.see_what_is_spent(name for name, _ in amounts if name in self.named)
+        at.see_what_is_spent([name for name, _ in amounts if name in self.named])
 
     def leaves(self) -> list[str]:
         """The names that AppWrappers may name, in the order of growing."""
