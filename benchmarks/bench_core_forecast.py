@@ -22,13 +22,12 @@ from __future__ import annotations
 
 import argparse
 import gc
-import statistics
 from collections.abc import Callable, Iterable
 from functools import partial
 from random import Random
-from time import process_time_ns
 
 from benchmarks.builders import cores, machines
+from benchmarks.measuring import cpu_ms, spread
 from benchmarks.replay import MINUTE, Job, Replay
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.forecast import Forecast, forecasts
@@ -68,12 +67,7 @@ def ask(world: World, line: list[str], places: Iterable[int]) -> dict[str, Forec
 
 def measure(name: str, question: Callable[[], object], told: str) -> None:
     """One line of the table."""
-    took = []
-    for _ in range(REPEATS):
-        begun = process_time_ns()
-        question()
-        took.append((process_time_ns() - begun) / 1e6)
-    least, middle, most = min(took), statistics.median(took), max(took)
+    least, middle, most = spread([cpu_ms(question) for _ in range(REPEATS)])
     print(f"{name:24} {least:7.1f} / {middle:7.1f} / {most:7.1f} ms   {told}", flush=True)
 
 

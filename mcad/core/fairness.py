@@ -124,7 +124,7 @@ class Turns:
         order."""
         if not self.change:
             return line[0][1]
-        if self._fairness is Fairness.NONE:
+        if self._fairness is Fairness.NONE:  # then all that changes their order is who borrows
             is_spent = self._forest.is_spent
             for _, bucket in line:
                 if not is_spent(bucket.path, bucket.shape.fixed):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mcad.core.capacity import mixed
 from mcad.core.capacity.limits import EXACT_WORK_MAX
-from mcad.core.capacity.mixed import Known, Need, Plan, Verdict, exact
+from mcad.core.capacity.mixed import KnownChoices, Need, Plan, Verdict, exact
 from mcad.core.capacity.podclass import slots
 from mcad.core.capacity.pools import Row
 from mcad.core.capacity.resources import Books
@@ -75,7 +75,7 @@ def test_what_is_known_of_nodes_from_searches_before_makes_no_difference(
     parts = capacity._memory.hold(capacity.shape(sets)).parts
     needs = [Need(i, part.pods, part.replicas) for i, part in enumerate(parts)]
     rows = list({rank: row for part in parts for rank, row in part.pods.pool.rows.items()}.values())
-    free, known = {row.rank: dict(row.free) for row in rows}, Known()
+    free, known = {row.rank: dict(row.free) for row in rows}, KnownChoices()
     for number, cpu in [(0, 0), *changes]:
         free[rows[number % len(rows)].rank]["cpu"] += 1000 * cpu
         alone = exact(needs, rows, lambda row: free[row.rank], AMPLE)

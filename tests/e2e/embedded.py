@@ -9,7 +9,6 @@ import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 import yaml
@@ -43,12 +42,7 @@ class Embedded:
         self.url = self.wait_for(self._server, what="the address in the kubeconfig")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         code = self.stop()
         if kind is None:
             assert code == 0, self._log.read_text()

@@ -11,7 +11,6 @@ import ssl
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import NoReturn
 
 import aiohttp
@@ -65,12 +64,7 @@ class Gate:
         assert self._started.wait(20)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop()
         self._thread.join(10)
 

@@ -10,7 +10,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 
 from tests.controlplane.controlplane import ControlPlane
 
@@ -142,16 +141,11 @@ class Dispatcher:
     def __enter__(self) -> Dispatcher:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._process is None:
             return
         code = self.stop()
-        if error is None and code != 0:
+        if kind is None and code != 0:
             raise AssertionError(f"mcad run ended with {code}:\n{self.log()[-4000:]}")
 
     def _lives(self) -> bool:

@@ -26,7 +26,7 @@ class Later(Nodes):
 
     def __init__(self, barred: Collection[int], names: Collection[str]) -> None:
         super().__init__(barred)
-        self.known = {}
+        self.known_choices = {}
         self.names = names
         self._changed: dict[int, Books] = {}
         self.room: dict[PodClass, dict[int, int]] = {}

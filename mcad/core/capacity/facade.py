@@ -25,7 +25,7 @@ from mcad.core.capacity.reservations import Reservations, shrunk_to
 from mcad.core.capacity.roster import Roster
 from mcad.core.capacity.shapes import Shape
 from mcad.core.capacity.spare import Spare
-from mcad.core.capacity.whatif import State, WhatIf
+from mcad.core.capacity.whatif import View, WhatIf
 from mcad.core.invariants import check
 from mcad.core.model import Node, Pod, PodSet, Resources
 from mcad.core.records import replace
@@ -56,7 +56,7 @@ class Capacity:
         self._reservations = Reservations(self._ledger, self._arrears, self._memory)
         self._roster = Roster(self._ledger, self._reservations)
         self._judge = Judge(settings, self._ledger, self._arrears)
-        self._state = State(settings, self._ledger, self._arrears, self._roster, self._reservations)
+        self._view = View(settings, self._ledger, self._arrears, self._roster, self._reservations)
         self.pods = OwnPods(self._ledger, self._roster, self._reservations)
         self.report = Report(self._ledger, self._roster, self._reservations, self._arrears)
         self.needs = Needs(self._ledger, self._reservations)
@@ -177,7 +177,7 @@ class Capacity:
         free room, and nothing is changed; for people nothing is remembered either. Good until the
         next event."""
         prospect = Copies(self._ledger, self._memory).prospect(shape)
-        return WhatIf(self._state, prospect, lifted, remembers=not for_people)
+        return WhatIf(self._view, prospect, lifted, remembers=not for_people)
 
     # -- reservations --------------------------------------------------------------------------
 

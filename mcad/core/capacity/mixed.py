@@ -69,7 +69,7 @@ class _Stage(NamedTuple):
 
 _States = dict[tuple[int, ...], tuple[int, _Step | None]]
 
-Known = dict[int, tuple[tuple[int, ...], list[_Choice]]]
+KnownChoices = dict[int, tuple[tuple[int, ...], list[_Choice]]]
 """What nodes could take, by rank, and what was free there then: for searches of one gang that come
 one after the other, between which most nodes stay as they were."""
 
@@ -79,7 +79,7 @@ def exact(
     rows: Sequence[Row],
     free_of: FreeOf,
     budget: int,
-    known: Known | None = None,
+    known: KnownChoices | None = None,
 ) -> Verdict:
     """Whether all needs can be placed on the rows together, within ``budget`` steps."""
     main = max(needs, key=lambda need: need.replicas)
@@ -95,7 +95,7 @@ class _BudgetSpentError(Exception):
 
 class _Search:
     def __init__(
-        self, main: Need, others: list[Need], free_of: FreeOf, budget: int, known: Known
+        self, main: Need, others: list[Need], free_of: FreeOf, budget: int, known: KnownChoices
     ) -> None:
         self._main = main
         self._others = others

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from mcad.core.capacity.limits import EXACT_WORK_MAX
-from mcad.core.capacity.mixed import FreeOf, Known, Need, Plan, exact
+from mcad.core.capacity.mixed import FreeOf, KnownChoices, Need, Plan, exact
 from mcad.core.capacity.podclass import PodClass, slots
 from mcad.core.capacity.pools import Row
 from mcad.core.capacity.prospects import Prospect
@@ -25,7 +25,7 @@ class Nodes:
     def __init__(self, barred: Collection[int] = (), *, emptied: bool = False) -> None:
         self._barred = barred
         self._emptied = emptied
-        self.known: Known | None = None  # from search to search, where one gang is placed often
+        self.known_choices: KnownChoices | None = None  # where searches for one gang follow
 
     def free(self, row: Row) -> Books:
         """What is free on the node before anything is placed."""
@@ -181,7 +181,7 @@ def _together(group: list[Need], nodes: Nodes, overlay: Overlay, budget: int) ->
         return replace(second, looked=first.looked, work=work)
     rows = {row.rank: row for need in group for row in candidates[need.part]}
     in_order = [rows[rank] for rank in sorted(rows)]
-    verdict = exact(group, in_order, overlay.free, min(budget, EXACT_WORK_MAX), nodes.known)
+    verdict = exact(group, in_order, overlay.free, min(budget, EXACT_WORK_MAX), nodes.known_choices)
     return Outcome(verdict.plan, -1, 1, verdict.decided, first.looked, work + verdict.work)
 
 

@@ -33,7 +33,7 @@ _Spot = tuple[int, Books]
 """(rank, what would be free there): a node that the gang could go to."""
 
 
-class State(NamedTuple):
+class View(NamedTuple):
     """The books that a question is about."""
 
     settings: Settings
@@ -59,9 +59,9 @@ class WhatIf:
     """
 
     def __init__(
-        self, state: State, prospect: Prospect, lifted: Collection[str], *, remembers: bool
+        self, view: View, prospect: Prospect, lifted: Collection[str], *, remembers: bool
     ) -> None:
-        self._state = state
+        self._view = view
         self._prospect = prospect
         self._searched = 0
         self._assumed: dict[str, AssumedPods] = {}
@@ -69,23 +69,21 @@ class WhatIf:
         self._in_vain = False  # whether a search has found none for those who have left now
         self._needed = Needed()
         self._spots: dict[str, _Spot] = {}
-        self._known = state.reservations.held if remembers else {}
-        self._on_nodes = state.settings.fit is Fit.NODES
+        self._known = view.reservations.held if remembers else {}
+        self._on_nodes = view.settings.fit is Fit.NODES
         rows = self._all_rows()
         claimed = {row.rank for row in rows if _is_anothers(row, lifted)}
         names = {name for part in prospect.parts for name, _ in part.pods.request}
-        self._nodes = Later(state.arrears.barred.keys() | claimed, names)
+        self._nodes = Later(view.arrears.barred.keys() | claimed, names)
         usable = [row for row in rows if not self._nodes.barred(row)]
         for row in usable:
             if row.claimant:
                 self._nodes.to_change(row)
         self.steps = len(usable) * len(prospect.parts)
         if self._on_nodes:
-            self._test: Enough = Slots(
-                prospect.parts, usable, self._nodes, state.ledger.allocatable
-            )
+            self._test: Enough = Slots(prospect.parts, usable, self._nodes, view.ledger.allocatable)
             concerned, enough = _once_emptied(prospect.parts, usable)
-            self.hopeless = not enough or _weighs(state.arrears, prospect.pools)
+            self.hopeless = not enough or _weighs(view.arrears, prospect.pools)
         else:
             self._test, concerned = self._sum_of(usable), usable
             self.hopeless = False
@@ -95,7 +93,7 @@ class WhatIf:
     def _all_rows(self) -> list[Row]:
         """The nodes that the gang could go to; in a sum every node may count."""
         if not self._on_nodes:
-            return list(self._state.ledger.rows.values())
+            return list(self._view.ledger.rows.values())
         pools = self._prospect.pools
         return list({rank: row for pool in pools for rank, row in pool.rows.items()}.values())
 
@@ -103,8 +101,8 @@ class WhatIf:
         pools = self._prospect.pools
         counted = [row for row in usable if any(row.rank in pool.rows for pool in pools)]
         test = Sum(self._prospect.demand, counted, self._nodes)
-        test.give(self._state.settings.potential_capacity, 1)
-        test.give(self._state.arrears.demand(), -1)
+        test.give(self._view.settings.potential_capacity, 1)
+        test.give(self._view.arrears.demand(), -1)
         return test
 
     # -- leaving and coming back -------------------------------------------------------------------
@@ -275,7 +273,7 @@ class WhatIf:
         """What it has on nodes; found out once until that changes."""
         held = self._known.get(uid)
         if held is None:
-            held = self._state.roster.held(uid)
+            held = self._view.roster.held(uid)
             if held:  # then there is something whose going is noticed
                 self._known[uid] = held
         return held
@@ -286,7 +284,7 @@ class WhatIf:
             return ()
         if uid in self._assumed:
             return self._assumed[uid].anywhere
-        reservation = self._state.reservations.by_uid.get(uid)
+        reservation = self._view.reservations.by_uid.get(uid)
         allotments = reservation.allotments if reservation is not None else ()
         return total((one.pods.request, one.adrift) for one in allotments if one.adrift)
 
@@ -337,7 +335,7 @@ class WhatIf:
         budget = min(WHAT_IF_SEARCH_MAX, WHAT_IF_WORK_MAX - self._searched)
         if budget <= 0:
             return None
-        outcome = pack(self._prospect, self._nodes, budget, self._state.ledger.allocatable)
+        outcome = pack(self._prospect, self._nodes, budget, self._view.ledger.allocatable)
         work = outcome.looked + outcome.work
         self._searched, self.steps = self._searched + work, self.steps + work
         return outcome.plan

@@ -165,29 +165,21 @@ class Forest:
         )
 
     def is_spent(self, path: Path, demand: Resources) -> bool:
-        """Whether a leaf has all of its share of anything demanded; what is no leaf has none. That
-        is asked of hundreds at a dispatch."""
-        trees = self._trees
+        """Whether a leaf has all of its share of anything demanded. That is asked of hundreds at a
+        dispatch."""
         for name, leaf in path:
-            tree = trees.get(name)
-            if tree is None:
-                continue
-            node = tree.nodes.get(leaf)
-            spent = tree.named if node is None else node.spent
-            for resource, _ in demand:
-                if resource in spent:
-                    return True
+            tree = self._trees.get(name)
+            if tree is not None:
+                spent = tree.spent(leaf)
+                for resource, _ in demand:
+                    if resource in spent:
+                        return True
         return False
 
     def spent(self, path: Path) -> frozenset[str]:
         """Everything of which a leaf has all of its share."""
-        found: set[str] = set()
-        for name, leaf in path:
-            tree = self._trees.get(name)
-            if tree is not None:
-                node = tree.nodes.get(leaf)
-                found |= tree.named if node is None else node.spent
-        return frozenset(found)
+        trees = ((self._trees.get(name), leaf) for name, leaf in path)
+        return frozenset[str]().union(*(tree.spent(leaf) for tree, leaf in trees if tree))
 
     def room(self, tree: str, node: str, resource: str) -> int:
         """How much more may be charged below this node as far as it is concerned."""

@@ -6,7 +6,7 @@ contradict each other, the older one counts, so no newcomer puts anybody's share
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -98,6 +98,11 @@ class Tree:
         for node in at.chain:
             book(node.usage, amounts, times)
         at.see_what_is_spent([name for name, _ in amounts if name in self.named])
+
+    def spent(self, leaf: str) -> Set[str]:
+        """Of which resources it has all of its share; what is no leaf has no share."""
+        node = self.nodes.get(leaf)
+        return self.named if node is None else node.spent
 
     def leaves(self) -> list[str]:
         """The names that AppWrappers may name, in the order of growing."""
