@@ -22,6 +22,8 @@ Json = dict[str, Any]
 NAMESPACE = "default"
 LONG = 120  # seconds; the machine is shared, and no test asserts how long something takes
 QUIET_SECONDS = 2.0
+ASIDE = ("events", "selfsubjectaccessreviews", "leases")
+"""What the dispatcher writes besides: Events, reviews of its rights, renewals of its lease."""
 
 
 # -- AppWrappers ---------------------------------------------------------------------------------
@@ -95,9 +97,8 @@ def ours(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
 
 
 def writes(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
-    """The dispatcher's writes; Events, reviews of access and renewals of its lease aside."""
-    aside = ("events", "selfsubjectaccessreviews", "leases")
-    return [one for one in ours(entries) if one.is_write and one.resource not in aside]
+    """The dispatcher's writes, but for those that are made aside."""
+    return [one for one in ours(entries) if one.is_write and one.resource not in ASIDE]
 
 
 def events(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
