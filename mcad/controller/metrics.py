@@ -60,6 +60,10 @@ class Metrics:
         self._given_up = counter(
             "mcad_claims_given_up_total", "Claims that ended without a dispatch"
         )
+        self._overcommitted = counter(
+            "mcad_node_overcommitments_total",
+            "How often the pods of a node came to request more than it has",
+        )
         self._wait = Histogram(
             "mcad_queue_wait_seconds",
             "From first sight of an AppWrapper to the confirmation of a dispatch",
@@ -97,6 +101,10 @@ class Metrics:
         entry = self._world.entries.get(command.uid)
         if record is not None and entry is not None and entry.phase is Phase.CONFIRMING:
             self._wait.observe((record.confirmed - command.status.first_seen) / 1e6)
+
+    def count_overcommitments(self, nodes: int) -> None:
+        """So many nodes are overcommitted that were not before."""
+        self._overcommitted.inc(nodes)
 
     async def page(self) -> bytes:
         """The exposition, in the text format; others have their turns while it is made."""
@@ -171,6 +179,9 @@ class Metrics:
             ]
             text = f"Sum over nodes: {name}; cpu in cores, memory in bytes"
             yield self._gauge(f"mcad_cluster_{name}", text, samples)
+        overcommitted = sum(1 for _ in self._world.capacity.report.overcommitted())
+        text = "Nodes whose pods request more than they have"
+        yield self._gauge("mcad_overcommitted_nodes", text, [({}, overcommitted)])
 
     def _stream_gauges(self) -> Iterator[Metric]:
         streams = self._streams.values()

@@ -29,6 +29,7 @@ from mcad.controller.kinds import Kinds
 from mcad.controller.lookups import Lookups
 from mcad.controller.metrics import Metrics
 from mcad.controller.mirror import Mirror
+from mcad.controller.overcommitment import OvercommitmentLog
 from mcad.controller.preflight import Gate, Preflight
 from mcad.controller.quotas import Quotas
 from mcad.controller.sightings import Readers, Sightings
@@ -106,6 +107,7 @@ class Controller:
         self._installs = Installs(client, self._kinds, self._lookups, self.watches.watch_wrapped)
         self._holds = HoldLog()
         self._journal = Journal(self.dispatcher.world)
+        self._overcommitments = OvercommitmentLog(self.dispatcher.world)
         self._alarm = Alarm(self.clock, self._wake)
         self._inbox: deque[Event] = deque()
         self._stopped = False
@@ -255,7 +257,9 @@ class Controller:
             self._journal.tell(command)
             self.executor.submit(command)
         self._holds.look(self.dispatcher.world.held_resources(), now)
-        if not isinstance(event, Decide):
+        if isinstance(event, Decide):
+            self.metrics.count_overcommitments(self._overcommitments.look())
+        else:
             self._wake()
 
     def wake_at(self, at: Instant) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import signal
 from collections import Counter
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from mcad.api.labels import LEASE_NAME, LEASE_NAMESPACE
 from tests.controlplane.audit import WRITES
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.process import ACCOUNT, NAMESPACE, Dispatcher, install
-from tests.e2e.support import appwrapper, create, delete, phases, pod, states
+from tests.e2e.support import appwrapper, create, delete, phases, pod, pods, states
 
 pytestmark = pytest.mark.controlplane
 
@@ -160,6 +161,28 @@ def wait_until_all_is_done(plane: ControlPlane) -> None:
         raise
 
 
+def overcommitted(plane: ControlPlane) -> dict[str, int]:
+    """Node -> pods on it beyond the one that it has room for."""
+    found = Counter(one["spec"]["nodeName"] for one in pods(plane) if "nodeName" in one["spec"])
+    return {node: count - 1 for node, count in found.items() if count > 1}
+
+
+def wait_until_every_node_is_used(plane: ControlPlane) -> dict[str, int]:
+    """Every node has a pod, every dispatched AppWrapper's pod runs, and the others wait. Returns
+    what kube-scheduler bound twice, which leaves as much room elsewhere."""
+
+    def is_done() -> bool:
+        running = NODES + sum(overcommitted(plane).values())
+        return (
+            tally(plane) == {"Running": running, "Pending": GANGS - running}
+            and Counter(phases(plane).values()) == {"Running": running}
+            and len({one["spec"]["nodeName"] for one in pods(plane)}) == NODES
+        )
+
+    plane.wait_for(is_done, LONG, "every node is used and the rest waits")
+    return overcommitted(plane)
+
+
 def check_that_nothing_is_doubled(plane: ControlPlane, since: int) -> None:
     """No pod was created twice."""
     requests = seen(plane, since)
@@ -265,15 +288,23 @@ def test_a_leader_that_is_told_to_end_hands_over_at_once(
 def test_one_leads_after_the_api_server_was_restarted(
     plane: ControlPlane, pair: tuple[Process, Process]
 ) -> None:
+    """kube-scheduler loses the answers to its bindings in the kill, forgets those pods, and binds
+    others to their nodes: the dispatcher reports these nodes, and admits no more than is free."""
     since = begin_work(plane, 40)
     plane.process("kube-apiserver").kill()
     plane.restart("kube-apiserver")
     plane.wait_for(plane.ready, 60, "the API server is back")
     plane.wait_for(lambda: len(states(plane)) == 40, 60, "so are AppWrappers")
     submit(plane, "late", 20)
-    wait_until_all_is_done(plane)
+    twice = wait_until_every_node_is_used(plane)
     leader, standby = pair
     assert (leader.leads, standby.stands_by) == (True, True), "it was away for less than 10 s"
+    told = r"node is overcommitted.* node=(\S+) requested="
+    assert set(re.findall(told, leader.dispatcher.log())) == set(twice)
+    page = leader.dispatcher.get("/metrics")[1]
+    assert f"mcad_overcommitted_nodes {float(len(twice))}" in page
+    assert f"mcad_node_overcommitments_total {float(len(twice))}" in page
+    print(f"bound twice: {sorted(twice)}")
     assert written(seen(plane, since), standby) == []
     check_that_nothing_is_doubled(plane, since)
     plane.restart("kube-controller-manager")  # its garbage collector may sulk for a minute

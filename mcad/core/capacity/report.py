@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from mcad.core.capacity.arrears import Arrears
 from mcad.core.capacity.ledger import Ledger
+from mcad.core.capacity.pools import Row
 from mcad.core.capacity.ports import without_ports
 from mcad.core.capacity.reservations import Reservations
 from mcad.core.capacity.resources import Books, book, resources, total
@@ -41,13 +42,30 @@ class Report:
         for name in sorted(rows):
             row = rows.get(name)
             if row is not None:
-                yield NodeReport(
-                    name,
-                    row.node.allocatable,
-                    without_ports(used_on(name, self._roster)),
-                    without_ports(reserved_on(name, self._reservations)),
-                    without_ports(resources(row.free)),
-                )
+                yield self._node(row)
+
+    def overcommitted(self) -> Iterator[NodeReport]:
+        """The nodes whose bound pods request more than is allocatable, by name.
+
+        A node gets there when its allocatable shrinks, and when kube-scheduler loses the answer to
+        a binding: it forgets the pod that it assumed there and binds another one.
+        """
+        for name in sorted(self._ledger.overdrawn):
+            row = self._ledger.rows[name]
+            unused = dict(row.free)
+            book(unused, reserved_on(name, self._reservations))
+            if any(n < 0 for _, n in without_ports(resources(unused))):
+                yield self._node(row)
+
+    def _node(self, row: Row) -> NodeReport:
+        name = row.node.name
+        return NodeReport(
+            name,
+            row.node.allocatable,
+            without_ports(used_on(name, self._roster)),
+            without_ports(reserved_on(name, self._reservations)),
+            without_ports(resources(row.free)),
+        )
 
     def sums(self) -> NodeReport:
         """The sums over all nodes: what is used is what is neither reserved nor free. ``free``
