@@ -1,6 +1,6 @@
 """``python -m mcad``."""
 
-from mcad.cli.main import main
+from mcad.cli.start import main
 
 if __name__ == "__main__":
     main()

@@ -6,7 +6,6 @@ it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from typing import NamedTuple
 
 from pydantic import ValidationError
@@ -20,6 +19,7 @@ from mcad.api.wire import Json, Map, as_list, as_map, as_text
 from mcad.core.quota.records import DEFAULT_LEAF, QuotaSubtree
 from mcad.core.quota.report import overcommitted
 from mcad.core.quota.trees import Fault, Flaw, Tree, grow
+from mcad.core.spelling import ALIKE_MAX, did_you_mean
 
 API_VERSION = f"{QUOTA_GROUP}/{QUOTA_VERSION}"
 OLD_API_VERSION = "ibm.com/v1"
@@ -134,8 +134,7 @@ def _tree_label(labels: Map) -> Iterator[tuple[str, str]]:
 
 
 def _unknown(key: str, known: Sequence[str]) -> str:
-    alike = get_close_matches(key, known, 1)
-    return f"is not known here{f'; is {alike[0]} meant?' if alike else '; take it out.'}"
+    return f"is not known here. {did_you_mean(key, known) or 'Take it out.'}"
 
 
 def _path(place: tuple[int | str, ...]) -> str:
@@ -198,8 +197,9 @@ def _alike(mine: dict[str, _Manifest], subtree: QuotaSubtree, flaw: Flaw) -> str
         return ""
     own = {child.name for child in subtree.children}
     nodes = [child.name for one in mine.values() for child in one.subtree.children]
-    alike = get_close_matches(subtree.parent, sorted({*nodes} - own))
-    return f" Alike: {', '.join(alike)}." if alike and subtree.parent not in nodes else ""
+    if subtree.parent in nodes:
+        return ""
+    return f" {did_you_mean(subtree.parent, sorted({*nodes} - own), ALIKE_MAX)}".rstrip()
 
 
 def _doubtful(mine: list[_Manifest], tree: Tree) -> Iterator[Finding]:

@@ -3,9 +3,8 @@
 The file is the only thing that is read here.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 
 import yaml
@@ -15,10 +14,12 @@ from mcad.api.config import Config
 from mcad.api.parts import describe
 from mcad.api.validation import explain
 from mcad.api.wire import Json, Map
+from mcad.api.yaml_text import read_yaml
+from mcad.core.spelling import did_you_mean
 
 ENVIRONMENT_PREFIX = "MCAD_"
 
-_SIMILAR = 0.8
+_SIMILAR = 0.85  # the prefix, which is always right, counts
 
 NAMES: Mapping[str, str] = {
     info.alias or name: ENVIRONMENT_PREFIX + name.upper()
@@ -62,7 +63,8 @@ class _Layers:
     def put(self, source: str, name: str, value: Json, inner: str = "") -> None:
         """Set one value, or one entry of a map."""
         if name not in NAMES:
-            raise ConfigError(f"{source}: there is no setting {name!r}{_nearest(name, NAMES)}.")
+            hint = did_you_mean(name, NAMES) or f"Settings: {', '.join(NAMES)}."
+            raise ConfigError(f"{source}: there is no setting {name!r}. {hint}")
         if inner:
             old = self.values.get(name) or {}
             if not isinstance(old, dict):
@@ -70,12 +72,6 @@ class _Layers:
             value = old | {inner: value}
         self.values[name] = value
         self.sources[name] = source
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    names = list(known)
-    close = get_close_matches(name, names, n=1)
-    return f"; perhaps {close[0]!r} is meant" if close else f"; known are {', '.join(names)}"
 
 
 def _add_file(layers: _Layers, path: Path) -> None:
@@ -104,11 +100,8 @@ def _add_environment(layers: _Layers, environ: Mapping[str, str]) -> None:
         if variable in names:
             layers.put(variable, names[variable], _from_yaml(text, variable))
             continue
-        tail = variable.removeprefix(ENVIRONMENT_PREFIX)
-        known = [name.removeprefix(ENVIRONMENT_PREFIX) for name in names]
-        if close := get_close_matches(tail, known, n=1, cutoff=_SIMILAR):
-            meant = ENVIRONMENT_PREFIX + close[0]
-            raise ConfigError(f"{variable}: there is no such setting; did you mean {meant}?")
+        if hint := did_you_mean(variable, names, similar=_SIMILAR):
+            raise ConfigError(f"{variable}: there is no such setting. {hint}")
 
 
 def _add_set(layers: _Layers, text: str) -> None:
@@ -123,7 +116,7 @@ def _add_set(layers: _Layers, text: str) -> None:
 
 def _from_yaml(text: str, source: str) -> Json:
     try:
-        return yaml.safe_load(text)
+        return read_yaml(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" in line {mark.line + 1}" if mark else ""

@@ -5,7 +5,6 @@ with one is told and the default used, because nothing of it may keep an AppWrap
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Self
 
@@ -19,6 +18,7 @@ from mcad.api.strict import Seconds, Strict
 from mcad.api.wire import Json, Map, as_map
 from mcad.core.model import Dialect
 from mcad.core.rules import FaultTolerance
+from mcad.core.spelling import did_you_mean
 from mcad.core.units import SECOND, Duration
 
 PREFIX = "workload.codeflare.dev.appwrapper/"
@@ -177,9 +177,8 @@ class _Reader:
     def read(self, name: str, text: str) -> None:
         known = _ANNOTATIONS.get(name)
         if known is None:
-            close = get_close_matches(name, _ANNOTATIONS, n=1)
-            meant = f"; perhaps {close[0]} is meant" if close else ""
-            self._warn(name, f"is not known here and has no effect{meant}.")
+            hint = did_you_mean(name, _ANNOTATIONS)
+            self._warn(name, f"is not known here and has no effect. {hint}".rstrip())
             return
         read, field = known
         read(self, name, field, text)

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
+from mcad.api.yaml_text import BoundedLoader
 from mcad.cli.errors import CliError
 
 Json = dict[str, Any]
@@ -33,8 +34,8 @@ class Document(Struct, frozen=True):
 _NOT_IN_JSON = {"tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"}
 
 
-class _Loader(yaml.SafeLoader):
-    """PyYAML without what JSON does not have: a time or a lone ``=`` is a text."""
+class _Loader(BoundedLoader):
+    """YAML without what JSON does not have: a time or a lone ``=`` is a text."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - a class attribute of PyYAML's
         first: [(tag, pattern) for tag, pattern in rules if tag not in _NOT_IN_JSON]
@@ -75,9 +76,9 @@ def _read(path: str, origin: str) -> str:
     try:
         return sys.stdin.read() if path == STDIN else Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise CliError(f"{origin}: there is no such file; look at the path given with -f") from None
+        raise CliError(f"{origin}: there is no such file; look at its path") from None
     except IsADirectoryError:
-        raise CliError(f"{origin}: is a directory; give its files with -f each") from None
+        raise CliError(f"{origin}: is a directory; name its files") from None
     except UnicodeDecodeError:
         raise CliError(f"{origin}: is not text; write YAML or JSON in UTF-8") from None
     except OSError as error:
@@ -92,7 +93,7 @@ def _parse(text: str, origin: str) -> list[Any]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f", line {mark.line + 1}" if mark else ""
-        raise CliError(f"{origin}{place}: is not YAML: {error.problem or error}") from None
+        raise CliError(f"{origin}{place}: cannot be read: {error.problem or error}") from None
     except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
         what = str(error) or type(error).__name__
         raise CliError(f"{origin}: is not YAML that can be sent as JSON: {what}") from None

@@ -6,6 +6,7 @@ Commands raise ``CliError`` with the whole sentence; failures of the transport g
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import IO, Any
 
 import click
@@ -34,8 +35,9 @@ class CliError(click.ClickException):
     exit_code = FAILED
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print the line."""
-        click.echo(f"error: {pasteable(one_line(self.message))}", file=file, err=True)
+        """Print the line; where stderr cannot be written, the exit code has to do."""
+        with suppress(OSError):
+            click.echo(f"error: {pasteable(one_line(self.message))}", file=file, err=True)
 
 
 class NotFoundError(CliError):
@@ -60,9 +62,15 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def clause(text: str) -> str:
+    """A message of somebody else without its full stop, so that a sentence can go on after it."""
+    return text.rstrip(". ")
+
+
 def warn(text: str) -> None:
     """Say something that does not stop the command."""
-    click.echo(f"warning: {pasteable(one_line(text))}", err=True)
+    with suppress(OSError):
+        click.echo(f"warning: {pasteable(one_line(text))}", err=True)
 
 
 def explain(error: KubeError) -> CliError:
@@ -78,7 +86,7 @@ def explain(error: KubeError) -> CliError:
 
 
 def _explain_answer(error: ApiError) -> CliError:
-    said = error.message or str(error)
+    said = clause(error.message or str(error))
     if error.unauthorized:
         return CliError(
             f"the API server does not accept your credentials ({said}); log in again, or choose "
@@ -87,5 +95,5 @@ def _explain_answer(error: ApiError) -> CliError:
     if error.forbidden:
         return CliError(f"{said}; ask an administrator for this right")
     if error.throttled or error.transient:
-        return CliError(f"the API server is busy or broken ({error}); try again later")
+        return CliError(f"the API server is busy or broken ({clause(str(error))}); try again later")
     return CliError(str(error))

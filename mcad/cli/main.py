@@ -1,22 +1,25 @@
 """``mcad``: finds the command by its name, imports it when it is used, and ends with its exit code.
 
-Every failure ends in one line on stderr, never in a traceback.
+Every failure ends in one line on stderr, never in a traceback. ``mcad.cli.start`` calls it.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
 import click
+from click.exceptions import NoSuchCommand
 from click.shell_completion import CompletionItem
 
 import mcad
-from mcad.cli.errors import FAILED, INTERRUPTED, USAGE, CliError, one_line
+from mcad.cli.errors import FAILED, INTERRUPTED, USAGE, CliError, clause, one_line
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "submit": ("mcad.cli.submit", "Create AppWrappers from files, checked before they are sent."),
@@ -55,7 +58,9 @@ class Program(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command, imported now; raises CliError if that takes an extra of the package."""
         if cmd_name not in COMMANDS:
-            return None
+            if ctx.resilient_parsing:
+                return None
+            raise NoSuchCommand(cmd_name, possibilities=COMMANDS, ctx=ctx)
         try:
             module = import_module(COMMANDS[cmd_name][0])
         except ModuleNotFoundError as error:
@@ -98,6 +103,7 @@ def _typed() -> str:
 
 
 def _exit_with_code(call: Callable[[], Any]) -> NoReturn:
+    _watch_stdout()
     try:
         code = call()
         sys.stdout.flush()
@@ -106,22 +112,72 @@ def _exit_with_code(call: Callable[[], Any]) -> NoReturn:
         code = USAGE
     except click.UsageError as error:
         program = error.ctx.command_path if error.ctx else "mcad"
-        CliError(f"{error.format_message().rstrip('.')} (see `{program} --help`)").show()
+        CliError(f"{clause(error.format_message())} (see `{program} --help`)").show()
         code = USAGE
     except click.ClickException as error:
         CliError(error.format_message()).show()
         code = error.exit_code
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         CliError("interrupted").show()
         code = INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; Python must not complain about it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader of our output has seen enough
         code = FAILED
     except Exception as error:  # noqa: BLE001 - the last line of defence against tracebacks
         CliError(_internal(error)).show()
         code = FAILED
+    _give_up_what_cannot_be_written()
     sys.exit(code if isinstance(code, int) else 0)
+
+
+class _OutputError(CliError, OSError):
+    """stdout is closed or full."""
+
+
+class _Stdout(io.TextIOWrapper):
+    """stdout whose failures can be told from those of other files."""
+
+    def write(self, text: str, /) -> int:
+        """Write, or fail with a line for people."""
+        with _told():
+            return super().write(text)
+
+    def flush(self) -> None:
+        """Flush, or fail with a line for people."""
+        with _told():
+            super().flush()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _OutputError(f"the output cannot be written: {error.strerror}") from None
+
+
+def _watch_stdout() -> None:
+    """The process's own stdout becomes a ``_Stdout``; every write to a closed one fails."""
+    old = sys.__stdout__
+    if old is None:
+        old = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
+    elif sys.stdout is not old:  # a test's
+        return
+    encoding, errors, by_line = old.encoding, old.errors, old.line_buffering
+    sys.stdout = _Stdout(old.detach(), encoding, errors, line_buffering=by_line)
+
+
+def _give_up_what_cannot_be_written() -> None:
+    """Python flushes once more at exit: what fails then would change the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        except AttributeError:  # closed before the start
+            pass
 
 
 def _internal(error: Exception) -> str:

@@ -112,17 +112,29 @@ color_option = click.option(
 
 
 def files_option(what: str) -> Option:
-    """-f, once or more often; ``what`` may be given as a file."""
-    return click.option(
-        "-f",
-        "--filename",
-        "paths",
-        metavar="FILE",
-        multiple=True,
-        required=True,
-        type=click.Path(allow_dash=True),
-        help=f"{what}, - for standard input; may be repeated.",
-    )
+    """Files as arguments and with -f, all of them as ``paths``; ``what`` may be given as a file."""
+
+    def decorate(command: Command) -> Command:
+        @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(allow_dash=True))
+        @click.option(
+            "-f",
+            "--filename",
+            "named",
+            metavar="FILE",
+            multiple=True,
+            type=click.Path(allow_dash=True),
+            help=f"{what}, - for standard input; may be repeated.",
+        )
+        @functools.wraps(command)
+        def call(files: tuple[str, ...], named: tuple[str, ...], **given: Any) -> Any:
+            if not files and not named:
+                raise click.UsageError("Name a file: FILE, -f FILE, or - for standard input")
+            return command(paths=(*named, *files), **given)
+
+        decorated: Command = call
+        return decorated
+
+    return decorate
 
 
 def output_options(*forms: str) -> Option:

@@ -151,7 +151,7 @@ class QuotaPlay(Performance):
         )
         await self._client.create(APPWRAPPERS, NAMESPACE, lost())
         await self._promise(
-            "the misspelt one waits", self._refused(UNKNOWN_LEAF, "Alike: research")
+            "the misspelt one waits", self._refused(UNKNOWN_LEAF, 'Did you mean "research"?')
         )
         await self._say_why(UNKNOWN_LEAF)
         await self._pause()

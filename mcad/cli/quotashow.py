@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -18,6 +17,7 @@ from mcad.cli.quotapage import FIGURES, figures, page
 from mcad.cli.session import environment
 from mcad.cli.tables import Columns, Row, echo, echo_structured
 from mcad.cli.watching import Notes, until_nobody_reads
+from mcad.core.spelling import ALIKE_MAX, did_you_mean
 
 Json = dict[str, Any]
 
@@ -109,17 +109,16 @@ def find(name: str, trees: list[Json]) -> Place:
         raise click.UsageError(f"{name} is a node of several trees: write one of {told}")
     if found:
         return Place(*found[0])
-    alike = _alike(name, nodes)
-    hint = f"; is {' or '.join(alike)} meant?" if alike else "; `mcad quota` lists them"
-    raise NotFoundError(f'no quota tree or node "{name}"{hint}')
+    hint = _did_you_mean(name, nodes) or "`mcad quota` lists them."
+    raise NotFoundError(f'no quota tree or node "{name}". {hint}')
 
 
-def _alike(name: str, nodes: list[tuple[str, str]]) -> list[str]:
+def _did_you_mean(name: str, nodes: list[tuple[str, str]]) -> str:
     """Trees and nodes with names like this one; of TREE/NODE the nodes of that tree."""
     tree, slash, node = name.partition("/")
     if slash and any(tree == one for one, _ in nodes):
-        return [f"{tree}/{n}" for n in get_close_matches(node, [n for t, n in nodes if t == tree])]
-    return get_close_matches(name, dict.fromkeys(each for place in nodes for each in place))
+        return did_you_mean(node, [n for t, n in nodes if t == tree], ALIKE_MAX)
+    return did_you_mean(name, [each for place in nodes for each in place], ALIKE_MAX)
 
 
 def _tell_faults(trees: list[Json]) -> None:

@@ -21,7 +21,7 @@ from mcad.api.labels import GROUP, KIND
 from mcad.api.wire import as_map, as_text
 from mcad.cli.config import load_config
 from mcad.cli.documents import Document, read_documents
-from mcad.cli.errors import FAILED, CliError, explain, warn
+from mcad.cli.errors import FAILED, CliError, clause, explain, warn
 from mcad.cli.options import (
     Settings,
     files_option,
@@ -35,6 +35,7 @@ from mcad.cli.tables import echo_structured
 from mcad.cli.waiting import SecondsType, wait_until_dispatched
 from mcad.controller.kinds import Kinds
 from mcad.core.model import Problem, ProblemKind
+from mcad.core.spelling import did_you_mean
 from mcad.kube.client import CreateOptions
 from mcad.kube.discovery import Discovery
 from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown
@@ -145,10 +146,7 @@ def _check_kind(document: Document) -> None:
     content = document.content
     version, kind = as_text(content.get("apiVersion")), as_text(content.get("kind"))
     if kind != KIND:
-        raise CliError(
-            f"{document.origin}: is a {kind or 'nameless kind'}, not an {KIND}; wrap it in "
-            "spec.components[].template of one, or create it with kubectl"
-        )
+        raise CliError(f"{document.origin}: {_another_kind(kind)}")
     if version == f"{OLD_GROUP}/v1beta1":
         raise CliError(
             f"{document.origin}: apiVersion {version} is that of MCAD before v1.33; "
@@ -157,6 +155,17 @@ def _check_kind(document: Document) -> None:
     if version not in [f"{GROUP}/{one}" for one in VERSIONS]:
         known = " or ".join(f"{GROUP}/{one}" for one in VERSIONS)
         raise CliError(f"{document.origin}: apiVersion {version or 'is missing'}: write {known}")
+
+
+def _another_kind(kind: str) -> str:
+    if not kind:
+        return f"kind is missing; write {KIND}"
+    if hint := did_you_mean(kind, [KIND]):
+        return f"kind {kind} does not exist. {hint}"
+    return (
+        f"kind is {kind}, not {KIND}; put it into spec.components[].template of one, or create it "
+        "with kubectl"
+    )
 
 
 def _prepare(
@@ -231,8 +240,9 @@ def _refused(title: str, error: KubeError) -> CliError:
             return CliError(f"{title} exists already; delete it first, or give it another name")
         if error.not_found:
             return CliError(
-                f"{title} cannot be created ({error.message}); see that the namespace exists, and "
-                "that AppWrappers are installed (`mcad crd | kubectl apply --server-side -f -`)"
+                f"{title} cannot be created ({clause(error.message)}); see that the namespace "
+                "exists, and that AppWrappers are installed "
+                "(`mcad crd | kubectl apply --server-side -f -`)"
             )
     return CliError(f"{title} cannot be created: {explain(error).message}")
 

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from mcad.kube.clock import Clock
 from mcad.kube.errors import ConfigError
-from mcad.kube.kubeconfig import SERVICE_ACCOUNT
+from mcad.kube.kubeconfig import SERVICE_ACCOUNT, read_file
 from mcad.kube.proxy import Proxy, environment_proxy, read_proxy
 from mcad.kube.tls import Tls
 
@@ -119,7 +119,9 @@ async def load(
     if in_cluster_first and not named and _in_cluster():
         return _load_in_cluster()
     paths = kubeconfig or os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
-    if any(Path(path).expanduser().is_file() for path in paths.split(os.pathsep) if path):
+    files = [Path(path).expanduser() for path in paths.split(os.pathsep) if path]
+    if any(file.is_file() for file in files):
+        _check(files)
         return await _load_kubeconfig(clock, paths, context)
     if not named and _in_cluster():
         return _load_in_cluster()
@@ -155,6 +157,17 @@ def _load_in_cluster() -> Connection:
 
     proxy = environment_proxy(configuration.host, os.environ)
     return Connection(configuration, tls, namespace, origin, renew, proxy)
+
+
+def _check(files: list[Path]) -> None:
+    """The library fails on a file of another shape with what Python says about its own code."""
+    for file in files:
+        try:
+            read_file(file)
+        except OSError as error:
+            raise ConfigError(f"kubeconfig {file} cannot be read: {error.strerror}") from error
+        except ValueError as error:
+            raise ConfigError(f"{error}; name another file with --kubeconfig") from error
 
 
 async def _load_kubeconfig(clock: Clock, paths: str, context: str | None) -> Connection:

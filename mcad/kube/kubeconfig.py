@@ -89,22 +89,56 @@ def plain(context: Context) -> Plain | None:
     return Plain(url, headers, _ssl_context(cluster, user) if secure else None)
 
 
-def _load(path: Path) -> Json:
-    """A file's content, with absolute paths in it; empty where there is no such file."""
+def read_file(path: Path) -> Json:
+    """A file's content; empty where there is no such file.
+
+    Raises OSError, or ValueError with what keeps it from being a kubeconfig.
+    """
     if not path.is_file():
         return {}
     import yaml  # noqa: PLC0415 - where no file is, it is not needed
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), loader) or {}  # noqa: S506 - a safe one
+        content = yaml.load(path.read_text(encoding="utf-8"), loader)  # noqa: S506 - a safe one
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not a kubeconfig: it is not text") from None
     except yaml.YAMLError as error:
-        raise ValueError(f"{path} is not YAML") from error
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}" if mark else ""
+        raise ValueError(f"{path} is not a kubeconfig: it is not YAML{where}") from None
+    if fault := _fault({} if content is None else content):
+        raise ValueError(f"{path} is not a kubeconfig: {fault}")
+    return dict(content or {})
+
+
+_LISTS = (("clusters", "cluster"), ("users", "user"), ("contexts", "context"))
+
+
+def _fault(content: Any) -> str:
+    """What of the shape is not a kubeconfig's, "" if nothing is."""
+    if not isinstance(content, dict):
+        return "it is not a map with clusters, users and contexts"
+    for kind, key in _LISTS:
+        entries = content.get(kind)
+        if entries is not None and not isinstance(entries, list):
+            return f"{kind} is not a list"
+        for number, one in enumerate(entries or ()):
+            if not isinstance(one, dict) or not isinstance(one.get("name"), str):
+                return f"{kind}[{number}] is not a map with a name and a {key}"
+            if not isinstance(one.get(key) or {}, dict):
+                return f"{kind}[{number}].{key} is not a map"
+    return ""
+
+
+def _load(path: Path) -> Json:
+    """A file's content, with absolute paths in it."""
+    content = read_file(path)
     for inner in _inner(content):
         for key in _FILES:
             if inner.get(key):
                 inner[key] = str(path.parent.absolute() / inner[key])
-    return dict(content)
+    return content
 
 
 def _inner(content: Json) -> Iterator[Json]:

@@ -154,17 +154,17 @@ WRONG = {
     "a slip in --set": (
         {},
         ["backofTime=3"],
-        "--set backofTime=3: there is no setting 'backofTime'; perhaps 'backoffTime' is meant.",
+        "--set backofTime=3: there is no setting 'backofTime'. Did you mean \"backoffTime\"?",
     ),
     "a slip in a variable": (
         {"MCAD_BACKOF_TIME": "1"},
         [],
-        "MCAD_BACKOF_TIME: there is no such setting; did you mean MCAD_BACKOFF_TIME?",
+        'MCAD_BACKOF_TIME: there is no such setting. Did you mean "MCAD_BACKOFF_TIME"?',
     ),
     "a name from nowhere": (
         {},
         ["zzz=1"],
-        "--set zzz=1: there is no setting 'zzz'; known are back",
+        "--set zzz=1: there is no setting 'zzz'. Settings: backoffTime, ",
     ),
     "no value": ({}, ["backoffTime"], "must be KEY=VALUE, like backoffTime=5."),
     "a text for a number": (

@@ -194,8 +194,8 @@ def test_an_administrator_bounds_the_retries() -> None:
 def test_a_slip_in_a_name_is_told() -> None:
     found, said = told(deletionOnFailureGracePeriod="5m")
     assert found == TOLERANT
-    meant = "perhaps deletionOnFailureGracePeriodDuration is meant."
-    assert said == [f"is not known here and has no effect; {meant}"]
+    meant = 'Did you mean "deletionOnFailureGracePeriodDuration"?'
+    assert said == [f"is not known here and has no effect. {meant}"]
     assert told(zzz="5m")[1] == ["is not known here and has no effect."]
     many = {f"z{number}": "" for number in range(1000)}
     parsed = judged(annotated(v1beta2(pod()), **many, retryLimit="1"))

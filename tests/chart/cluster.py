@@ -48,6 +48,10 @@ class Release:
             kubeconfig=self._plane.admin_kubeconfig,
         )
 
+    def try_elsewhere(self, namespace: str, *args: str, **values: Any) -> None:
+        """Whether it could be installed in another namespace; nothing is."""
+        self._run("install", "--namespace", namespace, "--dry-run=server", *args, **values)
+
     def _run(self, verb: str, *args: str, **values: Any) -> None:
         self._helm.run(
             verb,

@@ -174,6 +174,9 @@ def test_upgrade_and_uninstall(control_plane: ControlPlane, release: Release) ->
     }
     assert list(states(plane)) == ["survivor"]
 
+    with pytest.raises(HelmError, match="invalid ownership metadata"):
+        release.try_elsewhere("elsewhere", **PULLED_NOWHERE)
+    release.try_elsewhere("elsewhere", "--take-ownership", **PULLED_NOWHERE)
     release.install(**PULLED_NOWHERE)
     assert "validatingadmissionpolicy/mcad" in objects_of_the_release(plane)
     assert list(states(plane)) == ["survivor"]

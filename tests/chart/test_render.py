@@ -693,6 +693,11 @@ def test_notes_say_what_to_do_next(helm: Helm) -> None:
     assert yaml.safe_load(manifest[1])["kind"] == "AppWrapper"
 
 
+def test_notes_tell_how_to_install_again_elsewhere(helm: Helm) -> None:
+    assert "add --take-ownership to `helm install`" in helm.notes()
+    assert "--take-ownership" not in helm.notes(crds={"keep": False})
+
+
 def test_notes_warn_of_no_authorization(helm: Helm) -> None:
     assert "WARNING: authorization is none." in helm.notes(authorization="none")
 

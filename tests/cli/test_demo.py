@@ -105,7 +105,7 @@ def test_the_play_about_shares_tells_who_borrows_and_who_gets_it_back() -> None:
     assert "teams     research   cpu        4         6      2          0      0" in text
     assert "teams     product    cpu        3         0      0          2      0" in text
     assert "cpu: 3 requested, 7 of 8 used.\n      Borrowing there: research (2)." in text
-    assert "Alike: research." in text
+    assert 'Did you mean "research"?' in text
     last = text[text.index("5/5") :]
     assert "teams     product    cpu        3         3      0          0      0" in last
 

@@ -36,6 +36,11 @@ def _without_crd(api: FakeApi) -> None:
     api.served = tuple(one for one in api.served if one.group != GROUP)
 
 
+def _by_policy(api: FakeApi) -> None:
+    told = "denied request: ask for that right or take it out."
+    api.fail_always("*", "", refuse(403, "Forbidden", told))
+
+
 def _denied(*plurals: str) -> Callable[[FakeApi], None]:
     return lambda api: api.deny(*plurals)
 
@@ -69,6 +74,7 @@ CASES: list[Case] = [
         "an administrator for the role `view` in this one",
     ),
     (("describe", "x"), _denied("appwrappers"), 1, 'User "ann" cannot list resource'),
+    (("get",), _by_policy, 1, "ask for that right or take it out; ask an administrator for"),
     (("queue",), _busy, 1, "the API server is busy or broken (503 ServiceUnavailable: etcd is"),
     (("describe", "x"), _unchanged, 4, 'no AppWrapper "x" in namespace default; see `mcad get -A`'),
     (("get", "x", "-n", "y"), _unchanged, 4, 'no AppWrapper "x" in namespace y that this'),
@@ -85,7 +91,11 @@ CASES: list[Case] = [
     (("queue", "--set", "fit=guess"), _unchanged, 1, "--set fit=guess: fit:"),
     (("rbac", "--set", "fit"), _unchanged, 1, "must be KEY=VALUE"),
     (("queue", "-o", "xml"), _unchanged, 2, "'xml' is not one of"),
-    (("quue",), _unchanged, 2, "No such command 'quue'"),
+    (("quue",), _unchanged, 2, "No such command 'quue'. Did you mean 'queue'? (see `mcad --help`)"),
+    (("que",), _unchanged, 2, "No such command 'que'. Did you mean 'queue'? (see `mcad --help`)"),
+    (("submit",), _unchanged, 2, "Name a file: FILE, -f FILE, or - for standard input (see `mcad"),
+    (("submit", "no.yaml"), _unchanged, 1, "no.yaml: there is no such file; look at its path"),
+    (("queue", "--set", "BackofTime=3"), _unchanged, 1, 'Did you mean "backoffTime"?'),
     (("describe",), _unchanged, 2, "Missing argument 'NAME...' (see `mcad describe --help`)"),
     (("queue", "-l", "a in ("), _unchanged, 2, "-l 'a in (': unable to parse requirement: found"),
     (("get", "--sort-by", "size"), _unchanged, 2, "'size' is not one of 'position', 'name'"),

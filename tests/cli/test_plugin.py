@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mcad.cli.main import COMMANDS, main
+from mcad.cli import start
+from mcad.cli.main import COMMANDS
 from mcad.cli.plugin import complete
 from tests.cli.cluster import kubeconfig, tutorial
 from tests.serving import served
@@ -28,8 +29,8 @@ def offered(
 
 def test_console_scripts_lead_to_the_program() -> None:
     scripts = {one.name: one for one in entry_points(group="console_scripts") if "mcad" in one.name}
-    assert scripts["mcad"].load() is scripts["kubectl-mcad"].load() is main
-    assert scripts["kubectl_complete-mcad"].load() is complete
+    assert scripts["mcad"].load() is scripts["kubectl-mcad"].load() is start.main
+    assert scripts["kubectl_complete-mcad"].load() is start.complete
 
 
 def test_candidates_come_with_their_meaning_and_a_directive(

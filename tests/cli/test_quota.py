@@ -272,7 +272,7 @@ def broken(change: Any) -> list[Json]:
 @pytest.mark.parametrize(
     ("change", "field", "words"),
     [
-        (lambda o: o["spec"].update(parent="clutser"), "spec.parent", "Alike: cluster."),
+        (lambda o: o["spec"].update(parent="clutser"), "spec.parent", 'Did you mean "cluster"?'),
         (
             lambda o: o["spec"].update(parent="ops"),
             "spec.parent",
@@ -302,9 +302,9 @@ def broken(change: Any) -> list[Json]:
         (
             lambda o: o["spec"]["children"][1]["quotas"].update(hardLimits=True),
             "spec.children[1].quotas.hardLimits",
-            "is not known here; is hardLimit meant?",
+            'is not known here. Did you mean "hardLimit"?',
         ),
-        (lambda o: o["spec"].update(owner="x"), "spec.owner", "is not known here; take it out."),
+        (lambda o: o["spec"].update(owner="x"), "spec.owner", "is not known here. Take it out."),
         (
             lambda o: o["spec"]["children"][1]["quotas"].update(hardLimit="yes"),
             "spec.children[1].quotas.hardLimit",
@@ -318,7 +318,7 @@ def broken(change: Any) -> list[Json]:
         ),
         (lambda o: o["metadata"].pop("name"), "metadata.name", "is required."),
         (lambda o: o.update(apiVersion="ibm.com/v1"), "apiVersion", "not served any more"),
-        (lambda o: o.update(sepc={}), "sepc", "is spec meant?"),
+        (lambda o: o.update(sepc={}), "sepc", 'Did you mean "spec"?'),
         (lambda o: o.pop("spec"), "spec", "is required, with parent and children."),
     ],
 )

@@ -31,6 +31,13 @@ def write(folder: Path, *objects: Any, name: str = "aw.yaml") -> str:
     return str(path)
 
 
+def aliases(levels: int) -> str:
+    """A map whose last entry stands for 9 to the power of ``levels`` texts."""
+    rows = ["a0: &a0 [" + ",".join(["lol"] * 9) + "]"]
+    rows += [f"a{n}: &a{n} [" + ",".join([f"*a{n - 1}"] * 9) + "]" for n in range(1, levels)]
+    return "\n".join(rows) + "\n"
+
+
 def posts(api: FakeApi) -> list[Request]:
     return [request for request in api.requests if request.method == "POST"]
 
@@ -54,6 +61,33 @@ def test_standard_input_several_files_and_several_documents(
     assert result.exit_code == 0
     assert result.stdout == "".join(f"appwrapper.{GROUP}/{name}\n" for name in "abc")
     assert [post.path.split("/")[5] for post in posts(api)] == ["default", "default", "team-a"]
+
+
+def test_files_can_be_named_without_f(api: FakeApi, mcad: Type, tmp_path: Path) -> None:
+    named, bare = (write(tmp_path, wrapper(name), name=f"{name}.yaml") for name in ("a", "b"))
+    result = mcad("submit", bare, "-f", named, "-o", "name")
+    assert result.stdout == f"appwrapper.{GROUP}/a\nappwrapper.{GROUP}/b\n"
+
+
+def test_aliases_are_read_as_they_are_meant(api: FakeApi, mcad: Type, tmp_path: Path) -> None:
+    path = tmp_path / "shared.yaml"
+    labels = {"team": "red"}
+    obj = wrapper() | {"metadata": {"name": "new", "labels": labels, "annotations": labels}}
+    path.write_text(yaml.safe_dump(obj))
+    assert "&id001" in path.read_text()
+    assert mcad("submit", str(path)).exit_code == 0
+    assert posts(api)[0].body["metadata"]["annotations"] == labels
+
+
+def test_a_refusal_by_policy_ends_with_one_full_stop_at_most(
+    api: FakeApi, mcad: Type, tmp_path: Path
+) -> None:
+    api.fail("POST", "appwrappers", refuse(403, "Forbidden", "denied: take it out."))
+    said = mcad("submit", write(tmp_path, wrapper())).stderr
+    assert said == (
+        "error: default/new cannot be created: denied: take it out; ask an administrator for this "
+        "right\n"
+    )
 
 
 def test_a_namespace_can_be_named(api: FakeApi, mcad: Type, tmp_path: Path) -> None:
@@ -133,8 +167,12 @@ def test_ignored_fields_are_warnings(mcad: Type, tmp_path: Path) -> None:
 
 CONTENTS = [
     ("", "holds no object; write the AppWrapper into it"),
-    ("a: [1\nb: 2\n", "line 2: is not YAML: expected ',' or ']'"),
-    ("kind: AppWrapper\nkind: Job\n", "line 2: is not YAML: the key 'kind' is given twice"),
+    ("a: [1\nb: 2\n", "line 2: cannot be read: expected ',' or ']'"),
+    ("kind: AppWrapper\nkind: Job\n", "line 2: cannot be read: the key 'kind' is given twice"),
+    (aliases(7), "line 1: cannot be read: its aliases stand for more than 3 MiB; write out what"),
+    (aliases(9), "line 1: cannot be read: its aliases stand for more than 3 MiB; write out what"),
+    ("kind: AppWraper\n", 'kind AppWraper does not exist. Did you mean "AppWrapper"?'),
+    ("kind: appwrapper\n", 'kind appwrapper does not exist. Did you mean "AppWrapper"?'),
     ('{"kind": "AppWrapper", "kind": "Job"}', "the key 'kind' is given twice"),
     ("- a\n- b\n", "is not an object; it begins with apiVersion, kind and metadata"),
     ("just words", "is not an object"),
@@ -142,9 +180,12 @@ CONTENTS = [
     ("a: .nan\n", "is not YAML that can be sent as JSON"),
     ('{"a": NaN}', "is not YAML that can be sent as JSON"),
     ("a: !!binary aGk=\n", "is not YAML that can be sent as JSON"),
-    ("a: !!python/object:os.system x\n", "line 1: is not YAML: could not determine a constructor"),
-    ("apiVersion: batch/v1\nkind: Job\n", "is a Job, not an AppWrapper; wrap it in spec.compone"),
-    ("metadata: {}\n", "is a nameless kind, not an AppWrapper"),
+    (
+        "a: !!python/object:os.system x\n",
+        "line 1: cannot be read: could not determine a const",
+    ),
+    ("apiVersion: batch/v1\nkind: Job\n", "kind is Job, not AppWrapper; put it into spec.compo"),
+    ("metadata: {}\n", "kind is missing; write AppWrapper"),
     ("apiVersion: mcad.ibm.com/v1beta1\nkind: AppWrapper\n", "is that of MCAD before v1.33; write"),
     ("kind: AppWrapper\n", f"apiVersion is missing: write {GROUP}/v1beta1 or {GROUP}/v1beta2"),
     (f"apiVersion: {GROUP}/v1beta2\nkind: AppWrapper\n", "metadata.name: is required: give"),
@@ -168,8 +209,8 @@ def test_files_that_cannot_be_read(mcad: Type, tmp_path: Path) -> None:
     binary = tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe\x00")
     for path, words in (
-        (tmp_path / "none.yaml", "there is no such file; look at the path given with -f"),
-        (tmp_path, "is a directory; give its files with -f each"),
+        (tmp_path / "none.yaml", "there is no such file; look at its path"),
+        (tmp_path, "is a directory; name its files"),
         (binary, "is not text; write YAML or JSON in UTF-8"),
     ):
         result = mcad("submit", "-f", str(path))

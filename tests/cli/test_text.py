@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import subprocess
 import sys
 from io import StringIO
@@ -225,15 +224,6 @@ def test_commands_are_listed_without_loading_any(instruction: str) -> None:
     own = ["mcad.cli", "mcad.cli.errors", "mcad.cli.main", "mcad.cli.program"]
     light = ["mcad", *own, "mcad.kube", "mcad.kube.errors", "mcad.kube.types"]
     assert done.stdout.splitlines()[-1] == str(sorted(light))
-
-
-def test_output_into_a_closed_pipe_is_no_traceback() -> None:
-    reading, writing = os.pipe()
-    os.close(reading)
-    command = [sys.executable, "-c", "from mcad.cli.main import main; main(['crd'])"]
-    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
-    os.close(writing)
-    assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_the_queue_of_kueue_is_shown_for_what_it_is() -> None:

@@ -124,7 +124,7 @@ async def test_a_label_that_is_changed_names_another_leaf_at_once() -> None:
         add_labelled(rig, "a", "1", gold="rde")
         await rig.clock.advance(1)
         assert told_of(rig, "a").endswith(
-            'Quota tree "gold" has no leaf "rde"; it waits until there is one. Alike: red.'
+            'Quota tree "gold" has no leaf "rde"; it waits until there is one. Did you mean "red"?'
         )
         label(rig, "a", {"gold": "red"})
         await rig.clock.advance(1)

@@ -153,7 +153,7 @@ def test_an_unknown_leaf_is_told_with_those_like_it_and_waits_until_it_is_there(
     made.submit(of("reserach", "a", 100))
     made.settle()
     assert made.condition("a", "Backoff")[2].endswith(
-        'has no leaf "reserach"; it waits until there is one. Alike: research.'
+        'has no leaf "reserach"; it waits until there is one. Did you mean "research"?'
     )
 
     made.share(subtree("more", child("reserach", cpu=100), parent="root"))

@@ -197,7 +197,11 @@ def test_set_wins_over_the_environment_and_that_over_the_file(
 @pytest.mark.parametrize(
     ("args", "env", "told"),
     [
-        (("--set", "polcy=StrictFIFO"), {}, "there is no setting 'polcy'; perhaps 'policy'"),
+        (
+            ("--set", "polcy=StrictFIFO"),
+            {},
+            "'polcy'. Did you mean \"policy\"?",
+        ),
         ((), {"MCAD_POLICY": "LIFO"}, "MCAD_POLICY: policy: "),
         (("--config", "/nonexistent.yaml"), {}, "--config /nonexistent.yaml: cannot be read"),
     ],

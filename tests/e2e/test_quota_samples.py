@@ -70,7 +70,11 @@ def test_three_teams_a_borrower_and_an_unknown_leaf(
         "research (2).",
     )
     create(plane, "aw-unknown-leaf")
-    waits(plane, "aw-unknown-leaf", 'has no leaf "reserch"; it waits until there is one. Alike: ')
+    waits(
+        plane,
+        "aw-unknown-leaf",
+        'it waits until there is one. Did you mean "research"?',
+    )
     assert len(pods(plane)) == 7
     where = (("--kubeconfig", str(plane.admin_kubeconfig)), ("--server", dispatcher.url))
     for told in (json.loads(mcad("quota", "research", "-o", "json", *each)) for each in where):

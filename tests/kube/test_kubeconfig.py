@@ -9,6 +9,9 @@ import pytest
 import yaml
 
 from mcad.kube import kubeconfig
+from mcad.kube.clock import RealClock
+from mcad.kube.connection import load
+from mcad.kube.errors import ConfigError
 from mcad.kube.kubeconfig import namespace, plain, read_context
 
 Json = dict[str, Any]
@@ -48,6 +51,29 @@ def test_what_cannot_be_read_is_no_context(text: str, tmp_path: Path) -> None:
     assert read_context(str(path), None) is None
     assert namespace(str(path), None) == "default"
     assert read_context(str(tmp_path / "none"), None) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"garbage", "it is not a map with clusters, users and contexts"),
+        (b"[]", "it is not a map with clusters, users and contexts"),
+        (b"a: [1\n", "it is not YAML in line 2"),
+        (b"\xe4\x00", "it is not text"),
+        (b"clusters: foo", "clusters is not a list"),
+        (b"contexts: [1]", "contexts[0] is not a map with a name and a context"),
+        (b"users: [{name: u, user: [x]}]", "users[0].user is not a map"),
+    ],
+)
+async def test_what_is_no_kubeconfig_is_told_in_words(
+    content: bytes, words: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "config"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        await load(RealClock(), str(path))
+    told = f"{path} is not a kubeconfig: {words}; name another file with --kubeconfig"
+    assert str(caught.value) == told
 
 
 def test_the_first_of_several_files_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from mcad.core.quantity import format_amount
 from mcad.core.quota.forest import Forest
 from mcad.core.quota.records import DEFAULT_LEAF
 from mcad.core.quota.trees import QuotaNode, Tree
 from mcad.core.reasons import explain_refusal, some_of
+from mcad.core.spelling import ALIKE_MAX, did_you_mean
 from mcad.core.verdicts import QuotaLimit, Refusal
-
-ALIKE_MAX = 3
-"""Leaves that are offered to whoever misspelt one."""
 
 
 class Words:
@@ -22,7 +18,7 @@ class Words:
     def __init__(self, forest: Forest) -> None:
         self._forest = forest
         self._borrowers: dict[tuple[str, str, str], list[str]] = {}
-        self._alike: dict[tuple[str, str], list[str]] = {}
+        self._alike: dict[tuple[str, str], str] = {}
 
     def explain(self, refusal: Refusal) -> str:
         """What to know about a refusal, whatever refuses."""
@@ -60,8 +56,8 @@ class Words:
             text = f'{where} has no leaf "{limit.leaf}"; it waits until there is one.'
         key = (limit.tree, limit.leaf)
         if key not in self._alike:
-            self._alike[key] = get_close_matches(limit.leaf, tree.leaves(), ALIKE_MAX)
-        return f"{text} Alike: {', '.join(self._alike[key])}." if self._alike[key] else text
+            self._alike[key] = did_you_mean(limit.leaf, tree.leaves(), ALIKE_MAX)
+        return f"{text} {self._alike[key]}".rstrip()
 
 
 def _borrowers(node: QuotaNode | None, resource: str) -> list[str]:
