@@ -44,6 +44,15 @@ Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 Long = Annotated[int, WithJsonSchema({"type": "integer", "format": "int64"})]
 
 
+CONDITION_TYPE = "What it is about."
+CONDITION_STATUS = "True, False or Unknown."
+CONDITION_REASON = "Why, in one word."
+CONDITION_MESSAGE = "Why, in a sentence."
+CONDITION_TIME = "When status last changed."
+OBSERVED_GENERATION = "The metadata.generation that this answers."
+UNUSED = "A field of MCAD's that keeps its place; nothing depends on it."
+
+
 def _whole(value: Json) -> Json:
     """Manifests of MCAD's first generation wrote priorities as 5.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -172,18 +181,29 @@ class SchedulingSpec(Wire):
 class SchedulingGate(Wire):
     """A gate that holds a pod back from scheduling."""
 
-    name: str
+    name: str = Field(description="The gate's name.")
 
 
 class PodSetInfo(Wire):
     """What a quota system adds to the pods of one pod set."""
 
-    annotations: dict[str, str] | None = None
-    labels: dict[str, str] | None = None
-    node_selector: dict[str, str] | None = Field(default=None, alias="nodeSelector")
-    tolerations: list[Free] | None = Field(default=None, max_length=64)
+    annotations: dict[str, str] | None = Field(
+        default=None, description="Added to the annotations of the pods."
+    )
+    labels: dict[str, str] | None = Field(
+        default=None, description="Added to the labels of the pods."
+    )
+    node_selector: dict[str, str] | None = Field(
+        default=None, alias="nodeSelector", description="Added to the node selector of the pods."
+    )
+    tolerations: list[Free] | None = Field(
+        default=None, max_length=64, description="Added to the tolerations of the pods."
+    )
     scheduling_gates: list[SchedulingGate] | None = Field(
-        default=None, alias="schedulingGates", max_length=64
+        default=None,
+        alias="schedulingGates",
+        max_length=64,
+        description="Added to the scheduling gates of the pods.",
     )
 
 
@@ -249,50 +269,70 @@ class AppWrapperSpec(Wire):
 class ConditionStatus(Wire):
     """One condition; v1beta1 times have microseconds, v1beta2 adds lastTransitionTime."""
 
-    type: str
-    status: str
-    reason: str | None = None
-    message: str | None = None
-    last_update_micro_time: Time | None = Field(default=None, alias="lastUpdateMicroTime")
-    last_transition_micro_time: Time | None = Field(default=None, alias="lastTransitionMicroTime")
-    last_transition_time: Time | None = Field(default=None, alias="lastTransitionTime")
-    observed_generation: Long | None = Field(default=None, alias="observedGeneration")
+    type: str = Field(description=CONDITION_TYPE)
+    status: str = Field(description=CONDITION_STATUS)
+    reason: str | None = Field(default=None, description=CONDITION_REASON)
+    message: str | None = Field(default=None, description=CONDITION_MESSAGE)
+    last_update_micro_time: Time | None = Field(
+        default=None, alias="lastUpdateMicroTime", description="When any of it last changed."
+    )
+    last_transition_micro_time: Time | None = Field(
+        default=None, alias="lastTransitionMicroTime", description=CONDITION_TIME
+    )
+    last_transition_time: Time | None = Field(
+        default=None, alias="lastTransitionTime", description=CONDITION_TIME
+    )
+    observed_generation: Long | None = Field(
+        default=None, alias="observedGeneration", description=OBSERVED_GENERATION
+    )
 
 
 class InventoryLine(Wire):
     """One object of an attempt."""
 
-    group: str | None = None
-    version: str
-    resource: str
-    kind: str
-    namespace: str | None = None
-    name: str
+    group: str | None = Field(default=None, description="Its API group; absent for core kinds.")
+    version: str = Field(description="Its API version, without the group.")
+    resource: str = Field(description="The plural of its kind, as in the API's paths.")
+    kind: str = Field(description="Its kind.")
+    namespace: str | None = Field(default=None, description="Its namespace.")
+    name: str = Field(description="Its name.")
 
 
 class QuotaLine(Wire):
     """A leaf of a quota tree that an AppWrapper, or an attempt of it, is charged to."""
 
-    tree: str
-    leaf: str
+    tree: str = Field(description="The quota tree.")
+    leaf: str = Field(description="The leaf of it.")
 
 
 class DispatchStatus(Wire):
     """The present attempt: what is being created, runs, or is taken back."""
 
-    attempt: Long
-    epoch: Long
-    phase: str
-    payload_sha256: str | None = Field(default=None, alias="payloadSHA256")
-    inventory: list[InventoryLine] | None = None
-    reason: str | None = None
-    message: str | None = None
-    next: str | None = None
-    intent_time: Time | None = Field(default=None, alias="intentTime")
-    confirm_time: Time | None = Field(default=None, alias="confirmTime")
-    phase_time: Time | None = Field(default=None, alias="phaseTime")
+    attempt: Long = Field(description="The number of the attempt; it only rises.")
+    epoch: Long = Field(description="The leadership under which it began; it only rises.")
+    phase: str = Field(description="Where the attempt is; absent status.dispatch means none.")
+    payload_sha256: str | None = Field(
+        default=None, alias="payloadSHA256", description="The hash of the spec that it is made of."
+    )
+    inventory: list[InventoryLine] | None = Field(
+        default=None, description="The objects that it creates, in order; written before they are."
+    )
+    reason: str | None = Field(default=None, description="Why it is taken back.")
+    message: str | None = Field(default=None, description="The same in a sentence.")
+    next: str | None = Field(default=None, description="What follows once it is taken back.")
+    intent_time: Time | None = Field(
+        default=None, alias="intentTime", description="When the attempt began."
+    )
+    confirm_time: Time | None = Field(
+        default=None, alias="confirmTime", description="When all of its objects existed."
+    )
+    phase_time: Time | None = Field(
+        default=None, alias="phaseTime", description="When it entered the phase."
+    )
     finished: list[Int] | None = Field(default=None, description="Numbers of finished items.")
-    quota: list[QuotaLine] | None = None
+    quota: list[QuotaLine] | None = Field(
+        default=None, description="The leaves that the attempt is charged to."
+    )
     preemptor: str | None = Field(
         default=None, description="The uid of the AppWrapper for which it is evicted."
     )
@@ -302,12 +342,14 @@ class ClaimStatus(Wire):
     """Room that is promised to an AppWrapper before it is free; everybody else keeps off it."""
 
     reason: str = Field(description="Starved, Planned, Preempting or Reclaiming.")
-    since: Time
+    since: Time = Field(description="When it was made.")
     until: Time | None = Field(default=None, description="When it is given up.")
     start: Time | None = Field(
         default=None, description="When all of it is free at the latest, if declared limits hold."
     )
-    node_count: Int | None = Field(default=None, alias="nodeCount")
+    node_count: Int | None = Field(
+        default=None, alias="nodeCount", description="On how many nodes the room is."
+    )
     nodes: list[str] | None = Field(default=None, description="The first sixteen of them.")
     waits_for: list[str] | None = Field(
         default=None,
@@ -323,32 +365,36 @@ class EvictionStatus(Wire):
     reason: str = Field(description="Preempting or Reclaiming: why the other one got the room.")
     by: str | None = Field(default=None, description="The uid of the other AppWrapper.")
     title: str | None = Field(default=None, description="Its namespace/name.")
-    at: Time | None = None
+    at: Time | None = Field(default=None, description="When.")
 
 
 class PodSetStatus(Wire):
     """A pod set as it was declared or inferred."""
 
-    path: str
-    replicas: Int | None = None
-    annotations: dict[str, str] | None = None
+    path: str = Field(description="Where the pod template is, like template.spec.template.")
+    replicas: Int | None = Field(default=None, description="How many pods.")
+    annotations: dict[str, str] | None = Field(default=None, description="As they were declared.")
 
 
 class ComponentStatus(Wire):
     """One wrapped object."""
 
-    name: str
-    kind: str
-    api_version: str = Field(alias="apiVersion")
-    pod_sets: list[PodSetStatus] | None = Field(default=None, alias="podSets")
-    conditions: list[ConditionStatus] | None = None
+    name: str = Field(description="Its name.")
+    kind: str = Field(description="Its kind.")
+    api_version: str = Field(alias="apiVersion", description="Its group and version.")
+    pod_sets: list[PodSetStatus] | None = Field(
+        default=None, alias="podSets", description="The pods that come of it."
+    )
+    conditions: list[ConditionStatus] | None = Field(
+        default=None, description="Whether it exists, and whether it is finished."
+    )
 
 
 class PendingPod(Wire):
     """A pod that kube-scheduler finds no node for."""
 
-    podname: str | None = None
-    conditions: list[Free] | None = None
+    podname: str | None = Field(default=None, description="Its name.")
+    conditions: list[Free] | None = Field(default=None, description="Those of the pod's status.")
 
 
 class AppWrapperStatus(Wire):
@@ -361,24 +407,30 @@ class AppWrapperStatus(Wire):
     phase: str | None = Field(default=None, description="The state in v1beta2's words.")
     queuejobstate: str | None = Field(default=None, description="The condition of the present.")
     canrun: bool | None = Field(default=None, description="It may hold capacity.")
-    isdispatched: bool | None = None
+    isdispatched: bool | None = Field(
+        default=None, description="Whether its objects are created or being created."
+    )
     pending: Int | None = Field(default=None, description="Pods in this phase.")
     running: Int | None = Field(default=None, description="Pods in this phase.")
     succeeded: Int | None = Field(
         default=None, alias="Succeeded", description="Pods in this phase."
     )
     failed: Int | None = Field(default=None, description="Pods in this phase.")
-    template: Int | None = None
-    message: str | None = None
+    template: Int | None = Field(default=None, description=UNUSED)
+    message: str | None = Field(default=None, description=UNUSED)
     systempriority: float | None = Field(default=None, description="The priority it queues with.")
     controllerfirsttimestamp: Time | None = Field(default=None, description="First seen.")
     controllerfirstdispatchtimestamp: Time | None = Field(
         default=None, description="First dispatched."
     )
-    filterignore: bool | None = None
-    sender: str | None = None
-    local: bool | None = None
-    conditions: list[ConditionStatus] | None = None
+    filterignore: bool | None = Field(default=None, description=UNUSED)
+    sender: str | None = Field(
+        default=None, description="The step of MCAD that would have written this status."
+    )
+    local: bool | None = Field(default=None, description=UNUSED)
+    conditions: list[ConditionStatus] | None = Field(
+        default=None, description="What has happened, and what holds now, in both dialects."
+    )
     pendingpodconditions: list[PendingPod] | None = Field(
         default=None, description="The first ten pods without a node, and why."
     )
@@ -391,16 +443,30 @@ class AppWrapperStatus(Wire):
     totalgpu: Long | None = Field(
         default=None, description="nvidia.com/gpu of pods that run or succeeded."
     )
-    requeueing_time_in_seconds: Int | None = Field(default=None, alias="requeueingTimeInSeconds")
-    number_of_requeueings: Int | None = Field(default=None, alias="numberOfRequeueings")
-    observed_generation: Long | None = Field(default=None, alias="observedGeneration")
+    requeueing_time_in_seconds: Int | None = Field(
+        default=None,
+        alias="requeueingTimeInSeconds",
+        description="How long it may run with too few pods before it is taken back the next time.",
+    )
+    number_of_requeueings: Int | None = Field(
+        default=None,
+        alias="numberOfRequeueings",
+        description="How often it was taken back because too few of its pods ran.",
+    )
+    observed_generation: Long | None = Field(
+        default=None, alias="observedGeneration", description=OBSERVED_GENERATION
+    )
     dispatch: DispatchStatus | None = None
     quota: list[QuotaLine] | None = Field(
         default=None, description="Where it counts: its leaf in every quota tree in force."
     )
     claim: ClaimStatus | None = None
     eviction: EvictionStatus | None = None
-    resetting_count: Int | None = Field(default=None, alias="resettingCount")
+    resetting_count: Int | None = Field(
+        default=None,
+        alias="resettingCount",
+        description="How often its objects were deleted and created anew after a failure.",
+    )
     component_status: list[ComponentStatus] | None = Field(
         default=None, alias="componentStatus", description="The wrapped objects, v1beta2 dialect."
     )

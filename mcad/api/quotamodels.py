@@ -9,7 +9,19 @@ from typing import Annotated
 
 from pydantic import Field, WithJsonSchema
 
-from mcad.api.models import Int, Long, Quantities, Time, Wire
+from mcad.api.models import (
+    CONDITION_MESSAGE,
+    CONDITION_REASON,
+    CONDITION_STATUS,
+    CONDITION_TIME,
+    CONDITION_TYPE,
+    OBSERVED_GENERATION,
+    Int,
+    Long,
+    Quantities,
+    Time,
+    Wire,
+)
 
 IGNORED = "Accepted and ignored, as MCAD did."
 
@@ -50,13 +62,15 @@ class QuotaSubtreeSpec(Wire):
         default=None, description="The node that the children hang under; empty for the root."
     )
     parent_namespace: str | None = Field(default=None, alias="parentNamespace", description=IGNORED)
-    children: list[QuotaChildSpec] | None = None
+    children: list[QuotaChildSpec] | None = Field(
+        default=None, description="The nodes, each with its share."
+    )
 
 
 class QuotaChildStatus(Wire):
     """What one node has, and what becomes of it."""
 
-    name: str
+    name: str = Field(description="The node's name.")
     nominal: Amounts | None = Field(default=None, description="Its share.")
     allocated: Amounts | None = Field(default=None, description="What is in use below it.")
     borrowed: Amounts | None = Field(
@@ -73,16 +87,24 @@ class QuotaChildStatus(Wire):
 class QuotaCondition(Wire):
     """One condition, in the form of metav1.Condition."""
 
-    type: str
-    status: str
-    reason: str | None = None
-    message: str | None = None
-    last_transition_time: Time | None = Field(default=None, alias="lastTransitionTime")
+    type: str = Field(description=CONDITION_TYPE)
+    status: str = Field(description=CONDITION_STATUS)
+    reason: str | None = Field(default=None, description=CONDITION_REASON)
+    message: str | None = Field(default=None, description=CONDITION_MESSAGE)
+    last_transition_time: Time | None = Field(
+        default=None, alias="lastTransitionTime", description=CONDITION_TIME
+    )
 
 
 class QuotaSubtreeStatus(Wire):
     """What the dispatcher answers."""
 
-    observed_generation: Long | None = Field(default=None, alias="observedGeneration")
-    conditions: list[QuotaCondition] | None = None
-    children: list[QuotaChildStatus] | None = None
+    observed_generation: Long | None = Field(
+        default=None, alias="observedGeneration", description=OBSERVED_GENERATION
+    )
+    conditions: list[QuotaCondition] | None = Field(
+        default=None, description="Whether all of its nodes are in force."
+    )
+    children: list[QuotaChildStatus] | None = Field(
+        default=None, description="What each of its nodes has, uses, borrows and lends."
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -38,6 +39,11 @@ def schemas(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[
             yield from schemas(schema[key], f"{path}[]")
 
 
+def fields(schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Everything with a name of its own; elements of lists and values of maps have none."""
+    yield from ((path, one) for path, one in schemas(schema) if path and not path.endswith("[]"))
+
+
 def at(path: str) -> dict[str, Any]:
     return dict(schemas(SCHEMA))[path]
 
@@ -54,6 +60,23 @@ def test_the_checked_in_crds_are_up_to_date() -> None:
 
 def test_the_text_is_the_object() -> None:
     assert list(yaml.safe_load_all(crd_yaml())) == crds()
+
+
+ADDED_BY_KUBERNETES = {".apiVersion", ".kind", ".metadata"}
+APPLIED_MAX = 256 * 1024  # bytes that `kubectl apply` may write into an annotation
+STORED_MAX = 1_500_000  # of one object in etcd
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, QUOTA_SCHEMA], ids=["appwrapper", "quotasubtree"])
+def test_every_field_has_a_description(schema: dict[str, Any]) -> None:
+    bare = {path for path, one in fields(schema) if not one.get("description", "").endswith(".")}
+    assert bare == ADDED_BY_KUBERNETES
+
+
+@pytest.mark.parametrize("crd", crds(), ids=lambda crd: crd["spec"]["names"]["plural"])
+def test_descriptions_leave_the_crds_small(crd: dict[str, Any]) -> None:
+    size = len(json.dumps(crd))
+    assert size < min(APPLIED_MAX, STORED_MAX) / 2
 
 
 def test_both_versions_have_one_schema_and_no_conversion() -> None:
