@@ -186,7 +186,7 @@ def uid_of(name: str) -> str:
 
 class Spread:
     """kube-scheduler in short: the node of which the greatest share is free (LeastAllocated), and
-    of those that a pod should avoid one if no other has room."""
+    one that a pod should avoid only if no other has room."""
 
     def __init__(self, nodes: list[Node]) -> None:
         self._has = [dict(node.allocatable) for node in nodes]
@@ -197,12 +197,16 @@ class Spread:
         has, free = self._has[number], self.free[number]
         return -sum(1000 * free[name] // has[name] for name in has if name != "pods"), number
 
-    def take(self, request: Resources, avoid: frozenset[int]) -> int | None:
+    def take(
+        self, request: Resources, avoid: frozenset[int], exclude: frozenset[int] = frozenset()
+    ) -> int | None:
         """The number of the node that gets the pod, None if no node has room for it."""
         last = None
         for _, number in self._order:
             free = self.free[number]
-            if all(free.get(name, 0) >= amount for name, amount in request):
+            if number not in exclude and all(
+                free.get(name, 0) >= amount for name, amount in request
+            ):
                 last = number
                 if number not in avoid:
                     break
@@ -270,6 +274,7 @@ class Gang:
     child: Child
     beds: list[Bed]
     avoid: frozenset[int] = frozenset()
+    exclude: frozenset[int] = frozenset()
     started: Instant = 0
 
 
@@ -458,8 +463,10 @@ class Replay:
         ref = item("Job", job.name, job.team).ref
         child = Child(f"{job.name}.{attempt}", ref, uid, attempt, 0, wants=(job.pods,))
         beds = [Bed(self._pod(child, job, number)) for number in range(job.pods)]
-        avoid = frozenset(self._numbers[name] for name in command.avoid)
-        self.gangs[uid] = Gang(job, child, beds, avoid)
+        avoid, exclude = (
+            frozenset(map(self._numbers.__getitem__, names)) for names in command.reserved
+        )
+        self.gangs[uid] = Gang(job, child, beds, avoid, exclude)
         self._unbound[uid] = None
         self._feed(ChildSeen(child))
         return ItemCreated(uid, attempt, 0, child.uid)
@@ -498,7 +505,7 @@ class Replay:
         for bed in gang.beds:
             if bed.node >= 0:
                 continue
-            number = self._spread.take(gang.job.request, gang.avoid)
+            number = self._spread.take(gang.job.request, gang.avoid, gang.exclude)
             if number is None:
                 self._tell_unbound(gang)
                 return False

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from mcad.api.parts import own_map
 from mcad.api.wire import Json, Map, as_list, as_map
+from mcad.core.model import ReservedNodes
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -43,12 +44,28 @@ def prefer(nodes: Map, term: Map, weight: int) -> None:
         nodes[_PREFERRED] = [*(said or []), {"weight": weight, "preference": term}]
 
 
-def keep_off(template: Map, names: Iterable[str]) -> None:
-    """The pods of the template should not go to these nodes, if there is room elsewhere.
+def keep_off(template: Map, reserved: ReservedNodes) -> None:
+    """The pods of the template keep off nodes that are reserved for others."""
+    unwished, forbidden = _not_named(reserved.avoid), _not_named(reserved.exclude)
+    nodes = node_affinity(template) if unwished or forbidden else None
+    if nodes is None:
+        return
+    if unwished:
+        prefer(nodes, {"matchFields": unwished}, _WEIGHT_MAX)
+    if forbidden:
+        _forbid(nodes, forbidden)
 
-    Each name is a requirement of its own: of a field the API takes one value.
-    """
-    fields = [{"key": "metadata.name", "operator": "NotIn", "values": [name]} for name in names]
-    nodes = node_affinity(template) if fields else None
-    if nodes is not None:
-        prefer(nodes, {"matchFields": fields}, _WEIGHT_MAX)
+
+def _not_named(names: Iterable[str]) -> list[Map]:
+    """Each name is a requirement of its own: of a field the API takes one value."""
+    return [{"key": "metadata.name", "operator": "NotIn", "values": [name]} for name in names]
+
+
+def _forbid(nodes: Map, fields: list[Map]) -> None:
+    """Into every term, as they are ORed; a term that says nothing admits no node, and stays so."""
+    required = nodes.get(_REQUIRED)
+    if required is None:
+        nodes[_REQUIRED] = {"nodeSelectorTerms": [{"matchFields": fields}]}
+    for term in as_list(as_map(required).get("nodeSelectorTerms")):
+        if isinstance(term, dict) and (term.get("matchExpressions") or term.get("matchFields")):
+            term["matchFields"] = [*as_list(term.get("matchFields")), *fields]

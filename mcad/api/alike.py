@@ -11,8 +11,10 @@ from msgspec import Struct
 from mcad.api.parts import Fault, join
 from mcad.api.podcheck import check_template
 from mcad.api.podspec import Placement, effective_request, placement
+from mcad.api.scheduling import MAX_NUMBER
 from mcad.api.wire import Json, Map, as_map
-from mcad.core.model import Resources
+from mcad.core.model import POD_GRACE, Resources
+from mcad.core.units import SECOND
 
 _OF_SPEC = (
     "affinity",
@@ -24,6 +26,7 @@ _OF_SPEC = (
     "overhead",
     "resourceClaims",
     "resources",
+    "terminationGracePeriodSeconds",
     "tolerations",
     "topologySpreadConstraints",
     "volumes",
@@ -35,10 +38,12 @@ _TEXT_MAX = 4096  # characters of one of them; what is longer hardly has its lik
 
 
 class Reading(Struct, frozen=True):
-    """The request of one pod, where it may go, and what is wrong; paths begin at the template."""
+    """The request of one pod, where it may go, for how long it may take to end (seconds), and what
+    is wrong; paths begin at the template."""
 
     request: Resources
     place: Placement
+    grace: int
     faults: tuple[Fault, ...]
 
     def faults_at(self, path: str) -> list[Fault]:
@@ -64,11 +69,22 @@ def read_template(template: Map) -> Reading:
 
 
 def _read(template: Map) -> Reading:
+    spec = as_map(template.get("spec"))
     return Reading(
-        effective_request(as_map(template.get("spec"))),
+        effective_request(spec),
         placement(template),
+        _grace(spec),
         tuple(check_template(template, "")),
     )
+
+
+def _grace(spec: Map) -> int:
+    """``terminationGracePeriodSeconds``, or what the API server sets; 1 for a negative one, as
+    there."""
+    value = spec.get("terminationGracePeriodSeconds")
+    if type(value) is not int:
+        return POD_GRACE // SECOND
+    return min(value, MAX_NUMBER) if value >= 0 else 1
 
 
 def _depends(template: Map) -> Map:

@@ -33,8 +33,18 @@ from mcad.api.status import read_status
 from mcad.api.tolerance import read_tolerance
 from mcad.api.validation import explain
 from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, parse_instant
-from mcad.core.model import Cascade, Dialect, Item, PodSet, Problem, ProblemKind, Workload
+from mcad.core.model import (
+    POD_GRACE,
+    Cascade,
+    Dialect,
+    Item,
+    PodSet,
+    Problem,
+    ProblemKind,
+    Workload,
+)
 from mcad.core.rules import FaultTolerance
+from mcad.core.units import SECOND
 
 MAX_PAYLOAD = 1 << 20
 """Bytes of all manifests together; etcd takes 1.5 MiB, and status has to fit in as well."""
@@ -72,6 +82,7 @@ class _Spec:
     sets: tuple[PodSet, ...] = ()
     manifests: tuple[bytes, ...] = ()
     deadlines: tuple[int, ...] = ()  # of the items with pods, in seconds
+    graces: tuple[int, ...] = ()  # for which the pods of items may take to end, in seconds
     problems: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     quota: tuple[tuple[str, str], ...] = ()  # from the labels
@@ -145,6 +156,7 @@ def _to_workload(
         run_limit=scheduling.run_limit,
         run_expected=scheduling.run_expected,
         attempt_limit=attempt_limit(spec.deadlines, resets),
+        grace=max(spec.graces, default=POD_GRACE // SECOND) * SECOND,
         never_preempted=spec.never_preempted,
         tolerance=tolerance,
         suspended=model.suspend is True,
@@ -285,6 +297,7 @@ def _read_items(entries: Sequence[Entry], owner: Owner, catalog: Catalog, spec: 
         spec.sets = tuple(one for read in reads for one in read.sets)
         spec.manifests = tuple(read.manifest for read in reads)
         spec.deadlines = tuple(read.deadline for read in reads if any(map(_has_pods, read.sets)))
+        spec.graces = tuple(read.grace for read in reads if read.grace is not None)
         _check_sizes(reads, spec)
     if spec.items and not spec.problems:
         few = too_few_pods(spec.scheduling.min_available, spec.items, spec.sets, catalog)

@@ -68,12 +68,14 @@ class Owner(Struct, frozen=True):
 @dataclass(slots=True)
 class ReadItem:
     """What came of one entry; ``item`` is None if it cannot even be named. ``deadline`` is when it
-    ends by itself, in seconds from its creation; 0 if that is not known."""
+    ends by itself, in seconds from its creation; 0 if that is not known. ``grace`` is for how many
+    seconds its pods may take to end, None if no template says so."""
 
     item: Item | None = None
     manifest: bytes = b""
     sets: tuple[PodSet, ...] = ()
     deadline: int = 0
+    grace: int | None = None
     problems: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -124,6 +126,7 @@ def read_item(entry: Entry, index: int, owner: Owner, catalog: Catalog) -> ReadI
         )
         read.sets = demand.sets
         read.deadline = _deadline(merged, served)
+        read.grace = demand.grace
         read.manifest = _to_bytes(merged, where, read, from_json=entry.from_json)
     return read
 
@@ -259,8 +262,7 @@ def _demand(
         demand = declared_sets(completed, inference, entry.sets, index)
     else:
         demand = inferred_demand(completed, inference, index)
-    if faults:
-        demand = replace(demand, faults=(*faults, *demand.faults))
+    demand = replace(demand, grace=inference.grace, faults=(*faults, *demand.faults))
     return demand, completed
 
 

@@ -1,7 +1,7 @@
 """The object to create: the user's template with the name, the owner and the labels it gets."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from mcad.api import labels
 from mcad.api.affinity import keep_off
@@ -11,7 +11,7 @@ from mcad.api.parts import Part, join
 from mcad.api.podsets import family_parts
 from mcad.api.templates import PathError, find_templates, follow, set_path
 from mcad.api.wire import Map, as_map
-from mcad.core.model import ObjectRef, PodSet, Workload
+from mcad.core.model import NO_RESERVED_NODES, ObjectRef, PodSet, ReservedNodes, Workload
 
 SERVER_FIELDS = (
     "creationTimestamp",
@@ -28,10 +28,14 @@ SERVER_FIELDS = (
 
 
 def render(
-    manifest: bytes, workload: Workload, item: int, attempt: int, avoid: Sequence[str] = ()
+    manifest: bytes,
+    workload: Workload,
+    item: int,
+    attempt: int,
+    reserved: ReservedNodes = NO_RESERVED_NODES,
 ) -> bytes:
-    """Item number ``item`` of this attempt, as the body of a POST. ``avoid`` are the names of nodes
-    that its pods should keep off."""
+    """Item number ``item`` of this attempt, as the body of a POST; its pods keep off nodes that are
+    ``reserved`` for others."""
     obj: Map = json.loads(manifest)
     ref = workload.items[item].ref
     sets = [one for one in workload.sets if one.item == item]
@@ -40,8 +44,8 @@ def render(
     _write_out(obj, ref)
     for path, holder in _label_maps(obj, ref, sets):
         _label_pod(holder, _pod_labels(path, sets, ours), legacy)
-    for spot in find_templates(obj) if avoid else ():
-        keep_off(spot.template, avoid)
+    for spot in find_templates(obj) if any(reserved) else ():
+        keep_off(spot.template, reserved)
     meta = _own_map(obj, "metadata")
     for key in SERVER_FIELDS:
         meta.pop(key, None)

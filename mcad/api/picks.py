@@ -72,6 +72,7 @@ class PodSpecPick(TypedDict, total=False):
     resources: Any
     overhead: Any
     hostNetwork: Any
+    terminationGracePeriodSeconds: Any
 
 
 class TerminatedPick(TypedDict, total=False):

@@ -14,6 +14,7 @@ from mcad.api.autopilot import Evictions, evicted
 from mcad.api.podspec import amounts, effective_request, host_ports, resizes, to_resources
 from mcad.api.wire import Map, as_int, as_list, as_map, as_text, parse_instant, to_json
 from mcad.core.model import HostPort, Node, Pod, PodPhase, Resources, Taint, Unscheduled
+from mcad.core.units import SECOND
 
 POD_SCHEDULED, UNSCHEDULABLE = "PodScheduled", "Unschedulable"
 """Type and reason of the condition of a pod that kube-scheduler finds no node for."""
@@ -60,6 +61,7 @@ def read_pod(obj: Map, workload_uid: str = "") -> Pod:
         created=parse_instant(meta.get("creationTimestamp")) if attempt else 0,
         exit_codes=_exit_codes(status) if attempt and phase is PodPhase.FAILED else (),
         unscheduled=_unscheduled(status) if attempt and phase is PodPhase.PENDING else None,
+        grace=as_int(spec.get("terminationGracePeriodSeconds")) * SECOND if attempt else 0,
     )
 
 

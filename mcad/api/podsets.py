@@ -33,10 +33,12 @@ class Found(Struct, frozen=True):
 class Demand(Struct, frozen=True):
     """The pod sets of one item, and what there is to say about them.
 
-    The paths of faults are relative to the component; the manifest in it is called ``template``.
+    ``grace`` is for how many seconds its pods may take to end, None if it has no pod template. The
+    paths of faults are relative to the component; the manifest in it is called ``template``.
     """
 
     sets: tuple[PodSet, ...]
+    grace: int | None = None
     guessed: bool = False
     faults: tuple[Fault, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -49,6 +51,11 @@ class Inference(Struct, frozen=True):
     faults: tuple[Fault, ...]
     known: bool
     guessed: bool
+
+    @property
+    def grace(self) -> int | None:
+        """The longest ``terminationGracePeriodSeconds`` of its pods, None if it has none."""
+        return max((one.reading.grace for one in self.found), default=None)
 
 
 def infer(obj: Map, group: str, kind: str) -> Inference:

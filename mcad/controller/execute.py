@@ -141,7 +141,7 @@ class Executor:
         if seat is None:
             return
         work, number = seat.workload, command.item
-        body = render(seat.manifests[number], work, number, command.attempt, command.avoid)
+        body = render(seat.manifests[number], work, number, command.attempt, command.reserved)
         ref = work.items[number].ref
         self._dispatches.submit(lambda: self._create(command, ref, body))
 

@@ -128,8 +128,8 @@ def proceed(world: World, entry: Entry) -> None:
         teardown.take_back(world, entry, TeardownReason.MISSING_RIGHT, hold.message)
     else:
         entry.creation.asked = True
-        avoid = passing.nodes_to_avoid(world, entry)
-        world.emit(CreateItem(entry.uid, entry.attempt, entry.creation.cursor, avoid))
+        reserved = passing.reserved_nodes(world, entry)
+        world.emit(CreateItem(entry.uid, entry.attempt, entry.creation.cursor, reserved))
 
 
 def judge(world: World, entry: Entry) -> bool:

@@ -89,7 +89,7 @@ def _next(world: World, bucket: Bucket, places: Spare) -> tuple[Entry, list[str]
     """The first of the bucket that may go on one of the nodes, and whose claims he may pass."""
     for entry in bucket.front(BACKFILL_MEMBERS):
         claims = world.claims.items()
-        lifted = [uid for uid, owner in claims if may_pass(entry, owner, world.now)]
+        lifted = [uid for uid, owner in claims if may_pass(world, entry, owner)]
         if places.is_of(lifted):
             return entry, lifted
     return None
@@ -102,7 +102,7 @@ def _go(world: World, entry: Entry, plan: Plan) -> None:
         return
     for uid in {row.claimant: None for _, row, _ in plan if row.claimant}:
         owner = world.entries[uid]
-        if owner.claim is not None and not ends_before(entry, owner.claim, world.now):
+        if owner.claim is not None and not ends_before(world, entry, owner.claim):
             claims.give_way(world, owner, entry)
     gang = world.next_gang(entry)
     world.admission.reserve_at(gang, Designation(entry.workload.quota), plan)

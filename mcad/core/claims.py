@@ -8,10 +8,10 @@ anew, with those who leave already.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from mcad.core import attempts, drains, obstacles
+from mcad.core import attempts, drains, ends, obstacles
 from mcad.core.capacity.mixed import Plan
 from mcad.core.claim import EVICTIONS, Claim, ClaimReason
 from mcad.core.dispatching import refused, stand_in_front
@@ -24,7 +24,7 @@ from mcad.core.pacing import (
     STUCK_AFTER,
     Look,
 )
-from mcad.core.passing import outranks
+from mcad.core.passing import outranked, outranks
 from mcad.core.quota import Designation
 from mcad.core.reasons import EventReason, HoldReason, some_of
 from mcad.core.records import replace
@@ -43,11 +43,11 @@ def make(world: World, entry: Entry, reason: ClaimReason, drain: Drain) -> None:
 
 
 def _until(world: World, entry: Entry, reason: ClaimReason, drain: Drain) -> Instant:
-    """When it is given up. By then whoever is evicted is gone, or some limit was not kept. Without
-    a date it lasts for as long as is likely to do, but not longer than any other one might."""
+    """When it is given up. By then the victims are gone, or some limit was not kept. Without a date
+    it lasts for as long as is likely to do, but not longer than any other one might."""
     settings = world.settings
     if reason in EVICTIONS:
-        return world.now + settings.preemption_grace + to_leave(settings)
+        return world.now + settings.preemption_grace + evicted_within(world, drain.leaving)
     if drain.start:
         return drain.start + to_leave(settings)
     tries, after = min(entry.patience.tries, CLAIM_TRIES_MAX), settings.protect_after
@@ -55,15 +55,24 @@ def _until(world: World, entry: Entry, reason: ClaimReason, drain: Drain) -> Ins
     return max(likely, world.now + (after << tries))
 
 
+def evicted_within(world: World, victims: Iterable[str]) -> Duration:
+    """For how long a reservation waits for victims (uids) once they are told to leave: their pods
+    have their grace period, however long that is, and something may delay their end."""
+    entries = (world.entries.get(uid) for uid in victims)
+    graces = (ends.grace(world, one) for one in entries if one is not None)
+    return max(graces, default=0) + to_leave(world.settings)
+
+
 def to_leave(settings: Settings) -> Duration:
-    """For how long whoever has to be gone by now may still be there: pods need a while to end."""
+    """For how much longer than it may take a reservation waits for what has to be gone."""
     return max(settings.reservation_timeout, STUCK_AFTER)
 
 
 def _begin(world: World, entry: Entry, claim: Claim, drain: Drain) -> str:
     world.queue.remove(entry)
     world.admission.claim(world.next_gang(entry), Designation(entry.workload.quota), drain.plan)
-    world.claims[entry.uid], entry.waits_for = entry, dict.fromkeys(drain.leaving)
+    leaving = (world.entries[uid] for uid in drain.leaving)
+    world.claims[entry.uid], entry.waits_for = entry, {one.uid: one.attempt for one in leaving}
     claim = replace(claim, nodes=tuple(world.capacity.nodes_of(entry.uid)))
     entry.claim = replace(claim, waits_for=_waits_for(world, entry))
     stand_in_front(world, entry)
@@ -74,9 +83,21 @@ def _begin(world: World, entry: Entry, claim: Claim, drain: Drain) -> str:
 
 
 def _waits_for(world: World, entry: Entry) -> tuple[str, ...]:
-    """The titles of those who have to leave and have not."""
-    there = (world.entries.get(uid) for uid in entry.waits_for if world.capacity.holds(uid))
-    return tuple(sorted(one.title for one in there if one is not None))
+    """The titles of those that have to leave and have not."""
+    return tuple(sorted(world.entries[uid].title for uid in still_there(world, entry)))
+
+
+def still_there(world: World, entry: Entry) -> list[str]:
+    """The uids of those that have to leave and have not. One that has left, and runs elsewhere in
+    another attempt, is not waited for."""
+    return [
+        uid
+        for uid, attempt in entry.waits_for.items()
+        if world.capacity.holds(uid)
+        and (one := world.entries.get(uid)) is not None
+        and one.attempt == attempt
+        and uid not in world.claims
+    ]
 
 
 def _message(claim: Claim) -> str:
@@ -104,15 +125,58 @@ def keep(world: World) -> None:
         resume(world)
     is_due = bool(world.claims) and world.is_time_for(Look.CLAIMS)
     for uid, entry in list(world.claims.items()):
+        is_free = world.admission.is_free(uid)
         if world.capacity.homeless(uid):
-            _plan_again(world, entry)
-        elif world.admission.is_free(uid) and _fits(world, entry):
+            _plan_again(world, entry, "A node is gone.")
+        elif is_free and _fits(world, entry):
             _redeem(world, entry)
         elif entry.claim is not None and entry.claim.until <= world.now:
-            left = some_of(_waits_for(world, entry)) or "pods that are nobody's"
-            end(world, entry, f"It waited in vain for {left}.")
+            left = _waits_for(world, entry) or _intruders(world, entry)
+            end(world, entry, f"It expired while waiting for {some_of(left) or 'its quota'}.")
+        elif not (is_free or _may_come_free(world, entry, look=is_due)):
+            others = some_of(_intruders(world, entry)) or "others of its quota tree"
+            _plan_again(world, entry, f"Its room was taken by {others}.")
         elif is_due:
             _look(world, entry)
+
+
+def _may_come_free(world: World, entry: Entry, *, look: bool) -> bool:
+    """Whether those that have to leave are still there, and (on a ``look``) make enough room: what
+    is bound to the nodes by now may stay for ever."""
+    left = still_there(world, entry)
+    if not left:
+        return not (_intruders(world, entry) or _lacks_quota(world, entry))
+    if not look:
+        return True
+    departures = drains.what_if(world, entry, (entry.uid,))
+    vanished = (uid for uid in entry.waits_for if not world.capacity.holds(uid))  # but for its pods
+    others = (uid for owner in world.claims.values() for uid in still_there(world, owner))
+    for uid in dict.fromkeys((*vanished, *others)):
+        departures.leave(uid)
+    return departures.plan() is not None
+
+
+def _lacks_quota(world: World, entry: Entry) -> bool:
+    """Whether its shares are overcommitted, and no victim of any reservation is still to leave."""
+    if not world.forest.is_in_debt(entry.uid):
+        return False
+    return not any(still_there(world, owner) for owner in world.claims.values())
+
+
+def _intruders(world: World, entry: Entry) -> list[str]:
+    """What is on its nodes and has not to leave, by name: kube-scheduler binds pods there too."""
+    pods, uids = world.capacity.occupants(entry.uid)
+    names: dict[str, None] = {}
+    for pod in pods:
+        if entry.waits_for.get(pod.workload) != pod.attempt:
+            names[_owner(world, pod.workload) or f"pod {pod.namespace}/{pod.name}"] = None
+    names.update((_owner(world, uid), None) for uid in uids if uid not in entry.waits_for)
+    return [name for name in names if name]
+
+
+def _owner(world: World, uid: str) -> str:
+    owner = world.entries.get(uid)
+    return owner.title if owner is not None else ""
 
 
 def _fits(world: World, entry: Entry) -> bool:
@@ -146,16 +210,30 @@ def _redeem(world: World, entry: Entry) -> None:
         world.line_up(entry)
 
 
-def _plan_again(world: World, entry: Entry) -> None:
-    """A node of it is gone, or admits its pods no more."""
-    claim, leaving = entry.claim, list(entry.waits_for)
+def _plan_again(world: World, entry: Entry, why: str) -> None:
+    """The nodes will not come free for it: a node is gone or admits its pods no more, or others are
+    bound there. It waits for the same, elsewhere; what waits for others to end may wait for any."""
+    claim, leaving = entry.claim, still_there(world, entry)
     world.unclaim(entry)
     drain = drains.without(world, entry, leaving)
+    if claim is not None and drain is None and claim.reason not in EVICTIONS:
+        drain = drains.drain(world, entry, outranked(world, entry))
+        claim = _with_the_date_of(world, entry, claim, drain)
     if claim is not None and drain is not None:
         _begin(world, entry, claim, drain)
     else:
         world.line_up(entry)
-        _say_ended(world, entry, "A node is gone, and there is no room for it elsewhere.")
+        _say_ended(world, entry, f"{why} There is no room for it elsewhere.")
+
+
+def _with_the_date_of(
+    world: World, entry: Entry, claim: Claim, drain: Drain | None
+) -> Claim | None:
+    """The same reservation with another start; None if there is none, and one was promised."""
+    if drain is None or (claim.start and not drain.start):
+        return None
+    until = max(claim.until, _until(world, entry, claim.reason, drain))
+    return replace(claim, start=drain.start, until=until)
 
 
 def _look(world: World, entry: Entry) -> None:
@@ -179,10 +257,12 @@ def _look(world: World, entry: Entry) -> None:
 
 
 def end(world: World, entry: Entry, why: str) -> None:
-    """It waited for too long: its room is anybody's, and it is in line again. Before the next claim
-    there is a pause, three times as long as this one lasted."""
-    claim, patience = entry.claim, entry.patience
+    """The reservation has lasted for too long: its room is free for all, and the AppWrapper is in
+    line again. Before the next one of this kind there is a pause, three times as long as it lasted;
+    one that waited for others to end costs no right to evict."""
+    claim = entry.claim
     if claim is not None:
+        patience = entry.eviction_patience if claim.reason in EVICTIONS else entry.patience
         patience.tries += 1
         patience.until = world.now + 3 * (world.now - claim.since)
     world.unclaim(entry)

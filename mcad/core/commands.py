@@ -7,7 +7,16 @@ only (protocol P3a).
 from enum import StrEnum
 
 from mcad.core.claim import Claim, Eviction
-from mcad.core.model import Condition, DispatchRecord, Item, ObjectRef, PodCounts, PodSet
+from mcad.core.model import (
+    NO_RESERVED_NODES,
+    Condition,
+    DispatchRecord,
+    Item,
+    ObjectRef,
+    PodCounts,
+    PodSet,
+    ReservedNodes,
+)
 from mcad.core.quota.records import Path, QuotaView
 from mcad.core.records import Struct
 from mcad.core.units import Duration, Instant
@@ -75,13 +84,13 @@ class WriteQuota(Struct, frozen=True):
 
 
 class CreateItem(Struct, frozen=True):
-    """Create item number ``item`` of this attempt (protocol P2). Its pods should keep off the nodes
-    to ``avoid``, by name, if there is room elsewhere."""
+    """Create item number ``item`` of this attempt (protocol P2). Its pods keep off the nodes that
+    are ``reserved`` for others."""
 
     uid: str
     attempt: int
     item: int
-    avoid: tuple[str, ...] = ()
+    reserved: ReservedNodes = NO_RESERVED_NODES
 
 
 class InspectItem(Struct, frozen=True):

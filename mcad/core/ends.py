@@ -11,8 +11,8 @@ from typing import NamedTuple
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import TEARING_DOWN, Phase
 from mcad.core.model import Workload
-from mcad.core.pacing import STUCK_AFTER
-from mcad.core.units import Instant
+from mcad.core.pacing import TEARDOWN_MARGIN
+from mcad.core.units import Duration, Instant
 from mcad.core.world import World
 
 NEVER: Instant = 2**62
@@ -47,24 +47,35 @@ def at_latest(world: World, entry: Entry) -> Instant:
     if entry.keeps_room or record is None:
         return NEVER
     if entry.phase in TEARING_DOWN or entry.phase is Phase.GONE:
-        return world.now + STUCK_AFTER
+        return max(record.entered + teardown_time(world, entry), world.now + TEARDOWN_MARGIN)
     if entry.phase is Phase.KEEPING:
-        return _gone(entry, record.entered, world.now)
+        return _gone(world, entry, record.entered, world.now)
     begun = record.since if record.confirmed else world.now  # until all exists no limit runs
     limit = declared(entry.workload, entry.limit_counts_from(begun), begun)
-    return limit if limit == NEVER else _gone(entry, limit, world.now)
+    return limit if limit == NEVER else _gone(world, entry, limit, world.now)
 
 
-def if_begun(entry: Entry, at: Instant) -> Instant:
-    """The same of somebody who waits, if he started then."""
+def if_begun(world: World, entry: Entry, at: Instant) -> Instant:
+    """The same of an AppWrapper that waits, if it started then."""
     limit = declared(entry.workload, entry.limit_counts_from(at), at)
-    return limit if limit == NEVER else _gone(entry, limit, at)
+    return limit if limit == NEVER else _gone(world, entry, limit, at)
 
 
-def _gone(entry: Entry, failed: Instant, now: Instant) -> Instant:
-    """When whoever may fail then has been kept for people to look at, and has been torn down."""
+def _gone(world: World, entry: Entry, failed: Instant, now: Instant) -> Instant:
+    """When an AppWrapper that may fail then has been kept for people to look at, and torn down."""
     kept = failed + entry.workload.tolerance.deletion_on_failure_grace
-    return max(kept, now) + STUCK_AFTER
+    return max(kept, now) + teardown_time(world, entry)
+
+
+def teardown_time(world: World, entry: Entry) -> Duration:
+    """For how long a teardown may keep its room."""
+    return grace(world, entry) + TEARDOWN_MARGIN
+
+
+def grace(world: World, entry: Entry) -> Duration:
+    """For how long its pods may go on once they are deleted: the grace period of their template, or
+    of their own if that was changed at their creation."""
+    return max(entry.workload.grace, world.capacity.pods.grace(entry.uid))
 
 
 def of_present(world: World, entry: Entry) -> End:
@@ -77,7 +88,7 @@ def of_present(world: World, entry: Entry) -> End:
 
 def of_start(world: World, entry: Entry, at: Instant) -> End:
     """Of somebody who waits, if he started then."""
-    return _end(world, entry.workload, if_begun(entry, at), at)
+    return _end(world, entry.workload, if_begun(world, entry, at), at)
 
 
 def _end(world: World, work: Workload, late: Instant, since: Instant) -> End:

@@ -108,11 +108,13 @@ class Entry:
 
     ``path`` is where it counts in the quota trees, as its status shows it: it is looked up when
     there is something to tell, so that a new tree does not rewrite the whole line.
-    ``claim`` is the room that is promised to it while it waits, and ``waits_for`` (an ordered set)
-    the uids of those who have to leave for that; ``redeemed`` is the claim of an intent that is not
-    persisted yet, and ``patience`` tells of claims that came to nothing. ``eviction`` is the last
-    time that its room was taken for somebody else's; ``opponents`` are the uids of all for whom it
-    was, and when.
+    ``claim`` is the room that is reserved for it while it waits, and ``waits_for`` holds those that
+    have to leave for that, uid -> attempt; ``redeemed`` is the reservation of an intent that is not
+    persisted yet. ``patience`` tells of reservations that came to nothing because others did not
+    end, ``eviction_patience`` of those for which others were evicted, and ``planned_at`` is when
+    it was last looked for victims while it has a reservation. ``eviction`` is the last time that
+    its room was taken for another one's; ``opponents`` are the uids of all for which it was, and
+    when.
     ``told`` is the refusal that its status shows and ``told_at`` when it was written; ``announced``
     whether an Event said so in this stay in the queue; ``restored`` until the first verdict after a
     restart, which must not rewrite figures that are on record. ``untested``: its attempt is another
@@ -152,9 +154,11 @@ class Entry:
     pause: Hold | None = None
     path: Path = ()
     claim: Claim | None = None
-    waits_for: dict[str, None] = field(default_factory=dict)
+    waits_for: dict[str, int] = field(default_factory=dict)
     redeemed: Claim | None = None
     patience: Patience = field(default_factory=Patience)
+    eviction_patience: Patience = field(default_factory=Patience)
+    planned_at: Instant = 0
     eviction: Eviction | None = None
     opponents: dict[str, Instant] = field(default_factory=dict)
     told: Refusal | None = None

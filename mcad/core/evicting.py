@@ -85,7 +85,7 @@ def _proceed(world: World, winner: str, uids: Sequence[str]) -> None:
     if needed is None:
         for uid in standing:
             _call_off(world, uid)
-        claims.end(world, owner, "There is no room for it any more whoever leaves.")
+        claims.end(world, owner, "No set of evictions makes enough room.")
         return
     for uid in standing:
         entry = world.entries[uid]
@@ -104,9 +104,9 @@ def _stands(world: World, uid: str) -> bool:
 
 
 def _still_needed(world: World, owner: Entry, uids: Collection[str]) -> set[str] | None:
-    """Who of them has to leave, now that the grace is over; None: it would be in vain."""
+    """Which of them have to leave, now that the grace is over; None: it would be in vain."""
     departures = drains.what_if(world, owner, (owner.uid,))
-    for uid in owner.waits_for:
+    for uid in claims.still_there(world, owner):
         if uid not in uids:
             departures.leave(uid)
     found = fewest(departures, uids)

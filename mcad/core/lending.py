@@ -78,7 +78,7 @@ def _may_ask_back(world: World, bucket: Bucket) -> bool:
     if not bucket.members or bucket.refusal is None or bucket.refusal.kind in IMPOSSIBLE:
         return False
     entry = bucket.first()
-    if entry.workload.never_preempts or world.now < entry.patience.until:
+    if entry.workload.never_preempts or world.now < entry.eviction_patience.until:
         return False
     return _is_within(world, bucket)
 

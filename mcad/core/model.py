@@ -5,11 +5,12 @@ bytes or counts. Nothing here is ever a float.
 """
 
 from enum import StrEnum
+from typing import NamedTuple
 
 from mcad.core.claim import Claim, Eviction
 from mcad.core.records import Struct
 from mcad.core.rules import AS_DOCUMENTED, LENIENT, FaultTolerance, Requeuing
-from mcad.core.units import Duration, Instant
+from mcad.core.units import SECOND, Duration, Instant
 
 Resources = tuple[tuple[str, int], ...]
 """(resource name, amount) sorted by name, without zero amounts."""
@@ -113,6 +114,17 @@ class PodSet(Struct, frozen=True):
     counts_pods: bool = False
     unmodelled: tuple[str, ...] = ()
     ports: tuple[HostPort, ...] = ()
+
+
+class ReservedNodes(NamedTuple):
+    """The names of nodes that are reserved for others, sorted: those that pods should ``avoid`` if
+    there is room elsewhere, and those to ``exclude``, to which they must not go."""
+
+    avoid: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+
+NO_RESERVED_NODES = ReservedNodes()
 
 
 class Item(Struct, frozen=True):
@@ -275,6 +287,10 @@ class Persisted(Struct, frozen=True):
     foreign: bool = False
 
 
+POD_GRACE: Duration = 30 * SECOND
+"""What the API server sets where a pod has no ``terminationGracePeriodSeconds``."""
+
+
 class Workload(Struct, frozen=True):
     """One AppWrapper as the border read it: spec, identity, and its persisted status.
 
@@ -285,6 +301,7 @@ class Workload(Struct, frozen=True):
     interest once it is ``deleting``. ``run_limit`` is how long it may run from its first dispatch,
     0 is no limit; ``run_expected`` is how long it says that it will, 0 if it says nothing, and
     ``attempt_limit`` is when whatever it wraps ends by itself, counted from each dispatch, or 0.
+    ``grace`` is the longest ``terminationGracePeriodSeconds`` of its pod templates.
     ``never_preempts`` (its PriorityClass says so) and ``never_preempted`` (its annotation, where
     that is permitted) keep it out of evictions, as the one or the other side. ``quota`` holds its
     labels as (key, value) if quotas count: a key that is the name of a tree names its leaf there.
@@ -306,6 +323,7 @@ class Workload(Struct, frozen=True):
     run_limit: Duration = 0
     run_expected: Duration = 0
     attempt_limit: Duration = 0
+    grace: Duration = POD_GRACE
     never_preempts: bool = False
     never_preempted: bool = False
     tolerance: FaultTolerance = LENIENT
@@ -355,7 +373,8 @@ class Pod(Struct, frozen=True):
     the podset label, -1 if absent. ``attempt`` is the attempt label, 0 if absent. ``ports``
     are taken on the node for as long as ``request`` is. ``created`` is 0 for pods without our
     label. ``exit_codes`` are those of the containers of a failed pod, zeros left out.
-    ``unscheduled`` is what kube-scheduler says of one that is pending, if it says so.
+    ``unscheduled`` is what kube-scheduler says of one that is pending, if it says so. ``grace`` is
+    its ``terminationGracePeriodSeconds``, 0 for pods without our label.
     """
 
     uid: str
@@ -373,6 +392,7 @@ class Pod(Struct, frozen=True):
     created: Instant = 0
     exit_codes: tuple[int, ...] = ()
     unscheduled: Unscheduled | None = None
+    grace: Duration = 0
 
 
 class Child(Struct, frozen=True):

@@ -118,6 +118,9 @@ people ask, and the loop has other things to do."""
 STUCK_AFTER: Duration = 60 * SECOND
 """When a teardown that waits for objects to go says for which: by default pods get 30 s to end."""
 
+TEARDOWN_MARGIN: Duration = 30 * SECOND
+"""What a teardown takes besides the grace period of its pods: status writes, deletions, lists."""
+
 COMMIT_GRACE: Duration = 75 * SECOND
 """How long a create that nobody heard an answer to may still be committed: kube-apiserver gives up
 on a request after 60 s (its ``--request-timeout``); the rest is for the way there."""

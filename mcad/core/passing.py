@@ -6,20 +6,20 @@ from __future__ import annotations
 from mcad.core import ends
 from mcad.core.claim import EVICTIONS, Claim
 from mcad.core.entry import Entry
+from mcad.core.model import ReservedNodes
 from mcad.core.pacing import AVOIDED_MAX
-from mcad.core.units import Instant
 from mcad.core.world import World
 
 
-def may_pass(entry: Entry, owner: Entry, now: Instant) -> bool:
-    """Whether somebody who waits may take room that the owner claims."""
+def may_pass(world: World, entry: Entry, owner: Entry) -> bool:
+    """Whether an AppWrapper that waits may take room that is reserved for the owner."""
     claim = owner.claim
-    return claim is not None and (ends_before(entry, claim, now) or outranks(entry, owner))
+    return claim is not None and (ends_before(world, entry, claim) or outranks(entry, owner))
 
 
-def ends_before(entry: Entry, claim: Claim, now: Instant) -> bool:
-    """Whether it is gone by the start that the claim promises, if it goes now."""
-    return ends.if_begun(entry, now) <= claim.start
+def ends_before(world: World, entry: Entry, claim: Claim) -> bool:
+    """Whether it is gone by the start that the reservation promises, if it goes now."""
+    return ends.if_begun(world, entry, world.now) <= claim.start
 
 
 def outranks(entry: Entry, owner: Entry) -> bool:
@@ -36,14 +36,16 @@ def outranked(world: World, entry: Entry) -> dict[str, None]:
     return {uid: None for uid, owner in world.claims.items() if outranks(entry, owner)}
 
 
-def nodes_to_avoid(world: World, entry: Entry) -> tuple[str, ...]:
-    """The names of the nodes in claims that it may not pass, by the oldest claims, sorted.
+def reserved_nodes(world: World, entry: Entry) -> ReservedNodes:
+    """The nodes that are reserved for others, and that its pods keep off; of the oldest
+    reservations.
 
-    kube-scheduler knows of no claim and puts pods where most is free. That is where others have
-    left for a claim, so nobody who claims a node would ever see it empty.
+    kube-scheduler knows of no reservation and puts pods where most is free. That is where others
+    have left, so no owner would ever see its nodes empty. A wish may not be granted; where
+    AppWrappers are evicted for the room, their loss would be for nothing (ADR 34).
     """
-    names: list[str] = []
+    names: dict[bool, list[str]] = {False: [], True: []}
     for owner in world.claims.values():
-        if owner.claim is not None and not may_pass(entry, owner, world.now):
-            names += owner.claim.nodes
-    return tuple(sorted(names[:AVOIDED_MAX]))
+        if owner.claim is not None and not may_pass(world, entry, owner):
+            names[owner.claim.reason in EVICTIONS] += owner.claim.nodes
+    return ReservedNodes(*(tuple(sorted(names[kind][:AVOIDED_MAX])) for kind in (False, True)))

@@ -7,13 +7,13 @@ there is at most one a second, so plans that fail cost a share of the time howev
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import NamedTuple
 
-from mcad.core import claims, drains, evicting, obstacles
+from mcad.core import claims, drains, ends, evicting, obstacles
 from mcad.core.bucket import Bucket
-from mcad.core.claim import ClaimReason
+from mcad.core.claim import EVICTIONS, ClaimReason
 from mcad.core.departures import Room, without_those_to_spare
 from mcad.core.dispatching import in_order
 from mcad.core.drains import Drain
@@ -21,7 +21,7 @@ from mcad.core.entry import Entry
 from mcad.core.lending import ask_back
 from mcad.core.lifecycle import TEARING_DOWN
 from mcad.core.model import Workload
-from mcad.core.pacing import EVICTION_STEPS, RUN_TIME_DOUBLES_MAX, STUCK_AFTER, Look
+from mcad.core.pacing import EVICTION_STEPS, RUN_TIME_DOUBLES_MAX, TEARDOWN_MARGIN, Look
 from mcad.core.passing import outranked
 from mcad.core.settings import Fit
 from mcad.core.units import Duration, Instant
@@ -34,7 +34,7 @@ _HIGHEST = 2**31
 
 def walk(world: World) -> None:
     """One look, if it is time for one."""
-    if not (_is_possible(world) and len(world.queue)):
+    if not (_is_possible(world) and (len(world.queue) or world.claims)):
         return
     if world.is_time_for(Look.EVICTIONS):
         _look(world, _due(world))
@@ -72,28 +72,44 @@ def _within_their_shares(world: World) -> Iterator[Bucket]:
 def _look(world: World, due: Sequence[Bucket]) -> None:
     left = EVICTION_STEPS
     everybody: Survey | None = None
-    for bucket in due:
+    for entry in chain(_due_owners(world), _firsts(world, due)):
         if left <= 0:
             world.is_time_for(Look.EVICTIONS)  # the rest at the next look
             return
-        if not bucket.members:
-            continue
-        bucket.planned_at = world.now
-        ask_back(world, bucket)  # its leaf may have got room since it was refused
-        if _may_win(world, bucket.first()):
+        if _may_win(world, entry):
             if everybody is None:
                 everybody = survey(world)
-            if not _has_a_right(world, bucket.first(), everybody.lowest):
+            if not _has_a_right(world, entry, everybody.lowest):
                 continue
-            sought = _try(world, bucket.first(), everybody)
+            sought = _try(world, entry, everybody)
             left -= sought.steps
             if sought.drain is not None:
                 everybody = None  # they are candidates no more
 
 
+def _firsts(world: World, due: Iterable[Bucket]) -> Iterator[Entry]:
+    """The first of each bucket, which counts as looked at when its turn comes."""
+    for bucket in due:
+        if bucket.members:
+            bucket.planned_at = world.now
+            ask_back(world, bucket)  # its leaf may have got room since it was refused
+            yield bucket.first()
+
+
+def _due_owners(world: World) -> Iterator[Entry]:
+    """Those that have a reservation and wait for others to end: by that they lose no right to have
+    others evicted, which may be sooner."""
+    last = world.now - world.settings.backoff // 2
+    for entry in list(world.claims.values()):
+        waits = entry.claim is not None and entry.claim.reason not in EVICTIONS
+        if waits and entry.planned_at <= last:
+            entry.planned_at = world.now
+            yield entry
+
+
 def _may_win(world: World, entry: Entry) -> bool:
     """Whether nothing but room keeps it from going, and no claim of its own was in vain lately."""
-    if entry.workload.never_preempts or world.now < entry.patience.until:
+    if entry.workload.never_preempts or world.now < entry.eviction_patience.until:
         return False
     return _has_a_right(world, entry) and obstacles.obstacle(world, entry) is None
 
@@ -105,6 +121,8 @@ def _has_a_right(world: World, entry: Entry, lowest: int | None = None) -> bool:
     settings, work = world.settings, entry.workload
     if settings.preemption and (lowest is None or lowest < work.priority):
         return True
+    if entry.uid in world.claims:  # what it asks for is charged to its shares already
+        return settings.reclaim
     demand = world.admission.demand(world.capacity.shape(work.sets))
     return settings.reclaim and world.forest.is_nominal(world.path(entry), demand)
 
@@ -156,7 +174,7 @@ def _run_time(world: World, entry: Entry) -> Duration:
 def _leaves_soon(world: World, entry: Entry) -> bool:
     if entry.phase not in TEARING_DOWN or entry.keeps_room:
         return False
-    return world.now - entry.record.entered < STUCK_AFTER
+    return world.now - entry.record.entered < ends.teardown_time(world, entry) + TEARDOWN_MARGIN
 
 
 class Sought(NamedTuple):
@@ -173,7 +191,7 @@ def plan(world: World, entry: Entry, everybody: Survey) -> Sought:
     """Who could be evicted for one who waits; nothing is changed. No pair meets twice, whichever of
     them was evicted: shares and priorities may change, and two that took turns would do nothing
     else. After a restart the last time of each is known."""
-    departures = drains.what_if(world, entry, outranked(world, entry))
+    departures = drains.what_if(world, entry, (*outranked(world, entry), entry.uid))
     leavers = [uid for uid in everybody.leavers if departures.leave(uid)]
     met = _met(entry, everybody)
     candidates = everybody.candidates
@@ -199,6 +217,7 @@ def _try(world: World, entry: Entry, everybody: Survey) -> Sought:
     """Evict for one who waits, if that is of use."""
     sought = plan(world, entry, everybody)
     if sought.drain is not None:
+        world.unclaim(entry)
         claims.clear(world, entry, sought.drain.plan)
         claims.make(world, entry, sought.reason, sought.drain)
         evicting.begin(world, entry, sought.victims)

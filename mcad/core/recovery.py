@@ -39,7 +39,7 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
     if saved.claim is not None:
         world.claims_on_record[entry.uid] = saved.claim
     if saved.dispatch is not None and saved.dispatch.preemptor:
-        _note_preemptor(world, saved.dispatch)
+        _note_preemptor(world, entry.uid, saved.dispatch)
     entry.counted_at = world.now  # a start has more urgent things to write
     entry.restored = True
     if saved.observed_generation not in (0, entry.workload.generation):
@@ -62,9 +62,10 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
         world.announce(entry, EventReason.LEFT_ALONE, note, action="Adopt", warning=True)
 
 
-def _note_preemptor(world: World, record: DispatchRecord) -> None:
-    """Somebody was evicted, and the claim that this was for may not have been written any more."""
-    until = record.entered + claims.to_leave(world.settings)
+def _note_preemptor(world: World, victim: str, record: DispatchRecord) -> None:
+    """The victim (a uid) was evicted, and the reservation that this was for may not have been
+    written any more."""
+    until = record.entered + claims.evicted_within(world, (victim,))
     is_over = record.phase is DispatchPhase.RELEASED and record.next is not Next.QUEUED
     if is_over or until <= world.now:
         return

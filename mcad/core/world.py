@@ -311,7 +311,8 @@ class World:
     def waits_no_more(self, entry: Entry) -> None:
         """It has got what it waited for, or is gone: another time it begins anew."""
         self.firsts.waited.pop(entry.uid, None)
-        entry.patience, entry.head_for = Patience(), 0
+        entry.patience, entry.eviction_patience = Patience(), Patience()
+        entry.head_for = 0
 
     def held_resources(self) -> tuple[HeldResource, ...]:
         """The wrapped resources that are held in a namespace, in the order of their beginning."""

@@ -47,6 +47,7 @@ FULL = template(
     overhead={"cpu": "10m"},
     resourceClaims=[{"name": "gpu"}],
     resources={"requests": {"memory": "2Gi"}, "limits": {"cpu": "8"}},
+    terminationGracePeriodSeconds=45,
     tolerations=[{"key": "k", "operator": "Exists"}],
     topologySpreadConstraints=[{"whenUnsatisfiable": "DoNotSchedule"}],
     volumes=[{"persistentVolumeClaim": {"claimName": "c"}}],
@@ -58,7 +59,8 @@ PLAIN = template(container("1", env=[{"name": "A", "value": "b"}]), labels={"app
 def from_scratch(one: Map) -> Reading:
     """All of the template, and nothing that is remembered."""
     spec = as_map(one.get("spec"))
-    return Reading(effective_request(spec), placement(one), tuple(check_template(one, "")))
+    grace, faults = read_template({"spec": spec}).grace, tuple(check_template(one, ""))
+    return Reading(effective_request(spec), placement(one), grace, faults)
 
 
 @given(st.lists(mutated([FULL, PLAIN]), min_size=1, max_size=3))

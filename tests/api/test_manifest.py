@@ -9,6 +9,7 @@ import pytest
 
 from mcad.api import labels
 from mcad.api.manifest import render
+from mcad.core.model import ReservedNodes
 from tests.api.builders import (
     Map,
     accepted,
@@ -246,7 +247,9 @@ def test_no_submitter_is_written_out(spec: Map) -> None:
 )
 def test_nodes_to_avoid_are_a_wish_of_every_pod(thing: Map, path: tuple[str, ...]) -> None:
     parsed = accepted(v1beta1(thing))
-    made = json.loads(render(parsed.manifests[0], parsed.workload, 0, 4, ("n1", "n2")))
+    made = json.loads(
+        render(parsed.manifests[0], parsed.workload, 0, 4, ReservedNodes(("n1", "n2")))
+    )
     for key in path:
         made = made[key]
     (wish,) = made["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
@@ -259,6 +262,35 @@ def test_nodes_to_avoid_are_a_wish_of_every_pod(thing: Map, path: tuple[str, ...
             ]
         },
     }
+
+
+def test_nodes_to_exclude_are_forbidden_to_every_pod_whatever_else_is_required() -> None:
+    affinity = {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [
+                    {"matchExpressions": [{"key": "zone", "operator": "Exists"}]},
+                    {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]},
+                    {},  # admits no node, and has to stay so
+                ]
+            }
+        }
+    }
+    off = {"key": "metadata.name", "operator": "NotIn", "values": ["n2"]}
+    for given in ({}, {"affinity": affinity}):
+        thing = pod()
+        thing["spec"] |= given
+        parsed = accepted(v1beta1(thing))
+        reserved = ReservedNodes(exclude=("n2",))
+        made = json.loads(render(parsed.manifests[0], parsed.workload, 0, 4, reserved))
+        nodes = made["spec"]["affinity"]["nodeAffinity"]
+        (required,) = nodes.values()
+        terms = required["nodeSelectorTerms"]
+        if given:
+            assert [off in term.get("matchFields", ()) for term in terms] == [True, True, False]
+            assert terms[0]["matchExpressions"] == [{"key": "zone", "operator": "Exists"}]
+        else:
+            assert terms == [{"matchFields": [off]}]
 
 
 def test_without_nodes_to_avoid_nothing_is_added() -> None:

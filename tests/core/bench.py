@@ -73,7 +73,7 @@ from mcad.core.quota import QuotaSubtree
 from mcad.core.quota.records import QuotaView
 from mcad.core.rows import Picture, Row
 from mcad.core.settings import Settings
-from mcad.core.units import SECOND, Instant
+from mcad.core.units import SECOND, Duration, Instant
 from tests.core.builders import START, appwrapper
 
 PATIENT = Settings(placement_timeout=0)
@@ -113,6 +113,7 @@ class Thing:
     phase: PodPhase = PodPhase.PENDING
     created: Instant = 0
     finalizers: tuple[str, ...] = ()
+    grace: Duration = 0
 
 
 @dataclass
@@ -134,7 +135,10 @@ class Bench:
     bodies: dict[tuple[str, int, int], tuple[ObjectRef, Resources]] = field(default_factory=dict)
     looks: int = 0
     avoided: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by uid, at the last create
+    excluded: dict[str, tuple[str, ...]] = field(default_factory=dict)
     stubborn: set[str] = field(default_factory=set)  # pods that no kubelet ends
+    graceful: bool = False  # deleted pods take all of their grace period
+    dying: list[tuple[Instant, ObjectRef, str]] = field(default_factory=list)  # with the pod's uid
     refusals: dict[str, list[Answer]] = field(default_factory=dict)
     forbidden: set[tuple[str, str]] = field(default_factory=set)  # (namespace, resource) to create
     quotas: dict[str, QuotaSubtree] = field(default_factory=dict)
@@ -215,9 +219,10 @@ class Bench:
         """Time passes; the dispatcher is woken when it wished to be."""
         until = self.now + int(seconds * SECOND)
         self.settle()  # whatever was observed is decided on at once
-        while wishes := sorted(w for w in self.wishes if w <= until):
-            self.now = max(self.now, wishes[0])
+        while moments := [w for w in (*self.wishes, *(at for at, *_ in self.dying)) if w <= until]:
+            self.now = max(self.now, min(moments))
             self.wishes = [w for w in self.wishes if w > self.now]
+            self._end_graces()
             self.settle()
         self.now = max(self.now, until)
 
@@ -311,11 +316,23 @@ class Bench:
     def delete_object(self, ref: ObjectRef) -> None:
         """Somebody deletes an object: it goes, or waits for its finalizers."""
         thing = self.things[ref]
-        if not thing.finalizers and ref.name not in self.stubborn:
+        lasts = self.graceful and thing.grace and thing.phase is PodPhase.RUNNING
+        if not (thing.finalizers or ref.name in self.stubborn or lasts):
             self.remove(ref)
         elif not thing.child.terminating:
             thing.child = replace(thing.child, terminating=True)
+            if lasts:
+                self.dying.append((self.now + thing.grace, ref, thing.child.uid))
             self.observe(ref)
+
+    def _end_graces(self) -> None:
+        """The kubelet has killed the pods whose grace period is over."""
+        over = [one for one in self.dying if one[0] <= self.now]
+        self.dying = [one for one in self.dying if one[0] > self.now]
+        for _, ref, uid in over:
+            if ref in self.things and self.things[ref].child.uid == uid:
+                self.remove(ref)
+                self.settle()  # no two pods end at the same instant
 
     def remove(self, ref: ObjectRef) -> None:
         """An object and its pod vanish."""
@@ -355,6 +372,7 @@ class Bench:
                     index=0,
                     attempt=child.attempt,
                     created=thing.created,
+                    grace=thing.grace,
                 )
             )
         )
@@ -439,7 +457,8 @@ class Bench:
 
     def _render(self, command: CreateItem) -> None:
         """What a request contains is fixed when the command is given."""
-        self.avoided[command.uid] = command.avoid
+        self.avoided[command.uid] = command.reserved.avoid
+        self.excluded[command.uid] = command.reserved.exclude
         work = self.works.get(command.uid)
         if work is not None:
             ref = work.items[command.item].ref
@@ -465,7 +484,7 @@ class Bench:
         if item == 0:
             self.order.append(work.name)
         child = Child(f"obj-{self._serial}", ref, uid, attempt, item)
-        self.things[ref] = Thing(child, request, created=self.now)
+        self.things[ref] = Thing(child, request, created=self.now, grace=work.grace)
         self.observe(ref)
         return ItemCreated(uid, attempt, item, child.uid)
 

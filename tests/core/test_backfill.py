@@ -125,7 +125,7 @@ def test_a_limit_that_is_not_kept_ends_the_claim() -> None:
         bench.advance(30)
     assert bench.entry("gang").claim is None
     (note,) = [event.note for event in bench.events if event.reason == "ClaimEnded"]
-    assert note == "Room is not kept for it any more. It waited in vain for default/two."
+    assert note == "Room is not kept for it any more. It expired while waiting for default/two."
 
 
 def test_whom_a_look_does_not_reach_the_next_one_does() -> None:

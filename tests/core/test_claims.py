@@ -90,7 +90,7 @@ def test_without_another_node_the_claim_ends() -> None:
     assert not claims(bench)
     (note,) = [event.note for event in bench.events if event.reason == "ClaimEnded"]
     assert note == (
-        "Room is not kept for it any more. A node is gone, and there is no room for it elsewhere."
+        "Room is not kept for it any more. A node is gone. There is no room for it elsewhere."
     )
     bench.dispatcher.world.admission.check()
 

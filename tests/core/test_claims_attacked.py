@@ -12,7 +12,7 @@ from mcad.core.departures import Departures
 from mcad.core.entry import Entry
 from mcad.core.events import KindWatched
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Cascade, Dialect, PodPhase
+from mcad.core.model import POD_GRACE, Cascade, Dialect, PodPhase
 from mcad.core.records import replace
 from mcad.core.rules import FaultTolerance
 from mcad.core.settings import Fit, Policy
@@ -107,7 +107,7 @@ def test_who_was_evicted_long_ago_has_made_room_for_nobody() -> None:
     bench = reclaiming()
     bench.advance(3)
     assert bench.order == ["a", "b", "w"]
-    bench.now += bench.settings.reservation_timeout
+    bench.now += bench.settings.reservation_timeout + POD_GRACE
     bench.crash()
     assert not bench.dispatcher.world.claims_on_record
 

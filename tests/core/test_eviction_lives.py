@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from mcad.core.claims import EVICTIONS
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
-from mcad.core.model import PodPhase
+from mcad.core.model import ObjectRef, PodPhase
 from mcad.core.reasons import EventReason
 from mcad.core.settings import Settings
 from mcad.core.units import SECOND
@@ -25,12 +25,12 @@ SIZE = 800
 class Life:
     """Three teams on three nodes. Unless it is ``quiet``, things go wrong besides."""
 
-    def __init__(self, seed: int, *, quiet: bool) -> None:
+    def __init__(self, seed: int, *, quiet: bool, minimum: tuple[int, ...] = (0, 40)) -> None:
         self.random = rng = Random(seed)
         self.quiet = quiet
         self.settings = Settings(
             preemption=rng.random() < 0.7,
-            min_run_time=rng.choice((0, 40 * SECOND)),
+            min_run_time=rng.choice(minimum) * SECOND,
             preemption_grace=rng.choice((0, 0, 15 * SECOND)),
             protect_after=0 if quiet else rng.choice((0, 60 * SECOND)),
             placement_timeout=0,
@@ -54,7 +54,7 @@ class Life:
         for _ in range(steps):
             self.random.choice(acts)()
             self.watch()
-        self.bench.advance(200)
+        self.pass_by(200)
         self.watch()
         self.check()
 
@@ -75,19 +75,28 @@ class Life:
         """Each pod without a node gets one with room, and one that runs may end."""
         for ref, thing in list(self.bench.things.items()):
             if not thing.node and not thing.child.terminating:
-                fit = [name for name in ("n0", "n1", "n2") if self._free(name) >= _cpu(thing)]
-                if fit:
-                    self.bench.bind(ref.name, on=self.random.choice(fit))
+                self.place(ref, thing)
             elif thing.phase is PodPhase.RUNNING and self.random.random() < 0.15:
                 self.bench.change(ref.name, phase=PodPhase.SUCCEEDED)
+
+    def place(self, ref: ObjectRef, thing: Thing) -> None:
+        """kube-scheduler binds a pod to any node that has room and is not excluded."""
+        excluded = self.bench.excluded.get(thing.child.workload, ())
+        names = [name for name in ("n0", "n1", "n2") if name not in excluded]
+        fit = [name for name in names if self._free(name) >= _cpu(thing)]
+        if fit:
+            self.bench.bind(ref.name, on=self.random.choice(fit))
 
     def _free(self, name: str) -> int:
         there = [t for t in self.bench.things.values() if t.node == name]
         return SIZE - sum(_cpu(t) for t in there if t.phase is not PodPhase.SUCCEEDED)
 
     def time(self) -> None:
-        self.bench.advance(self.random.choice((1, 5, 20, 50)))
+        self.pass_by(self.random.choice((1, 5, 20, 50)))
         self.check()
+
+    def pass_by(self, seconds: int) -> None:
+        self.bench.advance(seconds)
 
     def commands(self) -> None:
         """Some of what is decided is carried out, one by one."""

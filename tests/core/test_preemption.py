@@ -297,7 +297,7 @@ def test_pods_that_ignore_their_deletion_are_told_of_and_not_waited_for_for_ever
     assert claim is not None
     assert claim.reason is ClaimReason.PREEMPTING
     assert claim.waits_for == ("default/b",)
-    bench.advance(60)
+    bench.advance(90)
     assert bench.status["uid-w"].claim is None
     [(_, note)] = told(bench, EventReason.CLAIM_ENDED)
     assert "default/b" in note

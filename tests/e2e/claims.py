@@ -54,12 +54,15 @@ def dispatching(plane: ControlPlane, account: Path, *more: str) -> Iterator[Disp
 
 def submit(plane: ControlPlane, name: str, cpu: str = "100m", **more: Any) -> None:
     """An AppWrapper with a pod of its name; ``slots`` are those that it takes, ``team`` its leaf,
-    ``seconds`` how long it runs, ``rank`` the pod's PriorityClass, and ``annotations`` are its own.
-    The rest is of the spec."""
+    ``seconds`` how long it runs, ``linger`` how many seconds it takes to end once it is deleted,
+    ``rank`` the pod's PriorityClass, and ``annotations`` are its own. The rest is of the spec."""
     slots, team, rank = more.pop("slots", 0), more.pop("team", ""), more.pop("rank", "")
     one = pod(name, cpu, more.pop("seconds", None), {SLOT: str(slots)} if slots else None)
     if rank:
         one["spec"]["priorityClassName"] = rank
+    if linger := more.pop("linger", 0):
+        one["spec"]["terminationGracePeriodSeconds"] = linger
+        one["metadata"]["annotations"] = {"controlplane.test/lingers": "true"}
     notes = more.pop("annotations", {})
     made = components(name, one, **more)
     made["metadata"] |= {

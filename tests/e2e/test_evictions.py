@@ -102,6 +102,29 @@ def test_three_teams_get_their_shares_back(
         check_room(bystander.sights()[seen:], cpus_of, 6)
 
 
+def test_a_share_comes_back_from_pods_that_take_all_of_their_grace_period(
+    plane: ControlPlane, account: Path
+) -> None:
+    """The reservation outlasts ``dispatchResourceReservationTimeout`` if the pods may: the room of
+    the first one that ends is not for the next borrower."""
+    trees = (
+        subtree("root", "teams", root=4),
+        subtree("teams", "teams", "root", red=2, blue=2),
+    )
+    with dispatching(plane, account, "dispatchResourceReservationTimeout=1000"):
+        plane.apply(trees)
+        for number in range(6):
+            grace = 62 + 6 * (number % 2)  # the reservation alone would last for a minute
+            submit(plane, f"red-{number}", "1", team="red", linger=grace)
+        plane.wait_for(lambda: list(states(plane).values()).count("Running") == 4, PATIENCE_S)
+        submit(plane, "blue", "2", team="blue")
+        plane.wait_for(lambda: states(plane)["blue"] == "Running", 2 * PATIENCE_S, "blue runs")
+        evicted = [name for name in states(plane) if eviction(plane, name)[0]]
+        assert len(evicted) == 2, "none was evicted in vain"
+        plane.kubectl("delete", "appwrappers", "--all")
+        plane.kubectl("delete", "pods", "--all", "--force", "--grace-period=0")
+
+
 # -- priorities ----------------------------------------------------------------------------------
 
 

@@ -276,6 +276,20 @@ class Capacity:
             for allotment in self._reservations.allotments(uid)
         )
 
+    def occupants(self, uid: str) -> tuple[list[Pod], list[str]]:
+        """What holds room on the nodes of its claim that are not free yet: pods that are not told
+        to go, and the uids of AppWrappers with assumed pods."""
+        pods: list[Pod] = []
+        uids: dict[str, None] = {}
+        for name in self.nodes_of(uid):
+            if self._ledger.rows[name].owes_claim:
+                uses = self._roster.on_node.get(name, {}).values()
+                pods += [one.pod for one in uses if one.weighs and not one.pod.terminating]
+                slots = self._reservations.slots_on.get(name, {})
+                uids.update((one.reservation.uid, None) for one in slots)
+        uids.pop(uid, None)
+        return pods, list(uids)
+
     def take_relieved(self) -> Spare:
         """Those of ``spare`` that somebody has left since the last call."""
         found = [self._ledger.rows.get(name) for name in self._ledger.relieved]

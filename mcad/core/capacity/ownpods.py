@@ -10,7 +10,8 @@ from mcad.core.capacity.allotments import Allotment
 from mcad.core.capacity.ledger import Ledger
 from mcad.core.capacity.reservations import Reservations
 from mcad.core.capacity.roster import Roster, Use, is_live
-from mcad.core.model import Pod, PodCounts, PodPhase, Resources, Unscheduled
+from mcad.core.model import TERMINAL_PHASES, Pod, PodCounts, PodPhase, Resources, Unscheduled
+from mcad.core.units import Duration
 
 _AT_WORK = (PodPhase.RUNNING, PodPhase.UNKNOWN)  # as far as anybody knows
 
@@ -72,6 +73,14 @@ class OwnPods:
     def unbound(self, uid: str) -> list[Pod]:
         """The live ones that have no node, as they were first seen."""
         return [use.pod for use in self._uses(uid) if not use.pod.node and is_live(use.pod)]
+
+    def grace(self, uid: str) -> Duration:
+        """The longest ``terminationGracePeriodSeconds`` of those that have not ended, of whatever
+        attempt; 0 if there are none."""
+        uses = self._roster.uses_of(uid)
+        return max(
+            (use.pod.grace for use in uses if use.pod.phase not in TERMINAL_PHASES), default=0
+        )
 
     def failed(self, uid: str) -> list[Pod]:
         """The failed ones, as they were first seen."""
