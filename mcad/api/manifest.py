@@ -11,7 +11,14 @@ from mcad.api.parts import Part, join
 from mcad.api.podsets import family_parts
 from mcad.api.templates import PathError, find_templates, follow, set_path
 from mcad.api.wire import Map, as_map
-from mcad.core.model import NO_RESERVED_NODES, ObjectRef, PodSet, ReservedNodes, Workload
+from mcad.core.model import (
+    NO_RESERVED_NODES,
+    Dialect,
+    ObjectRef,
+    PodSet,
+    ReservedNodes,
+    Workload,
+)
 
 SERVER_FIELDS = (
     "creationTimestamp",
@@ -42,6 +49,8 @@ def render(
     ours = labels.item_labels(workload, item, attempt)
     legacy = labels.legacy_labels(workload, item)
     _write_out(obj, ref)
+    if workload.dialect is Dialect.V1BETA1:
+        _copy_labels(obj)
     for path, holder in _label_maps(obj, ref, sets):
         _label_pod(holder, _pod_labels(path, sets, ours), legacy)
     for spot in find_templates(obj) if any(reserved) else ():
@@ -70,6 +79,16 @@ def _write_out(obj: Map, ref: ObjectRef) -> None:
             template = family.build(part, root.deep(family.owner))
             if image_of(template):
                 part.value[family.template] = template
+
+
+def _copy_labels(obj: Map) -> None:
+    """The labels of the object into those of ``spec.template``, if that has any: as MCAD does it
+    (``genericresource.go``), and manifests live by that. A Deployment may select by labels that
+    only the Deployment itself has."""
+    template = as_map(as_map(obj.get("spec")).get("template"))
+    given = as_map(template.get("metadata")).get("labels")
+    if isinstance(given, dict):
+        given.update(labels.labels_of(obj))
 
 
 def _owner_reference(workload: Workload) -> Map:

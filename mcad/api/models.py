@@ -308,6 +308,10 @@ class QuotaLine(Wire):
 class DispatchStatus(Wire):
     """The present attempt: what is being created, runs, or is taken back."""
 
+    format: Int | None = Field(
+        default=None,
+        description="The format of this record; a version that does not know it leaves it alone.",
+    )
     attempt: Long = Field(description="The number of the attempt; it only rises.")
     epoch: Long = Field(description="The leadership under which it began; it only rises.")
     phase: str = Field(description="Where the attempt is; absent status.dispatch means none.")

@@ -6,6 +6,7 @@ zeros are left out as MCAD left them out, but for the two requeueing fields of a
 """
 
 from mcad.api.components import render_components
+from mcad.api.parts import describe
 from mcad.api.pods import POD_SCHEDULED, UNSCHEDULABLE
 from mcad.api.wire import (
     Json,
@@ -117,9 +118,14 @@ def _render_unscheduled(pod: str, said: Unscheduled) -> Map:
     return {"podname": pod, "conditions": [condition]}
 
 
+FORMAT = 1
+"""Of ``status.dispatch``. It rises when a version writes what an older one would misread."""
+
+
 def _render_dispatch(record: DispatchRecord) -> Map:
     underway = record.phase in (DispatchPhase.CREATING, DispatchPhase.DISPATCHED)
     return {
+        "format": FORMAT,
         "attempt": record.attempt,
         "epoch": record.epoch,
         "phase": record.phase.value,
@@ -189,7 +195,8 @@ def read_status(status: Json) -> Persisted | None:
     state = as_text(status.get("state")) or STATE_OF_PHASE.get(phase, phase)
     first_seen = parse_instant(status.get("controllerfirsttimestamp"))
     dispatch = _read_dispatch(as_map(status.get("dispatch")))
-    if not (state or first_seen or dispatch):
+    unreadable = _why_unreadable(status.get("dispatch")) if dispatch is None else ""
+    if not (state or first_seen or dispatch or unreadable):
         return None
     conditions = map(_read_condition, as_list(status.get("conditions"))[-MAX_CONDITIONS:])
     return Persisted(
@@ -207,6 +214,7 @@ def read_status(status: Json) -> Persisted | None:
         eviction=_read_eviction(as_map(status.get("eviction"))),
         observed_generation=max(0, as_int(status.get("observedGeneration"))),
         foreign=dispatch is None and state not in AT_REST,
+        unreadable=unreadable,
     )
 
 
@@ -250,7 +258,23 @@ def _read_condition(value: Json) -> Condition | None:
     )
 
 
+def _why_unreadable(value: Json) -> str:
+    """What of ``status.dispatch`` this version does not understand, "" if there is none. To take it
+    for no record would create the objects of its attempt a second time."""
+    if not value:
+        return ""
+    record = as_map(value)
+    if as_int(record.get("format"), FORMAT) > FORMAT:
+        return f"format {describe(record.get('format'))}"
+    for key, known in (("phase", DispatchPhase), ("next", Next)):
+        if record.get(key) is not None and as_text(record.get(key)) not in set(known):
+            return f"{key} {describe(record.get(key))}"
+    return "without an attempt, a phase or an inventory"
+
+
 def _read_dispatch(value: Map) -> DispatchRecord | None:
+    if as_int(value.get("format"), FORMAT) > FORMAT:
+        return None
     attempt, inventory = as_int(value.get("attempt")), value.get("inventory")
     if attempt < 1 or not isinstance(inventory, list):
         return None

@@ -119,7 +119,8 @@ class Entry:
     whether an Event said so in this stay in the queue; ``restored`` until the first verdict after a
     restart, which must not rewrite figures that are on record. ``untested``: its attempt is another
     leader's and was first seen after the barrier, so nobody knows yet whether it fits (P12).
-    ``rebuilt``: nobody has seen this AppWrapper, only objects that it left (P9).
+    ``rebuilt``: nobody has seen this AppWrapper, only objects that it left (P9). ``unreadable``:
+    its record of an attempt is not understood, so it is left alone until that changes.
     ``head_since`` is when it became the head of the line, if it is; ``head_for`` for how long it
     was that before, in this stay in the queue (R6).
 
@@ -138,6 +139,7 @@ class Entry:
     dispatch: DispatchRecord | None = None
     superseded: DispatchRecord | None = None
     rebuilt: bool = False
+    unreadable: bool = False
     first_dispatch: Instant = 0
     requeueings: int = 0
     requeueing_wait: Duration = 0

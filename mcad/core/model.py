@@ -268,7 +268,8 @@ class Persisted(Struct, frozen=True):
 
     ``foreign`` is set when an upstream controller left it running: there is a state that is neither
     Pending nor terminal, and no ``status.dispatch``. What upstream left queued is ours to dispatch,
-    in its old order, because MCAD wrote the same first-seen time.
+    in its old order, because MCAD wrote the same first-seen time. ``unreadable`` says what of its
+    record of an attempt is not understood: a later version wrote it, or a person.
     """
 
     state: str
@@ -285,6 +286,7 @@ class Persisted(Struct, frozen=True):
     claim: Claim | None = None
     eviction: Eviction | None = None
     foreign: bool = False
+    unreadable: str = ""
 
 
 POD_GRACE: Duration = 30 * SECOND

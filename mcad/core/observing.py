@@ -30,13 +30,17 @@ def appwrapper_seen(world: World, event: AppWrapperSeen) -> None:
         return
     work = cut(event.workload, world.ceilings)
     entry = world.entries.get(work.uid)
-    if entry is not None and entry.rebuilt:
+    if entry is not None and (entry.rebuilt or (entry.unreadable and not _is_unreadable(work))):
         tombstones.alive_after_all(world, entry)
         entry = None
     if entry is None:
         _first_sight(world, work, listed=event.listed)
     elif entry.phase is not Phase.GONE:
         _changed(world, entry, work, rewound=event.rewound)
+
+
+def _is_unreadable(work: Workload) -> bool:
+    return work.persisted is not None and bool(work.persisted.unreadable)
 
 
 def _first_sight(world: World, work: Workload, *, listed: bool) -> None:

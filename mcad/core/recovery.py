@@ -9,6 +9,8 @@ from mcad.core.lifecycle import Phase
 from mcad.core.model import DispatchPhase, DispatchRecord, Next, Persisted
 from mcad.core.pacing import COMMIT_GRACE
 from mcad.core.reasons import EventReason, State, TeardownReason
+from mcad.core.records import replace
+from mcad.core.units import Instant
 from mcad.core.world import World, kind_key
 
 _RESTORED = {
@@ -29,6 +31,10 @@ _ENDED = {
 
 def restore(world: World, entry: Entry, saved: Persisted) -> None:
     """Take over what its status says; what was begun is resumed by the next ``recover``."""
+    if saved.unreadable:
+        _leave_alone(world, entry, saved.unreadable)
+        return
+    saved = _timed(saved, world.now)
     entry.conditions = {condition.type: condition for condition in saved.conditions}
     entry.first_dispatch, entry.requeueings = saved.first_dispatch, saved.requeueings
     entry.requeueing_wait, entry.resets = saved.requeueing_wait, saved.resets
@@ -60,6 +66,31 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
         entry.phase = Phase.FOREIGN
         note = "Dispatched by another controller: it is left alone, its pods count."
         world.announce(entry, EventReason.LEFT_ALONE, note, action="Adopt", warning=True)
+
+
+def _leave_alone(world: World, entry: Entry, what: str) -> None:
+    """Another version wrote it, or a person: its objects may live, so it must not queue as new."""
+    entry.phase, entry.unreadable = Phase.FOREIGN, True
+    note = (
+        f"status.dispatch has a record that this version does not understand ({what}): it is left "
+        "alone, its pods count. Run the version that wrote it; or, if none of its objects exist, "
+        "remove status.dispatch with kubectl patch --subresource=status, and it queues anew."
+    )
+    world.announce(entry, EventReason.LEFT_ALONE, note, action="Adopt", warning=True)
+
+
+def _timed(saved: Persisted, now: Instant) -> Persisted:
+    """A time that is missing is now, not 1970: the first version did not write all of them, and
+    every clock that counts from one would have run out."""
+    conditions = tuple(replace(one, changed=one.changed or now) for one in saved.conditions)
+    record = saved.dispatch
+    if record is not None:
+        is_past = record.phase not in (DispatchPhase.CREATING, DispatchPhase.DISPATCHED)
+        entered = record.entered or (now if is_past else 0)
+        confirmed = record.confirmed or (now if record.phase is DispatchPhase.DISPATCHED else 0)
+        since = record.since or now
+        record = replace(record, since=since, confirmed=confirmed, entered=entered)
+    return replace(saved, conditions=conditions, dispatch=record)
 
 
 def _note_preemptor(world: World, victim: str, record: DispatchRecord) -> None:

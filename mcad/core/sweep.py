@@ -67,7 +67,7 @@ def is_spared(entry: Entry) -> bool:
 
 
 def _is_stray(entry: Entry, child: Child) -> bool:
-    if not child.labelled or child.terminating:
+    if not child.labelled or child.terminating or entry.phase is Phase.FOREIGN:
         return False
     if entry.phase is Phase.GONE:
         return not is_spared(entry)

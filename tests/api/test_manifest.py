@@ -141,6 +141,20 @@ def test_the_users_labels_stay() -> None:
     assert made[labels.LEGACY_APPWRAPPER] == "copied-from-elsewhere", "a selector may depend on it"
 
 
+@pytest.mark.parametrize("given", [{"app": "t", "of": "template"}, {}, None])
+def test_labels_of_an_object_of_v1beta1_are_those_of_its_pods_too(given: Map | None) -> None:
+    thing = deployment()
+    thing["metadata"]["labels"] = {"app": "d", "tier": "web"}
+    if given is None:
+        thing["spec"]["template"].pop("metadata", None)
+    else:
+        thing["spec"]["template"]["metadata"] = {"labels": given}
+    copied = {"app": "d", "tier": "web"} if given is not None else {}
+    for aw, theirs in ((v1beta1(thing), (given or {}) | copied), (v1beta2(thing), given or {})):
+        found = created(aw)["spec"]["template"]["metadata"]["labels"]
+        assert {key: found[key] for key in found if key in ("app", "tier", "of")} == theirs
+
+
 def test_what_a_server_had_written_is_left_out() -> None:
     exported = {
         "name": "thing",

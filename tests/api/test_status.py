@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -172,7 +173,7 @@ def test_a_running_appwrapper_is_described_as_in_the_documents() -> None:
     assert added[0] == "Controllerfirstdispatchtimestamp"
     assert set(added) == {
         *("Controllerfirstdispatchtimestamp", "Observed Generation", "Running", "Dispatch"),
-        *("Attempt", "Epoch", "Phase", "Payload SHA 256", "Intent Time", "Confirm Time"),
+        *("Attempt", "Epoch", "Format", "Phase", "Payload SHA 256", "Intent Time", "Confirm Time"),
         *("Inventory", "Group", "Version", "Resource", "Kind", "Namespace", "Name"),
     }
 
@@ -205,6 +206,7 @@ def test_the_wire_names_of_a_running_appwrapper() -> None:
         "pendingpodconditions": None,
         "componentStatus": None,
         "dispatch": {
+            "format": 1,
             "attempt": 1,
             "epoch": 4,
             "phase": "dispatched",
@@ -458,7 +460,7 @@ def test_what_is_written_is_read_again(view: StatusView) -> None:
 
 
 @pytest.mark.parametrize(
-    "status", [None, {}, [], "x", {"conditions": []}, {"dispatch": {"attempt": 0}}]
+    "status", [None, {}, [], "x", {"conditions": []}, {"dispatch": {}}, {"dispatch": None}]
 )
 def test_a_status_that_says_nothing(status: Any) -> None:
     assert read_status(status) is None
@@ -622,3 +624,26 @@ def test_names_that_are_none_are_left_out() -> None:
     assert saved is not None
     assert saved.claim is not None
     assert saved.claim.nodes == ("n",)
+
+
+@pytest.mark.parametrize(
+    ("record", "what"),
+    [
+        ({"phase": "migrating"}, "phase the text 'migrating'"),
+        ({"next": "elsewhere"}, "next the text 'elsewhere'"),
+        ({"format": 2}, "format 2"),
+        ({"attempt": 0}, "without an attempt, a phase or an inventory"),
+        ({"inventory": None}, "without an attempt, a phase or an inventory"),
+    ],
+)
+def test_a_record_that_is_not_understood_is_not_taken_for_none(
+    record: dict[str, Any], what: str
+) -> None:
+    status = json.loads(json.dumps(render_status(RUNNING)))
+    status["dispatch"] |= record
+    read = read_status(status)
+    assert read is not None
+    assert (read.dispatch, read.unreadable) == (None, what)
+    del status["dispatch"]["format"]
+    if "format" in record:  # what older versions wrote says none
+        assert read_status(status).dispatch == RUNNING.dispatch

@@ -3,10 +3,12 @@
 import pytest
 from msgspec.structs import replace
 
-from mcad.core.events import Answer, AppWrapperSeen
+from mcad.core.dispatcher import Dispatcher
+from mcad.core.events import Answer, AppWrapperSeen, NodeSeen
 from mcad.core.lifecycle import Phase
 from mcad.core.model import (
     Child,
+    Dialect,
     DispatchPhase,
     DispatchRecord,
     Persisted,
@@ -14,6 +16,7 @@ from mcad.core.model import (
     Problem,
     ProblemKind,
 )
+from mcad.core.rules import FaultTolerance
 from mcad.core.units import SECOND
 from tests.core.bench import START, Bench, Thing, cpu, node, workload
 
@@ -190,3 +193,95 @@ def test_who_is_deleted_before_it_is_taken_up_leaves_no_trace() -> None:
     bench.settle()
     assert bench.entry("a").phase is Phase.WAITING
     assert not bench.dispatcher.world.capacity.holds("uid-a")
+
+
+# -- records of other versions -------------------------------------------------------------------
+
+
+def without_times(bench: Bench) -> None:
+    """What is persisted says no time, as the first version did of some."""
+    for uid, view in bench.status.items():
+        record = view.dispatch
+        if record is not None:
+            record = replace(record, since=0, confirmed=0, entered=0)
+        conditions = tuple(replace(one, changed=0, updated=0) for one in view.conditions)
+        bench.status[uid] = replace(view, dispatch=record, conditions=conditions)
+
+
+def test_a_teardown_without_a_time_is_not_forced_at_once() -> None:
+    tolerance = FaultTolerance(forceful_deletion_grace=600 * SECOND)
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, tolerance=tolerance))
+    bench.settle()
+    bench.stubborn.add("a-0")
+    bench.edit("uid-a", suspended=True)
+    bench.settle()
+    assert bench.status["uid-a"].dispatch.phase is DispatchPhase.UNDEPLOYING
+    without_times(bench)
+    bench.crash()
+    bench.advance(500)
+    assert bench.writes["force"] == 0
+    bench.advance(200)
+    assert bench.writes["force"] == 1
+
+
+def test_what_runs_without_a_time_goes_on() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, run_limit=3600 * SECOND))
+    bench.submit(workload("b", 1, dialect=Dialect.V1BETA2))
+    bench.settle()
+    bench.bind("a-0")
+    bench.bind("b-0")
+    without_times(bench)
+    bench.crash()
+    bench.advance(3000)
+    assert [bench.state("a"), bench.state("b")] == ["Running", "Running"]
+    assert bench.entry("a").attempt == 1
+
+
+def test_what_is_completed_without_a_time_is_kept_for_its_time() -> None:
+    tolerance = FaultTolerance(success_ttl=600 * SECOND)
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, dialect=Dialect.V1BETA2, tolerance=tolerance))
+    bench.settle()
+    bench.change("a-0", node="n1", phase=PodPhase.SUCCEEDED)
+    bench.settle()
+    assert bench.state("a") == "Completed"
+    without_times(bench)
+    bench.crash()
+    bench.advance(500)
+    assert bench.names() == ["a-0"]
+    bench.advance(200)
+    assert bench.names() == []
+
+
+def test_a_record_that_is_not_understood_is_left_alone_until_it_is_gone() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 100))
+    bench.settle()
+    bench.bind("a-0")
+    before = dict(bench.writes)
+    later = Persisted("Running", START, unreadable="phase 'migrating'")
+    bench.pending, bench.wishes = [], []
+    bench.dispatcher = Dispatcher(bench.settings)
+    for event in (NodeSeen(node()), AppWrapperSeen(replace(bench.works["uid-a"], persisted=later))):
+        bench.feed(event)
+    for ref in list(bench.things):
+        bench.observe(ref)
+    bench.events.clear()
+    bench.advance(700)
+    assert dict(bench.writes) == before, "nothing is written, created or deleted"
+    assert bench.names() == ["a-0"]
+    bench.feed(AppWrapperSeen(bench.observed("uid-a")))  # the version that knows it has gone on
+    bench.advance(10)
+    assert bench.entry("a").phase is Phase.RUNNING
+    bench.dispatcher.world.admission.check()
+
+
+def test_it_says_what_is_not_understood_and_what_to_do() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, persisted=Persisted("Running", START, unreadable="format 2")))
+    bench.settle()
+    (note,) = [event.note for event in bench.events if event.reason == "LeftAlone"]
+    assert "does not understand (format 2)" in note
+    assert "kubectl patch --subresource=status" in note

@@ -107,6 +107,18 @@ def owned(plane: ControlPlane, path: str) -> list[str]:
     )
 
 
+def test_a_deployment_of_mcad_may_select_by_labels_that_only_itself_has(
+    plane: ControlPlane,
+) -> None:
+    """MCAD copies them into the template, so such manifests exist."""
+    made = deployment("web", 1)
+    made["metadata"]["labels"] = {"app": "web-of-mcad"}
+    made["spec"]["selector"] = {"matchLabels": {"app": "web-of-mcad"}}
+    made["spec"]["template"]["metadata"]["labels"] = {"tier": "front"}
+    create(plane, generic("web", made))
+    plane.wait_for(lambda: status_of(plane, "web").get("running") == 1, 60, "its pod runs")
+
+
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 PODS = "/api/v1/namespaces/default/pods"
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
