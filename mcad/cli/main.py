@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("mcad.cli.run", "Run the dispatcher."),
     "crd": ("mcad.cli.install", "Print the CustomResourceDefinitions to install."),
     "rbac": ("mcad.cli.install", "Print the roles and bindings that the dispatcher needs."),
+    "migrate": ("mcad.cli.migrate", "Finish a migration from MCAD or from an older version."),
     "completion": ("mcad.cli.completion", "Print the completion script of a shell."),
     "version": ("mcad.cli.version", "Print the version."),
 }

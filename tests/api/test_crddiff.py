@@ -35,7 +35,7 @@ def old(crd: Json) -> None:
 
 
 DIFFERENT: dict[str, tuple[Callable[[Json], object], str]] = {
-    "a version less": (old, "version v1beta1: must not be the stored one"),
+    "a version less": (old, "version v1beta2: is missing"),
     "the newer version less": (
         lambda crd: crd["spec"]["versions"].pop(1),
         "version v1beta2: is missing",
@@ -48,9 +48,9 @@ DIFFERENT: dict[str, tuple[Callable[[Json], object], str]] = {
         lambda crd: crd["spec"]["versions"].append({"name": "v2", "served": True}),
         "version v2: is served, but this mcad does not know it",
     ),
-    "another storage": (
-        lambda crd: version(crd).update(storage=False),
-        "version v1beta2: must be the stored one",
+    "an unknown storage": (
+        lambda crd: crd["spec"]["versions"].append({"name": "v0", "storage": True}),
+        "version v0: is stored, but this mcad does not know it",
     ),
     "no status": (
         lambda crd: version(crd).pop("subresources"),
@@ -118,6 +118,10 @@ SAME: dict[str, Callable[[Json], object]] = {
     "nothing": lambda crd: None,
     "labels": lambda crd: crd["metadata"].update(labels={"helm.sh/chart": "mcad-0.1.0"}),
     "status": lambda crd: crd.update(status={"storedVersions": ["v1beta1", "v1beta2"]}),
+    "v1beta1 stored": lambda crd: (
+        version(crd, 0).update(storage=True),
+        version(crd).update(storage=False),
+    ),
     "columns": lambda crd: version(crd).pop("additionalPrinterColumns"),
     "short names": lambda crd: crd["spec"]["names"].pop("shortNames"),
     "no conversion": lambda crd: crd["spec"].pop("conversion"),

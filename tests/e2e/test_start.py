@@ -209,6 +209,61 @@ def test_another_crd_is_refused_and_the_remedy_works(bare: ControlPlane) -> None
         delete(bare)
 
 
+def test_what_mcad_stored_is_served_and_then_stored_anew(bare: ControlPlane) -> None:
+    """The CRD of a cluster with MCAD's objects stores v1beta1, and then has both in etcd."""
+    account = grant(bare, ACCOUNT)
+    older = crds()[0]
+    for version in older["spec"]["versions"]:
+        version["storage"] = version["name"] == "v1beta1"
+    remedy = ("apply", "--server-side", "--force-conflicts", "-f", "-")
+    bare.kubectl(*remedy, stdin=json.dumps(older))
+    for number in range(3):
+        create(bare, appwrapper(f"old-{number}", configmap(f"old-{number}")))
+    with Dispatcher(bare, account):
+        bare.wait_for(lambda: states(bare).get("old-0") == "Running", 60, "v1beta1 is stored")
+    refusal = cli("migrate", "storage", kubeconfig=bare.admin_kubeconfig)
+    assert refusal.returncode == 1
+    assert "the installed CRD stores v1beta1: install the one of this version first" in (
+        refusal.stderr
+    )
+    bare.kubectl(*remedy, stdin=mcad("crd"))
+    assert stored_versions(bare) == ["v1beta1", "v1beta2"]
+    with Dispatcher(bare, account):
+        create(bare, appwrapper("new", configmap("new")))
+        bare.wait_for(lambda: states(bare).get("new") == "Running", 60, "both are stored")
+        admin = bare.admin_kubeconfig
+        assert mcad("migrate", "storage", "--dry-run", kubeconfig=admin) == (
+            "4 AppWrappers would be rewritten; storedVersions v1beta1, v1beta2 -> v1beta2\n"
+        )
+        assert stored_versions(bare) == ["v1beta1", "v1beta2"]
+        assert mcad("migrate", "storage", kubeconfig=admin) == (
+            "4 AppWrappers rewritten; storedVersions v1beta1, v1beta2 -> v1beta2\n"
+        )
+        assert stored_versions(bare) == ["v1beta2"]
+        assert "nothing to do" in mcad("migrate", "storage", kubeconfig=admin)
+        assert set(states(bare).values()) == {"Running"}, "nothing else has changed"
+        # The server refuses to drop a version that the list still names, and now it does not.
+        newer = crds()[0]
+        newer["spec"]["versions"] = newer["spec"]["versions"][1:]
+        bare.kubectl(
+            "apply",
+            "--server-side",
+            "--force-conflicts",
+            "--dry-run=server",
+            "-f",
+            "-",
+            stdin=json.dumps(newer),
+        )
+        delete(bare)
+
+
+def stored_versions(plane: ControlPlane) -> list[str]:
+    """What etcd may hold, as the CRD says."""
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/appwrappers.{GROUP}"
+    found: list[str] = plane.request("GET", path)[1]["status"]["storedVersions"]
+    return sorted(found)
+
+
 def test_without_the_right_to_read_the_crd_there_is_a_warning(bare: ControlPlane) -> None:
     account = grant(bare, ACCOUNT)
     role = json.loads(bare.kubectl("get", "clusterrole", "mcad", "-o", "json"))
