@@ -340,6 +340,11 @@ class DispatchStatus(Wire):
     preemptor: str | None = Field(
         default=None, description="The uid of the AppWrapper for which it is evicted."
     )
+    limit_since: Time | None = Field(
+        default=None,
+        alias="limitSince",
+        description="Since when dispatchDuration.limit counts, if earlier attempts count too.",
+    )
 
 
 class ClaimStatus(Wire):

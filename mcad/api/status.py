@@ -140,6 +140,7 @@ def _render_dispatch(record: DispatchRecord) -> Map:
         "message": record.message or None,
         "next": None if underway and record.next is Next.QUEUED else record.next.value,
         "preemptor": record.preemptor or None,
+        "limitSince": format_instant(record.limit_since),
     }
 
 
@@ -298,6 +299,7 @@ def _read_dispatch(value: Map) -> DispatchRecord | None:
         message=as_text(value.get("message")),
         next=then,
         preemptor=as_text(value.get("preemptor")),
+        limit_since=parse_instant(value.get("limitSince")),
     )
 
 

@@ -72,6 +72,7 @@ def begin(world: World, entry: Entry, signal: Signal = Signal.RESERVED) -> None:
     world.leave_line(entry)
     entry.superseded = entry.dispatch
     entry.path = world.forest.path_of(entry.uid)
+    counted = entry.limit_counts_from(world.now)
     record = DispatchRecord(
         attempt=entry.attempt + 1,
         epoch=world.epoch,
@@ -80,6 +81,7 @@ def begin(world: World, entry: Entry, signal: Signal = Signal.RESERVED) -> None:
         inventory=tuple(item.ref for item in work.items),
         since=world.now,
         quota=entry.path,
+        limit_since=counted if counted < world.now else 0,
     )
     world.begin_attempt(entry, record)
     entry.move(signal, world.now)

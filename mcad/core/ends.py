@@ -50,7 +50,7 @@ def at_latest(world: World, entry: Entry) -> Instant:
         return max(record.entered + teardown_time(world, entry), world.now + TEARDOWN_MARGIN)
     if entry.phase is Phase.KEEPING:
         return _gone(world, entry, record.entered, world.now)
-    begun = record.since if record.confirmed else world.now  # until all exists no limit runs
+    begun = record.confirmed or world.now  # until all exists no limit runs
     limit = declared(entry.workload, entry.limit_counts_from(begun), begun)
     return limit if limit == NEVER else _gone(world, entry, limit, world.now)
 

@@ -22,7 +22,7 @@ from mcad.core.model import (
 )
 from mcad.core.pacing import Tries
 from mcad.core.quota import Path
-from mcad.core.reasons import ConditionType
+from mcad.core.reasons import ConditionType, TeardownReason
 from mcad.core.records import Struct, replace
 from mcad.core.timers import OF_PHASE, Timer
 from mcad.core.units import Duration, Instant
@@ -255,11 +255,20 @@ class Entry:
         self.timers.pop(timer, None)
 
     def limit_counts_from(self, begun: Instant) -> Instant:
-        """Since when ``dispatchDuration.limit`` counts in an attempt that begins at ``begun``: the
-        first dispatch, as in MCAD. Once it was evicted, this one: what was done is lost, and who
-        was evicted could not help the time in which it waited."""
-        evicted_at = self.eviction.at if self.eviction is not None else 0
-        return begun if evicted_at >= self.first_dispatch else self.first_dispatch
+        """Since when ``dispatchDuration.limit`` counts in an attempt that begins at ``begun``.
+
+        The time of an attempt that ended for want of running pods, or in a reset, is added: that is
+        the workload's own (MCAD counts from the first dispatch). Time without room is not, nor that
+        of attempts that ended otherwise: evicted, suspended, or without a node.
+        """
+        record = self.dispatch
+        if record is None:
+            return begun
+        if record.phase not in (DispatchPhase.PAUSED, DispatchPhase.RELEASED):
+            return record.limit_since or begun
+        if record.reason == TeardownReason.MIN_PODS_NOT_RUNNING or record.next is Next.RESET:
+            return begun - max(0, record.entered - (record.limit_since or record.since))
+        return begun
 
     @property
     def keeps_room(self) -> bool:

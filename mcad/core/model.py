@@ -210,7 +210,8 @@ class DispatchRecord(Struct, frozen=True):
     ``reason``, ``message`` and ``next`` are set from the teardown on. ``finished`` are the items
     that said that they are: they may be gone when another leader reads this. ``quota`` holds
     (tree, leaf) where it was charged: labels that are edited later do not move it. ``preemptor`` is
-    the uid of the AppWrapper for which it is evicted.
+    the uid of the AppWrapper for which it is evicted. ``limit_since`` is since when
+    ``dispatchDuration.limit`` counts if that is not ``since``: time of earlier attempts is added.
     """
 
     attempt: int
@@ -227,6 +228,7 @@ class DispatchRecord(Struct, frozen=True):
     finished: tuple[int, ...] = ()
     quota: tuple[tuple[str, str], ...] = ()
     preemptor: str = ""
+    limit_since: Instant = 0
 
 
 class Condition(Struct, frozen=True):
@@ -300,7 +302,7 @@ class Workload(Struct, frozen=True):
     ``slope`` is priorityslope in millionths per second. With a ``problem`` the items may be
     incomplete and the AppWrapper is refused until its manifest changes. ``managed`` is False if
     another ``spec.managedBy`` claims it: then it is ignored, but its pods count. ``cascade`` is of
-    interest once it is ``deleting``. ``run_limit`` is how long it may run from its first dispatch,
+    interest once it is ``deleting``. ``run_limit`` is how long it may hold room (lifecycle.md),
     0 is no limit; ``run_expected`` is how long it says that it will, 0 if it says nothing, and
     ``attempt_limit`` is when whatever it wraps ends by itself, counted from each dispatch, or 0.
     ``grace`` is the longest ``terminationGracePeriodSeconds`` of its pod templates.

@@ -97,19 +97,32 @@ def take_back_unplaced(world: World, entry: Entry) -> None:
     if entry.workload.deleting:
         return
     timeout = world.settings.placement_timeout
-    late = [
-        pod.name
-        for pod in world.capacity.pods.unbound(entry.uid)
-        if _unbound_since(entry, pod) + timeout <= world.now
-    ]
+    unbound = world.capacity.pods.unbound(entry.uid)
+    late = [pod.name for pod in unbound if _unbound_since(entry, pod) + timeout <= world.now]
     missing = world.capacity.needs.never_came(entry.uid)
     world.capacity.needs.end_placement(entry.uid)
     if late or missing:
-        entry.requeueings += 1
-        message = _unplaced(late, missing, timeout // SECOND)
-        teardown.take_back(world, entry, TeardownReason.NOT_PLACED, message)
+        _take_back(world, entry, late, missing, timeout)
     else:
         _time_placement(world, entry)
+
+
+def take_back_if_never_placed(world: World, entry: Entry) -> bool:
+    """Whether some of its pods have no node, and never in this attempt did all of them have one:
+    then it queues again."""
+    if entry.workload.deleting or world.capacity.needs.is_placed(entry.uid):
+        return False
+    late = [pod.name for pod in world.capacity.pods.unbound(entry.uid)]
+    missing = world.capacity.needs.never_came(entry.uid)
+    if late or missing:
+        _take_back(world, entry, late, missing, world.now - entry.record.confirmed)
+    return bool(late or missing)
+
+
+def _take_back(world: World, entry: Entry, late: list[str], missing: int, waited: Duration) -> None:
+    entry.requeueings += 1
+    message = _unplaced(late, missing, waited // SECOND)
+    teardown.take_back(world, entry, TeardownReason.NOT_PLACED, message)
 
 
 def _unbound_since(entry: Entry, pod: Pod) -> Instant:

@@ -6,7 +6,7 @@ good; ``dispatchDuration.limit`` makes it fail (facts: v1beta1, sections 3.5 to 
 
 from __future__ import annotations
 
-from mcad.core import resets, teardown
+from mcad.core import needs, resets, teardown
 from mcad.core.entry import Entry
 from mcad.core.model import Dialect, Next, PodCounts
 from mcad.core.reasons import (
@@ -46,10 +46,13 @@ def judge(world: World, entry: Entry) -> None:
 
 def _deadline(entry: Entry) -> Instant:
     limit = entry.workload.run_limit
-    return entry.limit_counts_from(entry.record.since) + limit if limit else 0
+    return entry.limit_counts_from(entry.record.confirmed) + limit if limit else 0
 
 
 def _time_is_over(world: World, entry: Entry) -> None:
+    """It has failed. What never had all of its nodes has not run for too long: it queues again."""
+    if needs.take_back_if_never_placed(world, entry):
+        return
     seconds = entry.workload.run_limit // SECOND
     message = f"Dispatch deadline exceeded. allowed to run for {seconds} seconds"
     reason = TeardownReason.DEADLINE_EXCEEDED

@@ -230,6 +230,7 @@ def test_the_wire_names_of_a_running_appwrapper() -> None:
             "message": None,
             "next": None,
             "preemptor": None,
+            "limitSince": None,
         },
         "quota": None,
         "claim": None,

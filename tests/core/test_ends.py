@@ -62,6 +62,7 @@ def test_what_failed_is_kept_for_a_while_and_so_is_its_room() -> None:
     kept = FaultTolerance(deletion_on_failure_grace=15 * MINUTE)
     first = workload("a", 1000, run_limit=10 * MINUTE, tolerance=kept)
     bench = busy(first, workload("b", 1000))
+    bench.bind("a-0")
     bench.advance(60)
     claim, since = bench.entry("b").claim, bench.entry("a").record.since
     assert claim is not None

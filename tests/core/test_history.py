@@ -117,6 +117,8 @@ def test_who_is_stopped_says_nothing_of_how_long_such_a_one_runs(limit: int) -> 
     bench = Bench(PATIENT, nodes=[node()])
     bench.submit(*(finishing(f"a{n}", run_limit=limit * SECOND) for n in range(RUNS_MIN)))
     bench.settle()
+    for ref in list(bench.things):
+        bench.bind(ref.name)
     bench.advance(limit + 1)
     assert bench.state("a0") == "Failed"
     assert len(bench.dispatcher.world.history) == 0

@@ -126,7 +126,7 @@ class Life:
             priority=draw.choice((0, 0, 1, 2)),
             quota=((GOLD, draw.choice(("red", "blue"))),),
             min_available=draw.choice((0, 0, 1, 2)),
-            run_limit=draw.choice((0, 0, 0, 150 * SECOND)),
+            run_limit=draw.choice((0, 0, 40 * SECOND)),
             requeuing=Requeuing(30 * SECOND, draw.choice(list(Growth)), 0, draw.choice((0, 1))),
         )
         word = ("succeeded",) if draw.random() < 0.5 else ()

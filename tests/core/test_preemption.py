@@ -95,12 +95,14 @@ def test_the_latest_of_the_lowest_priority_makes_room_and_queues_again() -> None
 def test_the_limit_counts_anew_after_an_eviction(restarted: bool) -> None:
     """What it had done is lost, and it could not help the time that it waited."""
     bench = crowded(run_limit=300 * SECOND)
+    bench.bind("a-0", on="n1")
     bench.submit(workload("w", 900, priority=5))
     bench.advance(200)
     assert phase(bench, "b") is Phase.WAITING
     bench.delete("uid-w")
     bench.advance(3)
     assert phase(bench, "b") is Phase.RUNNING
+    bench.bind("b-0", on="n2")
     if restarted:
         bench.crash()
     bench.advance(280)

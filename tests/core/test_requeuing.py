@@ -156,3 +156,59 @@ def test_what_is_finished_in_time_is_completed() -> None:
     bench.change("a-0", phase=PodPhase.SUCCEEDED)
     bench.advance(1000)
     assert bench.state("a") == "Completed"
+
+
+# -- what dispatchDuration.limit counts ----------------------------------------------------------
+
+
+def limited(seconds: int = 100, **changes: object) -> Bench:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 100, run_limit=seconds * SECOND, **changes))
+    bench.settle()
+    return bench
+
+
+def test_time_in_which_it_was_suspended_does_not_count() -> None:
+    bench = limited()
+    bench.bind("a-0")
+    bench.advance(50)
+    bench.edit("uid-a", suspended=True)
+    bench.advance(500)
+    bench.edit("uid-a", suspended=False)
+    bench.advance(10)
+    assert bench.state("a") == "Running"
+    bench.bind("a-0")
+    bench.advance(80)
+    assert bench.state("a") == "Running"
+    bench.advance(20)
+    assert bench.state("a") == "Failed"
+
+
+def test_an_attempt_that_never_had_a_node_does_not_fail() -> None:
+    bench = limited()
+    bench.advance(120)
+    assert [event.note for event in bench.events if event.reason == "TakenBack"] == [
+        "Without a node for 100 s: a-0."
+    ]
+    assert (bench.state("a"), bench.entry("a").attempt) == ("Running", 2)
+    bench.bind("a-0")
+    bench.advance(80)
+    assert bench.state("a") == "Running"
+    bench.advance(40)
+    assert bench.state("a") == "Failed"
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_time_of_attempts_with_too_few_running_pods_adds_up(restarted: bool) -> None:
+    bench = limited(300, min_available=1, requeuing=Requeuing(wait=100 * SECOND))
+    bench.bind("a-0")
+    bench.change("a-0", phase=PodPhase.PENDING)  # it does not run on its node
+    bench.advance(180)
+    assert (bench.state("a"), bench.entry("a").attempt) == ("Running", 2)
+    bench.bind("a-0")
+    if restarted:
+        bench.crash()
+    bench.advance(100)
+    assert bench.state("a") == "Running"
+    bench.advance(60)
+    assert bench.state("a") == "Failed"

@@ -56,6 +56,11 @@ class Needs:
             if allotment.want is not None and not allotment.reservation.placed
         )
 
+    def is_placed(self, uid: str) -> bool:
+        """Whether all of its pods had nodes at one time, or enough time for that."""
+        reservation = self._reservations.by_uid.get(uid)
+        return reservation is not None and reservation.placed
+
     def in_vain(self, uid: str) -> bool:
         """Whether it reserves, or has reserved, room for pods that never had a node."""
         return any(
