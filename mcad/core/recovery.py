@@ -80,16 +80,24 @@ def _leave_alone(world: World, entry: Entry, what: str) -> None:
 
 
 def _timed(saved: Persisted, now: Instant) -> Persisted:
-    """A time that is missing is now, not 1970: the first version did not write all of them, and
-    every clock that counts from one would have run out."""
-    conditions = tuple(replace(one, changed=one.changed or now) for one in saved.conditions)
+    """What it says, in times of this process. One that is missing is now, not 1970: the first
+    version did not write all of them, and every clock that counts from one would have run out. One
+    that is yet to come was written before the wall clock was set back, and is now as well: what
+    counts from it would last that much longer."""
+
+    def past(at: Instant) -> Instant:
+        return min(at, now)
+
+    conditions = tuple(replace(one, changed=past(one.changed or now)) for one in saved.conditions)
     record = saved.dispatch
     if record is not None:
         is_past = record.phase not in (DispatchPhase.CREATING, DispatchPhase.DISPATCHED)
         entered = record.entered or (now if is_past else 0)
         confirmed = record.confirmed or (now if record.phase is DispatchPhase.DISPATCHED else 0)
         since = record.since or now
-        record = replace(record, since=since, confirmed=confirmed, entered=entered)
+        record = replace(
+            record, since=past(since), confirmed=past(confirmed), entered=past(entered)
+        )
     return replace(saved, conditions=conditions, dispatch=record)
 
 

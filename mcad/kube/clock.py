@@ -1,8 +1,14 @@
 """The clock as an argument; the only module of the transport that asks the operating system."""
 
 import asyncio
+import logging
 import time
 from typing import Protocol
+
+_log = logging.getLogger(__name__)
+
+STEP_US = 2_000_000
+"""A difference that is told: what NTP slews in a day is less, what it sets is mostly more."""
 
 _BOOT: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 """Linux has a clock that goes on while the machine sleeps: a laptop that wakes up must see that its
@@ -17,7 +23,8 @@ class Clock(Protocol):
         ...
 
     def now_us(self) -> int:
-        """Wall-clock microseconds since the epoch; never decreases within a process."""
+        """Wall-clock microseconds since the epoch; within a process it goes as ``monotonic`` does,
+        whatever becomes of the machine's wall clock."""
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -28,23 +35,31 @@ class Clock(Protocol):
 class RealClock:
     """The machine's clock.
 
-    Wall time is the monotonic clock plus an offset that only grows: when the wall clock jumps
-    ahead we follow it, when it is set back we go on counting, so persisted order stays true.
+    Wall time is the monotonic clock plus an offset that is taken once. So a step of the wall clock,
+    ahead or back, moves no deadline and no order: it is logged, and counts from the next start on.
     """
 
     def __init__(self) -> None:
         """Anchor wall time at the present moment."""
         self._offset_us = _wall_us() - _monotonic_us()
+        self._step_us = 0  # how far the wall clock was found to be ahead, when that was logged
 
     def monotonic(self) -> float:
         """Seconds since an arbitrary origin; those in which the machine slept count."""
         return _monotonic_us() / 1e6
 
     def now_us(self) -> int:
-        """Wall-clock microseconds since the epoch; never decreases."""
-        monotonic = _monotonic_us()
-        self._offset_us = max(self._offset_us, _wall_us() - monotonic)
-        return monotonic + self._offset_us
+        """Wall-clock microseconds since the epoch; neither steps nor decreases."""
+        now = _monotonic_us() + self._offset_us
+        step = _wall_us() - now
+        if abs(step - self._step_us) >= STEP_US:
+            self._step_us = step
+            _log.warning(
+                "the wall clock was set, deadlines do not move seconds=%+.0f: times are told by the"
+                " clock of the start of this process until it is started again",
+                step / 1e6,
+            )
+        return now
 
     async def sleep(self, seconds: float) -> None:
         """Suspend the calling task for ``seconds``."""

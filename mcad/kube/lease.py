@@ -29,6 +29,7 @@ _log = logging.getLogger(__name__)
 RELEASE_S = 1.0  # for the goodbye; without it the next leader waits until the lease has run out
 ATTEMPTS = 3  # to renew, if each of them hangs, before the lease is given up
 RELEASED_S = 1  # the duration of a released lease: the server wants more than 0
+TRANSITIONS_MAX = 2**31 - 1  # leaseTransitions is an int32, which a server refuses beyond that
 GRANT = "grant the dispatcher's rights with `mcad rbac | kubectl apply -f -`"
 
 
@@ -89,6 +90,7 @@ class Lease:
         self.identity = identity
         self.leader = ""  # who holds it as far as we know
         self.transitions = 0
+        self._told = ""  # the sort of the trouble that was logged last
         self.trouble = ""  # why the Lease cannot be read or written at present
         self._client = client
         self._clock = client.clock
@@ -104,7 +106,8 @@ class Lease:
 
     @property
     def epoch(self) -> int:
-        """Of this hold; above those of all before it, as long as the object exists (P12)."""
+        """Of this hold; above those of all before it, as long as the object exists and its count
+        has not wrapped. The core goes above every epoch in a status in any case (P12)."""
         return self.transitions + 1
 
     def left(self) -> float:
@@ -137,15 +140,26 @@ class Lease:
             return False
         sent = self._clock.monotonic()
         if found is None:
-            self.transitions = 0 if self._seen is None else self._seen.transitions + 1
+            self.transitions = 0 if self._seen is None else _next(self._seen.transitions)
             await self._create()
         else:
             # A record with our own name is that of a grasp whose answer was lost.
-            self.transitions = found.transitions + (found.holder != self.identity)
+            ours = found.holder == self.identity
+            self.transitions = found.transitions if ours else _next(found.transitions)
             await self._write(found.version, self._claim(), self._patience())
+            self._report_wrap(found)
         self._renewed, self.leader, self.trouble = sent, self.identity, ""
         _log.info("leading lease=%s identity=%s epoch=%d", self.terms, self.identity, self.epoch)
         return True
+
+    def _report_wrap(self, before: Record) -> None:
+        if self.transitions < before.transitions:
+            _log.warning(
+                "leaseTransitions of lease=%s was %d, which is the largest number that it can have:"
+                " it begins at 0 again, and epochs go on above those in statuses",
+                self.terms,
+                before.transitions,
+            )
 
     def _is_free(self, found: Record | None) -> bool:
         """Whether nobody else can be its holder. One that was deleted has not run out for that."""
@@ -307,9 +321,24 @@ class Lease:
         return format_instant(self._clock.now_us())
 
     def _in_trouble(self, error: KubeError) -> None:
-        """Told once until it changes; a right that is missing is named with its remedy."""
+        """Logged once until it is of another sort: a refusal may quote the time of each try.
+
+        A right that is missing is named with its remedy.
+        """
         denied = isinstance(error, ApiError) and error.forbidden
         trouble = f"{error}; {GRANT}" if denied else str(error)
-        if trouble != self.trouble:
+        if not self.trouble or _sort_of(error) != self._told:
             _log.warning("lease trouble lease=%s error=%s", self.terms, trouble)
-        self.trouble = trouble
+        self.trouble, self._told = trouble, _sort_of(error)
+
+
+def _next(transitions: int) -> int:
+    """The count after one more change of the holder; after the largest number comes 0."""
+    return transitions + 1 if 0 <= transitions < TRANSITIONS_MAX else 0
+
+
+def _sort_of(error: KubeError) -> str:
+    """What stays the same while one cause lasts."""
+    if isinstance(error, ApiError):
+        return f"{error.status} {error.reason}"
+    return type(error).__name__

@@ -285,3 +285,34 @@ def test_it_says_what_is_not_understood_and_what_to_do() -> None:
     (note,) = [event.note for event in bench.events if event.reason == "LeftAlone"]
     assert "does not understand (format 2)" in note
     assert "kubectl patch --subresource=status" in note
+
+
+def with_times_to_come(bench: Bench, by: int) -> None:
+    """The wall clock is set back by ``by`` microseconds while no dispatcher runs."""
+    for uid, view in bench.status.items():
+        record = view.dispatch
+        if record is not None:
+            times = {
+                name: at and at + by
+                for name in ("since", "confirmed", "entered")
+                if (at := getattr(record, name)) is not None
+            }
+            record = replace(record, **times)
+        conditions = tuple(replace(one, changed=one.changed + by) for one in view.conditions)
+        bench.status[uid] = replace(view, dispatch=record, conditions=conditions)
+
+
+def test_a_wall_clock_that_is_set_back_prolongs_no_teardown() -> None:
+    tolerance = FaultTolerance(forceful_deletion_grace=600 * SECOND)
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, tolerance=tolerance))
+    bench.settle()
+    bench.stubborn.add("a-0")
+    bench.edit("uid-a", suspended=True)
+    bench.settle()
+    with_times_to_come(bench, 3600 * SECOND)
+    bench.crash()
+    bench.advance(500)
+    assert bench.writes["force"] == 0
+    bench.advance(200)
+    assert bench.writes["force"] == 1

@@ -47,18 +47,21 @@ class TestClock:
         monkeypatch.setattr(time, "clock_gettime_ns", lambda clock: told[clock])
         assert RealClock().monotonic() == 65.0
 
-    def test_wall_time_never_decreases_and_follows_forward_jumps(self, monkeypatch):
-        wall, monotonic = 5_000_000, 1_000_000
+    @pytest.mark.parametrize("hours", [1, -1])
+    def test_a_step_of_the_wall_clock_moves_nothing_and_is_told_once(
+        self, monkeypatch, caplog, hours
+    ):
+        wall, monotonic = 5_000_000_000, 1_000_000
         monkeypatch.setattr(clock_module, "_wall_us", lambda: wall)
         monkeypatch.setattr(clock_module, "_monotonic_us", lambda: monotonic)
         clock = RealClock()
-        assert clock.now_us() == 5_000_000
-        wall, monotonic = 3_000_000, 2_000_000  # set back by 3 s while 1 s passed
-        assert clock.now_us() == 6_000_000
-        wall = 90_000_000  # set ahead
-        assert clock.now_us() == 90_000_000
-        wall, monotonic = 4_000_000, 2_500_000
-        assert clock.now_us() == 90_500_000
+        assert clock.now_us() == 5_000_000_000
+        wall, monotonic = wall + (1 + hours * 3600) * 1_000_000, 2_000_000
+        assert clock.now_us() == clock.now_us() == 5_001_000_000
+        assert [f"seconds={hours * 3600:+d}:" in line for line in caplog.messages] == [True]
+        wall, monotonic = wall - (hours * 3600 - 1) * 1_000_000, 3_000_000  # set right again
+        assert clock.now_us() == 5_002_000_000
+        assert len(caplog.messages) == 2
 
 
 class TestErrors:

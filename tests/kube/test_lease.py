@@ -58,11 +58,18 @@ class Skewed:
 class Process:
     """One candidate; ``trouble`` is what becomes of its requests."""
 
-    def __init__(self, clock: VirtualClock, registry: Registry, name: str, skew_s: float) -> None:
+    def __init__(
+        self,
+        clock: VirtualClock,
+        registry: Registry,
+        name: str,
+        skew_s: float,
+        terms: Terms = TERMS,
+    ) -> None:
         self.api = SimApi(registry)
         self.clock = Skewed(clock, skew_s)
         self.client = Client(self, self.clock, Random(1))
-        self.lease = Lease(self.client, TERMS, name)
+        self.lease = Lease(self.client, terms, name)
         self.fenced = self.client.fenced(self.lease.left)
         self.trouble: Callable[[Request], Coroutine[Any, Any, Response | None]] | None = None
         self.timeouts: list[float] = []
@@ -104,6 +111,17 @@ class Process:
         """Nobody listens."""
         raise ConnectionLost("connection refused")
 
+    async def answer_late(self, request: Request) -> Response:
+        """The write is committed at once, and its answer comes 3 s later, just in time."""
+        answer = await self.api.request(request, 1.0)
+        await self.clock.sleep(3.0)
+        return answer
+
+    async def commit_late(self, request: Request) -> Response:
+        """The request is 3 s on its way, and answered at once."""
+        await self.clock.sleep(3.0)
+        return await self.api.request(request, 1.0)
+
     async def lose_answer(self, request: Request) -> None:
         """The write is committed, and nobody hears of it."""
         await self.api.request(request, 1.0)
@@ -118,8 +136,8 @@ class World:
         self.registry = Registry(self.clock, Random(1))
         self.admin = Client(SimApi(self.registry), self.clock, Random(2))
 
-    def process(self, name: str, skew_s: float = 0.0) -> Process:
-        return Process(self.clock, self.registry, name, skew_s)
+    def process(self, name: str, skew_s: float = 0.0, terms: Terms = TERMS) -> Process:
+        return Process(self.clock, self.registry, name, skew_s, terms)
 
     async def pair(self, skew_s: float = 0.0) -> tuple[Process, Process]:
         """One that leads, and one that stands by."""
@@ -402,3 +420,104 @@ async def test_a_right_that_is_missing_is_named_with_its_remedy_once(
     a.trouble = None
     await world.until(lambda: a.lease.is_held)
     assert a.lease.trouble == ""
+
+
+LONG = Terms("kube-system", "mcad-dispatcher", duration_s=60, renew_deadline_s=40.0, retry_s=8.0)
+
+
+async def last_write(world: World, a: Process, b: Process) -> tuple[float, float]:
+    """Until when a write of ``a`` may last, and when ``b`` comes to lead; ``a`` is cut off."""
+    until = 0.0
+    while not b.lease.is_held:
+        if a.lease.is_held:
+            until = max(until, world.clock.monotonic() + a.lease.left())
+        await world.clock.sleep(0.1)
+        assert world.clock.monotonic() < 1000
+    return until, world.clock.monotonic()
+
+
+@pytest.mark.parametrize("cut_after", [0, 1, 2, 5])
+@pytest.mark.parametrize("slow", ["answer_late", "commit_late"])
+@virtually
+async def test_slow_renewals_let_nobody_write_beyond_the_lease(slow: str, cut_after: int) -> None:
+    """A renewal that counted from its answer would: by as much as the answer took."""
+    world = World()
+    a, b = await world.pair()
+    await world.clock.sleep(10)
+    sent = 0
+
+    async def count(request: Request) -> Response | None:
+        nonlocal sent
+        if request.method == "PATCH":
+            sent += 1
+            if sent > cut_after + 1:
+                await a.refuse(request)
+        return await getattr(a, slow)(request)
+
+    a.trouble = count
+    until, came = await last_write(world, a, b)
+    assert sent > cut_after + 1, "it was renewed slowly before it was cut off"
+    assert until <= came
+    with pytest.raises(LeaseLost):
+        await a.ended
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [(LONG, TERMS), (TERMS, LONG)], ids=["to-shorter", "to-longer"]
+)
+@virtually
+async def test_a_rolling_upgrade_that_changes_the_duration_has_one_leader(
+    old: Terms, new: Terms
+) -> None:
+    """The holder is succeeded by its own word, not by that of its successor."""
+    world = World()
+    a, b = world.process("a", terms=old), world.process("b", terms=new)
+    a.begin()
+    await world.clock.sleep(1)
+    b.begin()
+    await world.clock.sleep(2 * old.duration_s)
+    assert (a.lease.is_held, b.lease.is_held) == (True, False)
+    a.trouble = a.refuse
+    cut = world.clock.monotonic()
+    until, came = await last_write(world, a, b)
+    assert until <= came
+    with pytest.raises(LeaseLost):
+        await a.ended
+    assert came - cut <= old.duration_s + new.retry_s / 2 + 0.2  # it looks so often
+    assert (await world.record())["leaseDurationSeconds"] == new.duration_s
+
+
+@virtually
+async def test_the_count_of_transitions_wraps_where_the_server_takes_no_more(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World()
+    a = world.process("a")
+    await a.lease.acquire()
+    await a.lease.release()
+    full = {"spec": {"leaseTransitions": 2**31 - 1}}
+    await world.admin.patch(LEASES, TERMS.namespace, TERMS.name, full)
+    b = world.process("b")
+    await b.lease.acquire()
+    assert (b.lease.is_held, b.lease.epoch) == (True, 1)
+    assert (await world.record())["leaseTransitions"] == 0
+    assert len([line for line in caplog.messages if "begins at 0 again" in line]) == 1
+
+
+@virtually
+async def test_a_refusal_whose_words_change_with_each_try_is_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World()
+    a = world.process("a")
+
+    async def refuse(request: Request) -> Response | None:
+        words = f"cannot decode {world.clock.now_us()}"
+        said = {"kind": "Status", "code": 400, "reason": "BadRequest", "message": words}
+        return Response(400, said) if request.method == "POST" else None
+
+    a.trouble = refuse
+    a.begin()
+    await world.clock.sleep(60)
+    assert len([line for line in caplog.messages if "lease trouble" in line]) == 1
+    assert a.lease.trouble == "400 BadRequest: cannot decode 1800000059000000", "the latest"
