@@ -11,11 +11,15 @@ from mcad.api.config import Config, catalog_of
 from mcad.api.crd import NAME, QUOTA_NAME
 from mcad.api.owner import Owner
 from mcad.kube.discovery import Discovery
+from mcad.kube.errors import KubeError
 from mcad.kube.resource import Resource
 
 
 class Kinds:
-    """The present catalogue; ``catalog`` is replaced as a whole by ``refresh``."""
+    """The present catalogue; ``catalog`` is replaced as a whole by ``refresh``.
+
+    ``trouble`` says why the latest ``refresh`` failed, "" if it did not.
+    """
 
     def __init__(self, discovery: Discovery, config: Config) -> None:
         self._discovery = discovery
@@ -24,11 +28,18 @@ class Kinds:
         self._served: dict[tuple[str, str], Resource] = {}
         self._config = config
         self.catalog = catalog_of(config, ())
+        self.trouble = "the API server has not told yet which kinds it serves"
 
     async def refresh(self) -> bool:
         """Ask discovery again; whether anything is different. Raises KubeError."""
         self._discovery.invalidate()
-        served = await self._discovery.all_resources()
+        try:
+            served = await self._discovery.all_resources()
+        except KubeError as error:
+            patience_s = self._discovery.patience_s
+            self.trouble = f"{error}; retrying with {patience_s:g} s for each answer"
+            raise
+        self.trouble = ""
         before = self.catalog, self._served
         self.catalog = catalog_of(self._config, map(catalog_entry, served))
         # The first version listed is the one that the server prefers.

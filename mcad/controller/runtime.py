@@ -161,8 +161,8 @@ class Controller:
         while True:
             try:
                 await self._kinds.refresh()
-            except KubeError as error:
-                _log.warning("discovery failed error=%s", error)
+            except KubeError:
+                _log.warning("discovery failed error=%s", self._kinds.trouble)
                 await self.clock.sleep(pause)
                 pause = min(pause * 2, 10.0)
             else:

@@ -132,6 +132,8 @@ class Watches:
 
     def obstacles(self) -> list[str]:
         """Why nothing may be dispatched now: what decisions rest on cannot be seen (P11, P14)."""
+        if not self.streams and self._kinds.trouble:
+            return [f"discovery: {self._kinds.trouble}"]
         now, found = self._client.clock.monotonic(), []
         for stream in self._essential():
             if not stream.is_synced or stream.error:

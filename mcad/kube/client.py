@@ -158,9 +158,11 @@ class Client:
             idle_s=self._idle_s,
         )
 
-    async def read(self, request: Request, timeout: float | None = None) -> Json:
-        """The JSON object at any path, ``/version`` for example."""
-        return await self._send(request, idempotent, timeout, READ_ATTEMPT_S)
+    async def read(
+        self, request: Request, timeout: float | None = None, attempt_s: float = READ_ATTEMPT_S
+    ) -> Json:
+        """The JSON object at any path, ``/version`` for example; one attempt is ``attempt_s``."""
+        return await self._send(request, idempotent, timeout, attempt_s)
 
     async def get(
         self,

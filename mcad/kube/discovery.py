@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from mcad.kube.client import Client
-from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.client import READ_ATTEMPT_S, Client
+from mcad.kube.errors import ApiError, KubeError, RequestTimeout
 from mcad.kube.port import Request
 from mcad.kube.resource import Resource
 from mcad.kube.types import Json
@@ -18,6 +18,7 @@ from mcad.kube.types import Json
 FRESH_S = 600.0  # how long what is known is believed
 RETRY_S = 60.0  # how long what is unknown, or could not be asked, is believed to be so
 INVALIDATED_S = 0.5  # the same after ``invalidate``, whose callers have a pace of their own
+PATIENCE_S_MAX = 120.0  # of one attempt; the API server itself gives up after 60 s
 
 _AGGREGATED = {
     "Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
@@ -48,6 +49,7 @@ class Discovery:
         self._error: KubeError | None = None
         self._invalidated = False
         self._flight: asyncio.Task[None] | None = None
+        self.patience_s = READ_ATTEMPT_S  # of one attempt; doubled when an answer was too slow
 
     async def find(self, api_version: str, kind: str) -> Resource | None:
         """The resource of a kind, or None if the server does not serve it.
@@ -119,23 +121,34 @@ class Discovery:
             await self._add(catalogue, "/apis")
         except KubeError as error:
             self._error = error
+            self._grow_patience(error)
             return
-        for api_version in catalogue.broken:
+        for api_version, why in catalogue.broken.items():
+            self._grow_patience(why)
             # What a silent group served before is a better guess than nothing.
             before = self._catalogue.served.get(api_version, {})
             catalogue.served[api_version] = before | catalogue.served.get(api_version, {})
         self._catalogue, self._error = catalogue, None
         self._fetched_at = self._client.clock.monotonic()
 
+    def _grow_patience(self, error: KubeError) -> None:
+        """A server whose answers take longer than an attempt would never be understood."""
+        if isinstance(error, RequestTimeout):
+            self.patience_s = min(2 * self.patience_s, PATIENCE_S_MAX)
+
+    async def _read(self, request: Request) -> Json:
+        """One answer, within two attempts."""
+        return await self._client.read(request, 2 * self.patience_s, self.patience_s)
+
     async def _add(self, catalogue: _Catalogue, root: str) -> None:
-        answer = await self._client.read(Request("GET", root, headers=_AGGREGATED))
+        answer = await self._read(Request("GET", root, headers=_AGGREGATED))
         if answer.get("kind") == "APIGroupDiscoveryList":
             _read_aggregated(answer, catalogue)
             return
         for api_version in _classic_versions(answer):
             path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
             try:
-                found = _classic_kinds(api_version, await self._client.read(Request("GET", path)))
+                found = _classic_kinds(api_version, await self._read(Request("GET", path)))
             except KubeError as error:
                 catalogue.broken[api_version] = error
             else:

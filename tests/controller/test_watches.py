@@ -123,10 +123,13 @@ async def test_a_right_that_is_lost_later_holds_who_needs_the_kind_and_says_so(
 
 async def test_it_is_not_ready_before_it_knows_what_to_watch() -> None:
     rig = Rig()
-    rig.server.fail_always("GET", "^/apis$", refuse(403, "Forbidden"))
+    rig.server.fail_always("GET", "^/apis$", refuse(403, "Forbidden", "no right"))
     async with rig:
         await rig.clock.advance(5)
-        assert await told(rig, "/readyz") == (503, "not synced\n")
+        assert await told(rig, "/readyz") == (
+            503,
+            "not synced: discovery: 403 Forbidden: no right; retrying with 15 s for each answer\n",
+        )
         assert (await told(rig, "/api/v1/queue"))[0] == 503
 
 

@@ -2,14 +2,17 @@
 
 import asyncio
 import os
+from random import Random
 
 import pytest
 
-from mcad.kube.discovery import FRESH_S, INVALIDATED_S, RETRY_S, Discovery
-from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.client import Client
+from mcad.kube.discovery import FRESH_S, INVALIDATED_S, PATIENCE_S_MAX, RETRY_S, Discovery
+from mcad.kube.errors import ApiError, KubeError, RequestTimeout
+from mcad.kube.port import Request, Response
 from mcad.kube.resource import Resource
 from tests.fakeapi import answer, hang, refuse, reset
-from tests.kube.support import NODES, PODS, WRAPPERS, eventually
+from tests.kube.support import NODES, PODS, WRAPPERS, FakeClock, eventually
 
 GROUP = "workload.codeflare.dev"
 
@@ -253,3 +256,54 @@ class TestFailures:
         await discovery.aclose()
         with pytest.raises(asyncio.CancelledError):
             await task
+
+
+class Slow:
+    """A server that takes ``takes_s`` for each answer; time passes by asking."""
+
+    def __init__(self, clock: FakeClock, takes_s: float) -> None:
+        self.clock, self.takes_s = clock, takes_s
+        self.timeouts: list[float] = []
+
+    async def request(self, request: Request, timeout: float) -> Response:
+        self.timeouts.append(timeout)
+        self.clock.now += min(timeout, self.takes_s)
+        if timeout <= self.takes_s:
+            raise RequestTimeout(f"no answer within {timeout:g} s")
+        body = CORE if request.path == "/api" else aggregated(WRAPPER_GROUP)
+        return Response(200, body)
+
+
+class TestPatience:
+    async def test_a_server_that_takes_30_s_for_each_answer_is_understood(self, clock):
+        slow = Slow(clock, 30.0)
+        discovery = Discovery(Client(slow, clock, Random(1)))
+        with pytest.raises(RequestTimeout):
+            await discovery.all_resources()
+        tries = 1
+        while True:
+            clock.now += RETRY_S
+            tries += 1
+            try:
+                found = await discovery.all_resources()
+                break
+            except RequestTimeout:
+                assert tries < 4
+        assert WRAPPERS in found
+        assert tries == 3, "15, 30, then 60 s for each answer"
+
+    async def test_patience_has_a_limit(self, clock):
+        slow = Slow(clock, 1e9)
+        discovery = Discovery(Client(slow, clock, Random(1)))
+        for _ in range(8):
+            with pytest.raises(RequestTimeout):
+                await discovery.all_resources()
+            clock.now += RETRY_S
+        assert max(slow.timeouts) == PATIENCE_S_MAX
+
+    async def test_a_refusal_adds_no_patience(self, server, discovery):
+        server.fail_always("GET", "/", refuse(403, "Forbidden"))
+        before = discovery.patience_s
+        with pytest.raises(KubeError):
+            await discovery.all_resources()
+        assert discovery.patience_s == before
