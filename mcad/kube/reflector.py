@@ -147,6 +147,8 @@ class Reflector(Generic[T]):
             self._watched_in_vain()
         elif self._is_mute and isinstance(error, RequestTimeout):
             self._watched_in_vain(SILENT_WEIGHT)
+        if watching and isinstance(error, RequestTimeout):
+            return 0.0  # it has waited for long enough; a pause too would count as more silence
         return self._backoff.delay(error.retry_after)
 
     def _watched_in_vain(self, weight: int = 1) -> None:

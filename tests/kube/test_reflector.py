@@ -204,6 +204,18 @@ class TestReconnecting:
             await eventually(lambda: sink.syncs == 2)
         assert len(server.seen("WATCH")) in (2, 3)
 
+    async def test_no_pause_is_added_to_a_silence(self, server, sink):
+        """An idle server that sends no bookmarks: pauses that grew made the silence last for longer
+        than it may (P14), and readiness came and went."""
+        server.fail("WATCH", ALL, *[stream(then="silent")] * 6)
+        clock = FakeClock()
+        async with (
+            RestApi(connection(server.url), clock) as api,
+            reflecting(client_of(api, clock, idle_s=0.05), sink),
+        ):
+            await eventually(lambda: len(server.seen("WATCH")) == 7)
+        assert max(clock.sleeps) == 0
+
     async def test_a_watch_that_never_begins(self, server, sink):
         server.fail("WATCH", ALL, hang)
         clock = FakeClock()
