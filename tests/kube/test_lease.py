@@ -498,7 +498,8 @@ async def test_the_count_of_transitions_wraps_where_the_server_takes_no_more(
     full = {"spec": {"leaseTransitions": 2**31 - 1}}
     await world.admin.patch(LEASES, TERMS.namespace, TERMS.name, full)
     b = world.process("b")
-    await b.lease.acquire()
+    b.begin()
+    await world.until(lambda: b.lease.is_held)
     assert (b.lease.is_held, b.lease.epoch) == (True, 1)
     assert (await world.record())["leaseTransitions"] == 0
     assert len([line for line in caplog.messages if "begins at 0 again" in line]) == 1
