@@ -6,6 +6,7 @@ moment the missing link is asked for. Labels alone never attribute anything.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -19,6 +20,17 @@ class Missing(Struct, frozen=True):
     """A link of a chain that is not known yet."""
 
     owner: Owner
+
+
+class End(NamedTuple):
+    """The end of a chain: the uid of the AppWrapper, and that of the object next to it, "" if that
+    is the pod itself."""
+
+    appwrapper: str
+    root: str
+
+
+NOBODYS = End("", "")
 
 
 class Owners:
@@ -59,14 +71,16 @@ class Owners:
         self._controllers.pop(uid, None)
         self._asked.pop(uid, None)
 
-    def appwrapper(self, controller: Owner | None) -> str | Missing:
-        """The uid of the AppWrapper at the end of the chain, "" if it ends elsewhere."""
+    def appwrapper(self, controller: Owner | None) -> End | Missing:
+        """The AppWrapper at the end of the chain, ``NOBODYS`` if it ends elsewhere."""
+        root = ""
         for owner in self._chain(controller):
             if owner.is_appwrapper:
-                return owner.uid
+                return End(owner.uid, root)
             if owner.uid not in self._controllers:
                 return Missing(owner)
-        return ""
+            root = owner.uid
+        return NOBODYS
 
     def _chain(self, controller: Owner | None) -> Iterator[Owner]:
         for _ in range(CHAIN_MAX):

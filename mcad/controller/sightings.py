@@ -189,10 +189,10 @@ class Sightings:
         end = self._owners.appwrapper(controller)
         if isinstance(end, Missing):
             self._wait_for_link(end.owner, pod, controller)
-            end = ""
-        elif end:
+        elif end.appwrapper:
             self._owners.attributed(pod.uid, controller)
-        self._feed(PodSeen(replace(pod, workload=end) if end else pod))
+            pod = replace(pod, workload=end.appwrapper, root=end.root or pod.uid)
+        self._feed(PodSeen(pod))
 
     def _wait_for_link(self, missing: Owner, pod: Pod, controller: Owner | None) -> None:
         """Only pods with our label are waited for: the cluster is full of others."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcad.core import completion, teardown, tombstones
+from mcad.core import attribution, completion, teardown, tombstones
 from mcad.core.entry import Entry
 from mcad.core.events import KindWatched, PodSeen
 from mcad.core.lifecycle import Phase
@@ -12,12 +12,46 @@ from mcad.core.world import World
 
 def child_seen(world: World, child: Child) -> None:
     """A wrapped object is as it is."""
-    world.put_child(child)
     entry = world.entries.get(child.workload)
-    if entry is None or entry.rebuilt:
+    if entry is None:
+        world.put_child(child)
         world.ownerless[child.workload] = None
-    if entry is not None:
-        apply(world, entry, child)
+        return
+    own = attribution.own_child(entry, child)
+    if own is None:
+        disown(world, entry, child)
+        return
+    world.put_child(own)
+    if entry.rebuilt:
+        world.ownerless[child.workload] = None
+    apply(world, entry, own)
+
+
+def disown(world: World, entry: Entry, child: Child) -> None:
+    """It says that it is the AppWrapper's, and is not: nothing about it counts, nor do its pods."""
+    if child.uid not in world.disowned:
+        child_gone(world, child.uid)
+    world.disowned[child.uid] = child
+    for pod in world.capacity.pods.of(entry.uid):
+        if pod.root == child.uid:
+            pod_seen(world, PodSeen(pod))
+
+
+def look_at_disowned(world: World, entry: Entry) -> None:
+    """Another leader's attempt became known: some of them may be its items."""
+    for child in [one for one in world.disowned.values() if one.workload == entry.uid]:
+        if attribution.own_child(entry, child) is not None:
+            del world.disowned[child.uid]
+            child_seen(world, child)
+
+
+def disown_strangers(world: World, entry: Entry) -> None:
+    """The AppWrapper is known now: of what was seen before it, what is not its own is disowned."""
+    for child in world.children_for(entry):
+        if attribution.own_child(entry, child) is None:
+            disown(world, entry, child)
+    for pod in world.capacity.pods.of(entry.uid):
+        pod_seen(world, PodSeen(pod))
 
 
 def apply(world: World, entry: Entry, child: Child) -> None:
@@ -35,6 +69,7 @@ def apply(world: World, entry: Entry, child: Child) -> None:
 
 def child_gone(world: World, uid: str) -> None:
     """A wrapped object no longer exists: it wants no more pods, and its name is free."""
+    world.disowned.pop(uid, None)
     child = world.drop_child(uid)
     if child is None:
         return
@@ -85,9 +120,9 @@ def kind_watched(world: World, event: KindWatched) -> None:
 
 def pod_seen(world: World, event: PodSeen) -> None:
     """A pod is as it is; one whose owner went first belongs to nobody any more."""
-    before = world.capacity.pods.owner_of(event.pod.uid)
-    world.capacity.pod_seen(event.pod)
-    for uid in (before, event.pod.workload):
+    before, pod = world.capacity.pods.owner_of(event.pod.uid), attribution.own_pod(world, event.pod)
+    world.capacity.pod_seen(pod)
+    for uid in (before, pod.workload):
         if uid in world.entries:
             world.to_judge[uid] = None
 

@@ -20,6 +20,7 @@ from mcad.core.model import (
     Remnant,
     Workload,
 )
+from mcad.core.names import NameKey, name_key
 from mcad.core.pacing import Tries
 from mcad.core.quota import Path
 from mcad.core.reasons import ConditionType, TeardownReason
@@ -100,6 +101,7 @@ class Entry:
     While an attempt stands, the items of ``workload`` are those of its inventory, one by one, and
     ``edited`` is the spec as it is now if that differs: it counts when the attempt is over (P8).
 
+    ``former`` (an ordered set) are names of items of earlier attempts that are no item's any more.
     ``superseded`` is the record that an unwritten intent replaces. ``pods`` are those that status
     tells of, as they were at ``counted_at`` (see podcounts.py). ``finished`` are the items that
     have said so, and ``failed`` those that say that they failed.
@@ -138,6 +140,7 @@ class Entry:
     phase: Phase = Phase.WAITING
     dispatch: DispatchRecord | None = None
     superseded: DispatchRecord | None = None
+    former: dict[NameKey, None] = field(default_factory=dict)
     rebuilt: bool = False
     unreadable: bool = False
     first_dispatch: Instant = 0
@@ -220,6 +223,9 @@ class Entry:
 
     def take_up(self, record: DispatchRecord) -> None:
         """An attempt stands, whoever began it: it is judged by its inventory from here on."""
+        self.former.update(dict.fromkeys(map(name_key, self.inventory)))
+        for ref in record.inventory:
+            self.former.pop(name_key(ref), None)
         self.dispatch = record
         self.creation.cursor, self.creation.created = 0, {}
         self.missing_since = 0

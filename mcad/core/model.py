@@ -373,7 +373,8 @@ class Pod(Struct, frozen=True):
     """A live pod: what it uses, where, and whose it is.
 
     ``node`` is "" until it is bound. ``workload`` is the uid of the AppWrapper at the end of its
-    chain of controllers, "" if there is none (protocol C3); ``item`` and ``index`` are the hint of
+    chain of controllers, "" if there is none (protocol C3), and ``root`` that of the object next to
+    it in the chain, which may be the pod itself; ``item`` and ``index`` are the hint of
     the podset label, -1 if absent. ``attempt`` is the attempt label, 0 if absent. ``ports``
     are taken on the node for as long as ``request`` is. ``created`` is 0 for pods without our
     label. ``exit_codes`` are those of the containers of a failed pod, zeros left out.
@@ -397,6 +398,7 @@ class Pod(Struct, frozen=True):
     exit_codes: tuple[int, ...] = ()
     unscheduled: Unscheduled | None = None
     grace: Duration = 0
+    root: str = ""
 
 
 class Child(Struct, frozen=True):

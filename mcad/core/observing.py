@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mcad.core import evicting, recovery, tombstones
+from mcad.core import children, evicting, recovery, tombstones
 from mcad.core.ceilings import cut
 from mcad.core.claim import EVICTIONS
 from mcad.core.entry import Entry
@@ -56,6 +56,8 @@ def _first_sight(world: World, work: Workload, *, listed: bool) -> None:
     _warn(world, entry, work.warnings if saved is None else ())
     if saved is not None:
         recovery.restore(world, entry, saved)
+    if work.uid in world.children_of or world.capacity.pods.exist(work.uid):
+        children.disown_strangers(world, entry)
     if entry.phase is Phase.WAITING:
         _enter_queue(world, entry)
     elif entry.phase is Phase.COMPLETED:
@@ -160,6 +162,7 @@ def _intent_found(world: World, entry: Entry, record: DispatchRecord) -> None:
     entry.writes.flying, entry.untested = None, True
     world.begin_attempt(entry, record)
     entry.move(Signal.INTENT_FOUND, world.now)
+    children.look_at_disowned(world, entry)
     world.to_recover[entry.uid] = None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcad.core import sweep
+from mcad.core import attribution, sweep
 from mcad.core.commands import DeleteItem, ForceDeletion, LookForRemains, Urgency
 from mcad.core.entry import Entry, Hold
 from mcad.core.events import (
@@ -165,6 +165,7 @@ def remaining(world: World, entry: Entry, event: Remaining) -> None:
     """
     if event.attempt != entry.attempt:
         return
+    event = replace(event, objects=attribution.own_remains(world, entry, event.objects))
     if entry.phase is Phase.GONE:
         sweep.found_of_deleted(world, entry, event.objects)
         if not sweep.is_spared(entry):

@@ -73,6 +73,7 @@ class World:
         self.last_seen: Instant = 0
         self.children: dict[str, Child] = {}
         self.children_of: dict[str, dict[str, Child]] = {}
+        self.disowned: dict[str, Child] = {}  # by uid: objects that only say whose they are
         self.names = Names()
         self.unwatched: dict[KindKey, str] = {}
         self.waiting_for_kind: dict[str, None] = {}

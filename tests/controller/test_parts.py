@@ -8,7 +8,7 @@ from mcad.api.owner import Owner, controller_of
 from mcad.controller.alarm import Alarm
 from mcad.controller.lanes import Lane
 from mcad.controller.mirror import is_older, spec_mark, status_mark
-from mcad.controller.owners import CHAIN_MAX, Missing, Owners
+from mcad.controller.owners import CHAIN_MAX, NOBODYS, End, Missing, Owners
 from mcad.controller.streams import SILENCE_S, Stream
 from mcad.core.model import Pod, PodPhase
 from mcad.kube.errors import ApiError, ConnectionLost, KubeError, RequestTimeout
@@ -286,17 +286,17 @@ def test_the_chain_of_controllers_ends_at_the_appwrapper() -> None:
     owners.learn("rs", DEPLOYMENT)
     assert owners.appwrapper(REPLICA_SET) == Missing(DEPLOYMENT)
     owners.learn("deploy", APPWRAPPER)
-    assert owners.appwrapper(REPLICA_SET) == "aw"
-    assert owners.appwrapper(APPWRAPPER) == "aw"
-    assert owners.appwrapper(None) == ""
+    assert owners.appwrapper(REPLICA_SET) == End("aw", "deploy")
+    assert owners.appwrapper(APPWRAPPER) == End("aw", "")
+    assert owners.appwrapper(None) == NOBODYS
 
 
 def test_a_chain_that_ends_elsewhere_or_nowhere_belongs_to_nobody() -> None:
     owners = Owners()
     owners.learn("rs", None)
-    assert owners.appwrapper(REPLICA_SET) == ""
+    assert owners.appwrapper(REPLICA_SET) == NOBODYS
     owners.learn("rs", REPLICA_SET)  # a loop
-    assert owners.appwrapper(REPLICA_SET) == ""
+    assert owners.appwrapper(REPLICA_SET) == NOBODYS
     assert CHAIN_MAX > 3
 
 
@@ -320,7 +320,7 @@ def test_a_link_that_was_asked_for_is_kept_while_a_pod_needs_it() -> None:
     for pod, controller in owners.learn("rs", DEPLOYMENT, watched=False):
         owners.attributed(pod.uid, controller)
     owners.forget_pod("p1")
-    assert owners.appwrapper(REPLICA_SET) == "aw"
+    assert owners.appwrapper(REPLICA_SET) == End("aw", "deploy")
     owners.forget_pod("p2")
     assert owners.appwrapper(REPLICA_SET) == Missing(REPLICA_SET)
     owners.learn("rs", DEPLOYMENT, watched=False)  # an answer that nobody waits for any more

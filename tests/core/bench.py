@@ -373,6 +373,7 @@ class Bench:
                     attempt=child.attempt,
                     created=thing.created,
                     grace=thing.grace,
+                    root=child.uid,
                 )
             )
         )

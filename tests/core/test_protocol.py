@@ -214,12 +214,23 @@ def test_p6_a_name_on_its_way_out_is_waited_for() -> None:
     assert bench.state("a") == "Running"
 
 
-def test_p7_the_sweep_deletes_what_no_recorded_attempt_accounts_for() -> None:
+def renamed() -> tuple[Bench, ObjectRef]:
+    """An AppWrapper that runs in its second attempt, and where its item was in the first one."""
     bench = Bench(nodes=[node()])
     bench.submit(workload("a", 1))
     bench.settle()
-    ref = replace(workload("a", 1).items[0].ref, name="late")
-    bench.feed(ChildSeen(Child("late", ref, "uid-a", 7, 0)))
+    other = workload("b", 1)
+    bench.edit("uid-a", suspended=True, items=other.items, payload="sha-other")
+    bench.advance(20)
+    bench.edit("uid-a", suspended=False)
+    bench.advance(20)
+    assert (bench.names(), bench.entry("a").attempt) == (["b-0"], 2)
+    return bench, workload("a", 1).items[0].ref
+
+
+def test_p7_the_sweep_deletes_what_no_recorded_attempt_accounts_for() -> None:
+    bench, ref = renamed()
+    bench.feed(ChildSeen(Child("late", ref, "uid-a", 1, 0)))
     bench.decide()
     assert [c.object_uid for c in bench.pending if isinstance(c, DeleteStray)] == ["late"]
 
@@ -228,11 +239,8 @@ def test_p7_the_sweep_deletes_what_no_recorded_attempt_accounts_for() -> None:
 def test_p7_a_stray_that_cannot_be_deleted_is_asked_again_slowly(
     answer: Answer, pause_s: int
 ) -> None:
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1))
-    bench.settle()
-    ref = ObjectRef("", "v1", "configmaps", "ConfigMap", "default", "x")
-    bench.things[ref] = Thing(Child("late", ref, "uid-a", 7, 0), ())
+    bench, ref = renamed()
+    bench.things[ref] = Thing(Child("late", ref, "uid-a", 1, 0), ())
     bench.refuse("DeleteStray", answer, answer)
     bench.observe(ref)
     bench.settle()

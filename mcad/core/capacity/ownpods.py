@@ -34,6 +34,15 @@ class OwnPods:
         """Whether there are any, of whatever attempt."""
         return self._roster.has_pods(uid)
 
+    def of(self, uid: str) -> list[Pod]:
+        """All of them, of whatever attempt."""
+        return [use.pod for use in self._roster.uses_of(uid)]
+
+    def is_foreign(self, pod: str) -> bool:
+        """Whether a pod is known, and belongs to no AppWrapper."""
+        use = self._roster.uses.get(pod)
+        return use is not None and not use.pod.workload
+
     def counts(self, uid: str) -> PodCounts:
         """How many there are by phase."""
         reservation = self._reservations.by_uid.get(uid)
