@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from mcad.core.units import SECOND, Duration
+from mcad.core.units import Duration
 
 _NANOS = {
     "ns": 1,
@@ -42,13 +42,3 @@ def _nanos(number: str, unit: str) -> int:
     whole, _, part = number.partition(".")
     scale: int = 10 ** len(part)
     return int(whole or "0") * _NANOS[unit] + int(part or "0") * _NANOS[unit] // scale
-
-
-def format_duration(duration: Duration) -> str:
-    """The shortest text that is read as the same duration: ``168h``, ``1m30s``, ``0.25s``."""
-    sign, micros = "-" * (duration < 0), abs(duration)
-    minutes, rest = divmod(micros, 60 * SECOND)
-    hours, minutes = divmod(minutes, 60)
-    seconds = f"{rest // SECOND}.{rest % SECOND:06}".rstrip("0").rstrip(".") if rest else ""
-    parts = ((hours or "", "h"), (minutes or "", "m"), (seconds, "s"))
-    return sign + ("".join(f"{number}{unit}" for number, unit in parts if number) or "0s")

@@ -12,14 +12,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import Field, StrictInt, model_validator
 
-from mcad.api.durations import format_duration, parse_duration
+from mcad.api.durations import parse_duration
 from mcad.api.parts import describe, shorten
 from mcad.api.strict import Seconds, Strict
 from mcad.api.wire import Json, Map, as_map
 from mcad.core.model import Dialect
 from mcad.core.rules import FaultTolerance
 from mcad.core.spelling import did_you_mean
-from mcad.core.units import SECOND, Duration
+from mcad.core.units import SECOND, Duration, format_duration
 
 PREFIX = "workload.codeflare.dev.appwrapper/"
 

@@ -127,7 +127,8 @@ class Page:
     def _reason(self, detail: Json) -> Iterator[str]:
         if not detail["why"]:
             return
-        yield pair("Waits for", detail["waitsFor"] or NONE)
+        if detail["waitsFor"] or detail["position"]:
+            yield pair("Waits for", detail["waitsFor"] or NONE)
         yield pair("Why", detail["why"])
         rows = list(map(_figure, detail["figures"]))
         if rows:

@@ -15,7 +15,8 @@ dispatching, gate, obstacles    the walk along the line, whom its head keeps bac
 lending                         who waits because he would borrow what is taken back
 attempts, inventory, names, rights   objects are created, under names and with rights that are free
 teardown, sweep, tombstones     they are deleted: of an attempt, of nobody, of who is gone
-running, completion, requeuing, health, resets, needs   what is to be done about those that run
+running, completion, requeuing, health, resets   what is to be done about those that run
+needs, unscheduled              their pods that do not come, or find no node
 
 claim, claims, protection, backfill, passing   room that is promised before it is free: what that
                                 is, how it lives, who gets it, and who may go ahead of it

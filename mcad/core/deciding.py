@@ -105,10 +105,10 @@ def _rings(world: World, entry: Entry, timer: Timer) -> None:
             needs.take_back_unplaced(world, entry)
         case Timer.RESERVATION:
             needs.give_up(world, entry)
-        case Timer.HEALTH | Timer.LIMIT | Timer.KEEP | Timer.PAUSE | Timer.COUNTS | Timer.TTL:
-            world.to_judge[entry.uid] = None
         case Timer.TOMBSTONE:
             tombstones.visit(world, entry)
+        case _:
+            world.to_judge[entry.uid] = None
 
 
 def _repeat_step(world: World, entry: Entry) -> None:

@@ -35,11 +35,11 @@ def judge(world: World, entry: Entry) -> None:
         broken, borne = _failed_pods(world, entry)
         broken = broken or _evicted(world, entry)
     if broken is None:
-        broken, patience = _too_few(world, entry)
+        broken, warm = _too_few(world, entry)
     if broken is not None:
         resets.break_down(world, entry, broken)
         return
-    _look_again(world, entry, [at for at in (borne, patience) if at])
+    _look_again(world, entry, [at for at in (borne, warm) if at])
 
 
 def _look_again(world: World, entry: Entry, ends: list[Instant]) -> None:
@@ -152,13 +152,13 @@ def _too_few(world: World, entry: Entry) -> tuple[Breakdown | None, Instant]:
     entry.missing_since = (entry.missing_since or world.now) if exist < expected else 0
     message = f"Of {expected} pods {exist} exist, and {ready} run or have succeeded."
     entry.unset_condition(kind, world.now, reason=INSUFFICIENT_PODS_READY, message=message)
-    due = _patience(entry)
+    due = patience(entry)
     if world.now < due:
         return None, due
     return Breakdown(TeardownReason.INSUFFICIENT_PODS_READY, message), 0
 
 
-def _patience(entry: Entry) -> Instant:
+def patience(entry: Entry) -> Instant:
     """Until when too few pods are borne."""
     tolerance, shown = entry.workload.tolerance, entry.conditions.get(ConditionType.PODS_READY)
     since = max(shown.changed if shown is not None else 0, entry.record.confirmed)

@@ -6,6 +6,9 @@ after a while, and a gang whose pods find no node is taken back and queues again
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 from mcad.core import teardown
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
@@ -14,6 +17,9 @@ from mcad.core.reasons import EventReason, TeardownReason, some_of
 from mcad.core.timers import Timer
 from mcad.core.units import SECOND, Duration, Instant
 from mcad.core.world import World
+
+_PREEMPTION = " preemption: "
+"""What follows says why kube-scheduler evicts no pods instead: the same reasons once more."""
 
 
 def begin(world: World, entry: Entry) -> None:
@@ -79,13 +85,18 @@ def _placement_timeout(world: World, entry: Entry) -> Duration:
 
 def _time_placement(world: World, entry: Entry) -> None:
     """A pod without a node is looked at when the first of them may have been so for too long."""
-    timeout = _placement_timeout(world, entry)
-    if not timeout or Timer.PLACEMENT in entry.timers:
+    if Timer.PLACEMENT in entry.timers:
         return
-    unbound = world.capacity.pods.unbound(entry.uid)
-    if unbound:
-        until = min(_unbound_since(entry, pod) for pod in unbound) + timeout
+    until = placement_deadline(world, entry)
+    if until:
         world.wake_in(entry, Timer.PLACEMENT, max(0, until - world.now))
+
+
+def placement_deadline(world: World, entry: Entry) -> Instant:
+    """When the first of its pods will have been without a node for too long; 0 if none can be."""
+    timeout = _placement_timeout(world, entry)
+    unbound = world.capacity.pods.unbound(entry.uid) if timeout else ()
+    return min((unbound_since(entry, pod) + timeout for pod in unbound), default=0)
 
 
 def take_back_unplaced(world: World, entry: Entry) -> None:
@@ -98,7 +109,7 @@ def take_back_unplaced(world: World, entry: Entry) -> None:
         return
     timeout = world.settings.placement_timeout
     unbound = world.capacity.pods.unbound(entry.uid)
-    late = [pod.name for pod in unbound if _unbound_since(entry, pod) + timeout <= world.now]
+    late = [pod for pod in unbound if unbound_since(entry, pod) + timeout <= world.now]
     missing = world.capacity.needs.never_came(entry.uid)
     world.capacity.needs.end_placement(entry.uid)
     if late or missing:
@@ -112,27 +123,40 @@ def take_back_if_never_placed(world: World, entry: Entry) -> bool:
     then it queues again."""
     if entry.workload.deleting or world.capacity.needs.is_placed(entry.uid):
         return False
-    late = [pod.name for pod in world.capacity.pods.unbound(entry.uid)]
+    late = world.capacity.pods.unbound(entry.uid)
     missing = world.capacity.needs.never_came(entry.uid)
     if late or missing:
         _take_back(world, entry, late, missing, world.now - entry.record.confirmed)
     return bool(late or missing)
 
 
-def _take_back(world: World, entry: Entry, late: list[str], missing: int, waited: Duration) -> None:
+def _take_back(world: World, entry: Entry, late: list[Pod], missing: int, waited: Duration) -> None:
     entry.requeueings += 1
     message = _unplaced(late, missing, waited // SECOND)
     teardown.take_back(world, entry, TeardownReason.NOT_PLACED, message)
 
 
-def _unbound_since(entry: Entry, pod: Pod) -> Instant:
+def unbound_since(entry: Entry, pod: Pod) -> Instant:
+    """Since when a pod without a node is waited for."""
     return max(pod.created, entry.record.confirmed)
 
 
-def _unplaced(late: list[str], missing: int, seconds: int) -> str:
+def refusal(pods: Iterable[Pod]) -> str:
+    """What kube-scheduler says of most of these pods, "" if it says nothing of any."""
+    said = Counter(_shorten(pod.unscheduled.message) for pod in pods if pod.unscheduled is not None)
+    return min(said, key=lambda words: (-said[words], words), default="")
+
+
+def _shorten(words: str) -> str:
+    return words.partition(_PREEMPTION)[0].strip().rstrip(".")
+
+
+def _unplaced(late: list[Pod], missing: int, seconds: int) -> str:
     told = []
     if late:
-        told.append(f"Without a node for {seconds} s: {some_of(late)}.")
+        words = refusal(late)
+        why = f" ({words})" if words else ""
+        told.append(f"Without a node for {seconds} s: {some_of([p.name for p in late])}{why}.")
     if missing:
         told.append(f"Pods that are wanted and did not come into being: {missing}.")
     return " ".join(told)

@@ -132,6 +132,7 @@ class EventReason(StrEnum):
     GIVEN_UP = "GivenUp"
     REFUSED = "Refused"
     MANIFEST = "ManifestWarning"
+    UNSCHEDULED = "PodsUnschedulable"
     PODS_NOT_ATTRIBUTED = "PodsNotAttributed"
     LEFT_ALONE = "LeftAlone"
     ADOPTED = "Adopted"

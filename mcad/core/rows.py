@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from operator import itemgetter
 
-from mcad.core import deciding, obstacles
+from mcad.core import deciding, obstacles, unscheduled
 from mcad.core.bucket import Bucket
 from mcad.core.entry import Entry, Hold
 from mcad.core.lifecycle import Phase
@@ -24,7 +24,8 @@ class Row(Struct, frozen=True):
     """One AppWrapper.
 
     ``position`` is its place in line from 1, 0 if it is not in line. ``waits_for`` is a reason in
-    one word and ``why`` a sentence with figures; both "" if it does not wait.
+    one word, "" if it does not wait; ``why`` is a sentence with figures, also about what runs with
+    pods that have no node.
     """
 
     uid: str
@@ -131,7 +132,7 @@ class Picture:
             waits = self._waits_in_line(entry, verdicts[bucket])
             return _row(entry, self._glance.demand(bucket.shape), waits, place, head=head)
         demand = self._glance.demand(self._world.capacity.shape(work.sets))
-        return _row(entry, demand, _waits_on_hold(entry))
+        return _row(entry, demand, _waits_on_hold(entry) or self._runs(work.uid))
 
     def _waits_in_line(self, entry: Entry, refusal: Refusal | None) -> tuple[str, str]:
         if refusal is not None:
@@ -140,6 +141,12 @@ class Picture:
         if hindrance is not None:
             return str(hindrance.reason), hindrance.message
         return "", "It fits and is dispatched next."
+
+    def _runs(self, uid: str) -> tuple[str, str]:
+        """What runs waits for nothing, but some of its pods may."""
+        entry = self._world.entries.get(uid)
+        why = unscheduled.explain(self._world, entry, self._now) if entry is not None else ""
+        return "", why
 
     def line(self, count: int) -> list[str]:
         """The uids of the first in line, at most so many."""
@@ -186,6 +193,6 @@ def _row(
     )
 
 
-def _waits_on_hold(entry: Entry) -> tuple[str, str]:
+def _waits_on_hold(entry: Entry) -> tuple[str, str] | None:
     hold = entry.hold
-    return (str(hold.reason), hold.message) if hold is not None else ("", "")
+    return (str(hold.reason), hold.message) if hold is not None else None

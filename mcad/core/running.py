@@ -14,6 +14,7 @@ from mcad.core import (
     resets,
     teardown,
     tombstones,
+    unscheduled,
 )
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
@@ -74,5 +75,7 @@ def _judge_running(world: World, entry: Entry) -> None:
     requeuing.judge(world, entry)
     if entry.phase is Phase.RUNNING and entry.workload.dialect is Dialect.V1BETA2:
         health.judge(world, entry)
+    if entry.phase is Phase.RUNNING:
+        unscheduled.report(world, entry)
     if entry.phase is Phase.RUNNING and said != (entry.conditions, entry.record):
         world.settle(entry)  # after a restart nothing is written that is on record already

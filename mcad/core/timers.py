@@ -31,6 +31,7 @@ class Timer(StrEnum):
     LIMIT = "limit"  # it has run for too long, or with too few pods
     KEEP = "keep"  # what failed has been kept for long enough
     PAUSE = "pause"  # the pause after a reset is over
+    UNSCHEDULED = "unscheduled"  # pods without a node may be reported (again)
     COUNTS = "counts"  # pod counts have been in status for long enough to be written anew
     TTL = "ttl"  # what succeeded has been kept for long enough
     TOMBSTONE = "tombstone"  # the remains of a deleted AppWrapper are looked at again

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcad.api.durations import format_duration, parse_duration
-from mcad.core.units import SECOND
+from mcad.api.durations import parse_duration
+from mcad.core.units import SECOND, format_duration
 
 HOUR = 3600 * SECOND
 UNITS = {
