@@ -13,7 +13,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcad.api.appwrapper import parse
+from mcad.api.appwrapper import Parsed, parse
 from mcad.api.catalog import WELL_KNOWN, Catalog
 from mcad.api.config import Config, catalog_of
 from mcad.api.crd import VERSIONS
@@ -22,6 +22,7 @@ from mcad.api.wire import as_map, as_text
 from mcad.cli.config import load_config
 from mcad.cli.documents import Document, read_documents
 from mcad.cli.errors import FAILED, CliError, clause, explain, warn
+from mcad.cli.itemcheck import check_items
 from mcad.cli.options import (
     Settings,
     files_option,
@@ -53,6 +54,14 @@ class Plan(Struct, frozen=True):
     form: str | None
     wait: bool = False
     timeout_s: float | None = None
+
+
+class Prepared(Struct, frozen=True):
+    """One AppWrapper to send, where it was read, and as the dispatcher will read it."""
+
+    origin: str
+    obj: Json
+    parsed: Parsed
 
 
 plan_options = record(
@@ -93,8 +102,10 @@ def submit(
 ) -> None:
     """Create AppWrappers from files, checked before they are sent.
 
-    Faults are told with the field and what to do. A kind that the cluster does not know, or that
-    may not be wrapped, is only a warning: the dispatcher keeps such an AppWrapper waiting.
+    Each item is created as a dry run first, which keeps nothing: a field that the API server does
+    not know is a fault. Faults are told with the field and what to do. A kind that the cluster does
+    not know, or that may not be wrapped, is only a warning: the dispatcher keeps such an AppWrapper
+    waiting.
     """
     if plan.wait and plan.dry_run:
         raise click.UsageError("--wait needs something to wait for: leave --dry-run out")
@@ -117,15 +128,20 @@ async def _submit(
     if plan.dry_run == "client":
         own = environment().namespace(target)
         catalog = catalog_of(config, WELL_KNOWN)
-        for obj in _prepare(documents, namespace, own, catalog):
-            _report(obj, plan)
+        for one in _prepare(documents, namespace, own, catalog):
+            _report(one.obj, plan)
         return
     async with environment().connect(target) as session:
         kinds = Kinds(Discovery(session.client), config)
         await kinds.refresh()
-        objects = _prepare(documents, namespace, session.namespace, kinds.catalog)
-        made = [one for obj in objects if (one := await _create(session, obj, plan)) is not None]
-        well = len(made) == len(objects)
+        prepared = _prepare(documents, namespace, session.namespace, kinds.catalog)
+        faults = 0
+        for one in prepared:
+            faults += await check_items(session.client, one.origin, one.parsed)
+        _fail_for(faults)
+        sent = [await _create(session, one.obj, plan) for one in prepared]
+        made = [obj for obj in sent if obj is not None]
+        well = len(made) == len(prepared)
         if plan.wait:
             well &= await wait_until_dispatched(
                 session.client,
@@ -170,16 +186,21 @@ def _another_kind(kind: str) -> str:
 
 def _prepare(
     documents: Sequence[Document], namespace: str | None, own: str, catalog: Catalog
-) -> list[Json]:
+) -> list[Prepared]:
     """The objects to send, each with its namespace; all faults of all of them in one go."""
-    objects, faults = [], 0
+    prepared, faults = [], 0
     for document in documents:
         obj = _with_namespace(document, namespace, own)
-        objects.append(obj)
-        faults += _read(document, obj, catalog)
+        parsed = _parse(obj, catalog)
+        prepared.append(Prepared(document.origin, obj, parsed))
+        faults += _tell_problems(document, parsed)
+    _fail_for(faults)
+    return prepared
+
+
+def _fail_for(faults: int) -> None:
     if faults:
         raise CliError(f"nothing was sent: {faults} fault{'s' * (faults > 1)} to mend first")
-    return objects
 
 
 def _with_namespace(document: Document, namespace: str | None, own: str) -> Json:
@@ -192,11 +213,16 @@ def _with_namespace(document: Document, namespace: str | None, own: str) -> Json
     return {**document.content, "metadata": {**metadata, "namespace": namespace or given or own}}
 
 
-def _read(document: Document, obj: Json, catalog: Catalog) -> int:
-    """Read it as the dispatcher will; tells what is wrong and returns the number of faults."""
+def _parse(obj: Json, catalog: Catalog) -> Parsed:
+    """As the dispatcher will read it; a generated name ends like one that the server makes."""
     metadata = obj["metadata"]
-    named = {**metadata, "name": metadata.get("name") or metadata.get("generateName")}
-    parsed = parse({**obj, "metadata": named}, catalog)
+    prefix = metadata.get("generateName")
+    name = metadata.get("name") or (f"{prefix}xxxxx" if prefix else None)
+    return parse({**obj, "metadata": {**metadata, "name": name}}, catalog)
+
+
+def _tell_problems(document: Document, parsed: Parsed) -> int:
+    """Tells what is wrong and returns the number of faults."""
     for text in parsed.workload.warnings:
         warn(f"{document.origin}: {text}")
     faults = 0

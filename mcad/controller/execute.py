@@ -147,13 +147,16 @@ class Executor:
 
     async def _create(self, command: CreateItem, ref: ObjectRef, body: bytes) -> None:
         uid, attempt, item = command.uid, command.attempt, command.item
-        options = CreateOptions(as_user=self._creator(ref.namespace), metadata_only=True)
+        options = CreateOptions(
+            field_validation="Warn", as_user=self._creator(ref.namespace), metadata_only=True
+        )
         try:
-            made = await self._client.create(resource_of(ref), ref.namespace, body, options)
+            made = await self._client.create_warned(resource_of(ref), ref.namespace, body, options)
         except KubeError as error:
             self._shell.feed(ItemRefused(uid, attempt, item, answer_of(error)))
             return
-        self._shell.feed(ItemCreated(uid, attempt, item, str(made["metadata"]["uid"])))
+        object_uid = str(made.obj["metadata"]["uid"])
+        self._shell.feed(ItemCreated(uid, attempt, item, object_uid, made.warnings))
 
     async def _inspect(self, command: InspectItem) -> None:
         uid, attempt, item, ref = command.uid, command.attempt, command.item, command.ref

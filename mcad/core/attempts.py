@@ -28,6 +28,7 @@ from mcad.core.reasons import (
     TeardownReason,
     held_by,
     no_fault_of_it,
+    some_of,
 )
 from mcad.core.records import replace
 from mcad.core.timers import Timer
@@ -183,6 +184,9 @@ def item_created(world: World, entry: Entry, event: ItemCreated) -> None:
         return  # the sweep finds it through the watch
     entry.creation.asked = False
     entry.creation.created[event.item] = event.object_uid
+    if event.warnings:
+        note = f"{entry.ref(event.item)}: the API server warns: {some_of(event.warnings)}."
+        world.announce(entry, EventReason.MANIFEST, note, action="Create", warning=True)
     if entry.phase is Phase.CREATING and event.item == entry.creation.cursor:
         entry.tries = Tries()
         entry.step_since = world.now

@@ -151,12 +151,16 @@ class QuotaRefused(Struct, frozen=True):
 
 
 class ItemCreated(Struct, frozen=True):
-    """The item was created by this very request."""
+    """The item was created by this very request.
+
+    ``warnings`` are what the API server said beside: fields that it does not know, for example.
+    """
 
     uid: str
     attempt: int
     item: int
     object_uid: str
+    warnings: tuple[str, ...] = ()
 
 
 class ItemRefused(Struct, frozen=True):

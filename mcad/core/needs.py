@@ -18,9 +18,6 @@ from mcad.core.timers import Timer
 from mcad.core.units import SECOND, Duration, Instant
 from mcad.core.world import World
 
-_PREEMPTION = " preemption: "
-"""What follows says why kube-scheduler evicts no pods instead: the same reasons once more."""
-
 
 def begin(world: World, entry: Entry) -> None:
     """It runs, or was found running: its pods are waited for from now on.
@@ -148,7 +145,9 @@ def refusal(pods: Iterable[Pod]) -> str:
 
 
 def _shorten(words: str) -> str:
-    return words.partition(_PREEMPTION)[0].strip().rstrip(".")
+    """The first sentence has the reasons of the nodes; what follows says what eviction of pods and
+    other plugins could not do about them."""
+    return words.partition(". ")[0].strip().rstrip(".")
 
 
 def _unplaced(late: list[Pod], missing: int, seconds: int) -> str:

@@ -86,6 +86,13 @@ class CreateOptions(Struct, frozen=True):
     metadata_only: bool = False
 
 
+class Created(Struct, frozen=True):
+    """An object as it was created, and what the server warned of: unknown fields, for example."""
+
+    obj: Json
+    warnings: tuple[str, ...] = ()
+
+
 class DeleteOptions(Struct, frozen=True):
     """How to delete. A ``uid`` or ``resource_version`` that does not hold is a conflict."""
 
@@ -259,6 +266,17 @@ class Client:
         timeout: float | None = None,
     ) -> Json:
         """The created object."""
+        return (await self.create_warned(resource, namespace, body, options, timeout)).obj
+
+    async def create_warned(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        body: Json | bytes,
+        options: CreateOptions = CREATE,
+        timeout: float | None = None,
+    ) -> Created:
+        """The created object, and what the server warned of."""
         params = {}
         if options.dry_run:
             params["dryRun"] = "All"
@@ -267,7 +285,7 @@ class Client:
         headers = dict(_METADATA) if options.metadata_only else {}
         headers |= _impersonation(options.as_user)
         request = Request("POST", resource.path(namespace), params, body, headers=headers)
-        return await self._send(request, not_processed, timeout)
+        return await self._exchange(_created, request, not_processed, timeout)
 
     async def delete(
         self,
@@ -396,6 +414,10 @@ def _list(resource: Resource, selection: Selection, params: Mapping[str, str]) -
 
 def _impersonation(user: str) -> Mapping[str, str]:
     return {"Impersonate-User": user} if user else NOTHING
+
+
+def _created(answer: Response) -> Created:
+    return Created(answer.json(), answer.warnings)
 
 
 def _listed(answer: Response) -> Listed:

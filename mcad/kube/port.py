@@ -4,6 +4,7 @@ Status codes are answers here, not exceptions, so that a simulator can be served
 compared with a real server answer by answer. Turning them into errors is the client's job.
 """
 
+import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from types import MappingProxyType
 from typing import Protocol
@@ -16,6 +17,7 @@ from mcad.kube.types import Json
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
+_WARNING = re.compile(r'\d{3} \S+ "((?:[^"\\]|\\.)*)"')  # RFC 9111, 5.5
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -40,6 +42,13 @@ class Response(Struct, frozen=True):
     status: int
     body: Json | bytes
     headers: Mapping[str, str] = NOTHING
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the server says beside its answer, in headers ``Warning: 299 - "text"``."""
+        told = (value for name, value in self.headers.items() if name.lower() == "warning")
+        texts = (match[1] for value in told for match in _WARNING.finditer(value))
+        return tuple(re.sub(r"\\(.)", r"\1", text) for text in texts)
 
     def json(self) -> Json:
         """The body as a JSON object, decoded at each call; raises ``BadAnswer``."""

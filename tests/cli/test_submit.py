@@ -39,7 +39,9 @@ def aliases(levels: int) -> str:
 
 
 def posts(api: FakeApi) -> list[Request]:
-    return [request for request in api.requests if request.method == "POST"]
+    """AppWrappers that were sent."""
+    found = (request for request in api.requests if request.method == "POST")
+    return [request for request in found if request.path.endswith("/appwrappers")]
 
 
 def test_it_creates_and_says_so_as_kubectl_does(api: FakeApi, mcad: Type, tmp_path: Path) -> None:
@@ -238,13 +240,11 @@ def test_refusals_of_the_server(
     assert result.stdout == ""
 
 
-def test_a_lost_answer_is_not_called_a_failure(
-    api: FakeApi, mcad: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def lose(*_: Any) -> Response:
+def test_a_lost_answer_is_not_called_a_failure(api: FakeApi, mcad: Type, tmp_path: Path) -> None:
+    async def lose(_: Request) -> Response:
         raise ConnectionLost("cut off")
 
-    monkeypatch.setattr(api, "_create", lose)
+    api.fail("POST", "/appwrappers$", lose)
     result = mcad("submit", "-f", write(tmp_path, wrapper()))
     assert result.exit_code == 1
     assert "default/new may or may not be created (cut off); look with `mcad get`" in result.stderr
@@ -270,3 +270,84 @@ def test_times_and_keys_stay_texts(api: FakeApi, mcad: Type, tmp_path: Path) -> 
     template = body["spec"]["resources"]["GenericItems"][0]["generictemplate"]
     assert template["spec"]["template"]["spec"]["containers"][0]["image"] == "2027-01-15"
     assert body["spec"]["1"] == "x"
+
+
+# -- what the API server says to the items ----------------------------------------------------
+
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+
+
+def test_items_are_created_as_a_dry_run_first(api: FakeApi, mcad: Type, tmp_path: Path) -> None:
+    result = mcad("submit", write(tmp_path, wrapper()))
+    assert (result.exit_code, result.stderr) == (0, "")
+    item, sent = [request for request in api.requests if request.method == "POST"]
+    assert (item.path, sent.path) == (DEPLOYMENTS, PATH)
+    assert item.params == {"dryRun": "All", "fieldValidation": "Strict"}
+    assert "ownerReferences" not in item.body["metadata"]
+    assert item.body["metadata"]["labels"]["workload.codeflare.dev/item"] == "0"
+    assert "new" not in api.names("deployments")
+
+
+UNKNOWN = (
+    'Deployment in version "v1" cannot be handled as a Deployment: strict decoding error: '
+    'unknown field "spec.replica"'
+)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "words"),
+    [
+        (refuse(400, "BadRequest", UNKNOWN), 'unknown field "spec.replica"'),
+        (refuse(422, "Invalid", "spec.replicas: Invalid value"), "spec.replicas: Invalid value"),
+    ],
+)
+def test_a_fault_of_an_item_is_told_and_nothing_is_sent(
+    refusal: Response, words: str, api: FakeApi, mcad: Type, tmp_path: Path
+) -> None:
+    api.fail("POST", "deployments", refusal)
+    path = write(tmp_path, wrapper("a"), wrapper("b"))
+    result = mcad("submit", path)
+    assert result.exit_code == 1
+    assert posts(api) == []
+    assert result.stderr.splitlines() == [
+        f"error: {path}, document 1: Deployment default/a: {words}",
+        "error: nothing was sent: 1 fault to mend first",
+    ]
+
+
+NO_RIGHT = 'deployments.apps is forbidden: User "ann" cannot create resource "deployments"'
+
+
+@pytest.mark.parametrize(
+    ("refusal", "words"),
+    [
+        (
+            refuse(403, "Forbidden", NO_RIGHT),
+            f"is not checked: you have no right to create it yourself ({NO_RIGHT})",
+        ),
+        (refuse(403, "Forbidden", "exceeded quota: q."), "would be refused now: exceeded quota: q"),
+        (refuse(400, "BadRequest", "w does not support dry run"), "is not checked: w does not"),
+        (refuse(409, "AlreadyExists", "is there"), "exists already; the AppWrapper waits until"),
+        (refuse(503, "ServiceUnavailable", "busy"), "is not checked: busy"),
+    ],
+)
+def test_what_says_nothing_about_the_manifest_is_a_warning(
+    refusal: Response, words: str, api: FakeApi, mcad: Type, tmp_path: Path
+) -> None:
+    api.fail("POST", "deployments", refusal)
+    path = write(tmp_path, wrapper())
+    result = mcad("submit", path)
+    assert result.exit_code == 0
+    assert len(posts(api)) == 1
+    assert result.stderr.startswith(f"warning: {path}: Deployment default/new {words}")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_an_item_with_a_name_that_the_server_makes_is_checked(
+    api: FakeApi, mcad: Type, tmp_path: Path
+) -> None:
+    obj = wrapper()
+    obj["metadata"] = {"generateName": "new-"}
+    mcad("submit", write(tmp_path, obj))
+    (item, *_) = [request for request in api.requests if request.path == DEPLOYMENTS]
+    assert item.body["metadata"]["labels"]["workload.codeflare.dev/appwrapper"] == "new-xxxxx"

@@ -247,6 +247,18 @@ async def test_a_created_item_is_told_with_its_uid_and_carries_our_marks() -> No
     assert metadata["labels"]["workload.codeflare.dev/attempt"] == "3"
 
 
+async def test_what_the_server_warns_of_is_told_with_the_item() -> None:
+    warning = '299 - "unknown field \\"spec.paralelism\\"", 299 - "deprecated"'
+    made = {"metadata": {"uid": "made"}}
+    rig = Rig(lambda request: Response(201, made, {"Warning": warning}))
+    rig.executor.submit(CreateItem("uid-a", 3, 0))
+    await rig.rest()
+
+    told = ('unknown field "spec.paralelism"', "deprecated")
+    assert rig.shell.events == [ItemCreated("uid-a", 3, 0, "made", told)]
+    assert rig.api.requests[0].params == {"fieldValidation": "Warn"}
+
+
 async def test_what_is_created_is_fixed_when_the_command_is_given() -> None:
     rig = Rig(lambda request: Response(201, {"metadata": {"uid": "made"}}))
     for _ in range(40):  # the lane is full, so the command waits

@@ -131,6 +131,7 @@ class Bench:
     created: Counter[tuple[str, int, int]] = field(default_factory=Counter)
     order: list[str] = field(default_factory=list)
     events: list[RecordEvent] = field(default_factory=list)
+    warnings: tuple[str, ...] = ()  # what the API server says of every item
     wishes: list[Instant] = field(default_factory=list)
     bodies: dict[tuple[str, int, int], tuple[ObjectRef, Resources]] = field(default_factory=dict)
     looks: int = 0
@@ -487,7 +488,7 @@ class Bench:
         child = Child(f"obj-{self._serial}", ref, uid, attempt, item)
         self.things[ref] = Thing(child, request, created=self.now, grace=work.grace)
         self.observe(ref)
-        return ItemCreated(uid, attempt, item, child.uid)
+        return ItemCreated(uid, attempt, item, child.uid, self.warnings)
 
     def _holder(self, ref: ObjectRef) -> Holder | None:
         thing = self.things.get(ref)

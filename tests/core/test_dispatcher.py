@@ -29,6 +29,16 @@ def test_one_that_fits_costs_an_intent_a_create_and_a_confirmation() -> None:
     assert view.queue_job_state == "Dispatched"
 
 
+def test_what_the_api_server_warns_of_an_item_is_announced() -> None:
+    bench = Bench(nodes=[node()])
+    bench.warnings = ('unknown field "spec.a"', *(f"w{number}" for number in range(4)))
+    bench.submit(workload("a", 100))
+    bench.settle()
+    (told,) = [one for one in bench.events if one.reason == "ManifestWarning"]
+    words = 'Pod default/a-0: the API server warns: unknown field "spec.a", w0, w1 and 2 more.'
+    assert (told.warning, told.note) == (True, words)
+
+
 def test_nothing_is_created_before_the_intent_is_persisted() -> None:
     bench = Bench(nodes=[node()])
     bench.submit(workload("a", 100))

@@ -23,6 +23,7 @@ SHOWN = {
 }
 WORDS = "0/20 nodes are available: 17 Insufficient cpu, 3 node(s) had untolerated taint {x: y}."
 SAME = "0/21 nodes are available: 2 node(s) had untolerated taint {x: y}, 19 Insufficient cpu."
+MORE = f"{WORDS} no new claims to deallocate, preemption: 0/20 nodes are available: 20 Preemption."
 OTHER = "0/20 nodes are available: 20 Insufficient memory."
 AFTER_S, INTERVAL_S = REPORT_AFTER // SECOND, REPORT_INTERVAL // SECOND
 TIMEOUT = Settings()
@@ -34,7 +35,7 @@ def stuck(dialect: Dialect = Dialect.V1BETA1, settings: Settings = TIMEOUT) -> S
     stage.bench.feed(ChildSeen(replace(stage.bench.things[GANG].child, wants=(4,))))
     stage.pod(0, PodPhase.RUNNING)
     for number in (1, 2, 3):
-        stage.pod(number, PodPhase.PENDING, WORDS)
+        stage.pod(number, PodPhase.PENDING, MORE)
     stage.passes(0)
     return stage
 

@@ -8,6 +8,7 @@ its items; then it has failed, with the server's words, and nothing of it is lef
 from __future__ import annotations
 
 import json
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,8 +17,9 @@ from typing import Any
 
 import pytest
 
-from mcad.api.labels import APPWRAPPER_UID
+from mcad.api.labels import APPWRAPPER_UID, GROUP
 from mcad.api.models import MAX_ITEMS
+from tests.chart.cluster import APPWRAPPERS, User
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.fleet import (
     LONG,
@@ -34,6 +36,7 @@ from tests.e2e.fleet import (
     writes,
 )
 from tests.e2e.process import Dispatcher
+from tests.e2e.support import cli
 from tests.manifests import components, config_map, deployment, generic, job, pod, wrapper
 
 pytestmark = pytest.mark.controlplane
@@ -588,6 +591,86 @@ def test_the_longest_name_is_fine(bench: Bench) -> None:
     aw = "long-" + "o" * 240 + ".example"
     create(bench.plane, generic(aw, config_map("of-a-long-one")))
     bench.plane.wait_for(lambda: state(get(bench.plane, aw)) == "Running", LONG, "it runs")
+
+
+# -- fields that the API server does not know ----------------------------------------------------
+
+
+def misspelt(name: str) -> Json:
+    """A Job whose pods ask for nothing, and of which only one runs at a time."""
+    made = changed(job(name, 2, "100m", 60), "spec.paralelism", 2)
+    return changed(made, "spec.template.spec.containers.0.resource", {"requests": {"cpu": 8}})
+
+
+UNKNOWN = (
+    'unknown field "spec.paralelism"',
+    'unknown field "spec.template.spec.containers[0].resource"',
+)
+
+
+def test_an_unknown_field_runs_with_a_warning(bench: Bench) -> None:
+    aw = bench.named("misspelt")
+    create(bench.plane, generic(aw, misspelt(aw)))
+    bench.plane.wait_for(lambda: state(get(bench.plane, aw)) == "Running", LONG, f"{aw} runs")
+    for words in UNKNOWN:
+        bench.check_warning(get(bench.plane, aw), "ManifestWarning", words)
+
+
+def submit(obj: Json, kubeconfig: Path) -> subprocess.CompletedProcess[str]:
+    return cli("submit", "-", kubeconfig=kubeconfig, stdin=json.dumps(obj))
+
+
+def test_an_unknown_field_is_a_fault_before_anything_is_sent(bench: Bench) -> None:
+    aw = bench.named("not sent")
+    done = submit(generic(aw, misspelt(aw)), bench.plane.admin_kubeconfig)
+    assert (done.returncode, done.stdout) == (1, "")
+    told, end = done.stderr.splitlines()
+    assert told.startswith(
+        f"error: standard input: Job {NAMESPACE}/{aw}: {UNKNOWN[0]}, {UNKNOWN[1]}"
+    )
+    assert end == "error: nothing was sent: 1 fault to mend first"
+    assert (
+        bench.plane.request(
+            "GET", f"/apis/{GROUP}/v1beta1/namespaces/{NAMESPACE}/appwrappers/{aw}"
+        )[0]
+        == 404
+    )
+
+
+def test_what_the_submitter_may_not_create_is_not_checked(bench: Bench) -> None:
+    user = User(bench.plane, NAMESPACE, "submitter", APPWRAPPERS)
+    aw = bench.named("not checked")
+    done = submit(generic(aw, pod(aw)), user.kubeconfig)
+    assert (done.returncode, done.stdout) == (0, f"appwrapper.{GROUP}/{aw} created\n")
+    words = f'pods is forbidden: User "{user.name}" cannot create resource "pods"'
+    told = f"Pod {NAMESPACE}/{aw} is not checked: you have no right to create it yourself ({words}"
+    assert done.stderr.startswith(f"warning: standard input: {told}")
+
+
+# -- pods that find no node ----------------------------------------------------------------------
+
+
+def test_pods_without_a_node_are_told_with_the_words_of_kube_scheduler(bench: Bench) -> None:
+    """It has room, but its pods want to be near others that do not exist."""
+    aw, plane = bench.named("lonely"), bench.plane
+    term = {"labelSelector": {"matchLabels": {"app": "none"}}, "topologyKey": "zone"}
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    create(plane, generic(aw, *(bad_pod("spec.affinity", near, f"{aw}-{i}") for i in range(3))))
+
+    def told() -> str:
+        return str(condition(get(plane, aw), "Dispatched").get("message", ""))
+
+    plane.wait_for(told, LONG, "the condition tells")
+    why = "(0/1 nodes are available: 1 node(s) didn't match pod affinity rules); taken back"
+    assert told().startswith("3 pods without a node since ")
+    assert f"{why} at " in told()
+    bench.check_warning(get(plane, aw), "PodsUnschedulable", "3 pods without a node for 1")
+    for source in ((), ("--server", bench.dispatcher.url)):
+        page = cli("describe", aw, *source, kubeconfig=plane.admin_kubeconfig).stdout
+        (line,) = [one for one in page.splitlines() if one.startswith("Why:")]
+        assert f"{why} in " in line
+        assert "Waits for:" not in page
+    plane.kubectl("delete", "appwrapper", aw)
 
 
 # -- after all of them ---------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from multidict import CIMultiDict
 
 from mcad.kube import clock as clock_module
 from mcad.kube.client import PAGE_LIMIT, Selection
@@ -322,3 +323,20 @@ class TestResource:
         selection = Selection(label_selector="a=b", field_selector="spec.nodeName=n")
         assert selection.params() == {"labelSelector": "a=b", "fieldSelector": "spec.nodeName=n"}
         assert PAGE_LIMIT == 500
+
+
+@pytest.mark.parametrize(
+    ("headers", "warnings"),
+    [
+        ({}, ()),
+        ({"Warning": '299 - "old"'}, ("old",)),
+        (
+            {"warning": r'299 - "unknown field \"spec.x\"", 299 k8s "a, b"'},
+            ('unknown field "spec.x"', "a, b"),
+        ),
+        (CIMultiDict([("Warning", '299 - "one"'), ("Warning", '299 - "two"')]), ("one", "two")),
+        ({"Warning": "nonsense"}, ()),
+    ],
+)
+def test_warnings_of_an_answer(headers: Any, warnings: tuple[str, ...]) -> None:
+    assert Response(201, {}, headers).warnings == warnings
