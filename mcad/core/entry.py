@@ -261,20 +261,26 @@ class Entry:
         self.timers.pop(timer, None)
 
     def limit_counts_from(self, begun: Instant) -> Instant:
-        """Since when ``dispatchDuration.limit`` counts in an attempt that begins at ``begun``.
-
-        The time of an attempt that ended for want of running pods, or in a reset, is added: that is
-        the workload's own (MCAD counts from the first dispatch). Time without room is not, nor that
-        of attempts that ended otherwise: evicted, suspended, or without a node.
-        """
+        """Since when ``dispatchDuration.limit`` counts in an attempt that begins at ``begun``."""
         record = self.dispatch
         if record is None:
             return begun
         if record.phase not in (DispatchPhase.PAUSED, DispatchPhase.RELEASED):
             return record.limit_since or begun
+        return begun - (record.entered - record.limit_since) if record.limit_since else begun
+
+    def limit_used(self) -> Duration:
+        """How much of ``dispatchDuration.limit`` is used up when the present attempt is torn down.
+
+        The time of an attempt that ended for want of running pods, or in a reset, is added: that is
+        the workload's own (MCAD counts from the first dispatch). Time without room is not, nor that
+        of attempts that ended otherwise: evicted, suspended, or without a node.
+        """
+        record = self.record
+        before = record.limit_since or record.since
         if record.reason == TeardownReason.MIN_PODS_NOT_RUNNING or record.next is Next.RESET:
-            return begun - max(0, record.entered - (record.limit_since or record.since))
-        return begun
+            return max(0, record.entered - before)
+        return record.since - before
 
     @property
     def keeps_room(self) -> bool:

@@ -280,7 +280,9 @@ def _nothing_left(world: World, entry: Entry) -> None:
     if not is_reset:
         world.release(entry)
     phase = DispatchPhase.PAUSED if is_reset else DispatchPhase.RELEASED
-    entry.dispatch = replace(record, phase=phase, entered=now)
+    used = entry.limit_used()
+    limit_since = now - used if used else 0
+    entry.dispatch = replace(record, phase=phase, entered=now, limit_since=limit_since)
     entry.move(Signal.NOTHING_LEFT, now)
     entry.unset_condition(ConditionType.DELETING_RESOURCES, now, reason=DELETION_COMPLETE)
     if record.next is Next.QUEUED:

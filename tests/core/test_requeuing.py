@@ -212,3 +212,26 @@ def test_time_of_attempts_with_too_few_running_pods_adds_up(restarted: bool) -> 
     assert bench.state("a") == "Running"
     bench.advance(60)
     assert bench.state("a") == "Failed"
+
+
+def test_neither_a_long_teardown_nor_a_suspension_changes_the_time_that_is_used_up() -> None:
+    bench = limited(300, min_available=1, requeuing=Requeuing(wait=100 * SECOND))
+    bench.bind("a-0")
+    bench.change("a-0", phase=PodPhase.PENDING)
+    bench.stubborn.add("a-0")
+    bench.advance(600)  # 100 s of room, and a pod that does not go
+    assert bench.status["uid-a"].dispatch.reason == "MinPodsNotRunning"
+    bench.stubborn.clear()
+    bench.remove(next(iter(bench.things)))
+    bench.advance(60)
+    bench.bind("a-0")
+    bench.advance(50)
+    bench.edit("uid-a", suspended=True)
+    bench.advance(100)
+    bench.edit("uid-a", suspended=False)
+    bench.advance(10)
+    bench.bind("a-0")
+    bench.advance(150)
+    assert bench.state("a") == "Running"
+    bench.advance(60)
+    assert bench.state("a") == "Failed"

@@ -217,6 +217,7 @@ def test_what_mcad_stored_is_served_and_then_stored_anew(bare: ControlPlane) -> 
         version["storage"] = version["name"] == "v1beta1"
     remedy = ("apply", "--server-side", "--force-conflicts", "-f", "-")
     bare.kubectl(*remedy, stdin=json.dumps(older))
+    bare.wait_for_crd(f"appwrappers.{GROUP}")
     for number in range(3):
         create(bare, appwrapper(f"old-{number}", configmap(f"old-{number}")))
     with Dispatcher(bare, account):
