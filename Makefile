@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint cluster golden lock crd
+.PHONY: demo test lint mutants cluster golden lock crd
 .DEFAULT_GOAL := test
 
 demo: .venv/runtime
@@ -21,6 +21,10 @@ lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Builds with one fault each: every one of them has to turn a test red. ONLY=attempts for a part.
+mutants: .venv/ready
+	$(BIN)/python -m tests.mutants $(ONLY)
 
 cluster: .venv/ready
 	$(BIN)/python -m tests.controlplane
