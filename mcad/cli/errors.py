@@ -63,7 +63,7 @@ def one_line(text: str) -> str:
 
 
 def clause(text: str) -> str:
-    """A message of somebody else without its full stop, so that a sentence can go on after it."""
+    """A message from outside without its full stop, so that a sentence can go on after it."""
     return text.rstrip(". ")
 
 

@@ -45,7 +45,7 @@ async def check_items(client: Client, origin: str, parsed: Parsed) -> int:
 
 
 def _is_fault(error: ApiError) -> bool:
-    """Whether the manifest is at fault, whoever sends it and whenever."""
+    """Whether the manifest is at fault, and not the sender or the moment."""
     return error.invalid or (error.status == _BAD_REQUEST and _NO_DRY_RUN not in error.message)
 
 

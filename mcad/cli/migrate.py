@@ -49,7 +49,7 @@ async def _storage(target: Target, *, dry_run: bool) -> None:
             return
         count = await _rewrite(session.client, dry_run=dry_run)
         if not dry_run:
-            # Fenced: between the list and this nobody may have changed what is stored.
+            # Fenced: what is stored must not have changed since the list was read.
             fence = {"resourceVersion": live["metadata"]["resourceVersion"]}
             patch: Map = {"metadata": fence, "status": {"storedVersions": [STORED]}}
             await session.client.patch_status(CRDS, None, crd.NAME, patch)

@@ -292,10 +292,7 @@ def test_p7_the_sweep_deletes_what_comes_while_other_deletions_are_under_way() -
 
 
 def test_p7_the_sweep_touches_nothing_without_our_labels() -> None:
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1))
-    bench.settle()
-    ref = replace(workload("a", 1).items[0].ref, name="late")
+    bench, ref = renamed()
     bench.feed(ChildSeen(Child("late", ref, "uid-a", 0, -1, labelled=False)))
     bench.decide()
     assert bench.pending == []

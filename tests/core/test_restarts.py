@@ -198,6 +198,18 @@ def test_who_is_deleted_before_it_is_taken_up_leaves_no_trace() -> None:
 # -- records of other versions -------------------------------------------------------------------
 
 
+def stuck() -> Bench:
+    """A teardown under way, of a pod that does not go before it is forced to, after ten minutes."""
+    tolerance = FaultTolerance(forceful_deletion_grace=600 * SECOND)
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, tolerance=tolerance))
+    bench.settle()
+    bench.stubborn.add("a-0")
+    bench.edit("uid-a", suspended=True)
+    bench.settle()
+    return bench
+
+
 def without_times(bench: Bench) -> None:
     """What is persisted says no time, as the first version did of some."""
     for uid, view in bench.status.items():
@@ -209,13 +221,7 @@ def without_times(bench: Bench) -> None:
 
 
 def test_a_teardown_without_a_time_is_not_forced_at_once() -> None:
-    tolerance = FaultTolerance(forceful_deletion_grace=600 * SECOND)
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1, tolerance=tolerance))
-    bench.settle()
-    bench.stubborn.add("a-0")
-    bench.edit("uid-a", suspended=True)
-    bench.settle()
+    bench = stuck()
     assert bench.status["uid-a"].dispatch.phase is DispatchPhase.UNDEPLOYING
     without_times(bench)
     bench.crash()
@@ -303,13 +309,7 @@ def with_times_to_come(bench: Bench, by: int) -> None:
 
 
 def test_a_wall_clock_that_is_set_back_prolongs_no_teardown() -> None:
-    tolerance = FaultTolerance(forceful_deletion_grace=600 * SECOND)
-    bench = Bench(nodes=[node()])
-    bench.submit(workload("a", 1, tolerance=tolerance))
-    bench.settle()
-    bench.stubborn.add("a-0")
-    bench.edit("uid-a", suspended=True)
-    bench.settle()
+    bench = stuck()
     with_times_to_come(bench, 3600 * SECOND)
     bench.crash()
     bench.advance(500)
