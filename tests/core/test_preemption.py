@@ -6,7 +6,8 @@ import pytest
 
 from mcad.core import preemption
 from mcad.core.claim import ClaimReason
-from mcad.core.events import Decide, PodGone, PodSeen
+from mcad.core.commands import WriteStatus
+from mcad.core.events import Answer, Decide, PodGone, PodSeen
 from mcad.core.lifecycle import Phase
 from mcad.core.model import Next, Workload
 from mcad.core.reasons import ConditionType, EventReason
@@ -464,3 +465,36 @@ def test_whoever_comes_to_others_of_its_shape_need_not_wait_until_they_are_asked
     bench.submit(workload("urgent", 1000, priority=5))
     bench.advance(2)
     assert bench.order[-1] == "urgent"
+
+
+def test_a_preemptor_that_was_suspended_before_it_had_its_room_may_evict_the_same_again() -> None:
+    bench = half_protected(EAGER)
+    bench.stubborn.add("b-0")
+    bench.submit(workload("w", 900, priority=5))
+    bench.advance(3)
+    assert phase(bench, "b") is not Phase.RUNNING
+    bench.edit("uid-w", suspended=True)
+    bench.stubborn.clear()
+    bench.remove(next(ref for ref in bench.things if ref.name == "b-0"))
+    bench.advance(60)
+    assert phase(bench, "b") is Phase.RUNNING
+    bench.edit("uid-w", suspended=False)
+    bench.advance(60)
+    assert phase(bench, "w") is Phase.RUNNING
+
+
+def test_room_that_others_left_stays_reserved_if_the_intent_meets_a_conflict() -> None:
+    bench = half_protected(EAGER)
+    bench.submit(workload("w", 900, priority=5))
+    for _ in range(50):
+        bench.decide()
+        command = bench.pending.pop(0)
+        if isinstance(command, WriteStatus) and command.uid == "uid-w" and command.status.dispatch:
+            bench.refuse("WriteStatus", Answer(409, "Conflict", "changed"))
+            bench.execute(command)
+            break
+        bench.execute(command)
+    bench.submit(workload("urgent", 900, priority=7))  # what was left is not for it
+    bench.settle()
+    assert phase(bench, "w") is Phase.RUNNING
+    assert phase(bench, "urgent") is Phase.WAITING
