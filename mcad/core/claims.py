@@ -143,6 +143,8 @@ def keep(world: World) -> None:
 def _may_come_free(world: World, entry: Entry, *, look: bool) -> bool:
     """Whether those that have to leave are still there, and (on a ``look``) make enough room: what
     is bound to the nodes by now may stay for ever."""
+    if entry.claim is not None and world.now < entry.claim.start:
+        return True  # what is there may end in time: AppWrappers that do were let in (backfill)
     left = still_there(world, entry)
     if not left:
         return not (_intruders(world, entry) or _lacks_quota(world, entry))
