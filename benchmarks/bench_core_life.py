@@ -22,10 +22,10 @@ import argparse
 import time
 from random import Random
 
-from benchmarks.builders import Fed, item, machines, own_pod, with_attempt
+from benchmarks.builders import Fed, item, machines, own_child, own_pod, with_attempt
 from benchmarks.measuring import rss_mb
 from mcad.core.events import AppWrapperSeen, ChildSeen, Decide, NodeSeen, PodGone, PodSeen
-from mcad.core.model import Child, Dialect, Pod, PodPhase, PodSet, Workload
+from mcad.core.model import Dialect, Pod, PodPhase, PodSet, Workload
 from mcad.core.records import replace
 from mcad.core.rules import TOLERANT
 from mcad.core.settings import Settings
@@ -67,8 +67,7 @@ class Cluster(Fed):
         self.works.append(work)
         seen = with_attempt(work, START - HOUR * SECOND, START - SECOND)
         self.feed(AppWrapperSeen(seen, listed=True))
-        child = Child(f"child-{number}", work.items[0].ref, work.uid, 1, 0, wants=(PODS,))
-        self.feed(ChildSeen(child))
+        self.feed(ChildSeen(own_child(work)))
         self.pods.append([self._pod(number) for _ in range(PODS)])
 
     def _pod(self, number: int) -> Pod:

@@ -35,10 +35,10 @@ import gc
 from random import Random
 from typing import NamedTuple
 
-from benchmarks.builders import Fed, item, machines, own_pod, with_attempt
+from benchmarks.builders import Fed, item, machines, own_child, own_pod, with_attempt
 from benchmarks.measuring import cpu_ms, spread
 from mcad.core import drains, preemption
-from mcad.core.events import AppWrapperSeen, Decide, NodeSeen, PodSeen, QuotaSeen
+from mcad.core.events import AppWrapperSeen, ChildSeen, Decide, NodeSeen, PodSeen, QuotaSeen
 from mcad.core.model import PodSet, Workload
 from mcad.core.quota import QuotaChild, QuotaSubtree
 from mcad.core.settings import Settings
@@ -144,6 +144,7 @@ class World(Fed):
     def _runs(self, work: Workload, name: str, age: int) -> None:
         began = START - SECOND - age
         self.feed(AppWrapperSeen(with_attempt(work, began, began), listed=True))
+        self.feed(ChildSeen(own_child(work)))
         self.feed(PodSeen(own_pod(work, work.name, name)))
 
     def plan(self) -> preemption.Sought:

@@ -6,6 +6,7 @@ from mcad.core.commands import CreateItem, WriteQuota, WriteStatus
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event, ItemCreated, QuotaWritten, StatusWritten
 from mcad.core.model import (
+    Child,
     DispatchPhase,
     DispatchRecord,
     Item,
@@ -44,8 +45,15 @@ def with_attempt(work: Workload, since: Instant, confirmed: Instant) -> Workload
     return replace(work, persisted=saved)
 
 
+def own_child(work: Workload) -> Child:
+    """The first item as a live object, in the first attempt."""
+    ref = work.items[0].ref
+    wants = tuple(one.count for one in work.sets if one.item == 0)
+    return Child(f"child-{ref.name}", ref, work.uid, 1, 0, wants=wants)
+
+
 def own_pod(work: Workload, name: str, node: str) -> Pod:
-    """A running pod of the first pod set, in the first attempt."""
+    """A running pod of the first pod set, in the first attempt, below ``own_child``."""
     first = work.sets[0]
     return Pod(
         f"pod-{name}",
@@ -58,6 +66,7 @@ def own_pod(work: Workload, name: str, node: str) -> Pod:
         item=first.item,
         index=first.index,
         attempt=1,
+        root=own_child(work).uid,
     )
 
 

@@ -484,6 +484,7 @@ class Replay:
             index=0,
             attempt=child.attempt,
             created=self.now,
+            root=child.uid,
         )
 
     # -- the nodes

@@ -4,7 +4,8 @@ are written by anybody with the right to create an object, so they prove nothing
 An object is an AppWrapper's own if its kind, namespace and name are those of an item, of the
 present attempt or of one that this process has seen. The API server keeps names unique, so nothing
 else can pass for it. A pod is an AppWrapper's own if it lives in its namespace and its chain of
-controllers ends in such an object.
+controllers ends in such an object. A pod whose chain ends in an object that is not known yet is
+nobody's until that object is seen (``World.unproven``).
 """
 
 from __future__ import annotations
@@ -25,9 +26,12 @@ def own_child(entry: Entry, child: Child) -> Child | None:
     if entry.rebuilt:
         return child
     item = _item_at(entry, child.ref)
-    if item is not None and entry.creation.created.get(item) == child.uid:
-        return replace(child, attempt=entry.attempt, item=item)
-    return child if item is not None or name_key(child.ref) in entry.former else None
+    if item is not None:
+        is_known = entry.creation.created.get(item) == child.uid
+        return replace(child, attempt=entry.attempt if is_known else child.attempt, item=item)
+    if name_key(child.ref) in entry.former:
+        return replace(child, attempt=min(child.attempt, entry.attempt - 1))
+    return None
 
 
 def _item_at(entry: Entry, ref: ObjectRef) -> int | None:
@@ -37,21 +41,15 @@ def _item_at(entry: Entry, ref: ObjectRef) -> int | None:
     return next((number for number, one in enumerate(refs) if name_key(one) == key), None)
 
 
-def own_pod(world: World, pod: Pod) -> Pod:
-    """The pod, which is no AppWrapper's if it only says that it is one's."""
+def is_own_pod(world: World, pod: Pod) -> bool:
+    """Whether the pod is that of the AppWrapper that it names. One that is not known, or only by
+    what it left, cannot tell."""
     entry = world.entries.get(pod.workload)
-    if entry is None or entry.rebuilt or _is_own(world, entry, pod):
-        return pod
-    return replace(pod, workload="")
-
-
-def _is_own(world: World, entry: Entry, pod: Pod) -> bool:
-    if pod.namespace != entry.workload.namespace:
-        return False
-    if pod.root != pod.uid:
-        return pod.root not in world.disowned
-    ref = ObjectRef("", "v1", "pods", "Pod", pod.namespace, pod.name)
-    return _item_at(entry, ref) is not None or name_key(ref) in entry.former
+    if entry is None or entry.rebuilt:
+        return True
+    root = world.children.get(pod.root)
+    is_below = root is not None and root.workload == entry.uid
+    return is_below and pod.namespace == entry.workload.namespace
 
 
 def own_remains(world: World, entry: Entry, found: tuple[Remnant, ...]) -> tuple[Remnant, ...]:

@@ -6,7 +6,8 @@ from mcad.core import attribution, completion, teardown, tombstones
 from mcad.core.entry import Entry
 from mcad.core.events import KindWatched, PodSeen
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Child
+from mcad.core.model import Child, Pod
+from mcad.core.records import replace
 from mcad.core.world import World
 
 
@@ -25,6 +26,8 @@ def child_seen(world: World, child: Child) -> None:
     if entry.rebuilt:
         world.ownerless[child.workload] = None
     apply(world, entry, own)
+    for pod in world.unproven.below(child.uid):
+        pod_seen(world, PodSeen(pod))
 
 
 def disown(world: World, entry: Entry, child: Child) -> None:
@@ -34,7 +37,7 @@ def disown(world: World, entry: Entry, child: Child) -> None:
     world.disowned[child.uid] = child
     for pod in world.capacity.pods.of(entry.uid):
         if pod.root == child.uid:
-            pod_seen(world, PodSeen(pod))
+            _take_pod(world, pod, is_own=False)
 
 
 def look_at_disowned(world: World, entry: Entry) -> None:
@@ -51,7 +54,7 @@ def disown_strangers(world: World, entry: Entry) -> None:
         if attribution.own_child(entry, child) is None:
             disown(world, entry, child)
     for pod in world.capacity.pods.of(entry.uid):
-        pod_seen(world, PodSeen(pod))
+        _take_pod(world, pod, is_own=attribution.is_own_pod(world, pod))
 
 
 def apply(world: World, entry: Entry, child: Child) -> None:
@@ -119,8 +122,20 @@ def kind_watched(world: World, event: KindWatched) -> None:
 
 
 def pod_seen(world: World, event: PodSeen) -> None:
-    """A pod is as it is; one whose owner went first belongs to nobody any more."""
-    before, pod = world.capacity.pods.owner_of(event.pod.uid), attribution.own_pod(world, event.pod)
+    """A pod is as it is. One that was its AppWrapper's stays that when the object above it is gone;
+    one whose controllers are unknown belongs to nobody."""
+    pod = event.pod
+    was_own = pod.workload != "" and world.capacity.pods.owner_of(pod.uid) == pod.workload
+    _take_pod(world, pod, is_own=was_own or attribution.is_own_pod(world, pod))
+
+
+def _take_pod(world: World, pod: Pod, *, is_own: bool) -> None:
+    before = world.capacity.pods.owner_of(pod.uid)
+    if is_own:
+        world.unproven.drop(pod.uid)
+    else:
+        world.unproven.put(pod)
+        pod = replace(pod, workload="")
     world.capacity.pod_seen(pod)
     for uid in (before, pod.workload):
         if uid in world.entries:
@@ -129,6 +144,7 @@ def pod_seen(world: World, event: PodSeen) -> None:
 
 def pod_gone(world: World, uid: str) -> None:
     """A pod no longer exists: it may have been the last one that its AppWrapper waited for."""
+    world.unproven.drop(uid)
     entry = world.entries.get(world.capacity.pod_gone(uid))
     if entry is not None:
         world.to_judge[entry.uid] = None

@@ -32,6 +32,7 @@ from mcad.core.settings import Settings
 from mcad.core.status import derive
 from mcad.core.timers import Timer, Timers
 from mcad.core.units import Duration, Instant
+from mcad.core.unproven import Unproven
 
 KindKey = tuple[str, str]
 
@@ -74,6 +75,7 @@ class World:
         self.children: dict[str, Child] = {}
         self.children_of: dict[str, dict[str, Child]] = {}
         self.disowned: dict[str, Child] = {}  # by uid: objects that only say whose they are
+        self.unproven = Unproven()
         self.names = Names()
         self.unwatched: dict[KindKey, str] = {}
         self.waiting_for_kind: dict[str, None] = {}

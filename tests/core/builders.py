@@ -161,6 +161,7 @@ def pod(
     phase: PodPhase | None = None,
     terminating: bool = False,
     ports: Iterable[HostPort] = (),
+    root: str = "",
 ) -> Pod:
     """A pod, pending until it has a node; ``of`` is the uid of its AppWrapper."""
     default = PodPhase.RUNNING if on_node else PodPhase.PENDING
@@ -177,6 +178,7 @@ def pod(
         index=index,
         attempt=attempt,
         ports=tuple(ports),
+        root=root,
     )
 
 

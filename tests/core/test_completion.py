@@ -48,7 +48,8 @@ class Stage:
         self.ref = work.items[0].ref
         self.bench.submit(work)
         self.bench.settle()
-        self.bench.feed(PodGone(self.bench.things[self.ref].child.uid))  # it is no pod itself
+        self.root = self.bench.things[self.ref].child.uid
+        self.bench.feed(PodGone(self.root))  # it is no pod itself
         self.says(want=pods)
         self.bench.submit(workload("b", 100 * pods))
         self.bench.settle()
@@ -63,7 +64,7 @@ class Stage:
         """Pods of it are in this phase."""
         for name in names:
             pod = Pod(f"pod-{name}", "default", name, "n1", phase, cpu(100, 1), workload="uid-a")
-            self.bench.feed(PodSeen(replace(pod, item=0, index=0, attempt=1)))
+            self.bench.feed(PodSeen(replace(pod, item=0, index=0, attempt=1, root=self.root)))
 
     def gone(self) -> None:
         """The object is deleted."""

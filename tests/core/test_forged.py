@@ -6,9 +6,17 @@ from random import Random
 
 import pytest
 
-from mcad.core.events import ChildGone, ChildSeen, Event, PodGone, PodSeen
+from mcad.core.events import AppWrapperSeen, ChildGone, ChildSeen, Event, PodGone, PodSeen
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Child, Dialect, ObjectRef, Pod, PodPhase
+from mcad.core.model import (
+    Child,
+    Dialect,
+    DispatchPhase,
+    DispatchRecord,
+    ObjectRef,
+    Pod,
+    PodPhase,
+)
 from mcad.core.records import replace
 from mcad.core.rules import FaultTolerance
 from mcad.core.units import SECOND
@@ -88,6 +96,71 @@ def test_what_was_seen_before_the_appwrapper_is_judged_when_it_comes() -> None:
     bench.feed(ChildGone("copy"))
     bench.feed(PodGone("x"))
     assert not bench.dispatcher.world.disowned
+
+
+def test_pods_below_an_object_that_no_watch_has_told_of_do_not_count() -> None:
+    """Without our labels an object is in no watch: only its link of the chain was asked for."""
+    quiet(running(), PodSeen(forged_pod("x", root="unlabelled")))
+
+
+def test_pods_that_are_seen_before_their_item_count_from_then_on() -> None:
+    bench = running()
+    [thing] = bench.things.values()
+    bench.feed(PodGone(thing.child.uid))
+    bench.feed(ChildGone(thing.child.uid))
+    other = replace(thing.child, uid="again")
+    bench.feed(PodSeen(forged_pod("again", name="a-0", phase=PodPhase.RUNNING, exit_codes=())))
+    pods = bench.dispatcher.world.capacity.pods
+    assert pods.owner_of("again") == ""
+    bench.feed(ChildSeen(other))
+    assert pods.owner_of("again") == "uid-a"
+    bench.feed(PodGone("again"))
+    assert not bench.dispatcher.world.unproven
+
+
+def test_an_object_at_the_name_of_an_earlier_item_is_none_of_the_present_attempt() -> None:
+    """The spec was edited between two attempts, and its items have other names now."""
+    bench = running()
+    bench.edit("uid-a", suspended=True)
+    bench.settle()
+    bench.advance(60)
+    now = workload("b", 100, dialect=Dialect.V1BETA2, tolerance=IMPATIENT)
+    bench.edit("uid-a", items=now.items, sets=now.sets, payload="other", suspended=False)
+    bench.settle()
+    bench.bind("b-0")
+    bench.advance(60)
+    entry = bench.entry("a")
+    assert (entry.phase, entry.attempt) == (Phase.RUNNING, 2)
+    lie = forged_child("lie", "a-0", attempt=2, met=frozenset({"failed"}))
+    before = bench.status["uid-a"]
+    bench.feed(ChildSeen(lie))
+    bench.feed(ChildGone("lie"))
+    bench.advance(120)
+    assert bench.status["uid-a"] == before
+    assert entry.phase is Phase.RUNNING
+
+
+def test_an_item_that_was_disowned_comes_back_with_its_pods() -> None:
+    """Another leader's attempt, under names that an edit gave: its record is the last to come."""
+    bench = running()
+    world = bench.dispatcher.world
+    bench.edit("uid-a", suspended=True)
+    bench.settle()
+    bench.advance(60)
+    entry = bench.entry("a")
+    assert entry.phase is Phase.WAITING
+    ref = ObjectRef("", "v1", "pods", "Pod", "default", "new-0")
+    child = forged_child("made", "new-0", attempt=2)
+    bench.feed(ChildSeen(child))
+    bench.feed(PodSeen(forged_pod("made", name="new-0", phase=PodPhase.RUNNING, attempt=2)))
+    assert "made" in world.disowned
+    assert world.capacity.pods.owner_of("made") == ""
+    record = DispatchRecord(2, 9, DispatchPhase.CREATING, "", (ref,), world.now)
+    saved = replace(bench.status["uid-a"], dispatch=record)
+    bench.feed(AppWrapperSeen(replace(bench.works["uid-a"], suspended=False, persisted=saved)))
+    assert not world.disowned
+    assert world.capacity.pods.owner_of("made") == "uid-a"
+    assert not world.unproven
 
 
 def test_an_attempt_label_that_was_edited_by_hand_costs_no_object() -> None:

@@ -221,6 +221,7 @@ def _fails(bench: Bench, name: str, code: int) -> None:
                 index=0,
                 attempt=child.attempt,
                 exit_codes=(code,),
+                root=child.uid,
             )
         )
     )

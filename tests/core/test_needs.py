@@ -266,7 +266,8 @@ def test_c6_pods_that_never_come_into_being_are_not_waited_for_without_end() -> 
 def test_c6_pods_that_are_lost_later_may_take_their_time_to_be_replaced() -> None:
     """A Job repeats what failed after minutes."""
     bench = half_made()
-    other = pod("b-0", "n1", of="uid-a", item=0, index=0, attempt=1)
+    [root] = {thing.child.uid for thing in bench.things.values()}
+    other = pod("b-0", "n1", of="uid-a", item=0, index=0, attempt=1, root=root)
     bench.feed(PodSeen(other))
     bench.settle()
     bench.feed(PodGone("b-0"))

@@ -29,7 +29,8 @@ class Stage:
         work = replace(workload("a"), items=(Item(GANG),), sets=sets, dialect=dialect)
         self.bench.submit(work)
         self.bench.settle()
-        self.bench.feed(PodGone(self.bench.things[GANG].child.uid))  # it is no pod itself
+        self.root = self.bench.things[GANG].child.uid
+        self.bench.feed(PodGone(self.root))  # it is no pod itself
 
     def pod(self, number: int, phase: PodPhase, words: str = "") -> None:
         """A pod of it is in this phase; ``words`` are kube-scheduler's."""
@@ -48,6 +49,7 @@ class Stage:
                     index=0,
                     attempt=1,
                     unscheduled=Unscheduled(words, START) if words else None,
+                    root=self.root,
                 )
             )
         )

@@ -134,7 +134,7 @@ def test_a_pod_on_a_lost_node_is_named_with_the_node() -> None:
     bench.things[ref].finalizers = ()
     uid = bench.things[ref].child.uid
     pod = Pod(uid, "default", ref.name, "n1", PodPhase.RUNNING, cpu(100, 1), terminating=True)
-    bench.feed(PodSeen(replace(pod, workload="uid-a", item=0, attempt=1)))
+    bench.feed(PodSeen(replace(pod, workload="uid-a", item=0, attempt=1, root=uid)))
     bench.advance(100)
 
     condition = bench.condition("a", "DeletingResources")
