@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from mcad.api import labels
 from mcad.api.catalog import Resource
 from mcad.api.kinds import KINDS, Family, Kind, states_of
 from mcad.api.owner import controller_of
 from mcad.api.parts import Part, join
-from mcad.api.podsets import family_parts, live_sets
+from mcad.api.podsets import family_parts
 from mcad.api.templates import set_path
 from mcad.api.wire import Map, as_map, as_text
 from mcad.core.model import Child, ObjectRef, PodSet
@@ -27,9 +25,9 @@ def attempt_of(obj: Map) -> int:
     return labels.parse_number(labels.labels_of(obj).get(labels.ATTEMPT), 0)
 
 
-def read_child(obj: Map, resource: Resource, sets: Sequence[PodSet] | None = ()) -> Child:
+def read_child(obj: Map, resource: Resource, sets: Sequence[PodSet] = ()) -> Child:
     """A live object. ``sets`` are the pod sets of its item (see ``child_item``), empty if its
-    AppWrapper is not known yet, and None if there is none: then the object tells its own.
+    AppWrapper is not known yet.
 
     Objects out of a list carry neither apiVersion nor kind, hence ``resource``.
     """
@@ -38,8 +36,7 @@ def read_child(obj: Map, resource: Resource, sets: Sequence[PodSet] | None = ())
     row = KINDS.get((resource.group, resource.kind), _UNKNOWN)
     met, owner = states_of(row, status), controller_of(obj)
     final = bool(met & row.final)
-    own = live_sets(obj, resource.group, resource.kind, child_item(obj)) if sets is None else ()
-    wants = _wants(obj, status, row, own if sets is None else sets, final=final)
+    wants = _wants(obj, status, row, sets, final=final)
     return Child(
         uid=as_text(meta.get("uid")),
         ref=ObjectRef(
@@ -57,10 +54,6 @@ def read_child(obj: Map, resource: Resource, sets: Sequence[PodSet] | None = ())
         wants=wants,
         met=met,
         labelled=bool(as_text(tags.get(labels.APPWRAPPER_UID))) and labels.ATTEMPT in tags,
-        sets=tuple(
-            one if want is None else replace(one, replicas=want)
-            for one, want in zip(own, wants, strict=False)
-        ),
     )
 
 

@@ -103,11 +103,6 @@ def inferred_demand(obj: Map, inference: Inference, item: int) -> Demand:
     return Demand(_to_sets(obj, inference, item), guessed=inference.guessed, faults=tuple(faults))
 
 
-def live_sets(obj: Map, group: str, kind: str, item: int) -> tuple[PodSet, ...]:
-    """The pod sets of a live object, where nobody knows what its AppWrapper declared."""
-    return _to_sets(obj, infer(obj, group, kind), item)
-
-
 def _to_sets(obj: Map, inference: Inference, item: int) -> tuple[PodSet, ...]:
     volumes = bool(as_list(dig(obj, "spec", "volumeClaimTemplates")))
     return tuple(

@@ -34,6 +34,8 @@ def capacity(nodes: tuple[str, ...], total_only: bool, source: Source, output: O
     With names, only those nodes: NAME or node/NAME. USED is what bound pods request, RESERVED what
     dispatched AppWrappers declared and have not bound yet. A node that is overdrawn has negative
     FREE and counts as 0 in <total>. <adrift> is reserved, but fits no node at present.
+    <unknown AppWrappers of NAMESPACE> is reserved for pods that were found when the dispatcher
+    started, and whose AppWrapper does not exist.
     """
     nodes = names_of(NODE, nodes)
     if nodes and total_only:
@@ -49,7 +51,9 @@ def capacity(nodes: tuple[str, ...], total_only: bool, source: Source, output: O
     else:
         rows = [] if total_only else [row for node in shown for row in rows_of(node["name"], node)]
         if not nodes:
-            rows += [*rows_of("<total>", view["total"]), *_adrift(view["adrift"])]
+            rows += [*rows_of("<total>", view["total"]), *_reserved("<adrift>", view["adrift"])]
+            for namespace, held in view.get("unknownAppWrappers", {}).items():
+                rows += _reserved(f"<unknown AppWrappers of {namespace}>", held)
         if rows:
             echo(table(TITLES, rows, headers=not output.no_headers, palette=output.palette))
     fail_for_missing(missing, 'no node "{}"; see `kubectl get nodes`')
@@ -70,6 +74,6 @@ def rows_of(name: str, node: Json) -> Iterator[tuple[str, ...]]:
         yield (name, resource, *(humane(resource, amount) for amount in amounts))
 
 
-def _adrift(reserved: Json) -> Iterator[tuple[str, ...]]:
+def _reserved(title: str, reserved: Json) -> Iterator[tuple[str, ...]]:
     for resource, amount in reserved.items():
-        yield ("<adrift>", resource, "0", "0", humane(resource, amount), "0")
+        yield (title, resource, "0", "0", humane(resource, amount), "0")

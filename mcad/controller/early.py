@@ -30,10 +30,6 @@ class Early:
             del self._waits_for[uid]
         return list(waited.values())
 
-    def all(self) -> list[tuple[Resource, Json]]:
-        """Everything that still waits."""
-        return [one for waiting in self._of.values() for one in waiting.values()]
-
     def drop(self, uid: str) -> None:
         """The object no longer exists, or is about to be put anew."""
         appwrapper = self._waits_for.pop(uid, "")

@@ -297,18 +297,9 @@ class Executor:
     # -- the rest ----------------------------------------------------------------------------
 
     def _record(self, command: RecordEvent) -> None:
-        seat = self._mirror.get(command.uid)
-        if seat is None:
+        regarding = self._regarding(command)
+        if regarding is None:
             return
-        work = seat.workload
-        regarding = Regarding(
-            f"{labels.GROUP}/{work.dialect.value}",
-            labels.KIND,
-            work.namespace,
-            work.name,
-            work.uid,
-            seat.version,
-        )
         self._recorder.record(
             regarding,
             command.reason,
@@ -316,6 +307,19 @@ class Executor:
             action=command.action,
             warning=command.warning,
         )
+
+    def _regarding(self, command: RecordEvent) -> Regarding | None:
+        """The object that the Event is about: the AppWrapper, if it exists."""
+        seat, about = self._mirror.get(command.uid), command.about
+        if seat is not None:
+            work, version = seat.workload, f"{labels.GROUP}/{seat.workload.dialect.value}"
+            return Regarding(
+                version, labels.KIND, work.namespace, work.name, work.uid, seat.version
+            )
+        if about is None:
+            return None
+        ref = about.ref
+        return Regarding(ref.api_version, ref.kind, ref.namespace, ref.name, about.uid, "")
 
     async def _get_or_none(self, ref: ObjectRef) -> Json | None:
         try:

@@ -15,6 +15,7 @@ from mcad.controller.lanes import Lane
 from mcad.controller.quotametrics import quota_metrics
 from mcad.controller.slices import with_pauses
 from mcad.controller.streams import Stream
+from mcad.core import leftovers
 from mcad.core.commands import Command, RecordEvent, WriteStatus
 from mcad.core.lifecycle import Phase
 from mcad.core.model import DispatchPhase
@@ -26,6 +27,10 @@ from mcad.kube.clock import Clock
 
 WAIT_BUCKETS = tuple(0.01 * 2**n for n in range(24))  # 10 ms to a day
 _BASE_UNITS = {"cpu": ("cores", 1_000)}
+
+
+def _in_base_units(resource: str, amount: int) -> float:
+    return amount / _BASE_UNITS.get(resource, ("", 1))[1]
 
 
 class Metrics:
@@ -174,11 +179,20 @@ class Metrics:
         totals = self._world.capacity.report.sums()
         for name in ("allocatable", "used", "reserved", "free"):
             samples = [
-                ({"resource": resource}, amount / _BASE_UNITS.get(resource, ("", 1))[1])
+                ({"resource": resource}, _in_base_units(resource, amount))
                 for resource, amount in getattr(totals, name)
             ]
             text = f"Sum over nodes: {name}; cpu in cores, memory in bytes"
             yield self._gauge(f"mcad_cluster_{name}", text, samples)
+        yield self._gauge(
+            "mcad_unknown_appwrappers_reserved",
+            "Reserved for pods without a node of AppWrappers that do not exist; cpu in cores",
+            [
+                ({"namespace": namespace, "resource": name}, _in_base_units(name, amount))
+                for namespace, held in leftovers.by_namespace(self._world).items()
+                for name, amount in held
+            ],
+        )
         overcommitted = sum(1 for _ in self._world.capacity.report.overcommitted())
         text = "Nodes whose pods request more than they have"
         yield self._gauge("mcad_overcommitted_nodes", text, [({}, overcommitted)])

@@ -272,7 +272,6 @@ class Controller:
     def synced(self) -> None:
         """Every kind is listed: decide from now on (P11)."""
         _log.info("synced appwrappers=%d", len(self._mirror))
-        self._sightings.barrier_passed()
         self._wake()
 
     def _decide(self) -> None:

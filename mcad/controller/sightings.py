@@ -96,7 +96,6 @@ class Sightings:
         self._judged = judged
         self._owners = Owners()
         self._early = Early()
-        self._is_complete = False
         self._nodes: dict[str, str] = {}
 
     # -- AppWrappers -------------------------------------------------------------------------
@@ -146,13 +145,6 @@ class Sightings:
         """An AppWrapper was deleted."""
         self._mirror.drop(uid)
         self._feed(AppWrapperGone(uid))
-
-    def barrier_passed(self) -> None:
-        """Every AppWrapper there was is known: what waits for one that is not has lost its own, and
-        tells what it wants itself (P9)."""
-        self._is_complete = True
-        for resource, obj in self._early.all():
-            self.object_seen(resource, obj)
 
     def without_kind(self) -> list[Reflection]:
         """The AppWrappers that name a kind which was not installed when they were read."""
@@ -228,8 +220,7 @@ class Sightings:
         """Read by the pod sets that its attempt is judged by: the spec may be edited (P8)."""
         work, item = self._judged(uid), child_item(obj)
         if work is None:
-            is_lost = self._is_complete and uid not in self._mirror
-            return read_child(obj, resource, None if is_lost else ())
+            return read_child(obj, resource)
         return read_child(obj, resource, [one for one in work.sets if one.item == item])
 
     def object_gone(self, uid: str) -> None:

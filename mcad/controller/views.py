@@ -9,7 +9,7 @@ from typing import Any
 from mcad.api.wire import format_instant
 from mcad.controller.claimviews import claim_view
 from mcad.controller.forecastviews import starts_of_line, starts_of_one
-from mcad.core import deciding, shares
+from mcad.core import deciding, leftovers, shares
 from mcad.core.capacity import NodeReport
 from mcad.core.entry import Entry
 from mcad.core.model import Resources
@@ -117,7 +117,12 @@ def node_steps(world: World) -> Iterator[Json]:
 def capacity_sums(world: World) -> Json:
     """``capacity_view`` without the nodes."""
     capacity = world.capacity
-    return {"total": _node(capacity.report.sums()), "adrift": quantities(capacity.report.adrift())}
+    unknown = leftovers.by_namespace(world)
+    return {
+        "total": _node(capacity.report.sums()),
+        "adrift": quantities(capacity.report.adrift()),
+        "unknownAppWrappers": {name: quantities(one) for name, one in unknown.items()},
+    }
 
 
 def quantities(amounts: Resources) -> dict[str, str]:

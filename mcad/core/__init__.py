@@ -6,15 +6,16 @@ world, entry            all that it knows, and what it knows of one AppWrapper
 capacity, quota         what the nodes have, and the shares of teams; each has a map of its own
 admission               both as one: who is let in
 
-observing, children, attribution, recovery   what is seen of AppWrappers, of objects and pods,
-                                whose these are, and what a predecessor began
+observing, children, attribution, unproven, recovery   what is seen of AppWrappers, of objects
+                                and pods, whose these are, and what a predecessor began
 queue, bucket, beds, fairness, ceilings   the line, those in it who share a verdict, who need not be
                                 asked, whose turn it is, and how high a priority may be
 dispatching, gate, obstacles    the walk along the line, whom its head keeps back, and what else
                                 keeps somebody from going
 lending                         who waits because he would borrow what is taken back
 attempts, inventory, names, rights   objects are created, under names and with rights that are free
-teardown, sweep, tombstones     they are deleted: of an attempt, of nobody, of who is gone
+teardown, sweep, tombstones, leftovers   they are deleted: of an attempt, of nobody, of a deleted
+                                AppWrapper; what pods of unknown AppWrappers hold
 running, completion, requeuing, health, resets   what is to be done about those that run
 needs, unscheduled              their pods that do not come, or find no node
 

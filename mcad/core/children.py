@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcad.core import attribution, completion, teardown, tombstones
+from mcad.core import attribution, completion, leftovers, teardown, tombstones
 from mcad.core.entry import Entry
 from mcad.core.events import KindWatched, PodSeen
 from mcad.core.lifecycle import Phase
@@ -14,17 +14,14 @@ from mcad.core.world import World
 def child_seen(world: World, child: Child) -> None:
     """A wrapped object is as it is."""
     entry = world.entries.get(child.workload)
-    if entry is None:
+    if entry is None or entry.rebuilt:
         world.put_child(child)
-        world.ownerless[child.workload] = None
         return
     own = attribution.own_child(entry, child)
     if own is None:
         disown(world, entry, child)
         return
     world.put_child(own)
-    if entry.rebuilt:
-        world.ownerless[child.workload] = None
     apply(world, entry, own)
     for pod in world.unproven.below(child.uid):
         pod_seen(world, PodSeen(pod))
@@ -138,14 +135,21 @@ def _take_pod(world: World, pod: Pod, *, is_own: bool) -> None:
         pod = replace(pod, workload="")
     world.capacity.pod_seen(pod)
     for uid in (before, pod.workload):
-        if uid in world.entries:
-            world.to_judge[uid] = None
+        _look_at(world, world.entries.get(uid))
+
+
+def _look_at(world: World, entry: Entry | None) -> None:
+    """Something about its pods is new."""
+    if entry is not None:
+        world.to_judge[entry.uid] = None
+        if entry.rebuilt:
+            leftovers.pods_changed(world, entry)
 
 
 def pod_gone(world: World, uid: str) -> None:
     """A pod no longer exists: it may have been the last one that its AppWrapper waited for."""
     world.unproven.drop(uid)
     entry = world.entries.get(world.capacity.pod_gone(uid))
+    _look_at(world, entry)
     if entry is not None:
-        world.to_judge[entry.uid] = None
         _something_gone(world, entry)

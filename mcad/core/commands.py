@@ -15,6 +15,7 @@ from mcad.core.model import (
     ObjectRef,
     PodCounts,
     PodSet,
+    Remnant,
     ReservedNodes,
 )
 from mcad.core.quota.records import Path, QuotaView
@@ -158,13 +159,15 @@ class DeleteStray(Struct, frozen=True):
 
 
 class RecordEvent(Struct, frozen=True):
-    """A Kubernetes Event about the AppWrapper; nobody waits for it."""
+    """A Kubernetes Event about the AppWrapper, or ``about`` an object that outlives it; nothing
+    waits for it."""
 
     uid: str
     warning: bool
     reason: str
     action: str
     note: str
+    about: Remnant | None = None
 
 
 class WakeAt(Struct, frozen=True):

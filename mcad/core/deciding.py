@@ -15,6 +15,7 @@ from mcad.core import (
     backfill,
     claims,
     evicting,
+    leftovers,
     needs,
     preemption,
     protection,
@@ -54,13 +55,15 @@ from mcad.core.world import AWAITED, World
 
 def decide(world: World, *, may_dispatch: bool) -> None:
     """One pass."""
-    if not world.started:
+    is_first = not world.started
+    if is_first:
         _start(world)
     if world.forest.refresh():
         for entry in world.queue.entries():
             world.rank_anew(entry)
     recovery.recover(world)
-    tombstones.rebuild(world)
+    if is_first:
+        leftovers.take_up(world)
     needs.watch(world)
     for entry, timer in world.ripe():
         _rings(world, entry, timer)

@@ -407,8 +407,7 @@ class Child(Struct, frozen=True):
     ``wants`` is the live number of pods per set of the item (protocol C2), None where the object
     does not tell. ``met`` holds the types, in lower case, of its conditions with status True (for
     a Pod also its phase). ``labelled`` is True if it carries our uid and attempt labels: only then
-    may the sweep touch it (protocol P7). ``sets`` are the pods that it still wants by its own
-    words, if its AppWrapper is not known (protocol P9), else empty.
+    may the sweep touch it (protocol P7).
     """
 
     uid: str
@@ -420,7 +419,6 @@ class Child(Struct, frozen=True):
     wants: tuple[int | None, ...] = ()
     met: frozenset[str] = frozenset()
     labelled: bool = True
-    sets: tuple[PodSet, ...] = ()
 
 
 class HeldResource(Struct, frozen=True):
@@ -444,7 +442,7 @@ class HeldResource(Struct, frozen=True):
 
 
 class Remnant(Struct, frozen=True):
-    """What a live list found of an attempt that should be gone: an item, or a pod of one."""
+    """An object of an attempt that should be gone: an item, or a pod of one."""
 
     ref: ObjectRef
     uid: str

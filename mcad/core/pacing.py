@@ -125,6 +125,10 @@ COMMIT_GRACE: Duration = 75 * SECOND
 """How long a create that nobody heard an answer to may still be committed: kube-apiserver gives up
 on a request after 60 s (its ``--request-timeout``); the rest is for the way there."""
 
+LEFTOVERS_PART = 10
+"""Pods without a node, of AppWrappers that are not known, keep at most one part in so many of what
+the nodes have, for each namespace: any tenant may write the labels that make them such pods."""
+
 TOMBSTONE_GRACE: Duration = 600 * SECOND
 """The longest time that the remains of a deleted AppWrapper hold room (protocol P9)."""
 

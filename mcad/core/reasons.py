@@ -139,6 +139,7 @@ class EventReason(StrEnum):
     STATUS_REFUSED = "StatusRefused"
     HELD = "ResourceHeld"
     REMAINS = "WaitingForRemains"
+    OWNER_UNKNOWN = "AppWrapperUnknown"
     ROOM_CLAIMED = "RoomClaimed"
     CLAIM_ENDED = "ClaimEnded"
     PREEMPT_CANDIDATE = "PreemptCandidate"

@@ -6,16 +6,12 @@ know AppWrappers that were installed just now, and in a large cluster it lags.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from mcad.core import sweep, teardown
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase, Signal
-from mcad.core.model import Cascade, Child, Dialect, DispatchPhase, DispatchRecord, Item, Workload
 from mcad.core.pacing import STUCK_AFTER, TOMBSTONE_GRACE, TOMBSTONE_LOOK
 from mcad.core.reasons import DELETION_INITIATED, ConditionType, EventReason
 from mcad.core.timers import Timer
-from mcad.core.units import Instant
 from mcad.core.world import World
 
 
@@ -71,7 +67,7 @@ def _say_what_is_left(world: World, entry: Entry) -> None:
         return
     entry.announced = True
     note = f"{left[0].ref} outlives its AppWrapper and keeps its room for now; what keeps it?"
-    world.announce(entry, EventReason.REMAINS, note, action="Delete", warning=True)
+    world.announce_remnant(entry, left[0], EventReason.REMAINS, note, action="Delete")
 
 
 def visit(world: World, entry: Entry) -> None:
@@ -88,66 +84,6 @@ def visit(world: World, entry: Entry) -> None:
     bury(world, entry)
 
 
-# -- after a restart -----------------------------------------------------------------------------
-
-
-def rebuild(world: World) -> None:
-    """AppWrappers that were deleted while nobody looked: what is left of them tells what it wants.
-
-    Their objects are left to the cluster's garbage collector: that nobody here knows an AppWrapper
-    does not prove that there is none, because others may look after other namespaces.
-    """
-    for uid in world.ownerless:
-        entry = world.entries.get(uid)
-        if uid and uid not in world.abandoned and (entry is None or entry.rebuilt):
-            _rebuild_one(world, uid, entry)
-    world.ownerless.clear()
-
-
-def _rebuild_one(world: World, uid: str, entry: Entry | None) -> None:
-    left = [child for child in world.children_of.get(uid, {}).values() if child.labelled]
-    known = entry.inventory if entry is not None else ()
-    if all(child.ref in known for child in left):
-        return
-    if entry is None:
-        entry = Entry(_stand_in(left), world.now, phase=Phase.GONE, rebuilt=True)
-        entry.step_since = world.now
-        world.entries[uid] = entry
-    else:
-        entry.workload = _stand_in(left)
-        world.release(entry)
-    entry.dispatch = _record(left, world.now)
-    world.adopt(entry)
-    for child in left:
-        entry.creation.created[child.item] = child.uid
-    bury(world, entry)
-
-
-def _stand_in(left: Sequence[Child]) -> Workload:
-    """As much of the AppWrapper as its objects tell; it is named after the first of them."""
-    first = left[0]
-    return Workload(
-        uid=first.workload,
-        namespace=first.ref.namespace,
-        name=f"owner-of-{first.ref.name}",
-        generation=0,
-        dialect=Dialect.V1BETA1,
-        created=0,
-        payload="",
-        items=tuple(Item(child.ref) for child in left),
-        sets=tuple(one for child in left for one in child.sets),
-        deleting=True,
-        cascade=Cascade.ORPHAN,
-    )
-
-
-def _record(left: Sequence[Child], now: Instant) -> DispatchRecord:
-    attempt = max(child.attempt for child in left)
-    inventory = tuple(child.ref for child in left)
-    return DispatchRecord(attempt, 0, DispatchPhase.DISPATCHED, "", inventory, now, now)
-
-
 def alive_after_all(world: World, entry: Entry) -> None:
     """The AppWrapper is there: another leader made it, and its objects were told of first."""
     world.forget(entry)
-    world.abandoned.pop(entry.uid, None)

@@ -19,7 +19,15 @@ from mcad.core.entry import Entry, Hold
 from mcad.core.fairness import Turns
 from mcad.core.history import History
 from mcad.core.lifecycle import TEARING_DOWN, Phase
-from mcad.core.model import Child, Dialect, DispatchRecord, HeldResource, ObjectRef, Workload
+from mcad.core.model import (
+    Child,
+    Dialect,
+    DispatchRecord,
+    HeldResource,
+    ObjectRef,
+    Remnant,
+    Workload,
+)
 from mcad.core.names import Names
 from mcad.core.pacing import LOOKS, Look
 from mcad.core.queue import Queue
@@ -86,8 +94,7 @@ class World:
         self.to_resume: dict[str, None] = {}
         self.to_settle: dict[str, None] = {}
         self.unswept: dict[str, None] = {}
-        self.ownerless: dict[str, None] = {}  # uids of AppWrappers that only objects tell of
-        self.abandoned: dict[str, None] = {}  # those whose objects hold no room any more (P9)
+        self.leftovers: dict[str, None] = {}  # uids of AppWrappers that only objects tell of
         self.swept: dict[str, Instant] = {}  # uid -> when its deletion may be asked for again
         self.timers = Timers(self.entries)
         self.claims: dict[str, Entry] = {}  # by uid, who has one, the oldest claim first
@@ -115,6 +122,13 @@ class World:
     ) -> None:
         """Record a Kubernetes Event about the AppWrapper."""
         self.emit(RecordEvent(entry.uid, warning, reason, action, note))
+
+    def announce_remnant(
+        self, entry: Entry, child: Child, reason: EventReason, note: str, *, action: str
+    ) -> None:
+        """Record a warning about an object that outlives its AppWrapper."""
+        about = Remnant(child.ref, child.uid)
+        self.emit(RecordEvent(entry.uid, True, reason, action, note, about))
 
     # -- timers ------------------------------------------------------------------------------
 
@@ -327,9 +341,8 @@ class World:
         self.waits_no_more(entry)
         self.end_attempt(entry)
         del self.entries[entry.uid]
+        self.leftovers.pop(entry.uid, None)
         self.to_recover.pop(entry.uid, None)
-        if entry.uid in self.children_of:
-            self.abandoned[entry.uid] = None
 
     # -- children ----------------------------------------------------------------------------
 
@@ -359,7 +372,6 @@ class World:
         del siblings[child.uid]
         if not siblings:
             del self.children_of[child.workload]
-            self.abandoned.pop(child.workload, None)
 
     def children_for(self, entry: Entry) -> list[Child]:
         """The observed objects of the AppWrapper, of whatever attempt."""

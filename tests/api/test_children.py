@@ -215,15 +215,3 @@ def test_a_child_on_its_way_out() -> None:
 def test_a_training_job_without_a_status_wants_all() -> None:
     thing = obj("kubeflow.org/v1", "TFJob", spec=training("tfReplicaSpecs", Worker=group(4)))
     assert live(thing).wants == (4,)
-
-
-def test_an_object_whose_appwrapper_nobody_knows_tells_what_it_wants_itself() -> None:
-    made = job(parallelism=3, completions=7) | {"status": {"succeeded": 5}}
-    child = read_child(made, SERVED["Job"], None)
-    (one,) = child.sets
-    assert (one.path, one.replicas, dict(one.request)["cpu"]) == ("template.spec.template", 2, 1000)
-    assert child.wants == (2,)
-
-    made["status"] = condition("Complete")
-    assert [one.replicas for one in read_child(made, SERVED["Job"], None).sets] == [0]
-    assert read_child(deployment(), SERVED["Deployment"]).sets == ()

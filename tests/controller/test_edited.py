@@ -105,20 +105,3 @@ def _told(*seen: Json) -> Child:
     sightings.object_seen(DEPLOYMENTS, seen[-1])
     (one,) = [event.child for event in told if isinstance(event, ChildSeen)]
     return one
-
-
-def test_an_object_tells_its_own_pods_once_all_appwrappers_are_known_and_its_own_is_not() -> None:
-    told: list[Event] = []
-    sightings = Sightings(
-        Mirror(),
-        Readers(lambda obj: parse(obj, SERVED)),
-        told.append,
-        lambda pod, owner: None,
-        lambda _: None,
-    )
-    sightings.object_seen(DEPLOYMENTS, _live(ATTEMPT, 1))
-    sightings.barrier_passed()
-    sightings.object_seen(DEPLOYMENTS, _live(ATTEMPT, 1))
-    seen = [event.child for event in told if isinstance(event, ChildSeen)]
-    assert [[one.replicas for one in child.sets] for child in seen] == [[], [5], [5]]
-    assert [child.wants for child in seen] == [(), (5,), (5,)]

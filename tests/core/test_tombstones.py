@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from msgspec.structs import replace
 
 from mcad.core.commands import CreateItem, DeleteStray
-from mcad.core.events import Answer, AppWrapperGone, ChildGone, ChildSeen, PodGone, PodSeen
+from mcad.core.events import Answer, AppWrapperGone
 from mcad.core.lifecycle import Phase
 from mcad.core.model import (
     Cascade,
-    Child,
-    DispatchPhase,
-    DispatchRecord,
-    ObjectRef,
-    Persisted,
-    Pod,
     PodPhase,
-    PodSet,
 )
 from mcad.core.rules import FaultTolerance
 from mcad.core.units import SECOND
-from tests.core.bench import START, Bench, Thing, cpu, node, workload
+from tests.core.bench import Bench, node, workload
 
 FORBIDDEN = Answer(403, "Forbidden", "no")
 
@@ -190,132 +181,6 @@ def test_what_a_teardown_could_not_delete_is_deleted_with_the_appwrapper() -> No
     bench.settle()
 
     assert bench.order == ["a", "b"]
-
-
-# -- after a restart -----------------------------------------------------------------------------
-
-
-JOB = ObjectRef("batch", "v1", "jobs", "Job", "default", "lost")
-
-
-def wanting(pods: int, ref: ObjectRef = JOB, **changes: Any) -> Child:
-    """An object whose AppWrapper nobody knows: it wants so many pods of 300m."""
-    one = PodSet(0, 0, "spec.template", pods, cpu(300, 1))
-    child = Child(f"obj-{ref.name}", ref, "uid-lost", 3, 0, wants=(pods,), sets=(one,))
-    return replace(child, **changes)
-
-
-def pod_of_lost(name: str, **changes: Any) -> Pod:
-    pod = Pod(f"pod-{name}", "default", name, "n1", PodPhase.RUNNING, cpu(300, 1))
-    return replace(pod, **{"workload": "uid-lost", "item": 0, "index": 0, "attempt": 3} | changes)
-
-
-def room(bench: Bench) -> int:
-    """What may still be given away, in milli-CPU."""
-    bench.decide()
-    bench.dispatcher.world.capacity.check()
-    return dict(bench.dispatcher.world.capacity.report.sums().free).get("cpu", 0)
-
-
-def restarted(*children: Child) -> Bench:
-    """A dispatcher that begins with these objects, on a node of 1000m."""
-    bench = Bench(nodes=[node(milli=1000)])
-    for child in children:
-        bench.feed(ChildSeen(child))
-    return bench
-
-
-def test_what_was_deleted_while_nobody_looked_holds_room_for_what_its_objects_want() -> None:
-    bench = restarted(wanting(3))
-    assert room(bench) == 100
-
-    bench.feed(PodSeen(pod_of_lost("1")))  # a pod that comes takes what is reserved for it
-    assert room(bench) == 100
-    bench.feed(PodSeen(pod_of_lost("1", terminating=True)))  # it goes, and may be replaced
-    bench.feed(PodGone("pod-1"))
-    assert room(bench) == 100
-    bench.feed(ChildSeen(wanting(2)))
-    assert room(bench) == 400
-    bench.feed(ChildGone("obj-lost"))
-    assert room(bench) == 1000
-    assert bench.dispatcher.world.entries == {}
-
-
-def test_pods_of_its_that_run_already_are_not_counted_twice() -> None:
-    bench = Bench(nodes=[node(milli=1000)])
-    for name in "123":
-        bench.feed(PodSeen(pod_of_lost(name)))
-    bench.feed(ChildSeen(wanting(3)))
-    assert room(bench) == 100
-
-
-def test_what_is_first_seen_after_the_barrier_holds_room_too() -> None:
-    bench = restarted()
-    assert room(bench) == 1000
-    bench.feed(ChildSeen(wanting(1)))
-    assert room(bench) == 700
-    second = wanting(1, replace(JOB, name="second"), item=1)
-    second = replace(second, sets=(replace(second.sets[0], item=1),))
-    bench.feed(ChildSeen(second))
-    assert room(bench) == 400
-    bench.feed(ChildGone("obj-lost"))
-    assert room(bench) == 700
-
-
-def test_nobody_is_dispatched_into_that_room() -> None:
-    bench = restarted(wanting(3))
-    bench.submit(workload("b", 900))
-    bench.settle()
-    assert bench.order == []
-    bench.feed(ChildGone("obj-lost"))
-    bench.settle()
-    assert bench.order == ["b"]
-
-
-def test_it_is_not_deleted_by_us() -> None:
-    """That we do not know an AppWrapper does not prove that there is none."""
-    bench = restarted(wanting(3))
-    bench.settle()
-    bench.advance(60)
-    assert not [one for one in bench.pending if isinstance(one, DeleteStray)]
-
-
-def test_nothing_is_held_beyond_the_grace_whatever_is_seen_of_it() -> None:
-    bench = restarted(wanting(3))
-    bench.things[JOB] = Thing(wanting(3), cpu(300, 1))
-    assert room(bench) == 100
-    bench.advance(601)
-    assert room(bench) == 1000
-    bench.feed(ChildSeen(wanting(3, terminating=True)))
-    assert room(bench) == 1000
-    world = bench.dispatcher.world
-    assert list(world.abandoned) == ["uid-lost"]
-    bench.feed(ChildGone("obj-lost"))
-    assert list(world.abandoned) == []
-    assert world.entries == {}
-
-
-def test_an_object_without_our_labels_holds_nothing() -> None:
-    assert room(restarted(wanting(3, labelled=False))) == 1000
-
-
-def test_an_appwrapper_that_is_told_of_after_its_objects_is_taken_up() -> None:
-    """Another leader made it, and each watch has its own pace."""
-    bench = Bench(nodes=[node(milli=1000)])
-    work = workload("a", 900)
-    ref = work.items[0].ref
-    child = Child("obj-1", ref, "uid-a", 1, 0, wants=(1,))
-    bench.feed(ChildSeen(replace(child, sets=(replace(work.sets[0], replicas=1),))))
-    assert room(bench) == 100
-    bench.things[ref] = Thing(child, cpu(900, 1))
-    record = DispatchRecord(1, 5, DispatchPhase.DISPATCHED, work.payload, (ref,), START, START)
-    bench.submit(replace(work, persisted=Persisted("Running", START, dispatch=record)))
-    bench.observe(ref)
-    bench.settle()
-
-    assert bench.entry("a").phase is Phase.RUNNING
-    assert room(bench) == 100
-    assert bench.names() == ["a-0"]
 
 
 def test_pods_of_a_deleted_one_that_do_not_go_are_deleted_by_force() -> None:

@@ -22,6 +22,7 @@ from mcad.core.capacity.ownpods import OwnPods
 from mcad.core.capacity.ports import without_ports
 from mcad.core.capacity.report import NodeReport, Report
 from mcad.core.capacity.reservations import Reservations, shrunk_to
+from mcad.core.capacity.resources import total
 from mcad.core.capacity.roster import Roster
 from mcad.core.capacity.shapes import Shape
 from mcad.core.capacity.spare import Spare
@@ -333,6 +334,11 @@ class Capacity:
     def outstanding(self, uid: str) -> tuple[int, ...]:
         """Reserved pods per set, in the order of the sets; () without a reservation."""
         return tuple(allotment.size for allotment in self._reservations.allotments(uid))
+
+    def assumed(self, uid: str) -> Resources:
+        """The sum of what is reserved for its pods that are not bound."""
+        allotments = self._reservations.allotments(uid)
+        return without_ports(total((one.pods.request, one.size) for one in allotments))
 
     def nodes_of(self, uid: str) -> list[str]:
         """The names of the nodes on which slots are reserved or claimed, sorted."""

@@ -10,7 +10,15 @@ from mcad.core.capacity.allotments import Allotment
 from mcad.core.capacity.ledger import Ledger
 from mcad.core.capacity.reservations import Reservations
 from mcad.core.capacity.roster import Roster, Use, is_live
-from mcad.core.model import TERMINAL_PHASES, Pod, PodCounts, PodPhase, Resources, Unscheduled
+from mcad.core.model import (
+    TERMINAL_PHASES,
+    Pod,
+    PodCounts,
+    PodPhase,
+    PodSet,
+    Resources,
+    Unscheduled,
+)
 from mcad.core.units import Duration
 
 _AT_WORK = (PodPhase.RUNNING, PodPhase.UNKNOWN)  # as far as anybody knows
@@ -37,6 +45,10 @@ class OwnPods:
     def of(self, uid: str) -> list[Pod]:
         """All of them, of whatever attempt."""
         return [use.pod for use in self._roster.uses_of(uid)]
+
+    def alive(self, uid: str) -> list[Pod]:
+        """Those that are neither at their end nor on the way there, of whatever attempt."""
+        return [use.pod for use in self._roster.uses_of(uid) if is_live(use.pod)]
 
     def is_foreign(self, pod: str) -> bool:
         """Whether a pod is known, and belongs to no AppWrapper."""
@@ -128,6 +140,10 @@ class OwnPods:
     def expected(self, uid: str) -> int:
         """Pods that should be there by the manifest, and by live children where they want fewer."""
         return sum(allotment.expected for allotment in self._reservations.allotments(uid))
+
+    def live_by_set(self, uid: str) -> list[tuple[PodSet, int]]:
+        """How many pods of each set are live, with or without a node."""
+        return [(one.pod_set, one.live) for one in self._reservations.allotments(uid)]
 
     def wanted(self, uid: str) -> int:
         """Pods that live children want, bound ones included; where a child does not tell, those
