@@ -51,14 +51,10 @@ class Journal:
                 self._ran("completed", entry, PODS_COMPLETED)
             case reason if reason in _ENDS and entry.dispatch is not None:
                 self._ran(_ENDS[reason], entry, entry.dispatch.reason)
-            case EventReason.REMAINS:
+            case EventReason.REMAINS | EventReason.OWNER_UNKNOWN:
                 waited = _seconds(entry.step_since, self._world.now)
                 text = "teardown waits appwrapper=%s attempt=%d waited_s=%s why=%s"
                 _log.warning(text, entry.title, entry.attempt, waited, command.note)
-            case EventReason.OWNER_UNKNOWN:
-                _log.warning(
-                    "room without an appwrapper object=%s why=%s", entry.title, command.note
-                )
             case EventReason.ROOM_CLAIMED if entry.claim is not None:
                 self._waited("claims", entry, entry.claim.reason, command.note)
             case EventReason.CLAIM_ENDED:
