@@ -58,14 +58,12 @@ def _due(world: World) -> list[Bucket]:
 
 
 def _within_their_shares(world: World) -> Iterator[Bucket]:
-    """Those whose leaves have something left of all that they demand."""
+    """Those whose leaf in one of the trees has something left of all that they demand."""
     for path, buckets in world.queue.by_path():
         spent = world.forest.spent(path)
         for bucket in buckets:
-            for resource, _ in bucket.shape.fixed:
-                if resource in spent:
-                    break
-            else:
+            demanded = [resource for resource, _ in bucket.shape.fixed]
+            if any(of_tree.isdisjoint(demanded) for of_tree in spent):
                 yield bucket
 
 
@@ -124,7 +122,7 @@ def _has_a_right(world: World, entry: Entry, lowest: int | None = None) -> bool:
     if entry.uid in world.claims:  # what it asks for is charged to its shares already
         return settings.reclaim
     demand = world.admission.demand(world.capacity.shape(work.sets))
-    return settings.reclaim and world.forest.is_nominal(world.path(entry), demand)
+    return settings.reclaim and world.forest.may_reclaim(world.path(entry), demand)
 
 
 class Survey(NamedTuple):

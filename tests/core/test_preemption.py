@@ -16,7 +16,7 @@ from mcad.core.settings import Settings
 from mcad.core.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.builders import pod
-from tests.core.quotas import GOLD, child, subtree
+from tests.core.quotas import GOLD, SILVER, child, subtree
 
 EAGER = replace(PATIENT, preemption=True, min_run_time=0, protect_after=0)
 GRACE = replace(EAGER, preemption_grace=30 * SECOND)
@@ -498,3 +498,35 @@ def test_room_that_others_left_stays_reserved_if_the_intent_meets_a_conflict() -
     bench.settle()
     assert phase(bench, "w") is Phase.RUNNING
     assert phase(bench, "urgent") is Phase.WAITING
+
+
+PROJECTS = (
+    subtree("root", child("root", cpu=2000), tree=SILVER),
+    subtree("projects", child("p", cpu=1500), child("q", cpu=500), parent="root", tree=SILVER),
+)
+
+
+def in_both(team: str, work: Workload, project: str = "p") -> Workload:
+    return replace(work, quota=((GOLD, team), (SILVER, project)))
+
+
+@pytest.mark.parametrize("bystander", [False, True])
+@pytest.mark.parametrize("preemption", [False, True])
+def test_a_share_of_one_tree_is_not_lost_to_what_its_borrower_holds_in_another(
+    preemption: bool, bystander: bool
+) -> None:
+    """Both are of one project, whose share is too small for both; their teams are different."""
+    settings = replace(EAGER, preemption=preemption, reclaim=True)
+    bench = Bench(settings, nodes=[node("n1", 2200)])
+    bench.share(*TEAMS, *PROJECTS)
+    bench.submit(in_both("blue", workload("borrower", 1500, priority=9)))
+    bench.settle()
+    if bystander:
+        bench.submit(in_both("blue", workload("bystander", 100, priority=-5), "q"))
+        bench.settle()
+    bench.advance(5)
+    bench.submit(in_both("red", workload("owner", 900)))
+    bench.advance(10)
+    assert phase(bench, "owner") is Phase.RUNNING
+    assert phase(bench, "borrower") is Phase.WAITING
+    assert conditions(bench, "borrower")["Preempted"] == (True, "Reclaimed")

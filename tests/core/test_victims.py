@@ -109,9 +109,9 @@ def workload(uid: str, sets: tuple[PodSet, ...], where: Designation, priority: i
 
 
 def _shared(rng: Random) -> list[QuotaSubtree]:
-    """One tree or two in which teams, some of them of two leaves, share a root among themselves."""
+    """One to three trees in which teams, some of them of two leaves, share a root."""
     made = []
-    for tree in TREES[: rng.choice([1, 1, 1, 2])]:
+    for tree in TREES[: rng.choice([1, 1, 1, 2, 3])]:
         root, below = 0, []
         for team in ("a", "b", "c")[: rng.randint(2, 3)]:
             share = rng.randint(1, 4)
@@ -279,7 +279,18 @@ class Play:
             assert not self.fits(frozenset(some) - {uid}), f"{uid} could be spared"
         for i, (uid, by) in enumerate(found.victims):
             assert by is self.right(uid, frozenset(some[:i]))
+        self._is_looked_for(found)
         self._really(found, some)
+
+    def _is_looked_for(self, found: Evictions) -> None:
+        """What is asked first, because it is cheap, keeps no winner from reclaiming."""
+        if all(by is RECLAIM for _, by in found.victims) and found.victims:
+            forest = self.scene.forest
+            path = forest.path(self.where)
+            assert forest.may_reclaim(path, self.demand)
+            names = [name for name, _ in self.demand]
+            assert any(spent.isdisjoint(names) for spent in forest.spent(path))
+            self.cases["reclaims beyond a leaf"] += not forest.is_nominal(path, self.demand)
 
     def _found(self) -> Evictions | None:
         """What the product says; and by which way it came to that."""
@@ -370,7 +381,7 @@ CASES = {
     *("none", "0 leave", "1 leave", "2 leave", "3 leave", "comes back", "protected", "mixed gang"),
     *("for both", "for nodes alone", "for quota alone", "reclaim below a hard node"),
     *("of no leaf: Preempting", "of no leaf: Reclaiming", "in_turn finds some"),
-    "_among_few finds nothing",
+    *("_among_few finds nothing", "reclaims beyond a leaf"),
 }
 
 

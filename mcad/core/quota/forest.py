@@ -7,7 +7,7 @@ charged stays: a node that shrank is in debt, and nothing more goes there until 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Set
 from typing import NamedTuple
 
 from mcad.core.capacity.resources import Books, book, resources
@@ -164,6 +164,11 @@ class Forest:
             if resource in tree.named
         )
 
+    def may_reclaim(self, path: Path, demand: Resources) -> bool:
+        """Whether an AppWrapper that is charged there asks within the share of its leaf in one tree
+        at least. In another one the leaf may be full of what is evicted for the first (R10)."""
+        return any(self.is_nominal((one,), demand) for one in path)
+
     def is_spent(self, path: Path, demand: Resources) -> bool:
         """Whether a leaf has all of its share of anything demanded. That is asked of hundreds at a
         dispatch."""
@@ -176,10 +181,10 @@ class Forest:
                         return True
         return False
 
-    def spent(self, path: Path) -> frozenset[str]:
-        """Everything of which a leaf has all of its share."""
+    def spent(self, path: Path) -> list[Set[str]]:
+        """For each tree, the resources of which the leaf has all of its share."""
         trees = ((self._trees.get(name), leaf) for name, leaf in path)
-        return frozenset[str]().union(*(tree.spent(leaf) for tree, leaf in trees if tree))
+        return [tree.spent(leaf) for tree, leaf in trees if tree]
 
     def room(self, tree: str, node: str, resource: str) -> int:
         """How much more may be charged below this node as far as it is concerned."""
