@@ -102,7 +102,8 @@ def still_there(world: World, entry: Entry) -> list[str]:
 
 def _message(claim: Claim) -> str:
     count = len(claim.nodes)
-    room = f"Room on {count} node{'' if count == 1 else 's'} is kept for it"
+    where = f" on {count} node{'' if count == 1 else 's'}" if count else ""
+    room = f"Room{where} is kept for it"
     match claim.reason:
         case ClaimReason.STARVED:
             return f"{room}, because it was first in line for long: it starts when that is free."
@@ -134,7 +135,7 @@ def keep(world: World) -> None:
             left = _waits_for(world, entry) or _intruders(world, entry)
             end(world, entry, f"It expired while waiting for {some_of(left) or 'its quota'}.")
         elif not (is_free or _may_come_free(world, entry, look=is_due)):
-            others = some_of(_intruders(world, entry)) or "others of its quota tree"
+            others = some_of(_intruders(world, entry)) or "others"
             _plan_again(world, entry, f"Its room was taken by {others}.")
         elif is_due:
             _look(world, entry)
@@ -146,6 +147,8 @@ def _may_come_free(world: World, entry: Entry, *, look: bool) -> bool:
     if entry.claim is not None and world.now < entry.claim.start:
         return True  # what is there may end in time: AppWrappers that do were let in (backfill)
     left = still_there(world, entry)
+    if not left and world.settings.fit is not Fit.NODES:
+        return False
     if not left:
         return not (_intruders(world, entry) or _lacks_quota(world, entry))
     if not look:
@@ -184,7 +187,16 @@ def _owner(world: World, uid: str) -> str:
 def _fits(world: World, entry: Entry) -> bool:
     """Whether it goes if its claim is no more. Its nodes may be free and it does not: whose pod has
     ended a moment ago may be about to make another one (C2)."""
-    return drains.what_if(world, entry, (entry.uid,)).plan() is not None
+    return _room(world, entry) is not None
+
+
+def _room(world: World, entry: Entry) -> Plan | None:
+    """Where it goes if its reservation is no more. Where only sums count no room is anybody's own,
+    so younger reservations count for nothing."""
+    uids = [entry.uid]
+    if world.settings.fit is not Fit.NODES:
+        uids = list(world.claims)[list(world.claims).index(entry.uid) :]
+    return drains.what_if(world, entry, uids).plan()
 
 
 def _redeem(world: World, entry: Entry) -> None:
@@ -200,16 +212,24 @@ def _redeem(world: World, entry: Entry) -> None:
             if drains.what_if(world, other, (entry.uid,)).plan() is not None:
                 give_way(world, entry, other)
                 return
+    plan = None if world.settings.fit is Fit.NODES else _room(world, entry)
     world.unclaim(entry)
     if hindrance is not None:
         world.hold(entry, hindrance)
-        return
-    gang = world.next_gang(entry)
-    if world.admission.reserve(gang, Designation(entry.workload.quota)) is None:
+    elif _reserve(world, entry, plan):
         entry.redeemed = claim
         attempts.begin(world, entry)
     else:
         world.line_up(entry)
+
+
+def _reserve(world: World, entry: Entry, plan: Plan | None) -> bool:
+    """Take its room, where the plan says if there is one; False if it has none after all."""
+    gang, designation = world.next_gang(entry), Designation(entry.workload.quota)
+    if plan is None:
+        return world.admission.reserve(gang, designation) is None
+    world.admission.reserve_at(gang, designation, plan)
+    return True
 
 
 def _plan_again(world: World, entry: Entry, why: str) -> None:
@@ -312,10 +332,10 @@ def resume(world: World) -> None:
         entry = world.entries.get(uid)
         if entry is None or entry not in world.queue:
             continue
-        if world.settings.fit is Fit.NODES:
+        if world.settings.fit is Fit.NODES or claim.reason in EVICTIONS:
             _resume_one(world, entry, claim)
         else:
-            world.settle(entry)  # where only sums count nobody has nodes
+            world.settle(entry)  # where only sums count AppWrappers are not protected
 
 
 def _resume_one(world: World, entry: Entry, claim: Claim) -> None:

@@ -15,7 +15,7 @@ from mcad.core.bucket import MS, Bucket, Key, Turn
 from mcad.core.capacity.resources import Books, book
 from mcad.core.invariants import check
 from mcad.core.model import Resources
-from mcad.core.settings import Fairness, Fit, Policy, Settings
+from mcad.core.settings import Fairness, Policy, Settings
 from mcad.core.units import Instant
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Turns:
     def __init__(self, settings: Settings, capacity: Capacity, forest: Forest) -> None:
         self._fairness = settings.fairness
         strict = settings.policy is Policy.STRICT_FIFO
-        self._reclaims = settings.reclaim and settings.fit is Fit.NODES and not strict
+        self._reclaims = settings.reclaim and not strict
         self._capacity = capacity
         self._forest = forest
         self._held: dict[str, tuple[str, Resources]] = {}  # by uid: the namespace, how much

@@ -23,7 +23,6 @@ from mcad.core.lifecycle import TEARING_DOWN
 from mcad.core.model import Workload
 from mcad.core.pacing import EVICTION_STEPS, RUN_TIME_DOUBLES_MAX, TEARDOWN_MARGIN, Look
 from mcad.core.passing import outranked
-from mcad.core.settings import Fit
 from mcad.core.units import Duration, Instant
 from mcad.core.victims import evictions
 from mcad.core.world import World
@@ -41,10 +40,7 @@ def walk(world: World) -> None:
 
 
 def _is_possible(world: World) -> bool:
-    """Nobody is evicted where nodes are not looked at: the winner might not fit after all."""
     settings = world.settings
-    if settings.fit is not Fit.NODES:
-        return False
     return settings.preemption or (settings.reclaim and world.forest.has_trees)
 
 

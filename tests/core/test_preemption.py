@@ -12,7 +12,7 @@ from mcad.core.lifecycle import Phase
 from mcad.core.model import Next, Workload
 from mcad.core.reasons import ConditionType, EventReason
 from mcad.core.records import replace
-from mcad.core.settings import Settings
+from mcad.core.settings import Fit, Settings
 from mcad.core.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.builders import pod
@@ -530,3 +530,78 @@ def test_a_share_of_one_tree_is_not_lost_to_what_its_borrower_holds_in_another(
     assert phase(bench, "owner") is Phase.RUNNING
     assert phase(bench, "borrower") is Phase.WAITING
     assert conditions(bench, "borrower")["Preempted"] == (True, "Reclaimed")
+
+
+# -- where only sums count -----------------------------------------------------------------------
+
+SUMS = replace(EAGER, fit=Fit.AGGREGATE)
+
+
+def test_in_sums_a_higher_priority_evicts_and_gets_what_is_left() -> None:
+    """It needs 900 of two nodes with 400 free each: MCAD's rule says that one has to leave."""
+    bench = crowded(SUMS)
+    bench.submit(workload("w", 900, priority=5))
+    bench.submit(workload("small", 100, priority=4))
+    bench.advance(3)
+    assert phase(bench, "a") is Phase.RUNNING
+    assert phase(bench, "b") is Phase.WAITING
+    assert phase(bench, "w") is Phase.RUNNING
+    assert conditions(bench, "b")["Preempted"] == (True, "Preempted")
+    bench.dispatcher.world.admission.check()
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_in_sums_nobody_else_gets_what_victims_leave_behind(restarts: bool) -> None:
+    bench = crowded(SUMS)
+    bench.stubborn.add("b-0")
+    bench.submit(workload("w", 1300, priority=5))
+    bench.advance(3)
+    if restarts:
+        bench.crash()
+        bench.advance(3)
+    bench.submit(workload("small", 300))
+    bench.advance(30)
+    assert [phase(bench, name) for name in ("w", "small")] == [Phase.WAITING] * 2
+    assert bench.dispatcher.world.claims.keys() == {"uid-w"}
+    bench.remove(next(ref for ref in bench.things if ref.name == "b-0"))
+    bench.advance(3)
+    assert phase(bench, "w") is Phase.RUNNING
+    bench.dispatcher.world.admission.check()
+
+
+def test_in_sums_a_share_comes_back() -> None:
+    bench = Bench(replace(SUMS, preemption=False), nodes=[node("n1"), node("n2")])
+    bench.share(*TEAMS)
+    for name in "ab":
+        bench.submit(of("blue", workload(name, 900)))
+        bench.advance(1)
+    bench.submit(of("red", workload("w", 600)))
+    bench.advance(3)
+    assert [phase(bench, name) for name in "abw"] == [Phase.RUNNING, Phase.WAITING, Phase.RUNNING]
+    assert conditions(bench, "b")["Preempted"] == (True, "Reclaimed")
+
+
+def test_in_sums_the_older_reservation_gets_what_comes_free_first() -> None:
+    bench = crowded(SUMS)
+    bench.stubborn |= {"a-0", "b-0"}
+    bench.submit(workload("first", 1300, priority=5))
+    bench.advance(3)
+    bench.submit(workload("second", 500, priority=5))
+    bench.advance(3)
+    assert list(bench.dispatcher.world.claims) == ["uid-first", "uid-second"]
+    for name, started in (("b-0", "first"), ("a-0", "second")):
+        bench.remove(next(ref for ref in bench.things if ref.name == name))
+        bench.advance(3)
+        assert phase(bench, started) is Phase.RUNNING
+
+
+def test_in_sums_room_that_other_pods_take_ends_the_reservation() -> None:
+    bench = crowded(SUMS)
+    bench.stubborn.add("b-0")
+    bench.submit(workload("w", 1300, priority=5))
+    bench.advance(3)
+    bench.feed(PodSeen(pod("stray", "n1", "0.6")))
+    bench.remove(next(ref for ref in bench.things if ref.name == "b-0"))
+    bench.advance(3)
+    assert not bench.dispatcher.world.claims
+    assert phase(bench, "w") is Phase.WAITING

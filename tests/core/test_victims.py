@@ -22,7 +22,7 @@ from mcad.core.departures import Departures
 from mcad.core.fairness import Turns
 from mcad.core.model import Node, PodSet, Workload
 from mcad.core.quota import Designation, Forest, QuotaChild, QuotaSubtree
-from mcad.core.settings import Settings
+from mcad.core.settings import Fit, Settings
 from mcad.core.victims import Evictions, Precedence, evictions
 from tests.core.builders import Host, appwrapper, fits_by_brute_force, on
 from tests.core.quotas import (
@@ -61,9 +61,12 @@ def host(name: str, cpu: int, gpu: int = 0, zone: str = "a") -> Node:
 class Scene:
     """A small cluster with trees, those who run in it, and one who wants to."""
 
-    def __init__(self, *nodes: Node, trees: list[QuotaSubtree] | None = None) -> None:
+    def __init__(
+        self, *nodes: Node, trees: list[QuotaSubtree] | None = None, fit: Fit = Fit.NODES
+    ) -> None:
         self.nodes = nodes
-        self.capacity = Capacity(Settings())
+        self.fit = fit
+        self.capacity = Capacity(Settings(fit=fit))
         for each in nodes:
             self.capacity.node_seen(each)
         self.forest, self.model = Forest(), Model()
@@ -139,7 +142,8 @@ class Play:
         self.rng = rng = Random(seed)
         self.cases: Counter[str] = Counter()
         trees = rng.choice([[], planted(rng), *[_shared(rng)] * 6])
-        self.scene = scene = Scene(*self._nodes(), trees=trees)
+        fit = rng.choice([Fit.NODES] * 5 + [Fit.AGGREGATE])
+        self.scene = scene = Scene(*self._nodes(), trees=trees, fit=fit)
         crowded = self._somewhere()
         for uid in UIDS:
             where = crowded if rng.random() < 0.5 else self._somewhere()
@@ -256,7 +260,20 @@ class Play:
                 for name, count in one.at.items():
                     for resource, n in (*one.pod_set.request, ("pods", 1)):
                         hosts[name].free[resource] -= n * count
-        return fits_by_brute_force(hosts.values(), self.winner.sets)
+        if self.scene.fit is Fit.NODES:
+            return fits_by_brute_force(hosts.values(), self.winner.sets)
+        return self._fits_in_sum(list(hosts.values()), gone)
+
+    def _fits_in_sum(self, hosts: list[Host], gone: frozenset[str]) -> bool:
+        """MCAD's rule: what is free on all nodes, less what has no node."""
+        left: Counter[str] = Counter()
+        for one in hosts:
+            left.update({name: max(0, n) for name, n in one.free.items()})
+        for uid, reservation in self.scene.capacity._reservations.by_uid.items():
+            for allotment in reservation.allotments if uid not in gone else ():
+                for name, n in (*allotment.pod_set.request, ("pods", 1)):
+                    left[name] -= n * allotment.adrift
+        return all(left[name] >= n for name, n in self.demand)
 
     def allowed(self, some: tuple[str, ...]) -> bool:
         """Whether they may go one after the other."""
@@ -319,6 +336,7 @@ class Play:
         assert scene.admission.is_free("w")
         assert not scene.capacity.homeless("w")
         scene.admission.check()
+        self.cases[f"{scene.fit.value}: {len(some)} leave"] += 1
 
     def _one_by_one(self) -> list[str]:
         """Who would have left when it fitted first, if nobody had come back."""
@@ -382,6 +400,7 @@ CASES = {
     *("for both", "for nodes alone", "for quota alone", "reclaim below a hard node"),
     *("of no leaf: Preempting", "of no leaf: Reclaiming", "in_turn finds some"),
     *("_among_few finds nothing", "reclaims beyond a leaf"),
+    *("aggregate: 1 leave", "aggregate: 2 leave"),
 }
 
 

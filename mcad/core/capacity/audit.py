@@ -142,8 +142,8 @@ def _check_counts(allotment: Allotment, uses: list[Use]) -> None:
 
 
 def _check_arrears(reservations: Reservations, arrears: Arrears) -> None:
-    dispatched = [one for one in reservations.by_uid.values() if not one.claimed]
-    allotments = [each for one in dispatched for each in one.allotments if each.adrift]
+    owed = filter(reservations.is_owed, reservations.by_uid.values())
+    allotments = [each for one in owed for each in one.allotments if each.adrift]
     computed = total((allotment.pods.request, allotment.adrift) for allotment in allotments)
     check(arrears.demand() == computed, "arrears-are-what-is-adrift", f"{computed} computed")
 

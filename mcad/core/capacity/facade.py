@@ -22,7 +22,7 @@ from mcad.core.capacity.ownpods import OwnPods
 from mcad.core.capacity.ports import without_ports
 from mcad.core.capacity.report import NodeReport, Report
 from mcad.core.capacity.reservations import Reservations, shrunk_to
-from mcad.core.capacity.resources import total
+from mcad.core.capacity.resources import book, total
 from mcad.core.capacity.roster import Roster
 from mcad.core.capacity.shapes import Shape
 from mcad.core.capacity.spare import Spare
@@ -54,7 +54,9 @@ class Capacity:
         self._ledger = Ledger(with_ports=self._on_nodes)
         self._memory = Memory(self._ledger, on_nodes=self._on_nodes)
         self._arrears = Arrears(self._ledger, on_nodes=self._on_nodes)
-        self._reservations = Reservations(self._ledger, self._arrears, self._memory)
+        self._reservations = Reservations(
+            self._ledger, self._arrears, self._memory, on_nodes=self._on_nodes
+        )
         self._roster = Roster(self._ledger, self._reservations)
         self._judge = Judge(settings, self._ledger, self._arrears)
         self._view = View(settings, self._ledger, self._arrears, self._roster, self._reservations)
@@ -270,12 +272,25 @@ class Capacity:
         self.forget(shape)
 
     def is_free(self, uid: str) -> bool:
-        """Whether nobody is any more where this one has a claim, and all of it has nodes."""
+        """Whether nobody is any more where this one has a claim, and all of it has nodes; where
+        only sums count, whether they suffice for it."""
+        if not self._on_nodes:
+            return self._is_free_by_sum(self._reservations.by_uid[uid])
         rows = self._ledger.rows
         return all(
             not allotment.adrift and not any(rows[name].owes_claim for name in allotment.at)
             for allotment in self._reservations.allotments(uid)
         )
+
+    def _is_free_by_sum(self, reservation: Reservation) -> bool:
+        """Younger claims count for nothing: they get what is left."""
+        left = dict(self._memory.everywhere.total)
+        book(left, self._settings.potential_capacity)
+        book(left, self._arrears.demand(), -1)
+        for other in self._reservations.claimed.values():
+            if other.order > reservation.order:
+                book(left, self.assumed(other.uid))
+        return all(left.get(name, 0) >= 0 for name, _ in self.assumed(reservation.uid))
 
     def occupants(self, uid: str) -> tuple[list[Pod], list[str]]:
         """What holds room on the nodes of its claim that are not free yet: pods that are not told
@@ -345,7 +360,10 @@ class Capacity:
         return sorted({name for one in self._reservations.allotments(uid) for name in one.at})
 
     def homeless(self, uid: str) -> int:
-        """Reserved pods that no node has room for, as of the last ``rehome``."""
+        """Reserved pods that no node has room for, as of the last ``rehome``; none of a claim where
+        only sums count."""
+        if uid in self._reservations.claimed and not self._on_nodes:
+            return 0
         return sum(allotment.adrift for allotment in self._reservations.allotments(uid))
 
     @property

@@ -27,10 +27,12 @@ class Reservations:
     """Every reservation by uid, and which allotments hold slots on which node (``slots_on``).
 
     ``held`` is for what-if questions: what AppWrappers have on nodes, by uid, until that changes.
+    ``claimed`` are those for attempts that have not begun, the oldest first.
     """
 
-    def __init__(self, ledger: Ledger, arrears: Arrears, memory: Memory) -> None:
+    def __init__(self, ledger: Ledger, arrears: Arrears, memory: Memory, *, on_nodes: bool) -> None:
         self._ledger = ledger
+        self._on_nodes = on_nodes
         self._arrears = arrears
         self._memory = memory
         self._made = 0
@@ -38,6 +40,7 @@ class Reservations:
         self._per_node: dict[Allotment, None] = {}
         self._unnoted: dict[Allotment, None] = {}
         self.by_uid: dict[str, Reservation] = {}
+        self.claimed: dict[str, Reservation] = {}
         self.slots_on: dict[str, dict[Allotment, None]] = {}
         self.held: dict[str, Held] = {}
 
@@ -65,9 +68,11 @@ class Reservations:
         return reservation.allotments if reservation is not None else ()
 
     def claim(self, reservation: Reservation, shape: Shape, plan: Plan) -> None:
-        """Claim the slots of the plan; they stay as they are until the claim ends."""
+        """Claim the slots of the plan; they stay as they are until the claim ends. Where only sums
+        count they have no nodes: the sum is that much smaller for all others."""
         reservation.claimed = True
-        self.place(reservation, shape, plan)
+        self.claimed[reservation.uid] = reservation
+        self.place(reservation, shape, plan if self._on_nodes else [])
         reservation.frozen = True
 
     def place(self, reservation: Reservation, shape: Shape, plan: Plan) -> None:
@@ -87,6 +92,7 @@ class Reservations:
     def end(self, uid: str) -> None:
         """The reservation is over."""
         reservation = self.by_uid.pop(uid)
+        self.claimed.pop(uid, None)
         for allotment in reservation.allotments:
             self._per_node.pop(allotment, None)
             self._unnoted.pop(allotment, None)
@@ -124,6 +130,10 @@ class Reservations:
         """A node came or went: DaemonSets have a pod more or less to make."""
         for allotment in self._per_node:
             self.settle(allotment)
+
+    def is_owed(self, reservation: Reservation) -> bool:
+        """Whether what it has without a node is taken off the sum of others."""
+        return not (reservation.claimed and self._on_nodes)
 
     def take_unnoted(self) -> list[Allotment]:
         """The allotments whose pods or wishes changed since the last call."""
@@ -209,9 +219,10 @@ class Reservations:
         if not more:
             return
         allotment.adrift += more
+        if self.is_owed(allotment.reservation):
+            self._arrears.owe(allotment.pods, more)
         if allotment.reservation.claimed:
-            return  # what a claim has lost is owed by nobody: it is planned anew, or ends
-        self._arrears.owe(allotment.pods, more)
+            return  # it needs no node, or has lost one: then it is planned anew, or ends
         if allotment.adrift:
             self._adrift[allotment] = None
         else:

@@ -85,7 +85,7 @@ class WhatIf:
             concerned, enough = _once_emptied(prospect.parts, usable)
             self.hopeless = not enough or _weighs(view.arrears, prospect.pools)
         else:
-            self._test, concerned = self._sum_of(usable), usable
+            self._test, concerned = self._sum_of(usable, lifted), usable
             self.hopeless = False
         self._least = self._test.least
         self._rows = {row.node.name: row for row in concerned}
@@ -97,12 +97,15 @@ class WhatIf:
         pools = self._prospect.pools
         return list({rank: row for pool in pools for rank, row in pool.rows.items()}.values())
 
-    def _sum_of(self, usable: list[Row]) -> Sum:
+    def _sum_of(self, usable: list[Row], lifted: Collection[str]) -> Sum:
         pools = self._prospect.pools
         counted = [row for row in usable if any(row.rank in pool.rows for pool in pools)]
         test = Sum(self._prospect.demand, counted, self._nodes)
         test.give(self._view.settings.potential_capacity, 1)
         test.give(self._view.arrears.demand(), -1)
+        for uid in lifted:
+            if uid in self._view.reservations.claimed:
+                test.give(self._adrift(uid), 1)
         return test
 
     # -- leaving and coming back -------------------------------------------------------------------
