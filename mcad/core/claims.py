@@ -150,6 +150,8 @@ def _may_come_free(world: World, entry: Entry, *, look: bool) -> bool:
     if not left and world.settings.fit is not Fit.NODES:
         return False
     if not left:
+        if world.capacity.is_left(entry.uid, entry.waits_for):
+            return True  # the watch of pods has not told yet that they are gone
         return not (_intruders(world, entry) or _lacks_quota(world, entry))
     if not look:
         return True

@@ -42,10 +42,14 @@ def reserved_nodes(world: World, entry: Entry) -> ReservedNodes:
 
     kube-scheduler knows of no reservation and puts pods where most is free. That is where others
     have left, so no owner would ever see its nodes empty. A wish may not be granted; where
-    AppWrappers are evicted for the room, their loss would be for nothing (ADR 34).
+    AppWrappers are evicted for the room, their loss would be for nothing (ADR 34). A reservation
+    that was made between the dispatch and the create lies beside the slots that its own pods have:
+    nothing forbids those nodes, or the pods would find no node.
     """
     names: dict[bool, list[str]] = {False: [], True: []}
     for owner in world.claims.values():
         if owner.claim is not None and not may_pass(world, entry, owner):
             names[owner.claim.reason in EVICTIONS] += owner.claim.nodes
+    own = frozenset(world.capacity.nodes_of(entry.uid))
+    names[True] = [name for name in names[True] if name not in own]
     return ReservedNodes(*(tuple(sorted(names[kind][:AVOIDED_MAX])) for kind in (False, True)))

@@ -306,6 +306,14 @@ class Capacity:
         uids.pop(uid, None)
         return pods, list(uids)
 
+    def is_left(self, uid: str, attempts: Mapping[str, int]) -> bool:
+        """Whether a pod still leaves the nodes of its claim: one that is told to go, or one of
+        these attempts, by the uids of their AppWrappers. The watch of pods may be later than the
+        live list that ends a teardown."""
+        uses = (self._roster.on_node.get(name, {}).values() for name in self.nodes_of(uid))
+        pods = (one.pod for of_node in uses for one in of_node if one.weighs)
+        return any(pod.terminating or attempts.get(pod.workload) == pod.attempt for pod in pods)
+
     def take_relieved(self) -> Spare:
         """Those of ``spare`` that somebody has left since the last call."""
         found = [self._ledger.rows.get(name) for name in self._ledger.relieved]
