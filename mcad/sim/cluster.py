@@ -13,6 +13,7 @@ from typing import Any, Protocol, Self
 
 from mcad.kube.clock import Clock
 from mcad.sim.controllers import nodeinfo
+from mcad.sim.controllers.base import Controller
 from mcad.sim.controllers.crds import CustomResourceCleanup
 from mcad.sim.controllers.events import EventExpiry
 from mcad.sim.controllers.gc import GarbageCollector
@@ -54,16 +55,20 @@ class Cluster:
         self.nodes = Nodes(self.registry)
         self.scheduler = Scheduler(self.registry)
         self.kubelet = Kubelet(self.registry, start_delay_s, container_events=container_events)
+        workloads = Workloads(self.registry)
         self._parts: list[_Part] = [
             self.nodes,
             Namespaces(self.registry),
             CustomResourceCleanup(self.registry),
             GarbageCollector(self.registry),
-            Workloads(self.registry),
+            workloads,
             self.scheduler,
             self.kubelet,
             EventExpiry(self.registry),
         ]
+        parts = (*self._parts, *workloads.controllers)
+        self.controllers = {type(one).__name__: one for one in parts if isinstance(one, Controller)}
+        """By class; each may be given a lag."""
 
     def start(self) -> None:
         """Run every controller, on the running loop."""

@@ -44,6 +44,8 @@ class Registry:
         self.clock = clock
         self.rng = rng
         self.store = store or Store()
+        self.webhooks: list[Callable[[Kind, Json], None]] = []
+        """Each is asked about every object that is to be created, and raises Failure to deny it."""
         self.kinds = KindTable()
         self.checks = Checks()
         for name in (*admission.IMMORTAL, "kube-node-lease"):
@@ -98,6 +100,8 @@ class Registry:
             obj = admission.admit_pod(self.store, kind, obj)
         if not how.trusted:
             _refuse(kind, obj, self.checks.create_faults(kind, obj))
+        for webhook in self.webhooks:
+            webhook(kind, obj)
         if version != "0":
             raise Failure(500, "", "resourceVersion should not be set on objects to be created")
         key = key_of(obj)

@@ -21,7 +21,7 @@ from mcad.sim.store import Change
 from tests.core.quotas import Model
 from tests.faults.meddling import STORAGE, WRAPPED
 from tests.faults.promises import EVICTING, Promises, claim_of
-from tests.faults.scenarios import pods_to_come
+from tests.faults.scenarios import items_of, pods_to_come
 
 Json = dict[str, Any]
 SUBTREES = (QUOTA_SUBTREES.group, QUOTA_SUBTREES.plural)
@@ -122,12 +122,9 @@ def _leaves(obj: Json) -> Designation:
 
 def _demand(obj: Json) -> Resources:
     """All of its pods, each of one CPU (scenarios.py)."""
-    spec = obj["spec"]
-    items = spec.get("components") or spec["resources"]["GenericItems"]
-    made = [one.get("template") or one["generictemplate"] for one in items]
     pods = sum(
         1 if one["kind"] == "Pod" else _replicas(one["spec"])
-        for one in made
+        for one in items_of(obj)
         if one["kind"] != "ConfigMap"
     )
     return (("cpu", 1000 * pods),) if pods else ()

@@ -10,6 +10,8 @@ from mcad.kube.kinds import NODES, QUOTA_SUBTREES
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change
 from tests.faults.meddling import STORAGE, WRAPPED
+from tests.faults.scenarios import items_of
+from tests.faults.weather import Weather
 
 Json = dict[str, Any]
 WORLD = [(one.group, one.plural) for one in (NODES, QUOTA_SUBTREES)]
@@ -18,8 +20,8 @@ WORLD = [(one.group, one.plural) for one in (NODES, QUOTA_SUBTREES)]
 class Excuses:
     """Watches what people do; ``before`` is asked for a word that was given at some time."""
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+    def __init__(self, registry: Registry, weather: Weather) -> None:
+        self._registry, self._weather = registry, weather
         self._edited: dict[str, float] = {}  # by uid, when its manifest became what it is
         self._disturbed = 0.0
         self._kept: set[tuple[str, tuple[str, str]]] = set()  # what somebody's finalizer keeps
@@ -31,13 +33,14 @@ class Excuses:
 
     def since(self, uid: str, then: float) -> bool:
         """Whether there is one for a word that was given to this AppWrapper then."""
+        if self._weather.denies(then, self._now()):
+            return True
         return bool(self._kept) or max(self._disturbed, self._edited.get(uid, 0.0)) >= then
 
     def is_named_alike(self, obj: Json) -> bool:
         """Whether somebody else has a name that it needs."""
-        spec, uid = obj["spec"], obj["metadata"]["uid"]
-        items = spec.get("components") or spec["resources"]["GenericItems"]
-        names = {(made["kind"], made["metadata"]["name"]) for made in map(_template, items)}
+        uid = obj["metadata"]["uid"]
+        names = {(made["kind"], made["metadata"]["name"]) for made in items_of(obj)}
         return any(
             (one["kind"], key[1]) in names and _owner(one) != uid
             for storage in WRAPPED
@@ -70,11 +73,6 @@ class Excuses:
         is_orphaned = was is not None and _has_owner(was) and not _has_owner(obj)
         if not _owner(obj) or is_orphaned:
             self._disturbed = self._now()
-
-
-def _template(item: Json) -> Json:
-    made: Json = item.get("template") or item["generictemplate"]
-    return made
 
 
 def _owner(obj: Json) -> str:

@@ -7,7 +7,6 @@ They end with room for everybody, or with nobody in the way: then whoever can ru
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
@@ -18,8 +17,6 @@ from mcad.kube.errors import KubeError
 from mcad.kube.kinds import APPWRAPPERS, CONFIG_MAPS, DEPLOYMENTS, NODES, PODS, QUOTA_SUBTREES
 from mcad.kube.resource import Resource
 from tests import manifests
-from tests.faults.injection import Fault, Gap, Plan
-from tests.faults.meddling import Edit
 from tests.faults.scenarios import (
     NAMESPACE,
     QUIET,
@@ -47,8 +44,6 @@ CONFIGS = (
     Config(policy="StrictFIFO"),
     Config(headOfLineHoldingTime=20, protectAfter=0),
 )
-FAULTS_AT_MOST, GAPS_AT_MOST = 3, 2
-WRITES, EVENTS = 40, 110  # among so many faults and gaps are spread; a history has about as many
 NEVER = "workload.codeflare.dev/never-preempt"
 LEAVES = ("red", "blue", "blue", "green")  # the last one is a stranger in some trees
 ROUND_S = 200.0  # within that whoever ends does, and whoever waits for nothing else follows
@@ -63,6 +58,7 @@ class History:
     is_contested: bool = False
     is_planted: bool = False  # there are quota trees
     acts: list[tuple[float, Action]] = field(default_factory=list)
+    ends_s: float = float("inf")  # what is done from then on brings it to rest
     said: list[str] = field(default_factory=list)
     is_disturbed: bool = False  # by others: their pods and what they orphan take room, and names
     is_robbed: bool = False
@@ -188,6 +184,7 @@ class History:
     def end(self) -> None:
         """There is room for all at last, or all who do not end are deleted, one after the other."""
         self.now += ROUND_S
+        self.ends_s = self.now
         if self.rng.random() < 0.5:
             large = subtree("teams", TREE, "root", **dict.fromkeys(LEAVES, 50))
             for made in (subtree("root", TREE, root=100), large) if self.is_planted else ():
@@ -398,19 +395,3 @@ def _scenario(told: History, configs: tuple[Config, ...] = ()) -> Scenario:
         later=configs[-1],
         settles_s=700.0 if told.is_contested else 1200.0,
     )
-
-
-def trouble(rng: Random, faults: Sequence[Fault | Edit]) -> Plan:
-    """A few faults and gaps somewhere, and now and then an outage."""
-    writes: dict[int, Fault | Edit] = {
-        rng.randrange(WRITES): rng.choice(faults) for _ in range(rng.randint(0, FAULTS_AT_MOST))
-    }
-    events = {
-        rng.randrange(EVENTS): rng.choice(tuple(Gap)) for _ in range(rng.randint(0, GAPS_AT_MOST))
-    }
-    if rng.random() < 0.25:
-        outage = rng.choice((Fault.LOST_AFTER, Fault.NOT_FOUND, Fault.BROKEN))
-        begin = rng.randrange(WRITES)
-        for number in range(begin, begin + rng.randint(2, 8)):
-            writes.setdefault(number, outage)
-    return Plan(writes.get, events.get)

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, NoReturn
 
 from mcad.kube.errors import ApiError, ConnectionLost, RequestTimeout
 from mcad.kube.port import Request, Response
-from mcad.sim.serving.server import SimApi
+from tests.faults.clouded import Clouded
 from tests.faults.meddling import Edit, Meddler
+from tests.faults.weather import Weather
 
 Json = dict[str, Any]
 SLOW_S = 1.0  # from a write to its answer, where somebody is quicker
@@ -99,6 +100,7 @@ class Plan:
     written: itertools.count[int] = field(default_factory=itertools.count)
     moments: list[Moment] = field(default_factory=list)
     told: itertools.count[int] = field(default_factory=itertools.count)
+    weather: Weather = field(default_factory=Weather)
 
 
 class Wire:
@@ -106,7 +108,7 @@ class Wire:
 
     def __init__(
         self,
-        inner: SimApi,
+        inner: Clouded,
         plan: Plan,
         *,
         killed: Callable[[], None],

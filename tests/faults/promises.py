@@ -14,9 +14,10 @@ from mcad.sim.store import Change
 from tests.faults.excuses import Excuses
 from tests.faults.injection import SPELL_S
 from tests.faults.meddling import STORAGE
+from tests.faults.scenarios import items_of, pods_to_come
 
 Json = dict[str, Any]
-PODS = ("", "pods")
+PODS, NODES = ("", "pods"), ("", "nodes")
 EVICTING = ("Preempting", "Reclaiming")
 """Claims that nobody else may make use of meanwhile."""
 LATE_S = SPELL_S + 100.0
@@ -125,6 +126,8 @@ class Promises:
             self.cases["backfilled"] += 1
         elif node in _avoided(pod):
             self.cases["strayed"] += 1
+        elif self._is_beside(other, claim):
+            self.cases["beside a reservation"] += 1
         elif claim["reason"] in EVICTING or _priority(mine) <= _priority(other):
             then = (begun - self._registry.clock.now_us()) / SECOND
             then += self._registry.clock.monotonic()
@@ -132,6 +135,19 @@ class Promises:
             if not any(edited):
                 names = [one["metadata"]["name"] for one in (mine, other)]
                 self.broken.append(f"{names[0]} goes where {names[1]} has a claim")
+
+    def _is_beside(self, owner: Json, claim: Json) -> bool:
+        """Whether its nodes have room for all pods of the owner when those that have to leave are
+        gone, with what is bound there by now."""
+        store, wanted = self._registry.store, sum(map(pods_to_come, items_of(owner)))
+        found = (store.get(NODES, ("", name)) for name in claim["nodes"])
+        free = sum(int(node["status"]["allocatable"]["cpu"]) for node in found if node)
+        leaving = {title.partition("/")[2] for title in claim.get("waitsFor") or ()}
+        for _, pod in store.items(PODS):
+            if pod["spec"].get("nodeName") in claim["nodes"] and pods_to_come(pod):
+                is_going = "deletionTimestamp" in pod["metadata"]
+                free -= not (is_going or labels.labels_of(pod).get(labels.APPWRAPPER) in leaving)
+        return bool(free >= wanted)
 
 
 def _avoided(pod: Json) -> set[str]:

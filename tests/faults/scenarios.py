@@ -72,6 +72,13 @@ def complete(name: str, *objs: Json, priority: int = 0, word: str = "Complete") 
     return manifests.wrapper(name, {"priority": priority, "resources": {"GenericItems": items}})
 
 
+def items_of(obj: Json) -> list[Json]:
+    """The objects that an AppWrapper wraps."""
+    spec = obj["spec"]
+    items = spec.get("components") or spec["resources"]["GenericItems"]
+    return [one.get("template") or one["generictemplate"] for one in items]
+
+
 def pods_to_come(obj: Json) -> int:
     """The pods that an object runs, or that its controller still has to make."""
     spec, status = obj.get("spec") or {}, obj.get("status") or {}

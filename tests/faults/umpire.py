@@ -21,8 +21,9 @@ from tests.faults.meddling import STORAGE
 from tests.faults.promises import Promises, claim_of, dispatch_of, goes
 
 Json = dict[str, Any]
-SOON_S = 120.0
-"""Whoever others left for is dispatched by then: that is longer than any spell of a process."""
+SOON_S = 200.0
+"""Whoever others left for is dispatched by then: that is longer than a spell of a process, and than
+two leases that lapse."""
 BEHIND_S = 200.0
 """What a dispatcher goes by is at most that old: a spell, a grace, or a gap in a watch."""
 NEVER = "workload.codeflare.dev/never-preempt"

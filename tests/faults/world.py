@@ -20,6 +20,7 @@ from mcad.sim.cluster import Cluster
 from mcad.sim.serving.server import SimApi
 from mcad.sim.store import Change
 from tests.faults.bailiff import Bailiff
+from tests.faults.clouded import Clouded
 from tests.faults.excuses import Excuses
 from tests.faults.injection import Moment, Plan, Wire
 from tests.faults.meddling import STORAGE, WRAPPED, Meddler
@@ -66,7 +67,8 @@ class World:
         self._user = Client(SimApi(cluster.registry), cluster.registry.clock, Random(7))
         self.creations: Counter[tuple[str, str, str]] = Counter()
         self.troubles: list[str] = []
-        excuses = Excuses(cluster.registry)
+        plan.weather.begin(cluster)
+        excuses = Excuses(cluster.registry, plan.weather)
         self._promises = promises = Promises(cluster.registry, excuses)
         self._bailiff = Bailiff(cluster.registry, promises)
         lives = [scenario.settings(life) for life in (1, 2)]
@@ -89,8 +91,8 @@ class World:
             life.cancel()
             asyncio.get_running_loop().call_later(RESTART_S, self.begin_life)
 
-        api = SimApi(self._cluster.registry)
         registry = self._cluster.registry
+        api = Clouded(SimApi(registry), self._plan.weather, after_failover=bool(self._wires))
         meddler, sending = Meddler(registry), self._check_books
         wire = Wire(api, self._plan, killed=killed, sending=sending, meddler=meddler)
         self._wires.append(wire)
@@ -138,7 +140,8 @@ class World:
         if self._written() != before:
             late = [write for wire in self._wires for write in wire.writes][before:]
             self.troubles.append(f"still writing at rest: {[(r.method, r.path) for r in late]}")
-        self.troubles += [*self._unrest(), *self._bailiff.overdrawn]
+        overdrawn = () if self._plan.weather.was_stale else self._bailiff.overdrawn
+        self.troubles += [*self._unrest(), *overdrawn]
         self.troubles += [*self._umpire.fouls, *self._umpire.in_vain(), *self._promises.broken]
         for life in self._lives:
             if life.done() and not life.cancelled():
@@ -172,7 +175,7 @@ class World:
             writes=len(requests),
             lives=len(self._wires),
             evictions=self._umpire.evictions,
-            cases=self._umpire.cases + self._promises.cases,
+            cases=self._umpire.cases + self._promises.cases + self._plan.weather.occurred,
             events=next(self._plan.told),
             requests=requests,
             moments=self._plan.moments,
@@ -220,8 +223,19 @@ class World:
         if change.type == "ADDED" and not _is_generated(obj) and labels.ATTEMPT in marks:
             self._made(marks[labels.APPWRAPPER], marks[labels.ATTEMPT], change)
         owner = marks.get(labels.APPWRAPPER, "")
-        if obj["kind"] == "Pod" and owner not in self._scenario.crowded and has_no_room(obj):
+        if obj["kind"] == "Pod" and not self._may_lack_room(owner) and has_no_room(obj):
             self.troubles.append(f"no room for pod {change.key[1]} of {owner}")
+
+    def _may_lack_room(self, owner: str) -> bool:
+        """What its pods had is taken away, or given to others: a list was of the past, or the pods
+        were not seen."""
+        is_gone = self._are_pods_given_up() or self._plan.weather.was_stale
+        return is_gone or owner in self._scenario.crowded
+
+    def _are_pods_given_up(self) -> bool:
+        """Whether pods may be unseen for so long that they are not waited for any more (C4)."""
+        timeout_ms = self._scenario.config.dispatch_resource_reservation_timeout
+        return self._plan.weather.hides_pods_s * 1000 >= timeout_ms
 
     def _made(self, name: str, attempt: str, change: Change) -> None:
         """A create that is committed after its attempt was taken back is the sweep's (P7)."""
@@ -231,7 +245,7 @@ class World:
             return
         made = (owner["metadata"]["uid"], attempt, f"{change.obj['kind']}/{change.key[1]}")
         self.creations[made] += 1
-        if self.creations[made] > 1:
+        if self.creations[made] > 1 and not self._plan.weather.was_stale:
             self.troubles.append(f"made twice in attempt {attempt} of {name}: {made[2]}")
 
     def _said(self, change: Change) -> None:
@@ -239,7 +253,7 @@ class World:
         status, was = ((obj or {}).get("status") or {} for obj in (change.obj, change.previous))
         if change.type != "MODIFIED" or status.get("state") != "Completed":
             return
-        if was.get("state") == "Completed":
+        if was.get("state") == "Completed" or self._are_pods_given_up():
             return
         store, uid = self._cluster.registry.store, change.obj["metadata"]["uid"]
         for storage in WRAPPED:

@@ -60,3 +60,19 @@ def test_a_fault_of_ours_does_not_stop_the_others():
     seen, wrong = _run({"a": [KeyError("ours")]}, "a", "b", "c")
     assert [name for name, _ in seen] == ["a", "b", "c"]
     assert isinstance(wrong[0]["exception"], KeyError)
+
+
+def test_a_controller_with_a_lag_looks_later_and_in_order():
+    async def scenario():
+        controller = _Noting(Registry(VirtualClock(), Random(1)), {})
+        controller.lag_s = 2.0
+        controller.enqueue(("", "a"))
+        await asyncio.sleep(1)
+        controller.enqueue(("", "b"))
+        controller.enqueue(("", "a"))
+        await asyncio.sleep(1.5)
+        controller.stop()
+        await asyncio.sleep(5)
+        return controller.seen
+
+    assert run_virtually(scenario()) == [("a", 2.0)]

@@ -4,6 +4,9 @@ As in client-go's controllers nothing is done within the write that caused it: a
 key, and ``reconcile`` looks at the present state of that key later. A key that waits is not
 enqueued twice. Writes go through the registry like everybody's, so a conflict is possible and is
 answered by looking again.
+
+A controller with a ``lag_s`` looks at a key that much later, as one whose informer or queue is
+behind.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ class Controller:
     def __init__(self, registry: Registry) -> None:
         """Nothing happens before ``start``."""
         self.registry = registry
+        self.lag_s = 0.0
         self._waiting: deque[Key] = deque()
         self._queued: set[Key] = set()
         self._failures: dict[Key, int] = {}
@@ -53,11 +57,14 @@ class Controller:
         self._unsubscribe.append(self.registry.store.listen(kind.storage, listener))
 
     def enqueue(self, key: Key) -> None:
-        """Look at this key soon."""
-        if key not in self._queued:
-            self._queued.add(key)
-            self._waiting.append(key)
-            self._schedule()
+        """Look at this key soon, or after the lag."""
+        if key in self._queued:
+            return
+        self._queued.add(key)
+        if self.lag_s:
+            asyncio.get_running_loop().call_later(self.lag_s, self._arrived, key)
+        else:
+            self._arrived(key)
 
     def enqueue_after(self, key: Key, seconds: float) -> None:
         """Look at this key at a time; an earlier wish for the same key stays."""
@@ -82,6 +89,11 @@ class Controller:
         self._queued.clear()
 
     # -- the loop ------------------------------------------------------------------------------
+
+    def _arrived(self, key: Key) -> None:
+        if key in self._queued:  # not stopped meanwhile
+            self._waiting.append(key)
+            self._schedule()
 
     def _due(self, key: Key) -> None:
         del self._timers[key]

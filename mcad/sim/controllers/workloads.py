@@ -21,7 +21,7 @@ class Workloads:
         pods = OwnedIndex(registry, registry.kind("v1", "Pod"))
         sets = OwnedIndex(registry, registry.kind("apps/v1", "ReplicaSet"))
         self._indexes = (pods, sets)
-        self._controllers: tuple[Controller, ...] = (
+        self.controllers: tuple[Controller, ...] = (
             DeploymentController(registry, pods, sets),
             ReplicaSetController(registry, pods),
             ReplicationController(registry, pods),
@@ -35,12 +35,12 @@ class Workloads:
         """Run them all, on the running loop."""
         for index in self._indexes:
             index.start()
-        for controller in self._controllers:
+        for controller in self.controllers:
             controller.start()
 
     def stop(self) -> None:
         """Stop them; what is in the registry stays."""
-        for controller in reversed(self._controllers):
+        for controller in reversed(self.controllers):
             controller.stop()
         for index in self._indexes:
             index.stop()

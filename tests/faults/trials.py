@@ -1,0 +1,128 @@
+"""Trials: one history drawn by a seed, with all that goes wrong in it, as a list of parts.
+
+A trial that fails is shrunk: parts are left out as long as it fails in the same way. What is left
+is told with the line that plays it alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from random import Random
+from typing import NamedTuple
+
+from tests.faults import pair, world
+from tests.faults.histories import History, contested, history
+from tests.faults.injection import Fault, Gap, Plan
+from tests.faults.meddling import Edit
+from tests.faults.scenarios import Action, Scenario
+from tests.faults.shrinking import TRIES, shrink
+from tests.faults.troubles import AtEvent, AtWrite, Trouble, clouds, faults
+from tests.faults.weather import Weather
+from tests.faults.world import Outcome
+
+KINDS: dict[str, Callable[[Random], tuple[History, Scenario]]] = {
+    "plain": history,
+    "contested": contested,
+}
+REPLAY = "python -m tests.faults.replay"
+
+
+class Act(NamedTuple):
+    """What a user does at a time."""
+
+    at_s: float
+    act: Action
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One history; ``parts`` are what can be left out of it, ``ending`` brings it to rest."""
+
+    kind: str
+    seed: int
+    scenario: Scenario
+    parts: tuple[Act | Trouble, ...]
+    ending: tuple[Act, ...]
+    is_pair: bool
+
+    def play(self, kept: Collection[int] | None = None) -> Outcome:
+        """The outcome with these parts, or all; raises what went wrong."""
+        parts = [one for number, one in enumerate(self.parts) if kept is None or number in kept]
+        acts = [(one.at_s, one.act) for one in (*parts, *self.ending) if isinstance(one, Act)]
+        scenario = replace(self.scenario, acts=tuple(sorted(acts, key=lambda one: one[0])))
+        plan = _plan([one for one in parts if not isinstance(one, Act)])
+        return pair.run(scenario, plan)[0] if self.is_pair else world.run(scenario, plan)
+
+    def replayed_by(self, kept: Collection[int]) -> str:
+        """The command that plays it with these parts."""
+        return f"{REPLAY} {self.kind} {self.seed} --only {','.join(map(str, kept))}"
+
+    def told(self, kept: Collection[int] | None = None) -> list[str]:
+        """What happens in it, one line for each part."""
+        settings = self.scenario.config.model_dump(exclude_defaults=True)
+        head = f"cpus={self.scenario.cpus} pair={self.is_pair} {settings}"
+        parts = [
+            f"{number}: {one.said if isinstance(one, Act) else one}"
+            for number, one in enumerate(self.parts)
+            if kept is None or number in kept
+        ]
+        return [head, *parts, *(one.said for one in self.ending)]
+
+
+def drawn(kind: str, seed: int) -> Trial:
+    """The trial of a seed."""
+    rng = Random(seed)
+    told, scenario = KINDS[kind](rng)
+    is_pair = rng.random() < 0.2
+    acts = [Act(*one, said) for one, said in zip(told.acts, told.said, strict=True)]
+    times = [at_s for at_s, _ in told.acts if at_s < told.ends_s]
+    troubles = faults(rng, is_pair=is_pair), clouds(Random(f"{kind} {seed}"), times)
+    ending = tuple(one for one in acts if one.at_s >= told.ends_s)
+    parts = (*(one for one in acts if one not in ending), *chain(*troubles))
+    return Trial(kind, seed, scenario, parts, ending, is_pair)
+
+
+def judged(trial: Trial, tries: int = TRIES) -> Outcome:
+    """The outcome; raises what went wrong with a note of the fewest parts that still do."""
+    try:
+        return trial.play()
+    except Exception as error:
+        fault = gist(error)
+
+        def fails(kept: Sequence[int]) -> bool:
+            try:
+                trial.play(kept)
+            except Exception as other:  # noqa: BLE001 - whatever a run ends with is compared
+                return gist(other) == fault
+            return False
+
+        kept = shrink(range(len(trial.parts)), fails, tries)
+        error.add_note("\n".join((trial.replayed_by(kept), *trial.told(kept))))
+        raise
+
+
+def gist(error: Exception) -> str:
+    """How it failed, without the names and figures of the case."""
+    text = re.sub(r"\b[a-e](-\w+)*\b|\b\w*\d\w*\b", "*", str(error))
+    return f"{type(error).__name__}: {text.split(chr(39))[1:2] or text[:60]}"
+
+
+def _plan(troubles: Sequence[Trouble]) -> Plan:
+    writes: dict[int, Fault | Edit] = {}
+    events: dict[int, Gap] = {}
+    weather = []
+    for one in troubles:
+        match one:
+            case AtWrite():
+                writes.setdefault(one.number, one.fault)
+            case AtEvent():
+                events.setdefault(one.number, one.gap)
+            case _:
+                weather.append(one)
+    return Plan(
+        writes.get, lambda number, line: events.get(number), weather=Weather(tuple(weather))
+    )
