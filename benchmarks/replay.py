@@ -495,26 +495,34 @@ class Replay:
             gang = self.gangs[uid]
             if not self._place(gang):
                 continue  # the others find no room either: they are equal
-            del self._unbound[uid]
-            gang.started = self.now
-            self.lives[uid].starts.append(self.now)
-            if gang.job.run != FOREVER:
-                self.plan(self.now + gang.job.run, partial(self._finish, uid, gang))
+            self._begin_work(uid, gang)
+
+    def _begin_work(self, uid: str, gang: Gang) -> None:
+        """All of its pods have nodes."""
+        self._unbound.pop(uid, None)
+        gang.started = self.now
+        self.lives[uid].starts.append(self.now)
+        if gang.job.run != FOREVER:
+            self.plan(self.now + gang.job.run, partial(self._finish, uid, gang))
 
     def _place(self, gang: Gang) -> bool:
         """Whether all of its pods have nodes now."""
         for bed in gang.beds:
-            if bed.node >= 0:
-                continue
-            number = self._spread.take(gang.job.request, gang.avoid, gang.exclude)
-            if number is None:
+            if bed.node < 0 and not self._bind_one(gang, bed):
                 self._tell_unbound(gang)
                 return False
-            bed.node, bed.since = number, self.now
-            self.meter.using[gang.job.team] += _counted(gang.job.request)
-            name = self.nodes[number].name
-            bed.pod = replace(bed.pod, node=name, phase=PodPhase.RUNNING)
-            self._feed(PodSeen(bed.pod))
+        return True
+
+    def _bind_one(self, gang: Gang, bed: Bed) -> bool:
+        """Whether the pod has a node now."""
+        number = self._spread.take(gang.job.request, gang.avoid, gang.exclude)
+        if number is None:
+            return False
+        bed.node, bed.since = number, self.now
+        self.meter.using[gang.job.team] += _counted(gang.job.request)
+        name = self.nodes[number].name
+        bed.pod = replace(bed.pod, node=name, phase=PodPhase.RUNNING)
+        self._feed(PodSeen(bed.pod))
         return True
 
     def _tell_unbound(self, gang: Gang) -> None:

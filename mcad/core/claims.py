@@ -9,11 +9,13 @@ anew, with those who leave already.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import islice
 
 from mcad.core import attempts, drains, ends, obstacles
 from mcad.core.capacity.mixed import Plan
 from mcad.core.claim import EVICTIONS, Claim, ClaimReason
+from mcad.core.departures import fewest
 from mcad.core.dispatching import refused, stand_in_front
 from mcad.core.drains import Drain
 from mcad.core.entry import Entry, Hold
@@ -22,6 +24,7 @@ from mcad.core.pacing import (
     OUTRANKING_TRIED,
     RESTATE_INTERVAL,
     STUCK_AFTER,
+    TEARDOWN_MARGIN,
     Look,
 )
 from mcad.core.passing import outranked, outranks
@@ -124,6 +127,7 @@ def keep(world: World) -> None:
     up."""
     if world.claims_on_record:
         resume(world)
+    pressed = world.capacity.take_pressed()
     is_due = bool(world.claims) and world.is_time_for(Look.CLAIMS)
     for uid, entry in list(world.claims.items()):
         is_free = world.admission.is_free(uid)
@@ -137,6 +141,8 @@ def keep(world: World) -> None:
         elif not (is_free or _may_come_free(world, entry, look=is_due)):
             others = some_of(_intruders(world, entry)) or "others"
             _plan_again(world, entry, f"Its room was taken by {others}.")
+        elif _is_crowded(world, entry, pressed.get(uid, ()), look=is_due):
+            _move(world, entry)
         elif is_due:
             _look(world, entry)
 
@@ -144,8 +150,11 @@ def keep(world: World) -> None:
 def _may_come_free(world: World, entry: Entry, *, look: bool) -> bool:
     """Whether those that have to leave are still there, and (on a ``look``) make enough room: what
     is bound to the nodes by now may stay for ever."""
-    if entry.claim is not None and world.now < entry.claim.start:
-        return True  # what is there may end in time: AppWrappers that do were let in (backfill)
+    claim = entry.claim
+    if claim is not None and world.now < claim.start:
+        return True  # what ends in time was let in there (backfill)
+    if claim is not None and claim.start and not _is_crowded(world, entry, (), look=True):
+        return True  # and takes its seconds to go
     left = still_there(world, entry)
     if not left and world.settings.fit is not Fit.NODES:
         return False
@@ -161,6 +170,42 @@ def _may_come_free(world: World, entry: Entry, *, look: bool) -> bool:
     for uid in dict.fromkeys((*vanished, *others)):
         departures.leave(uid)
     return departures.plan() is not None
+
+
+def _is_crowded(world: World, entry: Entry, nodes: Iterable[str], *, look: bool) -> bool:
+    """Whether what stays beyond the promised start has more of the nodes (on a ``look``, of any of
+    its nodes) than is left to it: kube-scheduler puts pods on nodes that are reserved."""
+    claim = entry.claim
+    if claim is None or not claim.start:
+        return False
+
+    @cache
+    def leaves(uid: str) -> bool:
+        one = world.entries.get(uid)
+        return one is not None and ends.at_latest(world, one) <= _promised(world, claim)
+
+    nodes = world.capacity.nodes_of(entry.uid) if look else nodes
+    return world.capacity.is_crowded(entry.uid, nodes, leaves)
+
+
+def _promised(world: World, claim: Claim) -> Instant:
+    """What is gone by then breaks no promise: ends move by the seconds that a creation takes, and
+    what is overdue is about to go."""
+    return max(claim.start, world.now + TEARDOWN_MARGIN) + TEARDOWN_MARGIN
+
+
+def _move(world: World, entry: Entry) -> None:
+    """To other nodes, where it starts as promised; if there are none it waits: an AppWrapper may
+    end earlier than it has to."""
+    claim = entry.claim
+    if claim is None:
+        return
+    present = sorted((ends.at_latest(world, one), one.uid) for one in drains.present(world))
+    leaving = [uid for end, uid in present if end <= _promised(world, claim)]
+    found = fewest(drains.what_if(world, entry, (entry.uid,)), leaving)
+    if found is not None:
+        world.unclaim(entry)
+        _begin(world, entry, claim, Drain(found.plan, found.leaving, claim.start))
 
 
 def _lacks_quota(world: World, entry: Entry) -> bool:
@@ -220,6 +265,7 @@ def _redeem(world: World, entry: Entry) -> None:
         world.hold(entry, hindrance)
     elif _reserve(world, entry, plan):
         entry.redeemed = claim
+        world.redeemed[entry.uid] = None
         attempts.begin(world, entry)
     else:
         world.line_up(entry)

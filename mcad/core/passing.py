@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
+
 from mcad.core import ends
 from mcad.core.claim import EVICTIONS, Claim
 from mcad.core.entry import Entry
@@ -46,10 +49,24 @@ def reserved_nodes(world: World, entry: Entry) -> ReservedNodes:
     that was made between the dispatch and the create lies beside the slots that its own pods have:
     nothing forbids those nodes, or the pods would find no node.
     """
-    names: dict[bool, list[str]] = {False: [], True: []}
-    for owner in world.claims.values():
-        if owner.claim is not None and not may_pass(world, entry, owner):
-            names[owner.claim.reason in EVICTIONS] += owner.claim.nodes
     own = frozenset(world.capacity.nodes_of(entry.uid))
-    names[True] = [name for name in names[True] if name not in own]
-    return ReservedNodes(*(tuple(sorted(names[kind][:AVOIDED_MAX])) for kind in (False, True)))
+    avoid = [name for name in _of_the_redeemed(world) if name not in own]
+    exclude: list[str] = []
+    for owner in world.claims.values():
+        claim = owner.claim
+        if claim is not None and not may_pass(world, entry, owner):
+            (exclude if claim.reason in EVICTIONS else avoid).extend(claim.nodes)
+    exclude = [name for name in exclude if name not in own]
+    return ReservedNodes(*(_first(names) for names in (avoid, exclude)))
+
+
+def _of_the_redeemed(world: World) -> list[str]:
+    """The nodes of those that were dispatched to what was reserved for them, while pods of theirs
+    are not bound: these nodes are the emptiest, so kube-scheduler would fill them with others."""
+    for uid in [uid for uid in world.redeemed if not sum(world.capacity.outstanding(uid))]:
+        del world.redeemed[uid]
+    return [name for uid in world.redeemed for name in world.capacity.nodes_of(uid)]
+
+
+def _first(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(islice(dict.fromkeys(names), AVOIDED_MAX)))

@@ -98,6 +98,7 @@ class World:
         self.swept: dict[str, Instant] = {}  # uid -> when its deletion may be asked for again
         self.timers = Timers(self.entries)
         self.claims: dict[str, Entry] = {}  # by uid, who has one, the oldest claim first
+        self.redeemed: dict[str, None] = {}  # by uid: dispatched to what they claimed
         self.claims_on_record: dict[str, Claim] = {}  # by uid: to be planned anew
         self.evictions: dict[str, PendingEviction] = {}  # by uid, of those who are told to leave
         self.firsts = Firsts()

@@ -69,6 +69,66 @@ def test_nodes_that_the_first_in_line_does_not_want_are_anybodys() -> None:
     assert bench.order == ["one", "two", "ever"]
 
 
+@pytest.mark.parametrize("other_end", [600, 1200])
+def test_a_reservation_moves_at_once_if_pods_that_stay_are_bound_to_its_nodes(
+    other_end: int,
+) -> None:
+    """kube-scheduler puts them there although another node was meant."""
+    bench = Bench(BACKFILL, nodes=[node("n1"), node("n2")])
+    bench.submit(limited("one", 600, 600), limited("two", 600, other_end))
+    bench.settle()
+    bench.submit(workload("large", 900))
+    bench.feed(NodeSeen(node("n3", 400)))
+    bench.advance(40)
+    claim = bench.entry("large").claim
+    assert claim is not None
+    assert claim.nodes == ("n1",)
+    bench.submit(workload("ever", 400))
+    bench.settle()
+    bench.bind("ever-0", on="n1")
+    bench.advance(1)
+    moved = bench.entry("large").claim
+    assert moved is not None
+    assert (moved.start, moved.until) == (claim.start, claim.until)
+    assert moved.nodes == (("n2",) if other_end == 600 else ("n1",))
+    bench.dispatcher.world.admission.check()
+
+
+def test_what_was_let_in_ahead_may_take_its_seconds_to_go() -> None:
+    """A teardown takes a moment: no other start is promised for that."""
+    bench = busy()
+    claim = bench.entry("gang").claim
+    assert claim is not None
+    bench.submit(limited("short", 300, 1000))
+    bench.advance(2 * LOOKS[Look.BACKFILL] // SECOND)
+    bench.stubborn.add("short-0")
+    bench.bind("short-0", on=bench.dispatcher.world.capacity.nodes_of("uid-short")[0])
+    bench.advance((claim.start - bench.now) // SECOND + 5)
+    after = bench.entry("gang").claim
+    assert after is not None
+    assert after.start == claim.start
+    bench.remove(next(ref for ref in bench.things if ref.name == "short-0"))
+    bench.advance(1)
+    assert bench.order == ["one", "two", "short", "gang"]
+
+
+def test_pods_keep_off_nodes_that_an_appwrapper_with_a_kept_promise_waits_for() -> None:
+    bench = busy()
+    for name in ("one", "two"):
+        bench.delete(f"uid-{name}")
+    bench.settle()
+    assert bench.order == ["one", "two", "gang"]
+    bench.feed(NodeSeen(node("n3")))
+    bench.submit(workload("next", 500))
+    bench.settle()
+    assert bench.avoided["uid-next"] == ("n1", "n2")
+    for number, name in enumerate(("gang-0", "gang-1")):
+        bench.bind(name, on=f"n{number + 1}")
+    bench.submit(workload("later", 100))
+    bench.settle()
+    assert not bench.avoided["uid-later"]
+
+
 def test_whoever_goes_past_a_claim_is_told_to_keep_off_its_nodes() -> None:
     """kube-scheduler would put its pods where most is free, which is where others have left."""
     bench = busy()

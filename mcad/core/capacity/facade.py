@@ -6,7 +6,8 @@ whether they fit, and gangs that do are reserved, all of it or nothing (protocol
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from itertools import repeat
 
 from mcad.core.capacity.allotments import Reservation
 from mcad.core.capacity.arrears import Arrears
@@ -22,7 +23,7 @@ from mcad.core.capacity.ownpods import OwnPods
 from mcad.core.capacity.ports import without_ports
 from mcad.core.capacity.report import NodeReport, Report
 from mcad.core.capacity.reservations import Reservations, shrunk_to
-from mcad.core.capacity.resources import book, total
+from mcad.core.capacity.resources import Books, book, total
 from mcad.core.capacity.roster import Roster
 from mcad.core.capacity.shapes import Shape
 from mcad.core.capacity.spare import Spare
@@ -313,6 +314,39 @@ class Capacity:
         uses = (self._roster.on_node.get(name, {}).values() for name in self.nodes_of(uid))
         pods = (one.pod for of_node in uses for one in of_node if one.weighs)
         return any(pod.terminating or attempts.get(pod.workload) == pod.attempt for pod in pods)
+
+    def take_pressed(self) -> dict[str, list[str]]:
+        """By the uid of its claim, the nodes in claims of which more is taken than at the last
+        call."""
+        found: dict[str, list[str]] = {}
+        for name in self._ledger.pressed:
+            row = self._ledger.rows.get(name)
+            if row is not None and row.claimant:
+                found.setdefault(row.claimant, []).append(name)
+        self._ledger.pressed.clear()
+        return found
+
+    def is_crowded(self, uid: str, nodes: Iterable[str], leaves: Callable[[str], bool]) -> bool:
+        """Whether there is too little on one of these nodes for its claim, once those (uids) have
+        left of whom ``leaves`` is true."""
+        claimed = {
+            name for one in self._reservations.allotments(uid) for name, _ in one.pods.request
+        }
+        return any(
+            left.get(name, 0) < 0
+            for left in map(self._left_on, nodes, repeat(leaves))
+            for name in claimed
+        )
+
+    def _left_on(self, node: str, leaves: Callable[[str], bool]) -> Books:
+        left = dict(self._ledger.rows[node].free)
+        for use in self._roster.on_node.get(node, {}).values():
+            if use.weighs and use.pod.workload and leaves(use.pod.workload):
+                book(left, use.request)
+        for one in self._reservations.slots_on.get(node, {}):
+            if not one.reservation.claimed and leaves(one.reservation.uid):
+                book(left, one.pods.request, one.at[node])
+        return left
 
     def take_relieved(self) -> Spare:
         """Those of ``spare`` that somebody has left since the last call."""

@@ -58,9 +58,10 @@ class Ledger:
     ``overdrawn`` are the names of nodes with a resource below zero. ``membership`` numbers the
     comings and goings in pools, ``joins`` the comings alone. ``idle_rises`` and ``idle_falls``
     number the last changes of what would be free if every AppWrapper left. ``relieved`` are the
-    names of nodes in claims that somebody left since it was emptied, and ``evicting`` of those that
-    some of their pods have to leave. ``ports`` are the host ports that anybody takes or asks for,
-    with what every node has of each; ``with_ports`` is False where only sums count.
+    names of nodes in claims that somebody left since it was emptied, ``pressed`` of those of which
+    more is taken, and ``evicting`` of those that some of their pods have to leave. ``ports`` are
+    the host ports that anybody takes or asks for, with what every node has of each; ``with_ports``
+    is False where only sums count.
     """
 
     def __init__(self, *, with_ports: bool = True) -> None:
@@ -76,6 +77,7 @@ class Ledger:
         self.idle_rises = 0
         self.idle_falls = 0
         self.relieved: dict[str, None] = {}
+        self.pressed: dict[str, None] = {}
         self.evicting: dict[str, None] = {}
         self._pools: dict[Pool, None] = {}
         self._profiles: dict[Resources, Profile] = {}
@@ -317,8 +319,8 @@ class Ledger:
             # be a quarter of what a pod costs.)
             lent = before if before > 0 else 0
             rose = rose or after > lent
-            if after > before and row.claimed:
-                self.relieved[row.node.name] = None
+            if row.claimed:
+                (self.relieved if after > before else self.pressed)[row.node.name] = None
             if delta := (after if after > 0 else 0) - lent:
                 for pool in row.pools:
                     pool.total[name] += delta
