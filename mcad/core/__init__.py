@@ -6,7 +6,7 @@ world, entry            all that it knows, and what it knows of one AppWrapper
 capacity, quota         what the nodes have, and the shares of teams; each has a map of its own
 admission               both as one: who is let in
 
-observing, children, attribution, unproven, recovery   what is seen of AppWrappers, of objects
+observing, edits, children, attribution, unproven, recovery   what is seen of AppWrappers, objects
                                 and pods, whose these are, and what a predecessor began
 queue, bucket, beds, fairness, ceilings   the line, those in it who share a verdict, who need not be
                                 asked, whose turn it is, and how high a priority may be

@@ -231,7 +231,8 @@ class Entry:
         self.missing_since = 0
         self.finished, self.failed = set(record.finished), set()
         spec, self.workload = self.workload, aligned(self.workload, record)
-        self.edited = spec if self.workload is not spec else None
+        is_edited = record.payload not in ("", spec.payload) or self.workload is not spec
+        self.edited = spec if is_edited else None
 
     def end(
         self, phase: DispatchPhase, now: Instant, reason: str, message: str, then: Next

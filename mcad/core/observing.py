@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mcad.core import children, evicting, recovery, tombstones
+from mcad.core import children, edits, evicting, recovery, tombstones
 from mcad.core.ceilings import cut
 from mcad.core.claim import EVICTIONS
 from mcad.core.entry import Entry
@@ -105,6 +105,7 @@ def _changed(world: World, entry: Entry, work: Workload, *, rewound: bool) -> No
         world.to_settle[entry.uid] = None
     if entry.phase is not Phase.WAITING:
         entry.edit(work)
+        edits.tell(world, entry)
         _changed_after_intent(world, entry, old)
     elif entry.uid in world.claims and _wants_the_same(work, old):
         entry.workload = work

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcad.core import attempts, children, claims, evicting, needs, resets, teardown
+from mcad.core import attempts, children, claims, edits, evicting, needs, resets, teardown
 from mcad.core.claim import Claim, ClaimReason
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
@@ -199,6 +199,7 @@ def _note_absence(world: World, entry: Entry) -> None:
 def _resume(world: World, entry: Entry) -> None:
     entry.step_since, making = world.now, entry.creation
     world.to_judge[entry.uid] = None
+    edits.tell(world, entry)
     if entry.phase in (Phase.CREATING, Phase.RUNNING):
         evicting.forget(world, entry)
     if entry.phase is Phase.CREATING:

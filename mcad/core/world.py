@@ -33,7 +33,7 @@ from mcad.core.pacing import LOOKS, Look
 from mcad.core.queue import Queue
 from mcad.core.quota import NOBODYS, Designation, Forest, Path
 from mcad.core.quotastatus import QuotaStatuses
-from mcad.core.reasons import ConditionType, EventReason, HoldReason
+from mcad.core.reasons import APPLIED, ConditionType, EventReason, HoldReason
 from mcad.core.records import replace
 from mcad.core.rights import Rights, concern
 from mcad.core.settings import Settings
@@ -321,6 +321,8 @@ class World:
     def end_attempt(self, entry: Entry) -> None:
         """Nothing of its attempt is left: room and names are others', and its spec counts again."""
         self.release(entry)
+        if entry.edited is not None:
+            entry.unset_condition(ConditionType.EDIT_PENDING, self.now, reason=APPLIED)
         entry.end_attempt()
         self.names.unclaim(entry.uid, entry.inventory)
         for ref in entry.inventory:

@@ -277,3 +277,73 @@ def test_another_configuration_does_not_take_back_what_runs(dialect: Dialect) ->
     bench.settle()
     assert bench.entry("b").phase is Phase.RUNNING
     assert bench.entry("b").record.payload == "uid-b+"
+
+
+# -- what its user is told -----------------------------------------------------------------------
+
+
+def pending(bench: Bench) -> list[str]:
+    return [one.note for one in bench.events if one.reason == "EditPending"]
+
+
+def edited_while_it_runs() -> Bench:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 100))
+    bench.settle()
+    bench.bind("a-0")
+    bench.advance(1)
+    bench.edit("uid-a", payload="other")
+    bench.advance(1)
+    return bench
+
+
+def test_an_edit_of_what_runs_is_told_once() -> None:
+    bench = edited_while_it_runs()
+    status, reason, message = bench.condition("a", "EditPending")
+    assert (status, reason) == (True, "AwaitingNextAttempt")
+    assert pending(bench) == [message]
+    assert "suspend the AppWrapper and resume it" in message
+    bench.edit("uid-a", payload="third")
+    bench.crash()
+    bench.advance(5)
+    assert len(pending(bench)) == 1
+    assert bench.condition("a", "EditPending")[0]
+
+
+def test_an_edit_while_no_dispatcher_runs_is_told_after_the_start() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 100))
+    bench.settle()
+    bench.bind("a-0")
+    bench.advance(1)
+    bench.works["uid-a"] = replace(bench.works["uid-a"], payload="other")
+    bench.crash()
+    bench.advance(5)
+    assert len(pending(bench)) == 1
+
+
+def test_an_edit_that_is_taken_back_is_none() -> None:
+    bench = edited_while_it_runs()
+    record = bench.entry("a").record
+    bench.edit("uid-a", payload=record.payload)
+    bench.advance(1)
+    assert bench.condition("a", "EditPending")[:2] == (False, "Applied")
+
+
+def test_the_next_attempt_is_of_the_edited_spec_and_says_so() -> None:
+    bench = edited_while_it_runs()
+    bench.edit("uid-a", suspended=True)
+    bench.advance(60)
+    bench.edit("uid-a", suspended=False)
+    bench.advance(60)
+    assert bench.entry("a").record.payload == "other"
+    assert bench.condition("a", "EditPending")[:2] == (False, "Applied")
+
+
+def test_an_edit_of_what_waits_counts_at_once_and_is_not_told() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 5000))
+    bench.settle()
+    bench.edit("uid-a", payload="other")
+    bench.advance(1)
+    assert not pending(bench)
