@@ -127,7 +127,8 @@ def recover(world: World) -> None:
     begun = [world.entries[uid] for uid in world.to_recover if uid in world.entries]
     world.to_recover.clear()
     begun.sort(key=lambda e: (e.dispatch.since if e.dispatch else 0, e.uid))
-    late = {entry.uid for entry in begun if _is_late(entry)}
+    latest = max((entry.dispatch.epoch for entry in begun if entry.dispatch), default=0)
+    late = {entry.uid for entry in begun if _is_late(entry, latest)}
     for entry in begun:
         if entry.uid not in late:
             _reserve_again(world, entry)
@@ -141,9 +142,14 @@ def recover(world: World) -> None:
         _resume(world, entry)
 
 
-def _is_late(entry: Entry) -> bool:
-    begun = entry.phase in (Phase.CREATING, Phase.RUNNING, Phase.PAUSING)
-    return entry.untested and begun and not entry.workload.deleting
+def _is_late(entry: Entry, latest: int) -> bool:
+    """P12: whether room may have been given away since, by a leader that had not heard of it: this
+    one after its barrier, or one of a later epoch before an intent that was under way arrived."""
+    if entry.workload.deleting:
+        return False
+    if entry.phase is Phase.CREATING and entry.record.epoch < latest:
+        return True
+    return entry.untested and entry.phase in (Phase.CREATING, Phase.RUNNING, Phase.PAUSING)
 
 
 def _has_room(world: World, entry: Entry) -> bool:

@@ -554,6 +554,30 @@ def test_p12_what_has_ended_wants_no_room() -> None:
     assert bench.entry("theirs").phase is Phase.RUNNING
 
 
+@pytest.mark.parametrize("fits", [True, False], ids=["fits: honoured", "does not: torn down"])
+def test_p12_an_intent_that_was_committed_after_the_barrier_of_a_later_epoch(fits: bool) -> None:
+    """The later leader has not heard of it, and is killed: the third one finds both on record."""
+    bench = Bench(nodes=[node(milli=1000)])
+    theirs = workload("theirs", 500)
+    bench.submit(theirs)
+    bench.decide()
+    bench.execute(bench.pending.pop(0))
+    late = bench.status.pop("uid-theirs")
+    assert late.dispatch.phase is DispatchPhase.CREATING
+    bench.works["uid-theirs"] = replace(theirs, suspended=True)
+    bench.crash()
+    bench.feed(Leading(7))
+    bench.submit(workload("mine", 100 if fits else 900))
+    bench.settle()
+    assert bench.status["uid-mine"].dispatch.epoch > late.dispatch.epoch
+    bench.works["uid-theirs"], bench.status["uid-theirs"] = theirs, late
+    bench.crash()
+    bench.advance(100)
+
+    assert bench.entry("mine").phase is Phase.RUNNING
+    assert (bench.entry("theirs").phase is Phase.RUNNING) is fits
+
+
 def test_p12_a_late_intent_that_gives_way_may_still_have_a_create_under_way() -> None:
     """Its room, if there is any, is not given away before that is out of the question (ADR 7)."""
     bench = Bench(nodes=[node(milli=1000)])

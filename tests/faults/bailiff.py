@@ -20,7 +20,7 @@ from mcad.sim.registry import Registry
 from mcad.sim.store import Change
 from tests.core.quotas import Model
 from tests.faults.meddling import STORAGE, WRAPPED
-from tests.faults.promises import EVICTING, Promises, claim_of
+from tests.faults.promises import EVICTING, Promises, claim_of, dispatch_of
 from tests.faults.scenarios import items_of, pods_to_come
 
 Json = dict[str, Any]
@@ -55,9 +55,18 @@ class Bailiff:
     def _heard(self, change: Change) -> None:
         obj, was = change.obj, change.previous or {}
         if change.type == "MODIFIED" and self._holds(obj) and not self._holds(was):
-            if not any(self._fits(obj, trees) for trees in self._in_force()):
+            if not self._is_late(obj) and not any(
+                self._fits(obj, trees) for trees in self._in_force()
+            ):
                 name, dispatch = obj["metadata"]["name"], obj["status"]["dispatch"]
                 self.overdrawn.append(f"{name} goes beyond its shares: {dispatch['attempt']=}")
+
+    def _is_late(self, obj: Json) -> bool:
+        """Whether it was under way while a leader of a later epoch gave room away: it is tested
+        again, and taken back where it does not fit (P12)."""
+        others = (dispatch_of(one) for _, one in self._registry.store.items(STORAGE))
+        latest = max(one.get("epoch", 0) for one in others)
+        return bool(dispatch_of(obj)["epoch"] < latest)
 
     def _in_force(self) -> Iterator[list[QuotaSubtree]]:
         """All trees of the last while, the present ones first."""
