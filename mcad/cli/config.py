@@ -1,20 +1,53 @@
-"""The dispatcher's configuration from --config, MCAD_... and --set; faults in one line."""
+"""The dispatcher's configuration from --config, MCAD_... and --set; faults in one line. What these
+do not say is as the running dispatcher has it."""
 
 from __future__ import annotations
 
 import os
 
 from mcad.api.config import Config
+from mcad.api.published import ANNOTATION, is_of, read_published
 from mcad.api.sources import ConfigError, load
-from mcad.api.wire import as_map
-from mcad.cli.errors import CliError
+from mcad.api.wire import as_map, as_text
+from mcad.cli.errors import CliError, warn
 from mcad.cli.options import Settings
 from mcad.kube.client import Client
-from mcad.kube.errors import ApiError
-from mcad.kube.kinds import QUOTA_SUBTREES
+from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.kinds import LEASES, QUOTA_SUBTREES
 
 
 async def as_dispatched(client: Client, config: Config) -> Config:
+    """The settings of the dispatcher that leads, which its Lease tells; but for those that the
+    caller gives. Where they are not told, quota is found out at least."""
+    text = await _published(client, config)
+    found = read_published(text, config)
+    if found is None:
+        if text:
+            warn(
+                f"the settings of the dispatcher, {ANNOTATION} of its Lease, are not understood: "
+                "use the version of mcad that runs there, or ask it with --server URL"
+            )
+        return await _with_quota(client, config)
+    if found.unknown:
+        warn(
+            f"the dispatcher has settings that this version of mcad does not know: "
+            f"{', '.join(found.unknown)}; figures may differ from its own"
+        )
+    return found.config
+
+
+async def _published(client: Client, config: Config) -> str:
+    lease = config.leader_election
+    try:
+        found = await client.get(LEASES, lease.namespace, lease.name)
+    except KubeError:
+        return ""
+    text = as_text(as_map(as_map(found.get("metadata")).get("annotations")).get(ANNOTATION))
+    holder = as_text(as_map(found.get("spec")).get("holderIdentity"))
+    return text if text and is_of(text, holder) else ""
+
+
+async def _with_quota(client: Client, config: Config) -> Config:
     """The configuration with quota on, if the caller's says nothing about it and a dispatcher has
     written what becomes of a QuotaSubtree: figures without the shares would be wrong."""
     if "quota_enabled" in config.model_fields_set:

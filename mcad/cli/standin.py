@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from mcad.api.config import Config
+from mcad.cli.config import as_dispatched
 from mcad.cli.counting import Snapshot
 from mcad.cli.errors import CliError
 from mcad.cli.snapshot import take_snapshot
@@ -18,9 +19,10 @@ class StandIn:
     """The figures of now, or of a moment ago."""
 
     def __init__(self, client: Client, config: Config) -> None:
-        """Nothing is read before somebody asks."""
+        """Nothing is read before the first question. Of ``config`` only the Lease counts: figures
+        rest on the settings of the process that leads."""
         self._client = client
-        self._config = config
+        self._config = Config(leaderElection=config.leader_election)
         self._turn = asyncio.Lock()
         self._latest: Snapshot | None = None
         self._until = 0.0
@@ -32,7 +34,8 @@ class StandIn:
             if self._latest is None or clock.monotonic() >= self._until:
                 self._latest = None  # two of them at a time would be twice the memory
                 try:
-                    self._latest = await take_snapshot(self._client, self._config)
+                    config = await as_dispatched(self._client, self._config)
+                    self._latest = await take_snapshot(self._client, config)
                 except CliError as error:
                     raise NoFigures(error.message) from error
                 self._until = clock.monotonic() + FRESH_S

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client.core import GaugeMetricFamily
 
+from mcad.api.published import ANNOTATION, publish
 from mcad.controller.runtime import Controller
 from mcad.kube.lease import Lease, Terms
 
@@ -43,7 +44,8 @@ class Replica:
     ) -> None:
         """``identity`` must be of this process alone; ``preflight`` has been checked just now."""
         self.controller: Controller | None = None  # while, and after, it leads
-        self.lease = Lease(client, terms_of(config), identity)
+        settings = {ANNOTATION: publish(config, identity)}
+        self.lease = Lease(client, terms_of(config), identity, settings)
         self._clock = client.clock
         self._client = client.fenced(self.lease.left)
         self._config = config

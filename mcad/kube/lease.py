@@ -84,8 +84,15 @@ class Record(Struct, frozen=True):
 class Lease:
     """One process's hold of the Lease: ``acquire``, then ``hold`` until lost or ``release``."""
 
-    def __init__(self, client: Client, terms: Terms, identity: str) -> None:
-        """``identity`` is of this process alone. ``client`` must not be fenced by this lease."""
+    def __init__(
+        self,
+        client: Client,
+        terms: Terms,
+        identity: str,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
+        """``identity`` is of this process alone. ``client`` must not be fenced by this lease.
+        ``annotations`` are what the holder writes beside its name."""
         self.terms = terms
         self.identity = identity
         self.leader = ""  # who holds it as far as we know
@@ -94,6 +101,7 @@ class Lease:
         self.trouble = ""  # why the Lease cannot be read or written at present
         self._client = client
         self._clock = client.clock
+        self._annotations = dict(annotations or {})
         self._version = ""
         self._renewed: float | None = None  # when the last renewal that succeeded was sent
         self._seen: Record | None = None  # another's record, and when it last changed
@@ -146,7 +154,8 @@ class Lease:
             # A record with our own name is that of a grasp whose answer was lost.
             ours = found.holder == self.identity
             self.transitions = found.transitions if ours else _next(found.transitions)
-            await self._write(found.version, self._claim(), self._patience())
+            own = {"annotations": self._annotations} if self._annotations else {}
+            await self._write(found.version, self._claim(), self._patience(), own)
             self._report_wrap(found)
         self._renewed, self.leader, self.trouble = sent, self.identity, ""
         _log.info("leading lease=%s identity=%s epoch=%d", self.terms, self.identity, self.epoch)
@@ -293,7 +302,11 @@ class Lease:
         body: Json = {
             "apiVersion": LEASES.api_version,
             "kind": LEASES.kind,
-            "metadata": {"name": self.terms.name, "namespace": self.terms.namespace},
+            "metadata": {
+                "name": self.terms.name,
+                "namespace": self.terms.namespace,
+                "annotations": self._annotations,
+            },
             "spec": self._claim(),
         }
         made = await self._client.create(
@@ -301,8 +314,17 @@ class Lease:
         )
         self._version = made["metadata"]["resourceVersion"]
 
-    async def _write(self, version: str, spec: Mapping[str, Any], timeout_s: float) -> None:
-        patch: Json = {"metadata": {"resourceVersion": version}, "spec": dict(spec)}
+    async def _write(
+        self,
+        version: str,
+        spec: Mapping[str, Any],
+        timeout_s: float,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        patch: Json = {
+            "metadata": {"resourceVersion": version, **(metadata or {})},
+            "spec": dict(spec),
+        }
         terms = self.terms
         answer = await self._client.patch(LEASES, terms.namespace, terms.name, patch, timeout_s)
         self._version = answer["metadata"]["resourceVersion"]

@@ -182,6 +182,18 @@ async def test_the_first_holder_records_who_it_is_since_when_and_for_how_long() 
     assert a.lease.is_held
 
 
+@virtually
+async def test_what_the_holder_says_beside_its_name_is_written_by_each_holder() -> None:
+    world = World()
+    for number, name in enumerate(("a", "b")):
+        lease = Lease(world.admin, TERMS, name, {"settings": name})
+        await lease.acquire()
+        found = await world.admin.get(LEASES, TERMS.namespace, TERMS.name)
+        assert found["metadata"]["annotations"] == {"settings": name}
+        assert found["spec"]["leaseTransitions"] == number
+        await lease.release()
+
+
 @pytest.mark.parametrize("skew_s", [0.0, 3600.0, -3600.0], ids=["equal", "ahead", "behind"])
 @virtually
 async def test_a_holder_that_dies_is_succeeded_within_the_duration_whatever_the_wall_clocks_say(

@@ -1,0 +1,55 @@
+"""The settings of the dispatcher that leads, as an annotation of its Lease.
+
+A process that does not lead counts with them: what it tells then rests on the same rules.
+"""
+
+import json
+
+from msgspec import Struct
+from pydantic import ValidationError
+
+from mcad.api.config import Config
+from mcad.api.labels import GROUP
+from mcad.api.sources import NAMES
+from mcad.api.wire import as_map
+
+ANNOTATION = f"{GROUP}/settings"
+
+_PRIVATE = frozenset({"leader_election", "impersonate"})
+"""No figure depends on these, so they are nobody's business."""
+
+
+class Published(Struct, frozen=True):
+    """The settings to count with, and the names of those that this version does not know."""
+
+    config: Config
+    unknown: tuple[str, ...] = ()
+
+
+def publish(config: Config, identity: str) -> str:
+    """All settings that figures depend on, defaults too: those of another version may differ.
+    ``identity`` is that of the process, as the Lease names it."""
+    settings = config.model_dump(mode="json", by_alias=True, exclude=set(_PRIVATE))
+    return json.dumps({"holder": identity, "settings": settings})
+
+
+def is_of(text: str, holder: str) -> bool:
+    """Whether the holder of the Lease wrote this, or the last one if there is none now. An older
+    version leaves what another process published where it is."""
+    try:
+        return as_map(json.loads(text)).get("holder") == holder or not holder
+    except ValueError:
+        return True  # whoever wrote it, it is told that it makes no sense
+
+
+def read_published(text: str, own: Config) -> Published | None:
+    """The published settings, but for those that ``own`` was given; None if they make no sense to
+    this version."""
+    try:
+        told = as_map(as_map(json.loads(text)).get("settings"))
+        given = own.model_dump(mode="json", by_alias=True, include=own.model_fields_set)
+        known = {name: value for name, value in told.items() if name in NAMES}
+        config = Config.model_validate(known | given)
+    except (ValueError, ValidationError):
+        return None
+    return Published(config, tuple(sorted(told.keys() - known.keys()))) if known else None

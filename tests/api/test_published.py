@@ -1,0 +1,60 @@
+"""The settings that the Lease tells: read back as they were, and nothing private among them."""
+
+import json
+
+import pytest
+
+from mcad.api.config import Config
+from mcad.api.published import is_of, publish, read_published
+
+SETTINGS = Config(
+    policy="StrictFIFO",
+    quotaEnabled=True,
+    watchNamespaces=["team-a"],
+    impersonate={"serviceAccount": "secret-name"},
+    maxPriority={"team-a": 3},
+    autopilot={"monitorNodes": False},
+    leaderElection={"namespace": "elsewhere"},
+)
+
+
+def test_what_is_published_is_read_back() -> None:
+    found = read_published(publish(SETTINGS, "me"), Config())
+    assert found is not None
+    private = {"impersonate": None, "leader_election": Config().leader_election}
+    assert found.config == SETTINGS.model_copy(update=private)
+    assert found.unknown == ()
+
+
+def test_nothing_private_is_published() -> None:
+    text = publish(SETTINGS, "me")
+    assert "secret-name" not in text
+    assert "elsewhere" not in text
+
+
+def test_what_the_caller_gives_wins() -> None:
+    found = read_published(publish(SETTINGS, "me"), Config(policy="Backfill"))
+    assert found is not None
+    assert (found.config.policy, found.config.quota_enabled) == ("Backfill", True)
+
+
+def test_settings_of_a_later_version_are_named_and_left_out() -> None:
+    told = json.loads(publish(SETTINGS, "me"))
+    told["settings"]["later"] = 1
+    found = read_published(json.dumps(told), Config())
+    assert found is not None
+    assert (found.config.policy, found.unknown) == ("StrictFIFO", ("later",))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "{}", '{"settings": 1}', '{"settings": {}}', '{"settings": {"policy": "X"}}'],
+)
+def test_what_makes_no_sense_is_none(text: str) -> None:
+    assert read_published(text, Config()) is None
+
+
+def test_what_a_process_published_counts_while_no_other_one_leads() -> None:
+    text = publish(SETTINGS, "me")
+    assert [is_of(text, holder) for holder in ("me", "", "an-older-version")] == [True, True, False]
+    assert is_of("{", "me")
