@@ -347,6 +347,13 @@ class DispatchStatus(Wire):
     )
 
 
+class ClaimPlace(Wire):
+    """One node on which room is kept."""
+
+    node: str = Field(description="Its name.")
+    pods: list[Int] = Field(description="How many pods of each pod set.")
+
+
 class ClaimStatus(Wire):
     """Room that is promised to an AppWrapper before it is free; everybody else keeps off it."""
 
@@ -360,6 +367,9 @@ class ClaimStatus(Wire):
         default=None, alias="nodeCount", description="On how many nodes the room is."
     )
     nodes: list[str] | None = Field(default=None, description="The first sixteen of them.")
+    placement: list[ClaimPlace] | None = Field(
+        default=None, description="Where its pods go; left out if that is too many nodes."
+    )
     waits_for: list[str] | None = Field(
         default=None,
         alias="waitsFor",

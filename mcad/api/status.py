@@ -51,6 +51,10 @@ MAX_NAMES = 16
 """Nodes of a claim, and AppWrappers that it waits for, that status names; the first by name."""
 
 
+MAX_PLACES = 256
+"""Nodes of a claim up to which status says how many pods go to each: about 10 KB."""
+
+
 def render_status(view: StatusView) -> Map:
     """The value of ``status`` as a merge patch."""
     queued, waits = view.state == QUEUED, view.requeueing_wait // SECOND
@@ -153,8 +157,19 @@ def render_claim(claim: Claim) -> Map:
         "start": format_instant(claim.start),
         "nodeCount": len(claim.nodes),
         "nodes": list(claim.nodes[:MAX_NAMES]) or None,
+        "placement": _render_placement(claim),
         "waitsFor": list(claim.waits_for[:MAX_NAMES]) or None,
     }
+
+
+def _render_placement(claim: Claim) -> Json:
+    """All of it or nothing: a part of it says nothing of what is free elsewhere."""
+    if not claim.pods or len(claim.pods) > MAX_PLACES:
+        return None
+    return [
+        {"node": name, "pods": list(counts)}
+        for name, counts in zip(claim.nodes, claim.pods, strict=True)
+    ]
 
 
 def render_eviction(eviction: Eviction) -> Map:
@@ -304,7 +319,9 @@ def _read_dispatch(value: Map) -> DispatchRecord | None:
 
 
 def _read_claim(value: Map) -> Claim | None:
-    """Of many nodes and AppWrappers only the first names come back."""
+    """Of many nodes and AppWrappers only the first names come back, unless it says where all of
+    its pods go."""
+    places = [as_map(one) for one in as_list(value.get("placement"))[:MAX_PLACES]]
     since = parse_instant(value.get("since"))
     reason = _read_reason(value)
     if reason is None or not since:
@@ -314,7 +331,8 @@ def _read_claim(value: Map) -> Claim | None:
         since=since,
         until=parse_instant(value.get("until")),
         start=parse_instant(value.get("start")),
-        nodes=_read_names(value.get("nodes")),
+        nodes=tuple(as_text(one.get("node")) for one in places) or _read_names(value.get("nodes")),
+        pods=tuple(_read_counts(one.get("pods")) for one in places),
         waits_for=_read_names(value.get("waitsFor")),
     )
 
@@ -347,6 +365,10 @@ def _read_numbers(value: Json, end: int) -> tuple[int, ...]:
     """Numbers of items, as far as there are any of them."""
     numbers = (as_int(one, -1) for one in as_list(value))
     return tuple(number for number in numbers if 0 <= number < end)
+
+
+def _read_counts(value: Json) -> tuple[int, ...]:
+    return tuple(max(0, as_int(one)) for one in as_list(value))
 
 
 def _read_leaves(value: Json) -> tuple[tuple[str, str], ...]:

@@ -19,17 +19,17 @@ from mcad.api.defaults import PodDefaults
 from mcad.api.owner import Owner, controller_of
 from mcad.api.quotas import read_quota
 from mcad.api.wire import as_map
-from mcad.cli.presence import UNKNOWN, Heartbeat
+from mcad.cli.presence import UNKNOWN, Heartbeat, Presence
 from mcad.controller.kinds import Kinds, catalog_entry
 from mcad.controller.mirror import Mirror
 from mcad.controller.owners import CHAIN_MAX
 from mcad.controller.shareviews import node_view, trees_view
 from mcad.controller.sightings import PodSighting, Readers, Sightings, creation_order
 from mcad.controller.views import capacity_view, detail_view, rows_view
-from mcad.core import claims
 from mcad.core.dispatcher import Dispatcher
-from mcad.core.events import Decide, Event, KindWatched, QuotaSeen
+from mcad.core.events import Event, KindWatched, LookOn, QuotaSeen
 from mcad.core.model import Pod
+from mcad.core.rows import FITS_AS_STORED, OPEN
 from mcad.core.units import Instant
 from mcad.core.world import World
 from mcad.kube.client import Client
@@ -69,7 +69,7 @@ class Snapshot(Struct, frozen=True):
     async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
         """One row per AppWrapper, those in line first and in order."""
         view = rows_view(self.world, self.now, waiting_only=waiting_only, with_starts=with_starts)
-        return list(map(self.heartbeat.tell, view["items"]))
+        return list(map(self._tell, view["items"]))
 
     async def capacity(self) -> Json:
         """Per node and in total."""
@@ -83,7 +83,11 @@ class Snapshot(Struct, frozen=True):
         for item in view["items"]:
             if (item["apiVersion"].rpartition("/")[0], item["kind"]) in self.unseen:
                 item["exists"] = None  # nobody can tell
-        return self.heartbeat.tell(view)
+        if view["demand"] is None:
+            unknown = {"replicas": None, "request": None, "reserved": None}
+            view["podSets"] = [one | unknown for one in view["podSets"]]
+        told = self._tell(view)
+        return told | ({"inLine": None, "ahead": None} if told["position"] is None else {})
 
     async def quota(self) -> Json:
         """All quota trees."""
@@ -92,7 +96,16 @@ class Snapshot(Struct, frozen=True):
     async def quota_node(self, tree: str, node: str) -> Json | None:
         """One node with those who hold it and who wait there, None if there is none."""
         view = node_view(self.world, self.now, tree, node)
-        return view and view | {"queue": list(map(self.heartbeat.tell, view["queue"]))}
+        return view and view | {"queue": list(map(self._tell, view["queue"]))}
+
+    def _tell(self, row: Json) -> Json:
+        """The row as the dispatcher would tell it, as far as that is known."""
+        doubts = self.world.doubts
+        if row["position"] and doubts is not None and doubts.shares and self.world.turns.change:
+            row = row | {"position": None}
+        if row.get("starts") and (row["waitsFor"] == OPEN or row["why"] == FITS_AS_STORED):
+            row = row | {"starts": None}
+        return self.heartbeat.tell(row)
 
 
 class Inventory(Struct, frozen=True):
@@ -221,8 +234,7 @@ class _Counter:
         async for pod in _paced(inventory.pods):
             self._sightings.pod_seen(pod)
         await self._find_links()
-        self._feed(Decide(may_dispatch=False))
-        claims.resume(self._dispatcher.world)  # as whoever leads next would
+        self._feed(LookOn(is_led=inventory.heartbeat.presence is not Presence.ABSENT))
         unseen = frozenset((kind.group, kind.kind) for kind in inventory.unseen)
         known = {str(obj["metadata"]["uid"]): obj for obj in appwrappers}
         self._readings.keep(known)

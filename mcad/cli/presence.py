@@ -60,10 +60,8 @@ class Heartbeat(Struct, frozen=True):
         """The row of somebody in line, who goes next only if somebody dispatches."""
         if self.presence is Presence.ABSENT and row.get("starts"):
             row = row | {"starts": NOBODY_STARTS}
-        if not row["position"] or row["waitsFor"] or self.presence is Presence.RUNNING:
+        if row["position"] == 0 or row["waitsFor"] or self.presence is not Presence.ABSENT:
             return row
-        if self.presence is Presence.UNKNOWN:
-            return row | {"why": "It fits."}
         return row | {"waitsFor": NO_DISPATCHER, "why": "It fits, but no dispatcher is running."}
 
 

@@ -292,7 +292,8 @@ def _sets(detail: Json) -> Iterator[tuple[str, ...]]:
     """A guessed number of pods is marked, because it may be wrong."""
     guessed = {item["item"] for item in detail["items"] if item["guessed"]}
     for one in detail["podSets"]:
-        pods = "1/node" if one["perNode"] else str(one["replicas"])
+        count = UNKNOWN if one["replicas"] is None else str(one["replicas"])
+        pods = "1/node" if one["perNode"] else count
         yield (
             str(one["item"]),
             one["path"] or "<declared>",

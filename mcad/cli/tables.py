@@ -85,8 +85,10 @@ def echo_structured(value: Any, form: str) -> None:
         click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)
 
 
-def amounts(quantities: Mapping[str, str]) -> str:
-    """``cpu=200m,memory=512Mi``: one word, in the order of the names."""
+def amounts(quantities: Mapping[str, str] | None) -> str:
+    """``cpu=200m,memory=512Mi``: one word, in the order of the names; None is not known."""
+    if quantities is None:
+        return UNKNOWN
     return ",".join(f"{name}={humane(name, value)}" for name, value in quantities.items()) or NONE
 
 

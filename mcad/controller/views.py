@@ -14,7 +14,7 @@ from mcad.core.capacity import NodeReport
 from mcad.core.entry import Entry
 from mcad.core.model import Resources
 from mcad.core.quantity import format_amount
-from mcad.core.rows import Picture, Row
+from mcad.core.rows import Picture, Row, subject
 from mcad.core.units import Instant
 from mcad.core.verdicts import Refusal
 from mcad.core.world import World
@@ -86,6 +86,8 @@ def detail_steps(
 def _detail(world: World, entry: Entry) -> Json:
     bucket = world.queue.bucket_of(entry)
     refusal = deciding.verdict(world, world.capacity.glance(), bucket) if bucket else None
+    if refusal is not None and world.doubts is not None and world.doubts.concern(refusal):
+        refusal = None
     pods = world.capacity.pods.counts(entry.uid)
     return {
         "dialect": entry.workload.dialect.value,
@@ -166,13 +168,13 @@ def _items(world: World, entry: Entry) -> list[Json]:
             "terminating": number in children and children[number].terminating,
             "conditions": sorted(children[number].met) if number in children else [],
         }
-        for number, item in enumerate(entry.workload.items)
+        for number, item in enumerate(subject(entry).items)
     ]
 
 
 def _pod_sets(world: World, entry: Entry) -> list[Json]:
     """Every pod set; ``reserved`` counts its pods that hold room and are not bound yet."""
-    sets = entry.workload.sets
+    sets = subject(entry).sets
     reserved = world.capacity.outstanding(entry.uid)
     if len(reserved) != len(sets):  # nothing is reserved, or for the sets before an edit
         reserved = (0,) * len(sets)
@@ -201,7 +203,7 @@ def row_view(row: Row) -> Json:
         "queuejobstate": str(row.queue_job_state),
         "priority": row.priority,
         "firstSeen": format_instant(row.first_seen),
-        "demand": quantities(row.demand),
+        "demand": quantities(row.demand) if row.demand is not None else None,
         "attempt": row.attempt,
         "waitsFor": row.waits_for,
         "why": row.why,

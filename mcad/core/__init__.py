@@ -27,6 +27,7 @@ forecast, rehearsal             when somebody who waits starts
 
 status, standing, podcounts, quotastatus   what statuses say
 rows, claimants, shares         what else people ask
+onlooker                        what a process tells that decides nothing
 reasons, verdicts, spelling     the words for it, the figures, and which name was meant
 lifecycle, timers, pacing, settings, rules   phases; times and bounds, and those that people set
 model, records, units, quantity, invariants   what all of it is made of

@@ -32,8 +32,8 @@ class Claim(Struct, frozen=True):
 
     ``start`` is when all of it is free at the latest if declared limits hold, 0 if nobody can
     tell; ``until`` is when it is given up. ``nodes`` are the names of the nodes that it is on,
-    sorted, and ``waits_for`` the titles (namespace/name) of those who still have to leave,
-    sorted.
+    sorted, ``pods`` how many of each pod set go to each of these, and ``waits_for`` the titles
+    (namespace/name) of those who still have to leave, sorted.
     """
 
     reason: ClaimReason
@@ -41,7 +41,13 @@ class Claim(Struct, frozen=True):
     until: Instant
     start: Instant = 0
     nodes: tuple[str, ...] = ()
+    pods: tuple[tuple[int, ...], ...] = ()
     waits_for: tuple[str, ...] = ()
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it says how many pods go to each of its nodes."""
+        return len(self.pods) == len(self.nodes)
 
 
 class Eviction(Struct, frozen=True):

@@ -76,10 +76,11 @@ def _begin(world: World, entry: Entry, claim: Claim, drain: Drain) -> str:
     world.admission.claim(world.next_gang(entry), Designation(entry.workload.quota), drain.plan)
     leaving = (world.entries[uid] for uid in drain.leaving)
     world.claims[entry.uid], entry.waits_for = entry, {one.uid: one.attempt for one in leaving}
-    claim = replace(claim, nodes=tuple(world.capacity.nodes_of(entry.uid)))
+    places = world.capacity.places_of(entry.uid)
+    claim = replace(claim, nodes=tuple(places), pods=tuple(places.values()))
     entry.claim = replace(claim, waits_for=_waits_for(world, entry))
     stand_in_front(world, entry)
-    message = _message(entry.claim)
+    message = message_of(entry.claim)
     world.hold(entry, Hold(HoldReason.ROOM_CLAIMED, message))
     world.wake_at(claim.until)
     return message
@@ -103,7 +104,8 @@ def still_there(world: World, entry: Entry) -> list[str]:
     ]
 
 
-def _message(claim: Claim) -> str:
+def message_of(claim: Claim) -> str:
+    """What is told of an AppWrapper that has this claim."""
     count = len(claim.nodes)
     where = f" on {count} node{'' if count == 1 else 's'}" if count else ""
     room = f"Room{where} is kept for it"
@@ -125,7 +127,7 @@ def _message(claim: Claim) -> str:
 def keep(world: World) -> None:
     """Before anything else is decided: who has what he claims goes, and who waits in vain gives
     up."""
-    if world.claims_on_record:
+    if world.claims_on_record or world.preemptors_on_record:
         resume(world)
     pressed = world.capacity.take_pressed()
     is_due = bool(world.claims) and world.is_time_for(Look.CLAIMS)
@@ -375,15 +377,21 @@ def _say_ended(world: World, entry: Entry, why: str) -> None:
 
 def resume(world: World) -> None:
     """Claims on record, the oldest first: those who leave already leave, as far as they do."""
-    found, world.claims_on_record = world.claims_on_record, {}
-    for uid, claim in sorted(found.items(), key=lambda one: (one[1].since, one[0])):
-        entry = world.entries.get(uid)
-        if entry is None or entry not in world.queue:
-            continue
+    found = world.preemptors_on_record | world.claims_on_record
+    world.preemptors_on_record, world.claims_on_record = {}, {}
+    for entry, claim in in_line(world, found):
         if world.settings.fit is Fit.NODES or claim.reason in EVICTIONS:
             _resume_one(world, entry, claim)
         else:
             world.settle(entry)  # where only sums count AppWrappers are not protected
+
+
+def in_line(world: World, found: dict[str, Claim]) -> Iterator[tuple[Entry, Claim]]:
+    """Those of them that still wait, the oldest reservation first."""
+    for uid, claim in sorted(found.items(), key=lambda one: (one[1].since, one[0])):
+        entry = world.entries.get(uid)
+        if entry is not None and entry in world.queue:
+            yield entry, claim
 
 
 def _resume_one(world: World, entry: Entry, claim: Claim) -> None:

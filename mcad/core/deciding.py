@@ -221,10 +221,12 @@ def _restate_if_changed(world: World, entry: Entry) -> None:
 
 
 def verdict(world: World, glance: Glance, bucket: Bucket) -> Refusal | None:
-    """The present verdict on a bucket, for people: with live figures, and nothing is changed."""
-    if bucket.refusal is not None and bucket.refusal.kind in HELD_BACK:
+    """The present verdict on a bucket, for people: with live figures, and nothing is changed. What
+    would fit may be held back."""
+    refusal = _by_quota(world, glance, bucket) or glance.refusal(bucket.shape)
+    if refusal is None and bucket.refusal is not None and bucket.refusal.kind in HELD_BACK:
         return bucket.refusal
-    return _by_quota(world, glance, bucket) or glance.refusal(bucket.shape)
+    return refusal
 
 
 def _by_quota(world: World, glance: Glance, bucket: Bucket) -> Refusal | None:

@@ -9,6 +9,7 @@ from mcad.core import (
     children,
     deciding,
     observing,
+    onlooker,
     quotastatus,
     resets,
     sweep,
@@ -33,6 +34,7 @@ from mcad.core.events import (
     KindWatched,
     Leading,
     LookFailed,
+    LookOn,
     NodeGone,
     NodeSeen,
     PodGone,
@@ -103,14 +105,16 @@ class Dispatcher:
                 children.kind_watched(world, event)
             case StrayRefused():
                 sweep.refused(world, event)
-            case Leading() | Decide():
+            case Leading() | Decide() | LookOn():
                 self._lead(event)
             case _:
                 self._route_answer(event)
 
-    def _lead(self, event: Leading | Decide) -> None:
+    def _lead(self, event: Leading | Decide | LookOn) -> None:
         if isinstance(event, Leading):
             self.world.epoch = event.epoch
+        elif isinstance(event, LookOn):
+            onlooker.look_on(self.world, is_led=event.is_led)
         else:
             deciding.decide(self.world, may_dispatch=event.may_dispatch)
 

@@ -247,7 +247,8 @@ class Entry:
     def edit(self, work: Workload) -> None:
         """The spec was edited while an attempt stands: what is dispatched stays what it is."""
         record, old = self.dispatch, self.workload
-        if record is None or work.payload == record.payload:
+        stands = record is not None and record.phase is not DispatchPhase.RELEASED
+        if record is None or not stands or work.payload == record.payload:
             self.workload, self.edited = work, None
         else:
             self.workload, self.edited = replace(work, items=old.items, sets=old.sets), work

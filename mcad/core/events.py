@@ -106,6 +106,15 @@ class Decide(Struct, frozen=True):
     may_dispatch: bool = True
 
 
+class LookOn(Struct, frozen=True):
+    """Everything is listed, and this process decides nothing: all records count as they are.
+
+    ``is_led`` is False if no other process dispatches, so that none knows more.
+    """
+
+    is_led: bool = True
+
+
 class Answer(Struct, frozen=True):
     """The facts of an API server's answer that was not a success.
 
@@ -266,6 +275,7 @@ Event = (
     | ChildGone
     | KindWatched
     | Decide
+    | LookOn
     | StatusWritten
     | StatusRefused
     | QuotaWritten

@@ -111,7 +111,7 @@ def _note_preemptor(world: World, victim: str, record: DispatchRecord) -> None:
     reclaims = record.reason == TeardownReason.RECLAIMED
     reason = ClaimReason.RECLAIMING if reclaims else ClaimReason.PREEMPTING
     claim = Claim(reason, record.entered, until)
-    world.claims_on_record.setdefault(record.preemptor, claim)
+    world.preemptors_on_record[record.preemptor] = claim
 
 
 def _restored_phase(record: DispatchRecord, state: str) -> Phase:
@@ -140,6 +140,15 @@ def recover(world: World) -> None:
         if entry.uid not in late:
             _note_absence(world, entry)
         _resume(world, entry)
+
+
+def take_as_recorded(world: World) -> None:
+    """For an onlooker: what was begun holds its room, and nothing is taken up."""
+    begun = [world.entries[uid] for uid in world.to_recover if uid in world.entries]
+    world.to_recover.clear()
+    for entry in sorted(begun, key=lambda e: (e.dispatch.since if e.dispatch else 0, e.uid)):
+        _reserve_again(world, entry)
+        _note_absence(world, entry)
 
 
 def _is_late(entry: Entry, latest: int) -> bool:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from operator import itemgetter
 
-from mcad.core import deciding, obstacles, unscheduled
+from mcad.core import deciding, obstacles, onlooker, unscheduled
 from mcad.core.bucket import Bucket
 from mcad.core.entry import Entry, Hold
-from mcad.core.lifecycle import Phase
+from mcad.core.lifecycle import ENDED, Phase
 from mcad.core.model import Condition, DispatchRecord, Resources, Workload
 from mcad.core.quota.words import Words
 from mcad.core.records import Struct
@@ -25,19 +25,20 @@ class Row(Struct, frozen=True):
 
     ``position`` is its place in line from 1, 0 if it is not in line. ``waits_for`` is a reason in
     one word, "" if it does not wait; ``why`` is a sentence with figures, also about what runs with
-    pods that have no node.
+    pods that have no node. An onlooker leaves open (None) who is the head of the line, and what an
+    edited attempt declared.
     """
 
     uid: str
     namespace: str
     name: str
     position: int
-    head: bool
+    head: bool | None
     state: str
     queue_job_state: str
     priority: int
     first_seen: Instant
-    demand: Resources
+    demand: Resources | None
     attempt: int
     waits_for: str
     why: str
@@ -51,6 +52,13 @@ _IN_LINE, _ON_HOLD, _OTHER = range(3)
 
 _Key = tuple[int, bool, int, int, int, str]
 _Still = tuple[Workload, Instant, Phase, Hold | None, DispatchRecord | None, dict[str, Condition]]
+
+
+OPEN = "open"
+"""What an AppWrapper waits for where an onlooker cannot tell what that is."""
+
+FITS_NEXT = "It fits and is dispatched next."
+FITS_AS_STORED = "It fits by what is stored; only the dispatcher knows whether it goes next."
 
 
 def _all(_: int, __: Workload) -> bool:
@@ -70,7 +78,7 @@ class Picture:
         world.turns.renew()
         self._places = world.queue.places()
         self._stills = [
-            (e.workload, e.first_seen, e.phase, e.hold, e.dispatch, e.conditions.copy())
+            (subject(e), e.first_seen, e.phase, e.hold, e.dispatch, e.conditions.copy())
             for e in world.entries.values()
             if e.phase is not Phase.GONE
         ]
@@ -101,7 +109,8 @@ class Picture:
         deque(self.order(), maxlen=0)
         verdicts: dict[Bucket, Refusal | None] = {}
         seen: set[Bucket] = set()
-        head = ""
+        head, doubts = "", self._world.doubts
+        is_open = doubts is not None and (doubts.room or doubts.shares)
         for place, ((group, *_), still) in enumerate(self._ordered or (), 1):
             work = still[0]
             bucket = self._places[work.uid][0] if group == _IN_LINE else None
@@ -113,7 +122,8 @@ class Picture:
                 continue
             if bucket is not None and bucket not in verdicts:
                 verdicts[bucket] = deciding.verdict(self._world, self._glance, bucket)
-            yield self._row(still, bucket, verdicts, place, head=head == work.uid)
+            is_head = None if is_open and bucket is not None else head == work.uid
+            yield self._row(still, bucket, verdicts, place, head=is_head)
 
     def _row(
         self,
@@ -122,7 +132,7 @@ class Picture:
         verdicts: dict[Bucket, Refusal | None],
         place: int,
         *,
-        head: bool,
+        head: bool | None,
     ) -> Row:
         work, first_seen, phase, hold, dispatch, conditions = still
         entry = Entry(
@@ -131,16 +141,20 @@ class Picture:
         if bucket is not None:
             waits = self._waits_in_line(entry, verdicts[bucket])
             return _row(entry, self._glance.demand(bucket.shape), waits, place, head=head)
-        demand = self._glance.demand(self._world.capacity.shape(work.sets))
+        is_open = self._world.doubts is not None and onlooker.is_edited(entry)
+        demand = None if is_open else self._glance.demand(self._world.capacity.shape(work.sets))
         return _row(entry, demand, _waits_on_hold(entry) or self._runs(work.uid))
 
     def _waits_in_line(self, entry: Entry, refusal: Refusal | None) -> tuple[str, str]:
+        doubts = self._world.doubts
+        if refusal is not None and doubts is not None and doubts.concern(refusal):
+            return OPEN, f"Only the dispatcher can tell. {onlooker.last_word(entry)}".rstrip()
         if refusal is not None:
             return refusal.binding or refusal.kind.value, self._words.explain(refusal)
         hindrance = obstacles.obstacle(self._world, entry)
         if hindrance is not None:
             return str(hindrance.reason), hindrance.message
-        return "", "It fits and is dispatched next."
+        return "", FITS_NEXT if doubts is None else FITS_AS_STORED
 
     def _runs(self, uid: str) -> tuple[str, str]:
         """What runs waits for nothing, but some of its pods may."""
@@ -168,11 +182,11 @@ class Picture:
 
 def _row(
     entry: Entry,
-    demand: Resources,
+    demand: Resources | None,
     waits: tuple[str, str],
     position: int = 0,
     *,
-    head: bool = False,
+    head: bool | None = False,
 ) -> Row:
     work = entry.workload
     waits_for, why = waits
@@ -191,6 +205,12 @@ def _row(
         waits_for=waits_for,
         why=why,
     )
+
+
+def subject(entry: Entry) -> Workload:
+    """What an AppWrapper is told as: of one that has ended, the spec as it is now."""
+    edited = entry.edited if entry.phase in ENDED else None
+    return edited if edited is not None else entry.workload
 
 
 def _waits_on_hold(entry: Entry) -> tuple[str, str] | None:

@@ -89,3 +89,20 @@ class Refusal(Struct, frozen=True):
             tree, leaf, node, resource = self.quota[:4]
             return f"{tree}/{node}:{resource}" if node else f"{tree}/{leaf}"
         return self.shortages[0].resource if self.shortages else ""
+
+
+_WHATEVER_IS_FREE = frozenset({RefusalKind.NO_NODE, RefusalKind.TOO_LARGE})
+
+
+class Doubts(Struct, frozen=True):
+    """What an onlooker cannot tell: ``room``, what is free on which node; ``shares``, what is used
+    of quota, and so whose turn it is."""
+
+    room: bool
+    shares: bool
+
+    def concern(self, refusal: Refusal) -> bool:
+        """Whether the dispatcher may have another verdict."""
+        if refusal.quota is not None:
+            return self.shares
+        return self.shares or (self.room and refusal.kind not in _WHATEVER_IS_FREE)

@@ -41,6 +41,7 @@ from mcad.core.status import derive
 from mcad.core.timers import Timer, Timers
 from mcad.core.units import Duration, Instant
 from mcad.core.unproven import Unproven
+from mcad.core.verdicts import Doubts
 
 KindKey = tuple[str, str]
 
@@ -100,6 +101,7 @@ class World:
         self.claims: dict[str, Entry] = {}  # by uid, who has one, the oldest claim first
         self.redeemed: dict[str, None] = {}  # by uid: dispatched to what they claimed
         self.claims_on_record: dict[str, Claim] = {}  # by uid: to be planned anew
+        self.preemptors_on_record: dict[str, Claim] = {}  # by uid: as their victims' records say
         self.evictions: dict[str, PendingEviction] = {}  # by uid, of those who are told to leave
         self.firsts = Firsts()
         self.ask_back: dict[Bucket, None] = {}  # those that borrowers wait for (lending.py)
@@ -107,6 +109,7 @@ class World:
         self.resume_at: Turn | None = None  # where the walk along the line goes on (R5)
         self.looked_at: dict[Look, Instant] = {}  # at what is looked now and then
         self.look_again_at: Instant = 0  # when the refused are tested again, at the latest
+        self.doubts: Doubts | None = None  # of an onlooker (onlooker.py); who decides has none
         self.out: list[Command] = []
 
     def judged(self, uid: str) -> Workload | None:

@@ -591,8 +591,19 @@ def test_a_claim_names_some_of_its_nodes_and_says_how_many_there_are() -> None:
         "start": None,
         "nodeCount": 20,
         "nodes": [f"n{number:02d}" for number in range(16)],
+        "placement": None,
         "waitsFor": [f"team/w{number:02d}" for number in range(16)],
     }
+
+
+@pytest.mark.parametrize("count", [1, 256, 257])
+def test_where_the_pods_of_a_claim_go_is_read_back_whole_or_not_at_all(count: int) -> None:
+    names = tuple(f"n{number:03d}" for number in range(count))
+    claim = replace(CLAIM, nodes=names, pods=((2, 1),) * count, waits_for=())
+    saved = read_status(render_status(replace(QUEUED, claim=claim)))
+    assert saved is not None
+    known = replace(claim, nodes=names[:16], pods=()) if count > 256 else claim
+    assert saved.claim == known
 
 
 GARBLED = {

@@ -111,7 +111,8 @@ def claimed() -> FakeApi:
     runs = {"state": "Running", "dispatch": record}
     old = deployment("old", replicas=1, cpu="2", memory="1Gi")
     api.put("appwrappers", appwrapper("old", "u-old", "07:00:00", old, status=runs))
-    _put_child(api, old, "u-old", attempt=1)
+    labels = _put_child(api, old, "u-old", attempt=1)
+    _put_pods(api, labels, "x", cpu="2", memory="1Gi", on="node-a")
     waits = {
         "state": "Pending",
         "controllerfirsttimestamp": "2027-01-15T07:40:00Z",
@@ -121,6 +122,7 @@ def claimed() -> FakeApi:
             "until": "2027-01-15T08:05:00.000000Z",
             "nodeCount": 2,
             "nodes": ["node-a", "node-b"],
+            "placement": [{"node": "node-a", "pods": [1]}, {"node": "node-b", "pods": [1]}],
             "waitsFor": ["default/old"],
         },
     }
@@ -169,11 +171,17 @@ def put_running(api: FakeApi) -> None:
     spec = deployment(name, replicas=2, cpu="100m", memory="256Mi")
     api.put("appwrappers", appwrapper(name, RUNNING_UID, "07:58:29", spec, status=status))
     labels = _put_child(api, spec, RUNNING_UID, attempt=1)
+    _put_pods(api, labels, "xy", cpu="100m", memory="256Mi")
+
+
+def _put_pods(api: FakeApi, labels: Json, suffixes: str, **of_pod: str) -> None:
+    """The ReplicaSet of the Deployment with these labels, and its pods."""
+    name = labels[f"{GROUP}/appwrapper"]
     owner = _owner("apps/v1", "Deployment", name, "dep-1")
     replicaset = {"name": f"{name}-7", "namespace": "default", "uid": "rs-1", "labels": labels}
     api.put("replicasets", {"metadata": replicaset | {"ownerReferences": [owner]}})
-    for suffix in ("x", "y"):
-        one = pod(f"{name}-7-{suffix}", "default", cpu="100m", memory="256Mi")
+    for suffix in suffixes:
+        one = pod(f"{name}-7-{suffix}", "default", **of_pod)
         one["metadata"] |= {
             "labels": labels | {f"{GROUP}/podset": "0.0"},
             "ownerReferences": [_owner("apps/v1", "ReplicaSet", f"{name}-7", "rs-1")],

@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from mcad.api.config import Config
+from mcad.api.published import ANNOTATION, publish
 from mcad.cli.main import main
 from mcad.cli.presence import Heartbeat, Presence
+from mcad.core.rows import FITS_AS_STORED
 from tests.cli.cluster import appwrapper, crowd, deployment, lease, tutorial
 from tests.cli.conftest import FakeEnvironment, Type
 from tests.fakeapi import FakeApi
@@ -40,7 +43,7 @@ def why(said: str) -> tuple[str, str]:
 
 def test_a_dispatcher_that_renews_its_lease_is_running(mcad: Type) -> None:
     said = mcad("get", "fits", "-o", "json")
-    assert why(said.stdout) == ("", "It fits and is dispatched next.")
+    assert why(said.stdout) == ("", FITS_AS_STORED)
     assert said.stderr == ""
 
 
@@ -77,7 +80,7 @@ def test_no_lease_is_no_dispatcher_and_no_right_to_read_it_says_nothing(
     assert said.stderr == told
     api.deny("leases")
     said = mcad("get", "fits", "-o", "json")
-    assert (why(said.stdout), said.stderr) == (("", "It fits."), "")
+    assert (why(said.stdout), said.stderr) == (("", FITS_AS_STORED), "")
 
 
 @pytest.mark.parametrize(
@@ -120,3 +123,35 @@ def test_the_head_of_the_line_need_not_be_the_first_in_it() -> None:
     ) in said
     said = CliRunner().invoke(main, ["describe", "huge"], obj=world).stdout
     assert "Position:     1 of 3\nAhead:        <none>\n" in said
+
+
+def test_figures_rest_on_the_settings_of_the_dispatcher_that_leads(
+    mcad: Type, api: FakeApi
+) -> None:
+    def publish_as(holder: str, **settings: Any) -> None:
+        text = publish(Config(**settings), holder)
+        metadata = {"annotations": {ANNOTATION: text}}
+        api.change(*LEASE, lambda obj: obj["metadata"].update(metadata))
+
+    def binding(*more: str) -> str:
+        return str(why(mcad("get", "fragmented", "-o", "json", *more).stdout)[1])
+
+    assert "no placement on nodes does" in binding()
+    publish_as("mcad-1", fit="aggregate")
+    assert binding() == FITS_AS_STORED
+    assert "no placement on nodes does" in binding("--set", "fit=nodes")
+    publish_as("another", fit="aggregate")
+    assert "no placement on nodes does" in binding()
+
+
+def test_settings_that_make_no_sense_are_told(mcad: Type, api: FakeApi) -> None:
+    def put(text: str) -> None:
+        metadata = {"annotations": {ANNOTATION: text}}
+        api.change(*LEASE, lambda obj: obj["metadata"].update(metadata))
+
+    put("{")
+    assert "use the version of mcad that runs there" in mcad("get").stderr
+    told = json.loads(publish(Config(), "mcad-1"))
+    told["settings"]["later"] = 1
+    put(json.dumps(told))
+    assert "does not know: later; figures may differ" in mcad("get").stderr

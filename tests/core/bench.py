@@ -401,6 +401,11 @@ class Bench:
         picture = Picture(self.dispatcher.world, self.now)
         return [row for row in picture.rows(picture.waits) if row is not None]
 
+    def all_rows(self) -> list[Row]:
+        """The same, and then all others."""
+        picture = Picture(self.dispatcher.world, self.now)
+        return [row for row in picture.rows() if row is not None]
+
     def names(self) -> list[str]:
         """The names of the objects that exist."""
         return sorted(ref.name for ref in self.things)

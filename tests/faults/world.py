@@ -285,14 +285,18 @@ def _is_generated(obj: Json) -> bool:
     return any(owner["kind"] != "AppWrapper" for owner in owners)
 
 
-def run(scenario: Scenario, plan: Plan | None = None) -> Outcome:
+def run(
+    scenario: Scenario,
+    plan: Plan | None = None,
+    build: Callable[[Cluster, Scenario, Plan], World] = World,
+) -> Outcome:
     """Live through a scenario, and check what must hold in any case."""
     plan = plan or Plan()
 
     async def whole() -> Outcome:
         clock = VirtualClock()
         async with embedded_cluster(clock, Random(3)) as cluster:
-            world = World(cluster, scenario, plan)
+            world = build(cluster, scenario, plan)
             outcome = await world.live_through()
             world.check(outcome)
             return outcome

@@ -6,7 +6,7 @@ whether they fit, and gangs that do are reserved, all of it or nothing (protocol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import repeat
 
 from mcad.core.capacity.allotments import Reservation
@@ -400,6 +400,35 @@ class Capacity:
     def nodes_of(self, uid: str) -> list[str]:
         """The names of the nodes on which slots are reserved or claimed, sorted."""
         return sorted({name for one in self._reservations.allotments(uid) for name in one.at})
+
+    def places_of(self, uid: str) -> dict[str, tuple[int, ...]]:
+        """How many pods of each set are reserved or claimed on each node; by name, sorted."""
+        allotments = self._reservations.allotments(uid)
+        return {
+            name: tuple(one.at.get(name, 0) for one in allotments) for name in self.nodes_of(uid)
+        }
+
+    def plan_at(self, shape: Shape, places: Mapping[str, Sequence[int]]) -> Plan:
+        """The plan that puts so many pods of each set on each node, as ``places_of`` tells it."""
+        rows = self._ledger.rows
+        return [
+            (number, rows[name], pods)
+            for name, counts in places.items()
+            if name in rows
+            for number, alike in enumerate(shape.alike)
+            if (pods := sum(counts[n] for n in alike.positions if n < len(counts)))
+        ]
+
+    def plan_on(self, shape: Shape, names: Iterable[str]) -> Plan:
+        """A plan on these nodes for one who knows no more than their names: each part by itself, as
+        if no AppWrapper were there. It may hold fewer pods than the gang has."""
+        rows = [self._ledger.rows[name] for name in names if name in self._ledger.rows]
+        with self._memory.held(shape) as prospect:
+            return [
+                (number, row, pods)
+                for number, part in enumerate(prospect.parts)
+                for row, pods in part.spread(rows)
+            ]
 
     def homeless(self, uid: str) -> int:
         """Reserved pods that no node has room for, as of the last ``rehome``; none of a claim where

@@ -5,11 +5,12 @@ Whoever waits with a shape, or asks about it, holds its prospect; ``Memory`` cou
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from mcad.core.capacity.podclass import PodClass
-from mcad.core.capacity.pools import Pool, rough_total
+from mcad.core.capacity.podclass import PodClass, slots
+from mcad.core.capacity.pools import Pool, Row, rough_total
 from mcad.core.capacity.resources import total
 from mcad.core.capacity.shapes import Shape
 from mcad.core.capacity.spare import Spare
@@ -29,6 +30,16 @@ class Part(NamedTuple):
     def replicas(self) -> int:
         """How many pods the part has now."""
         return len(self.pods.pool.rows) if self.per_node else self.declared
+
+    def spread(self, rows: Iterable[Row]) -> Iterator[tuple[Row, int]]:
+        """Its pods over these nodes in their order, as many on each as fit without AppWrappers."""
+        left = self.replicas
+        for row in rows:
+            fits = row.rank in self.pods.pool.rows
+            pods = min(left, slots(row.idle, self.pods.request, self.pods.cap)) if fits else 0
+            if pods:
+                yield row, pods
+                left -= pods
 
 
 class Nowhere(NamedTuple):
