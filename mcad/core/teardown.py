@@ -313,6 +313,8 @@ def settled(world: World, entry: Entry) -> None:
     record = entry.record
     signal, reason = _SETTLED[record.next]
     entry.creation.created, entry.told, entry.announced = {}, None, False
+    if entry.edited is not None:
+        world.to_settle[entry.uid] = None  # its condition EditPending ends with the attempt
     if record.next is not Next.RESET:
         world.end_attempt(entry)
     entry.move(signal, world.now)

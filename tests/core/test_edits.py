@@ -27,6 +27,7 @@ from mcad.core.model import (
     Workload,
 )
 from mcad.core.names import name_key
+from mcad.core.units import SECOND
 from tests.core.bench import START, Bench, node, workload
 
 Edit = Callable[[Workload], Workload]
@@ -316,7 +317,6 @@ def test_an_edit_while_no_dispatcher_runs_is_told_after_the_start() -> None:
     bench.settle()
     bench.bind("a-0")
     bench.advance(1)
-    bench.works["uid-a"] = replace(bench.works["uid-a"], payload="other")
     bench.crash()
     bench.advance(5)
     assert len(pending(bench)) == 1
@@ -347,3 +347,16 @@ def test_an_edit_of_what_waits_counts_at_once_and_is_not_told() -> None:
     bench.edit("uid-a", payload="other")
     bench.advance(1)
     assert not pending(bench)
+
+
+def test_a_status_that_is_final_says_that_no_edit_is_pending() -> None:
+    """The write that ends the attempt is sent before that is over, so another one follows."""
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 100, run_limit=50 * SECOND))
+    bench.settle()
+    bench.bind("a-0")
+    bench.edit("uid-a", payload="other")
+    bench.advance(200)
+
+    assert bench.state("a") == "Failed"
+    assert bench.condition("a", "EditPending") == (False, "Applied", "")
