@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import ENDED
+from mcad.core.model import ProblemKind, Workload
 from mcad.core.reasons import APPLIED, NEXT_ATTEMPT, ConditionType, EventReason
 from mcad.core.world import World
 
@@ -25,8 +26,13 @@ def tell(world: World, entry: Entry) -> None:
             entry.unset_condition(kind, world.now, reason=APPLIED)
             world.settle(entry)
         return
-    if entry.shows(kind) or entry.phase in ENDED:
+    if entry.shows(kind) or entry.phase in ENDED or _is_not_read(entry.edited):
         return
     entry.set_condition(kind, world.now, reason=NEXT_ATTEMPT, message=_NOTE)
     world.settle(entry)
     world.announce(entry, EventReason.EDIT_PENDING, _NOTE, action="Dispatch", warning=True)
+
+
+def _is_not_read(spec: Workload) -> bool:
+    """Whether it names a kind that is not discovered now: then nothing tells whether it differs."""
+    return spec.problem is not None and spec.problem.kind is ProblemKind.NOT_INSTALLED

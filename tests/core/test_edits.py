@@ -317,6 +317,7 @@ def test_an_edit_while_no_dispatcher_runs_is_told_after_the_start() -> None:
     bench.settle()
     bench.bind("a-0")
     bench.advance(1)
+    bench.works["uid-a"] = replace(bench.works["uid-a"], payload="other")
     bench.crash()
     bench.advance(5)
     assert len(pending(bench)) == 1
@@ -360,3 +361,22 @@ def test_a_status_that_is_final_says_that_no_edit_is_pending() -> None:
 
     assert bench.state("a") == "Failed"
     assert bench.condition("a", "EditPending") == (False, "Applied", "")
+
+
+def test_a_kind_that_is_not_discovered_for_a_while_is_no_edit() -> None:
+    """Discovery is partial after a restart, so the spec is not read as a whole."""
+    bench = Bench(nodes=[node()])
+    work = workload("a", 100)
+    bench.submit(work)
+    bench.settle()
+    bench.bind("a-0")
+    unknown = Problem(ProblemKind.NOT_INSTALLED, "spec", "Job is not installed.")
+    bench.works[work.uid] = replace(work, payload="", items=(), sets=(), problem=unknown)
+    bench.crash()
+    bench.advance(5)
+    assert bench.condition("a", "EditPending") is None
+    bench.works[work.uid] = work
+    bench.edit(work.uid)
+    bench.advance(5)
+    assert bench.condition("a", "EditPending") is None
+    assert bench.entry("a").phase is Phase.RUNNING
