@@ -106,6 +106,8 @@ def _changed(world: World, entry: Entry, work: Workload, *, rewound: bool) -> No
     if entry.phase is not Phase.WAITING:
         entry.edit(work)
         edits.tell(world, entry)
+        if entry.workload.items != old.items:
+            world.to_settle[entry.uid] = None  # a kind is discovered again: its items are shown
         _changed_after_intent(world, entry, old)
     elif entry.uid in world.claims and _wants_the_same(work, old):
         entry.workload = work

@@ -380,3 +380,20 @@ def test_a_kind_that_is_not_discovered_for_a_while_is_no_edit() -> None:
     bench.advance(5)
     assert bench.condition("a", "EditPending") is None
     assert bench.entry("a").phase is Phase.RUNNING
+
+
+def test_what_is_final_shows_its_items_again_when_their_kind_is_discovered() -> None:
+    bench = Bench(nodes=[node()])
+    work = workload("a", 100, dialect=Dialect.V1BETA2, run_limit=50 * SECOND)
+    bench.submit(work)
+    bench.settle()
+    bench.bind("a-0")
+    bench.advance(500)
+    assert bench.state("a") == "Failed"
+    unknown = Problem(ProblemKind.NOT_INSTALLED, "spec", "Job is not installed.")
+    bench.edit(work.uid, payload="", items=(), sets=(), problem=unknown)
+    bench.crash()
+    bench.advance(5)
+    bench.edit(work.uid, payload=work.payload, items=work.items, sets=work.sets, problem=None)
+    bench.advance(5)
+    assert [one.ref.name for one in bench.status[work.uid].items] == ["a-0"]
