@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mcad.core.commands import CreateItem, WriteStatus
 from mcad.core.entry import Entry
-from mcad.core.events import Answer
+from mcad.core.events import Answer, AppWrapperSeen
 from mcad.core.lifecycle import Phase
 from mcad.core.model import (
     Dialect,
@@ -394,6 +394,8 @@ def test_what_is_final_shows_its_items_again_when_their_kind_is_discovered() -> 
     bench.edit(work.uid, payload="", items=(), sets=(), problem=unknown)
     bench.crash()
     bench.advance(5)
-    bench.edit(work.uid, payload=work.payload, items=work.items, sets=work.sets, problem=None)
+    assert bench.status[work.uid].items == ()
+    bench.works[work.uid] = replace(work, generation=bench.works[work.uid].generation)
+    bench.feed(AppWrapperSeen(bench.observed(work.uid)))
     bench.advance(5)
     assert [one.ref.name for one in bench.status[work.uid].items] == ["a-0"]
