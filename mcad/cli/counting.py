@@ -103,8 +103,9 @@ class Snapshot(Struct, frozen=True):
         doubts = self.world.doubts
         if row["position"] and doubts is not None and doubts.shares and self.world.turns.change:
             row = row | {"position": None}
-        if row.get("starts") and (row["waitsFor"] == OPEN or row["why"] == FITS_AS_STORED):
-            row = row | {"starts": None}
+        is_open = row["waitsFor"] == OPEN or row["why"] == FITS_AS_STORED
+        if doubts is not None and row.get("starts") and (is_open or self.world.claims):
+            row = row | {"starts": None}  # nor is it written when those with claims start
         return self.heartbeat.tell(row)
 
 

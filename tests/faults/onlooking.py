@@ -128,7 +128,7 @@ class World(world.World):
             assert port is not None
             assert mine is not None
             self.findings.told["pages"] += 1
-            for key in port.keys() - row.keys() - _open_on_its_page(row):
+            for key in port.keys() - row.keys() - _open_on_its_page(mine):
                 self._equal(f"{key} of {row['name']}", port[key], mine[key])
 
     def _equal(self, what: str, port: Any, own: Any) -> None:
@@ -144,7 +144,7 @@ def _open_on_its_page(row: Json) -> set[str]:
     found = set(LEFT_OPEN)
     if row["waitsFor"] == OPEN:
         found |= {"starts", "figures", "keptOffBy"}
-    if row["why"] == FITS_AS_STORED:
+    if row["starts"] is None:
         found |= {"starts"}
     if row["demand"] is None:
         found |= {"podSets", "items"}
