@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from mcad.api.config import Config
+from mcad.core.settings import Policy
 from mcad.kube.client import Client
 from mcad.kube.errors import KubeError
 from mcad.kube.kinds import APPWRAPPERS, CONFIG_MAPS, DEPLOYMENTS, NODES, PODS, QUOTA_SUBTREES
@@ -280,8 +281,8 @@ def settings(rng: Random) -> tuple[Config, ...]:
             {"preemption": not one.preemption},
             {"reclaim": not one.reclaim},
             {"protect_after": 0 if one.protect_after else 20},
-            {"policy": "StrictFIFO"},
-            {"policy": "Backfill"},
+            {"policy": Policy.STRICT_FIFO},
+            {"policy": Policy.BACKFILL},
             {"min_run_time": 60},
         )
     )
