@@ -19,6 +19,7 @@ from mcad.kube.kinds import QUOTA_SUBTREES
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change
 from tests.core.quotas import Model
+from tests.faults.forging import is_forged
 from tests.faults.meddling import STORAGE, WRAPPED
 from tests.faults.promises import EVICTING, Promises, claim_of, dispatch_of
 from tests.faults.scenarios import items_of, pods_to_come
@@ -110,7 +111,7 @@ class Bailiff:
             one
             for storage in WRAPPED
             for _, one in self._registry.store.items(storage)
-            if labels.labels_of(one).get(labels.APPWRAPPER_UID) == uid
+            if labels.labels_of(one).get(labels.APPWRAPPER_UID) == uid and not is_forged(one)
         ]
 
     def _read(self) -> list[QuotaSubtree]:

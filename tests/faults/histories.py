@@ -11,9 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 
+from msgspec.structs import replace
+
 from mcad.api.config import Config
 from mcad.core.settings import Policy
-from mcad.kube.client import Client
+from mcad.kube.client import Client, Selection
 from mcad.kube.errors import KubeError
 from mcad.kube.kinds import APPWRAPPERS, CONFIG_MAPS, DEPLOYMENTS, NODES, PODS, QUOTA_SUBTREES
 from mcad.kube.resource import Resource
@@ -34,11 +36,13 @@ from tests.faults.scenarios import (
     pods_to_come,
 )
 from tests.faults.shares import TREE, define, resize
+from tests.faults.upheavals import GUESTS, NAMESPACES
 from tests.manifests import components, config_map, generic, subtree
 
 JOBS = Resource("batch", "v1", "jobs", "Job")
 KINDS = (CONFIG_MAPS, DEPLOYMENTS, PODS, JOBS)
 PAUSES_S = (0.0, 0.01, 0.05, 0.3, 1.0, 3.0, 8.0, 30.0, 90.0)
+GUEST = "guest"
 KEEP = ["example.com/keep"]
 CONFIGS = (
     QUIET,
@@ -237,10 +241,34 @@ async def _add_node(user: Client) -> None:
 
 async def _delete_one(user: Client) -> None:
     """The last by name, so that it is the same one in every run."""
-    found, _ = await user.list_all(APPWRAPPERS)
+    found, _ = await user.list_all(APPWRAPPERS, Selection(namespace=NAMESPACE))
     run = [one["metadata"]["name"] for one in found if _is_in_the_way(one)]
     for name in sorted(run)[-1:]:
         await user.delete(APPWRAPPERS, NAMESPACE, name)
+
+
+def visit(rng: Random) -> Json:
+    """An AppWrapper that comes to the namespace of guests."""
+    made = rng.choice((generic, components))(
+        GUEST, config_map("guest-0"), deployment("guest-1", rng.randint(1, 2)), pod("guest-2")
+    )
+    made["metadata"]["labels"] = {TREE: rng.choice(LEAVES)}
+    return made
+
+
+async def arrive(made: Json, user: Client) -> None:
+    """Its namespace is made if it is not there."""
+    with suppress(KubeError):
+        await user.create(NAMESPACES, None, {"metadata": {"name": GUESTS}})
+    version = made["apiVersion"].rpartition("/")[2]
+    with suppress(KubeError):  # the namespace may just be going
+        await user.create(replace(APPWRAPPERS, version=version), GUESTS, made)
+
+
+async def leave(user: Client) -> None:
+    """The namespace of guests is deleted."""
+    with suppress(KubeError):
+        await user.delete(NAMESPACES, None, GUESTS)
 
 
 def _is_in_the_way(obj: Json) -> bool:
@@ -383,7 +411,7 @@ def _scenario(told: History, configs: tuple[Config, ...] = ()) -> Scenario:
     cpus = tuple(rng.randint(1, 3) for _ in range(rng.randint(1, 3)))
     if told.is_contested:
         cpus = rng.choice(((2,), (3,), (4,), (6,), (2, 1), (2, 2), (3, 2)))
-    names = (*told.names, *(f"{name}-small" for name in told.names), "")
+    names = (*told.names, *(f"{name}-small" for name in told.names), GUEST, "")
     configs = configs or (rng.choice(CONFIGS),)
     return Scenario(
         "at random",

@@ -13,6 +13,7 @@ from mcad.kube.errors import ApiError, ConnectionLost, RequestTimeout
 from mcad.kube.port import Request, Response
 from tests.faults.clouded import Clouded
 from tests.faults.meddling import Edit, Meddler
+from tests.faults.upheavals import GUESTS, Upheaval
 from tests.faults.weather import Weather
 
 Json = dict[str, Any]
@@ -43,6 +44,9 @@ class Fault(Enum):
     CUT_OFF = "from this write on nothing that the process sends arrives, for long"
     BEQUEATHED = "the process is killed, and the write is committed when another one leads"
 
+
+Befalling = Fault | Edit | Upheaval
+"""Whatever can be made to happen at a write."""
 
 SPELLS = (Fault.STOPPED_BEFORE, Fault.STOPPED_AFTER, Fault.CUT_OFF)
 """What happens to a process rather than to a write: it outlasts a lease."""
@@ -95,11 +99,12 @@ class Plan:
     among the events of watches: nothing rests on one of them.
     """
 
-    writes: Callable[[int], Fault | Edit | None] = lambda number: None
+    writes: Callable[[int], Befalling | None] = lambda number: None
     events: Callable[[int, bytes], Gap | None] = lambda number, line: None
     written: itertools.count[int] = field(default_factory=itertools.count)
     moments: list[Moment] = field(default_factory=list)
     told: itertools.count[int] = field(default_factory=itertools.count)
+    of_guests: itertools.count[int] = field(default_factory=itertools.count)  # among the writes
     weather: Weather = field(default_factory=Weather)
 
 
@@ -155,6 +160,8 @@ class Wire:
                 self._meddler.touch(request)
             case Edit():
                 self._meddler.edit(request, fault)
+            case Upheaval():
+                self._meddler.upset(request, fault)
             case _:
                 pass
         await self._reach(begun, timeout, request)
@@ -213,7 +220,7 @@ class Wire:
                     loop.call_later(BEQUEATHED_S, self._inner.answer, request)
                 await self._die()
 
-    async def _answered(self, fault: Fault | Edit | None) -> None:
+    async def _answered(self, fault: Befalling | None) -> None:
         """Return when the process hears of the answer, if it does."""
         if self.is_dead:  # killed by another request while this one was under way
             await _forever()
@@ -246,7 +253,7 @@ class Wire:
             return None
         return self._plan.events(next(self._plan.told), line)
 
-    def _fault(self, request: Request) -> Fault | Edit | None:
+    def _fault(self, request: Request) -> Befalling | None:
         aside = _is_event(request) or "selfsubject" in request.path or "/leases" in request.path
         if request.method == "GET" or aside:
             return None
@@ -254,7 +261,11 @@ class Wire:
         self.writes.append(request)
         about = self._meddler.about(request)
         self._plan.moments.append(Moment(request, about, self._meddler.others(about)))
-        return self._plan.writes(next(self._plan.written))
+        fault = self._plan.writes(next(self._plan.written))
+        if about is not None and about["metadata"]["namespace"] == GUESTS:
+            if self._plan.weather.ends_namespace(next(self._plan.of_guests)):
+                return Upheaval.TERMINATED
+        return fault
 
     async def _die(self) -> NoReturn:
         self.is_dead = True

@@ -12,12 +12,12 @@ from mcad.kube.kinds import APPWRAPPERS
 from mcad.kube.port import Request
 from mcad.sim.registry import Registry
 from mcad.sim.serving.server import SimApi
-from tests.faults.scenarios import NAMESPACE
+from tests.faults.upheavals import STORAGE, Upheaval, Upheavals
 from tests.manifests import config_map
 
 Json = dict[str, Any]
 _COUNT = itertools.count()
-STORAGE = (APPWRAPPERS.group, APPWRAPPERS.plural)
+__all__ = ["STORAGE", "WRAPPED", "Edit", "Meddler", "patches"]
 WRAPPED = [("", "configmaps"), ("", "pods"), ("apps", "deployments"), ("batch", "jobs")]
 
 
@@ -35,13 +35,14 @@ class Edit(Enum):
 class Meddler:
     """Somebody who knows of every write before the server does."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, upheavals: Upheavals) -> None:
         self._registry = registry
+        self._upheavals = upheavals
 
     def about(self, request: Request) -> Json | None:
         """The AppWrapper that a write is about, None if it is about none."""
-        name = self._name(request)
-        found: Json | None = self._registry.store.get(STORAGE, (NAMESPACE, name)) if name else None
+        namespace, name = self._place(request)
+        found: Json | None = self._registry.store.get(STORAGE, (namespace, name)) if name else None
         return found
 
     def others(self, about: Json | None) -> list[Json]:
@@ -63,29 +64,40 @@ class Meddler:
         for patch in patches(found, edit):
             self._patch(found, patch)
 
+    def upset(self, request: Request, upheaval: Upheaval) -> None:
+        """Let it happen to the AppWrapper that a write is about."""
+        if (found := self.about(request)) is not None:
+            self._upheavals.befall(found, upheaval)
+
     def _delete(self, found: Json) -> None:
-        path = APPWRAPPERS.path(NAMESPACE, found["metadata"]["name"])
+        path = _path(found)
         answer = SimApi(self._registry).answer(Request("DELETE", path))
         assert answer.status == 200, answer
 
     def _patch(self, found: Json, patch: Json) -> None:
-        path = APPWRAPPERS.path(NAMESPACE, found["metadata"]["name"])
+        path = _path(found)
         answer = SimApi(self._registry).answer(
             Request("PATCH", path, body=patch, content_type="application/merge-patch+json")
         )
         assert answer.status == 200, answer
 
-    def _name(self, request: Request) -> str:
+    def _place(self, request: Request) -> tuple[str, str]:
+        """The namespace and the name of the AppWrapper."""
         parts = request.path.strip("/").split("/")
+        namespace = parts[parts.index("namespaces") + 1] if "namespaces" in parts else ""
         if APPWRAPPERS.plural in parts:
-            return parts[parts.index(APPWRAPPERS.plural) + 1]
+            return namespace, parts[parts.index(APPWRAPPERS.plural) + 1]
         if request.method == "POST":
             body = request.body
             obj = json.loads(body) if isinstance(body, bytes) else body
         else:
             group = "" if parts[0] == "api" else parts[1]
-            obj = self._registry.store.get((group, parts[-2]), (NAMESPACE, parts[-1]))
-        return str(labels.labels_of(obj or {}).get(labels.APPWRAPPER, ""))
+            obj = self._registry.store.get((group, parts[-2]), (namespace, parts[-1]))
+        return namespace, str(labels.labels_of(obj or {}).get(labels.APPWRAPPER, ""))
+
+
+def _path(found: Json) -> str:
+    return APPWRAPPERS.path(found["metadata"]["namespace"], found["metadata"]["name"])
 
 
 def patches(found: Json, edit: Edit) -> list[Json]:

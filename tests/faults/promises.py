@@ -12,6 +12,7 @@ from mcad.core.units import SECOND
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change
 from tests.faults.excuses import Excuses
+from tests.faults.forging import is_forged
 from tests.faults.injection import SPELL_S
 from tests.faults.meddling import STORAGE
 from tests.faults.scenarios import items_of, pods_to_come
@@ -109,7 +110,12 @@ class Promises:
         or was told to keep off, and kube-scheduler had its reasons."""
         obj, was = change.obj, change.previous or {}
         node = obj["spec"].get("nodeName")
-        if change.type == "DELETED" or not node or (was.get("spec") or {}).get("nodeName"):
+        if (
+            change.type == "DELETED"
+            or not node
+            or is_forged(obj)
+            or (was.get("spec") or {}).get("nodeName")
+        ):
             return
         uid = labels.labels_of(obj).get(labels.APPWRAPPER_UID)
         for mine in [o for _, o in self._registry.store.items(STORAGE)]:
@@ -144,7 +150,11 @@ class Promises:
         free = sum(int(node["status"]["allocatable"]["cpu"]) for node in found if node)
         leaving = {title.partition("/")[2] for title in claim.get("waitsFor") or ()}
         for _, pod in store.items(PODS):
-            if pod["spec"].get("nodeName") in claim["nodes"] and pods_to_come(pod):
+            if (
+                pod["spec"].get("nodeName") in claim["nodes"]
+                and pods_to_come(pod)
+                and not is_forged(pod)
+            ):
                 is_going = "deletionTimestamp" in pod["metadata"]
                 free -= not (is_going or labels.labels_of(pod).get(labels.APPWRAPPER) in leaving)
         return bool(free >= wanted)

@@ -16,6 +16,7 @@ from mcad.core.reasons import HoldReason
 from mcad.core.status import derive
 from mcad.core.world import World
 from tests.faults.bailiff import Bailiff
+from tests.faults.forging import is_forged
 from tests.faults.meddling import STORAGE, WRAPPED
 
 Json = dict[str, Any]
@@ -70,7 +71,8 @@ def _miscounted(entry: Entry, obj: Json, objects: Objects) -> Iterator[str]:
     """Its status does not tell of its pods as they are, and nothing is going to change that."""
     if entry.phase is Phase.COMPLETED:
         return  # final: they may be deleted
-    own = [pod for pod in objects["", "pods"] if _belongs_to(pod, entry.uid)]
+    pods = [pod for pod in objects["", "pods"] if not is_forged(pod)]
+    own = [pod for pod in pods if _belongs_to(pod, entry.uid)]
     there = Counter(pod["status"].get("phase", "Pending") for pod in own)
     status = obj.get("status", {})
     told = {phase: status.get(word, 0) for phase, word in COUNTS.items()}
@@ -110,6 +112,8 @@ def _free(objects: Objects) -> int:
     }
     for pod in objects["", "pods"]:
         node = pod["spec"].get("nodeName")
+        if is_forged(pod):
+            continue
         if node in free and pod["status"].get("phase") not in ("Succeeded", "Failed"):
             free[node] -= 1
     return sum(max(0, left) for left in free.values())

@@ -44,7 +44,7 @@ def moments(scenario: Scenario, edit: Edit) -> list[int]:
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
 def test_one_edit_at_any_write_leaves_everything_whole(scenario: Scenario) -> None:
     expected = undisturbed(scenario)
-    acts = tuple((at_s, _if_there(act)) for at_s, act in scenario.acts)
+    acts = tuple((at_s, if_there(act)) for at_s, act in scenario.acts)
     for edit in EDITS:
         for k in moments(scenario, edit):
             plan = Plan(writes=lambda number, k=k, edit=edit: edit if number == k else None)
@@ -68,14 +68,14 @@ def test_one_that_is_deleted_at_any_write_is_gone_and_leaves_nothing(scenario: S
             continue
         name = about["metadata"]["name"]
         ends = {one: "" if one == name else "*" for one in scenario.ends}
-        acts = tuple((at_s, _if_there(act)) for at_s, act in scenario.acts)
+        acts = tuple((at_s, if_there(act)) for at_s, act in scenario.acts)
         plan = Plan(writes=lambda number, k=k: Edit.DELETED if number == k else None)
         outcome = run(replace(scenario, ends=ends, acts=acts), plan)
         left = [one for one in outcome.objects if one.split("/")[1].split("-")[0] == name]
         assert (outcome.lives, left) == (1, []), f"write {k}: {name}"
 
 
-def _if_there(act: Action) -> Action:
+def if_there(act: Action) -> Action:
     """What users do with what may be deleted."""
 
     async def tried(client: Client) -> object:

@@ -13,6 +13,7 @@ from collections.abc import Collection
 import pytest
 
 from tests.faults.trials import Trial, drawn, judged
+from tests.faults.upheavals import Upheaval
 
 SEEDS = 40
 FOUND = (("plain", 211, range(10)),)
@@ -46,6 +47,9 @@ CASES = {
     "a webhook denies a pod",
     "a ResourceQuota denies an item",
     "a ResourceQuota denies a pod",
+    *(one.name for one in Upheaval),
+    "FORCE_REPLACED while creating",
+    "TERMINATED while creating",
 }
 
 

@@ -9,17 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
+from math import inf
 from random import Random
 from typing import NamedTuple
 
 from tests.faults import pair, world
-from tests.faults.histories import History, contested, history
-from tests.faults.injection import Fault, Gap, Plan
-from tests.faults.meddling import Edit
+from tests.faults.histories import GUEST, History, arrive, contested, history, leave, visit
+from tests.faults.injection import Befalling, Gap, Plan
 from tests.faults.scenarios import Action, Scenario
 from tests.faults.shrinking import TRIES, shrink
-from tests.faults.troubles import AtEvent, AtWrite, Trouble, clouds, faults
+from tests.faults.troubles import AtEvent, AtWrite, Trouble, clouds, faults, upheavals
+from tests.faults.upheavals import GUESTS
 from tests.faults.weather import Weather
 from tests.faults.world import Outcome
 
@@ -27,6 +29,7 @@ KINDS: dict[str, Callable[[Random], tuple[History, Scenario]]] = {
     "plain": history,
     "contested": contested,
 }
+VISITED = 0.4  # that many of all histories have guests
 REPLAY = "python -m tests.faults.replay"
 
 
@@ -81,8 +84,14 @@ def drawn(kind: str, seed: int) -> Trial:
     acts = [Act(*one, said) for one, said in zip(told.acts, told.said, strict=True)]
     times = [at_s for at_s, _ in told.acts if at_s < told.ends_s]
     troubles = faults(rng, is_pair=is_pair), clouds(Random(f"{kind} {seed}"), times)
+    others = Random(f"{kind} {seed} upheavals")
+    if others.random() < VISITED:
+        at_s, guest = others.choice(times), visit(others)
+        acts.append(Act(at_s, partial(arrive, guest), f"{at_s:.2f} {GUEST} comes"))
+        if told.ends_s < inf:
+            acts.append(Act(told.ends_s, leave, f"{told.ends_s:.2f} {GUESTS} end"))
     ending = tuple(one for one in acts if one.at_s >= told.ends_s)
-    parts = (*(one for one in acts if one not in ending), *chain(*troubles))
+    parts = (*(one for one in acts if one not in ending), *chain(*troubles, upheavals(others)))
     return Trial(kind, seed, scenario, parts, ending, is_pair)
 
 
@@ -112,7 +121,7 @@ def gist(error: Exception) -> str:
 
 
 def _plan(troubles: Sequence[Trouble]) -> Plan:
-    writes: dict[int, Fault | Edit] = {}
+    writes: dict[int, Befalling] = {}
     events: dict[int, Gap] = {}
     weather = []
     for one in troubles:

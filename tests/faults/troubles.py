@@ -7,17 +7,26 @@ from random import Random
 from typing import NamedTuple
 
 from tests.faults import weather
-from tests.faults.injection import SPELLS, Fault, Gap
+from tests.faults.injection import SPELLS, Befalling, Fault, Gap
 from tests.faults.meddling import Edit
-from tests.faults.weather import Denied, SlowController, SlowStream, StaleList, Undiscovered
+from tests.faults.upheavals import Upheaval
+from tests.faults.weather import (
+    Denied,
+    SlowController,
+    SlowStream,
+    StaleList,
+    Terminated,
+    Undiscovered,
+)
 
-FAULTS_AT_MOST, GAPS_AT_MOST = 3, 2
+FAULTS_AT_MOST, GAPS_AT_MOST, UPHEAVALS_AT_MOST = 3, 2, 3
 CLOUDS = (2, 6)
 WRITES, EVENTS = 40, 110  # among so many these are spread; a history has about as many
 ALONE = [*(one for one in Fault if one not in (*SPELLS, Fault.BEQUEATHED)), *Edit]
 LEADERS = [*SPELLS, Fault.BEQUEATHED, Fault.KILLED_BEFORE, Fault.KILLED_AFTER, Fault.LATE]
 KILLS = (Fault.KILLED_BEFORE, Fault.KILLED_AFTER)
 
+UPHEAVALS = [one for one in Upheaval if one is not Upheaval.TERMINATED]
 CONTROLLERS = (
     "DeploymentController",
     "GarbageCollector",
@@ -41,7 +50,7 @@ class AtWrite(NamedTuple):
     """A write of the dispatcher, counted from 0, meets this."""
 
     number: int
-    fault: Fault | Edit
+    fault: Befalling
 
 
 class AtEvent(NamedTuple):
@@ -56,7 +65,7 @@ Trouble = AtWrite | AtEvent | weather.Part
 
 def faults(rng: Random, *, is_pair: bool) -> Iterator[Trouble]:
     """A few faults and gaps somewhere, and now and then an outage."""
-    drawn: Sequence[Fault | Edit] = LEADERS if is_pair else ALONE
+    drawn: Sequence[Befalling] = LEADERS if is_pair else ALONE
     for _ in range(rng.randint(0, FAULTS_AT_MOST)):
         yield AtWrite(rng.randrange(WRITES), rng.choice(drawn))
     for _ in range(rng.randint(0, GAPS_AT_MOST)):
@@ -66,6 +75,13 @@ def faults(rng: Random, *, is_pair: bool) -> Iterator[Trouble]:
         begin = rng.randrange(WRITES)
         for number in range(begin, begin + rng.randint(2, 8)):
             yield AtWrite(number, outage)
+
+
+def upheavals(rng: Random) -> Iterator[Trouble]:
+    """What is done to AppWrappers, and to the namespace of guests."""
+    yield Terminated(rng.choice((0, 1, 1, 2, 2, 3, 3, 4, 6, 9)))
+    for _ in range(rng.randint(0, UPHEAVALS_AT_MOST)):
+        yield AtWrite(rng.randrange(WRITES), rng.choice(UPHEAVALS))
 
 
 def clouds(rng: Random, times: Sequence[float]) -> Iterator[Trouble]:

@@ -94,7 +94,14 @@ class Denied:
             )
 
 
-Part = SlowController | SlowStream | StaleList | Undiscovered | Denied
+@dataclass(frozen=True, slots=True)
+class Terminated:
+    """The namespace of guests is deleted just before this write, of those about guests."""
+
+    at_write: int
+
+
+Part = SlowController | SlowStream | StaleList | Undiscovered | Denied | Terminated
 _P = TypeVar("_P", bound=Part)
 
 
@@ -161,6 +168,10 @@ class Weather:
         """The version of the store at that time."""
         found = bisect_right(self._times, at_s)
         return self._versions[found - 1] if found else 1
+
+    def ends_namespace(self, number: int) -> bool:
+        """Whether the namespace of guests is deleted at this write about guests."""
+        return any(one.at_write == number for one in self._of(Terminated))
 
     def lag_of(self, plural: str, now_s: float) -> float:
         """How much later its watches tell what happens now."""

@@ -22,12 +22,14 @@ from mcad.sim.store import Change
 from tests.faults.bailiff import Bailiff
 from tests.faults.clouded import Clouded
 from tests.faults.excuses import Excuses
+from tests.faults.forging import is_forged
 from tests.faults.injection import Moment, Plan, Wire
 from tests.faults.meddling import STORAGE, WRAPPED, Meddler
 from tests.faults.promises import Promises
 from tests.faults.rest import WATCHED, unrest
 from tests.faults.scenarios import NAMESPACE, Scenario, pods_to_come
 from tests.faults.umpire import Umpire
+from tests.faults.upheavals import GUESTS, Upheavals
 
 Json = dict[str, Any]
 
@@ -68,6 +70,7 @@ class World:
         self.creations: Counter[tuple[str, str, str]] = Counter()
         self.troubles: list[str] = []
         plan.weather.begin(cluster)
+        self._upheavals = Upheavals(cluster.registry, plan.weather.occurred)
         excuses = Excuses(cluster.registry, plan.weather)
         self._promises = promises = Promises(cluster.registry, excuses)
         self._bailiff = Bailiff(cluster.registry, promises)
@@ -93,7 +96,7 @@ class World:
 
         registry = self._cluster.registry
         api = Clouded(SimApi(registry), self._plan.weather, after_failover=bool(self._wires))
-        meddler, sending = Meddler(registry), self._check_books
+        meddler, sending = Meddler(registry, self._upheavals), self._check_books
         wire = Wire(api, self._plan, killed=killed, sending=sending, meddler=meddler)
         self._wires.append(wire)
         life = asyncio.ensure_future(self._live(wire, len(self._wires)))
@@ -155,7 +158,7 @@ class World:
 
     def _outcome(self) -> Outcome:
         store = self._cluster.registry.store
-        found = {key[1]: obj for key, obj in store.items(STORAGE, NAMESPACE)}
+        found = {key[1]: obj for key, obj in store.items(STORAGE)}
         states = {
             name: (found[name].get("status") or {}).get("state", "?") if name in found else ""
             for name in self._scenario.ends
@@ -163,7 +166,9 @@ class World:
         objects = [
             f"{storage[1]}/{'*' if _is_generated(obj) else key[1]}"
             for storage in WRAPPED
-            for key, obj in store.items(storage, NAMESPACE)
+            for namespace in (NAMESPACE, GUESTS)
+            for key, obj in store.items(storage, namespace)
+            if not is_forged(obj)
         ]
         for obj in found.values():
             self._check_whole(obj)
@@ -203,9 +208,9 @@ class World:
         live = {
             (one["kind"], key[1]): labels.labels_of(one)[labels.ATTEMPT]
             for storage in WRAPPED
-            for key, one in store.items(storage, NAMESPACE)
+            for key, one in store.items(storage, obj["metadata"]["namespace"])
             if labels.labels_of(one).get(labels.APPWRAPPER_UID) == obj["metadata"]["uid"]
-            and not _is_generated(one)
+            and not (_is_generated(one) or is_forged(one))
         }
         left_over = [one for one in live if one not in wanted]
         robbed = name in self._scenario.robbed or status["state"] != "Running"
@@ -219,9 +224,11 @@ class World:
     def _seen(self, change: Change) -> None:
         """No pod ever finds its room taken; nothing is made twice in one attempt."""
         obj = change.obj
+        if is_forged(obj):
+            return
         marks = obj["metadata"].get("labels") or {}
         if change.type == "ADDED" and not _is_generated(obj) and labels.ATTEMPT in marks:
-            self._made(marks[labels.APPWRAPPER], marks[labels.ATTEMPT], change)
+            self._made(marks, change)
         owner = marks.get(labels.APPWRAPPER, "")
         if obj["kind"] == "Pod" and not self._may_lack_room(owner) and has_no_room(obj):
             self.troubles.append(f"no room for pod {change.key[1]} of {owner}")
@@ -237,13 +244,15 @@ class World:
         timeout_ms = self._scenario.config.dispatch_resource_reservation_timeout
         return self._plan.weather.hides_pods_s * 1000 >= timeout_ms
 
-    def _made(self, name: str, attempt: str, change: Change) -> None:
+    def _made(self, marks: Json, change: Change) -> None:
         """A create that is committed after its attempt was taken back is the sweep's (P7)."""
-        owner = self._cluster.registry.store.get(STORAGE, (NAMESPACE, name)) or {}
-        dispatch = (owner.get("status") or {}).get("dispatch") or {}
-        if dispatch.get("phase") not in ("creating", "dispatched"):
+        name, attempt = marks[labels.APPWRAPPER], marks[labels.ATTEMPT]
+        owner = self._cluster.registry.store.get(STORAGE, (change.key[0], name)) or {}
+        uid, status = (owner.get("metadata") or {}).get("uid"), owner.get("status") or {}
+        is_due = (status.get("dispatch") or {}).get("phase") in ("creating", "dispatched")
+        if uid != marks[labels.APPWRAPPER_UID] or not is_due:
             return
-        made = (owner["metadata"]["uid"], attempt, f"{change.obj['kind']}/{change.key[1]}")
+        made = (uid, attempt, f"{change.obj['kind']}/{change.key[1]}")
         self.creations[made] += 1
         if self.creations[made] > 1 and not self._plan.weather.was_stale:
             self.troubles.append(f"made twice in attempt {attempt} of {name}: {made[2]}")
@@ -257,9 +266,11 @@ class World:
             return
         store, uid = self._cluster.registry.store, change.obj["metadata"]["uid"]
         for storage in WRAPPED:
-            for key, obj in store.items(storage, NAMESPACE):
+            for key, obj in store.items(storage, change.key[0]):
                 marks = obj["metadata"].get("labels") or {}
-                if marks.get(labels.APPWRAPPER_UID) == uid and (pods := pods_to_come(obj)):
+                if marks.get(labels.APPWRAPPER_UID) != uid or is_forged(obj):
+                    continue
+                if pods := pods_to_come(obj):
                     what = f"{obj['kind']} {key[1]} wants {pods} pods"
                     self.troubles.append(f"{change.key[1]} is Completed, but {what}")
 
