@@ -146,6 +146,28 @@ def test_who_loses_the_lease_ends_at_once_and_has_written_nothing_since() -> Non
     play(story)
 
 
+def test_who_ends_with_a_write_under_way_keeps_the_lease_until_it_runs_out() -> None:
+    """The write may still be carried out: nobody may lead before that is over."""
+
+    async def story(stage: Stage) -> None:
+        a = Process(stage.cluster, "a")
+        inner = a.line.request
+
+        async def stuck(request: Request, timeout: float | None = None) -> Response:
+            if "/appwrappers/" in request.path and request.method != "GET":
+                await stage.clock.sleep(60)
+            return await inner(request, timeout)
+
+        a.line.request = stuck  # type: ignore[method-assign]
+        await stage.submit("w")
+        await stage.clock.sleep(2)
+        a.stop.set()
+        await a.life
+        assert await stage.holder() == "a"
+
+    play(story)
+
+
 def test_what_it_dies_of_gives_the_lease_to_the_next_one() -> None:
     class Rivals(Preflight):
         def __init__(self) -> None:

@@ -16,7 +16,9 @@ from mcad.controller.http import STALL_S
 from mcad.controller.preflight import Preflight, Unfit
 from mcad.controller.rivals import Write
 from mcad.controller.runtime import Controller
+from mcad.core.commands import DeleteItem
 from mcad.core.events import Decide, Event
+from mcad.core.model import ObjectRef
 from mcad.core.pacing import DISPATCHES_PER_PASS
 from mcad.kube.client import Client
 from mcad.kube.document import Document
@@ -274,6 +276,42 @@ async def test_a_stop_lets_what_is_under_way_end_and_begins_nothing() -> None:
         assert writes(rig.server) == begun
         intents = [name for _, name in begun if rig.status(name)["dispatch"]["phase"] == "creating"]
         assert len(intents) == DISPATCH_WIDTH
+
+
+async def test_the_core_hears_of_no_outcome_after_the_stop() -> None:
+    async with Rig() as rig:
+        add_node(rig.server)
+        gate = asyncio.Event()
+        rig.server.fail_always("PATCH", "", held(gate))
+        add_appwrapper(rig.server, "a", "1m")
+        await rig.clock.advance(1)
+        rig.stop.set()
+        await rig.clock.advance(0.1)
+        heard = len(rig.events)
+        gate.set()
+        await rig.clock.advance(1)
+        assert rig.status("a")["dispatch"]["phase"] == "creating"
+        assert rig.events[heard:] == []
+
+
+async def test_a_job_of_several_requests_sends_none_after_the_stop() -> None:
+    """To delete an item whose uid is not known takes a read before."""
+    async with Rig() as rig:
+        add_node(rig.server)
+        add_appwrapper(rig.server, "a", "1m")
+        await rig.clock.advance(1)
+        assert rig.server.names("pods") == ["a"]
+        gate = asyncio.Event()
+        rig.server.fail("GET", "/pods/a", held(gate))
+        ref = ObjectRef("", "v1", "pods", "Pod", "default", "a")
+        rig.controller.executor.submit(DeleteItem("uid-a", 1, 0, ref, ""))
+        await rig.clock.advance(0.1)
+        rig.stop.set()
+        await rig.clock.advance(0.1)
+        gate.set()
+        await rig.clock.advance(1)
+        assert len(rig.server.seen("GET", "/pods/a")) == 1
+        assert rig.server.seen("DELETE") == []
 
 
 @pytest.mark.parametrize("denials", [0, 1])

@@ -79,6 +79,12 @@ from tests.core.builders import START, appwrapper
 PATIENT = Settings(placement_timeout=0)
 """Pods of the bench are bound where a test says so, and most do not."""
 
+WAKES_MAX = 1000
+"""Within one second: more is a timer that starts itself anew at once."""
+
+TIMERS_MAX = 10_000
+"""Stale ones included."""
+
 
 def cpu(milli: int, pods: int = 110) -> Resources:
     """A node's allocatable, or a request if ``pods`` is 1."""
@@ -205,6 +211,7 @@ class Bench:
     def decide(self) -> None:
         """The inbox is drained."""
         self.feed(Decide())
+        assert self.dispatcher.world.timers.lines <= TIMERS_MAX, "timers pile up"
 
     def settle(self, rounds: int = 200) -> None:
         """Carry out everything until nothing is pending and nothing is decided any more."""
@@ -220,8 +227,12 @@ class Bench:
         """Time passes; the dispatcher is woken when it wished to be."""
         until = self.now + int(seconds * SECOND)
         self.settle()  # whatever was observed is decided on at once
+        wakes, second = 0, 0
         while moments := [w for w in (*self.wishes, *(at for at, *_ in self.dying)) if w <= until]:
             self.now = max(self.now, min(moments))
+            wakes = wakes + 1 if second == self.now // SECOND else 1
+            second = self.now // SECOND
+            assert wakes <= WAKES_MAX, "it wishes to be woken again and again, and nothing comes"
             self.wishes = [w for w in self.wishes if w > self.now]
             self._end_graces()
             self.settle()

@@ -259,3 +259,14 @@ def test_how_many_pods_succeeded_is_told_for_good_though_they_are_deleted(crash:
     view = stage.bench.status["uid-a"]
     assert view.observed_generation == 2
     assert view.pods == PodCounts(succeeded=2, totals=(("cpu", 200),))
+
+
+def test_in_the_later_dialect_what_has_no_pods_does_not_succeed_by_itself() -> None:
+    """A ConfigMap is no work that could be finished; upstream calls it an instant success."""
+    config = ObjectRef("", "v1", "configmaps", "ConfigMap", "default", "it")
+    bench = Bench(nodes=[node()])
+    bench.submit(replace(workload("a"), items=(Item(config),), **V1BETA2))
+    bench.settle()
+    bench.feed(PodGone(bench.things[config].child.uid))  # it is no pod itself
+    bench.settle()
+    assert bench.state("a") == "Running"

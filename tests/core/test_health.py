@@ -10,13 +10,24 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from mcad.core.events import AppWrapperSeen, NodeSeen, PodGone, PodSeen
-from mcad.core.model import Cascade, Dialect, Next, Pod, PodPhase, Workload
+from mcad.core.events import AppWrapperSeen, ChildSeen, NodeSeen, PodGone, PodSeen
+from mcad.core.model import (
+    Cascade,
+    Dialect,
+    Item,
+    Next,
+    ObjectRef,
+    Pod,
+    PodPhase,
+    PodSet,
+    Workload,
+)
+from mcad.core.reasons import ConditionType
 from mcad.core.rules import FaultTolerance
 from mcad.core.settings import Settings
 from mcad.core.teardown import stuck_teardowns
 from mcad.core.units import SECOND
-from tests.core.bench import PATIENT, Bench, node, workload
+from tests.core.bench import PATIENT, Bench, cpu, node, workload
 
 QUICK = FaultTolerance(
     admission_grace=60 * SECOND,
@@ -541,3 +552,25 @@ def test_a_finalizer_of_somebody_else_is_left_alone() -> None:
     assert bench.names() == ["a-0"]
     assert phase(bench) == "Suspending"
     assert bench.writes["force"] < 50
+
+
+# -- pods of a controller ------------------------------------------------------------------------
+
+
+def test_a_failed_pod_that_its_job_has_replaced_is_borne_for_good() -> None:
+    job = ObjectRef("batch", "v1", "jobs", "Job", "default", "it")
+    pods = PodSet(0, 0, "spec.template", 1, cpu(100, 1))
+    bench = Bench(PATIENT, nodes=[node()])
+    bench.submit(replace(wrapper("a"), items=(Item(job, tells_end=True),), sets=(pods,)))
+    bench.settle()
+    [thing] = bench.things.values()
+    root = thing.child.uid
+    bench.feed(PodGone(root))  # it is no pod itself
+    bench.feed(ChildSeen(replace(thing.child, wants=(1,), met=frozenset())))
+    for uid, state in (("lost", PodPhase.FAILED), ("new", PodPhase.RUNNING)):
+        one = Pod(uid, "default", uid, "n1", state, cpu(100, 1), workload="uid-a")
+        bench.feed(PodSeen(replace(one, item=0, index=0, attempt=1, root=root)))
+    bench.advance(100)
+    assert bench.state("a") == "Running"
+    assert not bench.entry("a").shows(ConditionType.UNHEALTHY)
+    assert bench.entry("a").attempt == 1

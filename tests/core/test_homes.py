@@ -185,6 +185,54 @@ def test_c6_nodes_that_are_set_aside_no_longer_wake_those_who_wait() -> None:
     assert capacity.refusal(shape) is None
 
 
+def test_c6_what_no_node_could_hold_weighs_until_it_is_released() -> None:
+    """No node is set aside for it, so none is given back: its weight alone keeps others out."""
+    capacity = cluster(node("a", "4"))
+    adopt(capacity, "lost", pods(1, "5"))
+    capacity.rehome()
+    shape = waiting(capacity, pods(1))
+    assert capacity.refusal(shape) is not None
+    assert capacity.take_woken() == []
+
+    capacity.release("lost")
+    capacity.rehome()
+    assert capacity.take_woken() == [shape]
+    assert capacity.refusal(shape) is None
+
+
+def lacking_one_cpu() -> Capacity:
+    """4 CPUs are adrift: ``a`` has 3 free and is set aside, the others of its zone have 2."""
+    zone = {"zone": "a"}
+    capacity = cluster(*(node(name, "4", labels=zone) for name in "acde"), node("b", "5"))
+    used = {"a": "1", "c": "2", "d": "2", "e": "2", "b": "3"}
+    for name, cpu in used.items():
+        capacity.pod_seen(pod(f"foreign-{name}", name, cpu))
+    adopt(capacity, "lost", pods(1, "4"))
+    capacity.rehome()
+    return capacity
+
+
+def test_c6_nobody_goes_to_the_node_that_is_set_aside_though_the_sum_suffices() -> None:
+    capacity = lacking_one_cpu()
+    assert not fits(capacity, pods(1, "3")), "a alone has as much free"
+    assert fits(capacity, pods(2, "2"))
+
+
+def test_c6_a_node_that_is_not_the_nearest_any_more_is_given_back() -> None:
+    """Who waits for it is woken, although nothing has changed on any node that it could use."""
+    capacity = lacking_one_cpu()
+    shape = waiting(capacity, pods(1, "3", where=on(zone="a")))
+    assert capacity.refusal(shape) is not None
+    assert capacity.take_woken() == []
+
+    capacity.pod_gone("foreign-b")
+    capacity.pod_seen(pod("smaller", "b", "1500m"))
+    capacity.rehome()
+    assert capacity.report.adrift() != ()
+    assert shape in capacity.take_woken()
+    assert capacity.refusal(shape) is None
+
+
 def test_c6_a_node_less_may_end_what_weighed_on_others() -> None:
     """The only node that the lost pods could come to goes, and with it their weight on the rest."""
     capacity = cluster(node("a", "1", labels={"zone": "a"}), node("b", "3"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcad.core.commands import CreateItem, DeleteItem, DeleteStray
+from mcad.core.commands import CreateItem, DeleteItem, DeleteStray, WriteStatus
 from mcad.core.events import (
     Answer,
     AppWrapperSeen,
@@ -11,6 +11,8 @@ from mcad.core.events import (
     ItemCreated,
     ItemInspected,
     KindWatched,
+    NodeSeen,
+    StatusWritten,
 )
 from mcad.core.lifecycle import Phase
 from mcad.core.model import (
@@ -277,3 +279,23 @@ def test_the_inventory_is_not_swept_while_it_is_asked_to_go() -> None:
     bench.feed(ChildSeen(thing.child))
     bench.decide()
     assert not [one for one in bench.pending if isinstance(one, DeleteStray)]
+
+
+# -- status writes -------------------------------------------------------------------------------
+
+
+def test_the_answer_to_a_write_that_was_superseded_moves_nothing() -> None:
+    """Two writes of one AppWrapper are under way; only the later one has the intent in it."""
+    bench = Bench(nodes=[node(milli=0)])
+    bench.submit(workload("a", 100))
+    bench.decide()
+    [report] = [one for one in bench.pending if isinstance(one, WriteStatus)]
+    bench.feed(NodeSeen(node(milli=1000)))
+    bench.decide()
+    intent = bench.pending[-1]
+    assert isinstance(intent, WriteStatus)
+    assert bench.entry("a").phase is Phase.INTENDING
+    bench.feed(StatusWritten("uid-a", report.serial))
+    assert creates(bench) == []
+    bench.feed(StatusWritten("uid-a", intent.serial))
+    assert creates(bench) == [0]

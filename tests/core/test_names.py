@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from mcad.core.commands import CreateItem, InspectItem
-from mcad.core.events import AppWrapperGone, ChildGone, Decide, PodGone
+from mcad.core.events import AppWrapperGone, ChildGone, ChildSeen, Decide, PodGone
 from mcad.core.lifecycle import Phase
 from mcad.core.model import Child, ObjectRef, Workload
 from mcad.core.names import Names
@@ -185,6 +185,39 @@ def test_nobody_is_remembered_who_waits_no_more() -> None:
     bench.feed(Decide())
     names: Names = bench.dispatcher.world.names
     assert (names._waiting, names._claims, names._observed) == ({}, {}, {})
+
+
+def test_an_object_of_its_own_that_is_being_deleted_is_waited_for() -> None:
+    """It was told late, when its attempt was over: a create now would meet it."""
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1))
+    bench.settle()
+    bench.edit("uid-a", suspended=True)
+    bench.advance(10)
+    ref = bench.works["uid-a"].items[0].ref
+    bench.feed(ChildSeen(Child("late", ref, "uid-a", 1, 0, terminating=True)))
+    bench.edit("uid-a", suspended=False)
+    bench.advance(100)
+    assert bench.entry("a").attempt == 1
+    assert bench.condition("a", "Backoff") == (
+        True,
+        "WaitingForName",
+        "Pod default/a-0 is being deleted; this AppWrapper waits until it is gone.",
+    )
+    bench.feed(ChildGone("late"))
+    bench.advance(10)
+    assert bench.state("a") == "Running"
+
+
+def test_the_end_of_an_object_does_not_free_the_name_of_its_successor() -> None:
+    """Watches of one kind tell in order, lists of two namespaces or versions need not."""
+    ref = ObjectRef("", "v1", "pods", "Pod", "default", "x")
+    older, newer = Child("older", ref, "uid-a", 1, 0), Child("newer", ref, "uid-b", 1, 0)
+    names = Names()
+    names.observe(older)
+    names.observe(newer)
+    names.vanish(older)
+    assert names.observed(ref) == "newer"
 
 
 def test_claims_are_kept_by_who_came_first() -> None:

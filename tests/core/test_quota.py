@@ -385,6 +385,17 @@ def test_who_waits_for_a_share_holds_up_nobody_who_keeps_to_his_own(policy: Poli
     assert made.order == ["r0", "b0"]  # r1 would have to borrow what is not there
 
 
+@pytest.mark.parametrize("leaf", ["red", "unknown"])
+def test_who_can_never_go_by_quota_holds_up_nobody(leaf: str) -> None:
+    """It demands more than the whole tree has, or names a leaf that there is not."""
+    settings = replace(PATIENT, policy=Policy.STRICT_FIFO, head_of_line_holding=60 * SECOND)
+    made = bench(1000, settings, red=1000)
+    made.submit(of(leaf, "huge", 5000), of("red", "r1", 500))
+    made.settle()
+
+    assert made.order == ["r1"]
+
+
 def test_strict_order_holds_among_those_who_want_the_same_share() -> None:
     made = bench(1000, replace(PATIENT, policy=Policy.STRICT_FIFO), red=400, blue=600)
     made.submit(of("red", "r0", 700), of("red", "r1", 500), of("red", "r2", 100))

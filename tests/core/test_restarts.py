@@ -7,6 +7,7 @@ from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Answer, AppWrapperSeen, NodeSeen
 from mcad.core.lifecycle import Phase
 from mcad.core.model import (
+    Cascade,
     Child,
     Dialect,
     DispatchPhase,
@@ -137,6 +138,38 @@ def test_what_another_leader_dispatched_is_taken_back_in_full_if_it_does_not_fit
 
     assert bench.names() == []
     assert bench.status["uid-a"].dispatch.phase is DispatchPhase.RELEASED
+
+
+def test_what_another_leader_dispatched_and_is_being_deleted_keeps_its_orphans() -> None:
+    """It does not fit, but its user has decided already what becomes of its objects."""
+    bench = Bench(nodes=[node(milli=0)])
+    work = workload("a", 1, deleting=True, cascade=Cascade.ORPHAN)
+    inventory = tuple(item.ref for item in work.items)
+    record = DispatchRecord(1, 7, DispatchPhase.DISPATCHED, work.payload, inventory, START)
+    bench.decide()
+    child = Child("obj", inventory[0], "uid-a", 1, 0)
+    bench.things[inventory[0]] = Thing(child, cpu(1, 1))
+    bench.observe(inventory[0])
+    bench.submit(replace(work, persisted=Persisted("Running", START, dispatch=record)))
+    bench.settle()
+
+    assert bench.names() == ["a-0"]
+    assert bench.entry("a").phase is Phase.RUNNING
+
+
+def test_what_was_dispatched_first_finds_its_place_first_after_a_restart() -> None:
+    """The watch tells of ``a`` first, and ``b`` is older."""
+    bench = Bench(nodes=[node("n1"), node("n2")])
+    bench.submit(workload("b", 900))
+    bench.settle()
+    bench.submit(workload("a", 900))
+    bench.settle()
+    bench.nodes.pop()
+    bench.crash()
+    bench.decide()
+
+    capacity = bench.dispatcher.world.capacity
+    assert (capacity.homeless("uid-a"), capacity.homeless("uid-b")) == (1, 0)
 
 
 def test_those_that_the_watch_tells_late_keep_their_order() -> None:

@@ -9,6 +9,7 @@ from mcad.core.commands import ReviewAccess
 from mcad.core.events import AccessReviewed, AppWrapperGone
 from mcad.core.lifecycle import Phase
 from mcad.core.model import HeldResource, Item, ObjectRef, Workload
+from mcad.core.units import SECOND
 from tests.core.bench import Bench, node, workload
 
 PODS = ("default", "pods")
@@ -44,6 +45,21 @@ def test_a_minute_without_the_right_to_create_fails_nothing_however_many_wait() 
     assert bench.writes["review"] <= 7
     assert bench.writes["create"] == 80
     assert max(bench.created.values()) == 1
+
+
+def test_one_review_serves_all_who_ask_before_it_is_answered() -> None:
+    bench = _denied(*(workload(f"w{number}", 1) for number in range(5)))
+    reviews: list[ReviewAccess] = []
+    for _ in range(60):  # its answer takes long
+        bench.now += SECOND
+        bench.decide()
+        while bench.pending:
+            command = bench.pending.pop(0)
+            if isinstance(command, ReviewAccess):
+                reviews.append(command)
+            else:
+                bench.execute(command)
+    assert len(reviews) == 1
 
 
 def test_a_day_without_the_right_costs_a_review_a_minute_and_nothing_else() -> None:

@@ -35,7 +35,7 @@ def main(words: Sequence[str]) -> int:
             trees.put(_copy(Path(folder) / str(number)))
         with ThreadPoolExecutor(WORKERS) as pool:
             for mutant, verdict in pool.map(lambda one: (one, _judge(one, trees)), chosen):
-                survivors += verdict == "SURVIVED"
+                survivors += verdict != "found"
                 print(f"{verdict:9} {mutant.module}: {mutant.name}", flush=True)
     print(f"{len(chosen) - survivors} of {len(chosen)} mutants found")
     return 1 if survivors else 0
@@ -78,7 +78,7 @@ def _run(mutant: Mutant, tree: Path) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return "found"  # it hangs, and so would CI
+        return "HANGS"  # and so would CI: a test has to fail instead
     if done.returncode == 0:
         return "SURVIVED"
     if done.returncode != 1:
