@@ -226,6 +226,7 @@ class Config(Strict):
     pod_counts_interval: float = Field(default=30, alias="podCountsInterval", ge=0, le=MAX_SECONDS)
     quota_enabled: bool = Field(default=False, alias="quotaEnabled")
     queue_name_tree: str = Field(default="", alias="queueNameTree")
+    quota_grace_period: float = Field(default=0, alias="quotaGracePeriod", ge=0, le=MAX_SECONDS)
     preemption: bool = False
     reclaim: bool = True
     protect_after: float = Field(default=600, alias="protectAfter", ge=0, le=MAX_SECONDS)
@@ -377,6 +378,7 @@ def to_settings(config: Config) -> Settings:
         reclaim=config.reclaim,
         min_run_time=round(config.min_run_time * SECOND),
         preemption_grace=round(config.preemption_grace_period * SECOND),
+        quota_grace=round(config.quota_grace_period * SECOND) if config.quota_enabled else 0,
         max_priority=tuple(sorted(config.max_priority.items())),
         potential_capacity=tuple(sorted((name, value) for name, value in capacity if value)),
     )

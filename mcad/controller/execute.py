@@ -26,6 +26,7 @@ from mcad.core.commands import (
     InspectItem,
     LookForRemains,
     RecordEvent,
+    RecordQuotaEvent,
     ReviewAccess,
     Urgency,
     WakeAt,
@@ -49,7 +50,7 @@ from mcad.core.model import ObjectRef, Remnant
 from mcad.core.units import Instant
 from mcad.kube.client import Client, CreateOptions, DeleteOptions, Selection
 from mcad.kube.errors import ApiError, KubeError
-from mcad.kube.kinds import APPWRAPPERS, PODS
+from mcad.kube.kinds import APPWRAPPERS, PODS, QUOTA_SUBTREES
 from mcad.kube.recorder import Recorder, Regarding
 from mcad.kube.resource import Resource
 
@@ -116,6 +117,8 @@ class Executor:
                 self._shell.wake_at(command.at)
             case RecordEvent():
                 self._record(command)
+            case RecordQuotaEvent():
+                self._record_about_quota(command)
             case InspectItem():
                 self._dispatches.submit(lambda: self._inspect(command))
             case ReviewAccess():
@@ -320,6 +323,21 @@ class Executor:
             return None
         ref = about.ref
         return Regarding(ref.api_version, ref.kind, ref.namespace, ref.name, about.uid, "")
+
+    def _record_about_quota(self, command: RecordQuotaEvent) -> None:
+        _log.warning("quota reason=%s why=%s", command.reason, command.note)
+        one = command.subtree
+        if one is None:
+            return
+        kind = QUOTA_SUBTREES
+        regarding = Regarding(kind.api_version, kind.kind, one.namespace, one.name, one.uid)
+        self._recorder.record(
+            regarding,
+            command.reason,
+            command.note,
+            action=command.action,
+            warning=command.warning,
+        )
 
     async def _get_or_none(self, ref: ObjectRef) -> Json | None:
         try:

@@ -8,7 +8,7 @@ root are told: 4,000 leaves would be most of a page that is scraped twice a minu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
@@ -53,6 +53,20 @@ def quota_metrics(world: World) -> Iterator[Metric | None]:
         for labels, count in sorted(invalid.items()):
             family.add_metric(labels, count)
         yield family
+        yield _absent(world, names)
+
+
+def _absent(world: World, names: Iterable[str]) -> Metric:
+    family = GaugeMetricFamily(
+        "mcad_absent_quota_subtrees",
+        "QuotaSubtrees that are gone and count as before until their grace period ends",
+        labels=["tree"],
+    )
+    for name in names:
+        count = len([*world.forest.absent.texts(name)])
+        if count:
+            family.add_metric([name], count)
+    return family
 
 
 def _invalid(world: World, name: str) -> Iterator[tuple[str, str]]:

@@ -48,7 +48,10 @@ def tree_steps(world: World) -> Iterator[Json]:
             "resources": sorted(tree.named) if tree is not None else [],
             "nodes": list(_nodes(tree, asked.get(name, {}))) if tree is not None else [],
             "faults": [_fault(world, one) for one in world.forest.faults(name)],
-            "warnings": list(report.overcommitted(tree).values()) if tree is not None else [],
+            "warnings": [
+                *world.forest.absent.texts(name),
+                *(report.overcommitted(tree).values() if tree is not None else ()),
+            ],
         }
 
 

@@ -18,7 +18,7 @@ from mcad.core.model import (
     Remnant,
     ReservedNodes,
 )
-from mcad.core.quota.records import Path, QuotaView
+from mcad.core.quota.records import Path, QuotaSubtree, QuotaView
 from mcad.core.records import Struct
 from mcad.core.units import Duration, Instant
 
@@ -170,6 +170,17 @@ class RecordEvent(Struct, frozen=True):
     about: Remnant | None = None
 
 
+class RecordQuotaEvent(Struct, frozen=True):
+    """An Event about a QuotaSubtree, which may be deleted; about a tree without one (None) there is
+    a log line alone. Nobody waits for it."""
+
+    subtree: QuotaSubtree | None
+    warning: bool
+    reason: str
+    action: str
+    note: str
+
+
 class WakeAt(Struct, frozen=True):
     """Send ``Decide`` at this instant, whatever else happens; a later WakeAt does not undo it."""
 
@@ -187,5 +198,6 @@ Command = (
     | ForceDeletion
     | DeleteStray
     | RecordEvent
+    | RecordQuotaEvent
     | WakeAt
 )

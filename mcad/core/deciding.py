@@ -58,9 +58,7 @@ def decide(world: World, *, may_dispatch: bool) -> None:
     is_first = not world.started
     if is_first:
         _start(world)
-    if world.forest.refresh():
-        for entry in world.queue.entries():
-            world.rank_anew(entry)
+    quotastatus.refresh(world)
     recovery.recover(world)
     if is_first:
         leftovers.take_up(world)
@@ -89,6 +87,7 @@ def _start(world: World) -> None:
     found = [e.dispatch.epoch for e in world.entries.values() if e.dispatch is not None]
     world.epoch = max(world.epoch, 1 + max(found, default=0))
     world.started = True
+    quotastatus.expect_trees(world)
 
 
 def _rings(world: World, entry: Entry, timer: Timer) -> None:

@@ -28,7 +28,7 @@ last one from ``status.claim``."""
 def look_on(world: World, *, is_led: bool) -> None:
     """Everything is listed: attempts and claims hold their room, and holds stand as written. Where
     it ``is_led``, another process knows more."""
-    if world.forest.refresh():
+    if world.forest.refresh(world.now):
         for entry in world.queue.entries():
             world.rank_anew(entry)
     recovery.take_as_recorded(world)

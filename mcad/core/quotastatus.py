@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mcad.core.commands import WriteQuota
+from mcad.core.commands import RecordQuotaEvent, WriteQuota
 from mcad.core.events import QuotaGone, QuotaRefused, QuotaSeen, QuotaWritten
 from mcad.core.pacing import QUOTA_INTERVAL, Tries
 from mcad.core.quota.records import QuotaView
 from mcad.core.quota.status import findings, view
+from mcad.core.reasons import EventReason
 from mcad.core.units import Instant
 
 if TYPE_CHECKING:
@@ -85,6 +86,33 @@ def _answered(world: World, event: QuotaWritten | QuotaRefused, writes: QuotaWri
     writes.flying = None
     if writes.is_stale:
         world.quota_statuses.want(world.forest.tree_of(event.uid), writes.not_before)
+
+
+def expect_trees(world: World) -> None:
+    """At a start: the trees in which AppWrappers are on record to count may be about to return."""
+    for name in sorted({tree for entry in world.entries.values() for tree, _ in entry.path}):
+        world.forest.expect(name)
+
+
+def refresh(world: World) -> None:
+    """QuotaSubtrees that came, changed and went count; one that is absent counts on for a while.
+    Statuses do not name a tree any more that is gone for good."""
+    before = dict.fromkeys(world.forest.in_force)
+    is_other = world.forest.refresh(world.now)
+    if world.forest.absent.next_end:
+        world.wake_at(world.forest.absent.next_end)
+    for news in world.forest.absent.take_news():
+        reason = EventReason.QUOTA_DROPPED if news.is_over else EventReason.QUOTA_ABSENT
+        world.emit(RecordQuotaEvent(news.subtree, True, reason, "Limit", news.text))
+    if not is_other:
+        return
+    for entry in world.queue.entries():
+        world.rank_anew(entry)
+    gone = before.keys() - world.forest.in_force
+    for entry in world.entries.values() if gone else ():
+        if not gone.isdisjoint(tree for tree, _ in entry.path):
+            entry.path = tuple(one for one in entry.path if one[0] not in gone)
+            world.settle(entry)
 
 
 def tell(world: World) -> None:

@@ -147,6 +147,8 @@ class EventReason(StrEnum):
     ROOM_CLAIMED = "RoomClaimed"
     CLAIM_ENDED = "ClaimEnded"
     PREEMPT_CANDIDATE = "PreemptCandidate"
+    QUOTA_ABSENT = "QuotaAbsent"
+    QUOTA_DROPPED = "QuotaDropped"
 
 
 def explain_refusal(refusal: Refusal) -> str:

@@ -69,7 +69,7 @@ class World:
         self.settings = settings
         self.ceilings = dict(settings.max_priority)
         self.capacity = Capacity(settings)
-        self.forest = Forest()
+        self.forest = Forest(settings.quota_grace)
         self.turns = Turns(settings, self.capacity, self.forest)
         self.admission = Admission(self.capacity, self.forest, self.turns)
         self.beds = Beds(self.capacity, self.forest, self.turns)

@@ -30,6 +30,8 @@ def test_every_setting_in_the_cores_units() -> None:
             "policy=StrictFIFO",
             "fairness=leaf",
             "potentialCapacity={cpu: 1500m, memory: 1Gi, nvidia.com/gpu: 8, pods: 0}",
+            "quotaEnabled=true",
+            "quotaGracePeriod=9",
             "protectAfter=0.5",
             "preemption=true",
             "reclaim=false",
@@ -53,6 +55,7 @@ def test_every_setting_in_the_cores_units() -> None:
         reclaim=False,
         min_run_time=7 * SECOND,
         preemption_grace=1_500_000,
+        quota_grace=9 * SECOND,
         potential_capacity=(("cpu", 1500), ("memory", 1 << 30), ("nvidia.com/gpu", 8)),
         max_priority=(("*", -5), ("team-a", 100)),
     )

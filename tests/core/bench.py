@@ -21,6 +21,7 @@ from mcad.core.commands import (
     InspectItem,
     LookForRemains,
     RecordEvent,
+    RecordQuotaEvent,
     ReviewAccess,
     StatusView,
     WakeAt,
@@ -137,6 +138,7 @@ class Bench:
     created: Counter[tuple[str, int, int]] = field(default_factory=Counter)
     order: list[str] = field(default_factory=list)
     events: list[RecordEvent] = field(default_factory=list)
+    quota_events: list[RecordQuotaEvent] = field(default_factory=list)
     warnings: tuple[str, ...] = ()  # what the API server says of every item
     wishes: list[Instant] = field(default_factory=list)
     bodies: dict[tuple[str, int, int], tuple[ObjectRef, Resources]] = field(default_factory=dict)
@@ -167,6 +169,8 @@ class Bench:
             match command:
                 case RecordEvent():
                     self.events.append(command)
+                case RecordQuotaEvent():
+                    self.quota_events.append(command)
                 case WakeAt():
                     self.wishes.append(command.at)
                 case _:

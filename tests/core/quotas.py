@@ -54,22 +54,44 @@ class Model:
     subtrees: dict[str, QuotaSubtree] = field(default_factory=dict)
     charges: dict[str, tuple[Designation, Resources]] = field(default_factory=dict)
     found: dict[str, dict[str, tuple[str, QuotaChild]]] = field(default_factory=dict)
+    grace: int = 0
+    now: int = 0
+    absent: dict[str, tuple[QuotaSubtree, int]] = field(default_factory=dict)
+    """What is gone and counts until then, by namespace and name."""
 
     def see(self, one: QuotaSubtree) -> None:
         """It is so from now on."""
         self.subtrees[one.uid] = one
+        self.absent.pop(one.title, None)
         self.found.clear()
 
     def lose(self, uid: str) -> QuotaSubtree:
         """It is gone; what it was."""
         self.found.clear()
-        return self.subtrees.pop(uid)
+        one = self.subtrees.pop(uid)
+        if one.tree and all(one.title != other.title for other in self.subtrees.values()):
+            self.absent[one.title] = (one, self.now + self.grace)
+        return one
+
+    def wait(self, now: int) -> None:
+        """Time passes."""
+        self.now = now
+        self.absent = {title: one for title, one in self.absent.items() if one[1] > now}
+        self.found.clear()
 
     def of(self, tree: str) -> list[tuple[QuotaSubtree, QuotaChild]]:
-        """Everything that is said of a tree's nodes, the oldest first."""
+        """Everything that is said of a tree's nodes, the oldest first; then what was said by those
+        that are absent."""
         mine = sorted(
-            (one for one in self.subtrees.values() if one.tree == tree),
-            key=lambda one: (one.created, one.namespace, one.name, one.uid),
+            (
+                one
+                for one in (*self.subtrees.values(), *(one for one, _ in self.absent.values()))
+                if one.tree == tree
+            ),
+            key=lambda one: (
+                one.uid not in self.subtrees,
+                *(one.created, one.namespace, one.name, one.uid),
+            ),
         )
         return [(one, each) for one in mine for each in one.children]
 
@@ -102,6 +124,8 @@ class Model:
         defined, placed = self.defined(tree), self.placed(tree)
         told = []
         for one, child in self.of(tree):
+            if one.uid not in self.subtrees:
+                continue
             if child.flaw:
                 told.append((one.uid, child.name, "InvalidQuota"))
             elif defined[child.name][1] is not child:
@@ -124,7 +148,8 @@ class Model:
 
     def trees(self) -> list[str]:
         """Those with a root."""
-        names = sorted({one.tree for one in self.subtrees.values()})
+        known = (*self.subtrees.values(), *(one for one, _ in self.absent.values()))
+        names = sorted({one.tree for one in known})
         return [name for name in names if name and self.placed(name)]
 
     def above(self, tree: str, name: str) -> list[str]:
@@ -247,7 +272,7 @@ def planted(rng: Random) -> list[QuotaSubtree]:
         for number, name in enumerate(names[1:], 1):
             below.setdefault(rng.choice(names[:number]), []).append(node(rng, name))
         made += [
-            subtree(f"below-{parent}", *children, parent=parent, tree=tree)
+            subtree(f"{tree}-below-{parent}", *children, parent=parent, tree=tree)
             for parent, children in below.items()
         ]
     return made
@@ -259,8 +284,10 @@ def stranger(rng: Random) -> QuotaSubtree:
     parent = rng.choice((at, at, at, "", "nowhere", rng.choice(NAMES)))
     children = [node(rng) for _ in range(rng.randint(0, 3))]
     tree, created = rng.choice(TREES), rng.randint(0, 2)
-    made = subtree(f"below-{at}", *children, parent=parent, tree=tree, created=created)
-    return replace(made, namespace=rng.choice(("alpha", "quota")))
+    made = subtree(f"{tree}-below-{at}", *children, parent=parent, tree=tree, created=created)
+    if rng.random() < 0.5:
+        return made
+    return replace(made, uid=f"{made.uid}-alpha", namespace="alpha")
 
 
 def subtrees() -> st.SearchStrategy[QuotaSubtree]:

@@ -31,7 +31,7 @@ class Cluster:
         self.forest = Forest()
         for one in shares:
             self.forest.seen(one)
-        self.forest.refresh()
+        self.forest.refresh(0)
         turns = Turns(Settings(), self.capacity, self.forest)
         self.admission = Admission(self.capacity, self.forest, turns)
 

@@ -31,8 +31,8 @@ def of(team: str, name: str, cpu: int, gpu: int = 0, **changes: object) -> Workl
     return replace(workload(name, cpu), namespace=team, sets=sets, quota=((GOLD, team),), **changes)
 
 
-def made(fairness: Fairness, cpu: int = 10_000) -> Bench:
-    bench = Bench(replace(PATIENT, fairness=fairness), nodes=[NODE])
+def made(fairness: Fairness, cpu: int = 10_000, **settings: int) -> Bench:
+    bench = Bench(replace(PATIENT, fairness=fairness, **settings), nodes=[NODE])
     bench.share(*teams(cpu, red=0, blue=0))
     return bench
 
@@ -119,7 +119,7 @@ def test_who_was_woken_as_the_poorest_and_is_not_any_more_makes_way(
 
 
 def test_a_tree_that_is_gone_has_no_shares() -> None:
-    bench = made(Fairness.LEAF)
+    bench = made(Fairness.LEAF, quota_grace=0)
     bench.unshare("uid-gold-root", "uid-gold-teams")
     bench.submit(*MANY)
     bench.settle()

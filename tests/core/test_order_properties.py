@@ -23,7 +23,7 @@ from mcad.core.model import PodPhase
 from mcad.core.pacing import STEPS_PER_PASS
 from mcad.core.quota import Designation, QuotaSubtree
 from mcad.core.records import replace
-from tests.core.bench import Bench, node, workload
+from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import Model, child, subtree
 
 NODES = ("n1", "n2", "n3")
@@ -60,13 +60,17 @@ def can_place(free: list[int], pods: list[int]) -> bool:
     return not pods
 
 
+AT_ONCE = replace(PATIENT, quota_grace=0)
+"""A tree that is felled limits nothing from then on."""
+
+
 class Histories(RuleBasedStateMachine):
     """Random histories of a small cluster."""
 
     @initialize(sizes=st.lists(st.integers(2, 6), min_size=1, max_size=3))
     def start(self, sizes: list[int]) -> None:
         nodes = [node(name, 100 * size) for name, size in zip(NODES, sizes, strict=False)]
-        self.bench = Bench(nodes=nodes)
+        self.bench = Bench(AT_ONCE, nodes=nodes)
         self.serial = 0
 
     @rule(pods=st.lists(st.integers(1, 4), min_size=1, max_size=2), priority=st.integers(0, 1))

@@ -36,7 +36,20 @@ PART = 5_000
 PARTS = [range(begin, min(begin + PART, EXAMPLES)) for begin in range(0, EXAMPLES, PART)]
 UIDS = [f"w{number}" for number in range(9)]
 STEPS = (10, 40)
-ODDS = {"ask": 40, "edit": 20, "see": 5, "lose": 6, "return": 6, "vie": 8, "adopt": 8, "release": 7}
+ODDS = {
+    "ask": 40,
+    "edit": 20,
+    "see": 5,
+    "lose": 6,
+    "return": 6,
+    "vie": 8,
+    "adopt": 8,
+    "release": 7,
+    "replace": 4,
+    "overtake": 2,
+    "wait": 5,
+}
+GRACES = (0, 0, 1, 30)
 
 
 class Play:
@@ -45,7 +58,8 @@ class Play:
     def __init__(self, rng: Random) -> None:
         self.rng = rng
         self.told: list[object] = []
-        self.forest, self.model = Forest(), Model()
+        grace = rng.choice(GRACES)
+        self.forest, self.model, self.now = Forest(grace), Model(grace=grace), 1
         self.lost: list[QuotaSubtree] = []
         self.refused: dict[tuple[Designation, Path, tuple], Refusal] = {}
         self.cases: Counter[str] = Counter()
@@ -79,12 +93,24 @@ class Play:
                 self.see(edited(rng, rng.choice(known), edit))
             case "lose" if known:
                 one = rng.choice(known)
-                self.lost.append(model.lose(one.uid))
-                forest.gone(one.uid)
-                self.told.append(one)
+                self.lose(one)
+                self.lost.append(one)
             case "return" if self.lost:  # by its name, as another object
                 one = self.lost.pop(rng.randrange(len(self.lost)))
-                self.see(replace(one, uid=f"{one.uid}+", created=one.created + 1))
+                self.cases["absent and back"] += one.title in model.absent
+                self.see(_successor(one))
+            case "replace" if known:  # before anybody has looked
+                one = rng.choice(known)
+                self.lose(one)
+                self.see(_successor(one))
+            case "overtake" if known:  # a late watch tells of the successor first
+                one = rng.choice(known)
+                self.see(_successor(one))
+                self.look()
+                self.lose(one)
+            case "wait":
+                self.now += rng.choice((1, 10, 31))
+                self.cases["absent for good"] += bool(model.absent)
             case "ask":
                 self.ask(uid, designation(rng, model), demand(rng))
             case "vie":
@@ -97,6 +123,11 @@ class Play:
                 model.charges.pop(uid, None)
                 forest.release(uid)
                 self.told.append(uid)
+
+    def lose(self, one: QuotaSubtree) -> None:
+        self.model.lose(one.uid)
+        self.forest.gone(one.uid)
+        self.told.append(("gone", one))
 
     def see(self, one: QuotaSubtree) -> None:
         self.model.see(one)
@@ -162,7 +193,8 @@ class Play:
     def look(self) -> None:
         """The books, what has no place, and whether everybody is woken who could go (R4)."""
         forest, model = self.forest, self.model
-        replanted = forest.refresh()
+        replanted = forest.refresh(self.now)
+        model.wait(self.now)
         forest.check()
         trees = model.trees()
         assert [name for name, _ in forest.path(Designation())] == trees
@@ -237,6 +269,11 @@ class Play:
         }
 
 
+def _successor(one: QuotaSubtree) -> QuotaSubtree:
+    children = tuple(replace(child) for child in one.children)  # the model knows them by identity
+    return replace(one, uid=f"{one.uid}+", created=one.created + 1, children=children)
+
+
 def played(seed: int) -> Play:
     """The history of this number; what fails tells it."""
     rng = Random(seed)
@@ -261,6 +298,7 @@ CASES = {
     *("0 trees", "1 trees", "2 trees", "3 trees", "a tree came", "a tree went"),
     *("fits", "borrows", "unnamed", "vies", "woken", "nobody's", "no default"),
     *("quota", "above-quota", "no-leaf", "nothing of its own", "in debt"),
+    *("absent and back", "absent for good"),
     *("leaf went", "leaf came", "leaf moved", "charged above leaves"),
 }
 

@@ -14,7 +14,7 @@ def forest(*subtrees, **used: int) -> Forest:
     made = Forest()
     for one in subtrees:
         made.seen(one)
-    made.refresh()
+    made.refresh(0)
     for leaf, cpu in used.items():
         made.charge(leaf, Designation(((GOLD, leaf),)), (("cpu", cpu),))
     return made

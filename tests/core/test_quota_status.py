@@ -446,7 +446,7 @@ def test_what_is_charged_or_given_back_moves_the_tree() -> None:
     forest = Forest()
     for one in teams(1000, red=500):
         forest.seen(one)
-    forest.refresh()
+    forest.refresh(0)
     assert forest.take_moved() == [GOLD]
     forest.charge("a", Designation(((GOLD, "red"),)), cpu(5))
     assert forest.take_moved() == [GOLD]

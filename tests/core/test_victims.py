@@ -79,7 +79,7 @@ class Scene:
     def see(self, one: QuotaSubtree) -> None:
         self.forest.seen(one)
         self.model.see(one)
-        self.forest.refresh()
+        self.forest.refresh(0)
 
     def run(
         self, uid: str, sets: tuple[PodSet, ...], where: Designation, priority: int = 0

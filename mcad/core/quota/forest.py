@@ -13,10 +13,12 @@ from typing import NamedTuple
 from mcad.core.capacity.resources import Books, book, resources
 from mcad.core.invariants import check
 from mcad.core.model import Resources
+from mcad.core.quota.absent import AbsentSubtrees
 from mcad.core.quota.records import Designation, Path, QuotaSubtree
-from mcad.core.quota.trees import Fault, QuotaNode, Tree, grow
+from mcad.core.quota.trees import Fault, QuotaNode, Tree, grow, without_nodes
 from mcad.core.quota.waiting import Waiting
 from mcad.core.quota.whatif import WhatIf
+from mcad.core.units import Duration, Instant
 from mcad.core.verdicts import QuotaLimit, Refusal, RefusalKind
 
 UNLIMITED = 2**63
@@ -48,9 +50,12 @@ NO_NEWS = News()
 class Forest:
     """The trees in force, and what is charged to them. Without a tree nothing is limited."""
 
-    def __init__(self) -> None:
+    def __init__(self, grace: Duration = 0) -> None:
+        """``grace`` is for how long a QuotaSubtree that was deleted counts as before."""
         self._subtrees: dict[str, dict[str, QuotaSubtree]] = {}  # by tree and uid
         self._tree_of: dict[str, str] = {}
+        self._uids: dict[tuple[str, str], str] = {}  # by namespace and name
+        self.absent = AbsentSubtrees(grace)
         self._stale: dict[str, None] = {}  # names of trees that have to grow anew
         self._trees: dict[str, Tree] = {}
         self._faults: dict[str, list[Fault]] = {}
@@ -67,35 +72,60 @@ class Forest:
         before = self._tree_of.get(subtree.uid)
         if before is not None and self._subtrees[before][subtree.uid] == subtree:
             return
-        self.gone(subtree.uid)
+        self._drop(subtree.uid)
         self._tree_of[subtree.uid] = subtree.tree
         self._subtrees.setdefault(subtree.tree, {})[subtree.uid] = subtree
+        self._uids[subtree.namespace, subtree.name] = subtree.uid
         self._stale[subtree.tree] = None
+        predecessors = self.absent.returned(subtree.namespace, subtree.name)
+        if predecessors is not None:
+            self._stale[predecessors] = None
 
     def gone(self, uid: str) -> None:
-        """A QuotaSubtree no longer exists, if it was known."""
-        tree = self._tree_of.pop(uid, None)
-        if tree is not None:
-            del self._subtrees[tree][uid]
-            if not self._subtrees[tree]:
-                del self._subtrees[tree]
-            self._stale[tree] = None
+        """A QuotaSubtree no longer exists, if it was known. It is absent, unless its successor is
+        there already."""
+        subtree = self._drop(uid)
+        if subtree is not None and self._uids.get((subtree.namespace, subtree.name)) == uid:
+            del self._uids[subtree.namespace, subtree.name]
+            self.absent.leave(subtree)
 
-    def refresh(self) -> bool:
+    def _drop(self, uid: str) -> QuotaSubtree | None:
+        tree = self._tree_of.pop(uid, None)
+        if tree is None:
+            return None
+        self._stale[tree] = None
+        known = self._subtrees[tree]
+        if len(known) == 1:
+            del self._subtrees[tree]
+        return known.pop(uid)
+
+    def expect(self, tree: str) -> None:
+        """AppWrappers counted in this tree before a restart: it may be about to return."""
+        self.absent.expect(tree)
+        self._stale[tree] = None
+
+    def refresh(self, now: Instant) -> bool:
         """Let the changed trees grow anew, with the charges that they have. Returns whether there
         are other trees than before, so that everybody's path is another one."""
-        if not self._stale:
-            return False
-        stale, self._stale = sorted(self._stale), {}
         before = self._trees.keys()
+        self._regrow_stale()
+        self._stale.update(dict.fromkeys(self.absent.expire(now)))
+        self._regrow_stale()
+        return self._trees.keys() != before
+
+    def _regrow_stale(self) -> None:
+        stale, self._stale = sorted(self._stale), {}
         for name in stale:
             self._regrow(name)
-        return self._trees.keys() != before
 
     def _regrow(self, name: str) -> None:
         self._moved[name] = None
         before = self._trees.get(name)
-        tree, faults = grow(name, self._subtrees.get(name, {}).values())
+        tree, faults = grow(name, self._subtrees.get(name, {}).values(), self.absent.of(name))
+        if tree is not None:
+            self.absent.arrived(name)
+        elif self.absent.expects(name):
+            tree = without_nodes(name)
         self._faults.pop(name, None)
         if faults:
             self._faults[name] = faults
@@ -274,9 +304,14 @@ class Forest:
         """Whether any tree is in force."""
         return bool(self._trees)
 
+    @property
+    def in_force(self) -> Set[str]:
+        """The names of the trees in force."""
+        return self._trees.keys()
+
     def names(self) -> list[str]:
-        """All trees that somebody has defined nodes of, in force or not."""
-        return sorted(name for name in self._subtrees if name)
+        """All trees that have nodes or had, in force or not."""
+        return sorted(name for name in self._subtrees.keys() | self.absent.trees() if name)
 
     def subtree(self, uid: str) -> QuotaSubtree:
         """A known QuotaSubtree."""

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from mcad.core.capacity.resources import Books, book
 from mcad.core.model import Resources
 from mcad.core.quota.records import QuotaChild, QuotaSubtree
+from mcad.core.units import Instant
 
 
 class Flaw(StrEnum):
@@ -112,13 +113,35 @@ class Tree:
 _Definition = tuple[QuotaSubtree, QuotaChild]
 
 
-def grow(name: str, subtrees: Iterable[QuotaSubtree]) -> tuple[Tree | None, list[Fault]]:
+def without_nodes(name: str) -> Tree:
+    """A tree of which nothing is known but its name: it has no leaf, so it admits nothing."""
+    root = QuotaNode("", {}, hard=False)
+    root.chain = root.limits = (root,)
+    return Tree(name, root, {}, frozenset())
+
+
+def grow(
+    name: str, subtrees: Iterable[QuotaSubtree], absent: Iterable[QuotaSubtree] = ()
+) -> tuple[Tree | None, list[Fault]]:
     """The tree of these subtrees, None without a root; and what is wrong with whom. Those that are
-    of no tree have the name ""."""
+    of no tree have the name "".
+
+    ``absent`` ones count where the others define no node of the same name, and have no faults.
+    """
     if not name:
         text = "It has no label tree, so it counts in no quota tree: set it to the name of one."
         return None, [Fault(one.uid, "", Flaw.NO_TREE, text) for one in subtrees]
-    ordered = sorted(subtrees, key=lambda one: (one.created, one.namespace, one.name, one.uid))
+    present = sorted(subtrees, key=_precedence)
+    tree, faults = _grow(name, [*present, *sorted(absent, key=_precedence)])
+    uids = {one.uid for one in present}
+    return tree, [fault for fault in faults if fault.uid in uids]
+
+
+def _precedence(one: QuotaSubtree) -> tuple[Instant, str, str, str]:
+    return (one.created, one.namespace, one.name, one.uid)
+
+
+def _grow(name: str, ordered: list[QuotaSubtree]) -> tuple[Tree | None, list[Fault]]:
     faults: list[Fault] = []
     known = _definitions(ordered, faults)
     roots = [node for node, (subtree, _) in known.items() if not subtree.parent]

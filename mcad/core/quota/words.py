@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from mcad.core.quantity import format_amount
 from mcad.core.quota.forest import Forest
 from mcad.core.quota.records import DEFAULT_LEAF
@@ -9,6 +11,9 @@ from mcad.core.quota.trees import QuotaNode, Tree
 from mcad.core.reasons import explain_refusal, some_of
 from mcad.core.spelling import ALIKE_MAX, did_you_mean
 from mcad.core.verdicts import QuotaLimit, Refusal
+
+ABSENT_TOLD = 1
+"""Absent QuotaSubtrees of a tree that a refusal there names."""
 
 
 class Words:
@@ -28,7 +33,8 @@ class Words:
         tree = self._forest.tree(limit.tree)
         if tree is None:
             return f'Quota tree "{limit.tree}" was taken away just now.'
-        return self._used_up(limit, tree) if limit.node else self._no_leaf(limit, tree)
+        text = self._used_up(limit, tree) if limit.node else self._no_leaf(limit, tree)
+        return " ".join((text, *islice(self._forest.absent.texts(limit.tree), ABSENT_TOLD)))
 
     def _used_up(self, limit: QuotaLimit, tree: Tree) -> str:
         resource = limit.resource
@@ -47,6 +53,8 @@ class Words:
 
     def _no_leaf(self, limit: QuotaLimit, tree: Tree) -> str:
         where = f'Quota tree "{limit.tree}"'
+        if not tree.nodes:
+            return f'Leaf "{limit.leaf}" is not known.'
         if limit.leaf in tree.nodes:
             text = f'{where}: "{limit.leaf}" has nodes below it: name one of those.'
         elif limit.leaf == DEFAULT_LEAF:

@@ -1,0 +1,131 @@
+"""QuotaSubtrees that are gone and count as before for a while, because they may be about to return.
+
+``kubectl replace --force``, delete and apply, and a CRD that is created anew remove an object
+before its successor exists. Until the successor (same namespace and name) is seen or the grace
+period ends, the tree keeps the limits that it had. After a restart the statuses of AppWrappers tell
+which trees there were, but not their limits: nothing is admitted in an *expected* tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from mcad.core.quota.records import QuotaSubtree
+from mcad.core.units import Duration, Instant, format_duration
+
+
+@dataclass(slots=True)
+class _Absence:
+    """``subtree`` is None for an expected tree; ``until`` is 0 before the first ``expire``."""
+
+    tree: str
+    subtree: QuotaSubtree | None = None
+    until: Instant = 0
+
+
+class AbsenceNews(NamedTuple):
+    """An absence began, or its grace period ended (``is_over``). ``subtree`` is None for an
+    expected tree."""
+
+    tree: str
+    subtree: QuotaSubtree | None
+    is_over: bool
+    text: str
+
+
+class AbsentSubtrees:
+    """The QuotaSubtrees that are absent, and until when they count."""
+
+    def __init__(self, grace: Duration) -> None:
+        """``grace`` is for how long an absent QuotaSubtree counts; 0: not at all."""
+        self._grace = grace
+        self._absent: dict[tuple[str, str], _Absence] = {}  # by namespace (tree: "") and name
+        self._news: list[AbsenceNews] = []
+
+    # -- observations --------------------------------------------------------------------------
+
+    def leave(self, subtree: QuotaSubtree) -> None:
+        """It was deleted, and is absent from now on."""
+        if self._grace and subtree.tree:
+            key = (subtree.namespace, subtree.name)
+            self._absent[key] = _Absence(subtree.tree, subtree)
+
+    def returned(self, namespace: str, name: str) -> str | None:
+        """Its successor is there; the tree in which it counted until now, None if it is none."""
+        before = self._absent.pop((namespace, name), None)
+        return before.tree if before is not None else None
+
+    def expect(self, tree: str) -> None:
+        """AppWrappers counted in this tree before a restart."""
+        if self._grace:
+            self._absent["", tree] = _Absence(tree)
+
+    def arrived(self, tree: str) -> None:
+        """The tree has a root: it is expected no more."""
+        self._absent.pop(("", tree), None)
+
+    def expire(self, now: Instant) -> set[str]:
+        """Begin and end grace periods; the names of the trees in which one ended."""
+        ended: set[str] = set()
+        for key, one in list(self._absent.items()):
+            if not one.until:
+                one.until = now + self._grace
+                self._tell(one, is_over=False)
+            elif one.until <= now:
+                del self._absent[key]
+                ended.add(one.tree)
+                self._tell(one, is_over=True)
+        return ended
+
+    # -- answers -------------------------------------------------------------------------------
+
+    @property
+    def next_end(self) -> Instant:
+        """When the next grace period ends, 0 if nothing is absent."""
+        return min((one.until for one in self._absent.values()), default=0)
+
+    def expects(self, tree: str) -> bool:
+        """Whether the tree was in force before a restart, and has had no root since."""
+        return ("", tree) in self._absent
+
+    def of(self, tree: str) -> list[QuotaSubtree]:
+        """The absent QuotaSubtrees that count in a tree."""
+        return [one.subtree for one in self._absent.values() if one.tree == tree and one.subtree]
+
+    def trees(self) -> set[str]:
+        """The trees in which anything is absent."""
+        return {one.tree for one in self._absent.values()}
+
+    def texts(self, tree: str) -> Iterator[str]:
+        """A sentence per absence in a tree."""
+        return (self._text(one) for one in self._absent.values() if one.tree == tree)
+
+    def take_news(self) -> list[AbsenceNews]:
+        """What began and ended since the last call."""
+        news, self._news = self._news, []
+        return news
+
+    def _tell(self, one: _Absence, *, is_over: bool) -> None:
+        text = _over(one) if is_over else self._text(one)
+        self._news.append(AbsenceNews(one.tree, one.subtree, is_over, text))
+
+    def _text(self, one: _Absence) -> str:
+        grace = format_duration(self._grace)
+        if one.subtree is None:
+            return (
+                f'Quota tree "{one.tree}" was in force before the restart and has no root now: '
+                f"nothing is admitted there until it is back, for {grace} at most."
+            )
+        return (
+            f'QuotaSubtree {one.subtree.title} of tree "{one.tree}" is gone: it counts as before '
+            f"until it is back, for {grace} at most."
+        )
+
+
+def _over(one: _Absence) -> str:
+    what = f'Quota tree "{one.tree}"'
+    if one.subtree is not None:
+        what = f'QuotaSubtree {one.subtree.title} of tree "{one.tree}"'
+    return f"{what} did not come back: it does not count any more."
