@@ -178,6 +178,7 @@ def test_nothing_is_required_that_an_old_object_may_lack() -> None:
         ".status.dispatch.quota[]": ["tree", "leaf"],
         ".status.quota[]": ["tree", "leaf"],
         ".status.claim": ["reason", "since"],
+        ".status.claim.placement[]": ["node", "pods"],
         ".status.eviction": ["count", "reason"],
     }
 
