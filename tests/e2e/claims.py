@@ -88,7 +88,7 @@ def told(plane: ControlPlane, name: str, kind: str) -> tuple[str, str, str]:
 def events(plane: ControlPlane, name: str) -> list[str]:
     """The reasons of the Events about an AppWrapper."""
     found = items(plane, "/api/v1/namespaces/default/events")
-    return [one["reason"] for one in found if one["involvedObject"]["name"] == name]
+    return [one["reason"] for one in found if one["involvedObject"].get("name") == name]
 
 
 def eviction(plane: ControlPlane, name: str) -> tuple[int, str, str]:
