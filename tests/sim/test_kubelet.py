@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mcad.sim.controllers.commands import End, duration_s, end_of, faults
+from mcad.sim.controllers.kubelet import Kubelet
 from tests.sim.worlds import World, condition, virtually, world
 
 Json = dict[str, Any]
@@ -127,6 +128,20 @@ async def test_a_container_that_ends_again_and_again_backs_off() -> None:
             await w.settle(60)
             counts.append(_state(w, "p")["restartCount"])
         assert counts == [3, 4, 5, 5]
+
+
+@virtually
+async def test_a_kubelet_that_finds_a_running_pod_lets_it_run_to_its_end() -> None:
+    async with world("n1") as w:
+        w.pod("p", annotations={"sim.mcad.dev/run-for": "100s"}, restartPolicy="Never")
+        await w.settle(60)
+        before = w.get("Pod", "p")["status"]
+        w.cluster.kubelet.stop()
+        Kubelet(w.registry).start()
+        await w.settle(30)
+        assert w.get("Pod", "p")["status"] == before
+        await w.settle(20)
+        assert w.get("Pod", "p")["status"]["phase"] == "Succeeded"
 
 
 @virtually

@@ -154,12 +154,14 @@ class Kubelet(Controller):
     def _begin(self, key: Key, pod: Json, node: _Node, now_s: float) -> None:
         delay_s = duration_s(annotations_of(pod).get(START_DELAY, ""))
         delay_s = self._start_delay_s if delay_s is None else delay_s
-        if phase_of(pod) == "Running":
-            delay_s = 0.0  # it runs since before we were started
         on_host = bool(pod["spec"].get("hostNetwork"))
         pod_ip = node.host_ip if on_host else _give_address(node)
         run = _Run(pod["metadata"]["uid"], now_s + delay_s, pod_ip, now_s)
         self._runs[key] = run
+        if phase_of(pod) == "Running":  # since before this kubelet was started
+            delay_s, run.ready_s = 0.0, now_s
+            run.pod_ip = pod["status"].get("podIP", pod_ip)
+            run.containers = podstatus.found(pod, now_s, self.registry.clock.now_us())
         for fault in faults(annotations_of(pod)):
             node.recorder.warning(pod, "InvalidAnnotation", fault)
         if delay_s > 0:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mcad.sim.times import parse_us, seconds
+
 Json = dict[str, Any]
 
 _NO_BACKOFF_S, _FIRST_BACKOFF_S, _BACKOFF_S_MAX = 0.0, 10.0, 300.0
@@ -82,6 +84,29 @@ class ContainerState:
         if self.ended is not None and not self.is_done:
             entry["lastState"] = {"terminated": self.ended}
         return entry
+
+
+def found(pod: Json, now_s: float, now_us: int) -> list[ContainerState]:
+    """The containers of a pod that runs since before its kubelet was started, as they are now."""
+    told = {one["name"]: one for one in pod["status"].get("containerStatuses") or ()}
+    return [
+        _resumed(spec, told.get(spec["name"]) or {}, now_s, now_us)
+        for spec in pod["spec"]["containers"]
+    ]
+
+
+def _resumed(spec: Json, told: Json, now_s: float, now_us: int) -> ContainerState:
+    """One that waits is started again at once."""
+    state = told.get("state") or {}
+    last = (told.get("lastState") or {}).get("terminated")
+    made = ContainerState(spec, restarts=told.get("restartCount", 0))
+    made.ended = state.get("terminated", last)
+    if started := (state.get("running") or {}).get("startedAt"):
+        made.is_running, made.started_at = True, started
+        made.started_s = now_s - max(0, now_us - parse_us(started)) / 1e6
+    elif "terminated" not in state:
+        made.start(now_s, seconds(now_us))
+    return made
 
 
 def _crash_loop(pod: Json, container: ContainerState) -> Json:
