@@ -254,8 +254,7 @@ class Wire:
         return self._plan.events(next(self._plan.told), line)
 
     def _fault(self, request: Request) -> Befalling | None:
-        aside = _is_event(request) or "selfsubject" in request.path or "/leases" in request.path
-        if request.method == "GET" or aside:
+        if not counts(request):
             return None
         self._sending()
         self.writes.append(request)
@@ -273,8 +272,10 @@ class Wire:
         await _forever()
 
 
-def _is_event(request: Request) -> bool:
-    return request.path.startswith("/apis/events.k8s.io/")
+def counts(request: Request) -> bool:
+    """Whether it is one of the writes that something rests on."""
+    aside = ("/apis/events.k8s.io/", "selfsubject", "/leases")
+    return request.method != "GET" and not any(part in request.path for part in aside)
 
 
 def _refusal(fault: Fault) -> Response:

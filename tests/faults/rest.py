@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from mcad.api.labels import APPWRAPPER_UID
@@ -28,8 +28,11 @@ COUNTS = {"Pending": "pending", "Running": "running", "Succeeded": "Succeeded", 
 AT_REST = (Phase.WAITING, Phase.RUNNING, Phase.COMPLETED, Phase.FAILED, Phase.DELETED)
 
 
-def unrest(core: World, objects: Objects, bailiff: Bailiff) -> Iterator[str]:
-    """What is wrong; ``objects`` are all that exist, by storage."""
+def unrest(
+    core: World, objects: Objects, bailiff: Bailiff, former: Container[str] = ()
+) -> Iterator[str]:
+    """What is wrong; ``objects`` are all that exist, by storage. The status of the ``former``
+    AppWrappers (their uids) is as another version has written it."""
     core.admission.check()
     if set(core.forest.charged()) != bailiff.holders():
         yield f"charged: {sorted(core.forest.charged())}, stored: {sorted(bailiff.holders())}"
@@ -46,7 +49,9 @@ def unrest(core: World, objects: Objects, bailiff: Bailiff) -> Iterator[str]:
         (storage[1], obj["metadata"]["name"]) for storage in WRAPPED for obj in objects[storage]
     }
     for uid, entry in core.entries.items():
-        yield from _unfinished(entry, stored[uid])
+        yield from _unfinished(entry)
+        if uid not in former and not _is_told(entry, stored[uid]):
+            yield f"{entry.title}: its status is not what is known"
         yield from _miscounted(entry, stored[uid], objects)
         if entry.phase is Phase.WAITING:
             fits = bailiff.fits(stored[uid])
@@ -56,13 +61,16 @@ def unrest(core: World, objects: Objects, bailiff: Bailiff) -> Iterator[str]:
             yield f"{entry.title} reserves {reserved} for {len(unbound)} pods"
 
 
-def _unfinished(entry: Entry, obj: Json) -> Iterator[str]:
+def _is_told(entry: Entry, obj: Json) -> bool:
+    """Whether its status is what is known."""
+    return status_mark(render_status(derive(entry))) == status_mark(obj.get("status"))
+
+
+def _unfinished(entry: Entry) -> Iterator[str]:
     if entry.phase not in AT_REST:
         yield f"{entry.title} is {entry.phase}"
     if entry.writes.flying is not None or entry.writes.dirty:
         yield f"{entry.title}: a status is still to be written"
-    if status_mark(render_status(derive(entry))) != status_mark(obj.get("status")):
-        yield f"{entry.title}: its status is not what is known"
     if entry.phase is Phase.RUNNING and entry.workload.suspended:
         yield f"{entry.title} runs although it is suspended"
 

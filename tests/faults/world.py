@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from functools import cache
 from random import Random
@@ -69,6 +69,8 @@ class World:
         self._user = Client(SimApi(cluster.registry), cluster.registry.clock, Random(7))
         self.creations: Counter[tuple[str, str, str]] = Counter()
         self.troubles: list[str] = []
+        self.done = 0  # of the acts
+        self.begun_s = 0.0  # when the story began, by the clock
         plan.weather.begin(cluster)
         self._upheavals = Upheavals(cluster.registry, plan.weather.occurred)
         excuses = Excuses(cluster.registry, plan.weather)
@@ -129,14 +131,12 @@ class World:
     async def live_through(self) -> Outcome:
         """The scenario, then time to settle, then a time in which nothing may happen."""
         clock = self._cluster.registry.clock
-        for number, cpus in enumerate(self._scenario.cpus):
-            self._cluster.add_node(f"node-{number}", cpu=str(cpus))
-        await clock.sleep(1.0)
-        begun = clock.monotonic()
+        self.begun_s = await self._furnish()
         self.begin()
-        for at_s, act in self._scenario.acts:
-            await clock.sleep(max(begun + at_s - clock.monotonic(), 0.0))
+        for at_s, act in self._scenario.acts[self.done :]:
+            await clock.sleep(max(self.begun_s + at_s - clock.monotonic(), 0.0))
             await act(self._user)
+            self.done += 1
         await clock.sleep(self._scenario.settles_s)
         before = self._written()
         await clock.sleep(REST_S)
@@ -152,6 +152,13 @@ class World:
             life.cancel()
         await asyncio.gather(*self._lives, return_exceptions=True)
         return self._outcome()
+
+    async def _furnish(self) -> float:
+        """What is there before the first process starts; the result is when the story begins."""
+        for number, cpus in enumerate(self._scenario.cpus):
+            self._cluster.add_node(f"node-{number}", cpu=str(cpus))
+        await self.clock.sleep(1.0)
+        return self.clock.monotonic()
 
     def _written(self) -> int:
         return sum(len(wire.writes) for wire in self._wires)
@@ -193,7 +200,11 @@ class World:
             return ["nobody leads"]
         store = self._cluster.registry.store
         objects = {storage: [obj for _, obj in store.items(storage)] for storage in WATCHED}
-        return list(unrest(leader.dispatcher.world, objects, self._bailiff))
+        return list(unrest(leader.dispatcher.world, objects, self._bailiff, self._former()))
+
+    def _former(self) -> Container[str]:
+        """The uids of those AppWrappers whose status another version has written."""
+        return ()
 
     def _check_whole(self, obj: Json) -> None:
         """All or nothing at rest: what runs is its inventory, and nothing else is there."""

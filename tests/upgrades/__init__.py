@@ -1,0 +1,1 @@
+"""Upgrades: what every former version has stored at each of its writes, read by the present one."""
