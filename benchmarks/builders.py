@@ -48,7 +48,7 @@ def with_attempt(work: Workload, since: Instant, confirmed: Instant) -> Workload
 def own_child(work: Workload) -> Child:
     """The first item as a live object, in the first attempt."""
     ref = work.items[0].ref
-    wants = tuple(one.count for one in work.sets if one.item == 0)
+    wants = tuple(one.replicas for one in work.sets if one.item == 0)
     return Child(f"child-{ref.name}", ref, work.uid, 1, 0, wants=wants)
 
 

@@ -16,6 +16,7 @@ import argparse
 import time
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import pairwise
 from random import Random
 from typing import Any, NamedTuple
 
@@ -151,7 +152,7 @@ def in_vain(found: list[Eviction], bound: list[tuple[str, Spell]]) -> list[Evict
 def longest_gap(started: dict[str, list[float]], waiting: list[Spell]) -> Spell:
     """Between two dispatches while any AppWrapper waited all the time."""
     times = sorted(at for each in started.values() for at in each)
-    gaps = [Spell(a, b) for a, b in zip(times, times[1:], strict=False)]
+    gaps = [Spell(a, b) for a, b in pairwise(times)]
     kept = [one for one in gaps if any(w.start < one.start and w.end >= one.end for w in waiting)]
     return max(kept, key=lambda one: one.end - one.start)
 
@@ -178,7 +179,7 @@ def main() -> None:
         with Dispatcher(plane, account, *(f for one in SETTINGS for f in ("--set", one))):
             submit_all(plane, args.appwrappers, Random(args.seed))
             deadline = time.monotonic() + 3600
-            while not ENDED >= set(states(plane).values()) and time.monotonic() < deadline:
+            while not set(states(plane).values()) <= ENDED and time.monotonic() < deadline:
                 time.sleep(5)
             final = states(plane)
         sights = bystander.sights()
