@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "top": ("mcad.cli.top", "Queue and capacity, live, on the whole terminal."),
     "demo": ("mcad.cli.demo", "See the dispatcher at work without a cluster."),
     "run": ("mcad.cli.run", "Run the dispatcher."),
+    "replay": ("mcad.cli.replay", "Make the decisions of a journal again."),
     "crd": ("mcad.cli.install", "Print the CustomResourceDefinitions to install."),
     "rbac": ("mcad.cli.install", "Print the roles and bindings that the dispatcher needs."),
     "migrate": ("mcad.cli.migrate", "Finish a migration from MCAD or from an older version."),

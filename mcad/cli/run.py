@@ -14,6 +14,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from random import SystemRandom
 from typing import Any
 
@@ -22,17 +23,20 @@ from aiohttp import web
 from msgspec import Struct
 
 import mcad
-from mcad.api.config import Config
+from mcad.api.config import Config, to_settings
 from mcad.cli.config import load_config
 from mcad.cli.errors import FAILED, CliError, explain
 from mcad.cli.logs import LEVELS, start_logging
-from mcad.cli.options import Settings, settings_options, target_options
+from mcad.cli.options import Settings, record, settings_options, target_options
 from mcad.cli.session import Target
 from mcad.cli.standin import StandIn
 from mcad.controller.heap import freeze_while_listing
 from mcad.controller.http import Server, application
 from mcad.controller.preflight import Preflight, Unfit
 from mcad.controller.replica import Replica
+from mcad.core.world import World
+from mcad.journal.header import Header
+from mcad.journal.writer import Journal, Limits
 from mcad.kube.client import Client
 from mcad.kube.clock import Clock, RealClock
 from mcad.kube.connection import load
@@ -54,6 +58,13 @@ class Address(Struct, frozen=True):
     port: int
 
 
+class JournalOptions(Struct, frozen=True):
+    """--journal and --journal-files."""
+
+    journal: Path | None
+    journal_files: int
+
+
 class Launch(Struct, frozen=True):
     """What was asked for on the command line."""
 
@@ -61,6 +72,7 @@ class Launch(Struct, frozen=True):
     target: Target
     config: Config
     coexist: bool
+    journal: JournalOptions
 
 
 class AddressType(click.ParamType[Address]):
@@ -94,10 +106,33 @@ class AddressType(click.ParamType[Address]):
     is_flag=True,
     help="Run even if Kueue's AppWrapper integration or another AppWrapper controller is found.",
 )
+@record(
+    "keep",
+    JournalOptions,
+    click.option(
+        "--journal",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Keep a journal of every decision in this folder, for `mcad replay`.",
+    ),
+    click.option(
+        "--journal-files",
+        type=click.IntRange(min=2),
+        default=Limits().files,
+        show_default=True,
+        help=f"Keep so many files of {Limits().file_bytes >> 20} MiB in it.",
+    ),
+)
 @target_options
 @settings_options
-def run(
-    http: Address, log_level: str, target: Target, settings: Settings, *, force_coexist: bool
+def run(  # noqa: PLR0913 - click passes options by name
+    http: Address,
+    log_level: str,
+    keep: JournalOptions,
+    target: Target,
+    settings: Settings,
+    *,
+    force_coexist: bool,
 ) -> None:
     """Run the dispatcher.
 
@@ -107,7 +142,7 @@ def run(
     """
     start_logging(log_level)
     try:
-        launch = Launch(http, target, load_config(settings), coexist=force_coexist)
+        launch = Launch(http, target, load_config(settings), force_coexist, keep)
         asyncio.run(_run_until_signal(launch))
     except CliError as error:
         _log.error("cannot run error=%s", error.message)
@@ -147,7 +182,13 @@ async def _work(launch: Launch, stop: asyncio.Event, begun: asyncio.Event) -> No
         preflight = Preflight(client, launch.config, coexist=launch.coexist)
         await preflight.check()
         identity = f"{socket.gethostname()}-{secrets.token_hex(4)}"
-        replica = Replica(client, launch.config, identity=identity, preflight=preflight)
+        replica = Replica(
+            client,
+            launch.config,
+            identity=identity,
+            preflight=preflight,
+            keep_journal=lambda world, epoch: _keep_journal(launch, world, identity, epoch),
+        )
         counted = StandIn(client, launch.config)
         async with _serving(application(replica, counted.figures), launch.http):
             _log.info("started identity=%s", identity)
@@ -157,6 +198,19 @@ async def _work(launch: Launch, stop: asyncio.Event, begun: asyncio.Event) -> No
                 await replica.run(stop)
             finally:
                 freezing.cancel()
+
+
+def _keep_journal(launch: Launch, world: World, identity: str, epoch: int) -> Journal | None:
+    """A dispatcher without a journal is better than none."""
+    folder = launch.journal.journal
+    if folder is None:
+        return None
+    header = Header(identity, epoch, to_settings(launch.config))
+    try:
+        return Journal(folder, header, world, Limits(launch.journal.journal_files))
+    except OSError as error:
+        _log.error("no journal is kept folder=%s error=%s", folder, error.strerror or error)
+        return None
 
 
 # -- before the start ------------------------------------------------------------------------

@@ -20,13 +20,18 @@ from mcad.controller.runtime import Controller
 from mcad.kube.lease import Lease, Terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from prometheus_client.core import Metric
 
     from mcad.api.config import Config
     from mcad.controller.preflight import Preflight
+    from mcad.core.world import World
+    from mcad.journal.writer import Journal
     from mcad.kube.client import Client
+
+    KeepJournal = Callable[[World, int], Journal | None]
+    """Begins the journal of a core that leads with this epoch."""
 
 FRESH_S = 5.0  # for so long the preflight of the start holds
 
@@ -41,8 +46,10 @@ class Replica:
         *,
         identity: str,
         preflight: Preflight | None = None,
+        keep_journal: KeepJournal | None = None,
     ) -> None:
-        """``identity`` must be of this process alone; ``preflight`` has been checked just now."""
+        """``identity`` must be of this process alone; ``preflight`` has been checked just now;
+        ``keep_journal`` begins a journal when it leads."""
         self.controller: Controller | None = None  # while, and after, it leads
         settings = {ANNOTATION: publish(config, identity)}
         self.lease = Lease(client, terms_of(config), identity, settings)
@@ -50,6 +57,7 @@ class Replica:
         self._client = client.fenced(self.lease.left)
         self._config = config
         self._preflight = preflight
+        self._keep_journal = keep_journal
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until ``stop`` is set; raises ``LeaseLost``, or what it died of.
@@ -69,6 +77,8 @@ class Replica:
             preflight=self._preflight,
             epoch=self.lease.epoch,
         )
+        if self._keep_journal is not None:
+            controller.journal = self._keep_journal(controller.dispatcher.world, self.lease.epoch)
         controller.metrics.registry.register(LeaseGauges(self.lease))
         await self._lead(controller, stop)
 

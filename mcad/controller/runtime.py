@@ -24,8 +24,8 @@ from mcad.controller.defaults import Defaults
 from mcad.controller.execute import Executor
 from mcad.controller.holds import HoldLog
 from mcad.controller.installs import Installs
-from mcad.controller.journal import Journal
 from mcad.controller.kinds import Kinds
+from mcad.controller.log_lines import LogLines
 from mcad.controller.lookups import Lookups
 from mcad.controller.metrics import Metrics
 from mcad.controller.mirror import Mirror
@@ -46,6 +46,8 @@ from mcad.kube.recorder import Recorder, Reporter
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
+    from mcad.journal.writer import Journal
+
 
 Json = dict[str, Any]
 _log = logging.getLogger(__name__)
@@ -56,6 +58,7 @@ SILENT_RETRY_S = 1.0  # how often a silent stream is looked at again (P14)
 PULSE_S = 20.0  # without any event, so that a quiet cluster does not look like a stalled loop
 DRAIN_S = 3.0  # SIGTERM ends the process within 5 s
 EVENT_WRITERS = 2
+FLUSH_S = 1.0  # so much of the journal a kill may cost
 
 
 class Controller:
@@ -81,6 +84,7 @@ class Controller:
         self.config = config
         self.clock = client.clock
         self.dispatcher = Dispatcher(to_settings(config))
+        self.journal: Journal | None = None  # of every step, from the first one on
         self._mirror = Mirror()
         self._kinds = Kinds(Discovery(client), config)
         self._recorder = Recorder(client, Reporter(f"{labels.GROUP}/mcad", identity))
@@ -106,7 +110,7 @@ class Controller:
         self._lookups = Lookups(client, self._kinds, self._sightings)
         self._installs = Installs(client, self._kinds, self._lookups, self.watches.watch_wrapped)
         self._holds = HoldLog()
-        self._journal = Journal(self.dispatcher.world)
+        self._log_lines = LogLines(self.dispatcher.world)
         self._overcommitments = OvercommitmentLog(self.dispatcher.world)
         self._alarm = Alarm(self.clock, self._wake)
         self._inbox: deque[Event] = deque()
@@ -132,12 +136,16 @@ class Controller:
         try:
             self.feed(Leading(self._epoch))
             self.spawn(self._start())
+            if self.journal is not None:
+                self.spawn(self._flush(self.journal))
             await self._decide_until(stop)
         except asyncio.CancelledError:
             patience = 0.0
             raise
         finally:
             await self._shut_down(patience)
+            if self.journal is not None:
+                self.journal.close()
 
     async def _start(self) -> None:
         await self._find_kinds()
@@ -154,6 +162,11 @@ class Controller:
         while True:
             await self.clock.sleep(PULSE_S)
             self._wake()
+
+    async def _flush(self, journal: Journal) -> None:
+        while True:
+            await self.clock.sleep(FLUSH_S)
+            journal.flush()
 
     async def _find_kinds(self) -> None:
         """The first discovery; without it no AppWrapper can be read."""
@@ -250,11 +263,14 @@ class Controller:
     def _step(self, event: Event) -> None:
         self.stepped_at = self.clock.monotonic()
         if isinstance(event, AppWrapperGone):
-            self._journal.gone(event.uid)
+            self._log_lines.gone(event.uid)
         now = self.clock.now_us()
-        for command in self.dispatcher.step(event, now):
+        commands = self.dispatcher.step(event, now)
+        if self.journal is not None:
+            self.journal.note(now, event, commands)
+        for command in commands:
             self.metrics.count(command)
-            self._journal.tell(command)
+            self._log_lines.tell(command)
             self.executor.submit(command)
         self._holds.look(self.dispatcher.world.held_resources(), now)
         if isinstance(event, Decide):

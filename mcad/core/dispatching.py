@@ -99,7 +99,7 @@ def dispatch(world: World) -> None:
             world.beds.wake(bucket)
             heappop(line)
             continue
-        if bucket.refusal is _LENDING and lending.waits(bucket):
+        if bucket.refusal == _LENDING and lending.waits(bucket):
             heappop(line)  # as before: thousands may, and a verdict costs ten times as much
             continue
         if not (bucket.rests or effort.leaves(key, bucket)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -152,10 +153,11 @@ class Bench:
     forbidden: set[tuple[str, str]] = field(default_factory=set)  # (namespace, resource) to create
     quotas: dict[str, QuotaSubtree] = field(default_factory=dict)
     quota_status: dict[str, QuotaView] = field(default_factory=dict)  # what QuotaSubtrees show
+    lead: Callable[[Settings], Dispatcher] = Dispatcher  # makes each dispatcher, the first one too
     _serial: int = 0
 
     def __post_init__(self) -> None:
-        self.dispatcher = Dispatcher(self.settings)
+        self.dispatcher = self.lead(self.settings)
         for one in self.nodes:
             self.feed(NodeSeen(one))
 
@@ -246,7 +248,7 @@ class Bench:
         """Kill the dispatcher and start it again from what is persisted."""
         self.pending, self.wishes = [], []
         self.now += SECOND
-        self.dispatcher = Dispatcher(self.settings)
+        self.dispatcher = self.lead(self.settings)
         for one in self.nodes:
             self.feed(NodeSeen(one))
         for subtree in self.quotas.values():

@@ -38,10 +38,12 @@ def prepare(plane: ControlPlane) -> None:
 
 
 @contextmanager
-def dispatching(plane: ControlPlane, account: Path, *more: str) -> Iterator[Dispatcher]:
+def dispatching(
+    plane: ControlPlane, account: Path, *more: str, flags: tuple[str, ...] = ()
+) -> Iterator[Dispatcher]:
     """A dispatcher with these settings as well; nothing is left of what a test has made."""
-    flags = [flag for setting in (*SETTINGS, *more) for flag in ("--set", setting)]
-    with Dispatcher(plane, account, *flags) as running:
+    settings = [flag for setting in (*SETTINGS, *more) for flag in ("--set", setting)]
+    with Dispatcher(plane, account, *settings, *flags) as running:
         try:
             yield running
         finally:

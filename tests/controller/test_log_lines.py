@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from mcad.api.config import Config
 from mcad.cli.logs import KeyValue
 from mcad.cli.stage import dispatching, embedded_cluster
-from mcad.controller.journal import Journal
+from mcad.controller.log_lines import LogLines
 from mcad.kube.kinds import APPWRAPPERS
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
@@ -34,7 +34,7 @@ LINE = re.compile(r'msg="?(?P<what>[a-z ]+?)"? appwrapper=default/(?P<name>\S+) 
 
 
 class Log:
-    """What the journal wrote, as lines."""
+    """The lines of the log."""
 
     def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
         self._caplog = caplog
@@ -47,7 +47,7 @@ class Log:
         return [
             (found["what"], found["name"], found["rest"])
             for line in lines
-            if "logger=controller.journal" in line and (found := LINE.search(line))
+            if "logger=controller.log_lines" in line and (found := LINE.search(line))
         ]
 
 
@@ -176,7 +176,7 @@ def test_a_teardown_that_waits_is_a_line_with_what_it_waits_for(log: Log) -> Non
     bench.events.clear()
     bench.advance(100)
     for event in bench.events:
-        Journal(bench.dispatcher.world).tell(event)
+        LogLines(bench.dispatcher.world).tell(event)
     ((what, name, rest),) = log.take()
     assert (what, name) == ("teardown waits", "a")
     assert "keeps its finalizer example.com/keep" in rest

@@ -25,7 +25,7 @@ _ENDS: dict[str, str] = {
 }
 
 
-class Journal:
+class LogLines:
     """Tells what the commands of a step mean, and which AppWrapper is about to be forgotten."""
 
     def __init__(self, world: World) -> None:

@@ -1,0 +1,123 @@
+"""The story of one AppWrapper, told from the steps of a journal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcad.api.wire import format_instant
+from mcad.core.commands import (
+    Command,
+    CreateItem,
+    DeleteItem,
+    ForceDeletion,
+    InspectItem,
+    LookForRemains,
+    RecordEvent,
+    StatusView,
+    WriteStatus,
+)
+from mcad.core.events import AppWrapperGone, AppWrapperSeen, Event
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcad.core.model import Condition, Workload
+    from mcad.journal.replay import Made
+
+
+def named(event: Event) -> str:
+    """The type of an event, and what it is about."""
+    about: Any = event
+    for part in ("workload", "node", "pod", "child", "subtree"):
+        about = getattr(event, part, about)
+    name = getattr(about, "name", "") or getattr(about, "uid", "")
+    return f"{type(event).__name__} {name}".rstrip()
+
+
+class Retelling:
+    """What was seen of an AppWrapper and what was commanded about it, a line each."""
+
+    def __init__(self, name: str) -> None:
+        """``name`` is NAMESPACE/NAME, or a name in the namespace default."""
+        self._title = name if "/" in name else f"default/{name}"
+        self._works: dict[str, Workload] = {}  # by uid: one that was deleted may have come again
+        self._told: dict[str, tuple[str, ...]] = {}
+
+    def tell(self, made: Made) -> Iterator[str]:
+        """The lines of a step, mostly none."""
+        lines = [*self._seen(made.step.event)]
+        for command in made.commands:
+            work = self._works.get(getattr(command, "uid", ""))
+            if work is not None:
+                lines += self._commanded(command, work)
+        at = format_instant(made.step.now)
+        yield from (f"{at}  {line}" for line in lines)
+
+    def _seen(self, event: Event) -> Iterator[str]:
+        if isinstance(event, AppWrapperSeen):
+            work = event.workload
+            if f"{work.namespace}/{work.name}" != self._title:
+                return
+            before = self._works.get(work.uid)
+            self._works[work.uid] = work
+            if before is None:
+                yield f"seen, priority {work.priority}, {_demand(work)}"
+            elif before.generation != work.generation:
+                yield f"edited, generation {work.generation}"
+            elif work.deleting and not before.deleting:
+                yield "its deletion was asked for"
+        elif isinstance(event, AppWrapperGone) and event.uid in self._works:
+            yield "deleted"
+
+    def _commanded(self, command: Command, work: Workload) -> Iterator[str]:
+        match command:
+            case WriteStatus():
+                yield from self._status(work.uid, command.status)
+            case CreateItem():
+                yield f"create {_item(work, command.item)} (attempt {command.attempt})"
+            case DeleteItem() | ForceDeletion():
+                forced = " by force" if isinstance(command, ForceDeletion) else ""
+                yield f"delete {command.ref}{forced}"
+            case InspectItem():
+                yield f"look at {command.ref}"
+            case LookForRemains():
+                yield f"look for what is left of attempt {command.attempt}"
+            case RecordEvent():
+                yield f"event {command.reason}: {command.note}"
+            case _:
+                pass
+
+    def _status(self, uid: str, view: StatusView) -> Iterator[str]:
+        state = "/".join(filter(None, (view.phase, view.state, view.queue_job_state)))
+        lines = [f"status {state}"]
+        lines += [f"  {_condition(one)}" for one in view.conditions]
+        if view.dispatch is not None:
+            record = view.dispatch
+            lines.append(f"  attempt {record.attempt} {record.phase} {record.reason}".rstrip())
+        before = self._told.get(uid, ())
+        self._told[uid] = tuple(lines)
+        changed = [line for line in lines[1:] if line not in before]
+        if changed or lines[0] not in before:
+            yield lines[0]
+            yield from changed
+
+
+def _condition(one: Condition) -> str:
+    return f"{one.type}={one.status} " + ": ".join(filter(None, (one.reason, one.message)))
+
+
+def _item(work: Workload, number: int) -> str:
+    return str(work.items[number].ref) if number < len(work.items) else f"item {number}"
+
+
+def _demand(work: Workload) -> str:
+    sets = (f"{one.replicas} x ({_amounts(one.request)})" for one in work.sets)
+    return " + ".join(sets) or "no pods"
+
+
+def _amounts(request: tuple[tuple[str, int], ...]) -> str:
+    return ", ".join(
+        f"{name}={amount}m" if name == "cpu" else f"{name}={amount}"
+        for name, amount in request
+        if name != "pods"
+    )

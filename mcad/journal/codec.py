@@ -1,0 +1,70 @@
+"""Steps as bytes: when, which event, and a digest of the commands that answered it."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+import msgspec
+
+from mcad.core.commands import Command
+from mcad.core.events import Event
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from mcad.core.units import Duration, Instant
+
+_EVENTS: tuple[type[Any], ...] = get_args(Event)
+_EVENT_CODES = {kind: code for code, kind in enumerate(_EVENTS)}
+_COMMAND_CODES = {kind: code for code, kind in enumerate(get_args(Command))}
+_DECODERS = [msgspec.msgpack.Decoder(kind) for kind in _EVENTS]
+_encode = msgspec.msgpack.Encoder().encode
+_decode_steps = msgspec.msgpack.Decoder(list[tuple[int, int, msgspec.Raw, bytes]]).decode
+_ARRAY32 = b"\xdd"  # the msgpack type of an array whose length takes four bytes
+DIGEST_BYTES = 8
+
+
+class Step(NamedTuple):
+    """One step of the core: its number since the process began to lead, when, and what."""
+
+    number: int
+    now: Instant
+    event: Event
+    digest: bytes  # of the commands that it was answered with; empty if there were none
+
+
+class CannotDecodeError(Exception):
+    """Bytes with a good checksum that are not the steps of this version."""
+
+
+def digest(commands: Iterable[Command]) -> bytes:
+    """Of everything in them and of their order; empty for none."""
+    made = None
+    for command in commands:
+        if made is None:
+            made = blake2b(digest_size=DIGEST_BYTES)
+        made.update(_encode((_COMMAND_CODES[type(command)], command)))
+    return b"" if made is None else made.digest()
+
+
+def encode_step(after: Duration, event: Event, of_commands: bytes) -> bytes:
+    """One step; ``after`` is the time since the step before it in its frame."""
+    return _encode((after, _EVENT_CODES[type(event)], event, of_commands))
+
+
+def join_steps(first: int, now: Instant, steps: list[bytes]) -> bytes:
+    """The payload of a frame: encoded steps, the number of the first, and when that was."""
+    head = first.to_bytes(8, "big") + now.to_bytes(8, "big")
+    return b"".join((head, _ARRAY32, len(steps).to_bytes(4, "big"), *steps))
+
+
+def split_steps(payload: bytes) -> Iterator[Step]:
+    """The reverse of ``join_steps``; raises ``CannotDecodeError``."""
+    number, now = int.from_bytes(payload[:8], "big"), int.from_bytes(payload[8:16], "big")
+    try:
+        for count, (after, code, event, made) in enumerate(_decode_steps(payload[16:])):
+            now += after
+            yield Step(number + count, now, _DECODERS[code].decode(event), made)
+    except (msgspec.MsgspecError, IndexError) as error:
+        raise CannotDecodeError(str(error)) from error

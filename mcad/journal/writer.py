@@ -1,0 +1,188 @@
+"""A ring of files, written while the dispatcher runs.
+
+A journal costs the dispatcher no decision: what cannot be written is told once in the log, and the
+dispatcher goes on without a journal.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, BinaryIO
+
+from mcad.core.records import Struct, replace
+from mcad.journal import codec, header, snapshot
+from mcad.journal.frames import Kind, pack
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from mcad.core.commands import Command
+    from mcad.core.events import Event
+    from mcad.core.units import Instant
+    from mcad.core.world import World
+    from mcad.journal.header import Header
+
+_log = logging.getLogger(__name__)
+
+FRAME_BYTES = 64 * 1024  # before compression
+
+
+class Limits(Struct, frozen=True):
+    """``files`` are kept, and a new one is begun when one has ``file_bytes``."""
+
+    files: int = 8
+    file_bytes: int = 32 * 1024 * 1024
+
+
+class Journal:
+    """Of one leadership: ``note`` every step, ``flush`` once a second, ``close`` at the end."""
+
+    def __init__(self, folder: Path, first: Header, world: World, limits: Limits) -> None:
+        """Begins a file in the folder, which is made if need be; raises ``OSError``."""
+        self._folder, self._header, self._limits = folder, first, limits
+        self._world = world
+        self._count = 0  # of the steps
+        self._steps: list[bytes] = []  # of the present frame
+        self._size = 0  # of these, in bytes
+        self._begun: Instant = 0  # when the first of them was
+        self._last: Instant = 0
+        folder.mkdir(parents=True, exist_ok=True)
+        for left in folder.glob("*.part"):
+            left.unlink()
+        present = header.files_of(folder)
+        self._number = int(present[-1].stem) + 1 if present else 1
+        self._file: BinaryIO | None = (folder / header.file_name(self._number)).open("xb")
+        self._next: _NextFile | None = None
+        self._file.write(pack(Kind.HEADER, header.encode(first)))
+        self._file.flush()
+        self._prune()
+
+    @property
+    def is_changing_over(self) -> bool:
+        """Whether the next file is being begun."""
+        return self._next is not None
+
+    def note(self, now: Instant, event: Event, commands: Sequence[Command]) -> None:
+        """A step was made."""
+        if self._file is None:
+            return
+        if not self._steps:
+            self._begun = self._last = now
+        step = codec.encode_step(now - self._last, event, codec.digest(commands))
+        self._steps.append(step)
+        self._size += len(step)
+        self._count += 1
+        self._last = now
+        if self._size >= FRAME_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was noted."""
+        if self._file is None:
+            return
+        try:
+            self._flush(self._file)
+        except OSError as error:
+            _log.error("the journal ends here error=%s", error)
+            self._give_up()
+
+    def close(self) -> None:
+        """Write the rest; nothing is noted any more."""
+        self.flush()
+        self._give_up()
+
+    def _flush(self, file: BinaryIO) -> None:
+        if self._steps:
+            first = self._count - len(self._steps)
+            frame = pack(Kind.STEPS, codec.join_steps(first, self._begun, self._steps))
+            self._steps, self._size = [], 0
+            file.write(frame)
+            file.flush()
+            if self._next is not None:
+                self._next.frames.append(frame)
+        if self._next is not None:
+            self._change_over(file, self._next)
+        elif file.tell() >= self._limits.file_bytes:
+            path = self._folder / header.file_name(self._number + 1)
+            self._next = _NextFile(path, replace(self._header, first=self._count), self._world)
+
+    def _change_over(self, file: BinaryIO, following: _NextFile) -> None:
+        if not following.is_begun():
+            return
+        file.close()
+        self._file, self._next = following.take_over(), None
+        self._number += 1
+        self._prune()
+
+    def _prune(self) -> None:
+        for path in header.files_of(self._folder)[: -self._limits.files]:
+            path.unlink()
+
+    def _give_up(self) -> None:
+        if self._next is not None:
+            self._next.give_up()
+        if self._file is not None:
+            with suppress(OSError):  # what it still holds
+                self._file.close()
+        self._file, self._next, self._steps = None, None, []
+
+
+class _NextFile:
+    """A file that a child process begins with the snapshot, while steps go on.
+
+    To pickle all that a core knows takes seconds where 10,000 AppWrappers run; to fork takes
+    milliseconds. Until the child has ended, frames are written to the file before this one, and
+    kept for this one.
+    """
+
+    def __init__(self, path: Path, first: Header, world: World) -> None:
+        self._path, self._part = path, path.with_suffix(".part")
+        self.frames: list[bytes] = []
+        self._child = os.fork()
+        if self._child == 0:
+            _begin(self._part, first, world)
+
+    def is_begun(self) -> bool:
+        """Whether the child has ended; raises ``OSError`` if it failed."""
+        pid, status = os.waitpid(self._child, os.WNOHANG)
+        if pid and status:
+            raise OSError(f"no snapshot was written (status {status})")
+        return pid != 0
+
+    def take_over(self) -> BinaryIO:
+        """The file, with everything that was noted meanwhile, under its name."""
+        file = self._part.open("ab")
+        file.write(b"".join(self.frames))
+        file.flush()
+        self._part.rename(self._path)
+        return file
+
+    def give_up(self) -> None:
+        """End the child; what it has written is of no use."""
+        if not self._child_has_ended():
+            os.kill(self._child, 9)
+            os.waitpid(self._child, 0)
+        self._part.unlink(missing_ok=True)
+
+    def _child_has_ended(self) -> bool:
+        try:
+            return os.waitpid(self._child, os.WNOHANG)[0] != 0
+        except ChildProcessError:
+            return True
+
+
+def _begin(path: Path, first: Header, world: World) -> None:
+    """In the child, which touches nothing that the parent has open, and never returns."""
+    status = 1
+    try:
+        gc.disable()  # it would copy every page
+        with path.open("xb") as file:
+            file.write(pack(Kind.HEADER, header.encode(first)))
+            file.write(pack(Kind.SNAPSHOT, snapshot.take(world)))
+        status = 0
+    finally:
+        os._exit(status)
