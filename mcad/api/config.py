@@ -226,7 +226,7 @@ class Config(Strict):
     pod_counts_interval: float = Field(default=30, alias="podCountsInterval", ge=0, le=MAX_SECONDS)
     quota_enabled: bool = Field(default=False, alias="quotaEnabled")
     queue_name_tree: str = Field(default="", alias="queueNameTree")
-    quota_grace_period: float = Field(default=0, alias="quotaGracePeriod", ge=0, le=MAX_SECONDS)
+    quota_grace_period: float = Field(default=300, alias="quotaGracePeriod", ge=0, le=MAX_SECONDS)
     preemption: bool = False
     reclaim: bool = True
     protect_after: float = Field(default=600, alias="protectAfter", ge=0, le=MAX_SECONDS)

@@ -81,13 +81,14 @@ async def test_without_a_tree_nothing_is_limited() -> None:
         assert rig.status("a")["state"] == "Running"
 
 
-async def test_a_tree_that_is_deleted_limits_nobody_any_more() -> None:
-    async with rig_with(subtree("root", root="0")) as rig:
+async def test_a_tree_that_is_deleted_limits_for_a_while() -> None:
+    async with rig_with(subtree("root", root="0"), quotaGracePeriod=20) as rig:
         add_labelled(rig, "a", "1", gold="root")
         await rig.clock.advance(1)
-        assert rig.status("a")["state"] == "Pending"
         rig.server.remove("quotasubtrees", "root")
-        await rig.clock.advance(1)
+        await rig.clock.advance(19)
+        assert rig.status("a")["state"] == "Pending"
+        await rig.clock.advance(2)
         assert rig.status("a")["state"] == "Running"
 
 
@@ -258,10 +259,12 @@ async def test_a_server_that_was_restored_is_believed() -> None:
 
 
 async def test_one_that_is_deleted_and_made_anew_is_written_anew() -> None:
-    async with rig_with(*TREE) as rig:
+    async with rig_with(*TREE, quotaGracePeriod=20) as rig:
         await rig.clock.advance(5)
         rig.server.remove("quotasubtrees", "root")
         await rig.clock.advance(5)
+        assert ready(rig, "teams")["reason"] == "InForce", "it counts as before"
+        await rig.clock.advance(20)
         assert ready(rig, "teams")["reason"] == "NoRoot"
         made = subtree("root", root="5")
         made["metadata"]["uid"] = "another"

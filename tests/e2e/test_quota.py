@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from mcad.api.config import Config
 from tests.controlplane.controlplane import ControlPlane
-from tests.e2e.fleet import ours, wait_until_quiet, writes
+from tests.e2e.fleet import Bystander, collection, ours, wait_until_quiet, writes
 from tests.e2e.process import ACCOUNT, NAMESPACE, Dispatcher, mcad
 from tests.e2e.support import (
     appwrapper,
@@ -48,9 +49,16 @@ def plane(control_plane: ControlPlane, account: Path) -> ControlPlane:
 
 
 @pytest.fixture
-def dispatcher(plane: ControlPlane, account: Path) -> Iterator[Dispatcher]:
+def grace_s() -> float:
+    """``quotaGracePeriod``, short because some tests wait for its end."""
+    return 5.0
+
+
+@pytest.fixture
+def dispatcher(plane: ControlPlane, account: Path, grace_s: float) -> Iterator[Dispatcher]:
     """A dispatcher that counts shares; nothing is left of what a test has made."""
-    with Dispatcher(plane, account, *ON, *SHORT_LEASE) as running:
+    grace = ("--set", f"quotaGracePeriod={grace_s}")
+    with Dispatcher(plane, account, *ON, *grace, *SHORT_LEASE) as running:
         yield running
         delete(plane)
         plane.kubectl("delete", "quotasubtrees", "--all", "--all-namespaces")
@@ -109,9 +117,14 @@ def why(plane: ControlPlane, name: str) -> str:
     return str(conditions_of(plane, name).get("Backoff", {}).get("message", ""))
 
 
-def until(plane: ControlPlane, value: Callable[[], object], expected: object) -> None:
+def until(
+    plane: ControlPlane,
+    value: Callable[[], object],
+    expected: object,
+    patience_s: float = PATIENCE_S,
+) -> None:
     """Wait until it is so."""
-    plane.wait_for(lambda: value() == expected, PATIENCE_S, f"{expected}, not {value()}")
+    plane.wait_for(lambda: value() == expected, patience_s, f"{expected}, not {value()}")
 
 
 def quota_writes(plane: ControlPlane, since: int) -> int:
@@ -225,7 +238,7 @@ def test_a_tree_lives_while_appwrappers_run(plane: ControlPlane, dispatcher: Dis
     # The teams are deleted while they run: what they hold counts at the root until they are back.
     plane.kubectl("delete", "quotasubtree", "teams")
     submit(plane, "red-3", "red", "500m")
-    until(plane, lambda: 'has no leaf "red"' in why(plane, "red-3"), True)
+    until(plane, lambda: 'has no leaf "red"' in why(plane, "red-3"), True, 2 * PATIENCE_S)
     story.expect(
         {"root": in_debt["root"] | {"waiting": {"cpu": "500m"}}},
         *("red-1", "red-2", "blue-1"),
@@ -255,6 +268,39 @@ def test_a_tree_lives_while_appwrappers_run(plane: ControlPlane, dispatcher: Dis
     # Nothing is left where nobody is.
     delete(plane)
     until(plane, lambda: figures(plane), {"root": {}, "red": {}, "blue": {}})
+
+
+@pytest.mark.parametrize("grace_s", [Config().quota_grace_period])
+def test_a_root_that_is_replaced_limits_all_the_time(
+    plane: ControlPlane, dispatcher: Dispatcher
+) -> None:
+    """``kubectl replace --force`` deletes it before it makes its successor, and so does a CRD that
+    is created anew, with everything of its kind."""
+    assert dispatcher.url
+    root, teams = subtree("root", root="2"), subtree("teams", "root", red="1", blue="1")
+    put(plane, root, teams)
+    until(plane, lambda: (reason(plane, "root"), reason(plane, "teams")), ("InForce", "InForce"))
+    submit(plane, "red-0", "red", "1")
+    submit(plane, "blue-0", "blue", "1")
+    until(plane, lambda: states(plane), {"red-0": "Running", "blue-0": "Running"})
+    watching = Bystander(plane, collection())
+    for number in range(1, 5):
+        submit(plane, f"red-{number}", "red", "1")
+    for _ in range(3):
+        plane.kubectl("replace", "--force", "--validate=false", "-f", "-", stdin=_list(root))
+    absent = "mcad_absent_quota_subtrees{"
+    until(plane, lambda: absent in dispatcher.get("/metrics")[1], False)
+    crd = f"quotasubtrees.{GROUP}"
+    plane.kubectl("delete", "crd", crd)
+    plane.apply(mcad("crd", "quotasubtrees"))
+    plane.wait_for_crd(crd)
+    put(plane, root, teams)
+    until(plane, lambda: (reason(plane, "root"), reason(plane, "teams")), ("InForce", "InForce"))
+    until(plane, lambda: absent in dispatcher.get("/metrics")[1], False)
+    begun = {one.name for one in watching.sights() if "dispatch" in one.object.get("status", {})}
+    assert begun == {"red-0", "blue-0"}, "nothing was dispatched past the root"
+    delete(plane, "red-0", "blue-0")
+    until(plane, lambda: sorted(states(plane).values()).count("Running"), 2)
 
 
 def test_nothing_is_written_at_rest_and_never_twice_a_second(

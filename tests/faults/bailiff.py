@@ -3,7 +3,7 @@
 An AppWrapper holds what it demands from its intent on, until it has ended, or what is taken back
 is gone; through a reset it holds it on. Those for whom others are evicted hold it before, as long
 as their claim stands: nobody else may go there. One that is new must fit within every hard node and
-the root.
+the root. A QuotaSubtree that was deleted counts as before until it is back, for a grace period.
 """
 
 from __future__ import annotations
@@ -33,12 +33,15 @@ BEHIND_S = 60.0
 class Bailiff:
     """Watches the QuotaSubtrees and every intent; ``overdrawn`` are those that did not fit."""
 
-    def __init__(self, registry: Registry, promises: Promises) -> None:
+    def __init__(self, registry: Registry, promises: Promises, grace_s: float = 0.0) -> None:
+        """``grace_s`` is the setting ``quotaGracePeriod``."""
         self.overdrawn: list[str] = []
+        self._grace_s = grace_s
+        self._absent: dict[tuple[str, str], tuple[float, QuotaSubtree]] = {}  # by key, until when
         self._promises = promises
         self._registry = registry
         self._trees: list[tuple[float, list[QuotaSubtree]]] = [(0.0, [])]
-        registry.store.listen(SUBTREES, lambda _: self._trees.append((self._now(), self._read())))
+        registry.store.listen(SUBTREES, self._tree_changed)
         registry.store.listen(STORAGE, self._heard)
 
     def holders(self) -> set[str]:
@@ -52,6 +55,13 @@ class Bailiff:
     def fits(self, obj: Json) -> bool:
         """Whether an AppWrapper that holds nothing would fit now."""
         return self._fits(obj, self._read())
+
+    def _tree_changed(self, change: Change) -> None:
+        self._absent.pop(change.key, None)
+        was = read_quota(change.obj) if change.type == "DELETED" else None
+        if was is not None:
+            self._absent[change.key] = (self._now() + self._grace_s, was)
+        self._trees.append((self._now(), self._read()))
 
     def _heard(self, change: Change) -> None:
         obj, was = change.obj, change.previous or {}
@@ -71,6 +81,7 @@ class Bailiff:
 
     def _in_force(self) -> Iterator[list[QuotaSubtree]]:
         """All trees of the last while, the present ones first."""
+        yield self._read()
         for since, trees in reversed(self._trees):
             yield trees
             if since <= self._now() - BEHIND_S:
@@ -115,8 +126,9 @@ class Bailiff:
         ]
 
     def _read(self) -> list[QuotaSubtree]:
-        found = (read_quota(obj) for _, obj in self._registry.store.items(SUBTREES))
-        return [one for one in found if one is not None]
+        found = [read_quota(obj) for _, obj in self._registry.store.items(SUBTREES)]
+        absent = [one for until, one in self._absent.values() if self._now() < until]
+        return [one for one in (*found, *absent) if one is not None]
 
     def _now(self) -> float:
         return self._registry.clock.monotonic()

@@ -26,6 +26,8 @@ from tests.manifests import bearing, components, config_map, failing, generic, s
 
 TREE = "gold"
 COUNTING = Config(quotaEnabled=True, protectAfter=0, reclaim=False)
+FORGETTING = COUNTING.model_copy(update={"quota_grace_period": 0.0})
+"""A QuotaSubtree that is deleted does not count any more."""
 
 
 def define(obj: Json) -> Action:
@@ -83,6 +85,26 @@ REPLANTED = Scenario(
         (720.0, delete("a")),
     ),
     ends={"a": "", "b": "Running", "c": "Completed", "d": "Running", "e": "Pending"},
+    config=FORGETTING,
+)
+
+REPLACED = Scenario(
+    "a tree is deleted and made anew while some hold shares of it and others wait for one",
+    cpus=(8,),
+    acts=(
+        (0.0, define(_ROOT)),
+        (0.0, define(_TEAMS)),
+        (90.0, create(of("red", generic("a", deployment("a", 2))))),
+        (91.0, create(of("blue", components("b", deployment("b", 1), config_map("b"))))),
+        (92.0, create(of("red", generic("c", deployment("c", 2))))),
+        (160.0, delete("root", QUOTA_SUBTREES)),
+        (230.0, delete("teams", QUOTA_SUBTREES)),
+        (300.0, create(of("blue", complete("d", job("d", 1, 10))))),
+        (320.0, define(_ROOT)),
+        (390.0, define(_TEAMS)),
+        (470.0, delete("b")),
+    ),
+    ends={"a": "Running", "b": "", "c": "Pending", "d": "Completed"},
     config=COUNTING,
 )
 
@@ -126,4 +148,4 @@ KEPT_SHARE = Scenario(
     config=COUNTING,
 )
 
-SHARED = (BORROWED, REPLANTED, KEPT_SHARE)
+SHARED = (BORROWED, REPLANTED, REPLACED, KEPT_SHARE)

@@ -75,7 +75,7 @@ class World:
         self._upheavals = Upheavals(cluster.registry, plan.weather.occurred)
         excuses = Excuses(cluster.registry, plan.weather)
         self._promises = promises = Promises(cluster.registry, excuses)
-        self._bailiff = Bailiff(cluster.registry, promises)
+        self._bailiff = Bailiff(cluster.registry, promises, scenario.config.quota_grace_period)
         lives = [scenario.settings(life) for life in (1, 2)]
         self._umpire = Umpire(cluster.registry, promises, excuses, lives)
         for storage in WRAPPED:
