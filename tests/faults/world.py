@@ -14,11 +14,14 @@ from mcad.api import labels
 from mcad.cli.stage import embedded_cluster
 from mcad.controller.runtime import Controller
 from mcad.core.invariants import InvariantViolated
+from mcad.core.units import SECOND
 from mcad.kube.client import Client
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster
 from mcad.sim.serving.server import SimApi
 from mcad.sim.store import Change
+from tests.faults import automata
+from tests.faults.automata import Recorder
 from tests.faults.bailiff import Bailiff
 from tests.faults.clouded import Clouded
 from tests.faults.excuses import Excuses
@@ -28,7 +31,7 @@ from tests.faults.meddling import STORAGE, WRAPPED, Meddler
 from tests.faults.promises import Promises
 from tests.faults.rest import WATCHED, unrest
 from tests.faults.scenarios import NAMESPACE, Scenario, pods_to_come
-from tests.faults.umpire import Umpire
+from tests.faults.umpire import BEHIND_S, Umpire
 from tests.faults.upheavals import GUESTS, Upheavals
 
 Json = dict[str, Any]
@@ -73,6 +76,7 @@ class World:
         self.begun_s = 0.0  # when the story began, by the clock
         plan.weather.begin(cluster)
         self._upheavals = Upheavals(cluster.registry, plan.weather.occurred)
+        self.stored = Recorder(cluster.registry)
         excuses = Excuses(cluster.registry, plan.weather)
         self._promises = promises = Promises(cluster.registry, excuses)
         self._bailiff = Bailiff(cluster.registry, promises, scenario.config.quota_grace_period)
@@ -145,6 +149,7 @@ class World:
             self.troubles.append(f"still writing at rest: {[(r.method, r.path) for r in late]}")
         overdrawn = () if self._plan.weather.was_stale else self._bailiff.overdrawn
         self.troubles += [*self._unrest(), *overdrawn]
+        self.troubles += self._unlike_the_protocol()
         self.troubles += [*self._umpire.fouls, *self._umpire.in_vain(), *self._promises.broken]
         for life in self._lives:
             if life.done() and not life.cancelled():
@@ -159,6 +164,32 @@ class World:
             self._cluster.add_node(f"node-{number}", cpu=str(cpus))
         await self.clock.sleep(1.0)
         return self.clock.monotonic()
+
+    def _unlike_the_protocol(self) -> list[str]:
+        """What of all that was stored, or sent, the protocol does not allow."""
+        sent = [request for wire in self._wires for request in wire.writes]
+        stored = self.stored
+        untrue = automata.untrue(stored.events, stored.history)
+        broken = [*automata.unfenced(sent), *self._miscounted(), *untrue]
+        # A list that is older than its request breaks the API's promise; the leader then takes what
+        # is newer for a late write, and repairs it. Nothing may be lost; the order of phases is.
+        if not self._plan.weather.was_stale:
+            broken += automata.judge(stored.history, behind=int(BEHIND_S * SECOND))
+        return broken
+
+    def _miscounted(self) -> list[str]:
+        """Where one process has led all the time, its metrics tell of all attempts."""
+        leader = self.leading()
+        if len(self._wires) > 1 or leader is None:
+            return []
+        told = {"dispatched": 0, "ended": 0}
+        for metric in leader.metrics.registry.collect():
+            for sample in metric.samples:
+                if sample.name == "mcad_events_total" and sample.labels["reason"] == "Dispatched":
+                    told["dispatched"] += int(sample.value)
+                if sample.name == "mcad_attempts_ended_total":
+                    told["ended"] += int(sample.value)
+        return list(automata.miscounted(told, self.stored.history))
 
     def _written(self) -> int:
         return sum(len(wire.writes) for wire in self._wires)
