@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.real_evictions --appwrappers 2000``: two teams with half of the quota each,
 20 nodes, one AppWrapper in twenty a gang, one in ten of a higher priority, a third of the pods of a
-grace period that they use up to its end. One team has the whole cluster first; the other one comes
-later. KWOK plays the kubelets. Told are
+grace period (``--graces``) that they use up to its end. One team has the whole cluster first; the
+other one comes later. KWOK plays the kubelets. Told are
 
 - the evictions, and those whose preemptor did not have its pods on nodes within ten minutes;
 - the longest time between two dispatches, with what was idle in it of the quota and of the nodes,
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
 from random import Random
@@ -53,7 +53,7 @@ class Spell(NamedTuple):
     cpus: float = 0.0
 
 
-def manifest(number: int, rng: Random, team: str) -> Json:
+def manifest(number: int, rng: Random, team: str, graces: Sequence[int]) -> Json:
     """A pod, or a gang; with a priority, or without."""
     name, seconds = f"{team}-{number:04}", rng.choice((5, 10, 20, 30))
     if rng.random() < 0.05:
@@ -62,7 +62,7 @@ def manifest(number: int, rng: Random, team: str) -> Json:
     else:
         made = template = pod(name, rng.choice(("1", "2", "4")), seconds)
     if rng.random() < 1 / 3:
-        made["spec"]["terminationGracePeriodSeconds"] = rng.choice((10, 30, 60))
+        made["spec"]["terminationGracePeriodSeconds"] = rng.choice(graces)
         notes = {"controlplane.test/lingers": "true"}
         made["metadata"] = made.get("metadata", {}) | {"annotations": notes}
     priority = rng.choice((5, 9)) if rng.random() < 0.1 else 0
@@ -71,11 +71,11 @@ def manifest(number: int, rng: Random, team: str) -> Json:
     return whole
 
 
-def submit_all(plane: ControlPlane, count: int, rng: Random) -> None:
+def submit_all(plane: ControlPlane, count: int, rng: Random, graces: Sequence[int]) -> None:
     """First red alone, then both by turns, in bursts."""
     for number in range(count):
         team = "red" if number < count // 4 else rng.choice(("red", "blue"))
-        create(plane, manifest(number, rng, team))
+        create(plane, manifest(number, rng, team, graces))
         if number % 100 == 99:
             time.sleep(rng.uniform(1, 20))
 
@@ -167,6 +167,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--appwrappers", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--graces", type=int, nargs="+", default=[10, 30, 60], help="in seconds")
     args = parser.parse_args()
     with cluster(NODES, cpu=str(CPUS), memory="64Gi") as (plane, account):
         plane.wait_for_crd("quotasubtrees.quota.codeflare.dev")
@@ -177,7 +178,7 @@ def main() -> None:
         plane.apply((subtree("teams", TREE, "root", red=half, blue=half),))
         bystander = Bystander(plane, collection(), PODS)
         with Dispatcher(plane, account, *(f for one in SETTINGS for f in ("--set", one))):
-            submit_all(plane, args.appwrappers, Random(args.seed))
+            submit_all(plane, args.appwrappers, Random(args.seed), args.graces)
             deadline = time.monotonic() + 3600
             while not set(states(plane).values()) <= ENDED and time.monotonic() < deadline:
                 time.sleep(5)
