@@ -231,6 +231,9 @@ class Config(Strict):
     reclaim: bool = True
     protect_after: float = Field(default=600, alias="protectAfter", ge=0, le=MAX_SECONDS)
     min_run_time: float = Field(default=300, alias="minRunTime", ge=0, le=MAX_SECONDS)
+    max_evictions_per_minute: int = Field(
+        default=10, alias="maxEvictionsPerMinute", ge=0, le=60_000
+    )
     preemption_grace_period: float = Field(
         default=0, alias="preemptionGracePeriod", ge=0, le=MAX_SECONDS
     )
@@ -378,6 +381,7 @@ def to_settings(config: Config) -> Settings:
         reclaim=config.reclaim,
         min_run_time=round(config.min_run_time * SECOND),
         preemption_grace=round(config.preemption_grace_period * SECOND),
+        max_evictions_per_minute=config.max_evictions_per_minute,
         quota_grace=round(config.quota_grace_period * SECOND) if config.quota_enabled else 0,
         max_priority=tuple(sorted(config.max_priority.items())),
         potential_capacity=tuple(sorted((name, value) for name, value in capacity if value)),

@@ -87,6 +87,8 @@ def _start(world: World) -> None:
     found = [e.dispatch.epoch for e in world.entries.values() if e.dispatch is not None]
     world.epoch = max(world.epoch, 1 + max(found, default=0))
     world.started = True
+    evictions = [e.eviction.at for e in world.entries.values() if e.eviction is not None]
+    world.eviction_pace.recall(evictions)
     quotastatus.expect_trees(world)
 
 
@@ -195,7 +197,8 @@ def _tell_refusal(world: World, entry: Entry, refusal: Refusal, words: Words) ->
         entry.announced = True
         return
     lack = INSUFFICIENT_RESOURCES if refusal.quota is None else INSUFFICIENT_QUOTA
-    message = f"{lack} {words.explain(refusal)}".rstrip()
+    why = (lack, words.explain(refusal), world.eviction_pace.explain(entry.uid))
+    message = " ".join(filter(None, why))
     entry.set_condition(ConditionType.BACKOFF, world.now, reason=NOT_RUNNABLE, message=message)
     world.settle(entry)
     if not entry.announced:

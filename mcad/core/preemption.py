@@ -35,8 +35,17 @@ def walk(world: World) -> None:
     """One look, if it is time for one."""
     if not (_is_possible(world) and (len(world.queue) or world.claims)):
         return
-    if world.is_time_for(Look.EVICTIONS):
+    if _is_any_turn(world) and world.is_time_for(Look.EVICTIONS):
         _look(world, _due(world))
+
+
+def _is_any_turn(world: World) -> bool:
+    """Whether evictions may begin: not before the preemptor that waits for its turn has had it."""
+    turn = world.eviction_pace.turn
+    if turn is None or turn.at <= world.now or turn.preemptor not in world.entries:
+        return True
+    world.wake_at(turn.at)
+    return False
 
 
 def _is_possible(world: World) -> bool:
@@ -66,7 +75,7 @@ def _within_their_shares(world: World) -> Iterator[Bucket]:
 def _look(world: World, due: Sequence[Bucket]) -> None:
     left = EVICTION_STEPS
     everybody: Survey | None = None
-    for entry in chain(_due_owners(world), _firsts(world, due)):
+    for entry in chain(_next_in_turn(world), _due_owners(world), _firsts(world, due)):
         if left <= 0:
             world.is_time_for(Look.EVICTIONS)  # the rest at the next look
             return
@@ -77,8 +86,18 @@ def _look(world: World, due: Sequence[Bucket]) -> None:
                 continue
             sought = _try(world, entry, everybody)
             left -= sought.steps
+            if world.eviction_pace.turn is not None:
+                return
             if sought.drain is not None:
                 everybody = None  # they are candidates no more
+
+
+def _next_in_turn(world: World) -> Iterator[Entry]:
+    """The preemptor whose turn has come, if it still waits."""
+    turn, world.eviction_pace.turn = world.eviction_pace.turn, None
+    entry = world.entries.get(turn.preemptor) if turn is not None else None
+    if entry is not None and (entry in world.queue or entry.uid in world.claims):
+        yield entry
 
 
 def _firsts(world: World, due: Iterable[Bucket]) -> Iterator[Entry]:
@@ -210,9 +229,17 @@ def _met(entry: Entry, everybody: Survey) -> set[str]:
 def _try(world: World, entry: Entry, everybody: Survey) -> Sought:
     """Evict for one who waits, if that is of use."""
     sought = plan(world, entry, everybody)
-    if sought.drain is not None:
+    if sought.drain is None:
+        return sought
+    pace = world.eviction_pace
+    if pace.may_begin(entry.uid, len(sought.victims), world.now):
+        pace.spend(len(sought.victims), world.now)
         world.unclaim(entry)
         claims.clear(world, entry, sought.drain.plan)
         claims.make(world, entry, sought.reason, sought.drain)
         evicting.begin(world, entry, sought.victims)
+    else:
+        entry.told = None  # the reason to wait is another one by now
+        world.to_tell[entry.uid] = None
+        world.wake_at(pace.turn.at if pace.turn is not None else world.now)
     return sought

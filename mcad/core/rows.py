@@ -150,7 +150,8 @@ class Picture:
         if refusal is not None and doubts is not None and doubts.concern(refusal):
             return OPEN, f"Only the dispatcher can tell. {onlooker.last_word(entry)}".rstrip()
         if refusal is not None:
-            return refusal.binding or refusal.kind.value, self._words.explain(refusal)
+            why = (self._words.explain(refusal), self._world.eviction_pace.explain(entry.uid))
+            return refusal.binding or refusal.kind.value, " ".join(filter(None, why))
         hindrance = obstacles.obstacle(self._world, entry)
         if hindrance is not None:
             return str(hindrance.reason), hindrance.message

@@ -37,7 +37,8 @@ class Settings(Struct, frozen=True):
     ``protect_after`` is for how long somebody may be first in line in vain, 0 for ever (R8).
     ``preemption`` and ``reclaim`` permit evictions: for a higher priority, and for a share that
     others borrow (R10). ``min_run_time`` is how long whoever is dispatched runs at least before
-    that, and ``preemption_grace`` how long an eviction is told before it begins.
+    that, and ``preemption_grace`` how long an eviction is told before it begins;
+    ``max_evictions_per_minute`` is of the whole cluster, 0 for no limit.
     ``quota_grace`` is for how long a QuotaSubtree that was deleted counts as before; 0 where quota
     trees do not count.
     ``pod_counts_interval`` is how old status may let pod counts become; 0 writes final ones only.
@@ -56,6 +57,7 @@ class Settings(Struct, frozen=True):
     reclaim: bool = True
     min_run_time: Duration = 300 * SECOND
     preemption_grace: Duration = 0
+    max_evictions_per_minute: int = 10
     quota_grace: Duration = 0
     potential_capacity: Resources = ()
     max_priority: tuple[tuple[str, int], ...] = ()

@@ -16,6 +16,7 @@ from mcad.core.capacity import Capacity
 from mcad.core.claim import Claim, Firsts, Patience, PendingEviction
 from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatus
 from mcad.core.entry import Entry, Hold
+from mcad.core.eviction_pace import EvictionPace
 from mcad.core.fairness import Turns
 from mcad.core.history import History
 from mcad.core.lifecycle import TEARING_DOWN, Phase
@@ -103,6 +104,7 @@ class World:
         self.claims_on_record: dict[str, Claim] = {}  # by uid: to be planned anew
         self.preemptors_on_record: dict[str, Claim] = {}  # by uid: as their victims' records say
         self.evictions: dict[str, PendingEviction] = {}  # by uid, of those who are told to leave
+        self.eviction_pace = EvictionPace(settings.max_evictions_per_minute)
         self.firsts = Firsts()
         self.ask_back: dict[Bucket, None] = {}  # those that borrowers wait for (lending.py)
         self.heads: dict[Scope, str] = {}  # the uids of those whose holds are running (R6)
