@@ -29,7 +29,9 @@ from mcad.controller.views import capacity_view, detail_view, rows_view
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event, KindWatched, LookOn, QuotaSeen
 from mcad.core.model import Pod
+from mcad.core.outlook import unhurried
 from mcad.core.rows import FITS_AS_STORED, OPEN
+from mcad.core.settings import Settings as CoreSettings
 from mcad.core.units import Instant
 from mcad.core.world import World
 from mcad.kube.client import Client
@@ -201,18 +203,27 @@ async def count(inventory: Inventory, config: Config, memory: Memory, now: Insta
 
     It pauses now and then, so that keys and signals are not left waiting.
     """
-    return await _Counter(config, memory, now).count(inventory)
+    return await _Counter(config, memory, now, to_settings(config)).count(inventory)
+
+
+async def told(inventory: Inventory, config: Config, memory: Memory, now: Instant) -> Dispatcher:
+    """A dispatcher that knows everything and has decided nothing yet, to be asked what it would
+    evict."""
+    counter = _Counter(config, memory, now, unhurried(to_settings(config)))
+    return await counter.tell(inventory)
 
 
 class _Counter:
     """The controller's work without its watches."""
 
-    def __init__(self, config: Config, memory: Memory, now: Instant) -> None:
+    def __init__(
+        self, config: Config, memory: Memory, now: Instant, settings: CoreSettings
+    ) -> None:
         self._quota_enabled = config.quota_enabled
         self._links = memory.links
         self._readings = memory.readings
         self._now = now
-        self._dispatcher = Dispatcher(to_settings(config))
+        self._dispatcher = Dispatcher(settings)
         self._unlinked: list[tuple[Pod, Owner]] = []
         self._sightings = Sightings(
             Mirror(),
@@ -223,18 +234,7 @@ class _Counter:
         )
 
     async def count(self, inventory: Inventory) -> Snapshot:
-        for subtree in inventory.quotas or ():
-            self._feed(QuotaSeen(read_quota(subtree)))
-        appwrappers = sorted(inventory.appwrappers, key=creation_order)
-        async for appwrapper in _paced(appwrappers):
-            self._sightings.appwrapper_seen(appwrapper, listed=True)
-        async for node in _paced(inventory.nodes):
-            self._sightings.node_seen(node)
-        for kind, objects in inventory.children.items():
-            self._see_children(kind, objects)
-        async for pod in _paced(inventory.pods):
-            self._sightings.pod_seen(pod)
-        await self._find_links()
+        appwrappers = await self._tell(inventory)
         self._feed(LookOn(is_led=inventory.heartbeat.presence is not Presence.ABSENT))
         unseen = frozenset((kind.group, kind.kind) for kind in inventory.unseen)
         known = {str(obj["metadata"]["uid"]): obj for obj in appwrappers}
@@ -249,6 +249,26 @@ class _Counter:
             self._quota_enabled,
             inventory.quotas,
         )
+
+    async def tell(self, inventory: Inventory) -> Dispatcher:
+        await self._tell(inventory)
+        return self._dispatcher
+
+    async def _tell(self, inventory: Inventory) -> list[Json]:
+        """The AppWrappers, in the order in which they were told of."""
+        for subtree in inventory.quotas or ():
+            self._feed(QuotaSeen(read_quota(subtree)))
+        appwrappers = sorted(inventory.appwrappers, key=creation_order)
+        async for appwrapper in _paced(appwrappers):
+            self._sightings.appwrapper_seen(appwrapper, listed=True)
+        async for node in _paced(inventory.nodes):
+            self._sightings.node_seen(node)
+        for kind, objects in inventory.children.items():
+            self._see_children(kind, objects)
+        async for pod in _paced(inventory.pods):
+            self._sightings.pod_seen(pod)
+        await self._find_links()
+        return appwrappers
 
     def _feed(self, event: Event) -> None:
         self._dispatcher.step(event, self._now)

@@ -2,33 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
+from mcad.api.config import Config
 from mcad.api.labels import QUOTA_KIND
 from mcad.api.quotacheck import Finding, check
-from mcad.api.wire import as_text
+from mcad.api.wire import as_text, plural
+from mcad.cli.config import as_dispatched, load_config
 from mcad.cli.documents import Document, read_documents
 from mcad.cli.errors import FAILED, CliError, warn
-from mcad.cli.options import files_option
+from mcad.cli.options import Settings, files_option, settings_options, target_options
+from mcad.cli.session import Target, environment
 from mcad.cli.tables import NONE, amounts, echo, table
+from mcad.core.outlook import Foreseen
 from mcad.core.quantity import format_amount
 from mcad.core.quota.trees import Tree
+from mcad.core.units import SECOND, format_duration
+
+Json = dict[str, Any]
 
 TITLES = ("TREE", "NODES", "LEAVES", "ROOT")
+EVICTED = ("APPWRAPPER", "REASON", "FOR", "AFTER")
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 
 
 @click.command("check")
 @files_option("A file of YAML or JSON, a directory of them")
-def check_files(paths: tuple[str, ...]) -> None:
+@click.option(
+    "--against-cluster",
+    is_flag=True,
+    help="Tell which AppWrappers of the cluster would be evicted.",
+)
+@target_options
+@settings_options
+def check_files(
+    paths: tuple[str, ...], target: Target, settings: Settings, *, against_cluster: bool
+) -> None:
     """Judge QuotaSubtrees before they are applied; no cluster is needed.
 
     All files together are taken for the whole of their trees: a parent that only the cluster has is
     told as missing. Objects of other kinds are passed over. Exit code 0 means that every node has
     its place; what works, but may not be meant, is a warning.
+
+    With --against-cluster it also tells which AppWrappers would be evicted, for which others and
+    how soon, if these were applied and nothing ended by itself. The settings are those of the
+    dispatcher that runs, with quotaEnabled, and what --config and --set say. Nothing is changed.
     """
     documents = [one for path in paths for file in _files(path) for one in read_documents(file)]
     mine = [one for one in documents if _is_quota_subtree(one)]
@@ -43,6 +66,29 @@ def check_files(paths: tuple[str, ...]) -> None:
         many = f"{len(faults)} fault{'s' * (len(faults) > 1)}"
         CliError(f"{many} to mend before these are applied").show()
         raise click.exceptions.Exit(FAILED)
+    if against_cluster:
+        config = load_config(settings)
+        contents = [one.content for one in mine]
+        echo(_evictions(asyncio.run(_foresee(target, config, contents))))
+
+
+async def _foresee(target: Target, config: Config, subtrees: Sequence[Json]) -> list[Foreseen]:
+    from mcad.cli.snapshot import foresee_evictions  # noqa: PLC0415 - only with a cluster
+
+    async with environment().connect(target) as session:
+        running = await as_dispatched(session.client, config)
+        counting = running.model_copy(update={"quota_enabled": True})
+        return await foresee_evictions(session.client, counting, subtrees)
+
+
+def _evictions(found: Sequence[Foreseen]) -> list[str]:
+    if not found:
+        return ["", "No AppWrapper would be evicted."]
+    rows = [
+        (one.victim, one.reason, one.preemptor, format_duration(one.after // SECOND * SECOND))
+        for one in found
+    ]
+    return ["", f"{plural(len(found), 'eviction')}:", *table(EVICTED, rows)]
 
 
 def _files(path: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mcad.api import labels
 from mcad.api.config import Config
-from mcad.cli.counting import Inventory, Memory, Snapshot, count
+from mcad.cli.counting import Inventory, Memory, Snapshot, count, told
 from mcad.cli.defaults import list_defaults
 from mcad.cli.errors import NO_QUOTAS, NOT_INSTALLED, CliError, warn
 from mcad.cli.presence import listen
@@ -21,6 +21,7 @@ from mcad.cli.progress import Progress
 from mcad.cli.tenant import Tenant
 from mcad.controller.kinds import Kinds
 from mcad.controller.sightings import slim_pod
+from mcad.core.outlook import Foreseen, foresee
 from mcad.kube.client import Client, Selection
 from mcad.kube.discovery import Discovery
 from mcad.kube.document import Document
@@ -53,6 +54,13 @@ async def take_figures(client: Client, config: Config, namespace: str | None) ->
     return Tenant(await _Photographer(client, config, namespace).take_silently(), namespace)
 
 
+async def foresee_evictions(
+    client: Client, config: Config, subtrees: Sequence[Json]
+) -> list[Foreseen]:
+    """What a dispatcher of this configuration would evict if these QuotaSubtrees were applied."""
+    return await _Photographer(client, config).foresee(subtrees)
+
+
 class _Photographer:
     def __init__(self, client: Client, config: Config, namespace: str | None = None) -> None:
         """``namespace`` is the only one that is looked into, None for the whole cluster."""
@@ -81,6 +89,20 @@ class _Photographer:
         memory = Memory.of(self._client, self._kinds)
         memory = replace(memory, pod_defaults=await list_defaults(self._client, self._namespaces))
         return await count(inventory, self._config, memory, self._now)
+
+    async def foresee(self, subtrees: Sequence[Json]) -> list[Foreseen]:
+        try:
+            inventory = await self._list_everything()
+        finally:
+            self._progress.done()
+        warn_of_unseen(self._unseen)
+        applied = {_key(one): one for one in inventory.quotas or ()}
+        for one in subtrees:
+            applied[_key(one)] = _as_applied(one, applied.get(_key(one)))
+        inventory = replace(inventory, quotas=list(applied.values()))
+        memory = Memory.of(self._client, self._kinds)
+        memory = replace(memory, pod_defaults=await list_defaults(self._client, self._namespaces))
+        return foresee(await told(inventory, self._config, memory, self._now), self._now)
 
     async def _list_everything(self) -> Inventory:
         await self._kinds.refresh()
@@ -179,3 +201,18 @@ def explain_list(resource: Resource, error: ApiError, namespace: str | None = No
 
 def _title(resource: Resource) -> str:
     return f"{resource.plural}.{resource.group}" if resource.group else resource.plural
+
+
+def _key(subtree: Json) -> tuple[str, str]:
+    metadata = subtree["metadata"]
+    return metadata.get("namespace") or "default", metadata["name"]
+
+
+def _as_applied(subtree: Json, present: Json | None) -> Json:
+    """What the API server makes of it: it is the object that is there, or a new one."""
+    namespace, name = _key(subtree)
+    metadata = subtree["metadata"] | {"namespace": namespace, "uid": f"{namespace}/{name}"}
+    if present is not None:
+        known = present["metadata"]
+        metadata |= {"uid": known["uid"], "creationTimestamp": known["creationTimestamp"]}
+    return subtree | {"metadata": metadata}

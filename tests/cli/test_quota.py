@@ -247,6 +247,35 @@ def test_a_good_forest_is_told_in_one_line_per_tree(mcad: Type, tmp_path: Path) 
     ]
 
 
+def test_who_would_be_evicted_is_told_before_it_happens(mcad: Type, tmp_path: Path) -> None:
+    result = mcad("quota", "check", "--against-cluster", "-f", write(tmp_path, *trees()))
+    assert (result.exit_code, result.stderr) == (0, "")
+    title, header, row = result.stdout.splitlines()[3:]
+    assert title == "1 eviction:"
+    assert header.split() == ["APPWRAPPER", "REASON", "FOR", "AFTER"]
+    assert row.split()[:3] == ["default/borrower", "Reclaiming", "default/late"]
+    assert row.split()[3].startswith("3m"), "its minimum run time ends then"
+
+
+def test_where_shares_suffice_no_eviction_is_foreseen(mcad: Type, tmp_path: Path) -> None:
+    root, _ = trees()
+    teams = subtree("teams", "cluster", research="6", product="1", ops="1", default="0")
+    result = mcad("quota", "check", "--against-cluster", "-f", write(tmp_path, root, teams))
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines()[-1] == "No AppWrapper would be evicted."
+
+
+def test_settings_to_come_can_be_asked_for(api: FakeApi, mcad: Type, tmp_path: Path) -> None:
+    path = write(tmp_path, *trees())
+    check = ("quota", "check", "--against-cluster", "-f", path)
+    result = mcad(*check, "--set", "reclaim=false")
+    assert result.stdout.splitlines()[-1] == "No AppWrapper would be evicted."
+    result = mcad(*check, "--set", "minRunTime=0")
+    assert result.stdout.split()[-1] in ("0s", "1s", "2s")
+    api.deny("appwrappers")
+    assert mcad(*check).exit_code == 1
+
+
 def test_files_directories_lists_and_standard_input_are_one_forest(
     mcad: Type, tmp_path: Path
 ) -> None:
