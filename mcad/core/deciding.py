@@ -31,7 +31,13 @@ from mcad.core import (
 from mcad.core.bucket import Bucket
 from mcad.core.capacity import Glance
 from mcad.core.commands import Urgency
-from mcad.core.dispatching import HELD_BACK, dispatch, signature, stand_in_front
+from mcad.core.dispatching import (
+    HELD_BACK,
+    dispatch,
+    rests_on_absence,
+    signature,
+    stand_in_front,
+)
 from mcad.core.entry import Entry, Hold
 from mcad.core.gate import IMPOSSIBLE
 from mcad.core.lifecycle import Phase
@@ -39,6 +45,7 @@ from mcad.core.pacing import (
     REPORTS_PER_PASS,
     RESTATE_INTERVAL,
 )
+from mcad.core.quota.absent import tells_of_absence
 from mcad.core.quota.words import Words
 from mcad.core.reasons import (
     INSUFFICIENT_QUOTA,
@@ -188,7 +195,7 @@ def _tell_refusal(world: World, entry: Entry, refusal: Refusal, words: Words) ->
         if Timer.RESTATE not in entry.timers:
             world.wake_in(entry, Timer.RESTATE, entry.told_at + RESTATE_INTERVAL - world.now)
         return
-    on_record = entry.restored and _shows_refusal(entry)
+    on_record = entry.restored and not rests_on_absence(refusal) and _shows_refusal(entry)
     entry.restored = False
     entry.told, entry.told_at = refusal, world.now
     stand_in_front(world, entry)
@@ -207,8 +214,11 @@ def _tell_refusal(world: World, entry: Entry, refusal: Refusal, words: Words) ->
 
 
 def _shows_refusal(entry: Entry) -> bool:
+    """Whether the record has one that may still be true: an absence of then is over."""
     shown = entry.conditions.get(ConditionType.BACKOFF)
-    return shown is not None and shown.status and shown.reason == NOT_RUNNABLE
+    if shown is None or not shown.status or tells_of_absence(shown.message):
+        return False
+    return shown.reason == NOT_RUNNABLE
 
 
 def _restate_if_changed(world: World, entry: Entry) -> None:

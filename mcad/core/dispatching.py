@@ -216,9 +216,14 @@ def _reserved(world: World, bucket: Bucket, entry: Entry) -> bool:
     return refusal is None
 
 
-def signature(refusal: Refusal) -> tuple[RefusalKind, str]:
+def signature(refusal: Refusal) -> tuple[RefusalKind, str, bool]:
     """What has to change before a refusal is worth another write (design section 5)."""
-    return (refusal.kind, refusal.binding)
+    return (refusal.kind, refusal.binding, rests_on_absence(refusal))
+
+
+def rests_on_absence(refusal: Refusal) -> bool:
+    """Whether it is by a quota tree of which a QuotaSubtree is absent."""
+    return refusal.quota is not None and refusal.quota.is_absent
 
 
 def stand_in_front(world: World, entry: Entry) -> None:

@@ -44,7 +44,8 @@ class Shortage(NamedTuple):
 
 class QuotaLimit(NamedTuple):
     """What a quota tree refuses: the share of a ``node`` above the ``leaf``, or, with "" as the
-    ``node``, the leaf itself."""
+    ``node``, the leaf itself. ``is_absent``: a QuotaSubtree of the tree is gone and counts as
+    before."""
 
     tree: str
     leaf: str
@@ -53,6 +54,7 @@ class QuotaLimit(NamedTuple):
     requested: int = 0
     nominal: int = 0
     used: int = 0
+    is_absent: bool = False
 
 
 class Refusal(Struct, frozen=True):

@@ -6,6 +6,7 @@ import pytest
 
 from mcad.core.commands import RecordQuotaEvent
 from mcad.core.events import QuotaGone, QuotaSeen
+from mcad.core.pacing import RESTATE_INTERVAL
 from mcad.core.quota import QuotaSubtree
 from mcad.core.reasons import EventReason
 from mcad.core.records import replace
@@ -17,6 +18,8 @@ from tests.core.quotas import GOLD, child, subtree, teams
 GRACE = 60
 SETTINGS = replace(PATIENT, quota_grace=GRACE * SECOND)
 FULL = ["r0", "r1", "b0"]
+LONG = replace(SETTINGS, quota_grace=300 * SECOND)
+RESTATED = RESTATE_INTERVAL / SECOND + 1
 WAITING = [*(f"r{n}" for n in range(2, 6)), *(f"b{n}" for n in range(1, 5))]
 
 
@@ -239,3 +242,79 @@ def test_the_root_with_teams_of_one_object_may_be_replaced_again_and_again() -> 
         made.share(replace(one, uid=f"uid-root-{number}"))
         made.advance(1)
     assert made.order == ["r0", "r1"]
+
+
+def why(made: Bench, name: str) -> str:
+    """What the condition of an AppWrapper that waits says."""
+    return made.condition(name, "Backoff")[2]
+
+
+@pytest.mark.parametrize("name", ["root", "middle", "teams"])
+def test_what_waits_already_is_told_of_the_absence_and_of_its_end(name: str) -> None:
+    made = full(LONG)
+    before = why(made, "r2"), why(made, "b1")
+    made.unshare(f"uid-gold-{name}")
+    made.advance(RESTATED)
+    assert all(f"quota/{name}" in why(made, one) for one in ("r2", "b1"))
+    made.share(*(one for one in forest("+") if one.name == name))
+    made.advance(RESTATED)
+    assert (why(made, "r2"), why(made, "b1")) == before
+
+
+@pytest.mark.parametrize("crashes", [1, 2])
+def test_what_waits_already_is_told_after_a_restart(crashes: int) -> None:
+    made = full(LONG)
+    made.unshare(*list(made.quotas))
+    made.advance(1)
+    for _ in range(crashes):
+        made.crash()
+        made.advance(RESTATED)
+        assert "was in force before the restart" in why(made, "r2")
+    made.share(*forest("+"))
+    made.advance(RESTATED)
+    assert "500m of 500m used" in why(made, "r2")
+    assert "restart" not in why(made, "r2")
+
+
+def test_after_a_restart_no_record_of_an_absence_stays() -> None:
+    made = full(LONG)
+    made.unshare("uid-gold-root")
+    made.advance(RESTATED)
+    assert "is gone" in why(made, "r2")
+    made.share(forest("+")[0])
+    made.crash()
+    made.advance(RESTATED)
+    assert "is gone" not in why(made, "r2")
+
+
+def test_an_absence_that_is_over_soon_writes_nothing() -> None:
+    made = full(LONG)
+    before = made.writes["status"]
+    for number in range(5):
+        one = next(one for one in made.quotas.values() if one.name == "root")
+        made.unshare(one.uid)
+        made.advance(1)
+        made.share(replace(one, uid=f"uid-root-{number}"))
+        made.advance(1)
+    made.advance(RESTATED)
+    assert made.writes["status"] == before
+
+
+def test_a_tree_that_is_emptied_before_it_is_deleted_limits_no_more() -> None:
+    """How to take a tree out of force at once (docs/quota.md)."""
+    made = full()
+    made.share(*(replace(one, children=()) for one in forest()))
+    made.settle()
+    assert sorted(made.order) == sorted([*FULL, *WAITING])
+    made.unshare(*list(made.quotas))
+    made.advance(2 * GRACE)
+    assert made.quota_events == []
+    made.dispatcher.world.admission.check()
+
+
+def test_a_root_that_is_emptied_during_a_restart_limits_no_more() -> None:
+    made = full()
+    made.share(replace(forest()[0], children=()))
+    made.crash()
+    made.settle()
+    assert sorted(made.order) == sorted([*FULL, *WAITING])

@@ -15,6 +15,8 @@ from typing import NamedTuple
 from mcad.core.quota.records import QuotaSubtree
 from mcad.core.units import Duration, Instant, format_duration
 
+_UNTIL = " until it is back, for "
+
 
 @dataclass(slots=True)
 class _Absence:
@@ -47,8 +49,8 @@ class AbsentSubtrees:
     # -- observations --------------------------------------------------------------------------
 
     def leave(self, subtree: QuotaSubtree) -> None:
-        """It was deleted, and is absent from now on."""
-        if self._grace and subtree.tree:
+        """It was deleted, and is absent from now on; one without nodes never counted."""
+        if self._grace and subtree.tree and subtree.children:
             key = (subtree.namespace, subtree.name)
             self._absent[key] = _Absence(subtree.tree, subtree)
 
@@ -63,7 +65,7 @@ class AbsentSubtrees:
             self._absent["", tree] = _Absence(tree)
 
     def arrived(self, tree: str) -> None:
-        """The tree has a root: it is expected no more."""
+        """The root of the tree is there, maybe without nodes: the tree is expected no more."""
         self._absent.pop(("", tree), None)
 
     def expire(self, now: Instant) -> set[str]:
@@ -94,6 +96,10 @@ class AbsentSubtrees:
         """The absent QuotaSubtrees that count in a tree."""
         return [one.subtree for one in self._absent.values() if one.tree == tree and one.subtree]
 
+    def concerns(self, tree: str) -> bool:
+        """Whether anything is absent in a tree."""
+        return any(one.tree == tree for one in self._absent.values())
+
     def trees(self) -> set[str]:
         """The trees in which anything is absent."""
         return {one.tree for one in self._absent.values()}
@@ -116,12 +122,17 @@ class AbsentSubtrees:
         if one.subtree is None:
             return (
                 f'Quota tree "{one.tree}" was in force before the restart and has no root now: '
-                f"nothing is admitted there until it is back, for {grace} at most."
+                f"nothing is admitted there{_UNTIL}{grace} at most."
             )
         return (
-            f'QuotaSubtree {one.subtree.title} of tree "{one.tree}" is gone: it counts as before '
-            f"until it is back, for {grace} at most."
+            f'QuotaSubtree {one.subtree.title} of tree "{one.tree}" is gone: it counts as before'
+            f"{_UNTIL}{grace} at most."
         )
+
+
+def tells_of_absence(message: str) -> bool:
+    """Whether a message has a sentence on an absence."""
+    return _UNTIL in message
 
 
 def _over(one: _Absence) -> str:

@@ -121,8 +121,9 @@ class Forest:
     def _regrow(self, name: str) -> None:
         self._moved[name] = None
         before = self._trees.get(name)
-        tree, faults = grow(name, self._subtrees.get(name, {}).values(), self.absent.of(name))
-        if tree is not None:
+        present = self._subtrees.get(name, {}).values()
+        tree, faults = grow(name, present, self.absent.of(name))
+        if tree is not None or any(not (one.parent or one.children) for one in present):
             self.absent.arrived(name)
         elif self.absent.expects(name):
             tree = without_nodes(name)
@@ -170,14 +171,17 @@ class Forest:
                 continue
             node = tree.nodes.get(leaf)
             if node is None or node.children:
-                return Refusal(RefusalKind.NO_LEAF, quota=QuotaLimit(name, leaf))
+                what = QuotaLimit(name, leaf, is_absent=self.absent.concerns(name))
+                return Refusal(RefusalKind.NO_LEAF, quota=what)
             for limit in node.limits:
                 for resource, amount in demand:
                     if resource not in tree.named or amount <= limit.room(resource):
                         continue
                     nominal = limit.nominal.get(resource, 0)
                     used = limit.usage.get(resource, 0)
-                    what = QuotaLimit(name, leaf, limit.name, resource, amount, nominal, used)
+                    absent = self.absent.concerns(name)
+                    figures = (resource, amount, nominal, used, absent)
+                    what = QuotaLimit(name, leaf, limit.name, *figures)
                     if amount > nominal:
                         return Refusal(RefusalKind.ABOVE_QUOTA, quota=what)
                     found = found or Refusal(RefusalKind.QUOTA, quota=what)
