@@ -39,6 +39,7 @@ from mcad.core.dispatching import (
     stand_in_front,
 )
 from mcad.core.entry import Entry, Hold
+from mcad.core.eviction_pace import tells_of_turn
 from mcad.core.gate import IMPOSSIBLE
 from mcad.core.lifecycle import Phase
 from mcad.core.pacing import (
@@ -195,7 +196,9 @@ def _tell_refusal(world: World, entry: Entry, refusal: Refusal, words: Words) ->
         if Timer.RESTATE not in entry.timers:
             world.wake_in(entry, Timer.RESTATE, entry.told_at + RESTATE_INTERVAL - world.now)
         return
-    on_record = entry.restored and not rests_on_absence(refusal) and _shows_refusal(entry)
+    turn = world.eviction_pace.explain(entry.uid)
+    is_brief = bool(turn) or rests_on_absence(refusal)
+    on_record = entry.restored and not is_brief and _shows_refusal(entry)
     entry.restored = False
     entry.told, entry.told_at = refusal, world.now
     stand_in_front(world, entry)
@@ -204,7 +207,7 @@ def _tell_refusal(world: World, entry: Entry, refusal: Refusal, words: Words) ->
         entry.announced = True
         return
     lack = INSUFFICIENT_RESOURCES if refusal.quota is None else INSUFFICIENT_QUOTA
-    why = (lack, words.explain(refusal), world.eviction_pace.explain(entry.uid))
+    why = (lack, words.explain(refusal), turn)
     message = " ".join(filter(None, why))
     entry.set_condition(ConditionType.BACKOFF, world.now, reason=NOT_RUNNABLE, message=message)
     world.settle(entry)
@@ -214,11 +217,11 @@ def _tell_refusal(world: World, entry: Entry, refusal: Refusal, words: Words) ->
 
 
 def _shows_refusal(entry: Entry) -> bool:
-    """Whether the record has one that may still be true: an absence of then is over."""
+    """Whether the record has one, and nothing in it that may be over by now."""
     shown = entry.conditions.get(ConditionType.BACKOFF)
-    if shown is None or not shown.status or tells_of_absence(shown.message):
+    if shown is None or not shown.status or shown.reason != NOT_RUNNABLE:
         return False
-    return shown.reason == NOT_RUNNABLE
+    return not (tells_of_absence(shown.message) or tells_of_turn(shown.message))
 
 
 def _restate_if_changed(world: World, entry: Entry) -> None:

@@ -15,6 +15,8 @@ from mcad.core.units import SECOND, Duration, Instant, format_clock
 
 MINUTE: Duration = 60 * SECOND
 
+_SETTING = "(maxEvictionsPerMinute)"
+
 
 class Turn(NamedTuple):
     """The preemptor (a uid) that is next, with so many victims, and when that is."""
@@ -56,8 +58,13 @@ class EvictionPace:
         what = "eviction is" if self.turn.victims == 1 else f"{self.turn.victims} evictions are"
         return (
             f"Its {what} due at {format_clock(self.turn.at)}: at most {self._per_minute} a minute"
-            " are permitted (maxEvictionsPerMinute)."
+            f" are permitted {_SETTING}."
         )
 
     def _ready_at(self, victims: int) -> Instant:
         return self._full_at - max(0, MINUTE - victims * self._each)
+
+
+def tells_of_turn(message: str) -> bool:
+    """Whether a message says when evictions are due."""
+    return _SETTING in message

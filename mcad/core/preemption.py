@@ -18,6 +18,7 @@ from mcad.core.departures import Room, without_those_to_spare
 from mcad.core.dispatching import in_order
 from mcad.core.drains import Drain
 from mcad.core.entry import Entry
+from mcad.core.eviction_pace import Turn
 from mcad.core.lending import ask_back
 from mcad.core.lifecycle import TEARING_DOWN
 from mcad.core.model import Workload
@@ -42,10 +43,17 @@ def walk(world: World) -> None:
 def _is_any_turn(world: World) -> bool:
     """Whether evictions may begin: not before the preemptor that waits for its turn has had it."""
     turn = world.eviction_pace.turn
-    if turn is None or turn.at <= world.now or turn.preemptor not in world.entries:
+    if turn is None or turn.at <= world.now or _waiting_in_turn(world, turn) is None:
         return True
     world.wake_at(turn.at)
     return False
+
+
+def _waiting_in_turn(world: World, turn: Turn) -> Entry | None:
+    """The preemptor that is next, None if it does not wait any more."""
+    entry = world.entries.get(turn.preemptor)
+    waits = entry is not None and (entry in world.queue or entry.uid in world.claims)
+    return entry if waits else None
 
 
 def _is_possible(world: World) -> bool:
@@ -93,11 +101,18 @@ def _look(world: World, due: Sequence[Bucket]) -> None:
 
 
 def _next_in_turn(world: World) -> Iterator[Entry]:
-    """The preemptor whose turn has come, if it still waits."""
+    """The preemptor whose turn has come, if it still waits. It is told that it has."""
     turn, world.eviction_pace.turn = world.eviction_pace.turn, None
-    entry = world.entries.get(turn.preemptor) if turn is not None else None
-    if entry is not None and (entry in world.queue or entry.uid in world.claims):
+    entry = _waiting_in_turn(world, turn) if turn is not None else None
+    if entry is not None:
+        _tell_anew(world, entry)
         yield entry
+
+
+def _tell_anew(world: World, entry: Entry) -> None:
+    """The reason to wait is another one by now."""
+    entry.told = None
+    world.to_tell[entry.uid] = None
 
 
 def _firsts(world: World, due: Iterable[Bucket]) -> Iterator[Entry]:
@@ -239,7 +254,6 @@ def _try(world: World, entry: Entry, everybody: Survey) -> Sought:
         claims.make(world, entry, sought.reason, sought.drain)
         evicting.begin(world, entry, sought.victims)
     else:
-        entry.told = None  # the reason to wait is another one by now
-        world.to_tell[entry.uid] = None
+        _tell_anew(world, entry)
         world.wake_at(pace.turn.at if pace.turn is not None else world.now)
     return sought

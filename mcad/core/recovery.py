@@ -98,7 +98,10 @@ def _timed(saved: Persisted, now: Instant) -> Persisted:
         record = replace(
             record, since=past(since), confirmed=past(confirmed), entered=past(entered)
         )
-    return replace(saved, conditions=conditions, dispatch=record)
+    evicted = saved.eviction
+    if evicted is not None:
+        evicted = replace(evicted, at=past(evicted.at))
+    return replace(saved, conditions=conditions, dispatch=record, eviction=evicted)
 
 
 def _note_preemptor(world: World, victim: str, record: DispatchRecord) -> None:

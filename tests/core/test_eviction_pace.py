@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcad.core.events import NodeSeen
 from mcad.core.eviction_pace import MINUTE, EvictionPace
 from mcad.core.lifecycle import Phase
 from mcad.core.records import replace
@@ -127,6 +128,8 @@ def test_a_setting_that_is_switched_on_at_a_restart_stops_nothing_at_once() -> N
     begun = bench.now
     bench.advance(1)
     assert len(evicted(bench)) == 10
+    told = [bench.condition(f"high-{n:02}", "Backoff") for n in range(49)]
+    assert sum(one is not None and "due at" in one[2] for one in told) == 1
     bench.advance(400)
     times = evicted(bench)
     assert len(times) == 49
@@ -179,3 +182,71 @@ def test_the_turn_of_one_that_is_deleted_passes_to_the_next() -> None:
     bench.submit(workload("another", 1000, priority=5))
     bench.advance(8)
     assert bench.entry("another").phase is Phase.RUNNING
+
+
+def test_a_clock_that_was_set_back_delays_no_evictions() -> None:
+    """Evictions on record that are yet to come were written before that."""
+    bench = crowd(30)
+    ask(bench, 10)
+    bench.advance(30)
+    assert len(evicted(bench)) == 10
+    bench.now -= 3600 * SECOND
+    bench.crash()
+    begun = bench.now
+    bench.submit(*(workload(f"late-{n}", 900 - n, priority=9) for n in range(5)))
+    bench.advance(31)
+    running = [bench.entry(f"late-{n}").phase is Phase.RUNNING for n in range(5)]
+    assert all(running), "one every 6 s from the restart on"
+    assert bench.now - begun < MINUTE
+
+
+def gang_in_turn() -> Bench:
+    """The bucket is spent, and a gang with 12 victims waits until it is full."""
+    bench = crowd(30, cpu=600)
+    ask(bench, 10, 900)
+    bench.advance(1)
+    bench.submit(workload("gang", *[900] * 12, priority=9))
+    bench.advance(2)
+    assert "Its 12 evictions are due at" in bench.condition("gang", "Backoff")[2]
+    bench.submit(workload("single", 800, priority=5))
+    bench.advance(1)
+    assert bench.entry("single").phase is Phase.WAITING
+    return bench
+
+
+def test_the_turn_of_one_that_is_suspended_passes_to_the_next() -> None:
+    bench = gang_in_turn()
+    bench.edit("uid-gang", suspended=True)
+    bench.advance(7)
+    assert bench.entry("single").phase is Phase.RUNNING
+
+
+def test_the_turn_of_one_that_found_room_passes_to_the_next() -> None:
+    bench = gang_in_turn()
+    for number in range(12):
+        bench.feed(NodeSeen(node(f"new-{number}")))
+    bench.submit(*(workload(f"more-{n}", 800 - n, priority=5) for n in range(3)))
+    bench.advance(7)
+    assert bench.entry("gang").phase is Phase.RUNNING
+    assert len(evicted(bench)) == 11
+
+
+def test_what_is_told_of_a_turn_ends_with_it() -> None:
+    bench = gang_in_turn()
+    for number in range(30):
+        bench.edit(f"uid-low-{number:02}", never_preempted=True)
+    bench.advance(61)
+    assert bench.entry("gang").phase is Phase.WAITING
+    assert "due at" not in bench.condition("gang", "Backoff")[2]
+
+
+def test_no_turn_of_before_a_restart_is_told() -> None:
+    bench = gang_in_turn()
+    for number in range(30):
+        bench.works[f"uid-low-{number:02}"] = replace(
+            bench.works[f"uid-low-{number:02}"], never_preempted=True
+        )
+    bench.crash()
+    bench.advance(1)
+    assert bench.entry("gang").phase is Phase.WAITING
+    assert "due at" not in bench.condition("gang", "Backoff")[2]
