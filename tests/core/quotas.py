@@ -69,7 +69,11 @@ class Model:
         """It is gone; what it was."""
         self.found.clear()
         one = self.subtrees.pop(uid)
-        if one.tree and all(one.title != other.title for other in self.subtrees.values()):
+        if (
+            one.tree
+            and one.children
+            and all(one.title != other.title for other in self.subtrees.values())
+        ):
             self.absent[one.title] = (one, self.now + self.grace)
         return one
 
@@ -193,8 +197,9 @@ class Model:
         """Whatever is in the way."""
         for tree in self.trees():
             leaf = leaf_of(designation, tree)
+            absent = any(one.tree == tree for one, _ in self.absent.values())
             if not self.is_leaf(tree, leaf):
-                yield Hindrance(tree, leaf)
+                yield Hindrance(tree, leaf, is_absent=absent)
                 continue
             for node in self.limits(tree, leaf):
                 share = dict(self.placed(tree)[node][1].nominal)
@@ -202,7 +207,7 @@ class Model:
                     used = self.usage(tree, node, resource)
                     if resource in self.named(tree) and used + amount > share.get(resource, 0):
                         whole = share.get(resource, 0)
-                        yield Hindrance(tree, leaf, node, resource, amount, whole, used)
+                        yield Hindrance(tree, leaf, node, resource, amount, whole, used, absent)
 
     def vies(self, designation: Designation, demand: Resources, waits: Waits) -> bool:
         """Whether somebody of a leaf that others wait for, or who would borrow to get to a node
@@ -234,6 +239,7 @@ class Hindrance(NamedTuple):
     requested: int = 0
     nominal: int = 0
     used: int = 0
+    is_absent: bool = False
 
     @property
     def is_lasting(self) -> bool:

@@ -168,6 +168,7 @@ class Play:
             return
         told = refusal.quota
         assert tuple(told) in {tuple(one) for one in in_the_way}
+        self.cases["absent refuses"] += told.is_absent
         self.cases["nothing of its own"] += told.nominal == 0 and bool(told.node)
         match refusal.kind:
             case RefusalKind.NO_LEAF:
@@ -298,7 +299,7 @@ CASES = {
     *("0 trees", "1 trees", "2 trees", "3 trees", "a tree came", "a tree went"),
     *("fits", "borrows", "unnamed", "vies", "woken", "nobody's", "no default"),
     *("quota", "above-quota", "no-leaf", "nothing of its own", "in debt"),
-    *("absent and back", "absent for good"),
+    *("absent and back", "absent for good", "absent refuses"),
     *("leaf went", "leaf came", "leaf moved", "charged above leaves"),
 }
 
