@@ -196,7 +196,9 @@ def miscounted(told: Mapping[str, int], history: Iterable[Write]) -> Iterator[st
 
 
 def untrue(events: Iterable[Json], history: Iterable[Write]) -> Iterator[str]:
-    """Every Event names its object, and tells of no dispatch and no end that was not stored."""
+    """Every Event names its object, and tells of no dispatch and no end that was not stored. An
+    AppWrapper that is deleted meanwhile may have an end that is stored no more."""
+    deleted: set[str] = set()
     confirmed: dict[str, int] = {}
     states: dict[str, set[str]] = {}
     for write in history:
@@ -207,6 +209,8 @@ def untrue(events: Iterable[Json], history: Iterable[Write]) -> Iterator[str]:
                 before == "creating" and after == "dispatched"
             )
             states.setdefault(uid, set()).add(str(_status(change.obj).get("state")))
+            if change.type == "DELETED" or "deletionTimestamp" in change.obj["metadata"]:
+                deleted.add(uid)
     said: dict[str, int] = {}
     for event in events:
         about, reason = event.get("involvedObject") or {}, event["reason"]
@@ -217,7 +221,7 @@ def untrue(events: Iterable[Json], history: Iterable[Write]) -> Iterator[str]:
             said[uid] = said.get(uid, 0) + (reason == "Dispatched")
             if uid not in states:
                 yield f"an Event {reason} is about {about['name']}, which never was"
-            elif reason == "Completed" and "Completed" not in states[uid]:
+            elif reason == "Completed" and "Completed" not in states[uid] and uid not in deleted:
                 yield f"an Event says that {about['name']} is Completed"
     for uid, count in said.items():
         if count > confirmed.get(uid, 0):

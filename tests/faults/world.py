@@ -169,12 +169,12 @@ class World:
         """What of all that was stored, or sent, the protocol does not allow."""
         sent = [request for wire in self._wires for request in wire.writes]
         stored = self.stored
-        untrue = automata.untrue(stored.events, stored.history)
-        broken = [*automata.unfenced(sent), *self._miscounted(), *untrue]
+        broken = [*automata.unfenced(sent), *self._miscounted()]
         # A list that is older than its request breaks the API's promise; the leader then takes what
         # is newer for a late write, and repairs it. Nothing may be lost; the order of phases is.
         if not self._plan.weather.was_stale:
             broken += automata.judge(stored.history, behind=int(BEHIND_S * SECOND))
+            broken += automata.untrue(stored.events, stored.history)
         return broken
 
     def _miscounted(self) -> list[str]:
