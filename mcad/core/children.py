@@ -61,6 +61,7 @@ def apply(world: World, entry: Entry, child: Child) -> None:
     if child.item not in entry.creation.created:
         entry.found(child.item)
     entry.creation.created[child.item] = child.uid
+    entry.creation.absent.discard(child.item)
     completion.hear(entry, child)
     for index, want in enumerate(child.wants):
         world.want(entry, child.item, index, want)
@@ -98,6 +99,7 @@ def _item_gone(world: World, entry: Entry, child: Child) -> None:
     passed = entry.phase is not Phase.CREATING or child.item < entry.creation.cursor
     if passed and entry.creation.created.get(child.item) == child.uid:
         del entry.creation.created[child.item]
+        entry.creation.absent.add(child.item)
     wants_nothing(world, entry, child.item)
 
 

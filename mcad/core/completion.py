@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mcad.core import podcounts, teardown
 from mcad.core.commands import Urgency
 from mcad.core.entry import Entry
@@ -30,12 +32,20 @@ def hear(entry: Entry, child: Child) -> None:
     if not 0 <= child.item < len(items):
         return
     is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
-    if child.met.intersection(_FINISHED if is_v1beta2 else items[child.item].completion):
+    if child.met.intersection(_words(entry, child.item)):
         entry.finished.add(child.item)
     if is_v1beta2 and _FAILED in child.met and items[child.item].tells_end:
         entry.failed.add(child.item)
     else:
         entry.failed.discard(child.item)
+
+
+def _words(entry: Entry, item: int) -> Iterable[str]:
+    """What an item says that needs to exist no longer. In v1beta1 that is ``completionstatus``; one
+    without it is over, well or not, and completes nothing."""
+    if entry.workload.dialect is Dialect.V1BETA2:
+        return _FINISHED
+    return entry.workload.items[item].completion or (*_FINISHED, _FAILED)
 
 
 def judge(world: World, entry: Entry) -> bool:

@@ -8,6 +8,7 @@ from mcad.core import (
     attempts,
     children,
     deciding,
+    health,
     observing,
     onlooker,
     quotastatus,
@@ -136,7 +137,8 @@ class Dispatcher:
             case ItemRefused():
                 attempts.item_refused(world, entry, event)
             case ItemInspected():
-                attempts.item_inspected(world, entry, event)
+                read = health.item_read if entry.phase is Phase.RUNNING else attempts.item_inspected
+                read(world, entry, event)
             case ItemDeleted():
                 teardown.item_deleted(world, entry, event)
             case DeletionRefused():

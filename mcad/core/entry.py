@@ -69,7 +69,8 @@ class Creation:
     ``cursor`` is the next one to create, ``asked`` whether its create is under way, and ``doubt``
     the instant until which one that got no clear answer may still be committed (ADR 7);
     ``created`` are the uids of those that exist (item number -> uid), and ``words`` what the server
-    said to a 403.
+    said to a 403. ``absent`` are items that were seen to go, or that a live read did not find, and
+    ``read_again`` is when the next live read of one that no watch has told of is due.
     """
 
     cursor: int = 0
@@ -77,6 +78,8 @@ class Creation:
     doubt: Instant = 0
     created: dict[int, str] = field(default_factory=dict)
     words: str = ""
+    absent: set[int] = field(default_factory=set)
+    read_again: dict[int, Instant] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -7,11 +7,14 @@ run on nodes that they have to leave; not enough pods are ready. What is broken 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from mcad.core import resets
+from mcad.core.commands import InspectItem
 from mcad.core.entry import Entry
+from mcad.core.events import ItemInspected
 from mcad.core.model import ObjectRef, Pod
+from mcad.core.pacing import LOOK_BASE
 from mcad.core.reasons import (
     FOUND_FAILED_PODS,
     FOUND_NO_FAILED_PODS,
@@ -24,7 +27,7 @@ from mcad.core.reasons import (
 from mcad.core.resets import Breakdown
 from mcad.core.rules import FaultTolerance
 from mcad.core.timers import Timer
-from mcad.core.units import Instant
+from mcad.core.units import SECOND, Instant
 from mcad.core.world import World, kind_key
 
 
@@ -42,6 +45,16 @@ def judge(world: World, entry: Entry) -> None:
     _look_again(world, entry, [at for at in (borne, warm) if at])
 
 
+def judge_items(world: World, entry: Entry) -> None:
+    """In v1beta1, which has no other such rule: without an item that it needs to have pods it can
+    do nothing. Where ``minAvailable`` asks for pods, requeuing.py sees that they are too few."""
+    if entry.workload.min_available:
+        return
+    broken = _missing(world, entry, {one.item for one in entry.workload.sets})
+    if broken is not None:
+        resets.break_down(world, entry, broken)
+
+
 def _look_again(world: World, entry: Entry, ends: list[Instant]) -> None:
     if not ends:
         entry.stop(Timer.HEALTH)
@@ -52,21 +65,51 @@ def _look_again(world: World, entry: Entry, ends: list[Instant]) -> None:
 # -- items ---------------------------------------------------------------------------------------
 
 
-def _missing(world: World, entry: Entry) -> Breakdown | None:
-    """An item was deleted, and not because it was finished. Without a retry, as upstream."""
-    there = entry.creation.created
-    lost = [
-        str(item.ref)
+def _missing(world: World, entry: Entry, needed: Container[int] | None = None) -> Breakdown | None:
+    """An item (of those ``needed``) was deleted, and not because it was finished. Without a retry,
+    as upstream.
+
+    An item that no watch has told of may be there all the same: the watch of a leader that has just
+    begun may lag. So it is read live first.
+    """
+    there, absent = entry.creation.created, entry.creation.absent
+    unseen = [
+        number
         for number, item in enumerate(entry.workload.items)
         if number not in there
         and number not in entry.finished
+        and (needed is None or number in needed)
         and kind_key(item.ref) not in world.unwatched
     ]
+    lost = [str(entry.workload.items[number].ref) for number in unseen if number in absent]
+    for number in unseen:
+        if number not in absent:
+            _read(world, entry, number)
     if not lost:
         return None
     total = len(entry.workload.items)
     message = f"Found {total - len(lost)} of {total} items; missing: {some_of(lost)}."
     return Breakdown(TeardownReason.MISSING_COMPONENT, message, final=True)
+
+
+def _read(world: World, entry: Entry, number: int) -> None:
+    """Read an item live, if it is time for that."""
+    due = entry.creation.read_again.get(number, 0)
+    if due <= world.now and world.may_read():
+        world.emit(InspectItem(entry.uid, entry.attempt, number, entry.ref(number)))
+        due = entry.creation.read_again[number] = world.now + LOOK_BASE
+    world.wake_in(entry, Timer.ITEMS, max(due - world.now, SECOND))
+
+
+def item_read(world: World, entry: Entry, event: ItemInspected) -> None:
+    """What a live read of an item of a running attempt found; one that fails is repeated."""
+    if event.attempt != entry.attempt or event.answer is not None:
+        return
+    holder, item = event.holder, event.item
+    is_other = holder is not None and holder.owner_uid != entry.uid and not holder.terminating
+    if (holder is None or is_other) and item not in entry.creation.created:
+        entry.creation.absent.add(item)
+        world.to_judge[entry.uid] = None
 
 
 def _failed_item(world: World, entry: Entry) -> Breakdown | None:

@@ -58,6 +58,10 @@ LOOK_MAX: Duration = 300 * SECOND
 """Live lists of a teardown when no watch event told that something is gone, ever more slowly."""
 
 
+READS_PER_SECOND = 50
+"""Live reads of items that no watch has told of: they share the lane of the dispatches."""
+
+
 class Look(StrEnum):
     """At what is looked now and then, however often is decided."""
 

@@ -75,6 +75,8 @@ def _judge_running(world: World, entry: Entry) -> None:
     requeuing.judge(world, entry)
     if entry.phase is Phase.RUNNING and entry.workload.dialect is Dialect.V1BETA2:
         health.judge(world, entry)
+    elif entry.phase is Phase.RUNNING:
+        health.judge_items(world, entry)
     if entry.phase is Phase.RUNNING:
         unscheduled.report(world, entry)
     if entry.phase is Phase.RUNNING and said != (entry.conditions, entry.record):

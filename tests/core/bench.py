@@ -279,6 +279,7 @@ class Bench:
             case CreateItem():
                 return self._create(command)
             case InspectItem():
+                self.writes["inspect"] += 1
                 holder = self._holder(command.ref)
                 return ItemInspected(command.uid, command.attempt, command.item, holder)
             case ReviewAccess():

@@ -12,6 +12,7 @@ from mcad.core.events import (
     ChildGone,
     ChildSeen,
     ItemCreated,
+    ItemInspected,
     ItemRefused,
     Leading,
 )
@@ -21,12 +22,14 @@ from mcad.core.model import (
     Dialect,
     DispatchPhase,
     DispatchRecord,
+    Item,
     Next,
     ObjectRef,
     Persisted,
     PodPhase,
     Workload,
 )
+from mcad.core.pacing import READS_PER_SECOND
 from mcad.core.units import SECOND
 from tests.core.bench import START, Bench, Thing, node, workload
 
@@ -73,9 +76,8 @@ def test_p2_an_earlier_item_that_somebody_deleted_is_not_created_again() -> None
     bench.crash()
     bench.settle()
 
-    assert bench.names() == ["a-1", "a-2"]
     assert bench.created["uid-a", 1, 0] == 1
-    assert bench.state("a") == "Running"
+    assert bench.state("a") == "Failed", "without one of its pods it can do nothing"
 
 
 def test_p3_the_confirmation_says_dispatched() -> None:
@@ -480,9 +482,15 @@ def test_p12_an_intent_of_another_leader_after_the_barrier(fits: bool) -> None:
 
 
 def _first_seen_late(bench: Bench, work: Workload, phase: DispatchPhase) -> None:
-    """The list of its namespace was held back; another leader had recorded an attempt."""
+    """The list of its namespace was held back; another leader had recorded an attempt, and what
+    that has made is there, whatever the watches tell."""
     bench.works[work.uid] = work
     inventory = tuple(item.ref for item in work.items)
+    if phase is DispatchPhase.DISPATCHED:
+        for number, ref in enumerate(inventory):
+            bench.things[ref] = Thing(
+                Child(f"uid-{ref.name}", ref, work.uid, 1, number), work.sets[number].request
+            )
     record = DispatchRecord(1, 1, phase, work.payload, inventory, START, entered=bench.now)
     bench.feed(AppWrapperSeen(replace(work, persisted=Persisted("Running", START, (), record))))
 
@@ -502,6 +510,63 @@ def test_p12_an_attempt_first_seen_after_the_barrier(fits: bool, phase: Dispatch
     assert bench.entry("mine").phase is Phase.RUNNING
     adrift = bench.dispatcher.world.capacity.report.adrift()
     assert adrift == (), "nothing is promised that nobody has"
+
+
+@pytest.mark.parametrize("dialect", [Dialect.V1BETA1, Dialect.V1BETA2])
+def test_an_item_that_no_watch_has_told_of_is_read_before_it_counts_as_missing(
+    dialect: Dialect,
+) -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.settle()
+    work = workload("late", 500, dialect=dialect)
+    _first_seen_late(bench, work, DispatchPhase.DISPATCHED)
+    bench.advance(40)
+    assert bench.entry("late").phase is Phase.RUNNING
+    assert 6 <= bench.writes["inspect"] <= 10, "every five seconds"
+    bench.feed(ItemInspected(work.uid, 1, 0, None, Answer(503, "ServiceUnavailable", "later")))
+    bench.feed(ItemInspected(work.uid, 0, 0, None))
+    bench.settle()
+    assert bench.entry("late").phase is Phase.RUNNING, "neither of these says that it is gone"
+    del bench.things[work.items[0].ref]
+    bench.advance(6)
+    assert bench.state("late") == "Failed"
+
+
+@pytest.mark.parametrize("dialect", [Dialect.V1BETA1, Dialect.V1BETA2])
+def test_an_item_that_is_deleted_is_missed_at_once_and_without_a_read(dialect: Dialect) -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("a", 500, dialect=dialect))
+    bench.settle()
+    bench.bind("a-0")
+    bench.remove(bench.works["uid-a"].items[0].ref)
+    bench.settle()
+    assert bench.writes["inspect"] == 0
+    assert bench.state("a") == "Failed"
+
+
+def test_an_item_without_pods_is_not_needed_in_v1beta1() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    work = workload("a", 500)
+    extra = Item(ObjectRef("", "v1", "configmaps", "ConfigMap", "default", "settings"))
+    bench.submit(replace(work, items=(*work.items, extra)))
+    bench.settle()
+    bench.remove(extra.ref)
+    bench.settle()
+    assert bench.state("a") == "Running"
+
+
+def test_reads_of_items_are_bounded() -> None:
+    """A stale list of a kind, and 100 items that it has not."""
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.settle()
+    for number in range(100):
+        _first_seen_late(bench, workload(f"a{number}", 1), DispatchPhase.DISPATCHED)
+    bench.settle()
+    assert bench.writes["inspect"] == READS_PER_SECOND
+    bench.advance(3)
+    assert bench.writes["inspect"] == 100
+    bench.advance(20)
+    assert all(bench.entry(f"a{number}").phase is Phase.RUNNING for number in range(100))
 
 
 @pytest.mark.parametrize("fits", [True, False], ids=["fits: kept", "does not: queues"])

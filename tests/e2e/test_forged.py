@@ -8,6 +8,7 @@ import pytest
 
 from mcad.api import labels
 from tests.controlplane.controlplane import ControlPlane
+from tests.e2e.fleet import wait_until_quiet
 from tests.e2e.process import Dispatcher
 from tests.e2e.support import (
     appwrapper,
@@ -20,6 +21,7 @@ from tests.e2e.support import (
     states,
     status_of,
 )
+from tests.manifests import components, generic, job
 
 pytestmark = pytest.mark.controlplane
 
@@ -108,4 +110,37 @@ def test_an_invented_appwrapper_keeps_no_room(plane: ControlPlane, dispatcher: D
     patch = {"metadata": {"finalizers": None}}
     plane.request("PATCH", path, patch)
     plane.request("DELETE", path)
+    delete(plane)
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+def test_a_job_that_a_user_deletes_is_missed(
+    plane: ControlPlane, dispatcher: Dispatcher, version: str
+) -> None:
+    wrap = generic if version == "v1beta1" else components
+    made = wrap("gone", job("gone", 1, "100m", 1000))
+    made["metadata"]["namespace"] = "default"
+    create(plane, made)
+    runs(plane, "gone")
+    plane.wait_for(lambda: len(pods(plane)) == 1, 60, "its pod is there")
+    plane.kubectl("delete", "job", "gone")
+    plane.wait_for(lambda: states(plane)["gone"] == "Failed", 30, "its state is Failed")
+    assert "missing: Job default/gone" in str(status_of(plane, "gone")["conditions"])
+    delete(plane)
+
+
+def test_a_job_with_an_edited_attempt_label_is_still_the_item(
+    plane: ControlPlane, dispatcher: Dispatcher
+) -> None:
+    made = generic("marked", job("marked", 1, "100m", 1000))
+    made["metadata"]["namespace"] = "default"
+    create(plane, made)
+    runs(plane, "marked")
+    plane.kubectl("label", "job", "marked", "--overwrite", f"{labels.ATTEMPT}=7")
+    wait_until_quiet(plane)
+    assert states(plane)["marked"] == "Running"
+    # Labelled while no dispatcher runs, it is a stray of an attempt to come: deleted, and missed.
+    dispatcher.stop()
+    dispatcher.start()
+    plane.wait_for(lambda: states(plane)["marked"] == "Failed", 60, "its state is Failed")
     delete(plane)
