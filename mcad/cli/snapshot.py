@@ -86,9 +86,7 @@ class _Photographer:
         finally:
             heartbeat.cancel()
             self._progress.done()
-        memory = Memory.of(self._client, self._kinds)
-        memory = replace(memory, pod_defaults=await list_defaults(self._client, self._namespaces))
-        return await count(inventory, self._config, memory, self._now)
+        return await count(inventory, self._config, await self._memory(), self._now)
 
     async def foresee(self, subtrees: Sequence[Json]) -> list[Foreseen]:
         try:
@@ -100,9 +98,12 @@ class _Photographer:
         for one in subtrees:
             applied[_key(one)] = _as_applied(one, applied.get(_key(one)))
         inventory = replace(inventory, quotas=list(applied.values()))
-        memory = Memory.of(self._client, self._kinds)
-        memory = replace(memory, pod_defaults=await list_defaults(self._client, self._namespaces))
+        memory = await self._memory()
         return foresee(await told(inventory, self._config, memory, self._now), self._now)
+
+    async def _memory(self) -> Memory:
+        defaults = await list_defaults(self._client, self._namespaces)
+        return replace(Memory.of(self._client, self._kinds), pod_defaults=defaults)
 
     async def _list_everything(self) -> Inventory:
         await self._kinds.refresh()

@@ -22,9 +22,10 @@ needs, unscheduled              their pods that do not come, or find no node
 claim, claims, protection, backfill, passing   room that is promised before it is free: what that
                                 is, how it lives, who gets it, and who may go ahead of it
 departures, drains, ends, history   who has to leave so that somebody fits, and when that will be
-preemption, victims, evicting, eviction_pace   who is evicted for whom, how, and how many in a time
+preemption, victims, evicting, eviction_pace   which AppWrappers are evicted for which one, how, and
+                                how many in a minute
 forecast, rehearsal             when somebody who waits starts
-outlook                         who would be evicted if a dispatcher began now
+outlook                         which would be evicted if a dispatcher began now
 
 status, standing, podcounts, quotastatus   what statuses say
 rows, claimants, shares         what else people ask

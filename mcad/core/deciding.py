@@ -39,7 +39,7 @@ from mcad.core.dispatching import (
     stand_in_front,
 )
 from mcad.core.entry import Entry, Hold
-from mcad.core.eviction_pace import tells_of_turn
+from mcad.core.eviction_pace import tells_of_due_evictions
 from mcad.core.gate import IMPOSSIBLE
 from mcad.core.lifecycle import Phase
 from mcad.core.pacing import (
@@ -196,8 +196,8 @@ def _tell_refusal(world: World, entry: Entry, refusal: Refusal, words: Words) ->
         if Timer.RESTATE not in entry.timers:
             world.wake_in(entry, Timer.RESTATE, entry.told_at + RESTATE_INTERVAL - world.now)
         return
-    turn = world.eviction_pace.explain(entry.uid)
-    is_brief = bool(turn) or rests_on_absence(refusal)
+    due = world.eviction_pace.explain(entry.uid)
+    is_brief = bool(due) or rests_on_absence(refusal)
     on_record = entry.restored and not is_brief and _shows_refusal(entry)
     entry.restored = False
     entry.told, entry.told_at = refusal, world.now
@@ -207,7 +207,7 @@ def _tell_refusal(world: World, entry: Entry, refusal: Refusal, words: Words) ->
         entry.announced = True
         return
     lack = INSUFFICIENT_RESOURCES if refusal.quota is None else INSUFFICIENT_QUOTA
-    why = (lack, words.explain(refusal), turn)
+    why = (lack, words.explain(refusal), due)
     message = " ".join(filter(None, why))
     entry.set_condition(ConditionType.BACKOFF, world.now, reason=NOT_RUNNABLE, message=message)
     world.settle(entry)
@@ -221,7 +221,7 @@ def _shows_refusal(entry: Entry) -> bool:
     shown = entry.conditions.get(ConditionType.BACKOFF)
     if shown is None or not shown.status or shown.reason != NOT_RUNNABLE:
         return False
-    return not (tells_of_absence(shown.message) or tells_of_turn(shown.message))
+    return not (tells_of_absence(shown.message) or tells_of_due_evictions(shown.message))
 
 
 def _restate_if_changed(world: World, entry: Entry) -> None:

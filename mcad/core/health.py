@@ -95,7 +95,7 @@ def _missing(world: World, entry: Entry, needed: Container[int] | None = None) -
 def _read(world: World, entry: Entry, number: int) -> None:
     """Read an item live, if it is time for that."""
     due = entry.creation.read_again.get(number, 0)
-    if due <= world.now and world.may_read():
+    if due <= world.now and world.item_reads.take(world.now):
         world.emit(InspectItem(entry.uid, entry.attempt, number, entry.ref(number)))
         due = entry.creation.read_again[number] = world.now + LOOK_BASE
     world.wake_in(entry, Timer.ITEMS, max(due - world.now, SECOND))

@@ -1,15 +1,15 @@
 """Which AppWrappers would be evicted if a dispatcher began now and none ended by itself.
 
-The dispatcher is driven on in a time of its own, and everything that it commands succeeds. For
-people who ask before they change shares or settings; nothing of it is carried out.
+The dispatcher is driven on in a time of its own, and everything that it commands succeeds. Nothing
+of it is carried out: it answers what new shares or settings would do.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
 from typing import NamedTuple
 
+from mcad.core.claim import Eviction
 from mcad.core.commands import (
     Command,
     CreateItem,
@@ -78,24 +78,21 @@ class _Drive:
         self._found: dict[tuple[str, int], Foreseen] = {}
 
     def evictions(self) -> list[Foreseen]:
-        world = self._dispatcher.world
-        before = {uid: entry.eviction for uid, entry in world.entries.items()}
-        end = self._begun + world.settings.min_run_time + HORIZON
+        end = self._begun + self._dispatcher.world.settings.min_run_time + HORIZON
         while self._wakes and (at := min(self._wakes)) <= end:
             self._wakes = {one for one in self._wakes if one > at}
             # A second at a time: what is looked at now and then is not looked at more often.
             self._now = max(at, self._now + SECOND)
             self._step(Decide())
-            self._note(before)
         return list(self._found.values())
 
-    def _note(self, before: Mapping[str, object]) -> None:
-        for uid, entry in self._dispatcher.world.entries.items():
-            one = entry.eviction
-            if one is not None and one != before.get(uid):
-                after = one.at - self._begun
-                found = Foreseen(entry.title, one.title, one.reason.value, after)
-                self._found.setdefault((uid, one.count), found)
+    def _note(self, uid: str, eviction: Eviction) -> None:
+        """A status tells of an eviction, maybe of one that is on record."""
+        after = eviction.at - self._begun
+        if after > 0:
+            title = self._dispatcher.world.entries[uid].title
+            found = Foreseen(title, eviction.title, eviction.reason.value, after)
+            self._found.setdefault((uid, eviction.count), found)
 
     def _step(self, event: Event) -> None:
         inbox = deque([event])
@@ -106,6 +103,8 @@ class _Drive:
     def _answers(self, command: Command) -> list[Event]:
         match command:
             case WriteStatus():
+                if command.status.eviction is not None:
+                    self._note(command.uid, command.status.eviction)
                 return [StatusWritten(command.uid, command.serial)]
             case WriteQuota():
                 return [QuotaWritten(command.uid, command.serial)]

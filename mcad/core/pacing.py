@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mcad.core.events import Answer
-from mcad.core.units import SECOND, Duration
+from mcad.core.units import SECOND, Duration, Instant
 
 DISPATCHES_PER_PASS = 200
 """A pass must not keep the loop from reading its inbox; it asks for another one (core R5)."""
@@ -60,6 +60,22 @@ LOOK_MAX: Duration = 300 * SECOND
 
 READS_PER_SECOND = 50
 """Live reads of items that no watch has told of: they share the lane of the dispatches."""
+
+
+@dataclass(slots=True)
+class PerSecond:
+    """A bound on how often something is done in a second."""
+
+    most: int
+    second: int = 0
+    count: int = 0
+
+    def take(self, now: Instant) -> bool:
+        """Whether it may be done once more."""
+        second = now // SECOND
+        self.count = 1 + (self.count if second == self.second else 0)
+        self.second = second
+        return self.count <= self.most
 
 
 class Look(StrEnum):

@@ -18,7 +18,7 @@ from mcad.core.departures import Room, without_those_to_spare
 from mcad.core.dispatching import in_order
 from mcad.core.drains import Drain
 from mcad.core.entry import Entry
-from mcad.core.eviction_pace import Turn
+from mcad.core.eviction_pace import NextEvictions
 from mcad.core.lending import ask_back
 from mcad.core.lifecycle import TEARING_DOWN
 from mcad.core.model import Workload
@@ -36,22 +36,22 @@ def walk(world: World) -> None:
     """One look, if it is time for one."""
     if not (_is_possible(world) and (len(world.queue) or world.claims)):
         return
-    if _is_any_turn(world) and world.is_time_for(Look.EVICTIONS):
+    if _may_evict_now(world) and world.is_time_for(Look.EVICTIONS):
         _look(world, _due(world))
 
 
-def _is_any_turn(world: World) -> bool:
-    """Whether evictions may begin: not before the preemptor that waits for its turn has had it."""
-    turn = world.eviction_pace.turn
-    if turn is None or turn.at <= world.now or _waiting_in_turn(world, turn) is None:
+def _may_evict_now(world: World) -> bool:
+    """Whether evictions may begin: while a preemptor waits for its own, no other one evicts."""
+    due = world.eviction_pace.next
+    if due is None or due.at <= world.now or _still_waits(world, due) is None:
         return True
-    world.wake_at(turn.at)
+    world.wake_at(due.at)
     return False
 
 
-def _waiting_in_turn(world: World, turn: Turn) -> Entry | None:
-    """The preemptor that is next, None if it does not wait any more."""
-    entry = world.entries.get(turn.preemptor)
+def _still_waits(world: World, due: NextEvictions) -> Entry | None:
+    """The preemptor, None if it does not wait any more."""
+    entry = world.entries.get(due.preemptor)
     waits = entry is not None and (entry in world.queue or entry.uid in world.claims)
     return entry if waits else None
 
@@ -83,7 +83,7 @@ def _within_their_shares(world: World) -> Iterator[Bucket]:
 def _look(world: World, due: Sequence[Bucket]) -> None:
     left = EVICTION_STEPS
     everybody: Survey | None = None
-    for entry in chain(_next_in_turn(world), _due_owners(world), _firsts(world, due)):
+    for entry in chain(_next_preemptor(world), _due_owners(world), _firsts(world, due)):
         if left <= 0:
             world.is_time_for(Look.EVICTIONS)  # the rest at the next look
             return
@@ -94,16 +94,16 @@ def _look(world: World, due: Sequence[Bucket]) -> None:
                 continue
             sought = _try(world, entry, everybody)
             left -= sought.steps
-            if world.eviction_pace.turn is not None:
+            if world.eviction_pace.next is not None:
                 return
             if sought.drain is not None:
                 everybody = None  # they are candidates no more
 
 
-def _next_in_turn(world: World) -> Iterator[Entry]:
-    """The preemptor whose turn has come, if it still waits. It is told that it has."""
-    turn, world.eviction_pace.turn = world.eviction_pace.turn, None
-    entry = _waiting_in_turn(world, turn) if turn is not None else None
+def _next_preemptor(world: World) -> Iterator[Entry]:
+    """The preemptor whose evictions are due, if it still waits. Its status says so no longer."""
+    due, world.eviction_pace.next = world.eviction_pace.next, None
+    entry = _still_waits(world, due) if due is not None else None
     if entry is not None:
         _tell_anew(world, entry)
         yield entry
@@ -255,5 +255,5 @@ def _try(world: World, entry: Entry, everybody: Survey) -> Sought:
         evicting.begin(world, entry, sought.victims)
     else:
         _tell_anew(world, entry)
-        world.wake_at(pace.turn.at if pace.turn is not None else world.now)
+        world.wake_at(pace.next.at if pace.next is not None else world.now)
     return sought

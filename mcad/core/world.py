@@ -30,7 +30,7 @@ from mcad.core.model import (
     Workload,
 )
 from mcad.core.names import Names
-from mcad.core.pacing import LOOKS, READS_PER_SECOND, Look
+from mcad.core.pacing import LOOKS, READS_PER_SECOND, Look, PerSecond
 from mcad.core.queue import Queue
 from mcad.core.quota import NOBODYS, Designation, Forest, Path
 from mcad.core.quotastatus import QuotaStatuses
@@ -40,7 +40,7 @@ from mcad.core.rights import Rights, concern
 from mcad.core.settings import Settings
 from mcad.core.status import derive
 from mcad.core.timers import Timer, Timers
-from mcad.core.units import SECOND, Duration, Instant
+from mcad.core.units import Duration, Instant
 from mcad.core.unproven import Unproven
 from mcad.core.verdicts import Doubts
 
@@ -110,8 +110,7 @@ class World:
         self.heads: dict[Scope, str] = {}  # the uids of those whose holds are running (R6)
         self.resume_at: Turn | None = None  # where the walk along the line goes on (R5)
         self.looked_at: dict[Look, Instant] = {}  # at what is looked now and then
-        self.reads = 0  # of items, in the present second of ``reads_since``
-        self.reads_since: Instant = 0
+        self.item_reads = PerSecond(READS_PER_SECOND)
         self.look_again_at: Instant = 0  # when the refused are tested again, at the latest
         self.doubts: Doubts | None = None  # of an onlooker (onlooker.py); who decides has none
         self.out: list[Command] = []
@@ -156,13 +155,6 @@ class World:
             return False
         self.looked_at[look] = self.now
         return True
-
-    def may_read(self) -> bool:
-        """Whether one more item may be read live in this second."""
-        second = self.now // SECOND
-        self.reads = 1 + (self.reads if self.reads_since == second else 0)
-        self.reads_since = second
-        return self.reads <= READS_PER_SECOND
 
     def ripe(self) -> Iterator[tuple[Entry, Timer]]:
         """The timers that have run out, in the order of their times."""

@@ -247,7 +247,7 @@ def test_a_good_forest_is_told_in_one_line_per_tree(mcad: Type, tmp_path: Path) 
     ]
 
 
-def test_who_would_be_evicted_is_told_before_it_happens(mcad: Type, tmp_path: Path) -> None:
+def test_evictions_are_told_before_they_happen(mcad: Type, tmp_path: Path) -> None:
     result = mcad("quota", "check", "--against-cluster", "-f", write(tmp_path, *trees()))
     assert (result.exit_code, result.stderr) == (0, "")
     title, header, row = result.stdout.splitlines()[3:]

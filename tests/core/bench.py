@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from random import Random
 
 from msgspec.structs import replace
 
@@ -520,3 +521,22 @@ class Bench:
         child = thing.child
         exists = child.workload in self.works
         return Holder(child.uid, child.workload, True, exists, "x", child.attempt, False)
+
+
+def random_life(bench: Bench, rng: Random, submitted: int) -> Iterator[None]:
+    """Submissions, nodes that change, deletions and crashes, with a stop after each submission; at
+    the end everything settles."""
+    for number in range(submitted):
+        sizes = [rng.randint(10, 400) for _ in range(rng.randint(1, 3))]
+        bench.submit(workload(f"w{number}", *sizes, priority=rng.randint(0, 2)))
+        if rng.random() < 0.3:
+            bench.settle()
+        if rng.random() < 0.1:
+            bench.crash()
+        if rng.random() < 0.2:
+            bench.feed(NodeSeen(node(f"n{rng.randint(0, 5)}", rng.randint(200, 900))))
+        if rng.random() < 0.2 and bench.works:
+            bench.delete(rng.choice(sorted(bench.works)))
+        yield
+    bench.settle()
+    bench.advance(60)

@@ -56,8 +56,8 @@ def test_no_time_has_more_than_the_burst_and_what_it_fills(
     for victims, pause in wanted:
         now += pause * SECOND
         if not pace.may_begin("uid", victims, now):
-            assert pace.turn is not None
-            now = pace.turn.at
+            assert pace.next is not None
+            now = pace.next.at
             assert pace.may_begin("uid", victims, now)
         pace.spend(victims, now)
         begun.append((now, victims))
@@ -75,19 +75,19 @@ def test_a_bucket_fills_evenly() -> None:
     assert pace.may_begin("a", 10, now)
     pace.spend(10, now)
     assert not pace.may_begin("b", 1, now)
-    assert pace.turn is not None
-    assert pace.turn.at == now + 6 * SECOND
+    assert pace.next is not None
+    assert pace.next.at == now + 6 * SECOND
     assert not pace.may_begin("b", 3, now)
-    assert pace.turn is not None
-    assert pace.turn.at == now + 18 * SECOND
+    assert pace.next is not None
+    assert pace.next.at == now + 18 * SECOND
     assert not pace.may_begin("b", 12, now)
-    assert pace.turn is not None
-    assert pace.turn.at == now + 60 * SECOND, "a set that is larger waits until it is full"
+    assert pace.next is not None
+    assert pace.next.at == now + 60 * SECOND, "a set that is larger waits until it is full"
     assert pace.may_begin("b", 12, now + 60 * SECOND)
     pace.spend(12, now + 60 * SECOND)
     assert not pace.may_begin("c", 1, now + 60 * SECOND)
-    assert pace.turn is not None
-    assert pace.turn.at == now + 78 * SECOND, "and the next one waits longer for that"
+    assert pace.next is not None
+    assert pace.next.at == now + 78 * SECOND, "and the next one waits longer for that"
 
 
 def test_without_a_limit_all_may_begin() -> None:
@@ -176,9 +176,9 @@ def test_the_turn_of_one_that_is_deleted_passes_to_the_next() -> None:
     bench = crowd(30)
     ask(bench, 11)
     bench.advance(1)
-    turn = bench.dispatcher.world.eviction_pace.turn
-    assert turn is not None
-    bench.delete(turn.preemptor)
+    due = bench.dispatcher.world.eviction_pace.next
+    assert due is not None
+    bench.delete(due.preemptor)
     bench.submit(workload("another", 1000, priority=5))
     bench.advance(8)
     assert bench.entry("another").phase is Phase.RUNNING

@@ -6,8 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mcad.core.events import NodeSeen
-from tests.core.bench import Bench, node, workload
+from tests.core.bench import Bench, node, random_life
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,19 +24,8 @@ def stream(seed: int) -> str:
         return commands
 
     bench.feed = feed  # type: ignore[method-assign, assignment]
-    for number in range(40):
-        sizes = [rng.randint(10, 400) for _ in range(rng.randint(1, 3))]
-        bench.submit(workload(f"w{number}", *sizes, priority=rng.randint(0, 2)))
-        if rng.random() < 0.3:
-            bench.settle()
-        if rng.random() < 0.1:
-            bench.crash()
-        if rng.random() < 0.2:
-            bench.feed(NodeSeen(node(f"n{rng.randint(0, 5)}", rng.randint(200, 900))))
-        if rng.random() < 0.2 and bench.works:
-            bench.delete(rng.choice(sorted(bench.works)))
-    bench.settle()
-    bench.advance(60)
+    for _ in random_life(bench, rng, 40):
+        pass
     return "\n".join(lines)
 
 

@@ -46,15 +46,15 @@ def of(leaf: str, obj: Json) -> Json:
     return obj
 
 
-_ROOT = subtree("root", TREE, root=3)
-_TEAMS = subtree("teams", TREE, "root", red=1, blue=2)
+ROOT = subtree("root", TREE, root=3)
+TEAMS = subtree("teams", TREE, "root", red=1, blue=2)
 
 BORROWED = Scenario(
     "one team borrows what another leaves idle, and the other one waits for it",
     cpus=(6,),
     acts=(
-        (0.0, define(_ROOT)),
-        (0.0, define(_TEAMS)),
+        (0.0, define(ROOT)),
+        (0.0, define(TEAMS)),
         (90.0, create(of("red", complete("a", job("a", 3, 30))))),
         (91.0, create(of("blue", components("b", deployment("b", 2), config_map("b"))))),
         (92.0, create(of("red", generic("c", deployment("c", 2))))),
@@ -65,22 +65,27 @@ BORROWED = Scenario(
     config=COUNTING,
 )
 
+_TWO_TEAMS = (
+    (0.0, define(ROOT)),
+    (0.0, define(TEAMS)),
+    (90.0, create(of("red", generic("a", deployment("a", 2))))),
+    (91.0, create(of("blue", components("b", deployment("b", 1), config_map("b"))))),
+)
+"""Red borrows one CPU of the two that blue has."""
+
 REPLANTED = Scenario(
     "a tree shrinks, loses a branch, gets it back and is gone while AppWrappers hold shares of it",
     cpus=(8,),
     acts=(
-        (0.0, define(_ROOT)),
-        (0.0, define(_TEAMS)),
-        (90.0, create(of("red", generic("a", deployment("a", 2))))),
-        (91.0, create(of("blue", components("b", deployment("b", 1), config_map("b"))))),
+        *_TWO_TEAMS,
         (120.0, resize("root", subtree("root", TREE, root=2))),
         (200.0, delete("teams", QUOTA_SUBTREES)),
         (280.0, create(of("blue", complete("c", job("c", 1, 10))))),
         (300.0, resize("root", subtree("root", TREE, root=4))),
-        (380.0, define(_TEAMS)),
+        (380.0, define(TEAMS)),
         (460.0, create(of("blue", generic("d", deployment("d", 2))))),
         (540.0, delete("root", QUOTA_SUBTREES)),
-        (620.0, define(_ROOT)),
+        (620.0, define(ROOT)),
         (700.0, create(of("red", generic("e", deployment("e", 1))))),
         (720.0, delete("a")),
     ),
@@ -92,16 +97,13 @@ REPLACED = Scenario(
     "a tree is deleted and made anew while some hold shares of it and others wait for one",
     cpus=(8,),
     acts=(
-        (0.0, define(_ROOT)),
-        (0.0, define(_TEAMS)),
-        (90.0, create(of("red", generic("a", deployment("a", 2))))),
-        (91.0, create(of("blue", components("b", deployment("b", 1), config_map("b"))))),
+        *_TWO_TEAMS,
         (92.0, create(of("red", generic("c", deployment("c", 2))))),
         (160.0, delete("root", QUOTA_SUBTREES)),
         (230.0, delete("teams", QUOTA_SUBTREES)),
         (300.0, create(of("blue", complete("d", job("d", 1, 10))))),
-        (320.0, define(_ROOT)),
-        (390.0, define(_TEAMS)),
+        (320.0, define(ROOT)),
+        (390.0, define(TEAMS)),
         (470.0, delete("b")),
     ),
     ends={"a": "Running", "b": "", "c": "Pending", "d": "Completed"},

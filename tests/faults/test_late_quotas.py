@@ -6,17 +6,13 @@ from __future__ import annotations
 
 import pytest
 
-from mcad.api.config import Config
 from mcad.kube.kinds import QUOTA_SUBTREES
 from tests.faults.injection import Plan
 from tests.faults.scenarios import Scenario, create, delete, deployment
-from tests.faults.shares import TREE, define, of
+from tests.faults.shares import COUNTING, ROOT, TEAMS, define, of
 from tests.faults.weather import SlowStream, Weather
 from tests.faults.world import run
-from tests.manifests import generic, subtree
-
-ROOT = subtree("root", TREE, root=3)
-TEAMS = subtree("teams", TREE, "root", red=1, blue=2)
+from tests.manifests import generic
 
 REPLACED = Scenario(
     "a tree is replaced while others wait for a share",
@@ -35,7 +31,7 @@ REPLACED = Scenario(
         (500.0, delete("a")),
     ),
     ends={"a": "", "b": "Running", "c": "Running", "d": "Pending"},
-    config=Config(quotaEnabled=True, protectAfter=0, reclaim=False),
+    config=COUNTING,
 )
 
 

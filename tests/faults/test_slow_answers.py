@@ -13,7 +13,8 @@ from mcad.controller.runtime import Controller
 from mcad.kube.client import Client
 from mcad.kube.errors import RequestTimeout
 from mcad.kube.port import Request, Response
-from tests.faults.injection import Wire
+from mcad.sim.cluster import Cluster
+from tests.faults.injection import Plan, Wire
 from tests.faults.scenarios import COMPLETED, IN_TURN, Scenario
 from tests.faults.world import World, run, undisturbed
 
@@ -45,8 +46,8 @@ class Slow(World):
 
     is_slow: Callable[[Request], bool]
 
-    def __init__(self, *args: object) -> None:
-        super().__init__(*args)  # type: ignore[arg-type]
+    def __init__(self, cluster: Cluster, scenario: Scenario, plan: Plan) -> None:
+        super().__init__(cluster, scenario, plan)
         self.said: set[str] = set()
         self.led_at = 0.0
 

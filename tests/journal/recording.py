@@ -9,12 +9,12 @@ from random import Random
 
 from mcad.core.commands import Command
 from mcad.core.dispatcher import Dispatcher
-from mcad.core.events import Event, NodeSeen
+from mcad.core.events import Event
 from mcad.core.settings import Settings
 from mcad.core.units import Instant
 from mcad.journal.header import Header
 from mcad.journal.writer import Journal, Limits
-from tests.core.bench import Bench, node, workload
+from tests.core.bench import Bench, node, random_life
 
 SMALL = Limits(files=1000, file_bytes=2000)
 LARGE = Limits(files=1000)
@@ -58,20 +58,8 @@ def live(folder: Path, seed: int, limits: Limits = LARGE, submitted: int = 40) -
     settings = Settings(preemption=rng.random() < 0.5, min_run_time=0)
     nodes = [node(f"n{number}", rng.randint(200, 900)) for number in range(4)]
     bench = recorded_bench(folder, settings, f"leader-{seed}", limits, nodes=nodes)
-    for number in range(submitted):
-        sizes = [rng.randint(10, 400) for _ in range(rng.randint(1, 3))]
-        bench.submit(workload(f"w{number}", *sizes, priority=rng.randint(0, 2)))
-        if rng.random() < 0.3:
-            bench.settle()
-        if rng.random() < 0.05:
-            bench.crash()
-        if rng.random() < 0.2:
-            bench.feed(NodeSeen(node(f"n{rng.randint(0, 5)}", rng.randint(200, 900))))
-        if rng.random() < 0.2 and bench.works:
-            bench.delete(rng.choice(sorted(bench.works)))
+    for _ in random_life(bench, rng, submitted):
         flush(bench.dispatcher.journal)
-    bench.settle()
-    bench.advance(60)
     bench.dispatcher.journal.close()
 
 
