@@ -19,6 +19,7 @@ POLICY: dict[str, Any] = {
     ],
 }
 
+BEGIN = b'{"kind":"Event","apiVersion":"audit.k8s.io/'
 WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
@@ -44,11 +45,17 @@ class AuditEntry:
 
 
 def read(log: Path, start: int = 0) -> list[AuditEntry]:
-    """The entries from byte `start` on. A line that is still being written does not count."""
+    """The entries from byte `start` on."""
+    return list(map(_entry, events(log, start)))
+
+
+def events(log: Path, start: int = 0) -> list[dict[str, Any]]:
+    """The same as they were written. Half a line does not count: one that is still being written,
+    and one that a kill cut short, after which the next line begins."""
     with log.open("rb") as file:
         file.seek(start)
         whole, _, _ = file.read().rpartition(b"\n")
-    return [_entry(json.loads(line)) for line in whole.splitlines()]
+    return [json.loads(line[line.rfind(BEGIN) :]) for line in whole.splitlines()]
 
 
 def end(log: Path) -> int:

@@ -20,6 +20,7 @@ import pytest
 
 from mcad.api.config import LeaderElection
 from mcad.api.labels import LEASE_NAME, LEASE_NAMESPACE
+from tests.controlplane import audit
 from tests.controlplane.audit import WRITES
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.process import ACCOUNT, NAMESPACE, Dispatcher, install
@@ -98,12 +99,8 @@ def begin(plane: ControlPlane, name: str, *, leads: bool = True) -> Process:
 
 def seen(plane: ControlPlane, since: int) -> list[Seen]:
     """Every request since a mark."""
-    with plane.audit_log.open("rb") as log:
-        log.seek(since)
-        whole = log.read().rpartition(b"\n")[0]
     found = []
-    for line in whole.splitlines():
-        event = json.loads(line)
+    for event in audit.events(plane.audit_log, since):
         extra = event["user"].get("extra", {})
         who = extra.get("authentication.kubernetes.io/credential-id", [""])[0]
         what = event.get("objectRef", {})

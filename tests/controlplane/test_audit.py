@@ -1,0 +1,15 @@
+"""The audit log is read whatever a kill left in it."""
+
+import json
+from pathlib import Path
+
+from tests.controlplane import audit
+
+
+def test_half_a_line_does_not_count(tmp_path: Path) -> None:
+    line = json.dumps(
+        {"kind": "Event", "apiVersion": "audit.k8s.io/v1", "auditID": "a"}, separators=(",", ":")
+    )
+    log = tmp_path / "audit.log"
+    log.write_text(f"{line}\n{line[:50]}{line}\n{line[:50]}")
+    assert [one["auditID"] for one in audit.events(log)] == ["a", "a"]
