@@ -9,6 +9,9 @@ from mcad.core.model import Dialect, Workload
 GROUP = "workload.codeflare.dev"
 KIND = "AppWrapper"
 
+VISIBILITY_GROUP = f"visibility.{GROUP}"
+"""The API group that the dispatcher serves itself (mcad/controller/visibility)."""
+
 QUOTA_GROUP = "quota.codeflare.dev"
 QUOTA_VERSION = "v1alpha1"
 QUOTA_KIND = "QuotaSubtree"

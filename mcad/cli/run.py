@@ -14,9 +14,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from random import SystemRandom
-from typing import Any
 
 import click
 from aiohttp import web
@@ -27,13 +25,23 @@ from mcad.api.config import Config, to_settings
 from mcad.cli.config import load_config
 from mcad.cli.errors import FAILED, CliError, explain
 from mcad.cli.logs import LEVELS, start_logging
-from mcad.cli.options import Settings, record, settings_options, target_options
+from mcad.cli.options import Settings, settings_options, target_options
+from mcad.cli.runoptions import (
+    Address,
+    AddressType,
+    JournalOptions,
+    VisibilityOptions,
+    journal_options,
+    visibility_options,
+)
 from mcad.cli.session import Target
 from mcad.cli.standin import StandIn
+from mcad.controller.figures import LeaderFigures
 from mcad.controller.heap import freeze_while_listing
 from mcad.controller.http import Server, application
 from mcad.controller.preflight import Preflight, Unfit
 from mcad.controller.replica import Replica
+from mcad.controller.visibility.listener import Listening, Visibility
 from mcad.core.world import World
 from mcad.journal.header import Header
 from mcad.journal.writer import Journal, Limits
@@ -51,20 +59,6 @@ REACH_S = 10.0  # for an API server that is starting as well
 END_S = 4.0  # from the signal until whatever is under way is cut off
 
 
-class Address(Struct, frozen=True):
-    """Where the HTTP port listens; port 0 lets the system choose."""
-
-    host: str
-    port: int
-
-
-class JournalOptions(Struct, frozen=True):
-    """--journal and --journal-files."""
-
-    journal: Path | None
-    journal_files: int
-
-
 class Launch(Struct, frozen=True):
     """What was asked for on the command line."""
 
@@ -73,21 +67,7 @@ class Launch(Struct, frozen=True):
     config: Config
     coexist: bool
     journal: JournalOptions
-
-
-class AddressType(click.ParamType[Address]):
-    """``HOST:PORT``, ``[IPV6]:PORT`` or ``:PORT`` for all interfaces."""
-
-    name = "HOST:PORT"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The address, or click's complaint."""
-        if isinstance(value, Address):
-            return value
-        host, colon, port = str(value).rpartition(":")
-        if not colon or not port.isdecimal() or int(port) > 65535:
-            self.fail(f"{value!r} is not HOST:PORT, such as 127.0.0.1:8080", param, ctx)
-        return Address(host.strip("[]") or "0.0.0.0", int(port))  # noqa: S104 - asked for
+    listening: Listening | None
 
 
 @click.command()
@@ -106,32 +86,18 @@ class AddressType(click.ParamType[Address]):
     is_flag=True,
     help="Run even if Kueue's AppWrapper integration or another AppWrapper controller is found.",
 )
-@record(
-    "keep",
-    JournalOptions,
-    click.option(
-        "--journal",
-        type=click.Path(file_okay=False, path_type=Path),
-        metavar="DIR",
-        help="Keep a journal of every decision in this folder, for `mcad replay`.",
-    ),
-    click.option(
-        "--journal-files",
-        type=click.IntRange(min=2),
-        default=Limits().files,
-        show_default=True,
-        help=f"Keep so many files of {Limits().file_bytes >> 20} MiB in it.",
-    ),
-)
+@journal_options
+@visibility_options
 @target_options
 @settings_options
 def run(  # noqa: PLR0913 - click passes options by name
     http: Address,
     log_level: str,
-    keep: JournalOptions,
     target: Target,
     settings: Settings,
     *,
+    keep: JournalOptions,
+    visible: VisibilityOptions,
     force_coexist: bool,
 ) -> None:
     """Run the dispatcher.
@@ -142,7 +108,8 @@ def run(  # noqa: PLR0913 - click passes options by name
     """
     start_logging(log_level)
     try:
-        launch = Launch(http, target, load_config(settings), force_coexist, keep)
+        config, listening = load_config(settings), visible.listening()
+        launch = Launch(http, target, config, force_coexist, keep, listening)
         asyncio.run(_run_until_signal(launch))
     except CliError as error:
         _log.error("cannot run error=%s", error.message)
@@ -189,6 +156,8 @@ async def _work(launch: Launch, stop: asyncio.Event, begun: asyncio.Event) -> No
             preflight=preflight,
             keep_journal=lambda world, epoch: _keep_journal(launch, world, identity, epoch),
         )
+        if launch.listening is not None:
+            replica.companion = Visibility(LeaderFigures(replica), launch.listening).run
         counted = StandIn(client, launch.config)
         async with _serving(application(replica, counted.figures), launch.http):
             _log.info("started identity=%s", identity)

@@ -9,7 +9,7 @@ from mcad.cli.config import as_dispatched
 from mcad.cli.counting import Snapshot
 from mcad.cli.errors import CliError
 from mcad.cli.snapshot import take_snapshot
-from mcad.controller.standby import NoFigures
+from mcad.controller.figures import NoFigures
 from mcad.kube.client import Client
 
 FRESH_S = 5.0  # counting reads the whole cluster, so askers share what is no older than this

@@ -8,25 +8,22 @@ answers.
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from mcad.api.wire import to_json
-from mcad.controller import loopback, shareviews
-from mcad.controller.slices import in_slices
-from mcad.controller.standby import Standby, asks_for_starts
-from mcad.controller.views import capacity_sums, detail_steps, node_steps, row_steps
-from mcad.core.rows import Picture
+from mcad.controller import loopback
+from mcad.controller.figures import LeaderFigures, NoFigures
+from mcad.controller.standby import Standby, asks_for_starts, found
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Awaitable, Callable
 
     from mcad.controller.replica import Replica
     from mcad.controller.runtime import Controller
     from mcad.controller.standby import Figures
-    from mcad.core.world import World
 
 STALL_S = 60.0  # the loop turns at least every 20 s (runtime.PULSE_S)
 
@@ -34,7 +31,7 @@ STALL_S = 60.0  # the loop turns at least every 20 s (runtime.PULSE_S)
 def application(replica: Replica, count: Callable[[], Awaitable[Figures]]) -> web.Application:
     """The routes of one process; ``count`` gives a standby its figures."""
     standby = Standby(replica, count)
-    app = web.Application(middlewares=[loopback.guard, standby.answer])
+    app = web.Application(middlewares=[loopback.guard, standby.answer, _or_why_not])
     port = _Port(replica)
     app.add_routes(
         [
@@ -58,10 +55,10 @@ class Server:
     def __init__(self, app: web.Application) -> None:
         self._runner = web.AppRunner(app, access_log=None, handle_signals=False)
 
-    async def start(self, host: str, port: int) -> int:
+    async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
         """Listen; returns the port, which is chosen by the system if 0 is given."""
         await self._runner.setup()
-        site = web.TCPSite(self._runner, host, port)
+        site = web.TCPSite(self._runner, host, port, ssl_context=tls)
         await site.start()
         return int(self._runner.addresses[0][1])
 
@@ -73,6 +70,7 @@ class Server:
 class _Port:
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
+        self._figures = LeaderFigures(replica)
 
     @property
     def _controller(self) -> Controller:
@@ -112,15 +110,6 @@ class _Port:
             headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"},
         )
 
-    def _world(self) -> World:
-        """The core's memory; half a picture would be a wrong answer."""
-        watches = self._controller.watches
-        if watches.absence:
-            raise web.HTTPServiceUnavailable(text=f"{watches.absence}\n")
-        if not watches.is_synced:
-            raise web.HTTPServiceUnavailable(text="not synced yet; see /readyz\n")
-        return self._controller.dispatcher.world
-
     async def queue(self, request: web.Request) -> web.Response:
         return await self._rows(request, waiting_only=True)
 
@@ -128,49 +117,35 @@ class _Port:
         return await self._rows(request, waiting_only=False)
 
     async def _rows(self, request: web.Request, *, waiting_only: bool) -> web.Response:
-        picture, with_starts = await self._picture(), asks_for_starts(request)
-        steps = row_steps(
-            self._world(), picture, waiting_only=waiting_only, with_starts=with_starts
-        )
-        texts = (to_json(row) if row is not None else None for row in steps)
-        items = await in_slices(texts, self._controller.clock.monotonic, picture.renew)
-        return _answer(b'{"items":[', items, b"]}")
-
-    async def _picture(self) -> Picture:
-        """Who is there now, in order."""
-        picture = Picture(self._world(), self._controller.clock.now_us())
-        await asyncio.sleep(0)
-        await in_slices(picture.order(), self._controller.clock.monotonic)
-        await asyncio.sleep(0)
-        picture.renew()
-        return picture
+        starts = asks_for_starts(request)
+        rows = await self._figures.rows(to_json, waiting_only=waiting_only, with_starts=starts)
+        return _answer(b'{"items":[' + b",".join(rows) + b"]}")
 
     async def appwrapper(self, request: web.Request) -> web.Response:
-        picture, where = await self._picture(), request.match_info
-        steps = detail_steps(self._world(), picture, where["namespace"], where["name"])
-        found = await in_slices(steps, self._controller.clock.monotonic, picture.renew)
-        return web.json_response(found[0] if found else None, status=200 if found else 404)
+        where = request.match_info
+        return found(await self._figures.detail(where["namespace"], where["name"]))
 
     async def capacity(self, _: web.Request) -> web.Response:
-        world, now = self._world(), self._controller.clock.monotonic
-        nodes = await in_slices(map(to_json, node_steps(world)), now)
-        sums = to_json(capacity_sums(world))
-        return _answer(b'{"nodes":[', nodes, b"]," + sums[1:])
+        return _answer(await self._figures.capacity())
 
     async def quota(self, _: web.Request) -> web.Response:
-        world, now = self._world(), self._controller.clock.monotonic
-        enabled = to_json(self._controller.quotas is not None)
-        trees = await in_slices(map(to_json, shareviews.tree_steps(world)), now)
-        return _answer(b'{"enabled":' + enabled + b',"trees":[', trees, b"]}")
+        return _answer(await self._figures.quota())
 
     async def quota_node(self, request: web.Request) -> web.Response:
-        picture, where = await self._picture(), request.match_info
-        steps = shareviews.node_steps(self._world(), picture, where["tree"], where["node"])
-        found = await in_slices(steps, self._controller.clock.monotonic, picture.renew)
-        return web.json_response(found[0] if found else None, status=200 if found else 404)
+        where = request.match_info
+        return found(await self._figures.quota_node(where["tree"], where["node"]))
 
 
-def _answer(begin: bytes, items: list[bytes], end: bytes) -> web.Response:
-    return web.Response(
-        body=begin + b",".join(items) + end, content_type="application/json", charset="utf-8"
-    )
+@web.middleware
+async def _or_why_not(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """503 with the reason where the figures cannot be told."""
+    try:
+        return await handler(request)
+    except NoFigures as error:
+        raise web.HTTPServiceUnavailable(text=f"{error}\n") from error
+
+
+def _answer(body: bytes) -> web.Response:
+    return web.Response(body=body, content_type="application/json", charset="utf-8")

@@ -11,6 +11,8 @@ it. Who lost it ends; a process that begins again stands by.
 from __future__ import annotations
 
 import asyncio
+import logging
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client.core import GaugeMetricFamily
@@ -20,7 +22,7 @@ from mcad.controller.runtime import Controller
 from mcad.kube.lease import Lease, Terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
     from prometheus_client.core import Metric
 
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
 
     KeepJournal = Callable[[World, int], Journal | None]
     """Begins the journal of a core that leads with this epoch."""
+    Companion = Callable[[Client], Awaitable[None]]
+    """Works beside a controller that leads, with its fenced client, until it is cancelled."""
+
+_log = logging.getLogger(__name__)
 
 FRESH_S = 5.0  # for so long the preflight of the start holds
 
@@ -51,6 +57,7 @@ class Replica:
         """``identity`` must be of this process alone; ``preflight`` has been checked just now;
         ``keep_journal`` begins a journal when it leads."""
         self.controller: Controller | None = None  # while, and after, it leads
+        self.companion: Companion | None = None
         settings = {ANNOTATION: publish(config, identity)}
         self.lease = Lease(client, terms_of(config), identity, settings)
         self._clock = client.clock
@@ -94,12 +101,32 @@ class Replica:
     async def _lead(self, controller: Controller, stop: asyncio.Event) -> None:
         holding = asyncio.ensure_future(self.lease.hold())
         working = asyncio.ensure_future(controller.run(stop))
-        await _until_one_ends(holding, working)
+        async with self._accompanied():
+            await _until_one_ends(holding, working)
         if not holding.cancelled():
             holding.result()  # raises LeaseLost, whatever the controller made of its end
         if controller.is_drained:
             await self.lease.release()
         working.result()
+
+    @asynccontextmanager
+    async def _accompanied(self) -> AsyncIterator[None]:
+        """Whatever becomes of the companion: the dispatcher goes on without it."""
+        if self.companion is None:
+            yield
+            return
+        task = asyncio.ensure_future(self.companion(self._client))
+        task.add_done_callback(_tell_failure)
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+def _tell_failure(companion: asyncio.Future[None]) -> None:
+    if not companion.cancelled() and (error := companion.exception()) is not None:
+        _log.error("broken companion error=%s", error, exc_info=error)
 
 
 async def _until_one_ends(*tasks: asyncio.Future[Any]) -> None:

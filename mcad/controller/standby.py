@@ -7,21 +7,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest
 
+from mcad.controller.figures import NoFigures
 from mcad.controller.replica import LeaseGauges
 from mcad.kube.errors import KubeError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from mcad.controller.replica import Replica
+    from mcad.controller.figures import NoFigures
+from mcad.controller.replica import Replica
 
 Json = dict[str, Any]
 
 ROLE = {"Mcad-Role": "standby"}
-
-
-class NoFigures(Exception):  # noqa: N818 - it names a state
-    """The figures cannot be counted at present; the message says why."""
 
 
 class Figures(Protocol):
@@ -100,9 +98,9 @@ class Standby:
             figures = await self._count()
             where = request.match_info
             if "name" in where:
-                return _found(await figures.detail(where["namespace"], where["name"]))
+                return found(await figures.detail(where["namespace"], where["name"]))
             if "node" in where:
-                return _found(await figures.quota_node(where["tree"], where["node"]))
+                return found(await figures.quota_node(where["tree"], where["node"]))
             if request.path.endswith("/quota"):
                 return web.json_response(await figures.quota())
             if request.path.endswith("/capacity"):
@@ -120,5 +118,6 @@ def asks_for_starts(request: web.Request) -> bool:
     return request.query.get("starts") == "true"
 
 
-def _found(view: Json | None) -> web.Response:
+def found(view: Json | None) -> web.Response:
+    """The answer about one thing: 404 and ``null`` if there is none."""
     return web.json_response(view, status=200 if view is not None else 404)

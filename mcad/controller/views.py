@@ -12,7 +12,7 @@ from mcad.controller.forecastviews import starts_of_line, starts_of_one
 from mcad.core import deciding, leftovers, shares
 from mcad.core.capacity import NodeReport
 from mcad.core.entry import Entry
-from mcad.core.model import Resources
+from mcad.core.model import Resources, Workload
 from mcad.core.quantity import format_amount
 from mcad.core.rows import Picture, Row, subject
 from mcad.core.units import Instant
@@ -33,11 +33,22 @@ def rows_view(world: World, now: Instant, *, waiting_only: bool, with_starts: bo
 
 
 def row_steps(
-    world: World, picture: Picture, *, waiting_only: bool, with_starts: bool = False
+    world: World,
+    picture: Picture,
+    *,
+    waiting_only: bool,
+    with_starts: bool = False,
+    namespace: str | None = None,
 ) -> Iterator[Json | None]:
-    """The items of ``rows_view``, one at a time; None for whatever takes as long and is none."""
+    """The items of ``rows_view`` (of a namespace), one at a time; None for whatever takes as long
+    and is none."""
     starts = starts_of_line(world, picture) if with_starts else {}
-    for row in picture.rows(picture.waits) if waiting_only else picture.rows():
+
+    def wanted(place: int, work: Workload) -> bool:
+        is_here = namespace is None or work.namespace == namespace
+        return is_here and (picture.waits(place, work) or not waiting_only)
+
+    for row in picture.rows(wanted):
         if row is None:
             yield None
         elif with_starts:

@@ -17,7 +17,7 @@ from mcad.kube.decode import Listed, decode, take_list
 from mcad.kube.document import HEAD, Document, Picks
 from mcad.kube.errors import ApiError, BadAnswer, api_error
 from mcad.kube.fence import Fence
-from mcad.kube.port import MERGE_PATCH, NOTHING, Api, Request, Response, nothing
+from mcad.kube.port import APPLY_PATCH, MERGE_PATCH, NOTHING, Api, Request, Response, nothing
 from mcad.kube.resource import Resource
 from mcad.kube.retry import (
     Policy,
@@ -41,12 +41,15 @@ T = TypeVar("T")
 Propagation = Literal["Foreground", "Background", "Orphan"]
 FieldValidation = Literal["Strict", "Warn", "Ignore"]
 
-ACCESS_REVIEWS = Resource(
+_OWN_ACCESS = Resource(
     "authorization.k8s.io",
     "v1",
     "selfsubjectaccessreviews",
     "SelfSubjectAccessReview",
     namespaced=False,
+)
+_ACCESS = Resource(
+    "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False
 )
 EVENTS = Resource("events.k8s.io", "v1", "events", "Event")
 
@@ -322,6 +325,25 @@ class Client:
         """
         return await self._patch(resource.path(namespace, name), merge_patch, timeout)
 
+    async def apply(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        name: str,
+        body: Json,
+        manager: str,
+    ) -> Json:
+        """Server-side apply as ``manager``: create the object, or make its fields what ``body``
+        says, whichever manager had them."""
+        request = Request(
+            "PATCH",
+            resource.path(namespace, name),
+            {"fieldManager": manager, "force": "true"},
+            {"apiVersion": resource.api_version, "kind": resource.kind} | body,
+            APPLY_PATCH,
+        )
+        return await self._send(request, not_processed, None)
+
     async def patch_status(
         self,
         resource: Resource,
@@ -351,22 +373,27 @@ class Client:
             "verb": verb,
             "name": name,
         }
-        body: Json = {
-            "apiVersion": ACCESS_REVIEWS.api_version,
-            "kind": ACCESS_REVIEWS.kind,
-            "spec": {"resourceAttributes": attributes},
-        }
-        request = Request("POST", ACCESS_REVIEWS.path(), body=body, headers=_impersonation(as_user))
+        return await self._review(
+            _OWN_ACCESS, {"resourceAttributes": attributes}, _impersonation(as_user)
+        )
+
+    async def subject_access_review(self, spec: Json) -> bool:
+        """Whether RBAC lets the subject of ``spec`` (user, groups, extra) do what it names."""
+        return await self._review(_ACCESS, spec, NOTHING)
+
+    async def create_event(self, namespace: str, event: Json | bytes) -> Json:
+        """Record one events.k8s.io/v1 Event as it is; ``recorder.py`` builds them."""
+        return await self.create(EVENTS, namespace, event, CreateOptions(metadata_only=True))
+
+    async def _review(self, resource: Resource, spec: Json, headers: Mapping[str, str]) -> bool:
+        body: Json = {"apiVersion": resource.api_version, "kind": resource.kind, "spec": spec}
         # A review changes nothing, so it may be repeated like a read although it is a POST.
+        request = Request("POST", resource.path(), body=body, headers=headers)
         answer = await self._send(request, idempotent, None, READ_ATTEMPT_S)
         status = answer.get("status")
         if not isinstance(status, dict):
             raise BadAnswer("an access review came back without a status")
         return status.get("allowed") is True
-
-    async def create_event(self, namespace: str, event: Json | bytes) -> Json:
-        """Record one events.k8s.io/v1 Event as it is; ``recorder.py`` builds them."""
-        return await self.create(EVENTS, namespace, event, CreateOptions(metadata_only=True))
 
     async def _patch(self, path: str, merge_patch: Json | bytes, timeout: float | None) -> Json:
         request = Request(

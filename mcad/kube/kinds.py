@@ -5,6 +5,12 @@ from mcad.kube.resource import Resource
 
 APPWRAPPERS = Resource(labels.GROUP, "v1beta2", "appwrappers", labels.KIND)
 OLD_APPWRAPPERS = Resource(labels.GROUP, "v1beta1", "appwrappers", labels.KIND)
+APPWRAPPER_REPORTS = Resource(
+    labels.VISIBILITY_GROUP, "v1beta1", "appwrapperreports", "AppWrapperReport"
+)
+CAPACITY_REPORTS = Resource(
+    labels.VISIBILITY_GROUP, "v1beta1", "capacityreports", "CapacityReport", namespaced=False
+)
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 CRDS = Resource(
     "apiextensions.k8s.io",
@@ -14,10 +20,15 @@ CRDS = Resource(
     namespaced=False,
 )
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+ENDPOINT_SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 PODS = Resource("", "v1", "pods", "Pod")
+QUOTA_REPORTS = Resource(
+    labels.VISIBILITY_GROUP, "v1beta1", "quotareports", "QuotaReport", namespaced=False
+)
 QUOTA_SUBTREES = Resource(
     labels.QUOTA_GROUP, labels.QUOTA_VERSION, "quotasubtrees", labels.QUOTA_KIND
 )
+SERVICES = Resource("", "v1", "services", "Service")

@@ -17,6 +17,7 @@ from mcad.kube.types import Json
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"  # JSON is YAML
 _WARNING = re.compile(r'\d{3} \S+ "((?:[^"\\]|\\.)*)"')  # RFC 9111, 5.5
 NOTHING: Mapping[str, str] = MappingProxyType({})
 

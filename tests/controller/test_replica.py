@@ -13,10 +13,10 @@ from aiohttp.test_utils import TestClient, TestServer
 from mcad.api.config import Config
 from mcad.api.labels import LEASE_NAME, LEASE_NAMESPACE
 from mcad.cli.stage import embedded_cluster
+from mcad.controller.figures import NoFigures
 from mcad.controller.http import application
 from mcad.controller.preflight import Preflight, Unfit
 from mcad.controller.replica import Replica
-from mcad.controller.standby import NoFigures
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, ConnectionLost
 from mcad.kube.kinds import APPWRAPPERS, LEASES

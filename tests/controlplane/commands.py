@@ -12,9 +12,11 @@ from typing import Any
 
 import yaml
 
+from tests import pki
 from tests.controlplane import audit, binaries
 
 HERE = Path(__file__).parent
+FRONT_PROXY = "front-proxy-client"
 SERVICE_RANGE = "10.0.0.0/16"
 POD_RANGE = "10.128.0.0/9"
 OPEN_PATHS = "/healthz,/livez,/readyz,/metrics,/metrics/resources"
@@ -70,6 +72,11 @@ class Layout:
     def account_key(self) -> Path:
         return self.folder / "service-accounts.key"
 
+    @property
+    def front_proxy(self) -> Path:
+        """The CA and the certificate that kube-apiserver shows to servers of API groups."""
+        return self.folder / "front-proxy"
+
     def kubeconfig(self, name: str) -> Path:
         return self.folder / f"{name.replace(':', '-')}.kubeconfig"
 
@@ -84,6 +91,9 @@ def write_files(layout: Layout, *, start_delay_ms: int) -> None:
     folder = layout.folder
     layout.audit_log.touch()
     layout.account_key.write_text(_new_signing_key())
+    layout.front_proxy.mkdir()
+    pki.authority(layout.front_proxy, "ca")
+    pki.issue(layout.front_proxy, "ca", FRONT_PROXY)
     (folder / "audit-policy.yaml").write_text(yaml.safe_dump(audit.POLICY))
     (folder / "tokens.csv").write_text(_token_file(layout.tokens))
     (folder / "stages.yaml").write_text(_stages(start_delay_ms))
@@ -148,6 +158,13 @@ def apiserver(layout: Layout) -> list[str]:
         f"--audit-policy-file={layout.folder / 'audit-policy.yaml'}",
         f"--audit-log-path={layout.audit_log}",
         "--audit-log-maxsize=0",  # one file, never rotated
+        f"--requestheader-client-ca-file={layout.front_proxy / 'ca.crt'}",
+        f"--requestheader-allowed-names={FRONT_PROXY}",
+        "--requestheader-username-headers=X-Remote-User",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        f"--proxy-client-cert-file={layout.front_proxy / FRONT_PROXY}.crt",
+        f"--proxy-client-key-file={layout.front_proxy / FRONT_PROXY}.key",
         "--max-requests-inflight=3000",
         "--max-mutating-requests-inflight=1500",
     ]

@@ -10,6 +10,33 @@
 {{- end -}}
 {{- end -}}
 
+{{/* The visibility API's Secret, Service and rights; a Service's name has 63 characters. */}}
+{{- define "mcad.visibility" -}}
+{{- printf "%s-visibility" (include "mcad.fullname" . | trunc 52 | trimSuffix "-") -}}
+{{- end -}}
+
+{{/*
+Its certificate in base64. That of the release is kept while it is there; without a cluster to ask
+(helm template) each rendering has another one.
+*/}}
+{{- define "mcad.visibilityTls" -}}
+{{- $name := include "mcad.visibility" . -}}
+{{- $found := lookup "v1" "Secret" .Release.Namespace $name | default dict -}}
+{{- $data := get $found "data" | default dict -}}
+{{- $tls := dict "ca" .Values.visibility.tls.caBundle -}}
+{{- if not .Values.visibility.tls.secretName -}}
+{{- if hasKey $data "ca.crt" -}}
+{{- $tls = dict "ca" (get $data "ca.crt") "cert" (get $data "tls.crt") "key" (get $data "tls.key") -}}
+{{- else -}}
+{{- $host := printf "%s.%s.svc" $name .Release.Namespace -}}
+{{- $ca := genCA (printf "%s-ca" $name) 3650 -}}
+{{- $cert := genSignedCert $host nil (list $host) 3650 $ca -}}
+{{- $tls = dict "ca" (b64enc $ca.Cert) "cert" (b64enc $cert.Cert) "key" (b64enc $cert.Key) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $tls -}}
+{{- end -}}
+
 {{- define "mcad.selectorLabels" -}}
 app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
 app.kubernetes.io/instance: {{ .Release.Name }}

@@ -1,0 +1,113 @@
+"""The figures of the process that leads, computed in slices so that its loop keeps turning.
+
+The HTTP port (http.py) and the visibility API (visibility/) answer with the same ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mcad.api.wire import to_json
+from mcad.controller import shareviews
+from mcad.controller.slices import in_slices
+from mcad.controller.views import capacity_sums, detail_steps, node_steps, row_steps
+from mcad.core.rows import Picture
+
+if TYPE_CHECKING:
+    from mcad.controller.replica import Replica
+    from mcad.controller.runtime import Controller
+    from mcad.core.world import World
+
+Json = dict[str, Any]
+T = TypeVar("T")
+
+
+class NoFigures(Exception):  # noqa: N818 - it names a state
+    """The figures cannot be told at present; the message says why."""
+
+
+class LeaderFigures:
+    """Asked while this process leads; raises ``NoFigures`` when it does not, or not yet."""
+
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
+
+    async def rows(
+        self,
+        render: Callable[[Json], T],
+        *,
+        waiting_only: bool,
+        with_starts: bool,
+        namespace: str | None = None,
+    ) -> list[T]:
+        """One row per AppWrapper (of a namespace), those in line first and in order; each one as
+        ``render`` makes it."""
+        picture = await self._picture()
+        steps = row_steps(
+            self._world(),
+            picture,
+            waiting_only=waiting_only,
+            with_starts=with_starts,
+            namespace=namespace,
+        )
+        rendered = (render(row) if row is not None else None for row in steps)
+        return await self._in_slices(rendered, picture.renew)
+
+    async def detail(self, namespace: str, name: str) -> Json | None:
+        """One AppWrapper in full, None if there is none."""
+        picture = await self._picture()
+        steps = detail_steps(self._world(), picture, namespace, name)
+        return next(iter(await self._in_slices(steps, picture.renew)), None)
+
+    async def capacity(self) -> bytes:
+        """Per node and in total, as the text of a JSON object."""
+        world = self._world()
+        nodes = await self._texts(node_steps(world))
+        return b'{"nodes":[' + nodes + b"]," + to_json(capacity_sums(world))[1:]
+
+    async def quota(self) -> bytes:
+        """All quota trees, as the text of a JSON object."""
+        enabled = to_json(self._controller.quotas is not None)
+        trees = await self._texts(shareviews.tree_steps(self._world()))
+        return b'{"enabled":' + enabled + b',"trees":[' + trees + b"]}"
+
+    async def quota_node(self, tree: str, node: str) -> Json | None:
+        """One node with its holders and those that wait there, None if there is none."""
+        picture = await self._picture()
+        steps = shareviews.node_steps(self._world(), picture, tree, node)
+        return next(iter(await self._in_slices(steps, picture.renew)), None)
+
+    @property
+    def _controller(self) -> Controller:
+        controller = self._replica.controller
+        if controller is None:
+            raise NoFigures("this process stands by")
+        return controller
+
+    def _world(self) -> World:
+        """The core's memory; half a picture would be a wrong answer."""
+        watches = self._controller.watches
+        if watches.absence:
+            raise NoFigures(watches.absence)
+        if not watches.is_synced:
+            raise NoFigures("not synced yet; see /readyz")
+        return self._controller.dispatcher.world
+
+    async def _picture(self) -> Picture:
+        """The AppWrappers of now, in order."""
+        picture = Picture(self._world(), self._controller.clock.now_us())
+        await asyncio.sleep(0)
+        await self._in_slices(picture.order())
+        await asyncio.sleep(0)
+        picture.renew()
+        return picture
+
+    async def _texts(self, parts: Iterable[Json]) -> bytes:
+        return b",".join(await self._in_slices(map(to_json, parts)))
+
+    async def _in_slices(
+        self, steps: Iterator[T | None], renew: Callable[[], None] = lambda: None
+    ) -> list[T]:
+        return await in_slices(steps, self._controller.clock.monotonic, renew)

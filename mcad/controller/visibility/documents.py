@@ -1,0 +1,137 @@
+"""Figures as documents of the Kubernetes API: discovery, objects, lists, tables and errors.
+
+A report has the view of ``mcad.controller.views`` as its status. Tables are what kubectl prints
+(Kubernetes API concepts, "Receiving resources as Tables").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from mcad.api.wire import to_json
+from mcad.kube.kinds import APPWRAPPER_REPORTS, CAPACITY_REPORTS, QUOTA_REPORTS
+from mcad.kube.resource import Resource
+
+Json = dict[str, Any]
+
+CLUSTER = "cluster"
+"""The name of the only report of a kind that is about the whole cluster."""
+
+COLUMNS = (
+    ("Name", "string", "name", 0),
+    ("Position", "integer", "", 0),
+    ("State", "string", "", 0),
+    ("Priority", "integer", "", 0),
+    ("Waits-For", "string", "", 0),
+    ("First-Seen", "date", "", 0),
+    ("Why", "string", "", 1),
+)
+"""Name, type, format and priority; those of priority 1 are shown with -o wide."""
+
+
+class Problem(Struct, frozen=True):
+    """Why a request is not answered: HTTP status, reason of a Status, and a sentence."""
+
+    code: int
+    reason: str
+    message: str
+    name: str = ""  # of the object that there is not
+
+    def document(self) -> Json:
+        """The Status of it."""
+        about = {"group": APPWRAPPER_REPORTS.group, "name": self.name} if self.name else {}
+        return {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+            "details": about,
+            "code": self.code,
+        }
+
+
+def discovery() -> Json:
+    """The resources of the group, as ``kubectl api-resources`` reads them."""
+    kinds = (APPWRAPPER_REPORTS, CAPACITY_REPORTS, QUOTA_REPORTS)
+    served = [_served(kind, kind.plural, ["get", "list"]) for kind in kinds]
+    node = _served(QUOTA_REPORTS, f"{QUOTA_REPORTS.plural}/node", ["get"])
+    return {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": APPWRAPPER_REPORTS.api_version,
+        "resources": [*served, node],
+    }
+
+
+def _served(kind: Resource, name: str, verbs: list[str]) -> Json:
+    return {
+        "name": name,
+        "singularName": "" if "/" in name else kind.kind.lower(),
+        "namespaced": kind.namespaced,
+        "kind": kind.kind,
+        "verbs": verbs,
+    }
+
+
+def report(view: Json) -> Json:
+    """An AppWrapperReport of a row or a detail."""
+    metadata = {key: view[key] for key in ("namespace", "name", "uid")}
+    return _object(APPWRAPPER_REPORTS, {**metadata, "creationTimestamp": None}, view)
+
+
+def cluster_report(kind: Resource, status: bytes) -> bytes:
+    """The text of the one report of a kind; ``status`` is the text of an object."""
+    head = to_json(_object(kind, {"name": CLUSTER, "creationTimestamp": None}, None))
+    return head.replace(b'"status":null', b'"status":' + status, 1)
+
+
+def listed(kind: Resource, items: Sequence[bytes]) -> bytes:
+    """The text of a list of objects."""
+    head = to_json({"apiVersion": kind.api_version, "kind": f"{kind.kind}List", "metadata": {}})
+    return head[:-1] + b',"items":[' + b",".join(items) + b"]}"
+
+
+def table(rows: Sequence[bytes]) -> bytes:
+    """The text of a Table of ``table_row``."""
+    columns = [
+        {"name": name, "type": kind, "format": form, "priority": priority, "description": name}
+        for name, kind, form, priority in COLUMNS
+    ]
+    head = {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {}}
+    text = to_json(head | {"columnDefinitions": columns})
+    return text[:-1] + b',"rows":[' + b",".join(rows) + b"]}"
+
+
+def table_row(view: Json) -> Json:
+    """One line: the columns of a row or a detail."""
+    metadata = report(view)["metadata"]
+    return {
+        "cells": [
+            view["name"],
+            view["position"],
+            view["state"],
+            view["priority"],
+            view["waitsFor"],
+            view["firstSeen"],
+            view["why"],
+        ],
+        "object": {
+            "kind": "PartialObjectMetadata",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": metadata,
+        },
+    }
+
+
+def _object(kind: Resource, metadata: Json, status: Json | None) -> Json:
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": metadata,
+        "status": status,
+    }

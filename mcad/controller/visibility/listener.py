@@ -1,0 +1,117 @@
+"""Serves the visibility API while this process leads, with certificates that may be replaced."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from mcad.controller.figures import LeaderFigures
+from mcad.controller.http import Server
+from mcad.controller.visibility.access import Access
+from mcad.controller.visibility.proxied import PUBLISHED_IN, FrontProxy, read_front_proxy
+from mcad.controller.visibility.routes import application
+from mcad.kube.errors import KubeError
+from mcad.kube.kinds import CONFIG_MAPS
+
+if TYPE_CHECKING:
+    from mcad.controller.visibility.endpoint import Endpoint
+    from mcad.kube.client import Client
+
+_log = logging.getLogger(__name__)
+
+LOOK_S = 60.0  # between two looks for other certificates
+RETRY_S = 5.0  # before that which has failed is tried again
+
+
+class Listening(Struct, frozen=True):
+    """Where to listen, with ``tls.crt`` and ``tls.key`` of a folder. ``endpoint`` None: the address
+    is announced by other means."""
+
+    host: str
+    port: int
+    certificates: Path
+    endpoint: Endpoint | None = None
+
+
+class _Terms(Struct, frozen=True):
+    """What an open port rests on: when it changes, the port is opened anew."""
+
+    front_proxy: FrontProxy
+    certificate: bytes
+    key: bytes
+
+
+class Visibility:
+    """The port. Whatever fails is logged once and tried again: the dispatcher works without it."""
+
+    def __init__(self, figures: LeaderFigures, listening: Listening) -> None:
+        self._figures = figures
+        self._listening = listening
+        self._terms: _Terms | None = None
+        self._server: Server | None = None
+        self._port = 0
+        self._is_announced = False
+        self._trouble = ""
+
+    async def run(self, client: Client) -> None:
+        """Until cancelled."""
+        access = Access(client)
+        try:
+            while True:
+                try:
+                    await self._look(client, access)
+                    self._trouble = ""
+                except (KubeError, OSError, ValueError) as error:
+                    self._tell(f"{error}")
+                await client.clock.sleep(RETRY_S if self._trouble else LOOK_S)
+        finally:
+            await self._close()
+
+    async def _look(self, client: Client, access: Access) -> None:
+        """Open the port, or open it anew; raises what prevents that."""
+        terms = await self._read_terms(client)
+        if terms != self._terms:
+            context = _context(terms, self._listening.certificates)
+            await self._close()
+            self._server = Server(application(self._figures, access, terms.front_proxy))
+            listening = self._listening
+            port = await self._server.start(listening.host, self._port or listening.port, context)
+            self._terms, self._port = terms, port
+            _log.info("visibility API listening address=%s:%d", listening.host, port)
+        if self._listening.endpoint is not None and not self._is_announced:
+            await self._listening.endpoint.announce(client, self._port)
+            self._is_announced = True
+
+    async def _read_terms(self, client: Client) -> _Terms:
+        front_proxy = read_front_proxy(await client.get(CONFIG_MAPS, *PUBLISHED_IN))
+        if front_proxy is None:
+            raise ValueError("the API server has no front proxy (--requestheader-client-ca-file)")
+        folder = self._listening.certificates
+        return _Terms(
+            front_proxy, (folder / "tls.crt").read_bytes(), (folder / "tls.key").read_bytes()
+        )
+
+    async def _close(self) -> None:
+        self._terms = None
+        if self._server is not None:
+            await self._server.close()
+            self._server = None
+
+    def _tell(self, trouble: str) -> None:
+        if trouble != self._trouble:
+            _log.error("visibility API is not served as it should be error=%s", trouble)
+            self._trouble = trouble
+
+
+def _context(terms: _Terms, folder: Path) -> ssl.SSLContext:
+    """Callers must show a certificate of the front proxy's CA; raises OSError or ValueError."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_cert_chain(folder / "tls.crt", folder / "tls.key")
+    context.load_verify_locations(cadata=terms.front_proxy.ca)
+    return context

@@ -1,0 +1,196 @@
+"""The paths of the visibility API, and which callers are answered: see ``application``."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+from mcad.api.wire import to_json
+from mcad.controller.figures import LeaderFigures, NoFigures
+from mcad.controller.standby import asks_for_starts
+from mcad.controller.visibility import documents
+from mcad.controller.visibility.access import Access, Attributes
+from mcad.controller.visibility.documents import Problem
+from mcad.kube.errors import KubeError
+from mcad.kube.kinds import APPWRAPPER_REPORTS, CAPACITY_REPORTS, QUOTA_REPORTS
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from mcad.controller.visibility.proxied import Caller, FrontProxy
+    from mcad.kube.resource import Resource
+
+Json = dict[str, Any]
+_log = logging.getLogger(__name__)
+
+ROOT = f"/apis/{APPWRAPPER_REPORTS.api_version}"
+AT_ONCE = 2  # lists that are computed together: each one is a copy of the queue
+EVERYWHERE = Attributes("list", APPWRAPPER_REPORTS)
+
+
+def application(figures: LeaderFigures, access: Access, front_proxy: FrontProxy) -> web.Application:
+    """Read-only. Every request must come from the API server's front proxy; all but discovery must
+    be allowed to its caller."""
+    api = _Api(figures, access, front_proxy)
+    app = web.Application(middlewares=[api.guard])
+    reports, capacity, quota = (
+        f"{ROOT}/{kind.plural}" for kind in (APPWRAPPER_REPORTS, CAPACITY_REPORTS, QUOTA_REPORTS)
+    )
+    in_namespace = f"{ROOT}/namespaces/{{namespace}}/{APPWRAPPER_REPORTS.plural}"
+    app.add_routes(
+        [
+            web.get(ROOT, api.discovery),
+            web.get(reports, api.rows),
+            web.get(in_namespace, api.rows),
+            web.get(in_namespace + "/{name}", api.detail),
+            web.get(capacity, api.capacity),
+            web.get(capacity + "/{name}", api.capacity),
+            web.get(quota, api.quota),
+            web.get(quota + "/{name}", api.quota),
+            web.get(quota + "/{name}/node", api.quota_node),
+        ]
+    )
+    return app
+
+
+class _Refused(Exception):  # noqa: N818 - it names a state
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+class _Api:
+    def __init__(self, figures: LeaderFigures, access: Access, front_proxy: FrontProxy) -> None:
+        self._figures = figures
+        self._access = access
+        self._front_proxy = front_proxy
+        self._turns = asyncio.Semaphore(AT_ONCE)
+
+    @web.middleware
+    async def guard(
+        self,
+        request: web.Request,
+        handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
+    ) -> web.StreamResponse:
+        """Whatever goes wrong is told as a Status."""
+        try:
+            return await handler(request)
+        except _Refused as refused:
+            problem = refused.problem
+        except web.HTTPException as error:
+            reason = {404: "NotFound", 405: "MethodNotAllowed"}.get(error.status, "BadRequest")
+            problem = Problem(error.status, reason, f"{error.reason}: {request.path[:256]}")
+        except NoFigures as error:
+            problem = Problem(503, "ServiceUnavailable", str(error))
+        except KubeError as error:
+            _log.warning("cannot ask what a caller may see error=%s", error)
+            problem = Problem(503, "ServiceUnavailable", f"the access review failed: {error}")
+        return web.json_response(problem.document(), status=problem.code)
+
+    async def discovery(self, request: web.Request) -> web.Response:
+        self._caller(request)
+        return web.json_response(documents.discovery())
+
+    async def rows(self, request: web.Request) -> web.Response:
+        """``?waiting=true`` leaves out what does not wait, ``?starts=true`` adds forecasts."""
+        namespace = request.match_info.get("namespace")
+        await self._authorize(request, Attributes("list", APPWRAPPER_REPORTS, namespace))
+        as_table = _wants_table(request)
+        render = documents.table_row if as_table else documents.report
+        if request.method == "HEAD":
+            return web.Response(content_type="application/json")
+        async with self._turns:
+            texts = await self._figures.rows(
+                lambda row: to_json(render(row)),
+                waiting_only=request.query.get("waiting") == "true",
+                with_starts=asks_for_starts(request),
+                namespace=namespace,
+            )
+        if as_table:
+            return _answer(documents.table(texts))
+        return _answer(documents.listed(APPWRAPPER_REPORTS, texts))
+
+    async def detail(self, request: web.Request) -> web.Response:
+        """What is ahead in other namespaces is shown to callers that may list it."""
+        namespace, name = request.match_info["namespace"], request.match_info["name"]
+        caller = await self._authorize(
+            request, Attributes("get", APPWRAPPER_REPORTS, namespace, name)
+        )
+        async with self._turns:
+            view = await self._figures.detail(namespace, name)
+        if view is None:
+            raise _Refused(_absent(APPWRAPPER_REPORTS.plural, name))
+        if not await self._access.allows(caller, EVERYWHERE):
+            ahead = [row for row in view["ahead"] if row["namespace"] == namespace]
+            view = view | {"ahead": ahead}
+        if _wants_table(request):
+            return _answer(documents.table([to_json(documents.table_row(view))]))
+        return _answer(to_json(documents.report(view)))
+
+    async def capacity(self, request: web.Request) -> web.Response:
+        await self._authorize_cluster(request, CAPACITY_REPORTS)
+        return _only_report(request, CAPACITY_REPORTS, await self._figures.capacity())
+
+    async def quota(self, request: web.Request) -> web.Response:
+        await self._authorize_cluster(request, QUOTA_REPORTS)
+        return _only_report(request, QUOTA_REPORTS, await self._figures.quota())
+
+    async def quota_node(self, request: web.Request) -> web.Response:
+        """``?tree=NAME&node=NAME``: the node with its holders and those that wait there."""
+        await self._authorize_cluster(request, QUOTA_REPORTS, "node")
+        tree, node = request.query.get("tree", ""), request.query.get("node", "")
+        view = await self._figures.quota_node(tree, node)
+        if view is None:
+            raise _Refused(_absent(f"{QUOTA_REPORTS.plural}/node", f"{tree}/{node}"))
+        return _answer(documents.cluster_report(QUOTA_REPORTS, to_json(view)))
+
+    async def _authorize_cluster(
+        self, request: web.Request, kind: Resource, subresource: str = ""
+    ) -> None:
+        name = request.match_info.get("name", "")
+        verb = "get" if name else "list"
+        await self._authorize(request, Attributes(verb, kind, name=name, subresource=subresource))
+        if name not in ("", documents.CLUSTER):
+            raise _Refused(_absent(kind.plural, name))
+
+    async def _authorize(self, request: web.Request, what: Attributes) -> Caller:
+        caller = self._caller(request)
+        if request.query.get("watch") in ("true", "1"):
+            said = "reports are not watched: list them again"
+            raise _Refused(Problem(405, "MethodNotAllowed", said))
+        if not await self._access.allows(caller, what):
+            where = f' in the namespace "{what.namespace}"' if what.namespace else ""
+            resource = "/".join(filter(None, (what.resource.plural, what.subresource)))
+            said = f'User "{caller.user}" cannot {what.verb} resource "{resource}"{where}'
+            raise _Refused(Problem(403, "Forbidden", said))
+        return caller
+
+    def _caller(self, request: web.Request) -> Caller:
+        transport = request.transport
+        shown = transport.get_extra_info("peercert") if transport is not None else None
+        caller = self._front_proxy.caller(request.headers.items())
+        if not self._front_proxy.is_shown(shown) or caller is None:
+            said = "only the API server's front proxy is answered: ask the API server"
+            raise _Refused(Problem(401, "Unauthorized", said))
+        return caller
+
+
+def _wants_table(request: web.Request) -> bool:
+    return "as=Table" in request.headers.get("Accept", "")
+
+
+def _absent(plural: str, name: str) -> Problem:
+    group = APPWRAPPER_REPORTS.group
+    return Problem(404, "NotFound", f'{plural}.{group} "{name}" not found', name)
+
+
+def _only_report(request: web.Request, kind: Resource, status: bytes) -> web.Response:
+    text = documents.cluster_report(kind, status)
+    return _answer(text if "name" in request.match_info else documents.listed(kind, [text]))
+
+
+def _answer(body: bytes) -> web.Response:
+    return web.Response(body=body, content_type="application/json", charset="utf-8")

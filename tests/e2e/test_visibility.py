@@ -1,0 +1,255 @@
+"""The visibility API behind a real kube-apiserver: what each caller is told.
+
+The chart's objects are used as they are but for the Service: a test server listens on loopback
+only, which an EndpointSlice may not name, so the Service is an alias of ``localhost``.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import pki
+from tests.chart.conftest import helm
+from tests.chart.helm import NAMESPACE, RELEASE, Helm, of_kind, only
+from tests.controlplane.controlplane import ControlPlane, free_ports
+from tests.controlplane.fixtures import controlplane_or_skip
+from tests.e2e.process import Dispatcher
+from tests.e2e.support import appwrapper, create, pod, states
+
+pytestmark = pytest.mark.controlplane
+__all__ = ["helm"]
+
+Json = dict[str, Any]
+
+ROOT = "/apis/visibility.workload.codeflare.dev/v1beta1"
+APISERVICE = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.visibility.workload.codeflare.dev"
+SLICES = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
+TEAMS = ("team-a", "team-b")
+POD_IP = "10.130.7.9"
+
+
+@pytest.fixture(scope="module")
+def plane() -> Iterator[ControlPlane]:
+    """Two teams on one node that has room for two pods: each runs one, and two of each wait."""
+    with controlplane_or_skip() as running:
+        running.add_node("only", cpu="2")
+        for team in TEAMS:
+            running.create_namespace(team)
+        yield running
+
+
+@pytest.fixture(scope="module")
+def port() -> int:
+    return free_ports(1)[0]
+
+
+@pytest.fixture(scope="module")
+def installed(plane: ControlPlane, helm: Helm, port: int) -> list[Json]:
+    """The chart's objects without its pods."""
+    plane.create_namespace(NAMESPACE)
+    objects = helm.template(visibility={"enabled": True})
+    absent = ("Deployment", "NetworkPolicy", "PodDisruptionBudget")
+    kept = [one for one in objects if one["kind"] not in absent]
+    service = only(
+        [one for one in kept if one["metadata"]["name"] == f"{RELEASE}-visibility"], "Service"
+    )
+    service["spec"] = {
+        "type": "ExternalName",
+        "externalName": "localhost",
+        "ports": [{"name": "https", "port": port}],
+    }
+    only(kept, "APIService")["spec"]["service"]["port"] = port
+    plane.apply(of_kind(kept, "CustomResourceDefinition"))
+    plane.wait_for_crd("appwrappers.workload.codeflare.dev")
+    plane.apply([one for one in kept if one["kind"] != "CustomResourceDefinition"])
+    return kept
+
+
+@pytest.fixture(scope="module")
+def certificates(plane: ControlPlane, installed: list[Json]) -> Path:
+    """The Secret as the pod would have it."""
+    folder = plane.folder / "visibility"
+    folder.mkdir()
+    for name, text in only(installed, "Secret")["data"].items():
+        (folder / name).write_bytes(base64.b64decode(text))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def dispatcher(
+    plane: ControlPlane, installed: list[Json], certificates: Path, port: int
+) -> Iterator[Dispatcher]:
+    account = plane.kubeconfig_for_token(plane.service_account(NAMESPACE, RELEASE), RELEASE)
+    args = (
+        f"--visibility=127.0.0.1:{port}",
+        f"--visibility-certs={certificates}",
+        f"--visibility-service={NAMESPACE}/{RELEASE}-visibility",
+    )
+    with Dispatcher(plane, account, *args, env={"POD_IP": POD_IP}) as running:
+        for number in range(3):
+            for team in TEAMS:
+                create(plane, appwrapper(f"job-{number}", pod(f"p{number}", "1"), namespace=team))
+        plane.wait_for(lambda: is_available(plane), 60, "the API server reaches the dispatcher")
+        plane.wait_for(lambda: waiting(plane) == 4, 30, "two run, four wait")
+        yield running
+
+
+def is_available(plane: ControlPlane) -> bool:
+    conditions = plane.request("GET", APISERVICE)[1].get("status", {}).get("conditions", [])
+    return any(one["type"] == "Available" and one["status"] == "True" for one in conditions)
+
+
+def waiting(plane: ControlPlane) -> int:
+    found = [state for team in TEAMS for state in states(plane, team).values()]
+    return found.count("Pending") if found.count("Running") == 2 else 0
+
+
+@pytest.fixture(scope="module")
+def tenant(plane: ControlPlane) -> Path:
+    """A user with the role ``edit`` in team-a and no right elsewhere."""
+    token = plane.service_account("team-a", "tenant")
+    plane.kubectl(
+        "create", "rolebinding", "tenant", "--clusterrole=edit", "--serviceaccount=team-a:tenant",
+        "--namespace=team-a",
+    )  # fmt: skip
+    path = plane.kubeconfig_for_token(token, "tenant")
+    plane.wait_for(
+        lambda: plane.kubectl("get", "appwrappers", "-n", "team-a", kubeconfig=path, check=False),
+        what="the binding counts",
+    )
+    return path
+
+
+def raw(plane: ControlPlane, path: str, kubeconfig: Path) -> Json:
+    answer: Json = json.loads(plane.kubectl("get", "--raw", path, kubeconfig=kubeconfig))
+    return answer
+
+
+def test_a_tenant_sees_positions_of_its_namespace(
+    plane: ControlPlane, dispatcher: Dispatcher, tenant: Path
+) -> None:
+    path = f"{ROOT}/namespaces/team-a/appwrapperreports?waiting=true"
+    rows = [one["status"] for one in raw(plane, path, tenant)["items"]]
+    assert [(row["namespace"], row["name"]) for row in rows] == [
+        ("team-a", "job-1"),
+        ("team-a", "job-2"),
+    ]
+    assert [row["position"] for row in rows] == [1, 3], "team-b's are between"
+    assert all(row["why"].startswith("cpu: 1 requested, 0 available") for row in rows)
+
+
+def test_kubectl_prints_them_as_a_table(
+    plane: ControlPlane, dispatcher: Dispatcher, tenant: Path
+) -> None:
+    text = plane.kubectl("get", "appwrapperreports", "-n", "team-a", kubeconfig=tenant)
+    lines = [line.split() for line in text.splitlines()]
+    assert lines[0] == ["NAME", "POSITION", "STATE", "PRIORITY", "WAITS-FOR", "FIRST-SEEN"]
+    assert [line[:5] for line in lines[1:3]] == [
+        ["job-1", "1", "Pending", "0", "cpu"],
+        ["job-2", "3", "Pending", "0", "cpu"],
+    ]
+    assert lines[3][:3] == ["job-0", "0", "Running"]
+
+
+def test_a_tenant_sees_nothing_of_others(
+    plane: ControlPlane, dispatcher: Dispatcher, tenant: Path
+) -> None:
+    view = raw(plane, f"{ROOT}/namespaces/team-a/appwrapperreports/job-2", tenant)["status"]
+    assert (view["position"], view["inLine"]) == (3, 4)
+    assert [row["name"] for row in view["ahead"]] == ["job-1"], "of its own namespace"
+    everything = raw(
+        plane, f"{ROOT}/namespaces/team-a/appwrapperreports/job-2", plane.admin_kubeconfig
+    )
+    assert [row["namespace"] for row in everything["status"]["ahead"]] == ["team-a", "team-b"]
+    for path in (
+        "appwrapperreports",
+        "namespaces/team-b/appwrapperreports",
+        "namespaces/team-b/appwrapperreports/job-1",
+        "capacityreports/cluster",
+        "quotareports/cluster",
+        "quotareports/cluster/node?tree=a&node=b",
+        "namespaces/team-a%2Fappwrapperreports%2F..%2F..%2Fteam-b/appwrapperreports",
+    ):
+        said = plane.kubectl("get", "--raw", f"{ROOT}/{path}", kubeconfig=tenant, check=False)
+        assert "orbidden" in said or "not found" in said or "NotFound" in said, (path, said)
+
+
+def test_what_is_not_there(plane: ControlPlane, dispatcher: Dispatcher, tenant: Path) -> None:
+    said = plane.kubectl("get", "appwrapperreport", "x", "-n", "team-a", check=False)
+    assert 'appwrapperreports.visibility.workload.codeflare.dev "x" not found' in said
+    status, answer = plane.request("GET", f"{ROOT}/appwrapperreports?watch=true")
+    assert (status, answer["reason"]) == (405, "MethodNotAllowed")
+    assert plane.request("POST", f"{ROOT}/namespaces/team-a/appwrapperreports", {})[0] == 405
+
+
+def test_the_cluster_is_told_to_those_who_may_see_it(
+    plane: ControlPlane, dispatcher: Dispatcher
+) -> None:
+    view = plane.request("GET", f"{ROOT}/capacityreports/cluster")[1]["status"]
+    assert view == json.loads(dispatcher.get("/api/v1/capacity")[1])
+    assert plane.request("GET", f"{ROOT}/quotareports/cluster")[1]["status"] == {
+        "enabled": False,
+        "trees": [],
+    }
+    rows = plane.request("GET", f"{ROOT}/appwrapperreports?starts=true")[1]["items"]
+    told = json.loads(dispatcher.get("/api/v1/appwrappers?starts=true")[1])["items"]
+    assert [row["status"] for row in rows] == told
+
+
+def test_only_the_front_proxy_is_answered(
+    plane: ControlPlane, dispatcher: Dispatcher, port: int, certificates: Path
+) -> None:
+    """The headers alone convince nobody, nor does a certificate of another name."""
+    url = f"https://localhost:{port}{ROOT}/appwrapperreports"
+    asked = urllib.request.Request(
+        url, headers={"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}
+    )
+    context = ssl.create_default_context(cafile=str(certificates / "ca.crt"))
+    context.check_hostname = False
+    with pytest.raises(OSError, match=r"(?i)certificate|alert|reset|closed|EOF"):
+        urllib.request.urlopen(asked, timeout=5, context=context).read()
+    folder = plane.layout.front_proxy
+    pki.issue(folder, "ca", "impostor")
+    context.load_cert_chain(folder / "impostor.crt", folder / "impostor.key")
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(asked, timeout=5, context=context)
+    with refused.value as answer:
+        assert (answer.code, json.loads(answer.read())["reason"]) == (401, "Unauthorized")
+
+
+def test_the_slice_of_the_service_names_the_leader(
+    plane: ControlPlane, dispatcher: Dispatcher, port: int
+) -> None:
+    found = plane.request("GET", f"{SLICES}/{RELEASE}-visibility-ipv4")[1]
+    assert found["metadata"]["labels"]["kubernetes.io/service-name"] == f"{RELEASE}-visibility"
+    assert found["metadata"]["ownerReferences"][0]["kind"] == "Service"
+    assert [one["addresses"] for one in found["endpoints"]] == [[POD_IP]]
+    assert found["ports"] == [{"name": "https", "port": port, "protocol": "TCP"}]
+
+
+def test_namespaces_can_be_deleted_while_it_is_served(
+    plane: ControlPlane, dispatcher: Dispatcher
+) -> None:
+    plane.create_namespace("short-lived")
+    plane.kubectl("delete", "namespace", "short-lived", "--timeout=60s")
+
+
+def test_discovery_names_the_kinds(plane: ControlPlane, dispatcher: Dispatcher) -> None:
+    text = plane.kubectl(
+        "api-resources", "--api-group=visibility.workload.codeflare.dev", "--no-headers"
+    )
+    group = "visibility.workload.codeflare.dev/v1beta1"
+    assert [line.split() for line in text.splitlines()] == [
+        ["appwrapperreports", group, "true", "AppWrapperReport"],
+        ["capacityreports", group, "false", "CapacityReport"],
+        ["quotareports", group, "false", "QuotaReport"],
+    ]
