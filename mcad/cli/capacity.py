@@ -16,6 +16,7 @@ from mcad.cli.names import NODE, names_of
 from mcad.cli.options import Output, Scope, output_options
 from mcad.cli.session import environment
 from mcad.cli.tables import echo, echo_structured, table
+from mcad.kube.kinds import CAPACITY_REPORTS
 
 Json = dict[str, Any]
 
@@ -60,7 +61,8 @@ def capacity(nodes: tuple[str, ...], total_only: bool, source: Source, output: O
 
 
 async def _capacity(source: Source) -> Json:
-    async with look(environment(), source, Scope(all_namespaces=True)) as (figures, _):
+    everywhere = Scope(all_namespaces=True)
+    async with look(environment(), source, everywhere, wants=CAPACITY_REPORTS) as (figures, _):
         view = await figures.capacity()
     if view is None:
         raise CliError("what the nodes have is not known")

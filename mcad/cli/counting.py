@@ -34,6 +34,7 @@ from mcad.core.rows import FITS_AS_STORED, OPEN
 from mcad.core.settings import Settings as CoreSettings
 from mcad.core.units import Instant
 from mcad.core.world import World
+from mcad.kube import selectors
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.resource import Resource
@@ -64,9 +65,14 @@ class Snapshot(Struct, frozen=True):
         """That no dispatcher is running, if that is so."""
         return self.heartbeat.notes
 
-    def labels(self, uid: str) -> Mapping[str, str]:
-        """The labels of an AppWrapper."""
-        return as_map(as_map(self.objects.get(uid, {}).get("metadata")).get("labels"))
+    async def labelled(self, selector: str) -> frozenset[str]:
+        """The uids of the AppWrappers with these labels."""
+        matches = selectors.labels(selector)
+        return frozenset(
+            uid
+            for uid, obj in self.objects.items()
+            if matches(as_map(obj["metadata"].get("labels")))
+        )
 
     async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
         """One row per AppWrapper, those in line first and in order."""

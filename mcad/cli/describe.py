@@ -13,7 +13,7 @@ from mcad.cli import rows as columns
 from mcad.cli.colours import palette
 from mcad.cli.complete import complete_appwrappers
 from mcad.cli.errors import NOT_INSTALLED, CliError, fail_for_missing, warn
-from mcad.cli.figures import Source, asked_namespace, count_in, source_options, tell_notes
+from mcad.cli.figures import Source, asked_namespace, figures_in, source_options, tell_notes
 from mcad.cli.names import APPWRAPPER, names_of
 from mcad.cli.options import Scope, color_option, namespace_option
 from mcad.cli.server import server_at
@@ -89,7 +89,7 @@ async def _read_all(session: Session, names: tuple[str, ...], where: str, source
     missing = [name for name in names if name not in found]
     if not found:
         return Found(where, [], missing)
-    figures = await count_in(session, source, where)
+    figures = await figures_in(session, source, where)
     tell_notes(figures)
     stories = []
     for name, obj in found.items():

@@ -1,11 +1,14 @@
-"""Where the figures come from: a snapshot of the cluster, or the running dispatcher (--server).
+"""Where the figures come from: the running dispatcher, or a snapshot of the cluster.
 
-What counts by itself is imported only when it is used: --server does without the client library.
+The dispatcher is asked first, at its visibility API or its HTTP port (--server). Commands count for
+themselves where it does not answer, and with --config or --set, which ask what another
+configuration would do. What counts is imported only when it is used: --server does without the
+client library.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
@@ -14,8 +17,11 @@ from msgspec import Struct
 
 from mcad.cli.errors import warn
 from mcad.cli.options import SETTINGS_OPTIONS, TARGET_OPTIONS, Scope, Settings, record
-from mcad.cli.server import Polling, server_at
+from mcad.cli.polling import Polling, poll_rows, poll_trees
+from mcad.cli.server import server_at
 from mcad.cli.session import Environment, Session, Target
+from mcad.kube.kinds import APPWRAPPER_REPORTS, QUOTA_REPORTS
+from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
 
@@ -37,8 +43,8 @@ class Figures(Protocol):
         """The only namespace that the caller may look into; None if that is the whole cluster."""
         ...
 
-    def labels(self, uid: str) -> Mapping[str, str]:
-        """The labels of an AppWrapper; a server does not tell any."""
+    async def labelled(self, selector: str) -> frozenset[str]:
+        """The uids of the AppWrappers with these labels; a port does not tell any."""
         ...
 
     async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
@@ -91,6 +97,11 @@ class Source(Struct, frozen=True):
         return Target(self.kubeconfig, self.context)
 
     @property
+    def is_what_if(self) -> bool:
+        """Whether the figures are asked for as another configuration would have them."""
+        return bool(self.config or self.assignments)
+
+    @property
     def settings(self) -> Settings:
         """The dispatcher's configuration."""
         return Settings(self.config, self.assignments)
@@ -107,6 +118,33 @@ source_options = record(
         help="Ask the HTTP port of the running dispatcher instead of counting anew.",
     ),
 )
+
+
+async def figures_in(
+    session: Session,
+    source: Source,
+    namespace: str | None,
+    *,
+    own: str | None = None,
+    wants: Resource = APPWRAPPER_REPORTS,
+) -> Figures:
+    """The figures of ``namespace`` (None: all), or of ``own`` if the caller sees no more than that.
+
+    ``wants`` is the report that the command is about: it decides which rights it takes.
+    """
+    found = await _reports(session, source, namespace, own, wants)
+    return found if found is not None else await count_in(session, source, namespace or own)
+
+
+async def _reports(
+    session: Session, source: Source, namespace: str | None, own: str | None, wants: Resource
+) -> Figures | None:
+    """What the visibility API tells; None if commands have to count."""
+    if source.is_what_if:
+        return None
+    from mcad.cli import visibility  # noqa: PLC0415 - see above
+
+    return await visibility.find(session.client, wants, namespace, own)
 
 
 async def count_in(session: Session, source: Source, namespace: str | None) -> Figures:
@@ -129,7 +167,12 @@ def tell_notes(figures: Figures) -> None:
 
 @asynccontextmanager
 async def look(
-    environment: Environment, source: Source, scope: Scope, *, may_narrow: bool = False
+    environment: Environment,
+    source: Source,
+    scope: Scope,
+    *,
+    may_narrow: bool = False,
+    wants: Resource = APPWRAPPER_REPORTS,
 ) -> AsyncIterator[tuple[Figures, str | None]]:
     """The figures, and the namespace that is meant (None: all).
 
@@ -142,21 +185,27 @@ async def look(
     async with environment.connect(source.target) as session:
         namespace = scope.choose(session.namespace)
         own = session.namespace if may_narrow else None
-        figures = await count_in(session, source, namespace or own)
+        figures = await figures_in(session, source, namespace, own=own, wants=wants)
         yield figures, figures.only or namespace
 
 
 @asynccontextmanager
 async def follow(
-    environment: Environment, source: Source, scope: Scope, *, may_narrow: bool = False
+    environment: Environment,
+    source: Source,
+    scope: Scope,
+    *,
+    may_narrow: bool = False,
+    wants: Resource = APPWRAPPER_REPORTS,
 ) -> AsyncIterator[tuple[Feed, str | None]]:
     """Figures that follow the cluster, and the namespace that is meant (None: all).
 
     For ``may_narrow`` see ``look``.
     """
+    poll = poll_trees if wants == QUOTA_REPORTS else poll_rows
     if source.server:
         namespace = asked_namespace(environment, source, scope)
-        yield Polling(server_at(source.server), environment.clock), namespace
+        yield Polling(server_at(source.server), environment.clock, poll), namespace
         return
     from mcad.cli.config import as_dispatched, load_config  # noqa: PLC0415 - see above
     from mcad.cli.live import live  # noqa: PLC0415
@@ -165,6 +214,10 @@ async def follow(
     async with environment.connect(source.target) as session:
         namespace = scope.choose(session.namespace)
         own = session.namespace if may_narrow else None
+        reports = await _reports(session, source, namespace, own, wants)
+        if reports is not None:
+            yield Polling(reports, environment.clock, poll), reports.only or namespace
+            return
         config = await as_dispatched(session.client, config)
         async with live(session.client, config, namespace or own) as feed:
             yield feed, namespace

@@ -20,7 +20,6 @@ from mcad.cli.session import environment
 from mcad.cli.tables import echo, echo_structured, table
 from mcad.cli.watching import PLACES_TOLD, Printer, until_nobody_reads
 from mcad.kube import selectors
-from mcad.kube.selectors import LabelMatch
 
 Json = dict[str, Any]
 
@@ -54,16 +53,17 @@ class Wanted(Struct, frozen=True):
 
     waiting_only: bool
     names: tuple[str, ...] = ()
-    has_labels: LabelMatch | None = None
+    selector: str | None = None
 
     async def rows(
         self, figures: Figures, *, waiting_only: bool, with_starts: bool = False
     ) -> list[Json]:
         """The rows of all namespaces that have the labels."""
         rows = await figures.rows(waiting_only=waiting_only, with_starts=with_starts)
-        if self.has_labels is None:
+        if self.selector is None:
             return rows
-        return [row for row in rows if self.has_labels(figures.labels(row["uid"]))]
+        labelled = await figures.labelled(self.selector)
+        return [row for row in rows if row["uid"] in labelled]
 
     def pick(self, rows: list[Json], namespace: str | None) -> tuple[list[Json], list[str]]:
         """The rows that are wanted, and the names that none has."""
@@ -128,7 +128,8 @@ def get(
 
 def _list(wanted: Wanted, source: Source, scope: Scope, manner: Manner, output: Output) -> None:
     if manner.selector is not None:
-        wanted = replace(wanted, has_labels=_labels(manner.selector, source))
+        _check_selector(manner.selector, source)
+        wanted = replace(wanted, selector=manner.selector)
     if not manner.watch:
         asyncio.run(_print_once(wanted, source, scope, manner, output))
         return
@@ -138,11 +139,11 @@ def _list(wanted: Wanted, source: Source, scope: Scope, manner: Manner, output: 
         raise click.exceptions.Exit(INTERRUPTED) from None
 
 
-def _labels(selector: str, source: Source) -> LabelMatch:
+def _check_selector(selector: str, source: Source) -> None:
     if source.server:
         raise click.UsageError("the dispatcher does not tell labels: leave out --server, or -l")
     try:
-        return selectors.labels(selector)
+        selectors.labels(selector)
     except ValueError as error:
         raise click.UsageError(f"-l {selector!r}: {error}") from error
 

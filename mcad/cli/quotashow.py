@@ -18,6 +18,7 @@ from mcad.cli.session import environment
 from mcad.cli.tables import Columns, Row, echo, echo_structured
 from mcad.cli.watching import Notes, until_nobody_reads
 from mcad.core.spelling import ALIKE_MAX, did_you_mean
+from mcad.kube.kinds import QUOTA_REPORTS
 
 Json = dict[str, Any]
 
@@ -68,7 +69,10 @@ def show(name: str, source: Source, watch: bool, output: Output) -> None:  # noq
 
 
 async def _print_once(name: str, source: Source, output: Output) -> None:
-    async with look(environment(), source, EVERYWHERE, may_narrow=True) as (read, _):
+    async with look(environment(), source, EVERYWHERE, may_narrow=True, wants=QUOTA_REPORTS) as (
+        read,
+        _,
+    ):
         trees = await _trees(read, source)
         place = find(name, trees)
         node = await read.quota_node(place.tree, place.node) if place.node else None
@@ -163,7 +167,10 @@ def _print_node(node: Json | None, place: Place, output: Output) -> None:
 
 async def _watch(name: str, source: Source, output: Output) -> None:
     notes, told = Notes(), _Told(output)
-    async with follow(environment(), source, EVERYWHERE, may_narrow=True) as (feed, _):
+    async with follow(environment(), source, EVERYWHERE, may_narrow=True, wants=QUOTA_REPORTS) as (
+        feed,
+        _,
+    ):
         place: Place | None = None
         while True:
             read = await feed.next()

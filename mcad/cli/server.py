@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from http.client import responses
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -10,9 +9,7 @@ from urllib.parse import quote, urlsplit
 from msgspec import Struct
 
 from mcad.cli.errors import CliError, one_line
-from mcad.cli.rows import is_waiting
 from mcad.kube import plain
-from mcad.kube.clock import Clock
 from mcad.kube.errors import BadAnswer, OutcomeUnknown
 from mcad.kube.port import Response
 
@@ -20,7 +17,6 @@ Json = dict[str, Any]
 
 ANSWER_S = 10.0
 SAID_MAX = 400  # characters of why it does not answer
-POLL_S = 1.0  # the port tells figures, not changes
 
 
 def _text(answer: Response) -> str:
@@ -34,9 +30,9 @@ class Server(Struct, frozen=True):
     notes: tuple[str, ...] = ()  # one that answers is there
     only: None = None
 
-    def labels(self, uid: str) -> Mapping[str, str]:  # noqa: ARG002
-        """None: the port tells figures, not metadata."""
-        return {}
+    async def labelled(self, selector: str) -> frozenset[str]:
+        """The port tells figures, not metadata."""
+        raise CliError(f"the dispatcher does not tell labels: leave out --server, or -l {selector}")
 
     async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
         """One row per AppWrapper, those in line first and in order."""
@@ -91,47 +87,6 @@ class Server(Struct, frozen=True):
 
     def _strange(self, what: str) -> CliError:
         return CliError(f"{self.url} answers as no dispatcher does ({what}); is it the right port?")
-
-
-class Polled(Server, frozen=True):
-    """What one dispatcher told a moment ago; anything else is asked for when it is wanted."""
-
-    found: Sequence[Json] = ()
-
-    async def rows(
-        self,
-        *,
-        waiting_only: bool,
-        with_starts: bool = False,  # noqa: ARG002 - of a moment ago nobody is told
-    ) -> list[Json]:
-        """One row per AppWrapper, those in line first and in order."""
-        return [row for row in self.found if is_waiting(row) or not waiting_only]
-
-
-class Polling:
-    """One dispatcher asked again and again; see ``mcad.cli.figures.Feed``."""
-
-    def __init__(self, server: Server, clock: Clock) -> None:
-        """Nothing is asked yet."""
-        self.trouble = ""
-        self._server = server
-        self._clock = clock
-        self._latest: Polled | None = None
-
-    async def next(self) -> Polled:
-        """The figures of now; once there were any, a failure is only trouble."""
-        if self._latest is not None:
-            await self._clock.sleep(POLL_S)
-        try:
-            rows = await self._server.rows(waiting_only=False)
-        except CliError as error:
-            if self._latest is None:
-                raise
-            self.trouble = error.message
-            return self._latest
-        self.trouble = ""
-        self._latest = Polled(self._server.url, found=rows)
-        return self._latest
 
 
 def server_at(address: str) -> Server:

@@ -190,8 +190,8 @@ def explain_list(resource: Resource, error: ApiError, namespace: str | None = No
         )
     if error.forbidden:
         return DeniedError(
-            f"you may not list {_title(resource)} in the whole cluster; ask the dispatcher with "
-            f"--server URL, or an administrator for the right to list {_title(resource)}"
+            f"you may not list {_title(resource)} in the whole cluster; ask an administrator for "
+            "this right, or for the role `view` and the visibility API of the chart"
         )
     if error.not_found and resource == APPWRAPPERS:
         return CliError(NOT_INSTALLED)

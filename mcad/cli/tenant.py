@@ -25,7 +25,8 @@ Json = dict[str, Any]
 
 NOTE = (
     "you may not list the nodes and pods of the whole cluster: positions and free room are not "
-    "known, reasons are those of the last refusal; the dispatcher tells more with --server URL"
+    "known, reasons are those of the last refusal; an administrator can switch on the visibility "
+    "API of the chart, which tells more"
 )
 NOT_YET = "The dispatcher has not said anything about it yet."
 
@@ -33,8 +34,8 @@ _SHARE = re.compile(r'Quota tree "(?P<tree>[^"]+)", node "(?P<node>[^"]+)": (?P<
 _LEAF = re.compile(r'Quota tree "(?P<tree>[^"]+)"(?: has no leaf|:) "(?P<leaf>[^"]+)"')
 
 NO_SHARES = (
-    "you may not list quotasubtrees in the whole cluster, which tell the shares; ask the "
-    "dispatcher with --server URL, or an administrator for the right to list them"
+    "you may not list quotasubtrees in the whole cluster, which tell the shares; ask an "
+    "administrator for the right to list them"
 )
 
 BOOKS = ("allocated", "borrowed", "lent", "waiting")
@@ -61,9 +62,9 @@ class Tenant(Struct, frozen=True):
         """What is missing, and whom to ask."""
         return (NOTE, *self.seen.notes)
 
-    def labels(self, uid: str) -> Mapping[str, str]:
-        """The labels of an AppWrapper."""
-        return self.seen.labels(uid)
+    async def labelled(self, selector: str) -> frozenset[str]:
+        """The uids of the AppWrappers with these labels."""
+        return await self.seen.labelled(selector)
 
     async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
         """One row per AppWrapper, those in line first, by priority and age. When they start nobody

@@ -142,7 +142,7 @@ def test_a_tenant_who_may_not_list_the_trees_is_told_whom_to_ask(api: FakeApi, m
     result = mcad("quota", "--set", "quotaEnabled=true")
     assert result.exit_code == 1
     assert "you may not list quotasubtrees in the whole cluster" in result.stderr
-    assert "--server URL" in result.stderr
+    assert "ask an administrator for the right" in result.stderr
     assert mcad("queue", "--set", "quotaEnabled=true").exit_code == 0
 
 

@@ -108,7 +108,7 @@ def test_the_whole_cluster_and_other_namespaces_stay_closed(mcad: Type) -> None:
     for args in (("queue", "-A"), ("get", "-A"), ("top", "-A"), ("capacity",)):
         said = mcad(*args)
         assert (said.exit_code, said.stdout) == (1, "")
-        assert "in the whole cluster; ask the dispatcher with --server URL" in said.stderr
+        assert "in the whole cluster; ask an administrator for this right" in said.stderr
     said = mcad("get", "-n", "team-a")
     assert "in namespace team-a; choose one of yours with -n" in said.stderr
 

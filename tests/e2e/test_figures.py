@@ -346,7 +346,7 @@ def test_without_the_right_to_list_pods_there_are_no_figures(scene: Scene) -> No
         done = cli(*command.split(), kubeconfig=blind)
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr.startswith("error: you may not list pods in the whole cluster")
-        assert "--server URL" in done.stderr
+        assert "ask an administrator for this right" in done.stderr
         assert len(done.stderr.splitlines()) == 1
     served = cli("capacity", "--server", scene.dispatcher.url, kubeconfig=blind)
     assert served.returncode == 0

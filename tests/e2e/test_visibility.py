@@ -11,7 +11,7 @@ import json
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from tests.chart.helm import NAMESPACE, RELEASE, Helm, of_kind, only
 from tests.controlplane.controlplane import ControlPlane, free_ports
 from tests.controlplane.fixtures import controlplane_or_skip
 from tests.e2e.process import Dispatcher
-from tests.e2e.support import appwrapper, create, pod, states
+from tests.e2e.support import appwrapper, cli, create, pod, states
 
 pytestmark = pytest.mark.controlplane
 __all__ = ["helm"]
@@ -84,17 +84,25 @@ def certificates(plane: ControlPlane, installed: list[Json]) -> Path:
     return folder
 
 
+Begin = Callable[[str], Dispatcher]
+
+
 @pytest.fixture(scope="module")
-def dispatcher(
-    plane: ControlPlane, installed: list[Json], certificates: Path, port: int
-) -> Iterator[Dispatcher]:
+def begin(plane: ControlPlane, installed: list[Json], certificates: Path, port: int) -> Begin:
+    """Makes a process of the chart's Deployment, by its name."""
     account = plane.kubeconfig_for_token(plane.service_account(NAMESPACE, RELEASE), RELEASE)
     args = (
         f"--visibility=127.0.0.1:{port}",
         f"--visibility-certs={certificates}",
         f"--visibility-service={NAMESPACE}/{RELEASE}-visibility",
     )
-    with Dispatcher(plane, account, *args, env={"POD_IP": POD_IP}) as running:
+    env = {"POD_IP": POD_IP}
+    return lambda name: Dispatcher(plane, account, *args, env=env, name=name)
+
+
+@pytest.fixture(scope="module")
+def dispatcher(plane: ControlPlane, begin: Begin) -> Iterator[Dispatcher]:
+    with begin("leader") as running:
         for number in range(3):
             for team in TEAMS:
                 create(plane, appwrapper(f"job-{number}", pod(f"p{number}", "1"), namespace=team))
@@ -253,3 +261,68 @@ def test_discovery_names_the_kinds(plane: ControlPlane, dispatcher: Dispatcher) 
         ["capacityreports", group, "false", "CapacityReport"],
         ["quotareports", group, "false", "QuotaReport"],
     ]
+
+
+# -- the CLI -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "args",
+    [("queue",), ("get",), ("queue", "-l", "team!=x"), ("describe", "job-2")],
+    ids=" ".join,
+)
+def test_the_cli_tells_a_tenant_what_the_dispatcher_knows(
+    args: tuple[str, ...], plane: ControlPlane, dispatcher: Dispatcher, tenant: Path
+) -> None:
+    """The port has the same figures, but for the names of what is ahead in other namespaces."""
+    since = plane.audit_mark()
+    done = cli(*args, "-n", "team-a", "-o", "json", kubeconfig=tenant)
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    port_args = args[:1] if "-l" in args else args
+    asked = cli(*port_args, "-n", "team-a", "-o", "json", "--server", dispatcher.url)
+    expected = json.loads(asked.stdout)
+    if args[0] == "describe":
+        told, expected = told["appwrapper"], expected["appwrapper"]
+        assert [row["namespace"] for row in expected["ahead"]] == ["team-a", "team-b"]
+        expected["ahead"] = [row for row in expected["ahead"] if row["namespace"] == "team-a"]
+    assert told == expected
+    listed = {one.resource for one in plane.audit(since) if one.user.endswith(":tenant")}
+    assert not listed & {"nodes", "pods", "leases"}
+
+
+def test_without_the_right_the_cli_counts_what_it_may_see(
+    plane: ControlPlane, dispatcher: Dispatcher, tenant: Path
+) -> None:
+    done = cli("capacity", kubeconfig=tenant)
+    assert done.returncode == 1
+    assert "in the whole cluster; ask an administrator for this right" in done.stderr
+    done = cli("top", "--once", kubeconfig=tenant)
+    assert done.returncode == 1, "the context's namespace is not the tenant's"
+
+
+# -- one process after another: last in this file ------------------------------------------------
+
+
+def test_the_next_leader_answers_and_without_one_the_cli_counts(
+    plane: ControlPlane, dispatcher: Dispatcher, begin: Begin, tenant: Path
+) -> None:
+    path = f"{ROOT}/namespaces/team-a/appwrapperreports/job-2"
+    standby = begin("standby").start(leads=False)
+    try:
+        told = plane.request("GET", path)[1]["status"]
+        assert dispatcher.stop() == 0
+        plane.wait_for(lambda: plane.request("GET", path)[0] == 200, 30, "the standby answers")
+        assert plane.request("GET", path)[1]["status"] == told
+        assert standby.stop() == 0
+        plane.wait_for(lambda: not is_available(plane), 60, "it is seen to be gone")
+        done = cli("queue", "-n", "team-a", kubeconfig=tenant)
+        assert done.returncode == 0
+        first, *_ = done.stderr.splitlines()
+        assert first == (
+            "warning: the dispatcher does not answer at its visibility API (503 Service "
+            "Unavailable): figures are counted anew"
+        )
+        assert "<unknown>" in done.stdout
+    finally:
+        standby.__exit__(None)

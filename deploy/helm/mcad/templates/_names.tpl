@@ -23,8 +23,8 @@ Its certificate in base64. That of the release is kept while it is there; withou
 {{- $name := include "mcad.visibility" . -}}
 {{- $found := lookup "v1" "Secret" .Release.Namespace $name | default dict -}}
 {{- $data := get $found "data" | default dict -}}
-{{- $tls := dict "ca" .Values.visibility.tls.caBundle -}}
-{{- if not .Values.visibility.tls.secretName -}}
+{{- $tls := dict "ca" .Values.visibility.caBundle -}}
+{{- if not .Values.visibility.secretName -}}
 {{- if hasKey $data "ca.crt" -}}
 {{- $tls = dict "ca" (get $data "ca.crt") "cert" (get $data "tls.crt") "key" (get $data "tls.key") -}}
 {{- else -}}

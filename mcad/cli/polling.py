@@ -1,0 +1,104 @@
+"""One dispatcher asked again and again, because it tells figures and not changes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from mcad.cli.errors import CliError
+from mcad.cli.rows import is_waiting
+from mcad.kube.clock import Clock
+
+if TYPE_CHECKING:
+    from mcad.cli.figures import Figures
+
+Json = dict[str, Any]
+
+POLL_S = 1.0
+REST_FACTOR = 4  # at most a fifth of the time is spent on answers
+
+
+class Polled(Struct, frozen=True):
+    """What a dispatcher told a moment ago; anything else is asked for when it is wanted."""
+
+    source: Figures
+    found: Sequence[Json] | None = None
+    trees: Json | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to tell once, beside the figures."""
+        return self.source.notes
+
+    @property
+    def only(self) -> str | None:
+        """The only namespace that the caller may look into."""
+        return self.source.only
+
+    async def labelled(self, selector: str) -> frozenset[str]:
+        """The uids of the AppWrappers with these labels."""
+        return await self.source.labelled(selector)
+
+    async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
+        """One row per AppWrapper, those in line first and in order; without forecasts."""
+        if self.found is None:
+            return await self.source.rows(waiting_only=waiting_only, with_starts=with_starts)
+        return [row for row in self.found if is_waiting(row) or not waiting_only]
+
+    async def capacity(self) -> Json | None:
+        """Per node and in total."""
+        return await self.source.capacity()
+
+    async def detail(self, namespace: str, name: str) -> Json | None:
+        """One AppWrapper in full, None if the dispatcher does not know it."""
+        return await self.source.detail(namespace, name)
+
+    async def quota(self) -> Json:
+        """All quota trees."""
+        return self.trees if self.trees is not None else await self.source.quota()
+
+    async def quota_node(self, tree: str, node: str) -> Json | None:
+        """One node with its holders and those that wait there, None if there is none."""
+        return await self.source.quota_node(tree, node)
+
+
+Poll = Callable[["Figures"], Awaitable[Polled]]
+
+
+async def poll_rows(source: Figures) -> Polled:
+    """All rows."""
+    return Polled(source, found=await source.rows(waiting_only=False))
+
+
+async def poll_trees(source: Figures) -> Polled:
+    """All quota trees."""
+    return Polled(source, trees=await source.quota())
+
+
+class Polling:
+    """The figures of now, again and again; see ``mcad.cli.figures.Feed``."""
+
+    def __init__(self, source: Figures, clock: Clock, poll: Poll) -> None:
+        """Nothing is asked yet."""
+        self.trouble = ""
+        self._source = source
+        self._clock = clock
+        self._poll = poll
+        self._latest: Polled | None = None
+        self._rest_s = 0.0
+
+    async def next(self) -> Polled:
+        """The figures of now; once there were any, a failure is only trouble."""
+        await self._clock.sleep(self._rest_s)
+        begun = self._clock.monotonic()
+        try:
+            self._latest = await self._poll(self._source)
+            self.trouble = ""
+        except CliError as error:
+            if self._latest is None:
+                raise
+            self.trouble = error.message
+        self._rest_s = max(POLL_S, REST_FACTOR * (self._clock.monotonic() - begun))
+        return self._latest

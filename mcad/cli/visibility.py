@@ -1,0 +1,143 @@
+"""The figures of the running dispatcher, asked for at its visibility API with the caller's rights.
+
+That API is an option of the chart (docs/visibility.md). Where it is not served, does not answer, or
+does not tell this caller, commands count for themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http.client import responses
+from typing import Any
+
+from msgspec import Struct
+
+from mcad.cli.errors import CliError, explain, warn
+from mcad.kube.client import Client, Selection
+from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.kinds import APPWRAPPER_REPORTS, APPWRAPPERS, CAPACITY_REPORTS, QUOTA_REPORTS
+from mcad.kube.port import NOTHING, Request
+from mcad.kube.resource import Resource
+
+Json = dict[str, Any]
+
+PROBE_S = 2.5  # until it counts as not answering
+CLUSTER = "cluster"  # the name of a report about the whole cluster
+
+
+class Reports(Struct, frozen=True):
+    """What the visibility API tells of a namespace, or of the cluster if that is None; see
+    ``mcad.cli.figures.Figures``."""
+
+    client: Client
+    namespace: str | None
+    only: str | None = None
+    notes: tuple[str, ...] = ()
+
+    async def labelled(self, selector: str) -> frozenset[str]:
+        """The uids of the AppWrappers with these labels."""
+        selection = Selection(self.namespace, label_selector=selector, metadata_only=True)
+        try:
+            found, _ = await self.client.list_all(APPWRAPPERS, selection)
+        except KubeError as error:
+            raise explain(error) from error
+        return frozenset(one["metadata"]["uid"] for one in found)
+
+    async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
+        """One row per AppWrapper, those in line first and in order."""
+        wishes = {"waiting": "true"} if waiting_only else {}
+        wishes |= {"starts": "true"} if with_starts else {}
+        answer = await self._ask(APPWRAPPER_REPORTS.path(self.namespace), wishes)
+        rows = answer.get("items") if answer is not None else None
+        if not isinstance(rows, list):
+            raise _strange("no list of AppWrappers")
+        return [_status(row) for row in rows]
+
+    async def capacity(self) -> Json | None:
+        """Per node and in total; None where the caller may not see that."""
+        return await self._about_the_cluster(CAPACITY_REPORTS)
+
+    async def detail(self, namespace: str, name: str) -> Json | None:
+        """One AppWrapper in full, None if the dispatcher does not know it."""
+        answer = await self._ask(APPWRAPPER_REPORTS.path(namespace, name))
+        return _status(answer) if answer is not None else None
+
+    async def quota(self) -> Json:
+        """All quota trees."""
+        view = await self._about_the_cluster(QUOTA_REPORTS)
+        if view is None:
+            raise CliError("you may not see quotareports; ask an administrator for this right")
+        return view
+
+    async def quota_node(self, tree: str, node: str) -> Json | None:
+        """One node with its holders and those that wait there, None if there is none."""
+        path = QUOTA_REPORTS.path(None, CLUSTER, "node")
+        answer = await self._ask(path, {"tree": tree, "node": node})
+        return _status(answer) if answer is not None else None
+
+    async def _about_the_cluster(self, kind: Resource) -> Json | None:
+        try:
+            return _status(await self._read(Request("GET", kind.path(None, CLUSTER))))
+        except ApiError as error:
+            if error.forbidden:
+                return None
+            raise explain(error) from error
+
+    async def _ask(self, path: str, params: Mapping[str, str] = NOTHING) -> Json | None:
+        """The object at a path; None if the dispatcher knows no such thing."""
+        try:
+            return await self._read(Request("GET", path, params))
+        except ApiError as error:
+            if error.not_found and error.details.get("name"):
+                return None
+            raise explain(error) from error
+
+    async def _read(self, request: Request) -> Json:
+        try:
+            return await self.client.read(request)
+        except ApiError:
+            raise
+        except KubeError as error:
+            raise explain(error) from error
+
+
+async def find(
+    client: Client, kind: Resource, namespace: str | None, own: str | None
+) -> Reports | None:
+    """The reports of ``namespace`` (None: all), or of ``own`` if the caller may not see those.
+
+    None where the caller may see none of them, and, with a warning, where no dispatcher answers.
+    ``kind`` is what the caller needs.
+    """
+    status = await _probe(client, kind, namespace)
+    if status == 403 and namespace is None and own is not None and kind.namespaced:
+        status = await _probe(client, kind, own)
+        return Reports(client, own, only=own) if status == 200 else None
+    return Reports(client, namespace) if status == 200 else None
+
+
+async def _probe(client: Client, kind: Resource, namespace: str | None) -> int:
+    """The status of an answer without a body; 0 if there was none."""
+    try:
+        answer = await client.api.request(Request("HEAD", kind.path(namespace)), PROBE_S)
+    except KubeError as error:
+        _tell(str(error))
+        return 0
+    if answer.status >= 500:
+        _tell(f"{answer.status} {responses.get(answer.status, '')}".rstrip())
+    return answer.status
+
+
+def _tell(said: str) -> None:
+    warn(f"the dispatcher does not answer at its visibility API ({said}): figures are counted anew")
+
+
+def _status(report: Any) -> Json:
+    status = report.get("status") if isinstance(report, dict) else None
+    if not isinstance(status, dict):
+        raise _strange("a report without figures")
+    return status
+
+
+def _strange(what: str) -> CliError:
+    return CliError(f"the visibility API answers as no dispatcher does ({what})")

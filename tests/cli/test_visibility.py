@@ -1,0 +1,163 @@
+"""The visibility API is the first source of figures; commands count where it does not answer."""
+
+import json
+
+import pytest
+
+from mcad.kube.errors import RequestTimeout
+from mcad.kube.port import Request, Response
+from tests.cli.conftest import Type
+from tests.cli.test_server import CAPACITY, DETAIL, QUOTA, ROW
+from tests.fakeapi import FakeApi, answer, refuse
+
+ROOT = "/apis/visibility.workload.codeflare.dev/v1beta1"
+ALL = f"{ROOT}/appwrapperreports"
+OWN = f"{ROOT}/namespaces/default/appwrapperreports"
+TOLD = ROW | {"why": "the dispatcher says so"}
+
+
+def report(status: object) -> Response:
+    return answer({"metadata": {}, "status": status})
+
+
+@pytest.fixture
+def visible(api: FakeApi) -> FakeApi:
+    """A dispatcher that tells of one AppWrapper, other than what would be counted."""
+    api.fail_always("HEAD", f"{ROOT}/", answer(b""))
+    api.fail_always("GET", "appwrapperreports$", answer({"items": [{"status": TOLD}]}))
+    api.fail_always("GET", f"{OWN}/a$", report(DETAIL | {"why": TOLD["why"]}))
+    api.fail_always("GET", f"{ROOT}/capacityreports/cluster", report(CAPACITY))
+    view = {"enabled": True, "trees": [QUOTA]}
+    api.fail_always("GET", f"{ROOT}/quotareports/cluster$", report(view))
+    return api
+
+
+def asked(api: FakeApi) -> list[str]:
+    return [one.path for one in api.requests if one.path != "/version"]
+
+
+@pytest.mark.parametrize(
+    ("args", "path"),
+    [
+        (("queue", "-o", "wide"), OWN),
+        (("queue", "-A", "-o", "wide"), ALL),
+        (("get", "-o", "wide"), OWN),
+        (("capacity",), f"{ROOT}/capacityreports"),
+        (("quota",), f"{ROOT}/quotareports"),
+        (("top", "--once"), ALL),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_the_dispatcher_is_asked_first_and_nothing_is_listed(
+    args: tuple[str, ...], path: str, visible: FakeApi, mcad: Type
+) -> None:
+    result = mcad(*args)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert asked(visible)[0] == path
+    assert all(one.startswith(ROOT) for one in asked(visible)), asked(visible)
+    if args[0] not in ("capacity", "quota"):
+        assert TOLD["why"] in result.stdout
+
+
+def test_one_appwrapper_is_its_object_its_events_and_the_report(
+    visible: FakeApi, mcad: Type
+) -> None:
+    name = next(iter(visible.objects["appwrappers"].values()))["metadata"]["name"]
+    visible.fail_always("GET", f"{OWN}/{name}$", report(DETAIL | {"why": TOLD["why"]}))
+    result = mcad("describe", name)
+    assert result.exit_code == 0
+    assert TOLD["why"] in result.stdout
+    assert "Events:" in result.stdout
+    assert not [one for one in asked(visible) if one.endswith(("/nodes", "/pods"))]
+
+
+def test_the_queue_asks_for_what_it_shows(visible: FakeApi, mcad: Type) -> None:
+    mcad("queue", "-o", "wide")
+    mcad("queue")
+    told = [dict(one.params) for one in visible.requests if one.method == "GET"]
+    wishes = [one for one in told if one]
+    assert wishes == [{"waiting": "true", "starts": "true"}, {"waiting": "true"}]
+
+
+def test_labels_are_those_of_the_objects(visible: FakeApi, mcad: Type) -> None:
+    (obj, *_) = visible.objects["appwrappers"].values()
+    obj["metadata"]["labels"] = {"team": "a"}
+    obj["metadata"]["uid"] = TOLD["uid"]
+    assert mcad("queue", "-l", "team", "--no-headers").stdout.split()[0] == TOLD["name"]
+    assert mcad("queue", "-l", "stage").stdout == ""
+
+
+def test_another_configuration_is_counted(visible: FakeApi, mcad: Type) -> None:
+    assert TOLD["why"] not in mcad("queue", "-o", "wide", "--set", "policy=StrictFIFO").stdout
+    assert not [one for one in asked(visible) if one.startswith(ROOT)]
+
+
+def test_where_it_is_not_installed_figures_are_counted_without_a_word(
+    api: FakeApi, mcad: Type
+) -> None:
+    result = mcad("queue")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert asked(api)[0] == OWN
+
+
+async def no_answer(_: Request) -> None:
+    raise RequestTimeout("no answer within 2.5 s")
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (refuse(503), "503 Service Unavailable"),
+        (refuse(502), "502 Bad Gateway"),
+        (no_answer, "no answer within 2.5 s"),
+    ],
+    ids=["unavailable", "bad gateway", "silent"],
+)
+def test_a_dispatcher_that_does_not_answer_is_told_once_and_figures_are_counted(
+    fault: Response, said: str, api: FakeApi, mcad: Type
+) -> None:
+    counted = mcad("queue").stdout
+    api.fail_always("HEAD", f"{ROOT}/", fault)
+    for args in (("queue",), ("describe", "0002-aw-generic-deployment-2")):
+        result = mcad(*args)
+        told = f"warning: the dispatcher does not answer at its visibility API ({said}): "
+        assert result.stderr.startswith(told + "figures are counted anew\n"), result.stderr
+    assert mcad("queue").stdout == counted
+
+
+def test_a_user_of_one_namespace_is_shown_that_one(visible: FakeApi, mcad: Type) -> None:
+    """``top`` shows all namespaces if it may."""
+    for path in (f"{ALL}$", f"{ROOT}/capacityreports"):
+        visible.always.insert(0, ("*", path, refuse(403)))
+    result = mcad("top", "--once")
+    assert result.exit_code == 0
+    assert TOLD["why"] in result.stdout
+    assert all(one.startswith(ROOT) for one in asked(visible))
+
+
+def test_without_the_right_figures_are_counted(visible: FakeApi, mcad: Type) -> None:
+    visible.always.insert(0, ("HEAD", f"{ROOT}/", refuse(403)))
+    result = mcad("queue")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert TOLD["why"] not in result.stdout
+
+
+@pytest.mark.parametrize(
+    "body", [b"<html>", {"items": 1}, {"items": [{}]}, {"items": [{"status": None}]}, {}]
+)
+def test_an_answer_that_is_none_is_one_line(body: object, api: FakeApi, mcad: Type) -> None:
+    api.fail_always("HEAD", f"{ROOT}/", answer(b""))
+    api.fail_always("GET", f"{OWN}$", answer(body))
+    result = mcad("queue")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: ")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_an_appwrapper_that_the_dispatcher_does_not_know_yet(visible: FakeApi, mcad: Type) -> None:
+    name = next(iter(visible.objects["appwrappers"].values()))["metadata"]["name"]
+    gone = {"kind": "Status", "reason": "NotFound", "details": {"name": name}, "code": 404}
+    visible.fail_always("GET", f"{OWN}/{name}$", answer(gone, 404))
+    result = mcad("describe", name, "-o", "json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["appwrapper"] is None

@@ -1,0 +1,314 @@
+"""The visibility API without a control plane: which requests are believed, what is asked, and that
+its troubles are its own. ``tests/e2e/test_visibility.py`` has it behind a real kube-apiserver."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from mcad.api.config import Config
+from mcad.controller.figures import LeaderFigures
+from mcad.controller.replica import Replica
+from mcad.controller.visibility.access import HOLDS_S, Access, Attributes
+from mcad.controller.visibility.endpoint import Endpoint
+from mcad.controller.visibility.listener import LOOK_S, RETRY_S, Listening, Visibility
+from mcad.controller.visibility.proxied import Caller, FrontProxy, read_front_proxy
+from mcad.kube.client import Client
+from mcad.kube.kinds import APPWRAPPER_REPORTS
+from mcad.kube.port import Request
+from tests import pki
+from tests.controller.test_replica import Process, Stage, play
+from tests.fakeapi import FakeApi, answer
+from tests.kube.support import FakeClock
+
+Json = dict[str, Any]
+
+PUBLISHED = {
+    "requestheader-client-ca-file": "-----BEGIN CERTIFICATE-----",
+    "requestheader-allowed-names": '["front-proxy-client"]',
+    "requestheader-username-headers": '["X-Remote-User"]',
+    "requestheader-group-headers": '["X-Remote-Group"]',
+    "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+}
+CERTIFICATE = {"subject": ((("commonName", "front-proxy-client"),),)}
+
+
+def published(**changes: Any) -> FrontProxy | None:
+    data = {key: value for key, value in (PUBLISHED | changes).items() if value is not None}
+    return read_front_proxy({"data": data})
+
+
+# -- the front proxy -----------------------------------------------------------------------------
+
+
+def test_the_caller_is_in_the_headers_that_are_published() -> None:
+    front_proxy = published()
+    assert front_proxy is not None
+    headers = [
+        ("X-Remote-User", "jane"),
+        ("x-remote-group", "dev"),
+        ("X-Remote-Group", "system:authenticated"),
+        ("X-Remote-Extra-Example.com%2Fscopes", "a"),
+        ("X-Remote-Extra-example.com%2fscopes", "b"),
+        ("X-Other-User", "root"),
+    ]
+    assert front_proxy.caller(headers) == Caller(
+        "jane", ("dev", "system:authenticated"), (("example.com/scopes", ("a", "b")),)
+    )
+    assert front_proxy.caller(headers[1:]) is None
+    assert front_proxy.caller([("X-Remote-User", "")]) is None
+
+
+@pytest.mark.parametrize(
+    ("certificate", "is_believed"),
+    [
+        (CERTIFICATE, True),
+        ({"subject": ((("organizationName", "front-proxy-client"),),)}, False),
+        ({"subject": ((("commonName", "system:node:a"),),)}, False),
+        ({"subject": ()}, False),
+        ({}, False),
+        (None, False),
+    ],
+)
+def test_a_certificate_needs_one_of_the_names(certificate: Json | None, is_believed: bool) -> None:
+    front_proxy = published()
+    assert front_proxy is not None
+    assert front_proxy.is_shown(certificate) is is_believed
+
+
+def test_without_names_every_certificate_of_the_ca_counts_and_none_does_not() -> None:
+    front_proxy = published(**{"requestheader-allowed-names": "[]"})
+    assert front_proxy is not None
+    assert front_proxy.is_shown({"subject": ((("commonName", "any"),),)})
+    assert not front_proxy.is_shown(None)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"requestheader-client-ca-file": None},
+        {"requestheader-client-ca-file": " "},
+        {"requestheader-username-headers": None},
+        {"requestheader-username-headers": "[]"},
+        {"requestheader-username-headers": "{"},
+        {"requestheader-username-headers": '"X-Remote-User"'},
+    ],
+    ids=str,
+)
+def test_without_a_front_proxy_there_is_none_to_believe(changes: Json) -> None:
+    assert published(**changes) is None
+    assert read_front_proxy({}) is None
+
+
+# -- what a caller may see -----------------------------------------------------------------------
+
+
+def reviewed(*answers: bool) -> tuple[Access, FakeApi, FakeClock]:
+    api, clock = FakeApi(), FakeClock()
+    for allowed in answers:
+        api.fail("POST", "subjectaccessreviews", answer({"status": {"allowed": allowed}}, 201))
+    return Access(Client(api, clock, Random(1))), api, clock
+
+
+WHAT = Attributes("get", APPWRAPPER_REPORTS, "team-a", "job")
+
+
+async def test_the_review_says_who_asks_for_what() -> None:
+    access, api, _ = reviewed(True)
+    caller = Caller("jane", ("dev",), (("scopes", ("a",)),))
+    assert await access.allows(caller, WHAT)
+    assert api.requests[0].body == {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {
+            "user": "jane",
+            "groups": ["dev"],
+            "extra": {"scopes": ["a"]},
+            "resourceAttributes": {
+                "group": "visibility.workload.codeflare.dev",
+                "version": "v1beta1",
+                "resource": "appwrapperreports",
+                "subresource": "",
+                "namespace": "team-a",
+                "name": "job",
+                "verb": "get",
+            },
+        },
+    }
+
+
+async def test_an_answer_holds_for_a_moment_and_for_this_caller_only() -> None:
+    access, api, clock = reviewed(True, False, False)
+    jane, joe = Caller("jane"), Caller("joe")
+    assert await access.allows(jane, WHAT)
+    assert await access.allows(jane, WHAT)
+    assert not await access.allows(joe, WHAT)
+    await clock.sleep(HOLDS_S)
+    assert not await access.allows(jane, WHAT)
+    assert len(api.requests) == 3
+
+
+# -- its troubles --------------------------------------------------------------------------------
+
+
+CONFIG_MAP = "configmaps/extension-apiserver-authentication"
+
+
+def config_map(data: Json = PUBLISHED) -> Json:
+    metadata = {"name": "extension-apiserver-authentication", "namespace": "kube-system"}
+    return {"metadata": metadata, "data": data}
+
+
+class Trial:
+    """A port whose API server, folder and time the test has in hand."""
+
+    def __init__(self, folder: Path) -> None:
+        self.api, self.clock = FakeApi(), FakeClock(horizon=0)
+        self.client = Client(self.api, self.clock, Random(1))
+        self.endpoint = Endpoint("mcad-system", "mcad-visibility", "10.1.2.3")
+        replica = Replica(self.client, Config(), identity="a")
+        where = Listening("127.0.0.1", 0, folder, self.endpoint)
+        self.visibility = Visibility(LeaderFigures(replica), where)
+
+    async def run(self, until_s: float) -> None:
+        self.clock.horizon = self.clock.now + until_s
+        task = asyncio.ensure_future(self.visibility.run(self.client))
+        await asyncio.wait_for(self.clock.parked.wait(), 10)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    def asked(self, path: str) -> int:
+        return sum(path in one.path for one in self.api.requests)
+
+
+async def test_without_a_front_proxy_it_is_told_once_and_tried_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    trial = Trial(tmp_path)
+    trial.api.fail_always("GET", CONFIG_MAP, answer(config_map({})))
+    await trial.run(3 * RETRY_S)
+    (told,) = [one.message for one in caplog.records]
+    assert "has no front proxy (--requestheader-client-ca-file)" in told
+    assert trial.asked("configmaps") == 4
+
+
+async def test_without_a_certificate_it_is_told_which_file_is_missing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    trial = Trial(tmp_path)
+    trial.api.fail_always("GET", CONFIG_MAP, answer(config_map()))
+    await trial.run(RETRY_S)
+    (told,) = [one.message for one in caplog.records]
+    assert str(tmp_path / "tls.crt") in told
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("visibility")
+    pki.authority(folder, "ca")
+    pki.issue(folder, "ca", "tls", "subjectAltName=DNS:localhost")
+    return folder
+
+
+def served(folder: Path) -> Trial:
+    trial = Trial(folder)
+    ca = {"requestheader-client-ca-file": (folder / "ca.crt").read_text()}
+    trial.api.fail_always("GET", CONFIG_MAP, answer(config_map(PUBLISHED | ca)))
+    trial.api.fail_always("GET", "services/", answer({"metadata": {"uid": "u-service"}}))
+    trial.api.fail_always("PATCH", "endpointslices/", answer({}))
+    return trial
+
+
+async def test_the_address_is_announced_once(
+    certificates: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    trial = served(certificates)
+    await trial.run(3 * LOOK_S)
+    assert [one.message for one in caplog.records if one.levelname == "ERROR"] == []
+    (patch,) = [one for one in trial.api.requests if one.method == "PATCH"]
+    assert patch.path.endswith("/namespaces/mcad-system/endpointslices/mcad-visibility-ipv4")
+    assert patch.content_type == "application/apply-patch+yaml"
+    assert patch.params == {"fieldManager": "mcad-dispatcher", "force": "true"}
+    assert isinstance(patch.body, dict)
+    assert patch.body["endpoints"] == [{"addresses": ["10.1.2.3"], "conditions": {"ready": True}}]
+    assert patch.body["metadata"]["ownerReferences"][0]["uid"] == "u-service"
+
+
+async def test_other_certificates_open_the_same_port_anew(
+    tmp_path: Path, certificates: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("ca.crt", "ca.key", "tls.crt", "tls.key"):
+        (tmp_path / name).write_bytes((certificates / name).read_bytes())
+    caplog.set_level("INFO")
+    trial = served(tmp_path)
+    looks = 0
+
+    async def replaced(_: Request) -> None:
+        nonlocal looks
+        looks += 1
+        if looks == 3:
+            pki.issue(tmp_path, "ca", "tls", "subjectAltName=DNS:localhost")
+
+    trial.api.always.insert(0, ("GET", CONFIG_MAP, replaced))
+    await trial.run(4 * LOOK_S)
+    opened = [one.message for one in caplog.records if "listening" in one.message]
+    assert len(opened) == 2
+    assert opened[0] == opened[1], "the address that was announced"
+
+
+# -- beside the dispatcher -----------------------------------------------------------------------
+
+
+def test_a_companion_that_breaks_leaves_the_leader_alone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def broken(_: Client) -> None:
+        raise RuntimeError("broken")
+
+    async def story(stage: Stage) -> None:
+        a = Process(stage.cluster, "a")
+        a.replica.companion = broken
+        await stage.clock.sleep(1)
+        await stage.submit("first")
+        await stage.clock.sleep(30)
+        assert (await stage.status("first"))["state"] == "Running"
+        assert a.leads
+        a.stop.set()
+        await asyncio.wait_for(a.life, 5)
+
+    play(story)
+    assert [one.message for one in caplog.records if "companion" in one.message] == [
+        "broken companion error=broken"
+    ]
+
+
+def test_a_companion_works_while_its_process_leads_and_not_longer() -> None:
+    told: list[str] = []
+
+    async def companion(_: Client) -> None:
+        told.append("begun")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            told.append("ended")
+
+    async def story(stage: Stage) -> None:
+        a = Process(stage.cluster, "a")
+        await stage.clock.sleep(1)
+        b = Process(stage.cluster, "b")
+        b.replica.companion = companion
+        await stage.clock.sleep(30)
+        assert told == []
+        a.stop.set()
+        await asyncio.wait_for(a.life, 5)
+        await stage.clock.sleep(5)
+        assert told == ["begun"]
+        b.stop.set()
+        await asyncio.wait_for(b.life, 5)
+        assert told == ["begun", "ended"]
+
+    play(story)
