@@ -44,6 +44,7 @@ SERVED = (
     Resource(GROUP, "v1beta1", "appwrappers", "AppWrapper"),
     Resource(GROUP, "v1beta2", "appwrappers", "AppWrapper"),
 )
+_SELECTORS = {"labelSelector", "fieldSelector"}  # with one of them, the rest is not counted
 CREATED = "2026-01-01T00:00:00Z"
 
 _PATH = re.compile(
@@ -292,6 +293,8 @@ class FakeApi:
         metadata = {"resourceVersion": str(version)}
         if start + limit < len(items):
             metadata["continue"] = f"{start + limit}:{version}"
+            if not _SELECTORS & request.params.keys():
+                metadata["remainingItemCount"] = len(items) - start - limit
         return answer({"kind": "List", "metadata": metadata, "items": items[start : start + limit]})
 
     def _watch(self, request: Request, place: Place) -> Answer:

@@ -49,6 +49,10 @@ EVERYWHERE: tuple[str | None, ...] = (None,)
 ESSENTIAL = tuple((kind.group, kind.plural) for kind in (APPWRAPPERS, NODES, PODS, QUOTA_SUBTREES))
 """What every decision rests on; the last one is watched if shares count."""
 
+CLOSELY_S, WATCHED_S = (12, 15), (50, 60)
+"""Seconds for which the essential kinds are watched at a time, and all others: what a watch keeps
+back is found when it ends (ADR 43)."""
+
 INSTALL = "install them with `mcad crd | kubectl apply --server-side -f -`"
 ABSENCE = f"AppWrappers are not installed; {INSTALL}"
 QUOTA_ABSENCE = f"QuotaSubtrees are not installed; {INSTALL}, or set quotaEnabled to false"
@@ -250,6 +254,7 @@ class Watches:
             part = stream.part(namespace or "")
             where = replace(selection, namespace=namespace)
             reflector = Reflector(self._client, resource, part, slim, where)
+            reflector.watch_s = CLOSELY_S if key in ESSENTIAL else WATCHED_S
             reflector.fields = FIELDS.get(resource, HEAD)
             if resource is APPWRAPPERS:
                 reflector.ready = partial(self._host.arrivals.await_served, part)

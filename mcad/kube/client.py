@@ -33,7 +33,8 @@ PAGE_LIMIT = 500  # objects per list page: client-go's number, bounds the memory
 LIST_RESTARTS_MAX = 2  # expired continue tokens before the list is asked for in one piece
 TIMEOUT_S = 30.0  # of one call, retries and waits included
 IDLE_S = 70.0  # of silence in a watch: bookmarks come every 60 s, events are kept for 75 s
-WATCH_S_MIN, WATCH_S_MAX = 300, 600  # client-go's spread, so that watches do not end together
+WATCH_S = (300, 600)  # client-go's spread, so that watches do not end together
+END_S = 5  # after the time for which a watch was asked, until the server has ended it
 READ_ATTEMPT_S = 15.0  # of one attempt of a read, so that one hang leaves room for a second
 PAGE_S = 60.0  # of one list page, retries included: the server may have to read etcd
 
@@ -121,6 +122,7 @@ class Page(Struct, frozen=True):
     resource_version: str
     first: bool
     last: bool
+    remaining: int | None = None  # objects on the pages that follow, where the server counts them
 
     def documents(self, picks: Picks = HEAD) -> Iterator[Document]:
         """The objects, one after the other; raises ``BadAnswer``."""
@@ -223,7 +225,8 @@ class Client:
                 continue
             first, token = not token, listed.metadata.token or ""
             version = listed.metadata.version or ""
-            yield Page(resource, listed.items or [], version, first, last=not token)
+            left = listed.metadata.remaining
+            yield Page(resource, listed.items or [], version, first, not token, left)
             if not token:
                 return
 
@@ -246,19 +249,23 @@ class Client:
         resource_version: str,
         selection: Selection = EVERYTHING,
         opened: Callable[[], None] = nothing,
+        seconds: int = WATCH_S[1],
     ) -> AsyncGenerator[bytes, None]:
-        """The lines of one watch from ``resource_version`` on; see ``Api.stream`` for its ends."""
+        """The lines of one watch from ``resource_version`` on; see ``Api.stream`` for its ends.
+
+        The server is asked to end it after ``seconds``; one that does not is a ``RequestTimeout``.
+        """
         params = {
             **selection.params(),
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": resource_version,
-            "timeoutSeconds": str(self.rng.randint(WATCH_S_MIN, WATCH_S_MAX)),
+            "timeoutSeconds": str(seconds),
         }
         headers = _METADATA if selection.metadata_only else NOTHING
         path = resource.path(selection.namespace)
         request = Request("GET", path, params, headers=headers)
-        return self.api.stream(request, self._idle_s, opened)
+        return self.api.stream(request, min(self._idle_s, seconds + END_S), opened)
 
     async def create(
         self,

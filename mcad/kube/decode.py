@@ -25,11 +25,15 @@ REFUSED = (msgspec.MsgspecError, RecursionError)
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 
 
-class ListMeta(Struct, rename={"version": "resourceVersion", "token": "continue"}):
+_WIRE = {"version": "resourceVersion", "token": "continue", "remaining": "remainingItemCount"}
+
+
+class ListMeta(Struct, rename=_WIRE):
     """The metadata of a list answer."""
 
     version: str | None = None
     token: str | None = None
+    remaining: int | None = None
 
 
 class Listed(Struct):
@@ -71,8 +75,11 @@ def take_list(body: bytes | Json) -> Listed:
     if not isinstance(metadata, dict) or not isinstance(items, list | None):
         raise ValueError("a list answer without metadata or items")
     version, token = metadata.get("resourceVersion"), metadata.get("continue")
+    left = metadata.get("remainingItemCount")
+    remaining = left if isinstance(left, int) else None
     return Listed(
-        ListMeta(str(version or ""), str(token or "")), [_text(one) for one in items or ()]
+        ListMeta(str(version or ""), str(token or ""), remaining),
+        [_text(one) for one in items or ()],
     )
 
 

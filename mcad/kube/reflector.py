@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from typing import Generic, NoReturn, Protocol, TypeVar
 
-from mcad.kube.client import EVERYTHING, Client, Selection
+from mcad.kube.client import EVERYTHING, WATCH_S, Client, Selection
 from mcad.kube.decode import Line, decode, take_line
 from mcad.kube.document import HEAD, Document, Picks
 from mcad.kube.errors import ApiError, BadAnswer, KubeError, RequestTimeout, status_error
@@ -18,6 +18,7 @@ from mcad.kube.resource import Resource
 from mcad.kube.retry import WATCH_PACE, Backoff, Pace
 from mcad.kube.types import Json
 
+EARLY_S = 1.0  # before the time for which it was asked, a watch that ends has still lasted for it
 SETTLED_S = 5.0  # a watch that lived this long is followed by the next one without a pause
 SLICE = 25  # objects of a page between two turns of the loop: some 10 ms at most
 LOOKED_AT_ONCE = 200  # of those that a list did not tell: each may be gone, which costs as much
@@ -79,14 +80,16 @@ async def _at_once() -> None:
 class Reflector(Generic[T]):
     """One kind of one server. ``slim`` turns a document into what the sink is given.
 
-    ``resource`` may be set to another version of the kind between two runs. Two more may be set
+    ``resource`` may be set to another version of the kind between two runs. Three more may be set
     before the first one: ``fields`` are those that ``slim`` picks, to be read at once. ``ready`` is
     awaited before the first list, and again before the next one after the server denied that it
-    serves the kind.
+    serves the kind. ``watch_s`` is the least and the most seconds for which a watch is asked: one
+    that told nothing in all of that time is checked (ADR 43).
     """
 
     fields: Picks
     ready: Callable[[], Awaitable[None]]
+    watch_s: tuple[int, int]
 
     def __init__(
         self,
@@ -101,6 +104,7 @@ class Reflector(Generic[T]):
         self.resource = resource
         self.fields = HEAD
         self.ready = _at_once
+        self.watch_s = WATCH_S
         self._sink = sink
         self._slim = slim
         self._selection = selection
@@ -129,10 +133,14 @@ class Reflector(Generic[T]):
             if not self._version and not await self._list():
                 return self._absent_backoff.delay()
             started = self._clock.monotonic()
-            await self._watch()
+            seconds = self._client.rng.randint(*self.watch_s)
+            await self._watch(seconds)
+            lasted = self._clock.monotonic() - started
+            if self._is_mute and lasted >= seconds - EARLY_S:
+                await self._check()
         except KubeError as error:
             return self._failed(error, watching=started is not None)
-        if self._clock.monotonic() - started >= SETTLED_S:
+        if lasted >= SETTLED_S:
             return 0.0
         self._watched_in_vain()
         return self._backoff.delay()
@@ -218,9 +226,28 @@ class Reflector(Generic[T]):
             if number % LOOKED_AT_ONCE == 0:
                 await self._clock.sleep(0)
 
-    async def _watch(self) -> None:
+    async def _check(self) -> None:
+        """A watch told nothing for as long as it was asked for: list again if one object and the
+        count of the others show that there was something to tell.
+
+        That it ended in time is a sign of life: an API server that has seen no event of the kind
+        since its start sends no bookmarks.
+        """
+        self._sink.alive(self._clock.monotonic())
+        pages = self._client.list_pages(self.resource, self._selection, limit=1)
+        async with aclosing(pages):
+            page = await anext(pages)
+        known = len(self._known)
+        count = len(page.texts) + (page.remaining or 0)
+        is_counted = page.last or page.remaining is not None
+        if (is_counted and count != known) or _is_older(page.resource_version, self._version):
+            self._version = ""
+
+    async def _watch(self, seconds: int) -> None:
         """Report events until the server ends the stream; raises ``KubeError`` for other ends."""
-        lines = self._client.watch(self.resource, self._version, self._selection, self._open)
+        lines = self._client.watch(
+            self.resource, self._version, self._selection, self._open, seconds
+        )
         async with aclosing(lines):
             async for line in lines:
                 self._is_mute = False
@@ -268,6 +295,11 @@ class Reflector(Generic[T]):
             self._version = ""
             raise BadAnswer(f"{self.resource.kind} {key}: deletion of another uid than is known")
         self._known.pop(key, None)
+
+
+def _is_older(version: str, than: str) -> bool:
+    """Whether the server is behind what it told before: it was restored from a backup (ADR 1)."""
+    return version.isdecimal() and than.isdecimal() and int(version) < int(than)
 
 
 def _event(line: bytes) -> Line:

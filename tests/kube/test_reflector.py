@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 
-from mcad.kube.client import Selection
+from mcad.kube.client import WATCH_S, Selection
 from mcad.kube.document import Document
 from mcad.kube.errors import ApiError, BadAnswer, ConnectionLost, RequestTimeout
 from mcad.kube.reflector import ABSENT_S, FRUITLESS_MAX, Reflector
@@ -34,9 +34,10 @@ def sink():
 
 
 @asynccontextmanager
-async def reflecting(client, sink, resource=PODS, selection=None):
+async def reflecting(client, sink, resource=PODS, selection=None, watch_s=WATCH_S):
     """A running reflector; it is cancelled at the end, and must not have ended by itself."""
     reflector = Reflector(client, resource, sink, Document.json, selection or Selection())
+    reflector.watch_s = watch_s
     task = asyncio.ensure_future(reflector.run())
     try:
         yield reflector
