@@ -4,15 +4,20 @@ its troubles are its own. ``tests/e2e/test_visibility.py`` has it behind a real 
 from __future__ import annotations
 
 import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import aiohttp
 import pytest
 
 from mcad.api.config import Config
-from mcad.controller.figures import LeaderFigures
+from mcad.controller.figures import LeaderFigures, NoFigures
+from mcad.controller.http import Server
 from mcad.controller.replica import Replica
+from mcad.controller.visibility import listener, routes
 from mcad.controller.visibility.access import HOLDS_S, Access, Attributes
 from mcad.controller.visibility.endpoint import Endpoint
 from mcad.controller.visibility.listener import LOOK_S, RETRY_S, Listening, Visibility
@@ -150,6 +155,225 @@ async def test_an_answer_holds_for_a_moment_and_for_this_caller_only() -> None:
     await clock.sleep(HOLDS_S)
     assert not await access.allows(jane, WHAT)
     assert len(api.requests) == 3
+
+
+# -- requests ------------------------------------------------------------------------------------
+
+
+ROW = {
+    "namespace": "team-a",
+    "name": "job",
+    "uid": "u-job",
+    "position": 3,
+    "state": "Pending",
+    "priority": 0,
+    "waitsFor": "cpu",
+    "firstSeen": "2027-01-15T08:00:00.000000Z",
+    "why": "cpu: 1 requested, 0 available, 1 missing.",
+}
+AHEAD = [{"namespace": "team-a", "name": "first"}, {"namespace": "team-b", "name": "secret"}]
+
+
+class Told:
+    """Figures that are the same for ever; ``wishes`` are those of the latest list."""
+
+    def __init__(self) -> None:
+        self.wishes: Json = {}
+        self.trouble = ""
+
+    async def rows(self, render: Callable[[Json], bytes], **wishes: Any) -> list[bytes]:
+        if self.trouble:
+            raise NoFigures(self.trouble)
+        self.wishes = wishes
+        return [render(ROW)]
+
+    async def detail(self, namespace: str, name: str) -> Json | None:
+        return ROW | {"ahead": AHEAD} if (namespace, name) == ("team-a", "job") else None
+
+    async def capacity(self) -> bytes:
+        return b'{"nodes":[]}'
+
+    async def quota(self) -> bytes:
+        return b'{"trees":[]}'
+
+    async def quota_node(self, tree: str, node: str) -> Json | None:
+        return {"tree": tree, "node": node} if node == "a" else None
+
+
+class Allowed(Access):
+    """Lets callers do what the test says, and remembers what was asked."""
+
+    def __init__(self) -> None:
+        self.refused: set[str] = set()
+        self.asked: list[Attributes] = []
+
+    async def allows(self, caller: Caller, what: Attributes) -> bool:
+        self.asked.append(what)
+        where = what.namespace or "*"
+        return not self.refused & {where, what.resource.plural}
+
+
+Ask = Callable[..., Awaitable[tuple[int, Json]]]
+
+
+@pytest.fixture(scope="module")
+def front_proxy_pki(certificates: Path) -> Path:
+    pki.issue(certificates, "ca", "front-proxy-client")
+    pki.issue(certificates, "ca", "impostor")
+    return certificates
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture
+def allowed() -> Allowed:
+    return Allowed()
+
+
+@pytest.fixture
+async def ask(told: Told, allowed: Allowed, front_proxy_pki: Path) -> AsyncIterator[Ask]:
+    """Ask as a client with a certificate, in the name of a user; over TLS."""
+    folder = front_proxy_pki
+    believed = published(**{"requestheader-client-ca-file": (folder / "ca.crt").read_text()})
+    assert believed is not None
+    app = routes.application(told, allowed, believed)  # type: ignore[arg-type]
+    server = Server(app)
+    context = listener.context_of(believed, folder)
+    port = await server.start("127.0.0.1", 0, context)
+
+    async def ask(
+        path: str = "", *, by: str = "front-proxy-client", user: str = "jane", **more: Any
+    ) -> tuple[int, Json]:
+        trusting = ssl.create_default_context(cafile=str(folder / "ca.crt"))
+        trusting.load_cert_chain(folder / f"{by}.crt", folder / f"{by}.key")
+        headers = {"X-Remote-User": user, **more.pop("headers", {})} if user else {}
+        url = f"https://localhost:{port}{routes.ROOT}{path}"
+        async with (
+            aiohttp.ClientSession() as session,
+            session.request(
+                more.pop("method", "GET"), url, ssl=trusting, headers=headers, **more
+            ) as answer,
+        ):
+            return answer.status, await answer.json() if answer.method != "HEAD" else {}
+
+    yield ask
+    await server.close()
+
+
+REPORTS = "/namespaces/team-a/appwrapperreports"
+
+
+async def test_a_list_is_of_the_namespace_and_of_what_is_wished(ask: Ask, told: Told) -> None:
+    status, answer = await ask(f"{REPORTS}?waiting=true&starts=true")
+    assert status == 200
+    assert (answer["kind"], answer["apiVersion"]) == (
+        "AppWrapperReportList",
+        "visibility.workload.codeflare.dev/v1beta1",
+    )
+    (item,) = answer["items"]
+    assert item["metadata"]["name"] == "job"
+    assert item["status"] == ROW
+    assert told.wishes == {"namespace": "team-a", "waiting_only": True, "with_starts": True}
+    await ask("/appwrapperreports")
+    assert told.wishes == {"namespace": None, "waiting_only": False, "with_starts": False}
+
+
+async def test_the_caller_is_reviewed_for_what_the_path_means(ask: Ask, allowed: Allowed) -> None:
+    for path in (REPORTS, f"{REPORTS}/job", "/capacityreports/cluster", "/quotareports"):
+        await ask(path)
+    await ask("/quotareports/cluster/node?tree=t&node=a")
+    told = [
+        (one.verb, one.resource.plural, one.subresource, one.namespace, one.name)
+        for one in allowed.asked
+        if one is not routes.EVERYWHERE
+    ]
+    assert told == [
+        ("list", "appwrapperreports", "", "team-a", ""),
+        ("get", "appwrapperreports", "", "team-a", "job"),
+        ("get", "capacityreports", "", None, "cluster"),
+        ("list", "quotareports", "", None, ""),
+        ("get", "quotareports", "node", None, "cluster"),
+    ]
+
+
+async def test_a_caller_without_the_right_is_told_so(ask: Ask, allowed: Allowed) -> None:
+    allowed.refused = {"team-a"}
+    for method in ("GET", "HEAD"):
+        status, answer = await ask(REPORTS, method=method)
+        assert status == 403
+    status, answer = await ask(REPORTS)
+    assert answer["reason"] == "Forbidden"
+    assert answer["message"] == (
+        'User "jane" cannot list resource "appwrapperreports" in the namespace "team-a"'
+    )
+
+
+async def test_names_of_other_namespaces_need_the_right_to_list_them(
+    ask: Ask, allowed: Allowed
+) -> None:
+    assert (await ask(f"{REPORTS}/job"))[1]["status"]["ahead"] == AHEAD
+    allowed.refused = {"*"}
+    assert (await ask(f"{REPORTS}/job"))[1]["status"]["ahead"] == AHEAD[:1]
+
+
+async def test_only_the_front_proxy_with_a_user_is_answered(ask: Ask) -> None:
+    for wrong in ({"by": "impostor"}, {"user": ""}):
+        for path in ("", REPORTS):
+            status, answer = await ask(path, **wrong)
+            assert (status, answer["reason"]) == (401, "Unauthorized")
+
+
+async def test_an_unknown_name_is_told_from_an_unknown_path(ask: Ask) -> None:
+    status, answer = await ask(f"{REPORTS}/other")
+    assert (status, answer["details"]["name"]) == (404, "other")
+    status, answer = await ask("/quotareports/cluster/node?tree=t&node=b")
+    assert (status, answer["details"]["name"]) == (404, "t/b")
+    status, answer = await ask("/capacityreports/other")
+    assert (status, answer["details"]["name"]) == (404, "other")
+    status, answer = await ask("/jobs")
+    assert (status, answer["kind"], answer["details"]) == (404, "Status", {})
+
+
+@pytest.mark.parametrize(
+    ("path", "method"), [(REPORTS, "POST"), (f"{REPORTS}?watch=true", "GET"), (REPORTS, "DELETE")]
+)
+async def test_reports_are_read_and_not_watched(path: str, method: str, ask: Ask) -> None:
+    status, answer = await ask(path, method=method)
+    assert (status, answer["reason"]) == (405, "MethodNotAllowed")
+
+
+async def test_why_there_are_no_figures_is_told(ask: Ask, told: Told) -> None:
+    told.trouble = "not synced yet; see /readyz"
+    status, answer = await ask(REPORTS)
+    assert (status, answer["message"]) == (503, "not synced yet; see /readyz")
+    assert (await ask(REPORTS, method="HEAD"))[0] == 200, "a probe costs nothing"
+
+
+async def test_reports_about_the_cluster(ask: Ask) -> None:
+    assert (await ask("/capacityreports/cluster"))[1]["status"] == {"nodes": []}
+    assert (await ask("/capacityreports"))[1]["items"][0]["status"] == {"nodes": []}
+    assert (await ask("/quotareports/cluster"))[1]["status"] == {"trees": []}
+    node = await ask("/quotareports/cluster/node?tree=t&node=a")
+    assert node[1]["status"] == {"tree": "t", "node": "a"}
+
+
+async def test_a_table_has_a_row_for_each(ask: Ask) -> None:
+    accepts = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
+    for path in (REPORTS, f"{REPORTS}/job"):
+        answer = (await ask(path, headers=accepts))[1]
+        assert (answer["kind"], len(answer["rows"])) == ("Table", 1)
+        cells = dict(
+            zip(
+                [one["name"] for one in answer["columnDefinitions"]],
+                answer["rows"][0]["cells"],
+                strict=True,
+            )
+        )
+        assert (cells["Name"], cells["Position"], cells["Waits-For"]) == ("job", 3, "cpu")
+        assert answer["rows"][0]["object"]["metadata"]["namespace"] == "team-a"
 
 
 # -- its troubles --------------------------------------------------------------------------------

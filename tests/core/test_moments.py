@@ -206,16 +206,18 @@ def restarted(found: DispatchRecord, state: str) -> Bench:
 
 def test_an_eviction_that_is_over_reserves_nothing() -> None:
     """The victim has ended for good since; and an eviction of long ago is over too."""
-    ended = record(
+    recent = record(
         DispatchPhase.RELEASED,
         entered=START,
-        next=Next.FAILED,
+        next=Next.QUEUED,
         preemptor="uid-w",
         reason="Preempted",
     )
-    assert not restarted(ended, "Failed").dispatcher.world.claims_on_record
-    old = replace(ended, next=Next.QUEUED, entered=START - 3600 * SECOND)
-    assert not restarted(old, "Pending").dispatcher.world.claims_on_record
+    assert list(restarted(recent, "Pending").dispatcher.world.preemptors_on_record) == ["uid-w"]
+    ended = replace(recent, next=Next.FAILED)
+    assert not restarted(ended, "Failed").dispatcher.world.preemptors_on_record
+    old = replace(recent, entered=START - 3600 * SECOND)
+    assert not restarted(old, "Pending").dispatcher.world.preemptors_on_record
 
 
 def test_a_kind_that_cannot_be_watched_is_not_absent() -> None:

@@ -2,16 +2,25 @@
 
 With words, only the mutants whose module or name contains one of them. Each worker has a copy of
 the tree, so the tree itself stays as it is.
+
+The tests of a mutant run without it first, so a test that fails anyway finds nothing. A mutant may
+let them use ``SLOWER`` times the CPU time of that run and ``GRACE_S``: one that needs more never
+ends (or is as good as endless), which a run of the suite shows as well. It is found, as "hang".
 """
 
 from __future__ import annotations
 
+import math
 import os
 import queue
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +28,13 @@ from pathlib import Path
 from tests.mutants.tables import ROOT, Mutant, read
 
 WORKERS = int(os.environ.get("WORKERS", "2"))
-TIMEOUT_S = 240
+SLOWER = 4  # a mutant than the run without it, in CPU time
+GRACE_S = 20  # CPU time
+UNLIMITED_S = 1200
+LATE = -1
+FOUND, HANG = "found", "hang"
+_VERDICTS = {0: "SURVIVED", 1: FOUND, LATE: HANG}
+IDLE = 6  # the wall clock may take so many times the CPU time: for mutants that wait, using none
 COPIED = ("mcad", "tests", "benchmarks", "samples", "deploy", "docs")
 FILES = ("pyproject.toml", "README.md", "Makefile")
 
@@ -28,17 +43,19 @@ def main(words: Sequence[str]) -> int:
     chosen = [
         one for one in read() if not words or any(w in f"{one.module} {one.name}" for w in words)
     ]
-    survivors = 0
     with tempfile.TemporaryDirectory() as folder:
         trees: queue.Queue[Path] = queue.Queue()
         for number in range(WORKERS):
             trees.put(_copy(Path(folder) / str(number)))
+        judges = Judges(trees)
+        verdicts: Counter[str] = Counter()
         with ThreadPoolExecutor(WORKERS) as pool:
-            for mutant, verdict in pool.map(lambda one: (one, _judge(one, trees)), chosen):
-                survivors += verdict != "found"
+            for mutant, verdict in pool.map(lambda one: (one, judges.judge(one)), chosen):
+                verdicts[verdict] += 1
                 print(f"{verdict:9} {mutant.module}: {mutant.name}", flush=True)
-    print(f"{len(chosen) - survivors} of {len(chosen)} mutants found")
-    return 1 if survivors else 0
+    found = verdicts[FOUND] + verdicts[HANG]
+    print(f"{found} of {len(chosen)} mutants found ({verdicts[HANG]} by a hang)")
+    return 1 if found < len(chosen) else 0
 
 
 def _copy(target: Path) -> Path:
@@ -50,40 +67,69 @@ def _copy(target: Path) -> Path:
     return target
 
 
-def _judge(mutant: Mutant, trees: queue.Queue[Path]) -> str:
-    tree = trees.get()
-    try:
-        module = tree / mutant.module
-        text = module.read_text()
-        module.write_text(mutant.mutate(text))
+class Judges:
+    """Runs tests in copies of the tree, with a mutant and without."""
+
+    def __init__(self, trees: queue.Queue[Path]) -> None:
+        self._trees = trees
+        self._usual: dict[tuple[str, ...], float] = {}  # CPU seconds by tests, without a mutant
+        self._lock = threading.Lock()
+
+    def judge(self, mutant: Mutant) -> str:
+        """Whether its tests find the mutant."""
+        tree = self._trees.get()
         try:
-            return _run(mutant, tree)
+            limit = math.ceil(SLOWER * self._seconds(mutant.tests, tree) + GRACE_S)
+            module = tree / mutant.module
+            text = module.read_text()
+            module.write_text(mutant.mutate(text))
+            try:
+                code = _run(mutant.tests, tree, limit)
+            finally:
+                module.write_text(text)
         finally:
-            module.write_text(text)
-    finally:
-        trees.put(tree)
+            self._trees.put(tree)
+        return _VERDICTS.get(code, f"ERROR {code}")  # 2: not even imported, which is no fine fault
+
+    def _seconds(self, tests: tuple[str, ...], tree: Path) -> float:
+        with self._lock:
+            usual = self._usual.get(tests)
+        if usual is None:
+            before = _cpu_of_children()
+            code = _run(tests, tree, UNLIMITED_S)
+            if code != 0:
+                raise RuntimeError(f"{' '.join(tests)} fail without a mutant ({code})")
+            usual = _cpu_of_children() - before  # of all workers: the limit is generous anyway
+            with self._lock:
+                self._usual[tests] = usual
+        return usual
 
 
-def _run(mutant: Mutant, tree: Path) -> str:
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *mutant.tests]
+def _run(tests: Sequence[str], tree: Path, limit: int) -> int:
+    """The exit code of pytest, or ``LATE`` if it takes more than ``limit`` seconds of CPU time."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    process = subprocess.Popen(
+        command,
+        cwd=tree,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit, limit + 5))
     try:
-        done = subprocess.run(
-            command,
-            cwd=tree,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
+        code = process.wait(IDLE * limit)
     except subprocess.TimeoutExpired:
-        return "HANGS"  # and so would CI: a test has to fail instead
-    if done.returncode == 0:
-        return "SURVIVED"
-    if done.returncode != 1:
-        raise RuntimeError(f"{mutant.name}: pytest ended with {done.returncode}:\n{done.stdout}")
-    return "found"
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return LATE
+    return LATE if code in (-signal.SIGXCPU, -signal.SIGKILL) else code
+
+
+def _cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from tests.mutants.tables import ROOT, Mutant, read
@@ -21,3 +23,34 @@ def test_a_mutant_changes_one_place_and_names_tests_that_exist(mutant: Mutant) -
 def test_names_are_unique_within_a_module() -> None:
     titles = [(one.module, one.name) for one in MUTANTS]
     assert sorted(titles) == sorted(set(titles))
+
+
+DECLARES = {
+    "mcad/core/capacity/limits.py": "numbers",
+    "mcad/core/commands.py": "fields of commands",
+    "mcad/core/events.py": "fields of events",
+    "mcad/core/records.py": "names of msgspec",
+    "mcad/core/rules.py": "fields of settings with their defaults",
+    "mcad/core/settings.py": "fields of settings with their defaults",
+    "mcad/kube/kinds.py": "names of kinds",
+    "mcad/kube/types.py": "names of types",
+}
+"""Modules that only declare, and what: there is no behaviour to break."""
+
+
+def _modules() -> set[str]:
+    layers = (ROOT / "mcad" / layer for layer in ("core", "controller", "kube"))
+    paths = (path for layer in layers for path in layer.rglob("*.py"))
+    return {str(one.relative_to(ROOT)) for one in paths if one.name != "__init__.py"}
+
+
+def test_every_module_with_behaviour_has_a_mutant() -> None:
+    assert _modules() - DECLARES.keys() - {one.module for one in MUTANTS} == set()
+
+
+def test_modules_that_only_declare_exist_and_have_no_statements() -> None:
+    """Classes, assignments and imports only: a module that gains a function needs a mutant."""
+    for module in DECLARES:
+        tree = ast.parse((ROOT / module).read_text())
+        functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
+        assert not functions, module

@@ -75,7 +75,7 @@ class Visibility:
         """Open the port, or open it anew; raises what prevents that."""
         terms = await self._read_terms(client)
         if terms != self._terms:
-            context = _context(terms, self._listening.certificates)
+            context = context_of(terms.front_proxy, self._listening.certificates)
             await self._close()
             self._server = Server(application(self._figures, access, terms.front_proxy))
             listening = self._listening
@@ -107,11 +107,12 @@ class Visibility:
             self._trouble = trouble
 
 
-def _context(terms: _Terms, folder: Path) -> ssl.SSLContext:
-    """Callers must show a certificate of the front proxy's CA; raises OSError or ValueError."""
+def context_of(front_proxy: FrontProxy, folder: Path) -> ssl.SSLContext:
+    """With the certificate in ``folder``; callers must show one of the front proxy's CA. Raises
+    OSError or ValueError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_cert_chain(folder / "tls.crt", folder / "tls.key")
-    context.load_verify_locations(cadata=terms.front_proxy.ca)
+    context.load_verify_locations(cadata=front_proxy.ca)
     return context
