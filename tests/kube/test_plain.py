@@ -1,0 +1,28 @@
+"""One quick GET with the standard library: what becomes of servers that do not answer."""
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from mcad.kube import plain
+from mcad.kube.errors import ConnectionLost, RequestTimeout
+
+
+@pytest.fixture
+def listening() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server
+
+
+async def test_a_silent_server_is_a_timeout(listening: socket.socket) -> None:
+    port = listening.getsockname()[1]
+    with pytest.raises(RequestTimeout, match=r"no answer within 0\.1 s"):
+        await plain.get(f"http://127.0.0.1:{port}", "/", 0.1, {})
+
+
+async def test_a_server_that_is_not_there_is_lost(listening: socket.socket) -> None:
+    port = listening.getsockname()[1]
+    listening.close()
+    with pytest.raises(ConnectionLost, match="refused"):
+        await plain.get(f"http://127.0.0.1:{port}", "/", 5, {})
