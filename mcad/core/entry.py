@@ -129,6 +129,8 @@ class Entry:
     ``head_since`` is when it became the head of the line, if it is; ``head_for`` for how long it
     was that before, in this stay in the queue (R6).
 
+    ``awaits_nodes`` is whether this leader has seen it run before all of its pods had nodes, and
+    ``waited_for_nodes`` for how long, if that does not count for its limit (needs.py).
     ``missing_since`` is when pods began to be missing, 0 if none is. ``tries`` counts failed
     requests of the present step, which began at ``step_since``,
     ``refusals`` the attempts since the last dispatch that a quota or admission refused, and
@@ -147,6 +149,8 @@ class Entry:
     rebuilt: bool = False
     unreadable: bool = False
     first_dispatch: Instant = 0
+    awaits_nodes: bool = False
+    waited_for_nodes: Duration = 0
     requeueings: int = 0
     requeueing_wait: Duration = 0
     resets: int = 0
@@ -285,7 +289,7 @@ class Entry:
         before = record.limit_since or record.since
         if record.reason == TeardownReason.MIN_PODS_NOT_RUNNING or record.next is Next.RESET:
             return max(0, record.entered - before)
-        return record.since - before
+        return max(0, record.since - (before - self.waited_for_nodes))
 
     @property
     def keeps_room(self) -> bool:

@@ -211,7 +211,8 @@ class DispatchRecord(Struct, frozen=True):
     that said that they are: they may be gone when another leader reads this. ``quota`` holds
     (tree, leaf) where it was charged: labels that are edited later do not move it. ``preemptor`` is
     the uid of the AppWrapper for which it is evicted. ``limit_since`` is since when
-    ``dispatchDuration.limit`` counts if that is not ``since``: time of earlier attempts is added.
+    ``dispatchDuration.limit`` counts if that is not ``confirmed``: time of earlier attempts is
+    added, time in which its pods had no nodes is not (needs.py).
     """
 
     attempt: int

@@ -14,9 +14,14 @@ from mcad.core.entry import Entry
 from mcad.core.lifecycle import Phase
 from mcad.core.model import Dialect, Pod
 from mcad.core.reasons import EventReason, TeardownReason, some_of
+from mcad.core.records import replace
+from mcad.core.settings import Policy
 from mcad.core.timers import Timer
 from mcad.core.units import SECOND, Duration, Instant
 from mcad.core.world import World
+
+SLOW_PLACEMENT: Duration = 10 * SECOND
+"""What kube-scheduler needs at most where there is room: no write is made of less."""
 
 
 def begin(world: World, entry: Entry) -> None:
@@ -27,6 +32,8 @@ def begin(world: World, entry: Entry) -> None:
     says since when it exists, so the other one goes on (P15).
     """
     world.capacity.needs.begin(entry.uid, world.now)
+    entry.awaits_nodes = not world.capacity.needs.is_placed(entry.uid)
+    entry.waited_for_nodes = 0
     _time(world, entry)
     timeout = _placement_timeout(world, entry)
     if timeout:
@@ -41,8 +48,28 @@ def watch(world: World) -> None:
     for uid in world.capacity.needs.note(world.now):
         entry = world.entries.get(uid)
         if entry is not None and entry.phase is Phase.RUNNING:
+            if entry.awaits_nodes and world.capacity.needs.is_placed(uid):
+                _all_have_nodes(world, entry)
             _time(world, entry)
             _time_placement(world, entry)
+
+
+def _all_have_nodes(world: World, entry: Entry) -> None:
+    """``dispatchDuration.limit`` counts from now on, if its pods had to wait for their nodes.
+
+    With backfill it counts from the confirmation as ever: starts are promised to others by it.
+    """
+    entry.awaits_nodes = False
+    record = entry.record
+    waited = world.now - record.confirmed
+    is_promised = world.settings.policy is Policy.BACKFILL
+    if not entry.workload.run_limit or is_promised or waited < SLOW_PLACEMENT:
+        return
+    counts_from = entry.limit_counts_from(record.confirmed) + waited
+    entry.waited_for_nodes = waited
+    entry.dispatch = replace(record, limit_since=counts_from)
+    world.to_judge[entry.uid] = None
+    world.settle(entry)
 
 
 def _time(world: World, entry: Entry) -> None:
@@ -109,6 +136,7 @@ def take_back_unplaced(world: World, entry: Entry) -> None:
     late = [pod for pod in unbound if unbound_since(entry, pod) + timeout <= world.now]
     missing = world.capacity.needs.never_came(entry.uid)
     world.capacity.needs.end_placement(entry.uid)
+    entry.awaits_nodes = False
     if late or missing:
         _take_back(world, entry, late, missing, timeout)
     else:

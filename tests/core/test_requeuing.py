@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from mcad.core.model import PodPhase, Workload
 from mcad.core.requeuing import next_wait
 from mcad.core.rules import Growth, Requeuing
-from mcad.core.settings import Settings
+from mcad.core.settings import Policy, Settings
 from mcad.core.units import SECOND
 from tests.core.bench import Bench, node, workload
 from tests.core.test_health import RESTARTS, Restart
@@ -206,12 +206,13 @@ def test_time_of_attempts_with_too_few_running_pods_adds_up(restarted: bool) -> 
     bench.advance(180)
     assert (bench.state("a"), bench.entry("a").attempt) == ("Running", 2)
     bench.bind("a-0")
+    bench.settle()
     if restarted:
         bench.crash()
-    bench.advance(100)
+    bench.advance(190)
     assert bench.state("a") == "Running"
-    bench.advance(60)
-    assert bench.state("a") == "Failed"
+    bench.advance(20)
+    assert bench.state("a") == "Failed", "100 s of the first attempt and 200 of the second"
 
 
 def test_neither_a_long_teardown_nor_a_suspension_changes_the_time_that_is_used_up() -> None:
@@ -234,4 +235,60 @@ def test_neither_a_long_teardown_nor_a_suspension_changes_the_time_that_is_used_
     bench.advance(150)
     assert bench.state("a") == "Running"
     bench.advance(60)
+    assert bench.state("a") == "Failed"
+
+
+def test_time_before_all_pods_have_nodes_does_not_count() -> None:
+    """kube-scheduler may put other pods where there was room: then the workload has not run."""
+    bench = limited(100)
+    bench.advance(70)
+    bench.bind("a-0")
+    bench.advance(90)
+    assert bench.state("a") == "Running"
+    bench.advance(20)
+    assert bench.state("a") == "Failed"
+
+
+@RESTARTS
+def test_that_time_is_on_record(restart: Restart) -> None:
+    bench = limited(100)
+    bench.advance(70)
+    bench.bind("a-0")
+    bench.settle()
+    restart(bench)
+    bench.advance(90)
+    assert bench.state("a") == "Running"
+    bench.advance(20)
+    assert bench.state("a") == "Failed"
+
+
+def test_a_restart_before_all_pods_have_nodes_changes_nothing() -> None:
+    bench = limited(100)
+    bench.advance(50)
+    bench.crash()
+    bench.advance(20)
+    bench.bind("a-0")
+    bench.advance(90)
+    assert bench.state("a") == "Running"
+    bench.advance(20)
+    assert bench.state("a") == "Failed"
+
+
+def test_it_is_written_only_if_it_took_long() -> None:
+    bench = limited(100)
+    bench.advance(3)
+    bench.bind("a-0")
+    bench.advance(3)
+    assert bench.status["uid-a"].dispatch.limit_since == 0
+    bench.advance(100)
+    assert bench.state("a") == "Failed", "and these seconds count"
+
+
+def test_it_counts_from_the_confirmation_where_starts_are_promised() -> None:
+    bench = Bench(nodes=[node()], settings=Settings(policy=Policy.BACKFILL))
+    bench.submit(workload("a", 100, run_limit=100 * SECOND))
+    bench.settle()
+    bench.advance(70)
+    bench.bind("a-0")
+    bench.advance(40)
     assert bench.state("a") == "Failed"
