@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from tests.e2e.support import (
     deployment,
     items,
     pod,
+    pods,
     states,
     status_of,
 )
@@ -164,6 +166,24 @@ def test_its_time_is_limited(plane: ControlPlane) -> None:
 # -- fault tolerance -----------------------------------------------------------------------------
 
 QUICK = {"failureGracePeriodDuration": "1s", "retryPausePeriodDuration": "6s"}
+
+
+def test_its_time_is_that_in_which_its_pods_could_run(plane: ControlPlane) -> None:
+    """No scheduler gives this pod a node, until the test does."""
+    rules = {"dispatchDuration": {"limit": 15}}
+    template = pod("placed-late", schedulerName="none")
+    create(plane, generic("late", template, schedulingSpec=rules))
+    plane.wait_for(lambda: pods(plane), what="its pod exists")
+    since = time.monotonic()
+    plane.wait_for(lambda: time.monotonic() - since > 12, what="most of its time is over")
+    target = {"apiVersion": "v1", "kind": "Node", "name": "node-1"}
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "placed-late"}}
+    path = "/api/v1/namespaces/default/pods/placed-late/binding"
+    assert plane.request("POST", path, binding | {"target": target})[0] == 201
+    bound = time.monotonic()
+    plane.wait_for(lambda: states(plane)["late"] == "Failed", 60, "its time is over")
+    assert time.monotonic() - bound > 13
+    assert conditions_of(plane, "late")["Failed"]["reason"] == "DispatchDeadlineExceeded"
 
 
 def test_what_fails_is_retried_and_fails_at_last(plane: ControlPlane) -> None:
