@@ -64,7 +64,7 @@ def test_a_quantile_is_the_shortest_time_that_is_enough(
     assert found == min(enough)
 
 
-@given(st.permutations([(1000 + n, n % 7 * 10 + 10) for n in range(RUNS_MAX + 6)]))
+@given(st.permutations([(1000 + n, n + 1) for n in range(RUNS_MAX + 6)]))
 def test_the_last_ones_count_in_whatever_order_they_are_told(runs: list[tuple[int, int]]) -> None:
     late = sorted(runs)[6:]
     for percent in (10, 50, 90):

@@ -101,6 +101,8 @@ def test_c6_the_latest_dispatch_gives_way_when_a_node_is_overdrawn() -> None:
     assert capacity.outstanding("newer") == (2,)
     assert reserved(capacity) == {"a": wants("3", pods="3"), "b": wants("1", pods="1")}
     capacity.check()
+    capacity.release("older")
+    assert reserved(capacity) == {"a": wants("1", pods="1"), "b": wants("1", pods="1")}
 
 
 def test_c6_only_slots_that_take_what_is_overdrawn_give_way() -> None:
@@ -143,7 +145,8 @@ def test_c6_what_is_adrift_finds_a_home_before_the_queue_does() -> None:
 
 def test_c6_the_queue_may_not_take_bit_by_bit_what_somebody_adrift_waits_for() -> None:
     """The sum leaves room for one small pod, but not on the node the large one waits for."""
-    capacity = cluster(node("a", "4"), node("b", "2"), node("c", "1"))
+    autoscaled = Settings(potential_capacity=wants("10", pods="10"))  # which is for sums alone
+    capacity = cluster(node("a", "4"), node("b", "2"), node("c", "1"), settings=autoscaled)
     capacity.pod_seen(pod("foreign", "a", "1"))
     adopt(capacity, "large", pods(1, "4"))
     capacity.rehome()

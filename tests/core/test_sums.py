@@ -51,11 +51,11 @@ def test_aggregate_is_mcads_plain_sum(nodes: list[Node], sets: list[PodSet], fit
 def test_potential_capacity_counts_in_aggregate_only() -> None:
     more = wants("10", pods="100")
     autoscaled = cluster(settings=Settings(fit=AGGREGATE.fit, potential_capacity=more))
-    on_nodes = cluster(settings=Settings(potential_capacity=more))
+    on_nodes = cluster(node("a", "1"), settings=Settings(potential_capacity=more))
 
     assert refusal(autoscaled, pods(10)) is None
     assert ("cpu", 11000, 10000) in figures(refusal(autoscaled, pods(11)))
-    assert refusal(on_nodes, pods(1)) is not None
+    assert ("cpu", 3000, 1000) in figures(refusal(on_nodes, pods(3)))
 
 
 def test_in_aggregate_what_has_no_node_weighs_on_the_sum() -> None:

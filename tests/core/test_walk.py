@@ -57,6 +57,18 @@ def test_a_pass_ends_at_its_work_and_asks_for_another_that_goes_on_there(
     assert passes == [(3, 3, True), (5, 5, True), (7, 7, True), (8, 8, False)]
 
 
+def test_a_pass_dispatches_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each one is a write, and events are waiting."""
+    monkeypatch.setattr(dispatching, "DISPATCHES_PER_PASS", 3)
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(*(workload(f"w{i}", 100 + i) for i in range(5)))
+    bench.decide()
+    assert begun(bench) == ["w0", "w1", "w2"]
+    assert bench.now in bench.wishes
+    bench.decide()
+    assert begun(bench) == ["w0", "w1", "w2", "w3", "w4"]
+
+
 def test_those_at_the_end_get_their_turn_however_often_those_in_front_are_woken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
