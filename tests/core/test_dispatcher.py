@@ -146,6 +146,19 @@ def test_a_slope_lets_the_older_one_overtake() -> None:
     assert bench.order == ["old"]
 
 
+def test_among_equals_a_slope_lets_age_outweigh_a_little_priority() -> None:
+    bench = Bench(nodes=[node(milli=0)])
+    bench.submit(workload("old", 100, slope=1_000_000))
+    bench.advance(100)
+    for name, priority in (("new", 50), ("urgent", 150)):
+        late = workload(name, 100, slope=1_000_000, priority=priority, created=bench.now)
+        bench.submit(late)
+    for milli, order in ((100, ["urgent"]), (200, ["urgent", "old"])):
+        bench.feed(NodeSeen(node(milli=milli)))
+        bench.settle()
+        assert bench.order == order
+
+
 def test_best_effort_lets_a_small_one_overtake_and_strict_does_not() -> None:
     for policy, expected in ((Policy.BEST_EFFORT_FIFO, ["small"]), (Policy.STRICT_FIFO, [])):
         bench = Bench(settings=Settings(policy=policy), nodes=[node(milli=1000)])

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from mcad.core.events import AppWrapperSeen, ChildSeen, NodeSeen, PodGone, PodSeen
+from mcad.core.lifecycle import Phase
 from mcad.core.model import (
     Cascade,
     Dialect,
@@ -376,6 +377,7 @@ def test_what_succeeded_is_kept_until_its_time_is_over(restart: Restart) -> None
     bench.advance(10)
     assert (phase(bench), bench.state("a"), bench.names()) == ("Succeeded", "Completed", [])
     assert shown(bench, "ResourcesDeployed") == (False, "Succeeded")
+    assert bench.entry("a").phase is Phase.COMPLETED
     writes = bench.writes.total()
     bench.crash()
     bench.advance(100_000)

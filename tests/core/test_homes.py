@@ -218,6 +218,7 @@ def lacking_one_cpu() -> Capacity:
 def test_c6_nobody_goes_to_the_node_that_is_set_aside_though_the_sum_suffices() -> None:
     capacity = lacking_one_cpu()
     assert not fits(capacity, pods(1, "3")), "a alone has as much free"
+    assert not fits(capacity, pods(1, "3"), pods(1, "1")), "nor beside another one"
     assert fits(capacity, pods(2, "2"))
 
 

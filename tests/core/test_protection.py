@@ -8,7 +8,7 @@ from mcad.core.events import NodeSeen
 from mcad.core.model import Workload
 from mcad.core.reasons import HoldReason
 from mcad.core.records import replace
-from mcad.core.settings import Settings
+from mcad.core.settings import Policy, Settings
 from mcad.core.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import GOLD, child, subtree
@@ -81,6 +81,28 @@ def test_a_gang_at_the_head_starts_within_the_bound() -> None:
     stream.bench.delete("uid-gang")
     stream.run(600)
     assert len(stream.started) - before > 70  # and all is as it was
+
+
+def test_where_none_overtakes_there_is_no_need_for_protection() -> None:
+    stream = Stream(replace(PROTECTING, policy=Policy.STRICT_FIFO))
+    stream.submit(GANG)
+    assert stream.run(AFTER, until="gang") < AFTER, "the others stay behind it"
+    bench = Bench(stream.bench.settings, nodes=[node("n1"), node("n2")])
+    bench.submit(workload("service", 500), GANG)
+    bench.advance(3 * AFTER)
+    assert not bench.dispatcher.world.claims
+
+
+def test_time_in_which_another_one_is_first_does_not_count() -> None:
+    stream = Stream()
+    stream.submit(workload("urgent", 900, 900, priority=10))
+    stream.submit(GANG)
+    stream.run(AFTER - LOOK)
+    stream.bench.delete("uid-urgent")
+    stream.run(AFTER - 2 * LOOK)
+    assert not stream.owners, "the gang is first for less than that"
+    stream.run(3 * LOOK)
+    assert stream.owners == ["uid-gang"]
 
 
 def test_who_is_protected_is_told_and_so_are_those_who_ask() -> None:

@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 
+from mcad.core import claims
 from mcad.core.model import Workload
 from mcad.core.records import replace
 from mcad.core.settings import Settings
@@ -132,3 +133,14 @@ def test_no_eviction_of_slow_victims_is_in_vain(begin: int) -> None:
             slow += life.bench.works[uid].grace >= 320 * SECOND
     assert evicted >= 20
     assert slow >= 5
+
+
+def test_a_victim_that_runs_elsewhere_by_now_is_not_waited_for() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("victim", 600), workload("owner", 700))
+    bench.settle()
+    world, owner, victim = bench.dispatcher.world, bench.entry("owner"), bench.entry("victim")
+    owner.waits_for = {victim.uid: victim.attempt}
+    assert claims.still_there(world, owner) == [victim.uid]
+    owner.waits_for = {victim.uid: victim.attempt - 1}
+    assert claims.still_there(world, owner) == []
