@@ -9,7 +9,6 @@ from mcad.api.wire import format_instant
 from mcad.core.forecast import Forecast, forecasts
 from mcad.core.pacing import FORECAST_AHEAD
 from mcad.core.rows import Picture
-from mcad.core.units import Instant
 from mcad.core.world import World
 
 Json = dict[str, Any]
@@ -31,12 +30,8 @@ def starts_of_one(world: World, picture: Picture, uid: str) -> Json | None:
 
 def _view(forecast: Forecast) -> Json:
     return {
-        "earliest": _instant(forecast.earliest),
-        "latest": _instant(forecast.latest),
+        "earliest": format_instant(forecast.earliest),
+        "latest": format_instant(forecast.latest),
         "restsOn": str(forecast.basis),
         "why": forecast.why,
     }
-
-
-def _instant(at: Instant) -> str | None:
-    return format_instant(at) if at else None

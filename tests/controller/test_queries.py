@@ -12,13 +12,14 @@ from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
 from mcad.controller import slices, views
-from mcad.controller.http import application
+from mcad.controller.figures import NoFigures
+from mcad.controller.http import STALL_S, application
 from mcad.core import deciding, rows
 from mcad.core.events import AppWrapperGone, QuotaSeen
 from mcad.core.rows import Picture
 from mcad.kube.kinds import QUOTA_SUBTREES
 from tests.controller.test_runtime import KINDS, Rig, add_appwrapper, add_node
-from tests.core.quotas import teams
+from tests.core.quotas import child, subtree, teams
 
 Json = dict[str, Any]
 COUNT = 30
@@ -88,6 +89,46 @@ async def test_quota_trees_and_their_nodes_are_told() -> None:
         assert [row["name"] for row in node["queue"]] == NAMES
         assert (await get(rig, "/api/v1/quota/gold/blue")).status == 404
         assert (await get(rig, "/api/v1/quota/silver/root")).status == 404
+
+
+async def test_before_all_is_listed_there_are_no_figures() -> None:
+    async with Rig() as rig:
+        await full(rig)
+        rig.controller.watches.is_synced = False
+        for path in PATHS[:4]:
+            with pytest.raises(NoFigures, match="not synced yet"):
+                await get(rig, path)
+
+
+async def test_a_loop_that_stands_still_is_not_healthy() -> None:
+    async with Rig() as rig:
+        await full(rig)
+        assert (await get(rig, "/healthz")).status == 200
+        rig.controller.stepped_at -= STALL_S + 1
+        answer = await get(rig, "/healthz")
+        assert (answer.status, (answer.text or "")[:13]) == (500, "no step for 6")
+
+
+async def test_what_is_ahead_is_not_itself() -> None:
+    async with Rig() as rig:
+        await full(rig)
+        detail = body(await get(rig, "/api/v1/appwrappers/default/a03"))
+        assert [row["name"] for row in detail["ahead"]] == NAMES[:3]
+
+
+async def test_the_parent_of_a_node_is_the_next_one_above() -> None:
+    async with Rig() as rig:
+        await full(rig)
+        rig.controller.feed(QuotaSeen(subtree("root", child("root", cpu=1000))))
+        rig.controller.feed(QuotaSeen(subtree("x", child("dept", cpu=500), parent="root")))
+        rig.controller.feed(QuotaSeen(subtree("y", child("team", cpu=100), parent="dept")))
+        await rig.clock.advance(1)
+        (tree,) = body(await get(rig, "/api/v1/quota"))["trees"]
+        assert {one["node"]: one["parent"] for one in tree["nodes"]} == {
+            "root": "",
+            "dept": "root",
+            "team": "dept",
+        }
 
 
 async def test_whether_shares_count_is_told() -> None:

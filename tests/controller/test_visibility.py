@@ -248,7 +248,8 @@ async def ask(told: Told, allowed: Allowed, front_proxy_pki: Path) -> AsyncItera
         path: str = "", *, by: str = "front-proxy-client", user: str = "jane", **more: Any
     ) -> tuple[int, Json]:
         trusting = ssl.create_default_context(cafile=str(folder / "ca.crt"))
-        trusting.load_cert_chain(folder / f"{by}.crt", folder / f"{by}.key")
+        if by:
+            trusting.load_cert_chain(folder / f"{by}.crt", folder / f"{by}.key")
         headers = {"X-Remote-User": user, **more.pop("headers", {})} if user else {}
         url = f"https://localhost:{port}{routes.ROOT}{path}"
         async with (
@@ -324,6 +325,11 @@ async def test_only_the_front_proxy_with_a_user_is_answered(ask: Ask) -> None:
         for path in ("", REPORTS):
             status, answer = await ask(path, **wrong)
             assert (status, answer["reason"]) == (401, "Unauthorized")
+
+
+async def test_without_a_certificate_there_is_no_answer(ask: Ask) -> None:
+    with pytest.raises(aiohttp.ClientError):
+        await ask(by="")
 
 
 async def test_an_unknown_name_is_told_from_an_unknown_path(ask: Ask) -> None:
@@ -459,6 +465,8 @@ async def test_the_address_is_announced_once(
     assert patch.params == {"fieldManager": "mcad-dispatcher", "force": "true"}
     assert isinstance(patch.body, dict)
     assert patch.body["endpoints"] == [{"addresses": ["10.1.2.3"], "conditions": {"ready": True}}]
+    marks = patch.body["metadata"]["labels"]
+    assert marks["kubernetes.io/service-name"] == "mcad-visibility"
     assert patch.body["metadata"]["ownerReferences"][0]["uid"] == "u-service"
 
 
