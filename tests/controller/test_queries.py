@@ -11,12 +11,14 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from mcad.controller import slices, views
+from mcad.controller import forecastviews, slices, views
 from mcad.controller.figures import NoFigures
 from mcad.controller.http import STALL_S, application
 from mcad.core import deciding, rows
 from mcad.core.events import AppWrapperGone, QuotaSeen
+from mcad.core.forecast import Basis, Forecast
 from mcad.core.rows import Picture
+from mcad.core.units import SECOND
 from mcad.kube.kinds import QUOTA_SUBTREES
 from tests.controller.test_runtime import KINDS, Rig, add_appwrapper, add_node
 from tests.core.quotas import child, subtree, teams
@@ -116,6 +118,24 @@ async def test_what_is_ahead_is_not_itself() -> None:
         assert [row["name"] for row in detail["ahead"]] == NAMES[:3]
 
 
+def suspend(obj: Json) -> None:
+    obj["spec"]["suspend"] = True
+    obj["metadata"]["generation"] = 2
+
+
+async def test_those_on_hold_come_before_those_that_do_not_wait() -> None:
+    async with Rig() as rig:
+        add_node(rig.server, "1")
+        add_appwrapper(rig.server, "runs", "1")
+        await rig.clock.advance(1)
+        add_appwrapper(rig.server, "waits", "1")
+        add_appwrapper(rig.server, "held", "1")
+        rig.server.change("appwrappers", "held", suspend)
+        await rig.clock.advance(1)
+        rows = body(await get(rig, "/api/v1/appwrappers"))["items"]
+        assert [row["name"] for row in rows] == ["waits", "held", "runs"]
+
+
 async def test_the_parent_of_a_node_is_the_next_one_above() -> None:
     async with Rig() as rig:
         await full(rig)
@@ -129,6 +149,14 @@ async def test_the_parent_of_a_node_is_the_next_one_above() -> None:
             "dept": "root",
             "team": "dept",
         }
+
+
+def test_a_forecast_is_told_from_the_earliest_to_the_latest() -> None:
+    told = forecastviews._view(Forecast(SECOND, 2 * SECOND, Basis.LIMITS, "why"))
+    assert (told["earliest"], told["latest"]) == (
+        "1970-01-01T00:00:01.000000Z",
+        "1970-01-01T00:00:02.000000Z",
+    )
 
 
 async def test_whether_shares_count_is_told() -> None:

@@ -445,3 +445,18 @@ async def test_what_was_seen_before_a_restart_is_taken_before_what_never_was() -
         await rig.clock.advance(0.1)
         seen = [e.workload.name for e in rig.events if type(e).__name__ == "AppWrapperSeen"]
         assert seen == ["seen", "new"]
+
+
+@pytest.mark.parametrize("path", ["/configmaps", "/limitranges", "/nodes"])
+async def test_nothing_is_decided_before_all_that_counts_is_listed(path: str) -> None:
+    """Not even with what is listed already: half of it would be judged without the other half."""
+    rig, gate = Rig(), asyncio.Event()
+    add_node(rig.server)
+    add_appwrapper(rig.server, "a", "500m")
+    rig.server.fail("LIST", f"{path}$", held(gate))
+    async with rig:
+        await rig.clock.advance(5)
+        assert writes(rig.server) == []
+        gate.set()
+        await rig.clock.advance(5)
+        assert rig.status("a")["state"] == "Running"

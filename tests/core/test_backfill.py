@@ -45,7 +45,19 @@ def test_the_first_in_line_has_a_date() -> None:
     assert claim.reason is ClaimReason.PLANNED
     assert claim.nodes == ("n1", "n2")
     assert claim.waits_for == ("default/one", "default/two")
+    assert list(bench.dispatcher.world.capacity.report.overcommitted()) == []
     assert claim.start == bench.entry("two").first_dispatch + 1200 * SECOND + STUCK_AFTER
+
+
+def test_it_waits_for_those_that_end_first() -> None:
+    bench = Bench(BACKFILL, nodes=[node("n1"), node("n2")])
+    bench.submit(limited("late", 600, 1200), limited("soon", 600, 600))
+    bench.settle()
+    bench.submit(limited("next", 900, 100))
+    bench.advance(10)
+    claim = bench.entry("next").claim
+    assert claim is not None
+    assert claim.waits_for == ("default/soon",)
 
 
 @pytest.mark.parametrize("policy", [Policy.BEST_EFFORT_FIFO, Policy.STRICT_FIFO])

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from mcad.core.events import AppWrapperSeen, ChildSeen, NodeSeen, PodGone, PodSeen
+from mcad.core.events import AppWrapperSeen, ChildSeen, Decide, NodeSeen, PodGone, PodSeen
 from mcad.core.lifecycle import Phase
 from mcad.core.model import (
     Cascade,
@@ -408,6 +408,15 @@ def paused(*others: Workload) -> Bench:
     bench.advance(45)
     assert phase(bench) == "Resetting"
     return bench
+
+
+def test_after_the_pause_nothing_begins_while_a_stream_is_silent() -> None:
+    bench = paused()
+    bench.now += 300 * SECOND
+    bench.feed(Decide(may_dispatch=False))
+    assert bench.entry("a").phase is Phase.PAUSING
+    bench.feed(Decide())
+    assert bench.entry("a").phase is Phase.INTENDING
 
 
 @pytest.mark.parametrize("crash", [False, True])

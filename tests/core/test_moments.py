@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mcad.core import children, passing
+from mcad.core.claim import EVICTIONS, Claim, ClaimReason
 from mcad.core.commands import CreateItem, DeleteItem, DeleteStray, WriteStatus
 from mcad.core.events import (
     Answer,
@@ -187,6 +189,27 @@ def test_an_item_whose_create_is_answered_during_the_teardown_is_deleted() -> No
     before = sum(isinstance(one, DeleteItem) for one in bench.pending)
     bench.feed(ItemCreated("uid-a", 1, 1, "o-1"))
     assert sum(isinstance(one, DeleteItem) for one in bench.pending) == before + 1
+
+
+def test_an_object_of_an_older_attempt_tells_nothing_of_the_present_one() -> None:
+    bench = begun(1)
+    bench.settle()
+    world, entry = bench.dispatcher.world, bench.entry("a")
+    (child,) = world.children_for(entry)
+    children.apply(world, entry, replace(child, uid="older", attempt=entry.attempt - 1))
+    assert entry.creation.created == {0: child.uid}
+
+
+def test_what_others_were_evicted_for_is_not_taken_by_a_higher_priority() -> None:
+    bench = Bench(nodes=[node(milli=0)])
+    bench.submit(workload("owner", 1), workload("urgent", 1, priority=5))
+    bench.settle()
+    owner, urgent = bench.entry("owner"), bench.entry("urgent")
+    until = bench.now + SECOND
+    for reason in ClaimReason:
+        owner.claim = Claim(reason, bench.now, until)
+        assert passing.outranks(urgent, owner) == (reason not in EVICTIONS)
+        assert not passing.outranks(owner, owner)
 
 
 # -- after a restart -----------------------------------------------------------------------------

@@ -229,3 +229,8 @@ def test_claims_are_kept_by_who_came_first() -> None:
     assert names.claimed(ref) == "first"
     names.unclaim("first", [ref])
     assert names.claimed(ref) is None
+
+
+def test_the_group_is_part_of_the_api_version() -> None:
+    assert ObjectRef("apps", "v1", "deployments", "Deployment", "a", "b").api_version == "apps/v1"
+    assert ObjectRef("", "v1", "pods", "Pod", "a", "b").api_version == "v1"

@@ -6,6 +6,7 @@ from copy import deepcopy
 from random import Random
 
 from mcad.core.dispatcher import Dispatcher
+from mcad.core.lifecycle import Phase
 from mcad.core.outlook import foresee, unhurried
 from mcad.core.records import replace
 from mcad.core.settings import Settings
@@ -52,6 +53,11 @@ def compared(seed: int) -> int:
         made = workload(f"w{number:02}", size, priority=priority, quota=(("gold", leaf),))
         bench.submit(made)
         bench.advance(1)
+    for entry in list(bench.dispatcher.world.entries.values()):
+        if entry.phase is Phase.RUNNING and rng.random() < 0.5:
+            (place,) = bench.dispatcher.world.capacity.places_of(entry.uid)
+            bench.bind(f"{entry.workload.name}-0", place)
+    bench.settle()
     found = foresee(told(bench, after), bench.now + 2 * SECOND)
     bench.settings = after
     bench.crash()

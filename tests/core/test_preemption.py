@@ -7,7 +7,7 @@ import pytest
 from mcad.core import preemption
 from mcad.core.claim import ClaimReason
 from mcad.core.commands import WriteStatus
-from mcad.core.events import Answer, Decide, PodGone, PodSeen
+from mcad.core.events import Answer, Decide, NodeSeen, PodGone, PodSeen
 from mcad.core.lifecycle import Phase
 from mcad.core.model import Next, Workload
 from mcad.core.reasons import ConditionType, EventReason
@@ -606,3 +606,15 @@ def test_in_sums_room_that_other_pods_take_ends_the_reservation() -> None:
     bench.advance(3)
     assert not bench.dispatcher.world.claims
     assert phase(bench, "w") is Phase.WAITING
+
+
+def test_a_victim_that_is_not_needed_any_more_when_the_grace_ends_stays() -> None:
+    bench = crowded(GRACE)
+    bench.submit(workload("gang", 900, 900, priority=5))
+    bench.advance(5)
+    told = sorted(bench.dispatcher.world.evictions)
+    assert told == ["uid-a", "uid-b"]
+    bench.feed(NodeSeen(node("n3")))
+    bench.advance(40)
+    states = sorted(bench.state(name) for name in ("a", "b", "gang"))
+    assert states == ["Pending", "Running", "Running"], "one of the two is enough"

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from mcad.core.quota import Designation, Forest
 from mcad.core.quota.report import Share, overcommitted, shares
+from mcad.core.verdicts import QuotaLimit, Refusal, RefusalKind
 from tests.core.quotas import GOLD, child, subtree, teams
 
 
@@ -84,3 +85,9 @@ def test_nobody_lends_more_than_is_idle_or_than_is_borrowed(
     assigned = sum(one.nominal for one in rows)
     if root == assigned and sum(one.allocated for one in rows) <= root:
         assert sum(one.lent for one in rows) == sum(one.borrowed for one in rows)
+
+
+def test_of_a_share_that_is_used_beyond_itself_nothing_is_available() -> None:
+    limit = QuotaLimit("t", "leaf", "node", "cpu", requested=1000, nominal=4000, used=6000)
+    (figure,) = Refusal(RefusalKind.QUOTA, quota=limit).figures
+    assert (figure.requested, figure.available, figure.missing) == (1000, 0, 1000)

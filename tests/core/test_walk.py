@@ -57,6 +57,15 @@ def test_a_pass_ends_at_its_work_and_asks_for_another_that_goes_on_there(
     assert passes == [(3, 3, True), (5, 5, True), (7, 7, True), (8, 8, False)]
 
 
+def test_what_is_refused_is_tested_again_whatever_is_told() -> None:
+    bench = Bench(Settings(backoff=20 * SECOND), nodes=[node(milli=100)])
+    bench.submit(workload("a", 200))
+    bench.settle()
+    world = bench.dispatcher.world
+    assert bench.now < world.look_again_at <= bench.now + 20 * SECOND
+    assert world.look_again_at in bench.wishes
+
+
 def test_a_pass_dispatches_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each one is a write, and events are waiting."""
     monkeypatch.setattr(dispatching, "DISPATCHES_PER_PASS", 3)
