@@ -11,16 +11,18 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from mcad.controller import forecastviews, slices, views
+from mcad.controller import claimviews, forecastviews, slices, views
 from mcad.controller.figures import NoFigures
 from mcad.controller.http import STALL_S, application
 from mcad.core import deciding, rows
+from mcad.core.claim import Claim, ClaimReason
 from mcad.core.events import AppWrapperGone, QuotaSeen
 from mcad.core.forecast import Basis, Forecast
 from mcad.core.rows import Picture
 from mcad.core.units import SECOND
 from mcad.kube.kinds import QUOTA_SUBTREES
 from tests.controller.test_runtime import KINDS, Rig, add_appwrapper, add_node
+from tests.core.bench import Bench, node, workload
 from tests.core.quotas import child, subtree, teams
 
 Json = dict[str, Any]
@@ -149,6 +151,14 @@ async def test_the_parent_of_a_node_is_the_next_one_above() -> None:
             "dept": "root",
             "team": "dept",
         }
+
+
+def test_the_reason_of_a_reservation_is_told() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("owner", 1))
+    claim = Claim(ClaimReason.STARVED, SECOND, 2 * SECOND, nodes=("n1",))
+    told = claimviews._owner_view(bench.entry("owner"), claim)
+    assert (told["name"], told["reason"], told["nodeCount"]) == ("owner", "Starved", 1)
 
 
 def test_a_forecast_is_told_from_the_earliest_to_the_latest() -> None:

@@ -49,6 +49,13 @@ def test_the_first_in_line_has_a_date() -> None:
     assert claim.start == bench.entry("two").first_dispatch + 1200 * SECOND + STUCK_AFTER
 
 
+def test_several_pods_may_go_to_one_node_that_is_claimed() -> None:
+    bench = busy()
+    bench.submit(workload("short", 100, 100, 100, 100, run_limit=1000 * SECOND))
+    bench.advance(2 * LOOKS[Look.BACKFILL] // SECOND)
+    assert bench.order == ["one", "two", "short"]
+
+
 def test_it_waits_for_those_that_end_first() -> None:
     bench = Bench(BACKFILL, nodes=[node("n1"), node("n2")])
     bench.submit(limited("late", 600, 1200), limited("soon", 600, 600))

@@ -405,3 +405,10 @@ def test_on_emptied_nodes_a_look_at_what_changed_finds_what_a_look_at_all_does(
                     each.node_gone(name)
         found = [each.would_fit_emptied(each.shape(sets)) for each in (capacity, thorough)]
         assert found[0] is found[1]
+
+
+def test_people_may_ask_for_nodes_that_were_not_asked_for_before() -> None:
+    capacity = cluster(node("a", "4", labels={"zone": "a"}))
+    shape = capacity.shape((pods(1, where=on(zone="a")),))
+    assert capacity.glance().refusal(shape) is None
+    assert capacity.glance().refusal(capacity.shape((pods(1, where=on(zone="b")),))) is not None

@@ -616,5 +616,6 @@ def test_a_victim_that_is_not_needed_any_more_when_the_grace_ends_stays() -> Non
     assert told == ["uid-a", "uid-b"]
     bench.feed(NodeSeen(node("n3")))
     bench.advance(40)
-    states = sorted(bench.state(name) for name in ("a", "b", "gang"))
-    assert states == ["Pending", "Running", "Running"], "one of the two is enough"
+    assert bench.state("gang") == "Running"
+    evicted = [name for name in "ab" if bench.entry(name).eviction is not None]
+    assert len(evicted) == 1, "one of the two is enough"
