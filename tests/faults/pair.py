@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from random import Random
 
@@ -20,6 +23,7 @@ from tests.faults.world import RESTART_S, Outcome, World
 
 # Four times the usual, so that days of virtual time are not spent on renewals.
 LEASE = LeaderElection(leaseDuration=60, renewDeadline=40, retryPeriod=8)
+Sleeping = Callable[[], Awaitable[None]]
 assert LEASE.lease_duration + LEASE.retry_period < SPELL_S
 
 
@@ -41,19 +45,38 @@ class Stoppable:
         await self._wire.going.wait()
 
 
-class Noting:
-    """Notes who sends a write, Events and all, in the order in which they arrive at the wire."""
+@dataclass(frozen=True)
+class Leases:
+    """How the processes hold the Lease: their terms, in turn, and how many seconds the answer to
+    each renewal takes."""
 
-    def __init__(self, wire: Wire, number: int, order: list[int]) -> None:
+    terms: tuple[LeaderElection, ...] = (LEASE,)
+    answer_s: float = 0.0
+
+    def of(self, number: int) -> LeaderElection:
+        """The terms of a life, which count from 1."""
+        return self.terms[(number - 1) % len(self.terms)]
+
+
+class Noting:
+    """Notes which process sends a write, Events and all, in the order in which they arrive at the
+    wire; the answers to writes of the Lease are slow."""
+
+    def __init__(self, wire: Wire, number: int, order: list[int], slow: Sleeping) -> None:
         self._wire = wire
         self._number = number
         self._order = order
+        self._slow = slow
         self.stream = wire.stream
 
     async def request(self, request: Request, timeout: float | None = None) -> Response:
-        if request.method != "GET" and "/leases" not in request.path:
+        is_read = request.method == "GET"
+        if not is_read and "/leases" not in request.path:
             self._order.append(self._number)
-        return await self._wire.request(request, timeout)
+        answer = await self._wire.request(request, timeout)
+        if not is_read and "/leases" in request.path:
+            await self._slow()
+        return answer
 
 
 class Pair(World):
@@ -61,8 +84,9 @@ class Pair(World):
 
     losses = 0
 
-    def __init__(self, cluster: Cluster, scenario: Scenario, plan: Plan) -> None:
+    def __init__(self, cluster: Cluster, scenario: Scenario, plan: Plan, leases: Leases) -> None:
         super().__init__(cluster, scenario, plan)
+        self._leases = leases
         self._order: list[int] = []
         self._replicas: list[Replica] = []
         self.leading = lambda: next(
@@ -76,8 +100,10 @@ class Pair(World):
 
     async def _live(self, wire: Wire, number: int) -> None:
         clock = Stoppable(self.clock, wire)
-        client = Client(Noting(wire, number, self._order), clock, Random(number))
-        config = self._scenario.settings(number).model_copy(update={"leader_election": LEASE})
+        slow = partial(clock.sleep, self._leases.answer_s)
+        client = Client(Noting(wire, number, self._order, slow), clock, Random(number))
+        terms = {"leader_election": self._leases.of(number)}
+        config = self._scenario.settings(number).model_copy(update=terms)
         replica = Replica(client, config, identity=f"life-{number}")
         self._replicas.append(replica)
         try:
@@ -91,13 +117,15 @@ class Pair(World):
         return [number for number, _ in groupby(self._order)]
 
 
-def run(scenario: Scenario, plan: Plan | None = None) -> tuple[Outcome, Pair]:
+def run(
+    scenario: Scenario, plan: Plan | None = None, leases: Leases = Leases()
+) -> tuple[Outcome, Pair]:
     """Live through a scenario, and check what must hold in any case."""
     plan = plan or Plan()
 
     async def whole() -> tuple[Outcome, Pair]:
         async with embedded_cluster(VirtualClock(), Random(3)) as cluster:
-            pair = Pair(cluster, scenario, plan)
+            pair = Pair(cluster, scenario, plan, leases)
             outcome = await pair.live_through()
             pair.check(outcome)
             return outcome, pair

@@ -6,9 +6,10 @@ from functools import cache
 
 import pytest
 
+from mcad.api.config import LeaderElection
 from tests.faults.evictions import PREEMPTED, RECLAIMED
 from tests.faults.injection import SPELLS, Fault, Plan
-from tests.faults.pair import run
+from tests.faults.pair import Leases, run
 from tests.faults.scenarios import COMPLETED, IN_TURN, ROLLED_BACK, Scenario
 from tests.faults.shares import BORROWED
 from tests.faults.world import MORE_WRITES, Outcome
@@ -47,3 +48,28 @@ def test_one_fault_changes_nothing_in_the_end(scenario: Scenario, fault: Fault) 
         assert outcome.objects == expected.objects, where
         assert outcome.evictions <= expected.evictions, where  # whoever comes late finds the winner
         assert outcome.writes <= expected.writes + MORE_WRITES, where
+
+
+# -- slow renewals, and a rolling upgrade that changes the terms of the Lease --------------------
+
+SHORT = LeaderElection(leaseDuration=60, renewDeadline=52, retryPeriod=8)
+LONG = LeaderElection(leaseDuration=90, renewDeadline=82, retryPeriod=8)
+ANSWER_S = 12.0  # of each renewal: longer than from the renew deadline to the end of the Lease
+TERMS = {"equal": (SHORT, SHORT), "longer": (SHORT, LONG), "shorter": (LONG, SHORT)}
+ENDS = (Fault.KILLED_AFTER, *SPELLS)
+
+
+@pytest.mark.parametrize("fault", ENDS, ids=lambda fault: fault.name.lower())
+@pytest.mark.parametrize("terms", TERMS.values(), ids=TERMS)
+def test_slow_renewals_and_other_terms_change_nothing(
+    terms: tuple[LeaderElection, ...], fault: Fault
+) -> None:
+    """The holder's own record says for how long it holds, and a renewal counts from when it was
+    sent: otherwise the first leader would write after the second one has begun."""
+    leases, expected = Leases(terms, ANSWER_S), undisturbed(IN_TURN)
+    for k in range(0, expected.writes, 2):
+        plan = Plan(writes=lambda number, k=k: fault if number == k else None)
+        outcome, pair = run(IN_TURN, plan, leases)
+        where = f"{fault.value}: write {k}, {expected.requests[k]}"
+        assert pair.writers() in ([1, 2], [1]), where
+        assert outcome.objects == expected.objects, where
