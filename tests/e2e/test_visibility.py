@@ -216,7 +216,7 @@ def test_the_cluster_is_told_to_those_who_may_see_it(
 def test_only_the_front_proxy_is_answered(
     plane: ControlPlane, dispatcher: Dispatcher, port: int, certificates: Path
 ) -> None:
-    """The headers alone convince nobody, nor does a certificate of another name."""
+    """The headers alone are not believed, nor is a certificate of another name."""
     url = f"https://localhost:{port}{ROOT}/appwrapperreports"
     asked = urllib.request.Request(
         url, headers={"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}

@@ -24,7 +24,7 @@ PUBLISHED_IN = ("kube-system", "extension-apiserver-authentication")
 
 
 class Caller(Struct, frozen=True):
-    """The user whom the API server has authenticated. ``extra`` are its other attributes."""
+    """The user that the API server has authenticated. ``extra`` are its other attributes."""
 
     user: str
     groups: tuple[str, ...] = ()
