@@ -69,10 +69,8 @@ def show(name: str, source: Source, watch: bool, output: Output) -> None:  # noq
 
 
 async def _print_once(name: str, source: Source, output: Output) -> None:
-    async with look(environment(), source, EVERYWHERE, may_narrow=True, wants=QUOTA_REPORTS) as (
-        read,
-        _,
-    ):
+    looking = look(environment(), source, EVERYWHERE, may_narrow=True, wants=QUOTA_REPORTS)
+    async with looking as (read, _):
         trees = await _trees(read, source)
         place = find(name, trees)
         node = await read.quota_node(place.tree, place.node) if place.node else None
@@ -167,10 +165,8 @@ def _print_node(node: Json | None, place: Place, output: Output) -> None:
 
 async def _watch(name: str, source: Source, output: Output) -> None:
     notes, told = Notes(), _Told(output)
-    async with follow(environment(), source, EVERYWHERE, may_narrow=True, wants=QUOTA_REPORTS) as (
-        feed,
-        _,
-    ):
+    following = follow(environment(), source, EVERYWHERE, may_narrow=True, wants=QUOTA_REPORTS)
+    async with following as (feed, _):
         place: Place | None = None
         while True:
             read = await feed.next()

@@ -38,9 +38,10 @@ from mcad.cli.session import Target
 from mcad.cli.standin import StandIn
 from mcad.controller.figures import LeaderFigures
 from mcad.controller.heap import freeze_while_listing
-from mcad.controller.http import Server, application
+from mcad.controller.http import application
 from mcad.controller.preflight import Preflight, Unfit
 from mcad.controller.replica import Replica
+from mcad.controller.serving import Server
 from mcad.controller.visibility.listener import Listening, Visibility
 from mcad.core.world import World
 from mcad.journal.header import Header

@@ -17,7 +17,7 @@ from mcad.journal.writer import Limits
 
 
 class Address(Struct, frozen=True):
-    """Where the HTTP port listens; port 0 lets the system choose."""
+    """Where a port listens; port 0 lets the system choose."""
 
     host: str
     port: int

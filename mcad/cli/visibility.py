@@ -15,14 +15,19 @@ from msgspec import Struct
 from mcad.cli.errors import CliError, explain, warn
 from mcad.kube.client import Client, Selection
 from mcad.kube.errors import ApiError, KubeError
-from mcad.kube.kinds import APPWRAPPER_REPORTS, APPWRAPPERS, CAPACITY_REPORTS, QUOTA_REPORTS
+from mcad.kube.kinds import (
+    APPWRAPPER_REPORTS,
+    APPWRAPPERS,
+    CAPACITY_REPORTS,
+    CLUSTER_REPORT,
+    QUOTA_REPORTS,
+)
 from mcad.kube.port import NOTHING, Request
 from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
 
 PROBE_S = 2.5  # until it counts as not answering
-CLUSTER = "cluster"  # the name of a report about the whole cluster
 
 
 class Reports(Struct, frozen=True):
@@ -71,13 +76,13 @@ class Reports(Struct, frozen=True):
 
     async def quota_node(self, tree: str, node: str) -> Json | None:
         """One node with its holders and those that wait there, None if there is none."""
-        path = QUOTA_REPORTS.path(None, CLUSTER, "node")
+        path = QUOTA_REPORTS.path(None, CLUSTER_REPORT, "node")
         answer = await self._ask(path, {"tree": tree, "node": node})
         return _status(answer) if answer is not None else None
 
     async def _about_the_cluster(self, kind: Resource) -> Json | None:
         try:
-            return _status(await self._read(Request("GET", kind.path(None, CLUSTER))))
+            return _status(await self._read(Request("GET", kind.path(None, CLUSTER_REPORT))))
         except ApiError as error:
             if error.forbidden:
                 return None

@@ -15,15 +15,16 @@ from aiohttp import web
 from mcad.api.wire import to_json
 from mcad.controller import loopback
 from mcad.controller.figures import LeaderFigures, NoFigures
-from mcad.controller.standby import Standby, asks_for_starts, found
+from mcad.controller.serving import asks_for_starts, json_answer
+from mcad.controller.standby import Standby, found
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Awaitable, Callable
 
     from mcad.controller.replica import Replica
     from mcad.controller.runtime import Controller
-    from mcad.controller.standby import Figures
+    from mcad.controller.serving import asks_for_starts, json_answer
+from mcad.controller.standby import Figures
 
 STALL_S = 60.0  # the loop turns at least every 20 s (runtime.PULSE_S)
 
@@ -47,24 +48,6 @@ def application(replica: Replica, count: Callable[[], Awaitable[Figures]]) -> we
         ]
     )
     return app
-
-
-class Server:
-    """Serves an application until closed."""
-
-    def __init__(self, app: web.Application) -> None:
-        self._runner = web.AppRunner(app, access_log=None, handle_signals=False)
-
-    async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
-        """Listen; returns the port, which is chosen by the system if 0 is given."""
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, host, port, ssl_context=tls)
-        await site.start()
-        return int(self._runner.addresses[0][1])
-
-    async def close(self) -> None:
-        """Stop listening and end open requests."""
-        await self._runner.cleanup()
 
 
 class _Port:
@@ -119,17 +102,17 @@ class _Port:
     async def _rows(self, request: web.Request, *, waiting_only: bool) -> web.Response:
         starts = asks_for_starts(request)
         rows = await self._figures.rows(to_json, waiting_only=waiting_only, with_starts=starts)
-        return _answer(b'{"items":[' + b",".join(rows) + b"]}")
+        return json_answer(b'{"items":[' + b",".join(rows) + b"]}")
 
     async def appwrapper(self, request: web.Request) -> web.Response:
         where = request.match_info
         return found(await self._figures.detail(where["namespace"], where["name"]))
 
     async def capacity(self, _: web.Request) -> web.Response:
-        return _answer(await self._figures.capacity())
+        return json_answer(await self._figures.capacity())
 
     async def quota(self, _: web.Request) -> web.Response:
-        return _answer(await self._figures.quota())
+        return json_answer(await self._figures.quota())
 
     async def quota_node(self, request: web.Request) -> web.Response:
         where = request.match_info
@@ -145,7 +128,3 @@ async def _or_why_not(
         return await handler(request)
     except NoFigures as error:
         raise web.HTTPServiceUnavailable(text=f"{error}\n") from error
-
-
-def _answer(body: bytes) -> web.Response:
-    return web.Response(body=body, content_type="application/json", charset="utf-8")

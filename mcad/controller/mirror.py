@@ -11,6 +11,7 @@ from typing import Any
 
 from mcad.api.wire import to_json
 from mcad.core.model import Workload
+from mcad.kube.versions import is_older
 
 Json = dict[str, Any]
 
@@ -104,17 +105,6 @@ class Mirror:
         for seat in self._seats.values():
             if namespace in ("", seat.workload.namespace):
                 seat.floor = ""
-
-
-def is_older(version: str, known: str) -> bool:
-    """Whether a resourceVersion precedes another one of the same kind (protocol P13, ADR 1).
-
-    After our own write returned r, events below r must not take the core back. Versions that are
-    not decimal numbers cannot be compared and are never older.
-    """
-    if not (version.isdecimal() and known.isdecimal()):
-        return False
-    return int(version) < int(known)
 
 
 def spec_mark(obj: Json) -> bytes:

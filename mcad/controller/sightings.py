@@ -19,7 +19,7 @@ from mcad.api.owner import Owner, controller_of
 from mcad.api.pods import read_node, read_pod
 from mcad.controller.early import Early
 from mcad.controller.kinds import catalog_entry
-from mcad.controller.mirror import Mirror, Reflection, is_older, spec_mark, status_mark
+from mcad.controller.mirror import Mirror, Reflection, spec_mark, status_mark
 from mcad.controller.owners import Missing, Owners
 from mcad.core.events import (
     AppWrapperGone,
@@ -36,6 +36,7 @@ from mcad.core.model import Child, Node, Pod, ProblemKind, Workload
 from mcad.kube.document import Document
 from mcad.kube.errors import BadAnswer
 from mcad.kube.kinds import PODS
+from mcad.kube.versions import is_older
 
 Json = dict[str, Any]
 

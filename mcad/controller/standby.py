@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from mcad.controller.figures import NoFigures
 from mcad.controller.replica import LeaseGauges
+from mcad.controller.serving import asks_for_starts
 from mcad.kube.errors import KubeError
 
 if TYPE_CHECKING:
@@ -111,11 +112,6 @@ class Standby:
         except (NoFigures, KubeError) as error:
             raise web.HTTPServiceUnavailable(text=f"{error}\n", headers=ROLE) from error
         return web.json_response({"items": rows})
-
-
-def asks_for_starts(request: web.Request) -> bool:
-    """Whether it wants to know when those who wait start (``?starts=true``): that is more work."""
-    return request.query.get("starts") == "true"
 
 
 def found(view: Json | None) -> web.Response:

@@ -11,12 +11,13 @@ from mcad.api.status import render_status
 from mcad.api.wire import to_json
 from mcad.controller.answers import answer_of
 from mcad.controller.lanes import Lane
-from mcad.controller.mirror import Mirror, Reflection, is_older, status_mark
+from mcad.controller.mirror import Mirror, Reflection, status_mark
 from mcad.core.commands import WriteStatus
 from mcad.core.events import Answer, Event, StatusRefused, StatusWritten
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.kinds import APPWRAPPERS
+from mcad.kube.versions import is_older
 
 Json = dict[str, Any]
 

@@ -11,6 +11,8 @@ APPWRAPPER_REPORTS = Resource(
 CAPACITY_REPORTS = Resource(
     labels.VISIBILITY_GROUP, "v1beta1", "capacityreports", "CapacityReport", namespaced=False
 )
+CLUSTER_REPORT = "cluster"
+"""The name of the only report of a kind that is about the whole cluster."""
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 CRDS = Resource(
     "apiextensions.k8s.io",

@@ -17,6 +17,7 @@ from mcad.kube.errors import ApiError, BadAnswer, KubeError, RequestTimeout, sta
 from mcad.kube.resource import Resource
 from mcad.kube.retry import WATCH_PACE, Backoff, Pace
 from mcad.kube.types import Json
+from mcad.kube.versions import is_older
 
 EARLY_S = 1.0  # before the time for which it was asked, a watch that ends has still lasted for it
 SETTLED_S = 5.0  # a watch that lived this long is followed by the next one without a pause
@@ -240,7 +241,7 @@ class Reflector(Generic[T]):
         known = len(self._known)
         count = len(page.texts) + (page.remaining or 0)
         is_counted = page.last or page.remaining is not None
-        if (is_counted and count != known) or _is_older(page.resource_version, self._version):
+        if (is_counted and count != known) or is_older(page.resource_version, self._version):
             self._version = ""
 
     async def _watch(self, seconds: int) -> None:
@@ -295,11 +296,6 @@ class Reflector(Generic[T]):
             self._version = ""
             raise BadAnswer(f"{self.resource.kind} {key}: deletion of another uid than is known")
         self._known.pop(key, None)
-
-
-def _is_older(version: str, than: str) -> bool:
-    """Whether the server is behind what it told before: it was restored from a backup (ADR 1)."""
-    return version.isdecimal() and than.isdecimal() and int(version) < int(than)
 
 
 def _event(line: bytes) -> Line:

@@ -15,8 +15,8 @@ import pytest
 
 from mcad.api.config import Config
 from mcad.controller.figures import LeaderFigures, NoFigures
-from mcad.controller.http import Server
 from mcad.controller.replica import Replica
+from mcad.controller.serving import Server
 from mcad.controller.visibility import listener, routes
 from mcad.controller.visibility.access import HOLDS_S, Access, Attributes
 from mcad.controller.visibility.endpoint import Endpoint

@@ -9,16 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec import Struct
-
 from mcad.api.wire import to_json
-from mcad.kube.kinds import APPWRAPPER_REPORTS, CAPACITY_REPORTS, QUOTA_REPORTS
+from mcad.kube.kinds import APPWRAPPER_REPORTS, CAPACITY_REPORTS, CLUSTER_REPORT, QUOTA_REPORTS
 from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
-
-CLUSTER = "cluster"
-"""The name of the only report of a kind that is about the whole cluster."""
 
 COLUMNS = (
     ("Name", "string", "name", 0),
@@ -32,13 +27,16 @@ COLUMNS = (
 """Name, type, format and priority; those of priority 1 are shown with -o wide."""
 
 
-class Problem(Struct, frozen=True):
-    """Why a request is not answered: HTTP status, reason of a Status, and a sentence."""
+class Problem(Exception):  # noqa: N818 - it is told as a Status
+    """Why a request is not answered: HTTP status, reason of a Status, a sentence, and the name of
+    the object that there is not."""
 
-    code: int
-    reason: str
-    message: str
-    name: str = ""  # of the object that there is not
+    def __init__(self, code: int, reason: str, message: str, name: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.name = name
 
     def document(self) -> Json:
         """The Status of it."""
@@ -81,13 +79,13 @@ def _served(kind: Resource, name: str, verbs: list[str]) -> Json:
 def report(view: Json) -> Json:
     """An AppWrapperReport of a row or a detail."""
     metadata = {key: view[key] for key in ("namespace", "name", "uid")}
-    return _object(APPWRAPPER_REPORTS, {**metadata, "creationTimestamp": None}, view)
+    return _head(APPWRAPPER_REPORTS, metadata) | {"status": view}
 
 
 def cluster_report(kind: Resource, status: bytes) -> bytes:
     """The text of the one report of a kind; ``status`` is the text of an object."""
-    head = to_json(_object(kind, {"name": CLUSTER, "creationTimestamp": None}, None))
-    return head.replace(b'"status":null', b'"status":' + status, 1)
+    head = to_json(_head(kind, {"name": CLUSTER_REPORT}))
+    return head[:-1] + b',"status":' + status + b"}"
 
 
 def listed(kind: Resource, items: Sequence[bytes]) -> bytes:
@@ -128,10 +126,9 @@ def table_row(view: Json) -> Json:
     }
 
 
-def _object(kind: Resource, metadata: Json, status: Json | None) -> Json:
+def _head(kind: Resource, metadata: Json) -> Json:
     return {
         "apiVersion": kind.api_version,
         "kind": kind.kind,
-        "metadata": metadata,
-        "status": status,
+        "metadata": {**metadata, "creationTimestamp": None},
     }

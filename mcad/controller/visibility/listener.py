@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from mcad.controller.figures import LeaderFigures
-from mcad.controller.http import Server
+from mcad.controller.serving import Server
 from mcad.controller.visibility.access import Access
 from mcad.controller.visibility.proxied import PUBLISHED_IN, FrontProxy, read_front_proxy
 from mcad.controller.visibility.routes import application

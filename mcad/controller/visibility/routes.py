@@ -10,12 +10,17 @@ from aiohttp import web
 
 from mcad.api.wire import to_json
 from mcad.controller.figures import LeaderFigures, NoFigures
-from mcad.controller.standby import asks_for_starts
+from mcad.controller.serving import asks_for_starts, json_answer
 from mcad.controller.visibility import documents
 from mcad.controller.visibility.access import Access, Attributes
 from mcad.controller.visibility.documents import Problem
 from mcad.kube.errors import KubeError
-from mcad.kube.kinds import APPWRAPPER_REPORTS, CAPACITY_REPORTS, QUOTA_REPORTS
+from mcad.kube.kinds import (
+    APPWRAPPER_REPORTS,
+    CAPACITY_REPORTS,
+    CLUSTER_REPORT,
+    QUOTA_REPORTS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -56,12 +61,6 @@ def application(figures: LeaderFigures, access: Access, front_proxy: FrontProxy)
     return app
 
 
-class _Refused(Exception):  # noqa: N818 - it names a state
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.message)
-        self.problem = problem
-
-
 class _Api:
     def __init__(self, figures: LeaderFigures, access: Access, front_proxy: FrontProxy) -> None:
         self._figures = figures
@@ -78,8 +77,8 @@ class _Api:
         """Whatever goes wrong is told as a Status."""
         try:
             return await handler(request)
-        except _Refused as refused:
-            problem = refused.problem
+        except Problem as refused:
+            problem = refused
         except web.HTTPException as error:
             reason = {404: "NotFound", 405: "MethodNotAllowed"}.get(error.status, "BadRequest")
             problem = Problem(error.status, reason, f"{error.reason}: {request.path[:256]}")
@@ -110,8 +109,8 @@ class _Api:
                 namespace=namespace,
             )
         if as_table:
-            return _answer(documents.table(texts))
-        return _answer(documents.listed(APPWRAPPER_REPORTS, texts))
+            return json_answer(documents.table(texts))
+        return json_answer(documents.listed(APPWRAPPER_REPORTS, texts))
 
     async def detail(self, request: web.Request) -> web.Response:
         """What is ahead in other namespaces is shown to callers that may list it."""
@@ -122,13 +121,13 @@ class _Api:
         async with self._turns:
             view = await self._figures.detail(namespace, name)
         if view is None:
-            raise _Refused(_absent(APPWRAPPER_REPORTS.plural, name))
+            raise _absent(APPWRAPPER_REPORTS.plural, name)
         if not await self._access.allows(caller, EVERYWHERE):
             ahead = [row for row in view["ahead"] if row["namespace"] == namespace]
             view = view | {"ahead": ahead}
         if _wants_table(request):
-            return _answer(documents.table([to_json(documents.table_row(view))]))
-        return _answer(to_json(documents.report(view)))
+            return json_answer(documents.table([to_json(documents.table_row(view))]))
+        return json_answer(to_json(documents.report(view)))
 
     async def capacity(self, request: web.Request) -> web.Response:
         await self._authorize_cluster(request, CAPACITY_REPORTS)
@@ -144,8 +143,8 @@ class _Api:
         tree, node = request.query.get("tree", ""), request.query.get("node", "")
         view = await self._figures.quota_node(tree, node)
         if view is None:
-            raise _Refused(_absent(f"{QUOTA_REPORTS.plural}/node", f"{tree}/{node}"))
-        return _answer(documents.cluster_report(QUOTA_REPORTS, to_json(view)))
+            raise _absent(f"{QUOTA_REPORTS.plural}/node", f"{tree}/{node}")
+        return json_answer(documents.cluster_report(QUOTA_REPORTS, to_json(view)))
 
     async def _authorize_cluster(
         self, request: web.Request, kind: Resource, subresource: str = ""
@@ -153,19 +152,19 @@ class _Api:
         name = request.match_info.get("name", "")
         verb = "get" if name else "list"
         await self._authorize(request, Attributes(verb, kind, name=name, subresource=subresource))
-        if name not in ("", documents.CLUSTER):
-            raise _Refused(_absent(kind.plural, name))
+        if name not in ("", CLUSTER_REPORT):
+            raise _absent(kind.plural, name)
 
     async def _authorize(self, request: web.Request, what: Attributes) -> Caller:
         caller = self._caller(request)
         if request.query.get("watch") in ("true", "1"):
             said = "reports are not watched: list them again"
-            raise _Refused(Problem(405, "MethodNotAllowed", said))
+            raise Problem(405, "MethodNotAllowed", said)
         if not await self._access.allows(caller, what):
             where = f' in the namespace "{what.namespace}"' if what.namespace else ""
             resource = "/".join(filter(None, (what.resource.plural, what.subresource)))
             said = f'User "{caller.user}" cannot {what.verb} resource "{resource}"{where}'
-            raise _Refused(Problem(403, "Forbidden", said))
+            raise Problem(403, "Forbidden", said)
         return caller
 
     def _caller(self, request: web.Request) -> Caller:
@@ -174,7 +173,7 @@ class _Api:
         caller = self._front_proxy.caller(request.headers.items())
         if not self._front_proxy.is_shown(shown) or caller is None:
             said = "only the API server's front proxy is answered: ask the API server"
-            raise _Refused(Problem(401, "Unauthorized", said))
+            raise Problem(401, "Unauthorized", said)
         return caller
 
 
@@ -189,8 +188,4 @@ def _absent(plural: str, name: str) -> Problem:
 
 def _only_report(request: web.Request, kind: Resource, status: bytes) -> web.Response:
     text = documents.cluster_report(kind, status)
-    return _answer(text if "name" in request.match_info else documents.listed(kind, [text]))
-
-
-def _answer(body: bytes) -> web.Response:
-    return web.Response(body=body, content_type="application/json", charset="utf-8")
+    return json_answer(text if "name" in request.match_info else documents.listed(kind, [text]))

@@ -1,0 +1,38 @@
+"""What the HTTP port and the visibility API have in common: a server, a wish and an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+if TYPE_CHECKING:
+    import ssl
+
+
+class Server:
+    """Serves an application until closed."""
+
+    def __init__(self, app: web.Application) -> None:
+        self._runner = web.AppRunner(app, access_log=None, handle_signals=False)
+
+    async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
+        """Listen; returns the port, which is chosen by the system if 0 is given."""
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, host, port, ssl_context=tls)
+        await site.start()
+        return int(self._runner.addresses[0][1])
+
+    async def close(self) -> None:
+        """Stop listening and end open requests."""
+        await self._runner.cleanup()
+
+
+def asks_for_starts(request: web.Request) -> bool:
+    """Whether forecasts are asked for (``?starts=true``): they are more work."""
+    return request.query.get("starts") == "true"
+
+
+def json_answer(body: bytes) -> web.Response:
+    """The text of a JSON value as an answer."""
+    return web.Response(body=body, content_type="application/json", charset="utf-8")
