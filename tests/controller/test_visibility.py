@@ -188,7 +188,11 @@ class Told:
         return [render(ROW)]
 
     async def detail(self, namespace: str, name: str) -> Json | None:
-        return ROW | {"ahead": AHEAD} if (namespace, name) == ("team-a", "job") else None
+        return (
+            ROW | {"ahead": AHEAD, "keptOffBy": AHEAD}
+            if (namespace, name) == ("team-a", "job")
+            else None
+        )
 
     async def capacity(self) -> bytes:
         return b'{"nodes":[]}'
@@ -315,9 +319,10 @@ async def test_a_caller_without_the_right_is_told_so(ask: Ask, allowed: Allowed)
 async def test_names_of_other_namespaces_need_the_right_to_list_them(
     ask: Ask, allowed: Allowed
 ) -> None:
-    assert (await ask(f"{REPORTS}/job"))[1]["status"]["ahead"] == AHEAD
-    allowed.refused = {"*"}
-    assert (await ask(f"{REPORTS}/job"))[1]["status"]["ahead"] == AHEAD[:1]
+    for refused, told in ((set(), AHEAD), ({"*"}, AHEAD[:1])):
+        allowed.refused = refused
+        view = (await ask(f"{REPORTS}/job"))[1]["status"]
+        assert (view["ahead"], view["keptOffBy"]) == (told, told)
 
 
 async def test_only_the_front_proxy_with_a_user_is_answered(ask: Ask) -> None:

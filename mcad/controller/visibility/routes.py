@@ -123,8 +123,7 @@ class _Api:
         if view is None:
             raise _absent(APPWRAPPER_REPORTS.plural, name)
         if not await self._access.allows(caller, EVERYWHERE):
-            ahead = [row for row in view["ahead"] if row["namespace"] == namespace]
-            view = view | {"ahead": ahead}
+            view = view | {key: _within(view[key], namespace) for key in ("ahead", "keptOffBy")}
         if _wants_table(request):
             return json_answer(documents.table([to_json(documents.table_row(view))]))
         return json_answer(to_json(documents.report(view)))
@@ -175,6 +174,10 @@ class _Api:
             said = "only the API server's front proxy is answered: ask the API server"
             raise Problem(401, "Unauthorized", said)
         return caller
+
+
+def _within(rows: list[Json], namespace: str) -> list[Json]:
+    return [row for row in rows if row["namespace"] == namespace]
 
 
 def _wants_table(request: web.Request) -> bool:
