@@ -119,6 +119,8 @@ class Reflector(Generic[T]):
         self._absent_since: float | None = None
         self._is_mute = False  # the present watch was opened and has told nothing so far
         self._fruitless = 0
+        self._count = 0  # of objects, at the check that led to the next list
+        self._unlisted = 0  # so many of them a list then did not have: servers may miscount
 
     async def run(self) -> NoReturn:
         """List and watch until cancelled. Run again after that, it starts with a fresh list."""
@@ -215,6 +217,8 @@ class Reflector(Generic[T]):
             raise BadAnswer(f"a list of {self.resource.plural} without a resourceVersion")
         await self._forget_others(seen)
         self._version, self._fruitless = version, 0
+        self._unlisted = self._count - len(self._known) if self._count else 0
+        self._count = 0
 
     async def _forget_others(self, seen: set[_Key]) -> None:
         """What is known and was not seen is gone; all that was seen is known."""
@@ -239,9 +243,11 @@ class Reflector(Generic[T]):
         async with aclosing(pages):
             page = await anext(pages)
         known = len(self._known)
-        count = len(page.texts) + (page.remaining or 0)
         is_counted = page.last or page.remaining is not None
-        if (is_counted and count != known) or is_older(page.resource_version, self._version):
+        count = len(page.texts) + (page.remaining or 0) if is_counted else known
+        if count - known not in (0, self._unlisted):
+            self._count, self._version = count, ""
+        if is_older(page.resource_version, self._version):
             self._version = ""
 
     async def _watch(self, seconds: int) -> None:

@@ -8,8 +8,9 @@ from itertools import pairwise
 import pytest
 
 from mcad.kube.client import Selection
+from mcad.kube.port import Request, Response
 from mcad.kube.rest import RestApi
-from tests.fakeapi import Chunks, FakeApi, Fault, event
+from tests.fakeapi import Answer, Chunks, FakeApi, Fault, answer, event
 from tests.kube.support import (
     PODS,
     FakeClock,
@@ -111,6 +112,45 @@ async def test_a_server_that_is_behind_is_listed(
     bookmark = event("BOOKMARK", {"metadata": {"resourceVersion": "999999"}})
     await play(server, sink, clock, lasting(clock, SECONDS, bookmark), lasting(clock, SECONDS))
     assert lists(server) == ["500", "1", "500"]
+
+
+async def test_a_count_that_no_list_explains_is_borne(
+    server: FakeApi, sink: RecordingSink, clock: FakeClock
+) -> None:
+    """Kubernetes calls it an estimate: a server that miscounts must not be listed for ever."""
+    server.put("pods", pod("a"), pod("b"))
+    wrong = {"resourceVersion": "1002", "continue": "1:1002", "remainingItemCount": 5}
+    first = pod("a") | {"metadata": pod("a")["metadata"] | {"uid": "u", "resourceVersion": "1001"}}
+
+    async def miscounted(request: Request) -> Response | None:
+        is_check = request.params.get("limit") == "1"
+        return answer({"metadata": wrong, "items": [first]}) if is_check else None
+
+    server.fail_always("LIST", ALL, miscounted)
+    await play(server, sink, clock, *[lasting(clock, SECONDS)] * 4)
+    assert lists(server) == ["500", "1", "500", "1", "1", "1"]
+
+
+async def test_a_count_that_a_list_explains_is_believed_again(
+    server: FakeApi, sink: RecordingSink, clock: FakeClock
+) -> None:
+    """The same number of objects may be kept back a second time."""
+    server.put("pods", pod("a"), pod("b"))
+    bookmark = event("BOOKMARK", {"metadata": {"resourceVersion": "1002"}})
+    told = lasting(clock, SECONDS, bookmark)
+
+    def keeping_back(name: str) -> Fault:
+        mute = lasting(clock, SECONDS)
+
+        async def fault(request: Request) -> Answer | None:
+            server.put("pods", pod(name))
+            return await mute(request)
+
+        return fault
+
+    await play(server, sink, clock, keeping_back("c"), told, keeping_back("d"))
+    assert sink.names("upserted") == ["a", "b", "c", "d"]
+    assert lists(server) == ["500", "1", "500", "1", "500"]
 
 
 async def test_what_cannot_be_counted_is_not_compared(
