@@ -37,7 +37,6 @@ MEANING = {
     Signal.RETRY: "the pause is over, its room is still there",
     Signal.RETRY_REFUSED: "somebody changed the object first",
     Signal.GIVE_UP_ROOM: "suspended, edited, or its node is gone",
-    Signal.INTENT_FOUND: "another leader recorded an intent",
     Signal.OBJECT_GONE: "the AppWrapper is deleted",
 }
 

@@ -57,16 +57,13 @@ class Signal(StrEnum):
     RETRY = "retry"
     RETRY_REFUSED = "retry-refused"
     GIVE_UP_ROOM = "give-up-room"
-    INTENT_FOUND = "intent-found"
     OBJECT_GONE = "object-gone"
 
 
 TABLE: dict[tuple[Phase, Signal], Phase] = {
     (Phase.WAITING, Signal.RESERVED): Phase.INTENDING,
-    (Phase.WAITING, Signal.INTENT_FOUND): Phase.CREATING,
     (Phase.INTENDING, Signal.INTENT_WRITTEN): Phase.CREATING,
     (Phase.INTENDING, Signal.INTENT_REFUSED): Phase.WAITING,
-    (Phase.INTENDING, Signal.INTENT_FOUND): Phase.CREATING,
     (Phase.CREATING, Signal.ALL_EXIST): Phase.CONFIRMING,
     (Phase.CREATING, Signal.TAKE_BACK): Phase.UNDEPLOYING,
     (Phase.CONFIRMING, Signal.CONFIRMED): Phase.RUNNING,

@@ -9,13 +9,14 @@ from mcad.core.ceilings import cut
 from mcad.core.claim import EVICTIONS
 from mcad.core.entry import Entry
 from mcad.core.events import AppWrapperSeen, NodeGone, NodeSeen
-from mcad.core.lifecycle import ENDED, Phase, Signal
+from mcad.core.lifecycle import ENDED, Phase
 from mcad.core.model import DispatchPhase, DispatchRecord, Persisted, Workload
-from mcad.core.reasons import ConditionType, EventReason
+from mcad.core.reasons import ConditionType, EventReason, State
 from mcad.core.records import replace
 from mcad.core.units import SECOND, Duration, Instant
 from mcad.core.world import World
 
+_ORDER = tuple(DispatchPhase)
 LIVE = frozenset({DispatchPhase.CREATING, DispatchPhase.DISPATCHED})
 """What a record says of an attempt that may have, or may still make, objects and pods."""
 
@@ -98,6 +99,9 @@ def _enter_queue(world: World, entry: Entry) -> None:
 
 
 def _changed(world: World, entry: Entry, work: Workload, *, rewound: bool) -> None:
+    if work.persisted is not None and _is_ahead(entry, work.persisted):
+        _take_over(world, entry, work)
+        return
     saved, work, old = work.persisted, replace(work, persisted=None), entry.workload
     _warn(world, entry, (one for one in work.warnings if one not in old.warnings))
     if rewound or (saved is not None and _is_news(entry, saved)):
@@ -120,8 +124,6 @@ def _changed(world: World, entry: Entry, work: Workload, *, rewound: bool) -> No
         world.line_up(entry)
         if claim is not None and claim.reason in EVICTIONS:  # others have left for it
             world.claims_on_record[entry.uid] = claim
-    if saved is not None and saved.dispatch is not None:
-        _intent_found(world, entry, saved.dispatch)
 
 
 _WANTED = (
@@ -153,20 +155,40 @@ def _changed_after_intent(world: World, entry: Entry, old: Workload) -> None:
         world.to_judge[entry.uid] = world.to_settle[entry.uid] = None
 
 
-def _intent_found(world: World, entry: Entry, record: DispatchRecord) -> None:
-    """Another leader's intent appeared after our barrier: the next Decide tests it (P12)."""
-    if entry.phase not in (Phase.WAITING, Phase.INTENDING) or record.phase not in LIVE:
-        return
-    known = entry.superseded if entry.phase is Phase.INTENDING else entry.dispatch
-    if record == entry.dispatch or (known is not None and record.attempt <= known.attempt):
-        return
-    world.leave_line(entry)
-    world.end_attempt(entry)
-    entry.writes.flying, entry.untested = None, True
-    world.begin_attempt(entry, record)
-    entry.move(Signal.INTENT_FOUND, world.now)
+def _is_ahead(entry: Entry, saved: Persisted) -> bool:
+    """Whether another leader wrote this status, and it is further on than the last one of ours.
+
+    It was sent before our barrier and is stored late, or our first list was of the past. The same
+    attempt under another number was written by hand, and is repaired.
+    """
+    record, ours = saved.dispatch, entry.dispatch
+    if entry.phase is Phase.INTENDING and record != ours:
+        ours = entry.superseded
+    if record == ours:
+        is_elsewhere = saved.first_seen not in (0, entry.first_seen)
+        is_over = saved.state == State.COMPLETED
+        return (entry.phase is Phase.WAITING and is_elsewhere) or (
+            entry.phase is Phase.RUNNING and is_over
+        )
+    if record is None or ours is None:
+        return ours is None
+    if record.since == ours.since and record.attempt != ours.attempt:
+        return False
+    return _progress(record) > _progress(ours)
+
+
+def _progress(record: DispatchRecord) -> tuple[int, int]:
+    return record.attempt, _ORDER.index(record.phase)
+
+
+def _take_over(world: World, entry: Entry, work: Workload) -> None:
+    """What is stored counts, as at a start; an attempt that stands is tested anew (P12)."""
+    serial = entry.writes.serial
+    world.forget(entry)
+    _first_sight(world, work, listed=True)
+    entry = world.entries[work.uid]
+    entry.writes.serial = serial  # an answer to an earlier write says nothing of the next
     children.look_at_disowned(world, entry)
-    world.to_recover[entry.uid] = None
 
 
 def node_heard(world: World, event: NodeSeen | NodeGone) -> None:

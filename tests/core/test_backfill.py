@@ -13,6 +13,7 @@ from mcad.core.entry import Entry
 from mcad.core.events import NodeSeen
 from mcad.core.model import Workload
 from mcad.core.pacing import BACKFILL_TRIES, LOOKS, STUCK_AFTER, Look
+from mcad.core.reasons import EventReason
 from mcad.core.records import replace
 from mcad.core.settings import Policy
 from mcad.core.units import SECOND
@@ -70,6 +71,17 @@ def test_it_waits_for_those_that_end_first() -> None:
 @pytest.mark.parametrize("policy", [Policy.BEST_EFFORT_FIFO, Policy.STRICT_FIFO])
 def test_with_another_policy_nobody_has_one(policy: Policy) -> None:
     assert busy(policy).entry("gang").claim is None
+
+
+def test_a_reservation_that_a_higher_priority_passes_ends_and_that_is_said() -> None:
+    bench = busy()
+    bench.submit(workload("urgent", 300, priority=5))
+    bench.advance(2 * LOOKS[Look.BACKFILL] // SECOND)
+    assert bench.order == ["one", "two", "urgent"]
+    ended = [one.note for one in bench.events if one.reason is EventReason.CLAIM_ENDED]
+    assert ended[:1] == [
+        "Room is not kept for it any more. default/urgent has a higher priority and goes first."
+    ]
 
 
 def test_whoever_is_gone_in_time_goes_ahead() -> None:

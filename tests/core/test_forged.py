@@ -14,6 +14,7 @@ from mcad.core.model import (
     DispatchPhase,
     DispatchRecord,
     ObjectRef,
+    Persisted,
     Pod,
     PodPhase,
 )
@@ -156,7 +157,7 @@ def test_an_item_that_was_disowned_comes_back_with_its_pods() -> None:
     assert "made" in world.disowned
     assert world.capacity.pods.owner_of("made") == ""
     record = DispatchRecord(2, 9, DispatchPhase.CREATING, "", (ref,), world.now)
-    saved = replace(bench.status["uid-a"], dispatch=record)
+    saved = Persisted("Pending", entry.first_seen, dispatch=record)
     bench.feed(AppWrapperSeen(replace(bench.works["uid-a"], suspended=False, persisted=saved)))
     assert not world.disowned
     assert world.capacity.pods.owner_of("made") == "uid-a"

@@ -23,6 +23,7 @@ from mcad.core.model import (
     DispatchRecord,
     Next,
     Persisted,
+    Workload,
 )
 from mcad.core.records import replace
 from mcad.core.rules import FaultTolerance
@@ -263,15 +264,71 @@ def test_after_an_unconfirmed_teardown_a_create_may_still_be_committed() -> None
     assert bench.entry("a").attempt == 2
 
 
+def stored(bench: Bench, name: str, **changes: object) -> Workload:
+    """The AppWrapper with these parts of its status stored by another writer."""
+    known = Persisted("Pending", bench.entry(name).first_seen)
+    return replace(bench.works[f"uid-{name}"], persisted=replace(known, **changes))
+
+
 def test_an_intent_of_another_leader_is_taken_up_while_it_waits() -> None:
     bench = Bench(nodes=[node(milli=1000)])
     bench.submit(workload("big", 900), workload("a", 900))
     bench.settle()
     found = record(DispatchPhase.CREATING, confirmed=0)
-    saved = replace(bench.observed("uid-a").persisted, dispatch=found)
-    bench.feed(AppWrapperSeen(replace(bench.works["uid-a"], persisted=saved)))
+    bench.feed(AppWrapperSeen(stored(bench, "a", dispatch=found)))
     assert bench.entry("a").attempt == 1
     assert bench.entry("a").phase is not Phase.WAITING
+
+
+def test_of_the_same_attempt_the_later_phase_is_taken_over() -> None:
+    """The first list told of the past."""
+    bench = restarted(record(DispatchPhase.DISPATCHED), "Running")
+    assert bench.entry("a").phase is Phase.RUNNING
+    ended = record(DispatchPhase.RELEASED, entered=bench.now, next=Next.FAILED)
+    bench.feed(AppWrapperSeen(stored(bench, "a", state="Failed", dispatch=ended)))
+    bench.settle()
+    assert bench.entry("a").phase is Phase.FAILED
+    assert not bench.dispatcher.world.capacity.holds("uid-a")
+
+
+def test_an_earlier_phase_of_the_same_attempt_is_repaired() -> None:
+    bench = restarted(record(DispatchPhase.DISPATCHED), "Running")
+    before = record(DispatchPhase.CREATING, confirmed=0)
+    bench.feed(AppWrapperSeen(stored(bench, "a", dispatch=before)))
+    bench.decide()
+    assert bench.entry("a").phase is Phase.RUNNING
+    written = [one for one in bench.pending if isinstance(one, WriteStatus)]
+    assert [one.status.dispatch.phase for one in written] == [DispatchPhase.DISPATCHED]
+
+
+def test_what_is_stored_as_completed_was_so_before_the_first_look() -> None:
+    bench = restarted(record(DispatchPhase.DISPATCHED), "Running")
+    found = bench.entry("a").dispatch
+    bench.feed(AppWrapperSeen(stored(bench, "a", state="Completed", dispatch=found)))
+    assert bench.entry("a").phase is Phase.COMPLETED
+
+
+def test_the_place_in_line_that_is_stored_counts() -> None:
+    """The list was older than its first status."""
+    bench = Bench(nodes=[node(milli=1)])
+    bench.submit(workload("a", 2))
+    bench.feed(AppWrapperSeen(stored(bench, "a", first_seen=START - SECOND)))
+    assert bench.entry("a").first_seen == START - SECOND
+
+
+def test_an_answer_to_an_earlier_write_says_nothing_of_the_one_after_a_take_over() -> None:
+    bench = restarted(record(DispatchPhase.DISPATCHED), "Running")
+    bench.edit("uid-a", suspended=True)
+    bench.decide()
+    [earlier] = [one for one in bench.pending if isinstance(one, WriteStatus)]
+    assert bench.entry("a").phase is Phase.UNDEPLOYING
+    ended = record(DispatchPhase.RELEASED, entered=bench.now, next=Next.QUEUED)
+    saved = stored(bench, "a", dispatch=ended)
+    bench.feed(AppWrapperSeen(replace(saved, suspended=False)))
+    bench.decide()
+    assert bench.entry("a").phase is Phase.INTENDING
+    bench.feed(StatusWritten("uid-a", earlier.serial))
+    assert bench.entry("a").phase is Phase.INTENDING
 
 
 def test_a_foreign_write_to_the_record_is_repaired() -> None:

@@ -11,8 +11,8 @@ from mcad.core.claim import Claim, ClaimReason
 from mcad.core.entry import Hold
 from mcad.core.events import AppWrapperSeen, LookOn
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Persisted
-from mcad.core.reasons import ConditionType
+from mcad.core.model import Condition, Persisted
+from mcad.core.reasons import ConditionType, HoldReason
 from mcad.core.rows import FITS_AS_STORED, FITS_NEXT, OPEN, Row
 from mcad.core.settings import Policy, Settings
 from mcad.core.units import SECOND
@@ -71,6 +71,19 @@ def test_where_no_other_process_dispatches_nothing_is_left_open() -> None:
     bench.crash()
     bench.feed(LookOn(is_led=False))
     assert bench.dispatcher.world.doubts is None
+
+
+def test_a_hold_on_record_stands() -> None:
+    """It fits, and only the dispatcher knows how often its pods found no nodes before."""
+    bench = Bench(nodes=NODES)
+    words = "Its pods had no nodes 3 times in a row."
+    reason = HoldReason.PLACEMENT_BACKOFF
+    held = Condition(ConditionType.BACKOFF, True, reason, words, START, START)
+    saved = Persisted("Pending", START, conditions=(held,))
+    bench.feed(AppWrapperSeen(replace(workload("a", 600), persisted=saved), listed=True))
+    bench.feed(LookOn())
+    [row] = bench.queue()
+    assert (row.waits_for, row.why) == (reason, words)
 
 
 def test_a_refusal_is_told_in_the_words_of_the_dispatcher() -> None:

@@ -9,9 +9,10 @@ from mcad.core.claim import ClaimReason
 from mcad.core.commands import WriteStatus
 from mcad.core.events import Answer, Decide, NodeSeen, PodGone, PodSeen
 from mcad.core.lifecycle import Phase
-from mcad.core.model import Next, Workload
+from mcad.core.model import Dialect, Next, PodPhase, Workload
 from mcad.core.reasons import ConditionType, EventReason
 from mcad.core.records import replace
+from mcad.core.rules import FaultTolerance
 from mcad.core.settings import Fit, Settings
 from mcad.core.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
@@ -531,6 +532,47 @@ def test_a_share_of_one_tree_is_not_lost_to_what_its_borrower_holds_in_another(
     assert phase(bench, "owner") is Phase.RUNNING
     assert phase(bench, "borrower") is Phase.WAITING
     assert conditions(bench, "borrower")["Preempted"] == (True, "Reclaimed")
+
+
+def test_what_is_reset_keeps_its_room_and_does_not_count_as_leaving() -> None:
+    """Another one has to be evicted; without a node the small one could wait for the reset."""
+    bench = Bench(EAGER, nodes=[node("n1"), node("n2")])
+    quick = FaultTolerance(
+        warmup_grace=300 * SECOND, failure_grace=SECOND, retry_pause=SECOND, retry_limit=3
+    )
+    bench.submit(
+        workload("reset", 1000, priority=9, dialect=Dialect.V1BETA2, tolerance=quick),
+        workload("low", 1000),
+    )
+    bench.settle()
+    [kept] = [thing for ref, thing in bench.things.items() if ref.name == "reset-0"]
+    kept.finalizers = ("example.com/keep",)
+    bench.change("reset-0", phase=PodPhase.FAILED)
+    bench.advance(3)
+    assert bench.status["uid-reset"].dispatch.next is Next.RESET
+    assert bench.dispatcher.world.entries["uid-reset"].keeps_room
+    bench.submit(workload("w", 600, priority=5))
+    bench.advance(5)
+    assert phase(bench, "low") is Phase.WAITING
+    assert phase(bench, "w") is Phase.RUNNING
+
+
+def test_a_share_is_free_only_when_its_borrower_has_left() -> None:
+    """There are nodes enough for both; the share is what is lent."""
+    bench = Bench(replace(EAGER, reclaim=True), nodes=[node("n1"), node("n2"), node("n3")])
+    bench.graceful = True
+    bench.share(*TEAMS)
+    for name in ("one", "two"):
+        bench.submit(of("blue", workload(name, 1000, grace=60 * SECOND)))
+        bench.settle()
+    bench.bind("one-0", on="n1")
+    bench.bind("two-0", on="n2")
+    bench.submit(of("red", workload("owner", 1000)))
+    bench.advance(30)
+    assert phase(bench, "two") is not Phase.WAITING
+    assert phase(bench, "owner") is Phase.WAITING
+    bench.advance(60)
+    assert phase(bench, "owner") is Phase.RUNNING
 
 
 # -- where only sums count -----------------------------------------------------------------------

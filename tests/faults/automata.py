@@ -49,11 +49,14 @@ class Write(NamedTuple):
 Automaton = Callable[[Iterable[Write]], Iterator[str]]
 
 
-def judge(history: Iterable[Write], *, behind: int) -> list[str]:
+def judge(history: Iterable[Write], *, behind: int, is_timed: bool = True) -> list[str]:
     """All that the history breaks. ``behind`` (microseconds) is how old what a dispatcher goes by
-    may be, and how late a create that it has sent may be stored."""
+    may be, and how late a create that it has sent may be stored. ``is_timed`` is whether the times
+    of conditions can be told: not after a list that was older than its request, which no API server
+    gives out. What happened since is seen again then, at another time."""
     writes = list(history)
-    found = [fault for automaton in AUTOMATA for fault in automaton(writes)]
+    automata = [one for one in AUTOMATA if is_timed or one is not transitions_are_timed]
+    found = [fault for automaton in automata for fault in automaton(writes)]
     return found + list(created_after_deletion(writes, behind))
 
 

@@ -27,7 +27,7 @@ from tests.faults.scenarios import (
 from tests.faults.world import run
 from tests.manifests import bearing, components, config_map, generic
 
-OTHERS = {Signal.INTENT_REFUSED, Signal.RETRY_REFUSED, Signal.INTENT_FOUND, Signal.OBJECT_GONE}
+OTHERS = {Signal.INTENT_REFUSED, Signal.RETRY_REFUSED, Signal.OBJECT_GONE}
 
 GIVEN_UP = (Phase.SETTLING, Signal.SETTLED_DELETED)
 """What only MCAD's dialect has."""

@@ -170,11 +170,10 @@ class World:
         sent = [request for wire in self._wires for request in wire.writes]
         stored = self.stored
         broken = [*automata.unfenced(sent), *self._miscounted()]
-        # A list that is older than its request breaks the API's promise; the leader then takes what
-        # is newer for a late write, and repairs it. Nothing may be lost; the order of phases is.
-        if not self._plan.weather.was_stale:
-            broken += automata.judge(stored.history, behind=int(BEHIND_S * SECOND))
-            broken += automata.untrue(stored.events, stored.history)
+        is_timed = not self._plan.weather.was_stale
+        behind = int(BEHIND_S * SECOND)
+        broken += automata.judge(stored.history, behind=behind, is_timed=is_timed)
+        broken += automata.untrue(stored.events, stored.history)
         return broken
 
     def _miscounted(self) -> list[str]:
