@@ -17,6 +17,8 @@ from mcad.core.units import SECOND, Duration, Instant
 from mcad.core.world import World
 
 _ORDER = tuple(DispatchPhase)
+"""Of the phases of one attempt: as they are declared."""
+
 LIVE = frozenset({DispatchPhase.CREATING, DispatchPhase.DISPATCHED})
 """What a record says of an attempt that may have, or may still make, objects and pods."""
 
@@ -159,17 +161,15 @@ def _is_ahead(entry: Entry, saved: Persisted) -> bool:
     """Whether another leader wrote this status, and it is further on than the last one of ours.
 
     It was sent before our barrier and is stored late, or our first list was of the past. The same
-    attempt under another number was written by hand, and is repaired.
+    attempt under another number was written by hand, and is repaired (ADR 44).
     """
     record, ours = saved.dispatch, entry.dispatch
     if entry.phase is Phase.INTENDING and record != ours:
         ours = entry.superseded
     if record == ours:
-        is_elsewhere = saved.first_seen not in (0, entry.first_seen)
-        is_over = saved.state == State.COMPLETED
-        return (entry.phase is Phase.WAITING and is_elsewhere) or (
-            entry.phase is Phase.RUNNING and is_over
-        )
+        if entry.phase is Phase.WAITING:
+            return saved.first_seen not in (0, entry.first_seen)
+        return entry.phase is Phase.RUNNING and saved.state == State.COMPLETED
     if record is None or ours is None:
         return ours is None
     if record.since == ours.since and record.attempt != ours.attempt:
