@@ -1,7 +1,7 @@
-"""Who rests, and who is woken. A bucket rests while the verdict on it stands: then nothing has to
-look at it (core rule R4).
+"""Which buckets rest, and which are woken. A bucket rests while the verdict on it stands: then
+nothing has to look at it (core rule R4).
 
-Of those who wait for the same only the first is woken, so a release of room costs as much whether
+Of those that wait for the same only the first is woken, so a release of room costs as much whether
 one leaf of a quota tree waits for it or a thousand do.
 """
 
@@ -32,7 +32,7 @@ class Beds:
         self._forest = forest
         self._turns = turns
         self._awake: dict[Bucket, None] = {}
-        self._called: list[Bucket] = []  # who woke since somebody asked
+        self._called: list[Bucket] = []  # woken since the last question
         self._tested: dict[Bed, None] = {}  # beds with a verdict, in the order of their last test
         self._of_shapes: dict[Shape, dict[int, Bed]] = {}  # by slope
         self._at_nodes: dict[Node, dict[str, SortedDict[tuple[int, int], Bed]]] = {}
@@ -40,11 +40,11 @@ class Beds:
     # -- the line ------------------------------------------------------------------------------
 
     def of_shape(self, shape: Shape, slope: int) -> Bed:
-        """Where those of one shape and slope lie who wait for nodes."""
+        """Where those of one shape and slope lie that wait for nodes."""
         return self._of_shapes.setdefault(shape, {}).setdefault(slope, Bed())
 
     def forget(self, shape: Shape, slope: int) -> None:
-        """Nobody of that shape and slope is in line any more."""
+        """None of that shape and slope is in line any more."""
         beds = self._of_shapes[shape]
         self._tested.pop(beds.pop(slope), None)
         if not beds:
@@ -55,7 +55,7 @@ class Beds:
         self._awake[bucket] = None
 
     def leave(self, bucket: Bucket) -> None:
-        """Nobody stands in the bucket any more."""
+        """None stands in the bucket any more."""
         self._get_up(bucket)
         self._awake.pop(bucket, None)
 
@@ -112,8 +112,8 @@ class Beds:
         self._awake[bucket] = None
 
     def wake_all(self, until: Instant, *, everyone: bool) -> None:
-        """Those who may be let in by what happened, and those that were tested at that time or
-        before: of all who wait for the same the first, or ``everyone``."""
+        """Those that may be let in by what happened, and those that were tested at that time or
+        before: of all that wait for the same the first, or ``everyone``."""
         self._turns.renew()
         for bucket in list(self._awake) if self._turns.change else ():
             self.reconsider(bucket)
@@ -124,11 +124,11 @@ class Beds:
             self._open(bed, everyone=everyone)
         for bed in list(takewhile(lambda each: each.tested_at <= until, self._tested)):
             self._open(bed, everyone=everyone)
-        self._called = []  # whoever asks who is awake knows them
+        self._called = []  # the caller gets them with this answer
 
     def reconsider(self, leader: Bucket) -> None:
-        """It has not gone on, and shares are others than when it was woken: whoever comes first in
-        its bed by now leads instead."""
+        """It has not gone on, and shares are others than when it was woken: what comes first in its
+        bed by now leads instead."""
         bed = leader.leads
         if bed is None or not bed.line:
             return
@@ -151,8 +151,8 @@ class Beds:
         return bed
 
     def _let_in(self) -> list[Bed]:
-        """The beds at nodes of quota trees that have room enough now. Whoever has another way to
-        the root is woken at once."""
+        """The beds at nodes of quota trees that have room enough now. One with another way to the
+        root is woken at once."""
         news = self._forest.take_news()
         if news.rerouted:
             rerouted = [b for b in self._resting() if not news.rerouted.isdisjoint(b.path)]
@@ -203,7 +203,7 @@ class Beds:
             self._tidy(bed)
 
     def _tidy(self, bed: Bed) -> None:
-        """Nobody waits for that at this node of a quota tree any more."""
+        """None waits for that at this node of a quota tree any more."""
         if bed.at is None or bed.line or bed.leader is not None:
             return
         where, resource, amount = bed.at

@@ -1,7 +1,7 @@
 """Waiting AppWrappers that share a verdict, and what several such buckets may lie in together.
 
-A bucket is kept by the queue (who stands in it, and where) and by the beds (whether it rests, and
-with whom).
+A bucket is kept by the queue (what stands in it, and where) and by the beds (whether it rests, and
+with which others).
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Bed:
     """Refused buckets that wait for the same, in order: room on nodes for one shape, or so much of
     one resource at one node of a quota tree.
 
-    Only its ``leader`` is awake, if anybody is: not before it has gone on need the next one be
-    looked at. ``refusal`` is the verdict that all of them share, reached at ``tested_at``; None
-    while it has to be reached anew. ``at`` says where it stands in the index of the quota trees.
+    Only its ``leader`` is awake, if any is: not before it has gone on need the next one be looked
+    at. ``refusal`` is the verdict that all of them share, reached at ``tested_at``; None while it
+    has to be reached anew. ``at`` says where it stands in the index of the quota trees.
     """
 
     at: tuple[Node, str, tuple[int, int]] | None = None
@@ -56,10 +56,10 @@ class Bucket:
 
     ``refusal`` is their common verdict, reached at ``tested_at``; it stands while the bucket is in
     a ``bed``, where it lies by the key of its first. ``leads`` is the bed that waits for what
-    becomes of this one, ``of_shape`` that of those with its shape and slope who wait for nodes.
-    ``planned_at`` is when it was last asked who could be evicted for its first, 0 if somebody has
-    come before him since.
-    ``asks_back`` tells which of its firsts keeps borrowers waiting, and since when (lending.py).
+    becomes of this one, ``of_shape`` that of those with its shape and slope that wait for nodes.
+    ``planned_at`` is when victims for its first were last looked for, 0 if another has come before
+    it since. ``asks_back`` tells which of its firsts keeps borrowers waiting, and since when
+    (lending.py).
     """
 
     shape: Shape

@@ -1,9 +1,9 @@
 """Claims as they live: made, kept, and ended by a dispatch or given up (core R8-R10).
 
-Whoever has a claim is out of the line. What is claimed is reserved for him and charged to his
-shares, although others still have it, so nobody else is let in there. As soon as nothing of it is
-owed any more he is dispatched. A claim is on record in his status: whoever leads next plans it
-anew, with those who leave already.
+An AppWrapper with a claim is out of the line. What is claimed is reserved for it and charged to its
+shares, although others still have it, so no other is let in there. As soon as nothing of it is owed
+any more it is dispatched. A claim is on record in its status: the next leader plans it anew, with
+those that leave already.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from mcad.core.world import World
 
 
 def make(world: World, entry: Entry, reason: ClaimReason, drain: Drain) -> None:
-    """Claim for somebody in line the room that comes free when those of the drain are gone."""
+    """Claim for an AppWrapper in line the room that comes free when those of the drain are gone."""
     until = _until(world, entry, reason, drain)
     message = _begin(world, entry, Claim(reason, world.now, until, drain.start), drain)
     world.announce(entry, EventReason.ROOM_CLAIMED, message, action="Claim")
@@ -125,8 +125,8 @@ def message_of(claim: Claim) -> str:
 
 
 def keep(world: World) -> None:
-    """Before anything else is decided: who has what he claims goes, and who waits in vain gives
-    up."""
+    """Before anything else is decided: an AppWrapper that has what it claims goes, and one that
+    waits in vain gives up."""
     if world.claims_on_record or world.preemptors_on_record:
         resume(world)
     pressed = world.capacity.take_pressed()
@@ -234,13 +234,13 @@ def _owner(world: World, uid: str) -> str:
 
 
 def _fits(world: World, entry: Entry) -> bool:
-    """Whether it goes if its claim is no more. Its nodes may be free and it does not: whose pod has
-    ended a moment ago may be about to make another one (C2)."""
+    """Whether it goes if its claim is no more. Its nodes may be free and it does not: a holder that
+    had a pod there a moment ago may be about to make another one (C2)."""
     return _room(world, entry) is not None
 
 
 def _room(world: World, entry: Entry) -> Plan | None:
-    """Where it goes if its reservation is no more. Where only sums count no room is anybody's own,
+    """Where it goes if its reservation is no more. Where only sums count no room has an owner,
     so younger reservations count for nothing."""
     uids = [entry.uid]
     if world.settings.fit is not Fit.NODES:
@@ -249,8 +249,8 @@ def _room(world: World, entry: Entry) -> Plan | None:
 
 
 def _redeem(world: World, entry: Entry) -> None:
-    """What was claimed is free, or as much elsewhere. What comes free by itself is his who has the
-    highest priority by now, and if he cannot go, anybody's; what others were evicted for is not."""
+    """What was claimed is free, or as much elsewhere. What comes free by itself goes to the highest
+    priority by now, and if that cannot go, to any; what others were evicted for does not."""
     claim = entry.claim
     hindrance = obstacles.obstacle(world, entry)
     if claim is not None and claim.reason in EVICTIONS:
@@ -309,7 +309,7 @@ def _with_the_date_of(
 
 
 def _look(world: World, entry: Entry) -> None:
-    """There may be room elsewhere by now; else it is told who is still there."""
+    """There may be room elsewhere by now; else it is told what is still there."""
     claim = entry.claim
     if claim is None:
         return
@@ -343,7 +343,7 @@ def end(world: World, entry: Entry, why: str) -> None:
 
 
 def outranking(world: World, owner: Entry) -> Iterator[Entry]:
-    """Those in line who go before the owner of a claim and want the same nodes, in order, if there
+    """Those in line that go before the owner of a claim and want the same nodes, in order, if there
     is as much as they want, claims aside."""
     shape, free = world.capacity.shape(owner.workload.sets), world.capacity.spare()
     for bucket in refused(world):
@@ -361,7 +361,7 @@ def clear(world: World, entry: Entry, plan: Plan) -> None:
 
 
 def give_way(world: World, entry: Entry, other: Entry) -> None:
-    """Somebody goes first who has a higher priority."""
+    """Another one with a higher priority goes first."""
     world.unclaim(entry)
     world.line_up(entry)
     _say_ended(world, entry, f"{other.title} has a higher priority and goes first.")
@@ -376,7 +376,7 @@ def _say_ended(world: World, entry: Entry, why: str) -> None:
 
 
 def resume(world: World) -> None:
-    """Claims on record, the oldest first: those who leave already leave, as far as they do."""
+    """Claims on record, the oldest first: what leaves already leaves, as far as it does."""
     found = world.preemptors_on_record | world.claims_on_record
     world.preemptors_on_record, world.claims_on_record = {}, {}
     for entry, claim in in_line(world, found):

@@ -1,7 +1,7 @@
-"""Who has to leave so that one gang fits, on nodes and in its shares: tried, and no book changes.
+"""What has to leave so that one gang fits, on nodes and in its shares: tried, and no book changes.
 
-Whatever makes room for somebody by the leaving of others asks here: evictions, drains, and the
-replay of ends that dates a start. Entrance: ``Admission.what_if``.
+Whatever makes room for one by the leaving of others asks here: evictions, drains, and the replay of
+ends that dates a start. Entrance: ``Admission.what_if``.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from mcad.core.quota.whatif import WhatIf as Shares
 
 
 class Room(NamedTuple):
-    """Who has to leave, in the order of the candidates, and where the gang goes then."""
+    """What has to leave, in the order of the candidates, and where the gang goes then."""
 
     leaving: tuple[str, ...]
     plan: Plan
 
 
 class Assumed(NamedTuple):
-    """What somebody who waits would hold, on nodes and by quota."""
+    """What a waiting AppWrapper would hold, on nodes and by quota."""
 
     pods: AssumedPods
     seats: tuple[Seat, ...]
 
 
 class Departures:
-    """One gang, and those who leave for it. Good until the next event.
+    """One gang, and those that leave for it. Good until the next event.
 
-    ``shares`` may be asked who would hold what by quota then.
+    ``shares`` tells what would be held by quota then.
     """
 
     def __init__(self, nodes: Nodes, shares: Shares) -> None:
@@ -43,7 +43,7 @@ class Departures:
 
     @property
     def hopeless(self) -> bool:
-        """Whether the gang would surely not fit whoever left."""
+        """Whether the gang would surely not fit, whatever left."""
         return self._nodes.hopeless or self.shares.hopeless
 
     @property
@@ -60,7 +60,7 @@ class Departures:
 
     def leave_in_turn(self, uids: Iterable[str], least: int) -> list[str]:
         """They leave in order, so many at ``least``, until there is enough room for each part, and
-        of its shares. Returns who has left; who has nothing that the gang lacks stays. Each is
+        of its shares. Returns what has left; what has nothing that the gang lacks stays. Each is
         taken from ``uids`` when those before it have left."""
         if not self._has_seats:
             return self._nodes.leave_in_turn(uids, least)
@@ -73,13 +73,13 @@ class Departures:
         return gone
 
     def stay(self, uid: str) -> None:
-        """One who left does not."""
+        """One that left stays after all."""
         if self._has_seats:
             self.shares.stay(uid)
         self._nodes.stay(uid)
 
     def come_back(self, uid: str) -> bool:
-        """One who left does not, if it fits without what he has."""
+        """One that left stays after all, if the gang fits without its room."""
         if not self._has_seats:
             return self._nodes.come_back(uid)
         self.shares.stay(uid)
@@ -89,8 +89,8 @@ class Departures:
         return False
 
     def come_back_idle(self, gone: Sequence[str]) -> list[str]:
-        """Some who surely make no difference come back: far cheaper than to try them one by one.
-        Returns who has still left."""
+        """Some that surely make no difference come back: far cheaper than to try them one by one.
+        Returns what has still left."""
         return list(gone) if self._has_seats else self._nodes.come_back_idle(gone)
 
     def assumed(self, plan: Plan) -> Assumed:
@@ -98,7 +98,7 @@ class Departures:
         return Assumed(self._nodes.assumed(plan), tuple(self.shares.seats))
 
     def assume(self, uid: str, assumed: Assumed) -> None:
-        """Somebody who waits has room as well, until he leaves."""
+        """A waiting AppWrapper holds room as well, until it leaves."""
         self.shares.assume(uid, assumed.seats)
         self._nodes.assume(uid, assumed.pods)
 
@@ -121,26 +121,26 @@ class Departures:
 
 
 def fewest(departures: Departures, candidates: Iterable[str]) -> Room | None:
-    """Who of the candidates has to leave, so that nobody of them could be spared (R10).
+    """The candidates that have to leave, none of which could be spared (R10).
 
-    They leave in order until the gang fits; then the last, who are the dearest, come back first if
-    it fits without them. Each candidate is asked for when those before it have left. Those of the
-    result have left; without one nobody has.
+    They leave in order until the gang fits; then the last, which are the dearest, come back first
+    if it fits without them. Each candidate is asked for when those before it have left. Those of
+    the result have left; without one none has.
     """
     gone = _leave_until_it_fits(departures, candidates)
     return None if gone is None else without_those_to_spare(departures, gone)
 
 
 def soonest(departures: Departures, candidates: Iterable[str]) -> Room | None:
-    """The same if nobody can come back: as few of the first candidates as there have to be. Who of
-    them has nothing that the gang could use is not in the result."""
+    """The same if none can come back: as few of the first candidates as there have to be. Those
+    that have nothing that the gang could use are not in the result."""
     gone = _leave_until_it_fits(departures, candidates)
     return None if gone is None else without_those_to_spare(departures, gone, to_the_end=False)
 
 
 def _leave_until_it_fits(departures: Departures, candidates: Iterable[str]) -> list[str] | None:
-    """Who has left then, perhaps more than had to: where there is enough and it still does not fit,
-    it is looked at after one more departure, two, four..., since a look is dear then."""
+    """What has left then, perhaps more than had to: where there is enough and it still does not
+    fit, it is looked at after one more departure, two, four..., since a look is dear then."""
     if departures.hopeless:
         return None
     gone: list[str] = []
@@ -159,8 +159,8 @@ def _leave_until_it_fits(departures: Departures, candidates: Iterable[str]) -> l
 def without_those_to_spare(
     departures: Departures, gone: Sequence[str], *, to_the_end: bool = True
 ) -> Room | None:
-    """With those ``gone`` it fits. From the last to the first, those come back without whom it does
-    as well; all of them, or (not ``to_the_end``) those before the first who cannot."""
+    """With those ``gone`` it fits. From the last to the first, those come back without which it
+    does as well; all of them, or (not ``to_the_end``) those before the first that cannot."""
     left, kept = departures.come_back_idle(gone), list[str]()
     while left and (to_the_end or not kept):
         uid = left.pop()

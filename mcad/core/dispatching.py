@@ -1,10 +1,10 @@
-"""The walk along the line: who goes, and who is refused (core R4-R6, R11).
+"""The walk along the line: which go, and which are refused (core R4-R6, R11).
 
 A walk leads from the first in line to the last and takes as many passes as it needs: each ends at a
 number of dispatches or at a bound of counted work, and the next one goes on there, so that those at
-the end get their verdict however often those in front are woken. Whoever is ahead of that point has
-had a verdict in this walk. If room rose for one of them since, it is judged again before anybody
-behind goes, with up to half of the work of the pass; who is left over waits for the next walk.
+the end get their verdict however often those in front are woken. All that are ahead of that point
+have had a verdict in this walk. If room rose for one of them since, it is judged again before any
+behind it goes, with up to half of the work of the pass; what is left over waits for the next walk.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from mcad.core.world import World
 
 _BLOCKED, _LENDING = Refusal(RefusalKind.BLOCKED), Refusal(RefusalKind.LENDING)
 HELD_BACK = frozenset({RefusalKind.BLOCKED, RefusalKind.LENDING})
-"""Refusals of those who might fit, but let somebody else go first."""
+"""Refusals of those that might fit, but let another one go first."""
 
 Line = list[tuple[Turn, Bucket]]
 """A heap of buckets by the keys of their heads, of which no two are equal."""
 
 
 class _Effort:
-    """The work of one pass. ``leftover``: somebody ahead was left for the next walk."""
+    """The work of one pass. ``leftover``: one ahead was left for the next walk."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -66,7 +66,7 @@ class _Effort:
             self._rest_begun = self._spent()
         share = STEPS_PER_PASS if self._resumed_at is None else STEPS_PER_PASS // 2
         spent = self._spent() - self._rest_begun
-        return spent > 0 and spent >= share  # whoever is next in the walk gets a verdict
+        return spent > 0 and spent >= share  # the next in the walk gets a verdict
 
     def leaves(self, key: Turn, bucket: Bucket) -> bool:
         """Whether this head keeps the verdict it had in this walk, although room rose since."""
@@ -120,8 +120,8 @@ def dispatch(world: World) -> None:
 
 
 def _call_next(world: World, gate: Gate, line: Line) -> None:
-    """Who waited for the same as somebody who has gone on, or is refused for another reason now,
-    is looked at in this pass: all of them are behind him."""
+    """Those that waited for the same as one that has gone on, or is refused for another reason now,
+    are looked at in this pass: all of them are behind it."""
     for bucket in world.beds.take_called():
         if gate.open_to_all:
             heappush(line, (world.turns.of(bucket, world.now), bucket))
@@ -152,7 +152,7 @@ def _go(world: World, gate: Gate, effort: _Effort, bucket: Bucket) -> None:
 
 
 def _look_again(world: World) -> None:
-    """Wake twice in ``backoffTime`` while somebody waits, by one timer however often we decide.
+    """Wake twice in ``backoffTime`` while any wait, by one timer however often a pass is made.
 
     At each ring those are tested whose verdict is half of ``backoffTime`` old or older, so none
     gets older than all of it. A timer per verdict would never end: each ring would wish another.

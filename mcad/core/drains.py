@@ -1,4 +1,5 @@
-"""Who has to end before somebody fits, and when that is by what they declared (core R8, R9)."""
+"""What has to end before an AppWrapper fits, and when that is by what was declared (core R8,
+R9)."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from mcad.core.world import World
 class Drain(NamedTuple):
     """Where a gang goes when those in ``leaving`` (uids) are gone. That is at ``start`` at the
     latest if they keep their limits, 0 if one of them declares none; then it is at ``likely`` in
-    all likelihood, by what others of equal shape took, 0 if nobody can tell."""
+    all likelihood, by what others of equal shape took, 0 if that is unknown."""
 
     plan: Plan
     leaving: tuple[str, ...]
@@ -26,18 +27,18 @@ class Drain(NamedTuple):
 
 
 def what_if(world: World, entry: Entry, lifted: Collection[str] = ()) -> Departures:
-    """What would become of somebody who waits if others left. The claims of those in ``lifted``
+    """What would become of a waiting AppWrapper if others left. The claims of those in ``lifted``
     (uids) do not count."""
     shape, path = world.capacity.shape(entry.workload.sets), world.path(entry)
     return world.admission.what_if(shape, path, lifted)
 
 
 def drain(world: World, entry: Entry, lifted: Collection[str] = ()) -> Drain | None:
-    """Those who end first, as few as suffice; None if not even all of them do. The claims of those
+    """Those that end first, as few as suffice; None if not even all of them do. The claims of those
     in ``lifted`` (uids) do not count.
 
-    Of those without a limit that one ends first which is likely to, and of those of whom nothing is
-    known who was dispatched last: what has run for long runs on.
+    Of those without a limit the one ends first that is likely to, and of those without any
+    expectation the one that was dispatched last: what has run for long runs on.
     """
     line = sorted((_end(world, one), one.uid) for one in present(world))
     found = fewest(what_if(world, entry, lifted), [uid for _, uid in line])
@@ -57,12 +58,12 @@ def without(world: World, entry: Entry, leaving: Iterable[str]) -> Drain | None:
 
 
 def leavers(world: World) -> list[str]:
-    """The uids of those who are being torn down, and keep no room for another attempt."""
+    """The uids of those that are being torn down, and keep no room for another attempt."""
     return [one.uid for one in present(world) if one.phase in TEARING_DOWN and not one.keeps_room]
 
 
 def present(world: World) -> Iterator[Entry]:
-    """Who has room and no claim."""
+    """Those that have room and no claim."""
     for uid in world.capacity.reserved():
         entry = world.entries.get(uid)
         if entry is not None and uid not in world.claims:
@@ -70,8 +71,8 @@ def present(world: World) -> Iterator[Entry]:
 
 
 def _end(world: World, entry: Entry) -> tuple[Instant, Instant, Instant]:
-    """(when it is gone at the latest, when in all likelihood, what decides between those of whom
-    nobody knows)"""
+    """(when it is gone at the latest, when in all likelihood, what decides between those without an
+    expected end)"""
     end, record = ends.at_latest(world, entry), entry.dispatch
     if end != ends.NEVER or record is None:
         return end, end, 0

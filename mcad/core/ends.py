@@ -1,4 +1,5 @@
-"""When those who run are gone: at the latest by what they declare, and by what is to be expected.
+"""When running AppWrappers are gone: at the latest by what they declare, and by what is to be
+expected.
 
 What is declared is enforced, by the dispatcher or by whatever is wrapped. What is expected is what
 they say themselves, else what runs of equal shape took (history.py); only forecasts ask for that.
@@ -16,7 +17,7 @@ from mcad.core.units import Duration, Instant
 from mcad.core.world import World
 
 NEVER: Instant = 2**62
-"""When somebody is gone who declares nothing."""
+"""When one is gone that declares nothing."""
 
 QUICK, SLOW = 10, 90
 """Per cent of equal runs that took no longer: than one that is over soon, and than a long one."""
@@ -25,8 +26,8 @@ _AT_WORK = frozenset({Phase.INTENDING, Phase.CREATING, Phase.CONFIRMING, Phase.R
 
 
 class End(NamedTuple):
-    """When somebody is gone: not before ``early``, and at ``late`` in all likelihood; if it is
-    ``firm``, then by what is declared."""
+    """When one is gone: not before ``early``, and at ``late`` in all likelihood; if it is ``firm``,
+    then by what is declared."""
 
     early: Instant
     late: Instant
@@ -41,8 +42,8 @@ def declared(work: Workload, first: Instant, since: Instant) -> Instant:
 
 
 def at_latest(world: World, entry: Entry) -> Instant:
-    """When somebody who holds room is gone, his teardown included, ``NEVER`` if nothing says so.
-    Of whoever is reset nobody can tell for how long he keeps it."""
+    """When one that holds room is gone, its teardown included, ``NEVER`` if nothing says so. For
+    how long one that is reset keeps it cannot be told."""
     record = entry.dispatch
     if entry.keeps_room or record is None:
         return NEVER
@@ -79,7 +80,7 @@ def grace(world: World, entry: Entry) -> Duration:
 
 
 def of_present(world: World, entry: Entry) -> End:
-    """Of somebody who holds room."""
+    """Of one that holds room."""
     late, record = at_latest(world, entry), entry.dispatch
     if record is None or entry.phase not in _AT_WORK:
         return End(world.now, late, late != NEVER)
@@ -87,7 +88,7 @@ def of_present(world: World, entry: Entry) -> End:
 
 
 def of_start(world: World, entry: Entry, at: Instant) -> End:
-    """Of somebody who waits, if he started then."""
+    """Of one that waits, if it started then."""
     return _end(world, entry.workload, if_begun(world, entry, at), at)
 
 

@@ -1,10 +1,11 @@
-"""Whose turn it is: by priority, then (core rule R12) who has less in use, then who came first.
+"""Whose turn it is: by priority, then (core rule R12) by the smaller use, then by the time of first
+sight.
 
 What a group of AppWrappers has in use is its *dominant share*: the largest, over the resources, of
 what they hold of the whole (Ghodsi et al., Dominant Resource Fairness, NSDI 2011). The groups are
 namespaces, and the whole is what the nodes have; or leaves of quota trees, and the whole is what
-the root of their tree has. Shares are parts in a million; FIFO is the contract, so by default
-there are no groups and no shares.
+the root of their tree has. Shares are parts in a million; FIFO is the contract, so by default there
+are no groups and no shares.
 """
 
 from __future__ import annotations
@@ -47,11 +48,12 @@ class Turns:
 
     @property
     def has_owners(self) -> bool:
-        """Whether whoever asks within its share gets it back from borrowers."""
+        """Whether an AppWrapper that asks within its share gets it back from borrowers."""
         return self._reclaims and self._forest.has_trees
 
     def group(self, namespace: str) -> str:
-        """Whom an AppWrapper of this namespace shares a bucket with, as far as shares go."""
+        """The group with which an AppWrapper of this namespace shares a bucket, as far as shares
+        go."""
         return namespace if self._fairness is Fairness.NAMESPACE else ""
 
     # -- what is in use ------------------------------------------------------------------------
@@ -84,7 +86,7 @@ class Turns:
 
     def has_its_share(self, bucket: Bucket) -> bool:
         """Whether its leaves have all of their share of something that it demands, so that it would
-        borrow what reclaim may take back. All of a leaf who demand the same are alike in that."""
+        borrow what reclaim may take back. All of a leaf with the same demand are alike in that."""
         return self.has_owners and self._forest.is_spent(bucket.path, bucket.shape.fixed)
 
     def _share(self, whose: tuple[str, str]) -> int:
@@ -101,7 +103,7 @@ class Turns:
         return _dominant(grown.held.get(name, {}), grown.root.nominal) if grown is not None else 0
 
     def renew(self) -> None:
-        """Nodes or trees may be others: what everybody has of the whole is counted anew."""
+        """Nodes or trees may be others: what each group has of the whole is counted anew."""
         self._known.clear()
 
     def _forget(self, uid: str, namespace: str) -> None:
@@ -124,7 +126,7 @@ class Turns:
         order."""
         if not self.change:
             return line[0][1]
-        if self._fairness is Fairness.NONE:  # then all that changes their order is who borrows
+        if self._fairness is Fairness.NONE:  # then their order changes only by which of them borrow
             is_spent = self._forest.is_spent
             for _, bucket in line:
                 if not is_spent(bucket.path, bucket.shape.fixed):
@@ -147,5 +149,5 @@ class Turns:
 
 
 def _dominant(used: Mapping[str, int], whole: Mapping[str, int]) -> int:
-    """What is used of what nobody has counts as nothing."""
+    """What is used of a resource that no node has counts as nothing."""
     return max((n * WHOLE // whole[name] for name, n in used.items() if whole.get(name)), default=0)

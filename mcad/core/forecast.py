@@ -1,10 +1,10 @@
-"""When somebody who waits starts, and what that rests on. For people: nothing is changed, and no
-decision asks here (core R9, ADR 31).
+"""When a waiting AppWrapper starts, and what that rests on. It is told to people: nothing is
+changed, and no decision asks here (core R9, ADR 31).
 
-``latest`` comes of a rehearsal: it rests on declared limits, or, where somebody has none, on what
-is expected. Whoever comes later and goes ahead is not foreseen, so only a claim is a promise.
-``earliest`` is when there is room if nobody ahead takes any: no sooner, if what is expected of
-those who run is true. Nodes and pods of others are taken to stay as they are.
+``latest`` comes of a rehearsal: it rests on declared limits, or, where there is none, on what is
+expected. AppWrappers that come later and go ahead are not foreseen, so only a claim is a promise.
+``earliest`` is when there is room if none ahead takes any: no sooner, if what is expected of the
+running ones is true. Nodes and pods of others are taken to stay as they are.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class Basis(StrEnum):
     """What the latest start rests on."""
 
     CLAIM = "Claim"  # room is kept for it, and declared limits say when that is free
-    LIMITS = "Limits"  # declared limits; but somebody may come and go ahead of it
+    LIMITS = "Limits"  # declared limits; but another may come and go ahead of it
     EXPECTATIONS = "Expectations"  # of somebody there is but his word, or runs of equal shape
     NOTHING = ""
 
 
 class Forecast(Struct, frozen=True):
-    """When it starts; an instant is 0 if nobody can tell. ``why`` says what they rest on, or why
+    """When it starts; an instant is 0 if that is unknown. ``why`` says what they rest on, or why
     there is no latest one; "" if it does not wait."""
 
     earliest: Instant = 0
@@ -66,7 +66,7 @@ def _is_in_line(world: World, uid: str) -> bool:
 def _of_line(
     rehearsal: Rehearsal, claims: list[Entry], ahead: list[Entry], asked: dict[str, None]
 ) -> dict[str, Forecast]:
-    """As many of them as the budget suffices for, behind those who have claims."""
+    """As many of them as the budget suffices for, behind those that have claims."""
     found: dict[str, Forecast] = {}
     undated = _with_claims(rehearsal, claims)
     for entry in ahead:
@@ -79,7 +79,7 @@ def _of_line(
 
 
 def _with_claims(rehearsal: Rehearsal, owners: list[Entry]) -> list[Entry]:
-    """Whoever has a claim goes first; returns those of whom nobody can tell when."""
+    """Those with a claim go first; returns those of unknown start."""
     dated = sorted((one.claim.start or NEVER, one.uid, one) for one in owners if one.claim)
     return [
         one
@@ -119,7 +119,7 @@ def _rests_on(start: Start) -> str:
 
 
 def _with_earliest(rehearsal: Rehearsal, entry: Entry, forecast: Forecast) -> Forecast:
-    """Or without, where there may be room at any moment, or nobody can tell."""
+    """Or without, where there may be room at any moment, or that is unknown."""
     earliest = rehearsal.earliest(entry)
     if not earliest:
         return forecast
@@ -132,7 +132,7 @@ def _with_earliest(rehearsal: Rehearsal, entry: Entry, forecast: Forecast) -> Fo
 
 
 def _of_another(rehearsal: Rehearsal, entry: Entry) -> Forecast:
-    """Of somebody who is not among the first in line."""
+    """Of an AppWrapper that is not among the first in line."""
     if entry.phase is not Phase.WAITING:
         return Forecast()
     if entry.claim is not None:

@@ -18,16 +18,16 @@ IMPOSSIBLE = frozenset(
         RefusalKind.NO_LEAF,
     }
 )
-"""Refusals of those who block nobody, because no release of room will ever let them in."""
+"""Refusals that block no other, because no release of room will ever let the refused in."""
 
 
 class Gate:
     """The gate of one pass.
 
-    The head is the first in order among the refused who would fit if AppWrappers left; each node of
-    a quota tree has a head of its own, which is in nobody's way who does not want the same share.
-    A hold starts on becoming head, once per attempt: while somebody else is ahead its clock stands
-    still (``Entry.head_for``), so nobody holds the others for longer than one holding time in all.
+    The head is the first in order among the refused that would fit if AppWrappers left; each node
+    of a quota tree has a head of its own, which blocks only those that want the same share. A hold
+    starts on becoming head, once per attempt: while another one is ahead its clock stands still
+    (``Entry.head_for``), so none holds the others for longer than one holding time in all.
     """
 
     def __init__(self, world: World) -> None:
@@ -36,7 +36,7 @@ class Gate:
         self._strict = settings.policy is Policy.STRICT_FIFO
         self._holding = settings.head_of_line_holding
         self._blocking: list[Shape] = []
-        self._waited_for: dict[tuple[str, str], set[str]] = {}  # nodes of quota trees: whose leaves
+        self._waited_for: dict[tuple[str, str], set[str]] = {}  # nodes of quota trees: leaves
         self._closed = False
         self._heads: dict[Scope, Entry] = {}
         owners = world.claims.values() if self._strict else ()
@@ -44,11 +44,11 @@ class Gate:
 
     @property
     def open_to_all(self) -> bool:
-        """Nobody can be blocked, so refused buckets need not even be looked at in order."""
+        """None can be blocked, so refused buckets need not even be looked at in order."""
         return not self._strict and not self._holding
 
     def blocks(self, bucket: Bucket) -> bool:
-        """Whether somebody further ahead keeps this bucket from going."""
+        """Whether one further ahead keeps this bucket from going."""
         world = self._world
         if self._closed:
             return True
@@ -59,7 +59,7 @@ class Gate:
         compete = world.capacity.compete
         if any(compete(ahead, bucket.shape) for ahead in self._blocking):
             return True
-        return any(  # they wait for those who were evicted
+        return any(  # they wait for their victims
             owner < _place(bucket.first()) and compete(shape, bucket.shape)
             for shape, owner in self._claimed
         )
@@ -76,7 +76,7 @@ class Gate:
             return
         scope = (refusal.quota.tree, refusal.quota.node) if refusal.quota is not None else None
         if scope in self._heads and not self._strict:
-            return  # only the head holds, and to ask who else might be it is dear
+            return  # only the head holds, and to ask which other might be it is dear
         if not self._world.capacity.would_fit_emptied(bucket.shape):
             return
         if self._strict:
@@ -105,7 +105,7 @@ class Gate:
         entry.head_for = 0
 
     def closes(self) -> None:
-        """All of the line was looked at. Where nobody is head, nobody's clock runs."""
+        """All of the line was looked at. Where there is no head, no clock runs."""
         for scope in [each for each in self._world.heads if each not in self._heads]:
             self._step_down(scope)
 
@@ -117,5 +117,5 @@ class Gate:
 
 
 def _place(entry: Entry) -> tuple[int, Instant, str]:
-    """Where somebody stands, or would stand if he had no claim; nobody climbs meanwhile."""
+    """Where it stands, or would stand without its claim; none climbs meanwhile."""
     return (-entry.workload.priority, entry.first_seen, entry.uid)

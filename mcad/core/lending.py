@@ -1,9 +1,9 @@
-"""Who would borrow waits for whoever asks within its share, if both want the same nodes.
+"""A borrower waits for those that ask within their share, if both want the same nodes.
 
-Without this a borrower took what came free before those whose share it is had room for a whole
-gang, and was evicted for them minutes later: work for nothing. As reclaim evicts nobody within
-``minRunTime`` of its dispatch, whoever asks within its share gets it back within that time, if
-evicting borrowers can give it; so nobody keeps others waiting for longer.
+Without this a borrower took what came free before the owner of the share had room for a whole gang,
+and was evicted for it minutes later: work for nothing. As reclaim evicts nothing within
+``minRunTime`` of its dispatch, an AppWrapper that asks within its share gets it back within that
+time, if evicting borrowers can give it; so none keeps others waiting for longer.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def ask_back(world: World, bucket: Bucket) -> None:
 
 
 class Lending:
-    """Who keeps borrowers waiting in one pass; looked for when the first of them would go, and no
-    further than until somebody is found for whom he waits."""
+    """The AppWrappers that keep borrowers waiting in one pass; looked for when the first borrower
+    would go, and no further than until one is found that it waits for."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -42,7 +42,7 @@ class Lending:
         self._others = iter(list(islice(world.ask_back, OWNERS_MAX)))
 
     def waits(self, bucket: Bucket) -> bool:
-        """Whether the first of the bucket lets somebody else go first, if it fits."""
+        """Whether the first of the bucket lets another go first, if it fits."""
         world = self._world
         if not (world.ask_back and bucket.path) or _is_within(world, bucket):
             return False
@@ -55,8 +55,8 @@ class Lending:
         )
 
     def _more(self) -> Iterator[Bucket]:
-        """The buckets whose first asks within its share and has kept borrowers waiting for less
-        than ``minRunTime``, in which those who run now may not be evicted, and until it is asked
+        """The buckets with a first that asks within its share and has kept borrowers waiting for
+        less than ``minRunTime``, in which what runs now may not be evicted, and until it is asked
         again."""
         world = self._world
         for bucket in self._others:

@@ -1,7 +1,7 @@
 """Pods that are wanted and do not come (C4), and pods that come and find no node (C6).
 
-Neither is waited for without an end: what is reserved for pods that nobody makes is free again
-after a while, and a gang whose pods find no node is taken back and queues again.
+Neither is waited for without an end: what is reserved for pods that are never made is free again
+after a while, and a gang with pods that find no node is taken back and queues again.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ SLOW_PLACEMENT: Duration = 10 * SECOND
 def begin(world: World, entry: Entry) -> None:
     """It runs, or was found running: its pods are waited for from now on.
 
-    After a restart nobody knows since when a pod is missing. It may have vanished a moment ago, and
-    whoever makes pods is about to replace it, so that time begins anew (C4). A pod that has no node
+    After a restart it is unknown since when a pod is missing. It may have vanished a moment ago,
+    and its controller is about to replace it, so that time begins anew (C4). A pod that has no node
     says since when it exists, so the other one goes on (P15).
     """
     world.capacity.needs.begin(entry.uid, world.now)
@@ -83,10 +83,10 @@ def _time(world: World, entry: Entry) -> None:
 
 
 def give_up(world: World, entry: Entry) -> None:
-    """C4: nothing is reserved for ever for pods that nobody makes."""
+    """C4: nothing is reserved for ever for pods that are never made."""
     timeout = world.settings.reservation_timeout
     given_up = world.capacity.needs.give_up(entry.uid, world.now - timeout)
-    world.to_judge[entry.uid] = None  # pods that nobody waits for keep nobody from completing
+    world.to_judge[entry.uid] = None  # pods that are not waited for keep none from completing
     _time(world, entry)
     if given_up:
         pods = "1 pod that is" if given_up == 1 else f"{given_up} pods that are"

@@ -81,9 +81,9 @@ class PerSecond:
 class Look(StrEnum):
     """At what is looked now and then, however often is decided."""
 
-    CLAIMS = "claims"  # whether there is room elsewhere, and who is still in the way
-    BACKFILL = "backfill"  # who may use what is claimed and free
-    EVICTIONS = "evictions"  # for whom others may be evicted
+    CLAIMS = "claims"  # whether there is room elsewhere, and what is still in the way
+    BACKFILL = "backfill"  # which others may use what is claimed and free
+    EVICTIONS = "evictions"  # for which AppWrappers others may be evicted
 
 
 LOOKS: dict[Look, Duration] = {
@@ -94,11 +94,11 @@ LOOKS: dict[Look, Duration] = {
 """At most so often. Slurm looks for backfill every 30 s (``bf_interval``)."""
 
 FIRSTS_LOOK: Duration = 30 * SECOND
-"""How often, with the policy Backfill, somebody who is first in line by now gets a date; at once if
-a claim ended."""
+"""How often, with the policy Backfill, the present first in line gets a date; at once if a claim
+ended."""
 
 BACKFILL_TRIES = 20
-"""Those whom it is offered to at a time: each costs a look at every node."""
+"""How many it is offered to at a time: each costs a look at every node."""
 
 BACKFILL_MEMBERS = 20
 """Of equal shapes so many, the first, are asked whether one of them is gone in time."""
@@ -107,18 +107,18 @@ AVOIDED_MAX = 128
 """Names of nodes that a pod template is told to keep off: each takes 60 bytes of it."""
 
 OUTRANKING_TRIED = 20
-"""Those of a higher priority who are asked whether they want claimed room that is free; each costs
-a look at every node."""
+"""How many of a higher priority are asked whether they want claimed room that is free; each costs a
+look at every node."""
 
 FIRSTS_MAX = 8
-"""Claims that may stand at a time before nobody else is protected."""
+"""Claims that may stand at a time before no other is protected."""
 
 FIRSTS_LOOKED_AT = 2_000
-"""Shapes of which it is asked whether their first is first in line for his nodes."""
+"""Shapes of which it is asked whether their first is first in line for its nodes."""
 
 OWNERS_MAX = 64
-"""Those who may keep borrowers waiting at a time: all are looked at in every pass in which somebody
-would borrow."""
+"""How many may keep borrowers waiting at a time: all are looked at in every pass in which one would
+borrow."""
 
 CLAIM_TRIES_MAX = 8
 """A claim without a date lasts twice as long as the one before, up to 2^8 times ``protectAfter``:
@@ -128,7 +128,8 @@ EVICTION_STEPS = 20_000
 """Work of plans at a time, about a microsecond each; one more is begun as long as any is left."""
 
 RUN_TIME_DOUBLES_MAX = 6
-"""Who was evicted this often or more runs 64 times ``minRunTime`` at least: 5 hours by default."""
+"""One that was evicted this often or more runs 64 times ``minRunTime`` at least: 5 hours by
+default."""
 
 FORECAST_AHEAD = 100
 FORECAST_STEPS = 30_000
@@ -142,8 +143,8 @@ TEARDOWN_MARGIN: Duration = 30 * SECOND
 """What a teardown takes besides the grace period of its pods: status writes, deletions, lists."""
 
 COMMIT_GRACE: Duration = 75 * SECOND
-"""How long a create that nobody heard an answer to may still be committed: kube-apiserver gives up
-on a request after 60 s (its ``--request-timeout``); the rest is for the way there."""
+"""How long a create without an answer may still be committed: kube-apiserver gives up on a request
+after 60 s (its ``--request-timeout``); the rest is for the way there."""
 
 LEFTOVERS_PART = 10
 """Pods without a node, of AppWrappers that are not known, keep at most one part in so many of what

@@ -1,6 +1,6 @@
-"""When somebody who waits may have others evicted, and for whom that is tried (core R10).
+"""When evictions for a waiting AppWrapper are considered, and for which one (core R10).
 
-Those who were refused are looked at after the walk, in the order of the line; one whose plan came
+Refused AppWrappers are looked at after the walk, in the order of the line; one whose plan came
 to nothing not again before half of ``backoffTime``, as with verdicts. A look is bounded work, and
 there is at most one a second, so plans that fail cost a share of the time however many wait.
 """
@@ -62,8 +62,8 @@ def _is_possible(world: World) -> bool:
 
 
 def _due(world: World) -> list[Bucket]:
-    """Those to be tried: whose last plan is the oldest first, in the order of the line. Who has no
-    right is left out before any order is asked for: at overload that is nearly everybody."""
+    """The AppWrappers to be tried: the oldest last plan first, then in the order of the line. Those
+    without a right are left out before any order is asked for: at overload that is nearly all."""
     last = world.now - world.settings.backoff // 2
     rightful = world.queue.buckets() if world.settings.preemption else _within_their_shares(world)
     due = (bucket for bucket in rightful if bucket.planned_at <= last)
@@ -71,7 +71,7 @@ def _due(world: World) -> list[Bucket]:
 
 
 def _within_their_shares(world: World) -> Iterator[Bucket]:
-    """Those whose leaf in one of the trees has something left of all that they demand."""
+    """Those with a leaf in one of the trees that has something left of all that they demand."""
     for path, buckets in world.queue.by_path():
         spent = world.forest.spent(path)
         for bucket in buckets:
@@ -101,7 +101,8 @@ def _look(world: World, due: Sequence[Bucket]) -> None:
 
 
 def _next_preemptor(world: World) -> Iterator[Entry]:
-    """The preemptor whose evictions are due, if it still waits. Its status says so no longer."""
+    """The preemptor with evictions that are due, if it still waits. Its status ceases to announce
+    them."""
     due, world.eviction_pace.next = world.eviction_pace.next, None
     entry = _still_waits(world, due) if due is not None else None
     if entry is not None:
@@ -143,9 +144,9 @@ def _may_win(world: World, entry: Entry) -> bool:
 
 
 def _has_a_right(world: World, entry: Entry, lowest: int | None = None) -> bool:
-    """Whether there may be somebody whom it may evict (victims.py), where ``lowest`` is the lowest
-    priority of all, if that is known. It is cheaper to ask that first: who waits at overload mostly
-    has all of his share and more."""
+    """Whether there may be a victim for it (victims.py), where ``lowest`` is the lowest priority of
+    all candidates, if that is known. It is cheaper to ask that first: what waits at overload mostly
+    has all of its share and more."""
     settings, work = world.settings, entry.workload
     if settings.preemption and (lowest is None or lowest < work.priority):
         return True
@@ -156,9 +157,9 @@ def _has_a_right(world: World, entry: Entry, lowest: int | None = None) -> bool:
 
 
 class Survey(NamedTuple):
-    """Who has room: the ``candidates`` for evictions by uid, in order; the uids of those who leave
-    anyway, and soon, so that nobody is evicted where they make room; and for whom candidates were
-    evicted before, if they were."""
+    """The AppWrappers that hold room: the ``candidates`` for eviction by uid, in order; the uids of
+    ``leavers``, which go soon without one, so that nothing is evicted where they make room; and the
+    ``opponents`` of candidates, the preemptors that evicted them before."""
 
     candidates: dict[str, Workload]
     leavers: list[str]
@@ -171,7 +172,7 @@ class Survey(NamedTuple):
 
 
 def survey(world: World) -> Survey:
-    """Everybody, in the order in which they would be evicted: the lowest priority, then the latest
+    """All that hold room, in the order of eviction: the lowest priority first, then the latest
     dispatch."""
     found: list[tuple[int, int, str, Entry]] = []
     leavers: list[str] = []
@@ -179,7 +180,7 @@ def survey(world: World) -> Survey:
     for uid in world.capacity.reserved():
         entry = world.entries.get(uid)
         if entry is None or uid in world.evictions:
-            continue  # whoever is told to leave leaves for one
+            continue  # its room is promised to another preemptor already
         if evicting.may_be_evicted(entry):
             since = entry.record.since
             if since + _run_time(world, entry) <= world.now:
@@ -193,8 +194,8 @@ def survey(world: World) -> Survey:
 
 
 def _run_time(world: World, entry: Entry) -> Duration:
-    """How long it runs at least: twice as long after each eviction, so that whoever borrows gets
-    something done at last."""
+    """How long it runs at least: twice as long after each eviction, so that a borrower gets work
+    done in the end."""
     count = entry.eviction.count if entry.eviction is not None else 0
     return world.settings.min_run_time << min(count, RUN_TIME_DOUBLES_MAX)
 
@@ -206,8 +207,8 @@ def _leaves_soon(world: World, entry: Entry) -> bool:
 
 
 class Sought(NamedTuple):
-    """What a plan came to: whom to evict, if that is of use, who leaves anyway and is waited for as
-    well, where the winner goes; and how much work it was."""
+    """The result of a plan: the victims, if their eviction is of use, the leavers that are waited
+    for as well, where the preemptor goes; and how much work the plan was, in ``steps``."""
 
     steps: int
     victims: tuple[tuple[str, ClaimReason], ...] = ()
@@ -216,9 +217,9 @@ class Sought(NamedTuple):
 
 
 def plan(world: World, entry: Entry, everybody: Survey) -> Sought:
-    """Who could be evicted for one who waits; nothing is changed. No pair meets twice, whichever of
-    them was evicted: shares and priorities may change, and two that took turns would do nothing
-    else. After a restart the last time of each is known."""
+    """The victims that would make room for a waiting AppWrapper; nothing is changed. No pair meets
+    twice, whichever of the two was evicted: shares and priorities may change, and two that evicted
+    each other in turn would do nothing else. After a restart the last time of each is known."""
     departures = drains.what_if(world, entry, (*outranked(world, entry), entry.uid))
     leavers = [uid for uid in everybody.leavers if departures.leave(uid)]
     met = _met(entry, everybody)
@@ -236,13 +237,13 @@ def plan(world: World, entry: Entry, everybody: Survey) -> Sought:
 
 
 def _met(entry: Entry, everybody: Survey) -> set[str]:
-    """Those with whom it met: who was evicted for it, whatever came of that, or it for him."""
+    """The uids with which it met: evicted for it, whatever came of that, or it for them."""
     lost = {uid for uid, known in everybody.opponents.items() if entry.uid in known}
     return lost | entry.opponents.keys()
 
 
 def _try(world: World, entry: Entry, everybody: Survey) -> Sought:
-    """Evict for one who waits, if that is of use."""
+    """Evict for a waiting AppWrapper, if that is of use."""
     sought = plan(world, entry, everybody)
     if sought.drain is None:
         return sought

@@ -1,8 +1,9 @@
-"""Who is first in line for too long gets room kept for him, so that no stream of small ones starves
-him (core R8). With the policy Backfill he gets it at once, if it is known when he starts (R9).
+"""An AppWrapper that is first in line for too long gets room kept for it, so that no stream of
+small ones starves it (core R8). With the policy Backfill it gets that at once, if its start is
+known (R9).
 
 There is one such first for each set of nodes, and for each node of a quota tree. The clock runs
-while he is first and would fit if AppWrappers left, and stands still while somebody else is.
+while it is first and would fit if AppWrappers left, and stands still while another one is first.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from mcad.core.units import SECOND, Duration
 from mcad.core.world import World
 
 _Kind = tuple[Hashable, int]
-"""Which nodes somebody wants, and his priority."""
+"""Which nodes an AppWrapper wants, and its priority."""
 
 _LOOKS = 10
-"""How often it is asked who is first within the time after which he is protected."""
+"""How often the first in line is looked for within the time after which it is protected."""
 
 
 def watch(world: World) -> None:
-    """Now and then: who is first, and for how long."""
+    """Now and then: which one is first, and for how long."""
     interval = _interval(world)
     if not interval or world.settings.fit is not Fit.NODES or not len(world.queue):
         return
@@ -43,7 +44,8 @@ def watch(world: World) -> None:
 
 
 def _interval(world: World) -> Duration:
-    """How often it is asked who is first; 0 is never. Whom nobody overtakes needs no claim."""
+    """How often the first in line is looked for; 0 is never. One that is never overtaken needs no
+    claim."""
     settings = world.settings
     match settings.policy:
         case Policy.STRICT_FIFO:
@@ -70,13 +72,13 @@ def _waits(world: World, uid: str) -> bool:
 
 
 def _firsts(world: World) -> Iterator[Entry]:
-    """The first of all who were refused and would fit if AppWrappers left, and the first of those
-    who want neither the same nodes nor the same share, and so on. To ask who would fit is bounded
+    """The first of all that were refused and would fit if AppWrappers left, and the first of those
+    that want neither the same nodes nor the same share, and so on. To ask what would fit is bounded
     work: what was found is remembered, so the next look gets further."""
     most = world.admission.steps + STEPS_PER_PASS // 2
     taken: list[Shape] = []
     scopes: set[tuple[str, str]] = set()
-    behind: set[_Kind] = set()  # those for whose nodes somebody else is first
+    behind: set[_Kind] = set()  # those with another first for their nodes
     for bucket in islice(in_order(world, _unclaimed(world)), FIRSTS_LOOKED_AT):
         if len(taken) >= FIRSTS_MAX or world.admission.steps >= most:
             return
@@ -101,8 +103,8 @@ def _kind(world: World, bucket: Bucket) -> _Kind:
 
 
 def _unclaimed(world: World) -> Iterator[Bucket]:
-    """The buckets of those who want no node that somebody with a claim wants who counts for them.
-    While a claim stands that is mostly nobody, so it is asked before they are put in order."""
+    """The buckets of those that want no node of a claim which counts for them. While a claim stands
+    there is mostly none, so it is asked before they are put in order."""
     behind: dict[_Kind, bool] = {}
     for bucket in world.queue.buckets():
         kind = _kind(world, bucket)

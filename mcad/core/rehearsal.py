@@ -1,8 +1,8 @@
-"""The line as it would go on: the ends of those who run are replayed, and whoever is ahead starts
-first, for as long as he may run. Nothing is changed. For forecasts; good until the next event.
+"""The line as it would go on: the ends of running AppWrappers are replayed, and those ahead start
+first, for as long as they may run. Nothing is changed. For forecasts; good until the next event.
 
-Nobody starts before somebody ahead who competes with him for nodes or shares: that he goes around
-may happen, but nobody can count on it.
+None starts before one ahead that competes with it for nodes or shares: it may go around that one,
+but that cannot be counted on.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _Key = tuple[Shape, Path]
 
 
 class Start(NamedTuple):
-    """When somebody starts, with ``ahead`` others placed before him, and after ``left`` others have
-    made room. ``soft`` of all these declare no limit, or wait for one who does not."""
+    """When an AppWrapper starts, with ``ahead`` others placed before it, and after ``left`` others
+    have made room. ``soft`` of all these declare no limit, or wait for one without."""
 
     at: Instant
     ahead: int = 0
@@ -34,7 +34,7 @@ class Start(NamedTuple):
 
 
 class _Placed(NamedTuple):
-    """Somebody ahead, as if he had started."""
+    """An AppWrapper ahead, as if it had started."""
 
     uid: str
     key: _Key
@@ -47,7 +47,7 @@ class _Placed(NamedTuple):
 class _Room:
     """What one shape at one place in the quota trees waits for, as far as that is replayed.
 
-    ``agenda`` has (when, uid) of those who leave; those before ``at`` have. Of those placed ahead
+    ``agenda`` has (when, uid) of those that leave; those before ``at`` have. Of those placed ahead
     the first ``seen`` have been looked at.
     """
 
@@ -82,8 +82,8 @@ class Rehearsal:
         return self._others + asked
 
     def is_hopeless(self, entry: Entry) -> bool:
-        """Whether it would not fit whoever left; he is in nobody's way. What only waits for others'
-        claims, or for pods that lost their nodes, is not."""
+        """Whether it would not fit, whatever left; it is in no other's way. What only waits for
+        others' claims, or for pods that lost their nodes, is not."""
         shape, path = self._key(entry)
         departures = self._room((shape, path)).departures
         if not departures.hopeless:
@@ -95,8 +95,8 @@ class Rehearsal:
         return self._compete(self._key(one), self._key(other))
 
     def place(self, entry: Entry, not_before: Instant = 0) -> Start | None:
-        """When the next in line starts, and he takes his room from then on; None if nobody can
-        tell: then no rival behind him may be asked for."""
+        """When the next in line starts, and it takes its room from then on; None if that is
+        unknown: then no rival behind it may be asked for."""
         key = self._key(entry)
         room = self._room(key)
         rivals = [one for one in self._placed if self._compete(key, one.key)]
@@ -128,8 +128,8 @@ class Rehearsal:
         return start
 
     def lacking(self, entry: Entry) -> int:
-        """How many of those for whom he waits say nothing of their ends, nor anybody for them; 0
-        if that is not why nobody can tell when he starts."""
+        """How many of those that it waits for declare no end, and have none expected; 0 if that is
+        not why its start is unknown."""
         room = self._room(self._key(entry))
         known = [uid for _, uid in room.agenda[room.at :]]
         unknown = [uid for uid, end in self._ends.items() if end.late == NEVER]
@@ -141,8 +141,8 @@ class Rehearsal:
         return len(set(unknown).intersection(found.leaving))
 
     def earliest(self, entry: Entry) -> Instant:
-        """When there is room at the earliest if nobody else takes any, claims included, and if
-        those of whom nothing is expected left at once; 0 if that may be any moment."""
+        """When there is room at the earliest if no other takes any, claims included, and if those
+        without an expected end left at once; 0 if that may be any moment."""
         shape, path = self._key(entry)
         departures = self._world.admission.what_if(shape, path, self._world.claims, for_people=True)
         found = soonest(departures, [uid for _, uid in self._early])

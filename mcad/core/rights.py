@@ -1,6 +1,6 @@
 """Whether a wrapped resource may be created in a namespace: asked once for all, held while not.
 
-A 403 that an access review confirms says nothing about any manifest: somebody has to grant a right.
+A 403 that an access review confirms says nothing about any manifest: a right has to be granted.
 Until then the *resource* is held in that namespace. What contains it is not dispatched, everything
 else goes on, and one review after the other asks whether the right is back (ADR 8).
 """
@@ -33,7 +33,8 @@ def right_key(ref: ObjectRef) -> RightKey:
 
 @dataclass(slots=True)
 class Held:
-    """A held resource: ``ref`` is one object of it, to ask about; ``concerned`` are who wait."""
+    """A held resource: ``ref`` is one object of it, to ask about; ``concerned`` are the AppWrappers
+    that wait."""
 
     resource: HeldResource
     ref: ObjectRef
@@ -43,7 +44,7 @@ class Held:
 
 
 class Rights:
-    """Which rights are missing, and of which somebody has asked: uid -> (attempt, item)."""
+    """Which rights are missing, and for which of them a review is asked: uid -> (attempt, item)."""
 
     def __init__(self) -> None:
         self.held: dict[RightKey, Held] = {}
@@ -51,7 +52,7 @@ class Rights:
 
 
 def ask(world: World, entry: Entry, item: int, ref: ObjectRef) -> None:
-    """Have the right reviewed because a create was refused; one review serves all who ask."""
+    """Have the right reviewed because a create was refused; one review serves all that ask."""
     asked = world.rights.asked
     if right_key(ref) not in asked:
         asked[right_key(ref)] = {}
@@ -88,7 +89,7 @@ def _begin(world: World, entry: Entry, item: int, user: str) -> None:
 
 
 def _test_later(world: World, key: RightKey) -> None:
-    """The right is not back, or nobody could tell: ask again, ever more slowly."""
+    """The right is not back, or the review failed: ask again, ever more slowly."""
     held = world.rights.held[key]
     held.tests += 1
     held.test_at = world.now + backoff(held.tests, RIGHT_TEST_BASE, RIGHT_TEST_MAX)
@@ -96,7 +97,7 @@ def _test_later(world: World, key: RightKey) -> None:
 
 
 def _end(world: World, key: RightKey) -> None:
-    """The right is there: whoever waited for it stands in line again."""
+    """The right is there: what waited for it stands in line again."""
     held = world.rights.held.pop(key, None)
     for uid in held.concerned if held is not None else ():
         entry = world.entries.get(uid)
@@ -106,7 +107,7 @@ def _end(world: World, key: RightKey) -> None:
 
 
 def test(world: World) -> None:
-    """Ask for the rights whose time has come; a hold that concerns nobody any more ends."""
+    """Ask for the rights that are due; a hold that concerns no AppWrapper any more ends."""
     rights = world.rights
     for key, held in list(rights.held.items()):
         if held.test_at > world.now or key in rights.asked:

@@ -1,9 +1,9 @@
-"""Who may be evicted for whom, and who of them has to be (core R10).
+"""Which AppWrappers may be evicted for a preemptor, and which of them have to be (core R10).
 
-Two rights, each with its setting. *Reclaim*: who asks within its nominal share gets it back from
-those who borrow it, whatever their priority. *Preemption*: who has the higher priority goes first,
-but no priority entitles to what is another team's own. Nobody is evicted unless the whole winner
-fits then, on nodes and in all its shares, and nobody who could be spared.
+Two rights, each with its setting. *Reclaim*: a request within the nominal share gets it back from
+its borrowers, whatever their priority. *Preemption*: the higher priority goes first, but no
+priority entitles to what is another team's own. Nothing is evicted unless the whole preemptor fits
+then, on nodes and in all its shares, and no victim could be spared.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from mcad.core.quota.whatif import WhatIf as Shares
 from mcad.core.settings import Settings
 
 SEARCHED_MAX = 10
-"""Candidates among whom every set is looked at that may be evicted, where neither taking them in
-order nor sparing as many as possible gives one; each more doubles the work."""
+"""The number of candidates up to which every permitted set of victims is looked at, where neither
+taking them in order nor sparing as many as possible finds one; each more doubles the work."""
 
 LOWEST = -(2**63)
 """No priority is below it."""
@@ -32,12 +32,12 @@ Over = Callable[[QuotaNode, str], bool]
 """Whether a node has more than its share of a resource."""
 
 Right = Callable[[str], ClaimReason | None]
-"""By what right the winner may evict this one, with those gone who have left; None: by none."""
+"""By what right the preemptor may evict this one, with the departed gone; None: by none."""
 
 
 class Evictions(NamedTuple):
-    """Who is evicted and by what right, in the order of the candidates, and where the winner goes
-    once they are gone."""
+    """The victims, each with the right to evict it, in the order of the candidates, and where the
+    preemptor goes once they are gone."""
 
     victims: tuple[tuple[str, ClaimReason], ...]
     plan: Plan
@@ -73,10 +73,10 @@ class _Side(NamedTuple):
 
 
 class Precedence:
-    """The rights of one winner; those who have left ``shares`` are gone.
+    """The rights of one preemptor; what has left ``shares`` is gone.
 
-    Whether it asks within its share is judged as long as nobody is: who makes room in its own team
-    does not make it less of a borrower.
+    Whether it asks within its share is judged before any has left: room made in its own team does
+    not make it less of a borrower.
     """
 
     def __init__(self, winner: Workload, shares: Shares, settings: Settings) -> None:
@@ -93,13 +93,13 @@ class Precedence:
         self._over_at_first = shares.over_by_now()
 
     def lower(self, others: Mapping[str, Workload]) -> Iterator[str]:
-        """Where there are no shares: who may be evicted, whoever of them has left."""
+        """Where there are no shares: the candidates that may be evicted, whatever has left."""
         priority = self._winner.priority if self._settings.preemption else LOWEST
         return (uid for uid, one in others.items() if one.priority < priority)
 
     def entitled(self, others: Mapping[str, Workload]) -> Iterator[str]:
-        """Who of them may be evicted while nobody is, whoever leaves meanwhile. Who is charged
-        alike has the same rights."""
+        """The candidates that may be evicted before any is, whatever leaves meanwhile. Those that
+        are charged alike come under the same rights."""
         account, priority = self._shares.account, self._winner.priority
         known: dict[tuple[Path, Resources, bool], bool] = {}
         for uid, one in others.items():
@@ -111,8 +111,8 @@ class Precedence:
                 yield uid
 
     def in_turn(self, others: Mapping[str, Workload]) -> Iterator[str]:
-        """Who of them may be evicted when those before him have left and nobody comes back. Who is
-        charged like one who may not may not either: what is borrowed only becomes less."""
+        """The candidates that may be evicted when those before have left and none comes back. One
+        that is charged like one that may not be is not either: borrowing only becomes less."""
         barred: set[tuple[Path, Resources, bool]] = set()
         for uid, one in others.items():
             alike = (*self._shares.account(uid), one.priority < self._winner.priority)
@@ -178,11 +178,10 @@ def _side(seat: _Seat, node: QuotaNode) -> _Side:
 def evictions(
     winner: Workload, candidates: Mapping[str, Workload], departures: Departures, settings: Settings
 ) -> Evictions | None:
-    """Who of the candidates (by uid), in their order, is evicted for the winner; None if that is of
-    no use.
+    """The victims among the candidates (by uid), in their order; None if evictions are of no use.
 
     Each of them may be evicted with those before it gone: a team that is back within its share
-    loses nobody more. Nobody of them could be spared. Those of the result have left.
+    loses no more. None of them could be spared. Those of the result have left.
     """
     if departures.hopeless:
         return None
@@ -213,7 +212,7 @@ def evictions(
 
 def _among_few(departures: Departures, candidates: list[str], right: Right) -> Room | None:
     """Taken in turn, some use up what their team borrows and are of no use then. So, if they are
-    few, any are sought who may go one after the other."""
+    few, any set is sought that may go one after the other."""
     gone = _any(departures, candidates, right) if len(candidates) <= SEARCHED_MAX else None
     return None if gone is None else without_those_to_spare(departures, gone)
 
@@ -235,8 +234,8 @@ def _any(departures: Departures, candidates: list[str], right: Right) -> list[st
 def _one_after_the_other(
     departures: Departures, leaving: Sequence[str], right: Right
 ) -> tuple[tuple[str, ClaimReason], ...]:
-    """Those who have left, and their rights; without those who may not once the others before them
-    are gone."""
+    """The departed and the rights to evict them; without those that may not be evicted once the
+    others before them are gone."""
     for uid in leaving:
         departures.stay(uid)
     victims = []

@@ -47,7 +47,8 @@ from mcad.core.verdicts import Doubts
 KindKey = tuple[str, str]
 
 Scope = tuple[str, str] | None
-"""What somebody waits for: a node of a quota tree, as (tree, node), or None for the cluster's."""
+"""What an AppWrapper waits for: a node of a quota tree, as (tree, node), or None for the
+cluster's."""
 
 AWAITED = frozenset({Phase.INTENDING, Phase.CONFIRMING, Phase.UNDEPLOYING, Phase.SETTLING})
 """Phases that last until a status write is acknowledged."""
@@ -84,7 +85,7 @@ class World:
         self.last_seen: Instant = 0
         self.children: dict[str, Child] = {}
         self.children_of: dict[str, dict[str, Child]] = {}
-        self.disowned: dict[str, Child] = {}  # by uid: objects that only say whose they are
+        self.disowned: dict[str, Child] = {}  # by uid: only their labels name an AppWrapper
         self.unproven = Unproven()
         self.names = Names()
         self.unwatched: dict[KindKey, str] = {}
@@ -99,11 +100,11 @@ class World:
         self.leftovers: dict[str, None] = {}  # uids of AppWrappers that only objects tell of
         self.swept: dict[str, Instant] = {}  # uid -> when its deletion may be asked for again
         self.timers = Timers(self.entries)
-        self.claims: dict[str, Entry] = {}  # by uid, who has one, the oldest claim first
+        self.claims: dict[str, Entry] = {}  # by uid, those that have one, the oldest claim first
         self.redeemed: dict[str, None] = {}  # by uid: dispatched to what they claimed
         self.claims_on_record: dict[str, Claim] = {}  # by uid: to be planned anew
         self.preemptors_on_record: dict[str, Claim] = {}  # by uid: as their victims' records say
-        self.evictions: dict[str, PendingEviction] = {}  # by uid, of those who are told to leave
+        self.evictions: dict[str, PendingEviction] = {}  # by uid, of those that are told to leave
         self.eviction_pace = EvictionPace(settings.max_evictions_per_minute)
         self.firsts = Firsts()
         self.ask_back: dict[Bucket, None] = {}  # those that borrowers wait for (lending.py)
@@ -112,7 +113,7 @@ class World:
         self.looked_at: dict[Look, Instant] = {}  # at what is looked now and then
         self.item_reads = PerSecond(READS_PER_SECOND)
         self.look_again_at: Instant = 0  # when the refused are tested again, at the latest
-        self.doubts: Doubts | None = None  # of an onlooker (onlooker.py); who decides has none
+        self.doubts: Doubts | None = None  # of an onlooker (onlooker.py); the dispatcher has none
         self.out: list[Command] = []
 
     def judged(self, uid: str) -> Workload | None:
@@ -144,7 +145,7 @@ class World:
         self.timers.start(entry, timer, self.now + delay)
 
     def wake_at(self, at: Instant) -> None:
-        """Decide at this instant, for nobody in particular."""
+        """Decide at this instant, for none in particular."""
         self.timers.wish(at)
 
     def is_time_for(self, look: Look) -> bool:
@@ -210,7 +211,8 @@ class World:
         self.to_tell[entry.uid] = None
 
     def rank_anew(self, entry: Entry) -> None:
-        """It may climb no further; who is told why it waits is told no more because of that."""
+        """It may climb no further; one that was told why it waits is told no more because of
+        that."""
         if entry in self.queue:
             self.queue.remove(entry)
             self._stand(entry)
@@ -291,7 +293,7 @@ class World:
         return Gang(work.uid, work.namespace, attempt, self.capacity.shape(sets), sets)
 
     def next_gang(self, entry: Entry) -> Gang:
-        """What the attempt needs room for that somebody who waits would begin."""
+        """What the attempt needs room for that a waiting AppWrapper would begin."""
         work, sets = entry.workload, entry.workload.sets
         shape = self.capacity.shape(sets)
         return Gang(work.uid, work.namespace, entry.attempt + 1, shape, sets)
@@ -304,7 +306,7 @@ class World:
 
     def keep_room(self, entry: Entry) -> None:
         """Its room is that of the next attempt from now on (C7). Where its pods have not gone yet,
-        that finds no place for a while, but nobody else does either (C6)."""
+        that finds no place for a while, but neither does any other (C6)."""
         self.admission.renew(entry.uid, entry.attempt + 1, entry.workload.sets)
 
     def freeze(self, entry: Entry) -> None:

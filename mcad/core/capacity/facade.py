@@ -128,11 +128,11 @@ class Capacity:
         return Shape.of(sets)
 
     def remember(self, shape: Shape) -> None:
-        """Somebody waits with this shape: remember what verdicts on it found out."""
+        """An AppWrapper waits with this shape: remember what verdicts on it found out."""
         self._memory.hold(shape)
 
     def forget(self, shape: Shape) -> None:
-        """Nobody waits with it any more, if as many have left as came."""
+        """None waits with it any more, if as many have left as came."""
         self._memory.let_go(shape)
 
     def refusal(self, shape: Shape) -> Refusal | None:
@@ -167,7 +167,7 @@ class Capacity:
         return any(a.shared(b) for a in mine for b in others)
 
     def pools_of(self, shape: Shape) -> Hashable:
-        """Equal for two shapes, which are remembered, whose pods may go to the same nodes."""
+        """Equal for two shapes, which are remembered, with pods that may go to the same nodes."""
         return self._memory.remembered(shape).pools
 
     def glance(self) -> Glance:
@@ -261,20 +261,20 @@ class Capacity:
     def claim(
         self, uid: str, attempt: int, shape: Shape, sets: tuple[PodSet, ...], plan: Plan
     ) -> None:
-        """Reserve where the plan says, although others may still be there: nobody who comes gets
+        """Reserve where the plan says, although others may still be there: none that comes gets
         that room. The plan, of ``what_if``, has a place for every pod."""
         self.remember(shape)
         self._reservations.claim(self._begin(uid, attempt, sets), shape, plan)
         self._ledger.post()
 
     def unclaim(self, uid: str, shape: Shape) -> None:
-        """The claim ends, and its room is anybody's."""
+        """The claim ends, and its room is free for all."""
         self.release(uid)
         self.forget(shape)
 
     def is_free(self, uid: str) -> bool:
-        """Whether nobody is any more where this one has a claim, and all of it has nodes; where
-        only sums count, whether they suffice for it."""
+        """Whether none is any more where this one has a claim, and all of it has nodes; where only
+        sums count, whether they suffice for it."""
         if not self._on_nodes:
             return self._is_free_by_sum(self._reservations.by_uid[uid])
         rows = self._ledger.rows
@@ -328,7 +328,7 @@ class Capacity:
 
     def is_crowded(self, uid: str, nodes: Iterable[str], leaves: Callable[[str], bool]) -> bool:
         """Whether there is too little on one of these nodes for its claim, once those (uids) have
-        left of whom ``leaves`` is true."""
+        left for which ``leaves`` is true."""
         claimed = {
             name for one in self._reservations.allotments(uid) for name, _ in one.pods.request
         }
@@ -349,14 +349,14 @@ class Capacity:
         return left
 
     def take_relieved(self) -> Spare:
-        """Those of ``spare`` that somebody has left since the last call."""
+        """Those of ``spare`` that an AppWrapper has left since the last call."""
         found = [self._ledger.rows.get(name) for name in self._ledger.relieved]
         self._ledger.relieved.clear()
         return Spare(row for row in found if row is not None)
 
     @property
     def is_relieved(self) -> bool:
-        """Whether somebody has left a node in a claim since the last ``take_relieved``."""
+        """Whether an AppWrapper has left a node in a claim since the last ``take_relieved``."""
         return bool(self._ledger.relieved)
 
     def spare(self) -> Spare:
@@ -369,7 +369,7 @@ class Capacity:
 
     def may_fit(self, shape: Shape, spare: Spare) -> bool:
         """Whether there are slots enough for each part of the gang by itself there and on nodes
-        that are free for all, and enough in sum; the shape is remembered. Whoever is refused here
+        that are free for all, and enough in sum; the shape is remembered. One that is refused here
         need not be asked ``what_if``, which costs far more."""
         return self._memory.remembered(shape).may_fit(spare)
 
@@ -420,8 +420,8 @@ class Capacity:
         ]
 
     def plan_on(self, shape: Shape, names: Iterable[str]) -> Plan:
-        """A plan on these nodes for one who knows no more than their names: each part by itself, as
-        if no AppWrapper were there. It may hold fewer pods than the gang has."""
+        """A plan on these nodes where no more than their names is known: each part by itself, as if
+        no AppWrapper were there. It may hold fewer pods than the gang has."""
         rows = [self._ledger.rows[name] for name in names if name in self._ledger.rows]
         with self._memory.held(shape) as prospect:
             return [

@@ -1,7 +1,7 @@
-"""Who was found to be needed, so that others need not be tried (whatif.py).
+"""What was found to be needed, so that others need not be tried (whatif.py).
 
-While nobody else leaves there is only less room than when somebody was tried: whoever takes at
-least as much of it is needed too. To compare two costs a hundredth of a search.
+While no other leaves there is only less room than when one was tried: one that takes at least as
+much of it is needed too. To compare two costs a hundredth of a search.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Kind = tuple[int, ...]
 
 
 class Loss(NamedTuple):
-    """What the nodes of one who has left have without him, and what they would have with him."""
+    """What the nodes of one that has left have without it, and what they would have with it."""
 
     without: tuple[Kind, ...]
     beside: tuple[Kind, ...]
@@ -34,31 +34,31 @@ class Loss(NamedTuple):
 
 
 class Needed:
-    """The last of those who could not come back; good until somebody leaves."""
+    """The last of those that could not come back; good until another leaves."""
 
     def __init__(self) -> None:
         self._alike: set[object] = set()
         self._losses: list[Loss] = []
 
     def clear(self) -> None:
-        """Somebody leaves: perhaps they are needed no more."""
+        """One leaves: perhaps they are needed no more."""
         self._alike.clear()
         self._losses.clear()
 
     def has(self, what: object) -> bool:
-        """Whether one who had the same, or as much on nodes of the same kind, was needed."""
+        """Whether one that had the same, or as much on nodes of the same kind, was needed."""
         return what in self._alike
 
     def note(self, *what: object) -> None:
-        """Nor need those be tried who have that."""
+        """Nor need those be tried that have that."""
         self._alike.update(what)
 
     def covers(self, loss: Loss) -> bool:
-        """Whether one who took no more was needed."""
+        """Whether one that took no more was needed."""
         return any(known.covers(loss) for known in self._losses)
 
     def add(self, loss: Loss) -> None:
-        """One who took that was tried, and is needed."""
+        """One that took that was tried, and is needed."""
         self._losses = [loss, *self._losses[: NEEDED_KEPT_MAX - 1]]
 
 

@@ -1,4 +1,4 @@
-"""Who was refused, and sleeps until something happens that may let him in (core rule R4).
+"""What was refused, and sleeps until something happens that may let it in (core rule R4).
 
 A refused shape costs nothing until then. It sleeps until the sum that was short suffices; until the
 pods that found too few slots may find enough; or, where no such obstacle is known, until any node
@@ -20,11 +20,11 @@ from mcad.core.capacity.prospects import Few, Nowhere, Obstacle, Prospect, Short
 
 _Sum = tuple[tuple[Pool, ...], str]
 _Line: TypeAlias = "SortedList[tuple[int, int, Prospect]]"
-"""(what is needed, serial, who); no two have one serial."""
+"""(what is needed, serial, prospect); no two have one serial."""
 
 
 class _Bed(NamedTuple):
-    """What a prospect waits for; ``serial`` tells apart those who wait for the same."""
+    """What a prospect waits for; ``serial`` tells apart those that wait for the same."""
 
     obstacle: Obstacle | None
     serial: int
@@ -32,8 +32,9 @@ class _Bed(NamedTuple):
 
 @dataclass(slots=True)
 class _Watch:
-    """Who is concerned when a node of one pool rises: those who wait for a sum that the pool is
-    part of, the least demand first; those who wait for slots; and the ``restless``, always."""
+    """The prospects that are concerned when a node of one pool rises: those that wait for a sum
+    that the pool is part of, the least demand first; those that wait for slots; and the
+    ``restless``, always."""
 
     sums: dict[_Sum, _Line] = field(default_factory=dict)
     few: dict[PodClass, dict[Prospect, int]] = field(default_factory=dict)
@@ -41,7 +42,7 @@ class _Watch:
 
 
 class Sleepers:
-    """The refused prospects of a capacity, and the woken ones that nobody has asked for yet."""
+    """The refused prospects of a capacity, and the woken ones that were not asked for yet."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -55,7 +56,7 @@ class Sleepers:
         self._woken: dict[Prospect, None] = {}
 
     def take_woken(self) -> list[Prospect]:
-        """Who woke since the last call and sleeps no more."""
+        """Those that woke since the last call and sleep no more."""
         self._look()
         woken, self._woken = self._woken, {}
         return list(woken)
@@ -95,7 +96,7 @@ class Sleepers:
             self._woken[prospect] = None
 
     def forget(self, prospect: Prospect) -> None:
-        """Nobody waits with it any more."""
+        """None waits with it any more."""
         self._woken.pop(prospect, None)
         if prospect in self._beds:
             self._leave(prospect)
@@ -147,7 +148,7 @@ class Sleepers:
     # -- waking --------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Wake everybody who may be let in by what happened since the last look."""
+        """Wake all that may be let in by what happened since the last look."""
         since, self._seen = self._seen, self._ledger.log.now
         if since == self._seen:
             return

@@ -1,9 +1,9 @@
 """What if these left? Where one gang would go if some AppWrappers gave back what they hold.
 
 Leaving is tried and undone on copies: no book changes, and none may change while it goes on. To
-begin costs a look at every node of the gang's pools, one who leaves or stays a look at the nodes
+begin costs a look at every node of the gang's pools, one that leaves or stays a look at the nodes
 that it is on. What a gang may use then is what it could use at once: no node that is set aside for
-reservations without one (C6), and none that is in somebody else's claim.
+reservations without one (C6), and none that is in another one's claim.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class WhatIf:
         self._searched = 0
         self._assumed: dict[str, AssumedPods] = {}
         self._found: TentativePlan | None = None
-        self._in_vain = False  # whether a search has found none for those who have left now
+        self._in_vain = False  # whether a search has found none for those that have left now
         self._needed = Needed()
         self._spots: dict[str, _Spot] = {}
         self._known = view.reservations.held if remembers else {}
@@ -118,8 +118,8 @@ class WhatIf:
         return self._shift(uid, 1) and lacks
 
     def leave_in_turn(self, uids: Iterable[str], least: int) -> list[str]:
-        """They leave in order, so many at ``least``, until there is enough. Returns who has left;
-        who has nothing that the gang could use stays."""
+        """They leave in order, so many at ``least``, until there is enough. Returns what has left;
+        what has nothing that the gang could use stays."""
         shift, changed, suffices = self._shift, self._test.changed, self._test.suffices
         self._needed.clear()
         gone: list[str] = []
@@ -131,11 +131,11 @@ class WhatIf:
         return gone
 
     def stay(self, uid: str) -> None:
-        """One who was to leave does not."""
+        """One that was to leave stays."""
         self._shift(uid, -1)
 
     def come_back(self, uid: str) -> bool:
-        """It fits. One who has left does not, if it fits all the same."""
+        """It fits. One that has left stays, if the gang fits all the same."""
         if self._is_beside_the_plan(uid):
             self._shift(uid, -1)
             return True
@@ -153,7 +153,7 @@ class WhatIf:
         return False
 
     def _fits_with(self, uid: str, without: tuple[Kind, ...]) -> bool:
-        """Whether it fits now that he is back, on whose nodes was so much without him."""
+        """Whether the gang fits with this one back, on whose nodes was so much without it."""
         if self._test.exact:
             return self.suffices()
         loss = Loss(without, self._kinds(uid))
@@ -165,15 +165,15 @@ class WhatIf:
         return False
 
     def _is_beside_the_plan(self, uid: str) -> bool:
-        """Whether the plan at hand uses no node of his; if there is none, nobody knows."""
+        """Whether the plan at hand uses no node of this one; False if there is none."""
         if self._found is None or self._test.exact:
             return False
         ranks = [self._spots[name][0] for name, _ in self._held(uid) if name in self._spots]
         return self._found.is_beside(ranks)
 
     def come_back_idle(self, gone: Sequence[str]) -> list[str]:
-        """Those of them come back on whose nodes there is no more room for all that: for one part
-        alone nobody misses them. Returns who has still left."""
+        """Those come back that leave too little room on their nodes for all that: for one part
+        alone they are not missed. Returns what has still left."""
         gained = self._test.gained() if self._test.exact else None
         if gained is None:
             return list(gone)
@@ -195,7 +195,7 @@ class WhatIf:
 
     def _shift(self, uid: str, times: int) -> bool:
         """What the AppWrapper has is free, or no more. It is done for thousands for one plan, so
-        whatever can wait until somebody asks is left for then."""
+        all that can wait until it is asked for is left for then."""
         held = self._held(uid)
         found = self._give_back(held) if times > 0 else self._take_again(held)
         self.steps += 2
@@ -262,9 +262,9 @@ class WhatIf:
         return AssumedPods(tuple((name, total(pods)) for name, pods in placed), ())
 
     def assume(self, uid: str, held: AssumedPods) -> None:
-        """Somebody who has nothing in the books has this, until he leaves."""
+        """An AppWrapper that has nothing in the books has this, until it leaves."""
         if not self._assumed:
-            self._known = self._known.copy()  # what the assumed have is nobody else's business
+            self._known = self._known.copy()  # what the assumed have concerns no other
         self._assumed[uid] = held
         self._known[uid] = held.pods
         for name, amounts in held.pods:
@@ -277,7 +277,7 @@ class WhatIf:
         held = self._known.get(uid)
         if held is None:
             held = self._view.roster.held(uid)
-            if held:  # then there is something whose going is noticed
+            if held:  # then there is one that is missed when it goes
                 self._known[uid] = held
         return held
 
@@ -345,7 +345,7 @@ class WhatIf:
 
 
 def _is_anothers(row: Row, lifted: Collection[str]) -> bool:
-    """Whether the node is in the claim of somebody whose claim stands."""
+    """Whether the node is in a claim that stands."""
     return bool(row.claimant) and row.claimant not in lifted
 
 
