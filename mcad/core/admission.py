@@ -1,5 +1,5 @@
-"""Who is let in: quota and capacity as one. Room is taken in both or in neither, and is given back
-to both, so nobody else in the core reserves, adopts or releases (R11, C7).
+"""What is let in: quota and capacity as one. Room is taken in both or in neither, and is given back
+to both, so no other part of the core reserves, adopts or releases (R11, C7).
 
 Quota is asked first: its answer is exact and costs little. A charge exists as long as there is a
 reservation, be it of nothing, and says what was declared, whatever of it is bound.
@@ -103,7 +103,7 @@ class Admission:
         self._forest.release(gang.uid)
 
     def is_free(self, uid: str) -> bool:
-        """Whether nobody has any more what this one claims, neither on nodes nor by quota."""
+        """Whether no other has any more what this one claims, neither on nodes nor by quota."""
         return self._capacity.is_free(uid) and not self._forest.is_in_debt(uid)
 
     def _charge(self, gang: Gang, designation: Designation) -> None:

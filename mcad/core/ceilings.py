@@ -1,6 +1,6 @@
 """``maxPriority``: how high the AppWrappers of a namespace may climb in the line.
 
-In a shared cluster a priority is a claim on everybody else's place. Too high a claim is cut, not
+In a shared cluster a priority is a claim on the places of all others. Too high a claim is cut, not
 refused: the manifest goes on working wherever it came from, and a Warning says what it queues with.
 A ``priorityslope`` climbs to the ceiling and no further.
 """

@@ -95,7 +95,8 @@ def _something_gone(world: World, entry: Entry) -> None:
 
 
 def _item_gone(world: World, entry: Entry, child: Child) -> None:
-    """An item is deleted by somebody, or by us: it is not created again in this attempt (P2)."""
+    """An item is deleted, by this dispatcher or not: it is not created again in this attempt
+    (P2)."""
     passed = entry.phase is not Phase.CREATING or child.item < entry.creation.cursor
     if passed and entry.creation.created.get(child.item) == child.uid:
         del entry.creation.created[child.item]
@@ -111,7 +112,7 @@ def wants_nothing(world: World, entry: Entry, item: int) -> None:
 
 
 def kind_watched(world: World, event: KindWatched) -> None:
-    """A wrapped kind can be seen, or cannot: that concerns only those who contain it (P11)."""
+    """A wrapped kind can be seen, or cannot: that concerns only those that contain it (P11)."""
     key = (event.group, event.resource)
     if not event.watched:
         world.unwatched[key] = event.message
@@ -122,7 +123,7 @@ def kind_watched(world: World, event: KindWatched) -> None:
 
 def pod_seen(world: World, event: PodSeen) -> None:
     """A pod is as it is. One that was its AppWrapper's stays that when the object above it is gone;
-    one whose controllers are unknown belongs to nobody."""
+    one with unknown controllers belongs to none."""
     pod = event.pod
     was_own = pod.workload != "" and world.capacity.pods.owner_of(pod.uid) == pod.workload
     _take_pod(world, pod, is_own=was_own or attribution.is_own_pod(world, pod))

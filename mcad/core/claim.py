@@ -1,7 +1,7 @@
 """A claim: room that is promised to a waiting AppWrapper before it is free (core R8-R10).
 
-Everybody else keeps off it, and it ends in a dispatch or is given up. Nobody has two, and no node
-is in two.
+All others keep off it, and it ends in a dispatch or is given up. None has two, and no node is in
+two.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ EVICTIONS = frozenset({ClaimReason.PREEMPTING, ClaimReason.RECLAIMING})
 class Claim(Struct, frozen=True):
     """What one waiting AppWrapper claims, as its status shows it.
 
-    ``start`` is when all of it is free at the latest if declared limits hold, 0 if nobody can
-    tell; ``until`` is when it is given up. ``nodes`` are the names of the nodes that it is on,
-    sorted, ``pods`` how many of each pod set go to each of these, and ``waits_for`` the titles
-    (namespace/name) of those who still have to leave, sorted.
+    ``start`` is when all of it is free at the latest if declared limits hold, 0 if that is unknown;
+    ``until`` is when it is given up. ``nodes`` are the names of the nodes that it is on, sorted,
+    ``pods`` how many of each pod set go to each of these, and ``waits_for`` the titles
+    (namespace/name) of those that still have to leave, sorted.
     """
 
     reason: ClaimReason
@@ -65,7 +65,8 @@ class Eviction(Struct, frozen=True):
 
 
 class PendingEviction(NamedTuple):
-    """Who has to leave at ``at``: for whom (a uid), by what right, and what that is called."""
+    """An eviction due ``at``: for which AppWrapper (a uid), by what right, and what that is
+    called."""
 
     by: str
     reason: ClaimReason
@@ -75,7 +76,7 @@ class PendingEviction(NamedTuple):
 
 @dataclass(slots=True)
 class Patience:
-    """How often claims of somebody came to nothing, and before when there is no other one."""
+    """How often claims of one AppWrapper came to nothing, and before when there is no other one."""
 
     tries: int = 0
     until: Instant = 0
@@ -83,8 +84,8 @@ class Patience:
 
 @dataclass(slots=True)
 class Firsts:
-    """Who was first in line when that was last looked at, and for how long so far, by uid (R8);
-    and whether a claim ended since, so that it is looked at now."""
+    """The first in line at the last look, and for how long so far, by uid (R8); and whether a claim
+    ended since, so that the next look is now."""
 
     looked_at: Instant = 0
     waited: dict[str, Duration] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""For people: whose claims keep somebody in line off room that he would need."""
+"""For people: which claims keep a waiting AppWrapper off room that it would need."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mcad.core.world import World
 
 
 def in_the_way(world: World, entry: Entry, refusal: Refusal | None) -> list[tuple[Entry, Claim]]:
-    """The claims on what refuses somebody in line with their owners, the oldest first; none if
+    """The claims on what refuses an AppWrapper in line with their owners, the oldest first; none if
     nothing does.
 
     On nodes those count where pods of both could go, in a quota tree those that are charged at the
-    node that refuses. Whether he would fit without them is not asked.
+    node that refuses. Whether it would fit without them is not asked.
     """
     if refusal is None:
         return []

@@ -56,7 +56,7 @@ class StatusView(Struct, frozen=True):
 
 
 class Urgency(StrEnum):
-    """Whether somebody waits for a write. Reports give way to dispatches."""
+    """Whether anything waits for a write. Reports give way to dispatches."""
 
     DISPATCH = "dispatch"
     REPORT = "report"

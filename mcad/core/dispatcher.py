@@ -121,7 +121,7 @@ class Dispatcher:
 
     def _route_answer(self, event: Event) -> None:
         world = self.world
-        if isinstance(event, AccessReviewed):  # it concerns everybody who asked
+        if isinstance(event, AccessReviewed):  # it concerns all that asked
             attempts.access_reviewed(world, event)
             return
         entry = world.entries.get(getattr(event, "uid", ""))

@@ -152,7 +152,7 @@ class QuotaWritten(Struct, frozen=True):
 
 
 class QuotaRefused(Struct, frozen=True):
-    """The status of a QuotaSubtree was not written, or nobody knows."""
+    """The status of a QuotaSubtree was not written, or the outcome is unknown."""
 
     uid: str
     serial: int
@@ -173,7 +173,7 @@ class ItemCreated(Struct, frozen=True):
 
 
 class ItemRefused(Struct, frozen=True):
-    """The item was not created, or nobody knows."""
+    """The item was not created, or the outcome is unknown."""
 
     uid: str
     attempt: int
@@ -198,7 +198,8 @@ class Holder(Struct, frozen=True):
 
 
 class ItemInspected(Struct, frozen=True):
-    """Who holds the item's name; None if nobody does any more, ``answer`` if we could not look."""
+    """The holder of the item's name; None if it has none any more, ``answer`` if the read
+    failed."""
 
     uid: str
     attempt: int

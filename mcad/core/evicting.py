@@ -1,8 +1,8 @@
-"""How somebody is evicted for another one: told, left a while if there is a grace, and taken back
-to queue again where it stood (core R10).
+"""How an AppWrapper is evicted for another one: told, left a while if there is a grace, and taken
+back to queue again where it stood (core R10).
 
 Until it is taken back it may be called off: the other one has found room, or is gone. After a
-restart nobody is told any more; the other one asks anew, with those gone who are taken back.
+restart none is told any more; the other one asks anew, with those gone that are taken back.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def may_be_evicted(entry: Entry) -> bool:
 
 
 def begin(world: World, winner: Entry, victims: Iterable[tuple[str, ClaimReason]]) -> None:
-    """They are told for whom they have to leave; without a grace they leave at once."""
+    """They are told for which one they have to leave; without a grace they leave at once."""
     at = world.now + world.settings.preemption_grace
     for uid, reason in victims:
         entry = world.entries[uid]
@@ -60,7 +60,7 @@ def begin(world: World, winner: Entry, victims: Iterable[tuple[str, ClaimReason]
 
 
 def proceed(world: World) -> None:
-    """Those whose grace is over leave, if they still have to."""
+    """Those with a grace that is over leave, if they still have to."""
     told: dict[str, list[str]] = {}
     for uid, pending in world.evictions.items():
         told.setdefault(pending.by, []).append(uid)
@@ -139,7 +139,7 @@ def _call_off(world: World, uid: str) -> None:
 
 
 def forget(world: World, entry: Entry) -> None:
-    """Nobody makes it leave any more, if its status says so."""
+    """Nothing makes it leave any more, if its status says so."""
     shown = entry.conditions.get(ConditionType.PREEMPT_CANDIDATE)
     told = {cause for cause, _ in _WORDS.values()}
     if shown is None or not shown.status or shown.reason not in told:

@@ -1,4 +1,5 @@
-"""Names of wrapped objects: which are taken, which are about to be, and who waits for them (P6)."""
+"""Names of wrapped objects: which are taken, which are about to be, and what waits for them
+(P6)."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ class Names:
         return self._observed.get(name_key(ref))
 
     def claim(self, uid: str, refs: Iterable[ObjectRef]) -> None:
-        """An attempt of this AppWrapper is going to use the names; who came first keeps one."""
+        """An attempt of this AppWrapper is going to use the names; the first to claim one keeps
+        it."""
         for ref in refs:
             self._claims.setdefault(name_key(ref), uid)
 
@@ -68,5 +70,5 @@ class Names:
                 self._waiting.pop(name_key(ref), None)
 
     def waiters(self, ref: ObjectRef) -> list[str]:
-        """Who waits for the name, first come first."""
+        """What waits for the name, first come first."""
         return list(self._waiting.get(name_key(ref), ()))

@@ -1,4 +1,4 @@
-"""What is observed of AppWrappers: first sight, edits, somebody else's writes, deletion."""
+"""What is observed of AppWrappers: first sight, edits, writes of others, deletion."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ one before: they must not run over into the next second, where their order would
 
 
 def appwrapper_seen(world: World, event: AppWrapperSeen) -> None:
-    """First sight, an edit, or somebody else's write."""
+    """First sight, an edit, or the write of another."""
     if not event.workload.managed:
         return
     work = cut(event.workload, world.ceilings)
@@ -141,7 +141,7 @@ _WANTED = (
 
 
 def _wants_the_same(work: Workload, old: Workload) -> bool:
-    """Whether an edit leaves a claim what it is: whoever mends a note loses no room for that."""
+    """Whether an edit leaves a claim what it is: a note that is mended costs no room."""
     return all(getattr(work, name) == getattr(old, name) for name in _WANTED)
 
 
@@ -192,7 +192,8 @@ def _take_over(world: World, entry: Entry, work: Workload) -> None:
 
 
 def node_heard(world: World, event: NodeSeen | NodeGone) -> None:
-    """A node appeared, changed or vanished; those whose pods have to leave it learn of that."""
+    """A node appeared, changed or vanished; AppWrappers with pods that have to leave it learn of
+    that."""
     if isinstance(event, NodeGone):
         world.capacity.node_gone(event.name)
         return

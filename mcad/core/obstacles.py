@@ -33,7 +33,7 @@ def _unwatched(world: World, ref: ObjectRef) -> Hold | None:
 
 
 def _name_taken(world: World, ref: ObjectRef, *, but_by: Entry) -> Hold | None:
-    """P6 ii, before intent: by an object, or by an attempt that is about to make one. Whoever was
+    """P6 ii, before intent: by an object, or by an attempt that is about to make one. One that was
     reset has claimed its own names."""
     child = world.children.get(world.names.observed(ref) or "")
     uid = child.workload if child is not None else world.names.claimed(ref)

@@ -1,5 +1,5 @@
-"""Who need not keep off a claim: whoever is gone before its room is wanted, by what both declared
-(core R9), and whoever has a higher priority (R8)."""
+"""What need not keep off a claim: an AppWrapper that is gone before its room is wanted, by what
+both declared (core R9), and one with a higher priority (R8)."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def ends_before(world: World, entry: Entry, claim: Claim) -> bool:
 
 
 def outranks(entry: Entry, owner: Entry) -> bool:
-    """Whether somebody who waits goes before the owner of a claim. What others were evicted for is
-    given to whom they were evicted for."""
+    """Whether one that waits goes before the owner of a claim. What others were evicted for goes to
+    the preemptor."""
     claim = owner.claim
     evicts = claim is not None and claim.reason in EVICTIONS
     return entry.workload.priority > owner.workload.priority and not evicts

@@ -1,4 +1,4 @@
-"""Who waits, in which order. Equal shapes of one quota path and group stand in one bucket, because
+"""What waits, in which order. Equal shapes of one quota path and group stand in one bucket, because
 they share their verdict and their turn.
 
 The order is (priority descending, first seen ascending, uid), but for ``fairness``. A
@@ -48,7 +48,7 @@ class Rank(Struct, frozen=True):
 class Queue:
     """All buckets that have members; the capacity remembers their shapes as long as they have, the
     beds know which of them rest, and ``waiting`` what they ask of every leaf. ``new`` are those
-    that somebody entered since they were offered what is claimed and free (backfill.py)."""
+    that one has entered since they were offered what is claimed and free (backfill.py)."""
 
     def __init__(self, capacity: Capacity, beds: Beds, waiting: Waiting) -> None:
         self._capacity = capacity
@@ -127,7 +127,7 @@ class Queue:
         return bucket.refusal if bucket is not None else None
 
     def entries(self) -> list[Entry]:
-        """Everybody in line, in no order that matters; a copy."""
+        """All in line, in no order that matters; a copy."""
         return [entry for bucket in self.buckets() for entry in bucket.members.values()]
 
     def buckets(self) -> Iterator[Bucket]:
@@ -141,5 +141,5 @@ class Queue:
         return ((path, buckets.keys()) for path, buckets in self._by_path.items())
 
     def places(self) -> dict[str, tuple[Bucket, Key]]:
-        """Where everybody in line stands (by uid), and its static key there; a copy."""
+        """Where all in line stand (by uid), and their static keys there; a copy."""
         return dict(self._places)

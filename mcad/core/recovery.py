@@ -49,7 +49,7 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
     entry.counted_at = world.now  # a start has more urgent things to write
     entry.restored = True
     if saved.observed_generation not in (0, entry.workload.generation):
-        world.to_settle[entry.uid] = None  # we wrote it, and somebody has edited the spec since
+        world.to_settle[entry.uid] = None  # this dispatcher wrote it, and the spec was edited since
     if saved.dispatch is not None:
         entry.phase = _restored_phase(saved.dispatch, saved.state)
         if saved.dispatch.phase is not DispatchPhase.RELEASED:
@@ -206,7 +206,7 @@ def _reserve_again(world: World, entry: Entry) -> None:
 
 
 def _note_absence(world: World, entry: Entry) -> None:
-    """What was confirmed and is not in the lists of the barrier, somebody has deleted (P2, P11)."""
+    """What was confirmed and is not in the lists of the barrier was deleted (P2, P11)."""
     if entry.phase is not Phase.RUNNING:
         return
     for number, item in enumerate(entry.workload.items):
@@ -221,7 +221,7 @@ def _resume(world: World, entry: Entry) -> None:
     if entry.phase in (Phase.CREATING, Phase.RUNNING):
         evicting.forget(world, entry)
     if entry.phase is Phase.CREATING:
-        # An item before the last one found was deleted by somebody: not created again (P2).
+        # An item before the last one found was deleted: not created again (P2).
         making.cursor = max(making.created, default=-1) + 1
         if making.cursor < len(entry.workload.items):
             making.doubt = world.now + COMMIT_GRACE  # the predecessor's may be under way (ADR 7)

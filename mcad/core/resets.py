@@ -83,7 +83,7 @@ def settled(world: World, entry: Entry) -> None:
 
 
 def pause(world: World, entry: Entry) -> None:
-    """Wait for the next attempt. Whoever was suspended or edited meanwhile gives the room up."""
+    """Wait for the next attempt. One that was suspended or edited meanwhile gives the room up."""
     if entry.workload.deleting:
         return
     until = entry.record.entered + entry.workload.tolerance.retry_pause
@@ -96,8 +96,8 @@ def pause(world: World, entry: Entry) -> None:
 
 
 def resume(world: World) -> None:
-    """Those whose pause is over go on by the room that they kept; or queue, if it is gone with its
-    node, or if something besides room keeps them from going."""
+    """Those with a pause that is over go on by the room that they kept; or queue, if it is gone
+    with its node, or if something besides room keeps them from going."""
     for uid in world.to_resume:
         entry = world.entries.get(uid)
         if entry is None or entry.phase is not Phase.PAUSING or entry.workload.deleting:
@@ -110,7 +110,7 @@ def resume(world: World) -> None:
 
 
 def give_up_room(world: World, entry: Entry) -> None:
-    """It queues again at its old place, like everybody else."""
+    """It queues again at its old place, like all others."""
     entry.dispatch = replace(entry.record, phase=DispatchPhase.RELEASED, next=Next.QUEUED)
     world.end_attempt(entry)
     entry.move(Signal.GIVE_UP_ROOM, world.now)

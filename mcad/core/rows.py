@@ -45,7 +45,7 @@ class Row(Struct, frozen=True):
 
 
 HEADS_ASKED = 100
-"""Shapes that are asked whether their first is the head of the line. Whoever has more in front that
+"""Shapes that are asked whether their first is the head of the line. One with more in front that
 would not fit even if all AppWrappers left is called no head: each costs a look at every node."""
 
 _IN_LINE, _ON_HOLD, _OTHER = range(3)
@@ -66,10 +66,10 @@ def _all(_: int, __: Workload) -> bool:
 
 
 class Picture:
-    """Who is there at one moment, as copies: rows are made of them one at a time, even later.
+    """The AppWrappers of one moment, as copies: rows are made of them one at a time, even later.
 
     What an AppWrapper is and where it stands is of that moment. Why it waits is of the moment at
-    which its row is made; whoever lets events come in between says so (``renew``).
+    which its row is made; a caller that lets events come in between says so (``renew``).
     """
 
     def __init__(self, world: World, now: Instant) -> None:
@@ -93,7 +93,7 @@ class Picture:
         self._words = Words(self._world.forest)
 
     def order(self) -> Iterator[None]:
-        """Put the copies in order, in small steps; the first row takes them if nobody did."""
+        """Put the copies in order, in small steps; the first row takes them if they were not."""
         if self._ordered is None:
             keyed = []
             for still in self._stills:

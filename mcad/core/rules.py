@@ -29,7 +29,7 @@ class Requeuing(Struct, frozen=True):
 
 
 AS_DOCUMENTED = Requeuing()
-"""What MCAD documents for those who say nothing of it."""
+"""What MCAD documents for AppWrappers that say nothing of it."""
 
 WEEK: Duration = 168 * 3600 * SECOND
 

@@ -1,4 +1,5 @@
-"""What is to be done about those whose attempt stands, whenever something about them has changed.
+"""What is to be done about AppWrappers with an attempt that stands, whenever something about them
+has changed.
 
 The spec counts, not its change: that may have come during the creation, or before a restart.
 """

@@ -1,4 +1,4 @@
-"""Quota for people: who demands what of which leaf, and who holds what below a node."""
+"""Quota for people: what is demanded of which leaf, and what is held below a node."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from mcad.core.world import World
 
 
 class Holder(Struct, frozen=True):
-    """Somebody who is charged below a node, and what for, as far as the tree names it.
+    """An AppWrapper that is charged below a node, and what for, as far as the tree names it.
 
     ``leaf`` may be one that the tree does not have: that counts at the root. Of an AppWrapper that
-    was deleted while nobody looked, ``name`` is "".
+    was deleted while no dispatcher ran, ``name`` is "".
     """
 
     uid: str
@@ -55,7 +55,7 @@ def paths(world: World, entry: Entry) -> Iterator[tuple[str, str, tuple[str, ...
 
 
 def holders(world: World, tree: Tree, node: str) -> Iterator[Holder]:
-    """Who is charged at the node or below it for something that the tree names, by namespace and
+    """What is charged at the node or below it for something that the tree names, by namespace and
     name."""
     found = [
         _holder(world, tree, *charge)

@@ -72,7 +72,7 @@ def keep(entry: Entry, now: Instant) -> None:
 
 
 def _standing(entry: Entry) -> _Standing | None:
-    """None while it is being taken back: what is deployed goes, and nobody knows yet what is."""
+    """None while it is being taken back: what is deployed goes, and how far is unknown yet."""
     if entry.phase is Phase.SETTLING:
         return _SETTLED.get(entry.record.next)
     if entry.phase is Phase.COMPLETED:

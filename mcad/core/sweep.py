@@ -62,7 +62,7 @@ def refused(world: World, event: StrayRefused) -> None:
 
 
 def is_spared(entry: Entry) -> bool:
-    """Whether the objects of a deleted AppWrapper stay: whoever deleted it wished so."""
+    """Whether the objects of a deleted AppWrapper stay, as its deletion asked for."""
     return entry.workload.cascade is Cascade.ORPHAN
 
 

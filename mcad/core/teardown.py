@@ -53,8 +53,8 @@ _QUIET = frozenset({TeardownReason.MISSING_RIGHT, TeardownReason.SUCCESS_TTL})
 """Teardowns that are no warning: told once for all (rights.py), or in the course of things."""
 
 _WISHED = frozenset({TeardownReason.SUSPENDED, TeardownReason.SPEC_CHANGED})
-"""What its user wants costs no turn, but whoever takes room again and again, and never has pods,
-keeps others out for nothing: there is a pause from the second attempt in vain on."""
+"""What its user wants costs no turn, but an AppWrapper that takes room again and again, and never
+has pods, keeps others out for nothing: there is a pause from the second attempt in vain on."""
 
 
 def take_back(
@@ -104,7 +104,7 @@ def delete_rest(world: World, entry: Entry) -> None:
 
 
 def late_item(world: World, entry: Entry, item: int) -> None:
-    """A create whose outcome was open when the teardown began did succeed."""
+    """A create with an open outcome when the teardown began did succeed."""
     if entry.phase in (Phase.DELETING, Phase.VERIFYING):
         _delete(world, entry, item)
 
@@ -208,7 +208,7 @@ def next_look(world: World, entry: Entry) -> Duration:
 
 
 def _delete_what_stayed(world: World, entry: Entry) -> None:
-    """Whoever said that an item was gone, or that it would go, was wrong: ask again."""
+    """An answer that an item was gone, or that it would go, was wrong: ask again."""
     numbers = {name_key(ref): number for number, ref in enumerate(entry.inventory)}
     for one in entry.removal.remains:
         item = numbers.get(name_key(one.ref))
@@ -241,7 +241,7 @@ def _use_force(world: World, entry: Entry, since: Instant) -> Duration:
 
 
 def _say_what_is_left(world: World, entry: Entry, since: Instant) -> None:
-    """Nobody knows why it takes long unless it says so."""
+    """It is unknown why it takes long unless it is told."""
     if world.now - since < STUCK_AFTER:
         return
     node = world.capacity.pods.node_of(most_telling(entry.removal.remains).uid)

@@ -72,7 +72,7 @@ class Timers:
         heappush(self._lines, (at, entry.uid, timer))
 
     def wish(self, at: Instant) -> None:
-        """Wake up at this instant, for nobody in particular."""
+        """Wake up at this instant, for none in particular."""
         if at not in self._wishes:
             self._wishes.add(at)
             heappush(self._lines, (at, "", ""))

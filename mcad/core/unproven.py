@@ -34,5 +34,5 @@ class Unproven:
             del self._by_root[root]
 
     def below(self, root: str) -> Iterable[Pod]:
-        """Those whose chain goes over this object."""
+        """Those with a chain that goes over this object."""
         return tuple(self._by_root.get(root, {}).values())

@@ -15,7 +15,7 @@ class RefusalKind(StrEnum):
     TOO_LARGE = "too-large"  # one pod is larger than any admitted node
     UNDECIDED = "undecided"  # the exact search ran out of its budget
     BLOCKED = "blocked"  # it might fit, but the head of the line holds the rest (R6)
-    LENDING = "lending"  # it would borrow what somebody else waits for within his share
+    LENDING = "lending"  # it would borrow what another waits for within its share
     QUOTA = "quota"  # a share of a quota tree is used up
     ABOVE_QUOTA = "above-quota"  # it demands more than the whole share
     NO_LEAF = "no-leaf"  # it names a leaf that its quota tree does not have

@@ -1,7 +1,7 @@
-"""The books of all nodes: who takes what from whom, and which nodes changed last.
+"""The books of all nodes: what is taken of each and for which AppWrapper, and which changed last.
 
 Entries are noted while an event is worked on and posted at its end, so that a pod which binds where
-its reservation sat changes nothing, and a net fall wakes nobody (core rule R4).
+its reservation sat changes nothing, and a net fall wakes none (core rule R4).
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class Ledger:
     ``overdrawn`` are the names of nodes with a resource below zero. ``membership`` numbers the
     comings and goings in pools, ``joins`` the comings alone. ``idle_rises`` and ``idle_falls``
     number the last changes of what would be free if every AppWrapper left. ``relieved`` are the
-    names of nodes in claims that somebody left since it was emptied, ``pressed`` of those of which
-    more is taken, and ``evicting`` of those that some of their pods have to leave. ``ports`` are
-    the host ports that anybody takes or asks for, with what every node has of each; ``with_ports``
+    names of nodes in claims that an AppWrapper left since it was emptied, ``pressed`` of those of
+    which more is taken, and ``evicting`` of those that some of their pods have to leave. ``ports``
+    are the host ports that are taken or asked for, with what every node has of each; ``with_ports``
     is False where only sums count.
     """
 
@@ -139,7 +139,7 @@ class Ledger:
         )
 
     def _open(self, name: str, n: int) -> None:
-        """Every node has the port from now on, free: nobody took it so far."""
+        """Every node has the port from now on, free: it was not taken so far."""
         if name in self.ports or len(self.ports) >= PORTS_MAX:
             return
         self.ports[name] = n
@@ -152,7 +152,7 @@ class Ledger:
         self.allocatable[name] = n * len(self.rows)
 
     def has_many_ports(self) -> bool:
-        """Whether it is time to look for ports that nobody takes or asks for any more."""
+        """Whether it is time to look for unused ports."""
         return len(self.ports) > self._ports_max
 
     def keep_ports(self, used: Container[str]) -> None:

@@ -5,7 +5,7 @@ machine is.
 """
 
 CHECKS_MAX = 50_000
-"""Steps, about a microsecond each, for finding out who may sleep on after nodes rose; beyond, the
+"""Steps, about a microsecond each, for finding out what may sleep on after nodes rose; beyond, the
 others are woken, and judged within the work of the passes to come."""
 
 CATCH_UP_MAX = 64
@@ -54,17 +54,17 @@ many, do not hide those that simply do."""
 
 EXACT_WORK_PER_PASS_MAX = 300_000
 """Steps of all exact searches of one pass, so that no pass keeps the process from renewing its
-lease or anybody waiting for a second. What is left over is looked at in the next pass."""
+lease or a caller waiting for a second. What is left over is looked at in the next pass."""
 
 WHAT_IF_SEARCH_MAX = 10_000
-"""Steps of one exact search for one who asks what if others left, who asks for dozens; a head and
-its workers at the edge of 5,000 nodes take 6,000. Undecided counts as no."""
+"""Steps of one exact search for a question of the form "what if others left", of which there are
+dozens; a head and its workers at the edge of 5,000 nodes take 6,000. Undecided counts as no."""
 
 WHAT_IF_WORK_MAX = 200_000
-"""Steps of all those searches for one question; beyond, nobody is spared any more."""
+"""Steps of all those searches for one question; beyond, none is spared any more."""
 
 NEEDED_KEPT_MAX = 16
-"""Of those who could not come back, as many are compared with the next one."""
+"""Of those that could not come back, as many are compared with the next one."""
 
 FILLS_MAX = 256
 """Ways to fill one node with pods of several parts that are looked at; each costs a microsecond,
@@ -79,12 +79,11 @@ EARMARKED_CLASSES_MAX = 8
 costs a look at its whole pool; the others are still subtracted from every sum."""
 
 PORTS_KEPT_MIN = 64
-"""Host ports that may pile up before those that nobody takes any more are looked for. Each is an
-entry at every node."""
+"""Host ports that may pile up before unused ones are looked for. Each is an entry at every node."""
 
 PORTS_MAX = 256
-"""Host ports that the books have at a time; real clusters use a few dozen, but anybody may ask for
+"""Host ports that the books have at a time; real clusters use a few dozen, but any pod may ask for
 any. Pods of a further one are kept apart from those of their own set only."""
 
 POOLS_KEPT_MIN = 64
-"""Pools that may pile up before those that nobody uses any more are looked for."""
+"""Pools that may pile up before unused ones are looked for."""

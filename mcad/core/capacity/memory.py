@@ -1,9 +1,9 @@
 """What one capacity remembers of the shapes it is asked about: pools, pod classes, prospects.
 
-How long depends on events alone. Somebody who waits or holds a reservation holds a prospect or a
-class; what the last holder lets go is forgotten at once, and never because memory was freed. Pools
-outlive their last class, because the next gang often has the same constraint. They are dropped in
-numbers: users invent constraints for ever, and every pool costs something when a node changes.
+How long depends on events alone. What waits or holds a reservation holds a prospect or a class;
+what the last holder lets go is forgotten at once, and never because memory was freed. Pools outlive
+their last class, because the next gang often has the same constraint. They are dropped in numbers:
+users invent constraints for ever, and every pool costs something when a node changes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mcad.core.model import Constraint, Node
 
 class Memory:
     """Owner of all pools, classes and prospects of a ledger. ``everywhere`` is the pool of every
-    node in service and stays. Who is refused is among the ``sleepers``."""
+    node in service and stays. What is refused is among the ``sleepers``."""
 
     def __init__(self, ledger: Ledger, *, on_nodes: bool) -> None:
         self._ledger = ledger
@@ -40,11 +40,11 @@ class Memory:
     # -- prospects -----------------------------------------------------------------------------
 
     def prospect(self, shape: Shape) -> Prospect | None:
-        """What is remembered of the shape; None if nobody holds it."""
+        """What is remembered of the shape; None if it has no holder."""
         return self._prospects.get(shape)
 
     def remembered(self, shape: Shape) -> Prospect:
-        """The same of a shape that somebody holds."""
+        """The same of a shape that has a holder."""
         return self._prospects[shape]
 
     def hold(self, shape: Shape) -> Prospect:
@@ -105,11 +105,11 @@ class Memory:
             pods.retire()
 
     def pod_class(self, key: ClassKey) -> PodClass | None:
-        """The class ``in_books``; None if nobody holds it."""
+        """The class ``in_books``; None if it has no holder."""
         return self._classes.get(key)
 
     def classes(self) -> list[PodClass]:
-        """The classes that somebody holds, in the order of their making."""
+        """The classes that have a holder, in the order of their making."""
         return list(self._classes.values())
 
     def in_books(self, key: ClassKey) -> ClassKey:

@@ -1,8 +1,8 @@
 """Nodes with their books, and pools: the nodes that one placement constraint admits.
 
 A pool keeps ready what spares most verdicts a look at nodes: the sum of what is free (each node
-clamped at 0, because an overdrawn node lends nobody its debt), with how many nodes it shares
-another pool, its nodes sorted (``tails``), and which of them rose since somebody looked (``news``).
+clamped at 0, because an overdrawn node has nothing to lend), with how many nodes it shares another
+pool, its nodes sorted (``tails``), and which of them rose since the last look (``news``).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Row:
         return all(free.get(name, 0) + n > 0 for name, n in self.claimed.items())
 
     def unclaimed(self, resource: str) -> int:
-        """What would be free if nobody had a claim here."""
+        """What would be free if there were no claim here."""
         return self.free.get(resource, 0) + self.claimed.get(resource, 0)
 
     @property
@@ -158,7 +158,7 @@ class Pool:
                 del self.total[name]
 
     def disband(self) -> None:
-        """Let everything go: nobody asks this pool any more."""
+        """Let everything go: this pool is not asked for any more."""
         for row in self.rows.values():
             del row.pools[self]
         for other in self._neighbours:

@@ -1,7 +1,8 @@
-"""All trees, who holds what in them, and whether one more fits: depth x resources, in integers.
+"""All trees, what is charged where in them, and whether one more fits: depth x resources, in
+integers.
 
 What is charged is kept by AppWrapper and by leaf, and the usage of every node is derived from that:
-a tree that is changed grows anew from its QuotaSubtrees and takes the charges along. Whoever is
+a tree that is changed grows anew from its QuotaSubtrees and takes the charges along. What is
 charged stays: a node that shrank is in debt, and nothing more goes there until it is out of it.
 """
 
@@ -25,7 +26,7 @@ UNLIMITED = 2**63
 
 
 Waits = Mapping[tuple[str, str], Container[str]]
-"""Who waits for room at a node, by (tree, node): the leaves."""
+"""What waits for room at a node, by (tree, node): the leaves."""
 
 
 class Charge(NamedTuple):
@@ -37,7 +38,7 @@ class Charge(NamedTuple):
 
 
 class News(NamedTuple):
-    """What changed since somebody asked: nodes (tree, node) that may have more room, and leaves
+    """What changed since the last question: nodes (tree, node) that may have more room, and leaves
     (tree, leaf) that lead another way to the root."""
 
     risen: tuple[tuple[str, str], ...] = ()
@@ -106,7 +107,7 @@ class Forest:
 
     def refresh(self, now: Instant) -> bool:
         """Let the changed trees grow anew, with the charges that they have. Returns whether there
-        are other trees than before, so that everybody's path is another one."""
+        are other trees than before, so that every path is another one."""
         before = self._trees.keys()
         self._regrow_stale()
         self._stale.update(dict.fromkeys(self.absent.expire(now)))
@@ -158,12 +159,12 @@ class Forest:
     # -- verdicts ------------------------------------------------------------------------------
 
     def path(self, designation: Designation) -> Path:
-        """Where somebody with this designation would be charged."""
+        """Where an AppWrapper with this designation would be charged."""
         return tuple((name, designation.leaf(name)) for name in self._trees)
 
     def refusal(self, path: Path, demand: Resources) -> Refusal | None:
         """Why so much more does not fit there now; None if it does. What could not fit even in
-        empty trees is told first, and a tree that is not in force any more refuses nobody."""
+        empty trees is told first, and a tree that is not in force any more refuses none."""
         found: Refusal | None = None
         for name, leaf in path:
             tree = self._trees.get(name)
@@ -188,8 +189,8 @@ class Forest:
         return found
 
     def is_nominal(self, path: Path, demand: Resources) -> bool:
-        """Whether somebody who is charged there asks within the nominal shares of his leaves; not,
-        if there is no tree."""
+        """Whether one that is charged there asks within the nominal shares of its leaves; not, if
+        there is no tree."""
         seats = [(tree, tree.nodes.get(leaf)) for n, leaf in path if (tree := self._trees.get(n))]
         return bool(seats) and all(
             node is not None and amount <= node.room(resource)
@@ -229,8 +230,8 @@ class Forest:
         return at.room(resource) if at in at.limits else UNLIMITED
 
     def vies(self, path: Path, demand: Resources, waited_for: Waits) -> bool:
-        """Whether somebody is after what others wait for: from the same leaf, or as one who would
-        have to borrow to get there (R6)."""
+        """Whether it is after what others wait for: from the same leaf, or as one that would have
+        to borrow to get there (R6)."""
         for name, leaf in path:
             tree, borrows = self._trees[name], False
             for node in tree.nodes[leaf].chain if leaf in tree.nodes else ():
@@ -250,7 +251,7 @@ class Forest:
         return WhatIf(self._trees, self._charges, path, demand, lifted)
 
     def take_news(self) -> News:
-        """What happened since the last call that may let somebody in."""
+        """What happened since the last call that may let one in."""
         if not self._risen:
             return NO_NEWS
         news = News(tuple(self._risen), frozenset(self._rerouted))
@@ -293,7 +294,7 @@ class Forest:
         )
 
     def charged(self) -> Iterable[str]:
-        """The uids of those who hold something, be it nothing."""
+        """The uids of those that hold something, be it nothing."""
         return self._charges.keys()
 
     def path_of(self, uid: str) -> Path:
@@ -322,7 +323,7 @@ class Forest:
         return self._subtrees[self._tree_of[uid]][uid]
 
     def held(self, tree: str) -> Iterator[tuple[str, str, Resources]]:
-        """(uid, leaf, amounts) of all who are charged in a tree that is in force."""
+        """(uid, leaf, amounts) of all that are charged in a tree that is in force."""
         for uid, charge in self._charges.items():
             yield uid, charge.designation.leaf(tree), charge.amounts
 
@@ -376,6 +377,6 @@ def _check_node(tree: Tree, node: QuotaNode, held: dict[str, Books]) -> None:
 
 
 def _route(tree: Tree, leaf: str) -> list[str]:
-    """How it leads to the root; empty for what nobody may name."""
+    """How it leads to the root; empty for what no AppWrapper may name."""
     node = tree.nodes.get(leaf)
     return [each.name for each in node.chain] if node is not None and not node.children else []

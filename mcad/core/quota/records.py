@@ -14,7 +14,7 @@ Path = tuple[tuple[str, str], ...]
 """(tree, leaf) for every tree that is in force, in the order of the trees' names."""
 
 DEFAULT_LEAF = "default"
-"""The leaf of whoever names none (facts: MCAD, section 5.2)."""
+"""The leaf of an AppWrapper that names none (facts: MCAD, section 5.2)."""
 
 
 class Designation(NamedTuple):
@@ -30,7 +30,7 @@ class Designation(NamedTuple):
 
 
 NOBODYS = Designation(otherwise="")
-"""Of what holds room and nobody knows for whom: it counts at the root of every tree."""
+"""Of what holds room for an unknown AppWrapper: it counts at the root of every tree."""
 
 
 class QuotaChild(Struct, frozen=True):

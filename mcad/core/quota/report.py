@@ -47,8 +47,8 @@ def shares(tree: Tree, waiting: Mapping[str, Resources]) -> Iterator[Share]:
 
 
 def overcommitted(tree: Tree) -> dict[str, str]:
-    """The nodes whose children have more than they have themselves, each with a sentence. That is
-    allowed, for whoever wants to lend one share twice, and it is told."""
+    """The nodes with children that have more than they have themselves, each with a sentence. That
+    is allowed, to lend one share twice, and it is told."""
     told = ((node.name, _beyond(node, sorted(tree.named))) for node in tree.nodes.values())
     return {name: text for name, text in told if text}
 

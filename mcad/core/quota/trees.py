@@ -1,7 +1,7 @@
 """How the QuotaSubtrees of one name become a tree, and what is wrong with those that do not.
 
-A node that cannot be placed takes those below it with it and nobody else: where two objects
-contradict each other, the older one counts, so no newcomer puts anybody's share out of force.
+A node that cannot be placed takes those below it with it and no other: where two objects contradict
+each other, the older one counts, so no newcomer puts another share out of force.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def without_nodes(name: str) -> Tree:
 def grow(
     name: str, subtrees: Iterable[QuotaSubtree], absent: Iterable[QuotaSubtree] = ()
 ) -> tuple[Tree | None, list[Fault]]:
-    """The tree of these subtrees, None without a root; and what is wrong with whom. Those that are
+    """The tree of these subtrees, None without a root; and what is wrong with which. Those that are
     of no tree have the name "".
 
     ``absent`` ones count where the others define no node of the same name, and have no faults.

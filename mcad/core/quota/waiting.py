@@ -1,4 +1,4 @@
-"""What those in line demand of every leaf, booked as they come and go: nobody walks the line."""
+"""What those in line demand of every leaf, booked as they come and go: the line is never walked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 class Waiting:
     """The demand in line by tree and leaf. What depends on the number of nodes is kept as shapes,
-    and counted when somebody asks. ``moved`` names the trees that are asked for otherwise now."""
+    and counted when it is asked for. ``moved`` names the trees that are asked for otherwise now."""
 
     def __init__(self) -> None:
         self.moved: dict[str, None] = {}

@@ -73,7 +73,7 @@ class WhatIf:
         return self._move(uid, 1)
 
     def stay(self, uid: str) -> None:
-        """One who was to leave does not."""
+        """One that was to leave stays."""
         self._move(uid, -1)
 
     def _move(self, uid: str, times: int) -> bool:
@@ -105,7 +105,7 @@ class WhatIf:
         return not self._short and not self.hopeless
 
     def assume(self, uid: str, seats: tuple[Seat, ...]) -> None:
-        """Somebody who is charged for nothing is charged like that, until he leaves."""
+        """What is charged for nothing is charged like that, until it leaves."""
         self._assumed[uid] = seats
         self._move(uid, -1)
 
@@ -121,18 +121,18 @@ class WhatIf:
                 yield tree, tree.node_of(leaf), charge.amounts
 
     def account(self, uid: str) -> tuple[Path, Resources]:
-        """Equal for two that are charged the same at the same leaves; of those who are charged."""
+        """Equal for two that are charged the same at the same leaves; of those that are charged."""
         charge = self._charges.get(uid)
         return ((), ()) if charge is None else (charge.path, charge.amounts)
 
     def over(self, node: QuotaNode, resource: str, more: int = 0) -> bool:
-        """Whether with so much ``more`` the node and those below it would have more than its
-        share, once those have left who are to leave."""
+        """Whether with so much ``more`` the node and those below it would have more than its share,
+        once those have left that are to leave."""
         left = self._left.get(node)
         return more > node.room(resource) + (left.get(resource, 0) if left is not None else 0)
 
     def over_by_now(self) -> Callable[[QuotaNode, str], bool]:
-        """The same without any more, whoever leaves from now on."""
+        """The same without any more, whatever leaves from now on."""
         left_by_now = {node: books.copy() for node, books in self._left.items()}
 
         def over(node: QuotaNode, resource: str) -> bool:

@@ -1,4 +1,5 @@
-"""A refusal by quota in sentences: what is used up, by whom, or which leaf was meant."""
+"""A refusal by quota in sentences: what is used up, for which AppWrappers, or which leaf was
+meant."""
 
 from __future__ import annotations
 
