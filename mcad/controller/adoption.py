@@ -1,8 +1,8 @@
 """Takes the upstream controller's finalizer from AppWrappers that it left behind.
 
-Nobody else would any more, so their deletion would never end. What they wrapped is collected by its
-owner references all the same. Only that finalizer goes, by a fenced patch, and only where
-``spec.managedBy`` does not give the AppWrapper to somebody else.
+Nothing else would any more, so their deletion would never end. What they wrapped is collected by
+its owner references all the same. Only that finalizer goes, by a fenced patch, and only where
+``spec.managedBy`` does not give the AppWrapper to another controller.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 FINALIZER = f"{GROUP}/finalizer"
 """What the upstream controller sets on every AppWrapper that it starts."""
 
-WIDTH = 4  # patches under way: there may be thousands to adopt, and nobody waits for them
+WIDTH = 4  # patches under way: there may be thousands to adopt, and nothing waits for them
 RETRY_MAX_S = 60.0
 
 
@@ -72,7 +72,7 @@ class Adoption:
             self._busy.discard(metadata["uid"])
 
     async def _take_away(self, obj: Json) -> Json | None:
-        """None if nothing is left to do, or the AppWrapper as it is after somebody else's write."""
+        """None if nothing is left to do, or the AppWrapper as it is after another one's write."""
         metadata = obj["metadata"]
         namespace, name = metadata["namespace"], metadata["name"]
         others = [one for one in metadata["finalizers"] if one != FINALIZER]

@@ -32,7 +32,7 @@ class Arrivals:
         gate: Gate | None,
         adoption: Adoption | None,
     ) -> None:
-        """``adoption`` is None beside another controller, whose finalizers are its own."""
+        """``adoption`` is None beside another controller, which takes its finalizers off itself."""
         self._mirror = mirror
         self._sightings = sightings
         self._preflight = preflight

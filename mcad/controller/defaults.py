@@ -42,7 +42,7 @@ PRIORITY_CLASSES = Resource(
 )
 
 SLICE = 50
-"""AppWrappers whose demand is read anew at a stretch: some 10 ms, and others wait that long."""
+"""AppWrappers with demand that is read anew at a stretch: some 10 ms, and others wait that long."""
 
 
 class Host(Protocol):
@@ -67,7 +67,7 @@ class Defaults:
         host: Host,
         namespaces: Sequence[str] = (),
     ) -> None:
-        """``namespaces`` are those whose AppWrappers are looked at; none means all."""
+        """``namespaces`` are those with AppWrappers that are looked at; none means all."""
         self.pod_defaults = PodDefaults()
         self._client = client
         self._mirror = mirror
@@ -161,7 +161,7 @@ class Defaults:
         if not again and self.pod_defaults.drop_priority(name):
             self._read_anew_with_priority(name, known)
 
-    # -- whom it concerns ----------------------------------------------------------------------
+    # -- the AppWrappers concerned ------------------------------------------------------------
 
     def _read_anew_in(self, namespace: str) -> None:
         works = (seat.workload for seat in self._mirror.all())
@@ -172,7 +172,7 @@ class Defaults:
         self._read_anew([seat.workload.uid for seat in seats if names_a_class(seat.manifests)])
 
     def _read_anew_with_priority(self, name: str, *ones: PriorityClass) -> None:
-        """Those that name it; all, if it is or was that of whoever names none."""
+        """Those that name it; all, if it is or was the default of those that name none."""
         concerns_all = any(one.everywhere for one in ones)
         self._read_anew(
             [

@@ -17,7 +17,7 @@ class Early:
         self._waits_for: dict[str, str] = {}
 
     def put(self, appwrapper: str, resource: Resource, obj: Json) -> None:
-        """An object as it is now; ``appwrapper`` is the uid of who is to come."""
+        """An object as it is now; ``appwrapper`` is the uid of the one that is to come."""
         uid = obj["metadata"]["uid"]
         self.drop(uid)
         self._of.setdefault(appwrapper, {})[uid] = (resource, obj)

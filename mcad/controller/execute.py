@@ -57,7 +57,7 @@ from mcad.kube.resource import Resource
 Json = dict[str, Any]
 _log = logging.getLogger(__name__)
 
-DISPATCH_WIDTH = 24  # requests in flight that somebody waits for; more only queue in the server
+DISPATCH_WIDTH = 24  # requests in flight that are waited for; more only queue in the server
 REPORT_WIDTH = 4  # requests in flight about refusals
 
 
@@ -259,7 +259,7 @@ class Executor:
             self._shell.feed(StrayRefused(command.uid, command.object_uid, answer_of(error)))
 
     async def _force(self, command: ForceDeletion) -> None:
-        """Nobody waits for the answer: the next look tells what is left."""
+        """The answer is not waited for: the next look tells what is left."""
         ref = command.ref
         options = DeleteOptions(uid=command.object_uid, propagation="Background", grace_period_s=0)
         try:

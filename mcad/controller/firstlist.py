@@ -1,7 +1,7 @@
 """The AppWrappers of the first lists: held back until all are there, then fed in their order.
 
 Held back they are text, because a dict of one costs five times as much, and they are read one at a
-time with everybody else's turns in between. Nothing is decided before they are through (P11).
+time with turns for all else in between. Nothing is decided before they are through (P11).
 """
 
 from collections.abc import Callable, Iterable
@@ -25,7 +25,7 @@ class _Held(Struct, frozen=True):
 
 
 class FirstList:
-    """What happens to an AppWrapper that is held back happens here, and nobody hears of it."""
+    """What happens to an AppWrapper that is held back happens here, and is told no further."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class FirstList:
         self._held[document.identity.uid] = held
 
     def drop(self, uid: str) -> bool:
-        """It was deleted; whether nobody has heard of it yet."""
+        """It was deleted; whether that was told no further."""
         return self._held.pop(uid, None) is not None and not self._is_feeding
 
     async def feed(self) -> None:

@@ -1,7 +1,7 @@
 """The garbage collector while the first lists are read.
 
 What they bring stays. The collector would go over all of it again whenever it has grown by a
-quarter: 260 ms at a time with 10,000 AppWrappers, in which nobody else has a turn.
+quarter: 260 ms at a time with 10,000 AppWrappers, in which nothing else has a turn.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ With 10,000 shapes they are worth 40 ms."""
 async def freeze_while_listing(replica: Replica) -> None:
     """Keep what is there from the collector until all is listed and judged once, and not longer.
 
-    Whatever comes later may end as garbage in a cycle, which nobody else would find. What is frozen
-    is still freed when its last reference goes.
+    What comes later may end as garbage in a cycle, which only the collector would find. What is
+    frozen is still freed when its last reference goes.
     """
     left = AFTERWARDS
     usual = gc.get_threshold()

@@ -57,7 +57,7 @@ class _Port:
 
     @property
     def _controller(self) -> Controller:
-        """Who leads; a standby does not come here."""
+        """The identity of the leader, which is this process; a standby does not come here."""
         if self._replica.controller is None:
             raise web.HTTPServiceUnavailable
         return self._replica.controller
@@ -70,7 +70,8 @@ class _Port:
         return web.Response(text="ok\n")
 
     async def readyz(self, _: web.Request) -> web.Response:
-        """503 while nothing is dispatched; a line for each kind whose AppWrappers have to wait."""
+        """503 while nothing is dispatched; a line for each kind with AppWrappers that have to
+        wait."""
         watches, world = self._controller.watches, self._controller.dispatcher.world
         obstacles = watches.obstacles()
         held = [

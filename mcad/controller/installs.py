@@ -138,12 +138,13 @@ class Installs:
                 pause = min(2 * pause, SEARCH_S_MAX)
 
     def _expected(self) -> bool:
-        """Whether a CRD is there whose kind is not served yet: it takes a moment."""
+        """Whether a CRD is there with a kind that is not served yet: it takes a moment."""
         missing = self._kinds.missing()
         return bool(missing) and any(name in missing for name in self._names.values())
 
     def _missing(self) -> frozenset[object]:
-        """What discovery has to be asked for now and then: what somebody wants and nobody tells."""
+        """What discovery has to be asked for now and then: what is wanted, and no watch tells
+        of."""
         wanted: set[object] = {seat.workload.uid for seat in self._lookups.without_kind()}
         if self._is_blind:
             wanted |= self._kinds.missing()

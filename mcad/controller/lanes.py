@@ -1,7 +1,7 @@
-"""Bounded concurrency for writes, in two lanes: what somebody waits for, and reports.
+"""Bounded concurrency for writes, in two lanes: what is waited for, and reports.
 
 A lane runs at most ``width`` jobs at once and starts them in the order of their coming. It never
-blocks whoever submits.
+blocks its caller.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """One line in the log for each turn in the life of an AppWrapper: what the core makes Events of.
 
 Reasons are ours and figures are those of the refusal; the words of the API server and of a manifest
-stay in the status and the Events, because they may quote what nobody should find in a log.
+stay in the status and the Events, because they may quote what should not be in a log.
 """
 
 import logging

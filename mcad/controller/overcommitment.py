@@ -1,4 +1,5 @@
-"""Nodes whose pods request more than they have: one line in the log when that begins and ends.
+"""Nodes with pods that request more than the node has: one line in the log when that begins and
+ends.
 
 kube-scheduler loses the answer to a binding when the API server is restarted, forgets the pod that
 it assumed there, and binds another one to the same node. A kubelet refuses the second pod; until

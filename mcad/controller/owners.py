@@ -127,5 +127,5 @@ class Owners:
                     self.forget(link)
 
     def is_awaited(self, uid: str) -> bool:
-        """Whether somebody still waits for this link."""
+        """Whether anything still waits for this link."""
         return uid in self._waiting

@@ -74,7 +74,7 @@ class Quotas:
             self._feed(QuotaGone(uid))
 
     async def write(self, command: WriteQuota) -> None:
-        """One fenced patch of a status: whoever else has written comes first, and is judged."""
+        """One fenced patch of a status: another write comes first, and is judged."""
         seat = self._seats.get(command.uid)
         if seat is None:
             return  # deleted; the core has heard of it
@@ -95,7 +95,7 @@ class Quotas:
 
     @staticmethod
     def _tell(seat: _Seat, error: KubeError) -> None:
-        """Once until it works again; that somebody else has written is nothing to tell."""
+        """Once until it works again; that another one has written is nothing to tell."""
         if seat.is_told or (isinstance(error, ApiError) and error.conflict):
             return
         seat.is_told = True

@@ -1,11 +1,11 @@
 """One process of the dispatcher: it stands by until the Lease is its own, then it leads.
 
-A standby holds no core and watches nothing: a core cannot follow somebody else's dispatcher,
-because it expects the outcome of its own commands. So whoever comes to lead begins as after a
-restart, with fresh lists (P11) and an epoch above all before it (P12): there is one way to begin.
+A standby holds no core and watches nothing: a core cannot follow another dispatcher, because it
+expects the outcome of its own commands. So a new leader begins as after a restart, with fresh lists
+(P11) and an epoch above all before it (P12): there is one way to begin.
 
 Nothing is written without the lease: every request of the controller goes through a fence that asks
-it. Who lost it ends; a process that begins again stands by.
+it. A process that lost it ends; one that begins again stands by.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ async def _until_one_ends(*tasks: asyncio.Future[Any]) -> None:
 
 
 class LeaseGauges:
-    """What Prometheus is told of the Lease, by whoever leads and by whoever stands by."""
+    """What Prometheus is told of the Lease, by the leader and by a standby."""
 
     def __init__(self, lease: Lease) -> None:
         self._lease = lease

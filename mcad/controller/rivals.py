@@ -19,7 +19,7 @@ from mcad.core.units import SECOND, Duration, Instant
 Json = dict[str, Any]
 
 RECENT: Duration = 60 * SECOND
-"""A write that is older says nothing about who is there now."""
+"""A write that is older says nothing about the controllers of today."""
 
 _DASHED = GROUP.replace(".", "-")
 _PATHS = (f"/mutate-{_DASHED}-", f"/validate-{_DASHED}-")
@@ -30,7 +30,7 @@ _ANYTHING = frozenset({"kueue", "mcad-controller"})
 MCAD is named after its program."""
 
 _STATUS = frozenset({"manager", "codeflare-operator"})
-"""Names that other programs have as well: only who writes the status manages an AppWrapper."""
+"""Names that other programs have as well: only a writer of the status manages an AppWrapper."""
 
 
 Write = tuple[Instant, str, str]

@@ -77,7 +77,7 @@ class Readers(Struct, frozen=True):
 
 
 class Sightings:
-    """Translates and feeds. ``ask`` is called with an owner whose own controller is not known.
+    """Translates and feeds. ``ask`` is called with an owner of unknown controller.
 
     ``judged`` knows, of an AppWrapper that was fed, by which items and pod sets it is judged.
     """

@@ -43,7 +43,7 @@ class Figures(Protocol):
         ...
 
     async def quota_node(self, tree: str, node: str) -> Json | None:
-        """One node with those who hold it and who wait there, None if there is none."""
+        """One node with what holds it and what waits there, None if there is none."""
         ...
 
 
@@ -86,7 +86,7 @@ class Standby:
                 return await self._figures(request)
 
     def _readyz(self) -> web.Response:
-        """Ready to take over: somebody else leads, and the Lease can be used."""
+        """Ready to take over: another process leads, and the Lease can be used."""
         lease = self._lease
         if lease.trouble:
             return web.Response(status=503, text=f"not leading: {lease.trouble}\n")

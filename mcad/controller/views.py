@@ -58,7 +58,7 @@ def row_steps(
 
 
 def detail_view(world: World, now: Instant, namespace: str, name: str) -> Json | None:
-    """One AppWrapper: its row, who is ahead of it, its items, pod sets and pods; None if unknown.
+    """One AppWrapper: its row, what is ahead of it, its items, pod sets and pods; None if unknown.
 
     ``figures`` has every resource of the refusal, the binding one first; the row's ``why`` names
     only those that are short.

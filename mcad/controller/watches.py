@@ -42,8 +42,8 @@ FIELDS: dict[Resource, Picks] = {
 """What is read at once of every object of a kind; of all others only what identifies them."""
 
 DATA = frozenset({("", "configmaps"), ("", "secrets")})
-"""Objects that hold nothing but data, which is nobody's business here: that they exist is told by
-their metadata."""
+"""Objects that hold nothing but data, which does not concern the dispatcher: that they exist is
+told by their metadata."""
 
 EVERYWHERE: tuple[str | None, ...] = (None,)
 ESSENTIAL = tuple((kind.group, kind.plural) for kind in (APPWRAPPERS, NODES, PODS, QUOTA_SUBTREES))
@@ -117,8 +117,8 @@ class Watches:
         host: Host,
         namespaces: Sequence[str] = (),
     ) -> None:
-        """``namespaces`` are those whose AppWrappers and QuotaSubtrees are looked at; none means
-        all."""
+        """``namespaces`` are those with AppWrappers and QuotaSubtrees that are looked at; none
+        means all."""
         self._client = client
         self._kinds = kinds
         self._sightings = sightings
@@ -171,7 +171,7 @@ class Watches:
             absence=ABSENCE,
         )
         self._watch(APPWRAPPERS, appwrappers, slim=_itself, namespaces=self._namespaces)
-        # Nodes and pods are watched everywhere: whoever uses a node uses it up.
+        # Nodes and pods are watched everywhere: a pod of any namespace uses its node up.
         now = self._client.clock.monotonic
         nodes = Stream("nodes", seen.node_seen, seen.node_gone, self._stream_changed, now)
         self._watch(NODES, nodes, slim=slim_node)
