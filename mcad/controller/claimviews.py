@@ -14,8 +14,8 @@ Json = dict[str, Any]
 
 
 def claim_view(world: World, entry: Entry, refusal: Refusal | None) -> Json:
-    """What an AppWrapper claims, whose claims are in its way, and when it was evicted last; None
-    and nobody where there is nothing of that. ``refusal`` is the present verdict on it."""
+    """What an AppWrapper claims, the claims of others in its way, and when it was evicted last;
+    None and empty where there is nothing of that. ``refusal`` is the present verdict on it."""
     return {
         "claim": render_claim(entry.claim) if entry.claim is not None else None,
         "keptOffBy": [

@@ -1,6 +1,6 @@
-"""Forecasts as JSON, beside the rows of those who wait (views.py); ``starts`` of others is None.
+"""Forecasts as JSON, beside the rows of those that wait (views.py); ``starts`` of others is None.
 
-``restsOn`` is a word of ``mcad.core.forecast.Basis``; an instant that nobody can tell is None.
+``restsOn`` is a word of ``mcad.core.forecast.Basis``; an unknown instant is None.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 def starts_of_line(world: World, picture: Picture) -> dict[str, Json]:
-    """By uid, of the first in line and of those who have claims. Bounded work, in one piece: what
+    """By uid, of the first in line and of those that have claims. Bounded work, in one piece: what
     it rests on must not change meanwhile."""
     line = picture.line(FORECAST_AHEAD)
     found = forecasts(world, line, [*line, *world.claims])

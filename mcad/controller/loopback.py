@@ -1,6 +1,6 @@
-"""Who is told about AppWrappers: whoever asks from this machine, or by ``kubectl port-forward``.
+"""Figures about AppWrappers are for callers on this machine, or by ``kubectl port-forward``.
 
-The figures name AppWrappers of every namespace. Probes and metrics do not, so everybody may have
+The figures name AppWrappers of every namespace. Probes and metrics do not, so all callers may have
 those. A forwarded port ends on the pod's own loopback address, and forwarding takes a right in the
 dispatcher's namespace, which is the administrator's to give: no token has to be handled here.
 """
@@ -26,7 +26,7 @@ REFUSED = (
 async def guard(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Refuse figures to whoever reached us from elsewhere.
+    """Refuse figures to callers from elsewhere.
 
     By which of our addresses a request came cannot be forged. The name that it was asked under has
     to be a loopback one as well: else a web page could have a browser ask for it (DNS rebinding).

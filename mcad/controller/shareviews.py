@@ -24,8 +24,8 @@ BOOKS = ("nominal", "allocated", "borrowed", "lent", "waiting")
 
 
 def trees_view(world: World, *, enabled: bool) -> Json:
-    """``{"enabled": ..., "trees": [...]}``: one object per tree that somebody has defined nodes of,
-    and whether they count at all."""
+    """``{"enabled": ..., "trees": [...]}``: one object per tree with defined nodes, and whether
+    they count at all."""
     return {"enabled": enabled, "trees": list(tree_steps(world))}
 
 
@@ -56,8 +56,8 @@ def tree_steps(world: World) -> Iterator[Json]:
 
 
 def node_steps(world: World, picture: Picture, tree: str, node: str) -> Iterator[Json | None]:
-    """One node after as many None as it takes, nothing if there is no such node: its figures, who
-    holds something there or below (``holders``), and who in line would (``queue``)."""
+    """One node after as many None as it takes, nothing if there is no such node: its figures, what
+    holds something there or below (``holders``), and what in line would (``queue``)."""
     grown = world.forest.tree(tree)
     if grown is None or node not in grown.nodes:
         return

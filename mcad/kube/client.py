@@ -114,7 +114,7 @@ DELETE = DeleteOptions()
 class Page(Struct, frozen=True):
     """One page of a list. ``first`` is also true when the list had to start again from scratch.
 
-    ``texts`` are the objects as they came; nobody has to read all of them at once.
+    ``texts`` are the objects as they came; they need not all be read at once.
     """
 
     resource: Resource
@@ -161,7 +161,7 @@ class Client:
         self._idle_s = idle_s
 
     def fenced(self, left: Callable[[], float]) -> "Client":
-        """The same client, whose writes need a permit; see ``Fence``."""
+        """The same client with writes that need a permit; see ``Fence``."""
         return Client(
             Fence(self.api, left),
             self.clock,

@@ -52,7 +52,8 @@ async def _nothing_to_renew() -> None:
 
 
 class Credential(Struct, frozen=True):
-    """Who we are to the server, and whom we trust to be it; compared to see whether it is new."""
+    """The identity shown to the server, and the authorities trusted for it; compared to see whether
+    it is new."""
 
     headers: Mapping[str, str]
     ssl_context: ssl.SSLContext | None
@@ -206,7 +207,7 @@ async def _login(
 ) -> None:
     await asyncio.wait_for(loader.load_and_set(configuration), LOGIN_S_MAX)
     if "exec" in user and not (configuration.api_key or configuration.cert_file):
-        # The library logs why a plugin failed and goes on as nobody. Ask again, for the words.
+        # The library logs why a plugin failed and goes on anonymously. Ask again, for the words.
         plugin = ExecProvider(ConfigNode("exec", user["exec"]))
         await asyncio.wait_for(plugin.run(), LOGIN_S_MAX)
         raise ConfigException("the exec plugin gave neither a token nor a certificate")
@@ -274,7 +275,7 @@ class _Credential:
     def _landed(self, flight: "asyncio.Task[None]") -> None:
         self._flight = None
         if not flight.cancelled():
-            flight.exception()  # seen by those who wait, if there still are any
+            flight.exception()  # seen by those that wait, if there still are any
 
     async def _load(self) -> None:
         self._loaded_at = self._clock.monotonic()

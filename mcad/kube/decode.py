@@ -37,14 +37,14 @@ class ListMeta(Struct, rename=_WIRE):
 
 
 class Listed(Struct):
-    """A list answer whose objects are still text. Go encodes an empty list as null at times."""
+    """A list answer with objects that are still text. Go encodes an empty list as null at times."""
 
     metadata: ListMeta
     items: list[Raw] | None = None
 
 
 class Line(Struct):
-    """A line of a watch whose object is still text."""
+    """A line of a watch with an object that is still text."""
 
     type: str
     object: Raw

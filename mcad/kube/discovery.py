@@ -17,7 +17,7 @@ from mcad.kube.types import Json
 
 FRESH_S = 600.0  # how long what is known is believed
 RETRY_S = 60.0  # how long what is unknown, or could not be asked, is believed to be so
-INVALIDATED_S = 0.5  # the same after ``invalidate``, whose callers have a pace of their own
+INVALIDATED_S = 0.5  # the same after ``invalidate``, for callers with a pace of their own
 PATIENCE_S_MAX = 120.0  # of one attempt; the API server itself gives up after 60 s
 
 _AGGREGATED = {
@@ -102,7 +102,7 @@ class Discovery:
         return not known or self._fetched_at is None or now - self._fetched_at >= FRESH_S
 
     async def _fetch_once(self) -> None:
-        # The shield keeps the fetch alive for the others when one who waits gives up.
+        # The shield keeps the fetch alive for the others when one that waits gives up.
         if self._flight is None:
             self._attempted_at = self._client.clock.monotonic()
             self._invalidated = False
@@ -132,7 +132,7 @@ class Discovery:
         self._fetched_at = self._client.clock.monotonic()
 
     def _grow_patience(self, error: KubeError) -> None:
-        """A server whose answers take longer than an attempt would never be understood."""
+        """A server with answers that take longer than an attempt would never be understood."""
         if isinstance(error, RequestTimeout):
             self.patience_s = min(2 * self.patience_s, PATIENCE_S_MAX)
 

@@ -1,7 +1,7 @@
-"""One object as the server sent it, read only as far as somebody wants to know it.
+"""One object as the server sent it, read only as far as is wanted.
 
 What identifies it is read at once, together with the fields that its reader wants of every object:
-most of what a server tells concerns fields that nobody looks at.
+most of what a server tells concerns fields that are never looked at.
 """
 
 from sys import intern

@@ -1,6 +1,6 @@
 """The API port behind a permit: no write leaves without one, and none outlasts it.
 
-It is put around the port itself, so that nobody who writes has to think of it.
+It is put around the port itself, so that no writer has to think of it.
 """
 
 from collections.abc import AsyncGenerator, Callable

@@ -1,7 +1,7 @@
-"""What a kubeconfig says, read without the client library, whose import costs most of a second.
+"""What a kubeconfig says, read without the client library, which takes most of a second to import.
 
 That is enough to know the namespace of a context, and for one quick request with a credential that
-stands in the file. Whatever needs more (an exec plugin, a proxy) is left to ``connection.load``.
+stands in the file. What needs more (an exec plugin, a proxy) is left to ``connection.load``.
 """
 
 from __future__ import annotations

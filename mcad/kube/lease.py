@@ -95,7 +95,7 @@ class Lease:
         ``annotations`` are what the holder writes beside its name."""
         self.terms = terms
         self.identity = identity
-        self.leader = ""  # who holds it as far as we know
+        self.leader = ""  # the holder as far as is known
         self.transitions = 0
         self._told = ""  # the sort of the trouble that was logged last
         self.trouble = ""  # why the Lease cannot be read or written at present
@@ -134,14 +134,14 @@ class Lease:
                 if await self._try():
                     return
             except ApiError as error:
-                if not (error.conflict or error.already_exists):  # then somebody was faster
+                if not (error.conflict or error.already_exists):  # then another one was faster
                     self._in_trouble(error)
             except KubeError as error:
                 self._in_trouble(error)
             await self._clock.sleep(self._until_next_look())
 
     async def _try(self) -> bool:
-        """One look, and a grasp if nobody holds it. An unanswered grasp shows in the next look."""
+        """One look, and a grasp if it is free. An unanswered grasp shows in the next look."""
         found = await self._read()
         if not self._is_free(found):
             self.trouble = ""
@@ -151,7 +151,7 @@ class Lease:
             self.transitions = 0 if self._seen is None else _next(self._seen.transitions)
             await self._create()
         else:
-            # A record with our own name is that of a grasp whose answer was lost.
+            # A record with our own name is that of a grasp with a lost answer.
             ours = found.holder == self.identity
             self.transitions = found.transitions if ours else _next(found.transitions)
             own = {"annotations": self._annotations} if self._annotations else {}
@@ -171,7 +171,7 @@ class Lease:
             )
 
     def _is_free(self, found: Record | None) -> bool:
-        """Whether nobody else can be its holder. One that was deleted has not run out for that."""
+        """Whether no other can be its holder. One that was deleted has not run out for that."""
         if found is not None and found.holder in ("", self.identity):
             return True
         now = self._clock.monotonic()
@@ -224,7 +224,7 @@ class Lease:
                 return
             if not error.not_found:
                 raise
-            await self._create()  # somebody deleted it: it is still ours
+            await self._create()  # it was deleted by hand: it is still ours
         self._renewed, self.trouble = sent, ""
 
     async def _look_who_holds(self) -> None:

@@ -51,7 +51,7 @@ async def get(
 
 
 async def _beside(work: Callable[[], Response]) -> Response:
-    """The outcome of work in a thread that nobody waits for any more once its asker has gone.
+    """The outcome of work in a thread that is not waited for any more once its asker has gone.
 
     ``asyncio.to_thread`` would keep the process alive until its timeout: a person has left by then.
     """

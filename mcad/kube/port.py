@@ -23,7 +23,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def nothing() -> None:
-    """For a callback of which nobody wants to hear."""
+    """For a callback with nothing to tell."""
 
 
 class Request(Struct, frozen=True):

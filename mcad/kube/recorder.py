@@ -48,7 +48,7 @@ class Regarding(Struct, frozen=True):
 
 
 class Reporter(Struct, frozen=True):
-    """Who speaks: ``controller`` is a qualified name, ``instance`` the pod for example."""
+    """The reporter: ``controller`` is a qualified name, ``instance`` the pod for example."""
 
     controller: str
     instance: str

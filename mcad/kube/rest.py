@@ -201,7 +201,7 @@ class _Timely(aiohttp.BytesPayload):
     async def write_with_length(
         self, writer: aiohttp.abc.AbstractStreamWriter, content_length: int | None
     ) -> None:
-        """Write it, if there is time; aiohttp tells whoever waits for the answer that it failed."""
+        """Write it, if there is time; aiohttp tells its caller that it failed."""
         if self._clock.monotonic() >= self._until:
             raise TimeoutError
         await super().write_with_length(writer, content_length)

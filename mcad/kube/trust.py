@@ -8,7 +8,7 @@ def trust(
 ) -> ssl.SSLContext:
     """The system's CAs, or these in their place; raises OSError or ValueError (also SSLError).
 
-    ``cafile`` is a path and ``cadata`` the PEM itself. Without ``verify`` everybody is trusted.
+    ``cafile`` is a path and ``cadata`` the PEM itself. Without ``verify`` all are trusted.
     """
     context = ssl.create_default_context(cafile=cafile, cadata=cadata)
     # Python 3.13 became stricter than Go: CAs that kubeadm and others made would be refused.
