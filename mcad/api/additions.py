@@ -51,7 +51,7 @@ class Toleration(Strict):
 
 
 class Gate(Strict):
-    """A gate that holds a pod back from scheduling until somebody takes it away."""
+    """A gate that holds a pod back from scheduling until it is taken away."""
 
     name: str
 

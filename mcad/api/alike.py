@@ -88,7 +88,7 @@ def _grace(spec: Map) -> int:
 
 
 def _depends(template: Map) -> Map:
-    """The template without what nobody asks about. What is malformed stays as it is."""
+    """The template without what is never asked about. What is malformed stays as it is."""
     spec = template.get("spec")
     if not isinstance(spec, dict):
         return {"spec": spec}

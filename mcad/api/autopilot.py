@@ -21,7 +21,7 @@ Values = dict[str, list[str]]
 """Values of labels to be avoided, by key."""
 
 Evictions = tuple[tuple[str, str, str], ...]
-"""(resource, key, value) of the labels whose node its users have to leave."""
+"""(resource, key, value) of the labels of a node that pods which use the resource have to leave."""
 
 
 class Effect(StrEnum):
@@ -90,7 +90,7 @@ class AutopilotSettings(Strict):
 
 
 def evicted(tags: Map, evictions: Evictions) -> tuple[str, ...]:
-    """The resources whose users have to leave a node with these labels."""
+    """The resources whose pods have to leave a node with these labels."""
     if not evictions:
         return ()
     found = (resource for resource, key, value in evictions if tags.get(key) == value)

@@ -53,7 +53,8 @@ class Catalog(Protocol):
 
     @property
     def never_preempt(self) -> frozenset[str]:
-        """Namespaces whose AppWrappers may say that nobody evicts them (``neverPreempt``)."""
+        """Namespaces with AppWrappers that may say that they are never evicted
+        (``neverPreempt``)."""
 
 
 class StaticCatalog(Struct, frozen=True):
@@ -78,7 +79,7 @@ class StaticCatalog(Struct, frozen=True):
         podless: Iterable[tuple[str, str]] = (),
     ) -> "StaticCatalog":
         """Index served kinds; ``allowed`` and ``podless`` hold pairs of (group, plural),
-        ``excluded`` namespaces whose AppWrappers are not served."""
+        ``excluded`` namespaces with AppWrappers that are not served."""
         served = {(one.group, one.version, one.kind): one for one in resources}
         return cls(served, frozenset(allowed), frozenset(excluded), frozenset(podless))
 

@@ -1,4 +1,5 @@
-"""Live wrapped objects as the core sees them: whose they are, and how many pods they still want."""
+"""Live wrapped objects as the core sees them: which AppWrapper they belong to, and how many pods
+they still want."""
 
 from collections.abc import Sequence
 

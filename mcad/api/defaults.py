@@ -173,7 +173,7 @@ class PodDefaults:
         return replace(work, sets=tuple(sets), never_preempts=self._never_preempts(work, manifests))
 
     def _never_preempts(self, work: Workload, manifests: Sequence[bytes]) -> bool:
-        """Whether nobody is to be evicted for it: all of its pods have to say so.
+        """Whether nothing is to be evicted for it: all of its pods have to say so.
 
         One that says nothing would have others preempted for it by kube-scheduler as well; those
         that an operator adds on its own are not asked.

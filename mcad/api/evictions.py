@@ -1,6 +1,6 @@
-"""An annotation by which an AppWrapper says that nobody may evict it; it has to be permitted.
+"""An annotation by which an AppWrapper says that it may not be evicted; it has to be permitted.
 
-Whoever may set it keeps room for good, so it counts only where the setting ``neverPreempt`` says.
+With it room is kept for good, so it counts only where the setting ``neverPreempt`` says.
 """
 
 from collections.abc import Collection
@@ -16,7 +16,7 @@ EVERYWHERE = "*"
 def read_never_preempt(
     annotations: Json, namespace: str, permitted: Collection[str]
 ) -> tuple[bool, tuple[str, ...]]:
-    """Whether nobody may evict an AppWrapper with these annotations, and what is wrong with them.
+    """Whether an AppWrapper with these annotations is never evicted, and what is wrong with them.
 
     ``permitted`` holds the namespaces in which it counts, ``*`` for all.
     """

@@ -22,8 +22,8 @@ POD_GROUP_LABELS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.
 def too_few_pods(
     least: int, items: Sequence[Item], sets: Sequence[PodSet], catalog: Catalog
 ) -> Iterator[str]:
-    """One sentence if ``minAvailable`` asks for more pods than the items do. Nothing where nobody
-    knows how many those are."""
+    """One sentence if ``minAvailable`` asks for more pods than the items do. Nothing where their
+    number is unknown."""
     counted = {one.item for one in sets}
     known = all(
         number in counted or not catalog.makes_pods(item.ref.group, item.ref.resource)

@@ -233,7 +233,7 @@ def _check_labels(template: Map, index: int, owner: Owner) -> Iterator[Fault]:
 
 
 def _without_declaration(entry: Entry, kind: str, read: ReadItem) -> Entry:
-    """Pods that no such object makes would hold room that nobody ever uses."""
+    """Pods that no such object makes would hold room that is never used."""
     for name, declared in (("custompodresources", entry.pods), ("podSets", entry.sets)):
         if declared:
             read.warnings.append(f"{entry.base}.{name}: ignored; no pods come of a {kind}.")

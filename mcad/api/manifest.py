@@ -70,7 +70,7 @@ def render(
 
 def _write_out(obj: Map, ref: ObjectRef) -> None:
     """Give pods that an operator makes of its own accord the template that it would take: without
-    one they have no labels, and nobody could tell them from the pods of strangers."""
+    one they have no labels, and could not be told from the pods of strangers."""
     row, root = KINDS.get((ref.group, ref.kind)), Part(obj, "", [])
     for family in row.families if row else ():
         if not (family.implied and family.build):
@@ -103,7 +103,7 @@ def _owner_reference(workload: Workload) -> Map:
 
 
 def _label_maps(obj: Map, ref: ObjectRef, sets: list[PodSet]) -> Iterator[tuple[str, Map]]:
-    """(pod set path, map whose ``labels`` its pods get) of everything that makes pods."""
+    """(pod set path, map with the ``labels`` that its pods get) of everything that makes pods."""
     seen: set[int] = set()
     for path, holder in _pod_metadata(obj, ref, sets):
         if id(holder) not in seen:

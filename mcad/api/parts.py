@@ -47,7 +47,7 @@ class Part(Struct, frozen=True):
         return int(value)
 
     def elements(self, pattern: str) -> Iterator["Part"]:
-        """The maps at a dotted path whose last key may end in ``[]`` (each element of a list)
+        """The maps at a dotted path with a last key that may end in ``[]`` (each element of a list)
         or ``{}`` (each value of a map, in the order of the keys)."""
         head, _, last = pattern.rpartition(".")
         if not last.endswith(("[]", "{}")):

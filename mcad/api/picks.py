@@ -1,4 +1,4 @@
-"""The fields of live objects that somebody reads: the rest is never decoded.
+"""The fields of live objects that are read: the rest is never decoded.
 
 Of a pod that is nine tenths: environments, volumes, managed fields. A leaf is whatever was sent;
 what is malformed is for its reader to bear.

@@ -28,7 +28,7 @@ _OF_STATUS = (
     "resources",
     "allocatedResources",
 )
-_ALIKE = 4096  # kinds of pods whose needs are remembered
+_ALIKE = 4096  # kinds of pods with needs that are remembered
 _WORDS_MAX = 256
 _TEXT_MAX = 2048  # bytes of one of them; what is longer hardly has its like
 
@@ -101,7 +101,7 @@ def _known_needs(text: bytes) -> tuple[Resources, tuple[HostPort, ...]]:
 
 
 def _phase(status: Map) -> PodPhase:
-    """No phase at all is that of a pod which nobody has looked at yet."""
+    """No phase at all is that of a pod which no kubelet has looked at yet."""
     return _PHASES.get(as_text(status.get("phase") or "Pending"), PodPhase.UNKNOWN)
 
 

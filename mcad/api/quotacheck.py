@@ -95,7 +95,7 @@ def _read(number: int, origin: str, content: Map) -> _Manifest:
 
 
 def _form(one: _Manifest) -> Iterator[Finding]:
-    """What the API server would refuse, or nobody would look at."""
+    """What the API server would refuse, or no dispatcher would look at."""
     content, metadata = one.content, as_map(one.content.get("metadata"))
     version = as_text(content.get("apiVersion"))
     if version != API_VERSION:

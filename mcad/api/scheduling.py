@@ -55,7 +55,7 @@ def attempt_limit(deadlines: Collection[int], resets: int) -> Duration:
     """How long an attempt holds its room at most, by what it wraps; 0 if nothing says so.
 
     ``deadlines`` are the ``activeDeadlineSeconds`` of every item with pods, 0 for one without. A
-    reset begins the time anew with the same room, so whoever may be reset has no limit.
+    reset begins the time anew with the same room, so an AppWrapper that may be reset has no limit.
     """
     if not deadlines or not all(deadlines) or resets:
         return 0
@@ -86,7 +86,7 @@ class _Reader:
         return _shared(wait, self._growth(f"{where}.growthType", wire.growth_type), longest, times)
 
     def durations(self, wire: DispatchDuration) -> tuple[Duration, Duration]:
-        """(limit, expected). Whoever expects more than the limit permits is stopped at that."""
+        """(limit, expected). One that expects more than the limit permits is stopped at that."""
         where = "schedulingSpec.dispatchDuration"
         limit = self._number(f"{where}.limit", wire.limit)
         expected = self._number(f"{where}.expected", wire.expected)

@@ -35,7 +35,7 @@ from mcad.core.units import SECOND
 QUEUED = "Pending"
 AT_REST = frozenset({"", QUEUED, "Completed", "Failed", "Deleted"})
 """States of an AppWrapper that needs no attempt of ours. In any other one without our record of it
-somebody else has dispatched it."""
+another controller has dispatched it."""
 
 STATE_OF_PHASE = {"Suspended": QUEUED, "Succeeded": "Completed", "Failed": "Failed"}
 """What an upstream v1beta2 controller left at rest, in v1beta1's words."""

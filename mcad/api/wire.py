@@ -1,4 +1,4 @@
-"""Reading JSON that anybody may have written: nothing in here raises, whatever the shape.
+"""Reading JSON of unknown origin: nothing in here raises, whatever the shape.
 
 Also the two notations of the wire that the core does not know: RFC 3339 times and durations in
 units other than microseconds.

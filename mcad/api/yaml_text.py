@@ -13,7 +13,8 @@ ALIASED_MAX = 3 * 1024 * 1024
 
 
 class BoundedLoader(yaml.SafeLoader):
-    """PyYAML's safe loader; a document whose aliases stand for too much is a MarkedYAMLError."""
+    """PyYAML's safe loader; a document with aliases that stand for too much is a
+    MarkedYAMLError."""
 
     def compose_document(self) -> yaml.Node | None:
         """The nodes of the next document, refused before any value is made of them."""
