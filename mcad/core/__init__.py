@@ -4,27 +4,27 @@ dispatcher, deciding    the one entrance, ``step(event, now)``, and one pass in 
 events, commands        everything that the core can be told, and everything that it can ask for
 world, entry            all that it knows, and what it knows of one AppWrapper
 capacity, quota         what the nodes have, and the shares of teams; each has a map of its own
-admission               both as one: who is let in
+admission               both as one: what is let in
 
 observing, edits, children, attribution, unproven, recovery   what is seen of AppWrappers, objects
                                 and pods, whose these are, and what a predecessor began
-queue, bucket, beds, fairness, ceilings   the line, those in it who share a verdict, who need not be
-                                asked, whose turn it is, and how high a priority may be
-dispatching, gate, obstacles    the walk along the line, whom its head keeps back, and what else
-                                keeps somebody from going
-lending                         who waits because he would borrow what is taken back
+queue, bucket, beds, fairness, ceilings   the line, those in it that share a verdict, that need not
+                                be asked, whose turn it is, and how high a priority may be
+dispatching, gate, obstacles    the walk along the line, what its head keeps back, and what else
+                                keeps an AppWrapper from going
+lending                         what waits because it would borrow what is taken back
 attempts, inventory, names, rights   objects are created, under names and with rights that are free
-teardown, sweep, tombstones, leftovers   they are deleted: of an attempt, of nobody, of a deleted
+teardown, sweep, tombstones, leftovers   they are deleted: of an attempt, of none, of a deleted
                                 AppWrapper; what pods of unknown AppWrappers hold
 running, completion, requeuing, health, resets   what is to be done about those that run
 needs, unscheduled              their pods that do not come, or find no node
 
 claim, claims, protection, backfill, passing   room that is promised before it is free: what that
-                                is, how it lives, who gets it, and who may go ahead of it
-departures, drains, ends, history   who has to leave so that somebody fits, and when that will be
+                                is, how it lives, what gets it, and what may go ahead of it
+departures, drains, ends, history   what has to leave so that one fits, and when that will be
 preemption, victims, evicting, eviction_pace   which AppWrappers are evicted for which one, how, and
                                 how many in a minute
-forecast, rehearsal             when somebody who waits starts
+forecast, rehearsal             when a waiting AppWrapper starts
 outlook                         which would be evicted if a dispatcher began now
 
 status, standing, podcounts, quotastatus   what statuses say

@@ -1,8 +1,8 @@
-"""One pass: what has to be done, in this order, and who has to be told (core R1-R6, R11).
+"""One pass: what has to be done, in this order, and what has to be told (core R1-R6, R11).
 
 1. take up what was begun   2. timers   3. completion and sweep
-4. adrift reservations find a home, and who has what he claims goes   5. dispatch in order
-6. who is evicted, who is first for too long, and who may go ahead of claims
+4. adrift reservations find a home, and what has all that it claims goes   5. dispatch in order
+6. what is evicted, what is first for too long, and what may go ahead of claims
 7. tell the refused, and the trees
 """
 

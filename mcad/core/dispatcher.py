@@ -178,7 +178,7 @@ def _status_refused(world: World, entry: Entry, event: StatusRefused) -> None:
     """A conflict means that the object has changed: judge anew. Anything else is repeated.
 
     A 404 too: if the AppWrapper is gone, its deletion is on the way to us and ends the repetition;
-    if it is not, then somebody on the way to the server was wrong.
+    if it is not, then a proxy on the way to the server was wrong.
     """
     if event.serial != entry.writes.serial or entry.writes.flying is None:
         return

@@ -3,7 +3,7 @@
 records   QuotaSubtrees as the border reads them, and which leaf an AppWrapper names in each tree
 trees     how subtrees become a tree, and what is wrong with those that do not
 absent    subtrees that are gone and count as before until they return, or their grace ends
-forest    who holds what where, and whether one more fits
+forest    what is held where, and whether one more fits
 whatif    whether it would fit if others left
 words     a refusal by quota in sentences
 waiting   what those in line demand of every leaf
