@@ -98,7 +98,7 @@ def intent_refused(world: World, entry: Entry) -> None:
     entry.dispatch = entry.superseded
     entry.move(Signal.INTENT_REFUSED, world.now)
     world.line_up(entry)
-    if entry.redeemed is not None:  # others may have left for it: nobody else gets their room
+    if entry.redeemed is not None:  # others may have left for it: their room goes to no other
         world.claims_on_record[entry.uid] = entry.redeemed
         entry.redeemed = None
 
@@ -196,7 +196,7 @@ def item_created(world: World, entry: Entry, event: ItemCreated) -> None:
 
 
 def item_refused(world: World, entry: Entry, event: ItemRefused) -> None:
-    """An item was not created, or nobody knows."""
+    """An item was not created, or the outcome is unknown."""
     if event.attempt == entry.attempt:
         _note_doubt(world, entry, event)
     if not entry.is_at(event.attempt, event.item) or judge(world, entry):
@@ -254,7 +254,7 @@ def _refused_for_now(world: World, entry: Entry, item: int) -> None:
 
 
 def item_inspected(world: World, entry: Entry, event: ItemInspected) -> None:
-    """The name was taken: by us, by something on its way out, or by somebody else (P6)."""
+    """The name was taken: by us, by something on its way out, or by a stranger (P6)."""
     if not entry.is_at(event.attempt, event.item):
         return
     if event.answer is not None:

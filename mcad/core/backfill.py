@@ -1,5 +1,5 @@
-"""Who goes ahead of a claim: whoever is gone before its room is wanted, by what both declared (core
-R9), and whoever has a higher priority (R8)."""
+"""What goes ahead of a claim: an AppWrapper that is gone before its room is wanted, by what both
+declared (core R9), and one with a higher priority (R8)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from mcad.core.world import World
 
 
 def walk(world: World) -> None:
-    """After all others: those who were refused are offered, in their order, what others have left
-    since, or all that is free, if nothing was offered to them before."""
+    """After all others: the refused are offered, in their order, what others have left since, or
+    all that is free, if nothing was offered to them before."""
     is_new = world.capacity.is_relieved or world.queue.new
     if not (world.claims and is_new and world.is_time_for(Look.BACKFILL)):
         return
@@ -58,7 +58,7 @@ class _Offer:
         return has_place and self._capacity.may_fit(bucket.shape, self.free)
 
     def taken(self) -> None:
-        """Somebody has taken of it."""
+        """Some of it was taken."""
         self.relieved, self.free = self.relieved.again(), self.free.again()
 
 
@@ -86,7 +86,7 @@ def _try(world: World, bucket: Bucket, offer: _Offer, most: int) -> int:
 
 
 def _next(world: World, bucket: Bucket, places: Spare) -> tuple[Entry, list[str]] | None:
-    """The first of the bucket that may go on one of the nodes, and whose claims he may pass."""
+    """The first of the bucket that may go on one of the nodes, and the claims that it may pass."""
     for entry in bucket.front(BACKFILL_MEMBERS):
         claims = world.claims.items()
         lifted = [uid for uid, owner in claims if may_pass(world, entry, owner)]

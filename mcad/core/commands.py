@@ -106,7 +106,8 @@ class InspectItem(Struct, frozen=True):
 class ReviewAccess(Struct, frozen=True):
     """Ask the API server whether objects like ``ref`` may be created in its namespace.
 
-    By whoever creates there: ourselves, or whom we impersonate (protocol, table of errors, 403).
+    The user is the one that creates there: ourselves, or a service account that we impersonate
+    (protocol, table of errors, 403).
     """
 
     ref: ObjectRef
@@ -138,7 +139,7 @@ class LookForRemains(Struct, frozen=True):
 class ForceDeletion(Struct, frozen=True):
     """Delete a pod or an object of the attempt with a grace period of 0, this very one.
 
-    Nobody waits for the answer: the next look tells what is left.
+    The answer is not waited for: the next look tells what is left.
     """
 
     uid: str
@@ -172,7 +173,7 @@ class RecordEvent(Struct, frozen=True):
 
 class RecordQuotaEvent(Struct, frozen=True):
     """An Event about a QuotaSubtree, which may be deleted; about a tree without one (None) there is
-    a log line alone. Nobody waits for it."""
+    a log line alone. It is not waited for."""
 
     subtree: QuotaSubtree | None
     warning: bool

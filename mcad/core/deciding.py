@@ -249,9 +249,8 @@ def _by_quota(world: World, glance: Glance, bucket: Bucket) -> Refusal | None:
 
 
 def may_be_head(world: World, glance: Glance, bucket: Bucket) -> bool:
-    """Whether the first of a bucket is head of the line, if nobody before it is: refused by
-    capacity, but would fit if AppWrappers left (R6). For people: nothing is changed.
-    """
+    """Whether the first of a bucket is head of the line, if none before it is: refused by capacity,
+    but would fit if AppWrappers left (R6). For people: nothing is changed."""
     if _by_quota(world, glance, bucket) is not None:
         return False
     refusal = glance.refusal(bucket.shape)

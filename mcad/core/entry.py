@@ -200,7 +200,7 @@ class Entry:
 
     @property
     def record(self) -> DispatchRecord:
-        """The record of its attempt, for whoever knows that there is one."""
+        """The record of its attempt, for a caller that knows that there is one."""
         if self.dispatch is None:
             raise InvariantViolated("attempt-recorded", f"{self.title} is {self.phase} without one")
         return self.dispatch
@@ -229,7 +229,8 @@ class Entry:
             del self.timers[timer]
 
     def take_up(self, record: DispatchRecord) -> None:
-        """An attempt stands, whoever began it: it is judged by its inventory from here on."""
+        """An attempt stands, of this leader or another: it is judged by its inventory from here
+        on."""
         self.former.update(dict.fromkeys(map(name_key, self.inventory)))
         for ref in record.inventory:
             self.former.pop(name_key(ref), None)

@@ -209,9 +209,9 @@ class ItemInspected(Struct, frozen=True):
 
 
 class AccessReviewed(Struct, frozen=True):
-    """Whether whoever creates the items has the right to; None if we could not ask.
+    """Whether the creator of the items has the right to; None if we could not ask.
 
-    ``user`` is whom we impersonate to create them, "" if nobody.
+    ``user`` is the one that we impersonate to create them, "" if none.
     """
 
     namespace: str

@@ -28,7 +28,7 @@ class Basis(StrEnum):
 
     CLAIM = "Claim"  # room is kept for it, and declared limits say when that is free
     LIMITS = "Limits"  # declared limits; but another may come and go ahead of it
-    EXPECTATIONS = "Expectations"  # of somebody there is but his word, or runs of equal shape
+    EXPECTATIONS = "Expectations"  # but what one says of itself, or runs of equal shape
     NOTHING = ""
 
 

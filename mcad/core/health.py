@@ -152,7 +152,7 @@ def _failed_pods(world: World, entry: Entry) -> tuple[Breakdown | None, Instant]
 def _unreplaced(world: World, entry: Entry) -> list[Pod]:
     if not world.capacity.pods.counts(entry.uid).failed:
         return []
-    items = set(entry.creation.created.values())  # nobody replaces a bare Pod
+    items = set(entry.creation.created.values())  # a bare Pod is replaced by nothing
     replaced = world.capacity.pods.replaced(entry.uid)
     failed = world.capacity.pods.failed(entry.uid)
     return [pod for pod in failed if pod.uid in items or pod.uid not in replaced]

@@ -102,7 +102,7 @@ TEARING_DOWN = frozenset({Phase.UNDEPLOYING, Phase.DELETING, Phase.VERIFYING, Ph
 
 
 ENDED = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.DELETED})
-"""Phases that last until somebody deletes the AppWrapper."""
+"""Phases that last until the AppWrapper is deleted."""
 
 
 class InvalidTransitionError(Exception):

@@ -34,7 +34,7 @@ def outranks(entry: Entry, owner: Entry) -> bool:
 
 
 def outranked(world: World, entry: Entry) -> dict[str, None]:
-    """The uids (an ordered set) of the owners of claims whom it outranks: their claims do not count
+    """The uids (an ordered set) of the owners of claims that it outranks: their claims do not count
     for it."""
     return {uid: None for uid, owner in world.claims.items() if outranks(entry, owner)}
 

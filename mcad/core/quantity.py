@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 
 QUANTITY_LENGTH_MAX = 64
-"""Characters of a quantity; the longest that anybody needs has 20 digits and a suffix."""
+"""Characters of a quantity; the longest in use has 20 digits and a suffix."""
 
 QUANTITY_EXPONENT_MAX = 40
 """Beyond 10^40 every amount is capped at 2^63-1 and below 10^-40 it rounds up to one unit; the

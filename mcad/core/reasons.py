@@ -231,7 +231,7 @@ def explain_remains(remains: Sequence[Remnant], node: str) -> str:
 
 
 def most_telling(remains: Sequence[Remnant]) -> Remnant:
-    """A finalizer of somebody else tells more than a pod, and that more than what owns it."""
+    """A foreign finalizer tells more than a pod, and that more than what owns it."""
 
     def rank(one: Remnant) -> tuple[bool, bool, str]:
         is_held = HARMLESS_FINALIZERS.issuperset(one.finalizers)
@@ -241,7 +241,7 @@ def most_telling(remains: Sequence[Remnant]) -> Remnant:
 
 
 SOME = 3
-"""Things that a message names; whoever wants to know the others asks the cluster."""
+"""Things that a message names; the others can be asked of the cluster."""
 
 
 def some_of(names: Sequence[str]) -> str:
@@ -251,7 +251,7 @@ def some_of(names: Sequence[str]) -> str:
 
 
 def held_by(ref: ObjectRef, owner: str) -> str:
-    """The sentence for a name that somebody else holds."""
+    """The sentence for a name that another object holds."""
     return f"{ref} exists already and belongs to {owner}. Rename the item, or delete that object."
 
 

@@ -34,9 +34,9 @@ class Settings(Struct, frozen=True):
     """What decisions depend on; durations in microseconds.
 
     ``max_priority`` holds (namespace, ceiling), ``*`` for all others (see ceilings.py).
-    ``protect_after`` is for how long somebody may be first in line in vain, 0 for ever (R8).
+    ``protect_after`` is for how long an AppWrapper may be first in line in vain, 0 for ever (R8).
     ``preemption`` and ``reclaim`` permit evictions: for a higher priority, and for a share that
-    others borrow (R10). ``min_run_time`` is how long whoever is dispatched runs at least before
+    others borrow (R10). ``min_run_time`` is how long a dispatched one runs at least before
     that, and ``preemption_grace`` how long an eviction is told before it begins;
     ``max_evictions_per_minute`` is of the whole cluster, 0 for no limit.
     ``quota_grace`` is for how long a QuotaSubtree that was deleted counts as before; 0 where quota

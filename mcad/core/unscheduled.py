@@ -1,6 +1,6 @@
 """Pods that kube-scheduler finds no node for: how many, since when, why, and when that ends.
 
-Whoever looks is told the present figures (``explain``). The condition that describes what runs, and
+A reader is told the present figures (``explain``). The condition that describes what runs, and
 an Event, say so once a pod has been so for ``REPORT_AFTER``, and at most once per
 ``REPORT_INTERVAL`` again: kube-scheduler's words have figures of the whole cluster in them, which
 change without end and are no news. What was reported is the condition itself, so a restart does not
@@ -120,7 +120,7 @@ def _ends(entry: Entry) -> str:
 
 
 def _for_now(entry: Entry, found: Unplaced, now: Instant) -> str:
-    """With spans of time, for one who reads it now."""
+    """With spans of time, for a reader of now."""
     text = f"{_pods(found.count)} for {_span(now - found.since)} ({found.words})"
     return (
         f"{text}; {_ends(entry)} in {_span(found.until - now + SECOND - 1)}."

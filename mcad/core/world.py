@@ -226,7 +226,7 @@ class World:
             self.wake_in(entry, Timer.CEILING, rank.until - self.now)
 
     def leave_line(self, entry: Entry) -> None:
-        """Take it out of the line and off any hold; room that is kept for it is anybody's."""
+        """Take it out of the line and off any hold; room that is kept for it is free for all."""
         self.queue.remove(entry)
         self.unclaim(entry)
         if entry.hold is not None and entry.hold.reason == HoldReason.WAITING_FOR_NAME:

@@ -2,7 +2,7 @@
 
 facade          Capacity, the only thing that the dispatcher uses
 ledger, pools   nodes and their free room; the nodes that one placement constraint admits
-tails, news     those nodes sorted, and which of them gained room since somebody looked
+tails, news     those nodes sorted, and which of them gained room since the last look
 spare           what is free on nodes in claims, claims aside
 shapes, podclass, placement   what gangs demand; pods that are equal for kube-scheduler; who
                               admits whom

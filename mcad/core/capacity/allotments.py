@@ -17,7 +17,7 @@ from mcad.core.units import Instant
 class Allotment:
     """The reservation of one pod set: ``assumed`` slots on nodes (``at``) and ``adrift`` ones.
 
-    ``given_up`` is what of the declared pods nobody waits for any more, and ``needs`` since when
+    ``given_up`` is what of the declared pods is not waited for any more, and ``needs`` since when
     how many are wanted and do not exist, latest last. ``want`` is the live child's figure, None if
     it does not tell. ``have`` counts the own pods that cover the allotment, ``bound`` says on which
     nodes, ``live`` counts those that may come to cover it too, ``came`` those that ever had a node,

@@ -1,6 +1,6 @@
 """What is owed to reservations that have no node, and what the queue may not touch because of it.
 
-An adrift reservation stays subtracted from the sum of everybody who shares nodes with it, and the
+An adrift reservation stays subtracted from the sum of all that share nodes with it, and the
 nodes nearest to having room for it are set aside for the pass (protocol C6): otherwise those behind
 would take every bit of room that comes up.
 """
@@ -33,8 +33,8 @@ class Arrears:
     """``adrift``: pods by class, in the order in which classes went adrift. ``barred``: the nodes
     set aside for them, by rank.
 
-    Whoever was refused because of what is adrift is woken when that becomes less. What nobody was
-    judged by yet (``_weighed``) wakes nobody: every pod that ends drifts for a moment.
+    What was refused because of what is adrift is woken when that becomes less. What none was
+    judged by yet (``_weighed``) wakes none: every pod that ends drifts for a moment.
     """
 
     def __init__(self, ledger: Ledger, *, on_nodes: bool) -> None:
@@ -131,7 +131,7 @@ class Arrears:
     def _few(self, pods: PodClass, n: int, news: Iterable[int]) -> Iterable[int] | None:
         """Nodes among which the nearest surely are: those picked before, and the news (nodes that
         changed, or were set aside). None if it may be any: one of those picked is taken, or lacks
-        more than it did, so one that nobody heard of may be nearer now."""
+        more than it did, so one that was not told of may be nearer now."""
         known, rows = self._picked.get(pods), pods.pool.rows
         if known is None or known.wanted != n:
             return None
@@ -143,7 +143,7 @@ class Arrears:
         return [rank for rank in dict.fromkeys(ranks) if rank in rows]
 
     def _ease(self, pool: Pool | None) -> None:
-        """Everybody whose sum this weighed on may try again; None: everybody may."""
+        """All with a sum that this weighed on may try again; None: all may."""
         change = self._ledger.log.tick()
         for other in self._ledger.pools():
             if pool is None or not self._on_nodes or other.shared(pool):

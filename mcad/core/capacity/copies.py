@@ -28,7 +28,7 @@ class Copies:
         self._prospects: dict[Shape, Prospect] = {}
 
     def prospect(self, shape: Shape) -> Prospect:
-        """The shape's prospect, whether anybody holds it or not."""
+        """The shape's prospect, whether it has a holder or not."""
         prospect = self._prospects.get(shape)
         if prospect is None:
             prospect = self._prospects[shape] = self._copy(shape)
@@ -64,7 +64,7 @@ class Copies:
         return twin
 
     def _survey(self, constraint: Constraint) -> Pool:
-        """The nodes of a constraint that nobody has a pool for; no node will know of this one."""
+        """The nodes of a constraint without a pool; no node will know of this one."""
         pool = Pool(partial(admitted, constraint))
         pool.survey(self._ledger.worth_asking(constraint))
         return pool

@@ -21,7 +21,7 @@ from mcad.core.model import Resources
 class Later(Nodes):
     """The nodes as they would be: those with room for most pods first, so that a plan is on few.
 
-    ``room`` says by rank for how many pods of a class there would be room, where somebody counts.
+    ``room`` says by rank for how many pods of a class there would be room, where that is counted.
     """
 
     def __init__(self, barred: Collection[int], names: Collection[str]) -> None:
@@ -36,7 +36,7 @@ class Later(Nodes):
         return self._changed.get(row.rank, row.free)
 
     def to_change(self, row: Row) -> Books:
-        """The same, to be changed: of everything that anybody has there. At first that is what is
+        """The same, to be changed: of everything that is held there. At first that is what is
         free now; a claim on the node, if there is one, does not count."""
         free = self._changed.get(row.rank)
         if free is None:
@@ -82,7 +82,7 @@ class Enough(Protocol):
         """So much would be free of what has no node."""
 
     def suffices(self) -> bool:
-        """Whether nobody else has to leave for that."""
+        """Whether no other has to leave for that."""
 
 
 class _Counted:
@@ -209,7 +209,7 @@ class Slots:
         return (admitting, *[free.get(name, 0) for name in self._names])
 
     def give(self, amounts: Resources, times: int) -> None:
-        """Nobody who has no node is in anybody's way: while there is such, nothing is planned."""
+        """What has no node is in no other's way: while there is such, nothing is planned."""
 
     def suffices(self) -> bool:
         if self.changed:

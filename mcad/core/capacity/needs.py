@@ -1,4 +1,4 @@
-"""Pods that are wanted and that nobody makes: since when, and when no more is waited (C4).
+"""Pods that are wanted and never made: since when, and when no more is waited (C4).
 
 Needs are not noted by themselves: ``note`` comes first in each pass.
 """
@@ -69,7 +69,7 @@ class Needs:
         )
 
     def end_placement(self, uid: str) -> None:
-        """All had time for a node: what is missing from now on was lost, or nobody makes it."""
+        """All had time for a node: what is missing from now on was lost, or is never made."""
         reservation = self._reservations.by_uid.get(uid)
         if reservation is not None:
             reservation.placed = True

@@ -24,14 +24,14 @@ class Follower(Protocol):
         """These nodes gained room, and have enough of the first resource of the request."""
 
     def lose_track(self) -> None:
-        """Nodes rose, and nobody says which."""
+        """Nodes rose, and it is not told which."""
 
 
 class News:
     """The nodes of one pool that rose and were not told of, and who wants to know.
 
-    Followers are sorted by what they ask for of the resource that is scarcest for them: whoever
-    asks for more is shown fewer nodes, and nobody one that has too little of it.
+    Followers are sorted by what they ask for of the resource that is scarcest for them: one that
+    asks for more is shown fewer nodes, and none that has too little of it.
     """
 
     __slots__ = ("_followers", "_risen")

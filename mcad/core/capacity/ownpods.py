@@ -21,7 +21,7 @@ from mcad.core.model import (
 )
 from mcad.core.units import Duration
 
-_AT_WORK = (PodPhase.RUNNING, PodPhase.UNKNOWN)  # as far as anybody knows
+_AT_WORK = (PodPhase.RUNNING, PodPhase.UNKNOWN)  # as far as is known
 
 _TOTALLED = ("cpu", "memory", "nvidia.com/gpu")
 """The resources that MCAD's status has fields for."""

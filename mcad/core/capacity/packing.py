@@ -32,7 +32,7 @@ class Nodes:
         return row.idle if self._emptied else row.free
 
     def barred(self, row: Row) -> bool:
-        """Whether the node is set aside for somebody else."""
+        """Whether the node is set aside for another."""
         return row.rank in self._barred
 
     def places(self, pods: PodClass) -> Iterator[Row]:
@@ -187,7 +187,7 @@ def _together(group: list[Need], nodes: Nodes, overlay: Overlay, budget: int) ->
 
 def _greedy(group: list[Need], places: Mapping[int, Iterable[Row]], overlay: Overlay) -> Outcome:
     """Set after set, each on the nodes in their order, as many as fit. What the last one takes
-    matters to nobody, and it is usually the most numerous one."""
+    matters to none, and it is usually the most numerous one."""
     trial, last = overlay.fork(), group[-1].part
     plan: Plan = []
     looked = 0

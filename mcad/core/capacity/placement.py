@@ -24,7 +24,7 @@ def in_service(node: Node) -> bool:
 def admits(node: Node, constraint: Constraint) -> bool:
     """Whether kube-scheduler would look at this node for such a pod.
 
-    A node that is not ready admits nobody: even where its taints are tolerated, nothing starts.
+    A node that is not ready admits none: even where its taints are tolerated, nothing starts.
     """
     if not node.ready:
         return False

@@ -20,7 +20,7 @@ from mcad.core.model import Resources
 from mcad.core.quantity import CPU, EPHEMERAL_STORAGE, MEMORY
 
 UNBOUNDED = 1 << 62
-"""Slots of a pod that takes nothing; no request is without ``pods``, so nobody has them."""
+"""Slots of a pod that takes nothing; no request is without ``pods``, so none has them."""
 
 _PLENTIFUL = (CPU, MEMORY, EPHEMERAL_STORAGE, PODS)
 """Every node has these. What only some nodes have tells soonest that there is no room."""
@@ -102,7 +102,7 @@ class PodClass:
         return twin
 
     def retire(self) -> None:
-        """Nobody holds it any more."""
+        """It has no holder any more."""
         self._unfollow()
 
     def slots(self, row: Row) -> int:
@@ -132,7 +132,7 @@ class PodClass:
             self.pool.rung[self] = None
 
     def lose_track(self) -> None:
-        """Nodes rose, and nobody says which."""
+        """Nodes rose, and it is not told which."""
         self._complete = False
         self._start_anew()
         if self.alarm < UNBOUNDED:

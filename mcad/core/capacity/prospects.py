@@ -1,6 +1,6 @@
 """Prospects: what one capacity made of one shape, and what it found out about it so far.
 
-Whoever waits with a shape, or asks about it, holds its prospect; ``Memory`` counts the holders.
+What waits with a shape, or asks about it, holds its prospect; ``Memory`` counts the holders.
 """
 
 from __future__ import annotations

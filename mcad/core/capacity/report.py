@@ -69,7 +69,7 @@ class Report:
 
     def sums(self) -> NodeReport:
         """The sums over all nodes: what is used is what is neither reserved nor free. ``free``
-        clamps each node at 0 (an overdrawn node lends nobody its debt), so it may be more than the
+        clamps each node at 0 (an overdrawn node has nothing to lend), so it may be more than the
         others suggest."""
         ledger = self._ledger
         free: Books = {}

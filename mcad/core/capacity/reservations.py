@@ -158,7 +158,7 @@ class Reservations:
 
     def _shed(self, name: str) -> None:
         """While the node is overdrawn its latest slots give way, if they take what it lacks. A
-        claim stays: it waits for the node to be less used, and takes nothing from anybody there."""
+        claim stays: it waits for the node to be less used, and takes nothing from those there."""
         row = self._ledger.rows[name]
         holders = [one for one in self.slots_on.get(name, {}) if not one.reservation.claimed]
         for allotment in sorted(holders, key=lambda one: one.order, reverse=True):

@@ -68,7 +68,7 @@ class Roster:
         self._attribute(use)
 
     def gone(self, uid: str) -> str:
-        """A pod no longer exists; returns whose it was, "" if nobody's."""
+        """A pod no longer exists; returns the uid of its AppWrapper, "" if none."""
         use = self.uses.pop(uid, None)
         if use is None:
             return ""
@@ -180,7 +180,7 @@ class Roster:
             self._attribute(use)
 
     def part(self, uid: str) -> None:
-        """The reservation is about to end: nobody covers it any more."""
+        """The reservation is about to end: no pod covers it any more."""
         for use in self._of.get(uid, {}).values():
             use.allotment, use.live, use.covers, use.came = None, False, False, False
 

@@ -1,4 +1,4 @@
-"""What is free on nodes in claims, claims aside: what whoever may pass a claim is offered."""
+"""What is free on nodes in claims, claims aside: what those that may pass a claim are offered."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Spare:
     """Nodes in claims on which something is free, as they were when it was made.
 
     Most pods find no slot there, and many classes of pods ask: so for each resource the nodes are
-    sorted once, those with most of it first, and nobody looks at one that has too little for him.
+    sorted once, those with most of it first, and one that has too little is not looked at.
     """
 
     __slots__ = ("_by_resource", "_rows")

@@ -1,6 +1,6 @@
 """The nodes of a pool sorted by what is free of a resource, so that a search looks at few.
 
-Sorting is dear and most changes matter to nobody, so a sorted tail is kept for as long as it is of
+Sorting is dear and most changes matter to none, so a sorted tail is kept for as long as it is of
 use. A node that fell is passed over where it stood; one that rose is entered where it belongs now.
 When searches have passed over so many that sorting again would have been cheaper, it is done.
 """
