@@ -20,7 +20,7 @@ BEGIN, END = "<!-- generated: begin -->\n", "<!-- generated: end -->\n"
 MEANING = {
     Signal.RESERVED: "all of it fits: its room is reserved",
     Signal.INTENT_WRITTEN: "the intent is recorded in status",
-    Signal.INTENT_REFUSED: "somebody changed the object first",
+    Signal.INTENT_REFUSED: "the object was changed first",
     Signal.ALL_EXIST: "every item is created",
     Signal.CONFIRMED: "that is recorded in status",
     Signal.COMPLETE: "every item is finished and no pod runs",
@@ -35,7 +35,7 @@ MEANING = {
     Signal.SETTLED_FAILED: "recorded: it has failed",
     Signal.SETTLED_DELETED: "recorded: it is given up",
     Signal.RETRY: "the pause is over, its room is still there",
-    Signal.RETRY_REFUSED: "somebody changed the object first",
+    Signal.RETRY_REFUSED: "the object was changed first",
     Signal.GIVE_UP_ROOM: "suspended, edited, or its node is gone",
     Signal.OBJECT_GONE: "the AppWrapper is deleted",
 }

@@ -90,7 +90,7 @@ class AutopilotSettings(Strict):
 
 
 def evicted(tags: Map, evictions: Evictions) -> tuple[str, ...]:
-    """The resources whose pods have to leave a node with these labels."""
+    """The resources with pods that have to leave a node with these labels."""
     if not evictions:
         return ()
     found = (resource for resource, key, value in evictions if tags.get(key) == value)

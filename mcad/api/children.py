@@ -1,5 +1,5 @@
-"""Live wrapped objects as the core sees them: which AppWrapper they belong to, and how many pods
-they still want."""
+"""Live wrapped objects as the core sees them: their AppWrapper, and how many pods they still
+want."""
 
 from collections.abc import Sequence
 

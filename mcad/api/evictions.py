@@ -1,6 +1,7 @@
 """An annotation by which an AppWrapper says that it may not be evicted; it has to be permitted.
 
-With it room is kept for good, so it counts only where the setting ``neverPreempt`` says.
+It keeps its room for as long as it likes, so the annotation counts only where the setting
+``neverPreempt`` says.
 """
 
 from collections.abc import Collection

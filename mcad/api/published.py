@@ -16,7 +16,7 @@ from mcad.api.wire import as_map
 ANNOTATION = f"{GROUP}/settings"
 
 _PRIVATE = frozenset({"leader_election", "impersonate"})
-"""No figure depends on these, so they are not published."""
+"""Settings that no figure depends on: they are not published."""
 
 
 class Published(Struct, frozen=True):
@@ -39,7 +39,7 @@ def is_of(text: str, holder: str) -> bool:
     try:
         return as_map(json.loads(text)).get("holder") == holder or not holder
     except ValueError:
-        return True  # whatever wrote it is told that it makes no sense
+        return True  # ``read_published`` says that it makes no sense
 
 
 def read_published(text: str, own: Config) -> Published | None:

@@ -25,7 +25,7 @@ class _Held(Struct, frozen=True):
 
 
 class FirstList:
-    """What happens to an AppWrapper that is held back happens here, and is told no further."""
+    """An AppWrapper that is held back changes here alone; the core is not told."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class FirstList:
         self._held[document.identity.uid] = held
 
     def drop(self, uid: str) -> bool:
-        """It was deleted; whether that was told no further."""
+        """It was deleted. True if the core had not been told of it."""
         return self._held.pop(uid, None) is not None and not self._is_feeding
 
     async def feed(self) -> None:

@@ -1,7 +1,7 @@
 """The garbage collector while the first lists are read.
 
 What they bring stays. The collector would go over all of it again whenever it has grown by a
-quarter: 260 ms at a time with 10,000 AppWrappers, in which nothing else has a turn.
+quarter: 260 ms at a time with 10,000 AppWrappers, and nothing else runs meanwhile.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ class Preflight:
 
 
 class Gate:
-    """Has no AppWrappers listed before they are installed as ``installed`` wants them.
+    """Holds the list of AppWrappers back until they are installed as ``installed`` wants them.
 
     So a CRD that comes later, or again, is judged before its first object is looked at. However
     many wait, it is asked once a second.

@@ -95,7 +95,7 @@ class Quotas:
 
     @staticmethod
     def _tell(seat: _Seat, error: KubeError) -> None:
-        """Once until it works again; that another one has written is nothing to tell."""
+        """Log it once until a write succeeds again; a conflict is not logged."""
         if seat.is_told or (isinstance(error, ApiError) and error.conflict):
             return
         seat.is_told = True

@@ -19,7 +19,7 @@ from mcad.core.units import SECOND, Duration, Instant
 Json = dict[str, Any]
 
 RECENT: Duration = 60 * SECOND
-"""A write that is older says nothing about the controllers of today."""
+"""A write that is older says nothing about the controllers that run now."""
 
 _DASHED = GROUP.replace(".", "-")
 _PATHS = (f"/mutate-{_DASHED}-", f"/validate-{_DASHED}-")

@@ -1,4 +1,4 @@
-"""Long work in slices: all else has a turn in between."""
+"""Long work in slices: other tasks run in between."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator

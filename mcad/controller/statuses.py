@@ -89,7 +89,7 @@ class StatusWriter:
         return StatusWritten(command.uid, command.serial)
 
     async def _settle_conflict(self, command: WriteStatus, seat: Reflection, mark: bytes) -> Event:
-        """Another one wrote, or our own first try did after all: the object itself tells."""
+        """Another client wrote, or our own first try did after all: the object itself tells."""
         work, serial, known = seat.workload, command.serial, seat.version
         try:
             live = await self._client.get(APPWRAPPERS, work.namespace, work.name)

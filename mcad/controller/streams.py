@@ -27,7 +27,7 @@ class Held(Protocol[T_contra]):
         ...
 
     def drop(self, uid: str) -> bool:
-        """An object vanished; whether that was told no further."""
+        """An object vanished. True if the core had not been told of it."""
         ...
 
     async def feed(self) -> None:
@@ -95,7 +95,7 @@ class Stream(Generic[T]):
             self.seen(obj)
 
     def lose(self, uid: str) -> None:
-        """An object vanished; of one that is held back nothing was told yet."""
+        """An object vanished; the core is not told of one that was held back."""
         if self.first is None or self.is_synced or not self.first.drop(uid):
             self.lost(uid)
 

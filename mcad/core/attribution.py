@@ -1,11 +1,11 @@
-"""Which objects and pods belong to an AppWrapper (protocol P7, C3): labels and owner references are
-written with the right to create an object and no other, so they prove nothing by themselves.
+"""Which objects and pods belong to an AppWrapper (protocol P7, C3). The right to create an object
+is enough to write labels and owner references, so they prove nothing by themselves.
 
 An object is an AppWrapper's own if its kind, namespace and name are those of an item, of the
 present attempt or of one that this process has seen. The API server keeps names unique, so nothing
 else can pass for it. A pod is an AppWrapper's own if it lives in its namespace and its chain of
-controllers ends in such an object. A pod with a chain that ends in an object which is not known yet
-belongs to none until that object is seen (``World.unproven``).
+controllers ends in such an object. While that object is not known, the pod belongs to no AppWrapper
+(``World.unproven``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One pass: what has to be done, in this order, and what has to be told (core R1-R6, R11).
+"""One pass: what is done, in this order, and which AppWrappers are told (core R1-R6, R11).
 
 1. take up what was begun   2. timers   3. completion and sweep
 4. adrift reservations find a home, and what has all that it claims goes   5. dispatch in order

@@ -73,13 +73,13 @@ class Departures:
         return gone
 
     def stay(self, uid: str) -> None:
-        """One that left stays after all."""
+        """Put one of the departed back."""
         if self._has_seats:
             self.shares.stay(uid)
         self._nodes.stay(uid)
 
     def come_back(self, uid: str) -> bool:
-        """One that left stays after all, if the gang fits without its room."""
+        """Put one of the departed back, if the gang fits without its room."""
         if not self._has_seats:
             return self._nodes.come_back(uid)
         self.shares.stay(uid)
@@ -89,8 +89,8 @@ class Departures:
         return False
 
     def come_back_idle(self, gone: Sequence[str]) -> list[str]:
-        """Some that surely make no difference come back: far cheaper than to try them one by one.
-        Returns what has still left."""
+        """Put back at once those that surely make no difference: far cheaper than to try them one
+        by one. Returns what is still gone."""
         return list(gone) if self._has_seats else self._nodes.come_back_idle(gone)
 
     def assumed(self, plan: Plan) -> Assumed:

@@ -124,7 +124,7 @@ class Entry:
     whether an Event said so in this stay in the queue; ``restored`` until the first verdict after a
     restart, which must not rewrite figures that are on record. ``untested``: its attempt is another
     leader's and was first seen after the barrier, so it is unknown yet whether it fits (P12).
-    ``rebuilt``: not this AppWrapper was seen, only objects that it left (P9). ``unreadable``:
+    ``rebuilt``: only objects that it left were seen, not the AppWrapper (P9). ``unreadable``:
     its record of an attempt is not understood, so it is left alone until that changes.
     ``head_since`` is when it became the head of the line, if it is; ``head_for`` for how long it
     was that before, in this stay in the queue (R6).

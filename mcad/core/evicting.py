@@ -139,7 +139,7 @@ def _call_off(world: World, uid: str) -> None:
 
 
 def forget(world: World, entry: Entry) -> None:
-    """Nothing makes it leave any more, if its status says so."""
+    """Its status says that it is evicted: say that this was called off."""
     shown = entry.conditions.get(ConditionType.PREEMPT_CANDIDATE)
     told = {cause for cause, _ in _WORDS.values()}
     if shown is None or not shown.status or shown.reason not in told:

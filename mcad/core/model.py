@@ -175,7 +175,7 @@ class Problem(Struct, frozen=True):
 
 
 class DispatchPhase(StrEnum):
-    """The recorded part of an attempt (protocol P1, P3, P4).
+    """The recorded part of an attempt, in the order of its phases (protocol P1, P3, P4).
 
     ``KEEPING``: failed, and its objects are kept for a while so that people can look at them.
     ``PAUSED`` and ``RELEASED``: torn down and observed absent (P4 d); of the former the room is

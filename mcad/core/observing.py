@@ -16,8 +16,8 @@ from mcad.core.records import replace
 from mcad.core.units import SECOND, Duration, Instant
 from mcad.core.world import World
 
-_ORDER = tuple(DispatchPhase)
-"""Of the phases of one attempt: as they are declared."""
+_PHASES = tuple(DispatchPhase)
+"""In the order in which an attempt goes through them."""
 
 LIVE = frozenset({DispatchPhase.CREATING, DispatchPhase.DISPATCHED})
 """What a record says of an attempt that may have, or may still make, objects and pods."""
@@ -178,7 +178,7 @@ def _is_ahead(entry: Entry, saved: Persisted) -> bool:
 
 
 def _progress(record: DispatchRecord) -> tuple[int, int]:
-    return record.attempt, _ORDER.index(record.phase)
+    return record.attempt, _PHASES.index(record.phase)
 
 
 def _take_over(world: World, entry: Entry, work: Workload) -> None:

@@ -1,8 +1,8 @@
 """When evictions for a waiting AppWrapper are considered, and for which one (core R10).
 
-Refused AppWrappers are looked at after the walk, in the order of the line; one whose plan came
-to nothing not again before half of ``backoffTime``, as with verdicts. A look is bounded work, and
-there is at most one a second, so plans that fail cost a share of the time however many wait.
+Refused AppWrappers are looked at after the walk, in the order of the line. After a plan that found
+no victims the next one waits for half of ``backoffTime``, as with verdicts. A look is bounded work,
+and there is at most one a second, so plans that fail cost a share of the time however many wait.
 """
 
 from __future__ import annotations

@@ -103,8 +103,8 @@ def _kind(world: World, bucket: Bucket) -> _Kind:
 
 
 def _unclaimed(world: World) -> Iterator[Bucket]:
-    """The buckets of those that want no node of a claim which counts for them. While a claim stands
-    there is mostly none, so it is asked before they are put in order."""
+    """The buckets that want no node of a claim which counts for them. While a claim stands there is
+    mostly none, so this is asked before they are put in order."""
     behind: dict[_Kind, bool] = {}
     for bucket in world.queue.buckets():
         kind = _kind(world, bucket)

@@ -347,7 +347,7 @@ class World:
         return tuple(held.resource for held in self.rights.held.values())
 
     def forget(self, entry: Entry) -> None:
-        """Drop every trace of an AppWrapper that no longer exists and holds nothing."""
+        """Drop every trace of an AppWrapper: it is gone and holds nothing, or is taken up anew."""
         self.leave_line(entry)
         self.waits_no_more(entry)
         self.end_attempt(entry)

@@ -141,7 +141,8 @@ class Lease:
             await self._clock.sleep(self._until_next_look())
 
     async def _try(self) -> bool:
-        """One look, and a grasp if it is free. An unanswered grasp shows in the next look."""
+        """Read the Lease once, and take it if it is free. A write without an answer shows in the
+        next read."""
         found = await self._read()
         if not self._is_free(found):
             self.trouble = ""
@@ -151,7 +152,7 @@ class Lease:
             self.transitions = 0 if self._seen is None else _next(self._seen.transitions)
             await self._create()
         else:
-            # A record with our own name is that of a grasp with a lost answer.
+            # A record with our own name is that of a write without an answer.
             ours = found.holder == self.identity
             self.transitions = found.transitions if ours else _next(found.transitions)
             own = {"annotations": self._annotations} if self._annotations else {}

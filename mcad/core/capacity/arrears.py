@@ -33,8 +33,9 @@ class Arrears:
     """``adrift``: pods by class, in the order in which classes went adrift. ``barred``: the nodes
     set aside for them, by rank.
 
-    What was refused because of what is adrift is woken when that becomes less. What none was
-    judged by yet (``_weighed``) wakes none: every pod that ends drifts for a moment.
+    A shape that was refused because of adrift reservations is woken when these become fewer. A
+    class that no verdict has counted yet (``_weighed``) wakes nothing: every pod that ends goes
+    adrift for a moment.
     """
 
     def __init__(self, ledger: Ledger, *, on_nodes: bool) -> None:
@@ -143,7 +144,7 @@ class Arrears:
         return [rank for rank in dict.fromkeys(ranks) if rank in rows]
 
     def _ease(self, pool: Pool | None) -> None:
-        """All with a sum that this weighed on may try again; None: all may."""
+        """The prospects to wake: those with this in their sum; None stands for all."""
         change = self._ledger.log.tick()
         for other in self._ledger.pools():
             if pool is None or not self._on_nodes or other.shared(pool):

@@ -209,7 +209,7 @@ class Slots:
         return (admitting, *[free.get(name, 0) for name in self._names])
 
     def give(self, amounts: Resources, times: int) -> None:
-        """What has no node is in no other's way: while there is such, nothing is planned."""
+        """Pods without a node take nothing here: while there are any, nothing is planned."""
 
     def suffices(self) -> bool:
         if self.changed:

@@ -131,11 +131,12 @@ class WhatIf:
         return gone
 
     def stay(self, uid: str) -> None:
-        """One that was to leave stays."""
+        """Put back what the AppWrapper gave back."""
         self._shift(uid, -1)
 
     def come_back(self, uid: str) -> bool:
-        """It fits. One that has left stays, if the gang fits all the same."""
+        """Put back what one of the departed gave back, if the gang fits all the same. It must fit
+        now."""
         if self._is_beside_the_plan(uid):
             self._shift(uid, -1)
             return True
@@ -153,7 +154,8 @@ class WhatIf:
         return False
 
     def _fits_with(self, uid: str, without: tuple[Kind, ...]) -> bool:
-        """Whether the gang fits with this one back, on whose nodes was so much without it."""
+        """Whether the gang fits with this one back; ``without`` tells of its nodes as they were
+        while it was gone."""
         if self._test.exact:
             return self.suffices()
         loss = Loss(without, self._kinds(uid))
@@ -172,8 +174,8 @@ class WhatIf:
         return self._found.is_beside(ranks)
 
     def come_back_idle(self, gone: Sequence[str]) -> list[str]:
-        """Those come back that leave too little room on their nodes for all that: for one part
-        alone they are not missed. Returns what has still left."""
+        """Put back at once all departed ones on nodes that gained no room for a further pod of the
+        gang: they make no difference. Returns what is still gone."""
         gained = self._test.gained() if self._test.exact else None
         if gained is None:
             return list(gone)
@@ -194,8 +196,8 @@ class WhatIf:
         return left
 
     def _shift(self, uid: str, times: int) -> bool:
-        """What the AppWrapper has is free, or no more. It is done for thousands for one plan, so
-        all that can wait until it is asked for is left for then."""
+        """Give back what the AppWrapper has (``times`` 1), or put it back (-1). A plan does this
+        thousands of times, so what is not always needed is worked out on demand."""
         held = self._held(uid)
         found = self._give_back(held) if times > 0 else self._take_again(held)
         self.steps += 2
@@ -262,9 +264,9 @@ class WhatIf:
         return AssumedPods(tuple((name, total(pods)) for name, pods in placed), ())
 
     def assume(self, uid: str, held: AssumedPods) -> None:
-        """An AppWrapper that has nothing in the books has this, until it leaves."""
+        """Assume this for an AppWrapper that has nothing in the books, until it leaves."""
         if not self._assumed:
-            self._known = self._known.copy()  # what the assumed have concerns no other
+            self._known = self._known.copy()  # assumptions stay in this question
         self._assumed[uid] = held
         self._known[uid] = held.pods
         for name, amounts in held.pods:
@@ -277,7 +279,7 @@ class WhatIf:
         held = self._known.get(uid)
         if held is None:
             held = self._view.roster.held(uid)
-            if held:  # then there is one that is missed when it goes
+            if held:  # then its leaving makes a difference
                 self._known[uid] = held
         return held
 

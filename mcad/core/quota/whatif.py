@@ -73,7 +73,7 @@ class WhatIf:
         return self._move(uid, 1)
 
     def stay(self, uid: str) -> None:
-        """One that was to leave stays."""
+        """Put one of the departed back."""
         self._move(uid, -1)
 
     def _move(self, uid: str, times: int) -> bool:
@@ -105,7 +105,7 @@ class WhatIf:
         return not self._short and not self.hopeless
 
     def assume(self, uid: str, seats: tuple[Seat, ...]) -> None:
-        """What is charged for nothing is charged like that, until it leaves."""
+        """Assume this charge for an AppWrapper without one, until it leaves."""
         self._assumed[uid] = seats
         self._move(uid, -1)
 
