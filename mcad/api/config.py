@@ -386,3 +386,34 @@ def to_settings(config: Config) -> Settings:
         max_priority=tuple(sorted(config.max_priority.items())),
         potential_capacity=tuple(sorted((name, value) for name, value in capacity if value)),
     )
+
+
+_NAMED_OTHERWISE = {
+    "backoff_time": "backoff",
+    "head_of_line_holding_time": "head_of_line_holding",
+    "dispatch_resource_reservation_timeout": "reservation_timeout",
+    "preemption_grace_period": "preemption_grace",
+}
+"""Fields of ``Config`` whose name in ``Settings`` is another one."""
+
+DECISIVE: Mapping[str, str] = {
+    field.alias or name: _NAMED_OTHERWISE.get(name, name)
+    for name, field in Config.model_fields.items()
+    if _NAMED_OTHERWISE.get(name, name) in Settings.__struct_fields__
+}
+"""The settings that decisions depend on, by the name that users know, and their ``Settings`` field.
+What quota trees count for is read from labels before, so ``quotaEnabled`` is none of them."""
+
+
+def overridden(settings: Settings, config: Config) -> Settings:
+    """The settings, but for those that the configuration gives; ``ValueError`` for one that no
+    decision depends on."""
+    names = {name: field.alias or name for name, field in Config.model_fields.items()}
+    given = [names[name] for name in config.model_fields_set]
+    for name in given:
+        if name not in DECISIVE:
+            raise ValueError(
+                f"{name}: no decision depends on it; these can be set: {', '.join(DECISIVE)}"
+            )
+    new = to_settings(config)
+    return replace(settings, **{DECISIVE[name]: getattr(new, DECISIVE[name]) for name in given})

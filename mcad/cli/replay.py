@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
 from mcad.api.wire import format_instant, parse_instant, plural
+from mcad.cli.comparing import compare
 from mcad.cli.errors import FAILED, CliError
+from mcad.cli.options import record
 from mcad.cli.retelling import Retelling, named
 from mcad.cli.tables import echo
 from mcad.core.commands import Command, CreateItem, WriteStatus
 from mcad.core.events import AppWrapperSeen
 from mcad.core.model import DispatchPhase
+from mcad.core.units import Instant
+from mcad.journal.anonymous import write_copy
+from mcad.journal.codec import DIGEST_BYTES, matching
 from mcad.journal.reader import Gap, Session, sessions
 from mcad.journal.replay import Made
 from mcad.journal.replay import replay as make_again
@@ -22,15 +28,15 @@ from mcad.journal.replay import replay as make_again
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcad.core.units import Instant
 
-
-class Question(NamedTuple):
-    """What was asked for on the command line."""
+class Question(Struct, frozen=True):
+    """What was asked for on the command line; at most one besides ``until``."""
 
     until: Instant | None
     name: str | None
     diff: bool
+    assignments: tuple[str, ...]
+    copy: Path | None
 
 
 @dataclass
@@ -43,13 +49,12 @@ class Count:
     seen: set[str] = field(default_factory=set)  # uids of AppWrappers
     dispatched: set[tuple[str, int]] = field(default_factory=set)  # uid and attempt
     created: int = 0
-    differing: int = 0
+    differs_at: int | None = None  # the number of the first step that other commands came of
 
     def add(self, made: Made) -> None:
         """A step."""
         self.steps += 1
         self.begun, self.ended = self.begun or made.step.now, made.step.now
-        self.differing += made.differs
         if isinstance(made.step.event, AppWrapperSeen):
             self.seen.add(made.step.event.workload.uid)
         for command in made.commands:
@@ -79,33 +84,72 @@ class InstantType(click.ParamType["Instant"]):
         return found
 
 
+question_options = record(
+    "question",
+    Question,
+    click.option("--until", type=InstantType(), help="Stop before what came later."),
+    click.option(
+        "--aw", "name", metavar="[NAMESPACE/]NAME", help="Tell the story of this AppWrapper."
+    ),
+    click.option(
+        "--diff", is_flag=True, help="Tell the first decision that this version makes differently."
+    ),
+    click.option(
+        "--set",
+        "assignments",
+        metavar="KEY=VALUE",
+        multiple=True,
+        help="Compare with what another setting would have done; may be repeated.",
+    ),
+    click.option(
+        "--anonymous",
+        "copy",
+        metavar="NEWDIR",
+        type=click.Path(path_type=Path),
+        help="Write a copy without names that replays as this one does.",
+    ),
+)
+
+
 @click.command()
 @click.argument(
     "folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path)
 )
-@click.option("--until", type=InstantType(), help="Stop before what came later.")
-@click.option("--aw", "name", metavar="[NAMESPACE/]NAME", help="Tell the story of this AppWrapper.")
-@click.option(
-    "--diff", is_flag=True, help="Tell the first decision that this version makes differently."
-)
-def replay(folder: Path, until: Instant | None, name: str | None, *, diff: bool) -> None:
+@question_options
+def replay(folder: Path, question: Question) -> None:
     """Make the decisions of a journal again.
 
     DIR is a folder that `mcad run --journal DIR` has written. No cluster is asked.
     """
+    asked = (question.assignments, question.copy, question.name, question.diff)
+    if sum(map(bool, asked)) > 1:
+        raise click.UsageError("Give one of --aw, --diff, --set and --anonymous")
     found, wrong = sessions(folder)
     if not found and not wrong:
         raise CliError(f"no journal in {folder}: `mcad run --journal {folder}` writes one")
-    question, differing = Question(until, name, diff), 0
+    if question.assignments:
+        lines, unreadable = compare(found, question.assignments, question.until)
+        echo(lines)
+        _end(wrong + unreadable)
+        return
+    if question.copy is not None:
+        echo(write_copy(found, question.copy, wrong))
+        _end(wrong)
+        return
+    differing = False
     for session in found:
         count = Count()
         echo(_told(session, question, count, wrong))
-        if name is None:
-            echo(_summary(session, count, diff=diff))
-        differing += count.differing
+        if question.name is None:
+            echo(_summary(session, count, diff=question.diff))
+        differing |= count.differs_at is not None
+    _end(wrong, failed=differing)
+
+
+def _end(wrong: list[str], *, failed: bool = False) -> None:
     for line in wrong:
         click.echo(f"error: {line}", err=True)
-    if wrong or (diff and differing):
+    if wrong or failed:
         raise click.exceptions.Exit(FAILED)
 
 
@@ -115,9 +159,11 @@ def _told(session: Session, question: Question, count: Count, wrong: list[str]) 
         if isinstance(made, Gap):
             wrong.append(made.why)
             continue
-        if question.diff and made.differs and not count.differing:
-            yield from _difference(made)
         count.add(made)
+        if question.diff and made.differs:
+            count.differs_at = made.step.number
+            yield from _difference(made)
+            return  # what follows would differ on account of this
         if retelling is not None:
             yield from retelling.tell(made)
 
@@ -125,10 +171,14 @@ def _told(session: Session, question: Question, count: Count, wrong: list[str]) 
 def _difference(made: Made) -> Iterator[str]:
     at = format_instant(made.step.now)
     yield f"step {made.step.number} at {at}: {named(made.step.event)}"
-    yield "now commanded:"
-    yield from (f"  {command}" for command in made.commands or ("nothing",))
-    if not made.step.digest:
-        yield "then commanded: nothing"
+    yield "commanded now (! marks what was not commanded then):"
+    if not made.commands:
+        yield "  nothing"
+    for command, is_same in zip(
+        made.commands, matching(made.commands, made.step.digest), strict=True
+    ):
+        yield f"{' ' if is_same else '!'} {command}"
+    yield f"commanded then: {plural(len(made.step.digest) // DIGEST_BYTES, 'command')}"
 
 
 def _summary(session: Session, count: Count, *, diff: bool) -> Iterator[str]:
@@ -146,4 +196,5 @@ def _summary(session: Session, count: Count, *, diff: bool) -> Iterator[str]:
     )
     yield f"  {', '.join(figures)}"
     if diff:
-        yield f"  {plural(count.differing, 'difference')}"
+        at = count.differs_at
+        yield "  no difference" if at is None else f"  step {at} differs; replayed up to there"

@@ -7,7 +7,7 @@ v1beta2 section 2.1).
 from mcad.core.commands import StatusView
 from mcad.core.entry import Entry
 from mcad.core.lifecycle import ENDED, TEARING_DOWN, Phase
-from mcad.core.model import Dialect, Next
+from mcad.core.model import Dialect, Next, Persisted
 from mcad.core.reasons import (
     SENDER_BACKOFF,
     SENDER_CAN_NOT_RUN,
@@ -76,6 +76,25 @@ def derive(entry: Entry) -> StatusView:
         quota=() if _has_ended(entry) else entry.path,
         claim=entry.claim,
         eviction=entry.eviction,
+    )
+
+
+def persisted(view: StatusView) -> Persisted:
+    """What a restart reads back of a status that was written."""
+    return Persisted(
+        view.state,
+        view.first_seen,
+        view.conditions,
+        view.dispatch,
+        view.first_dispatch,
+        view.requeueings,
+        view.requeueing_wait,
+        view.resets,
+        view.pods,
+        view.observed_generation,
+        view.quota,
+        view.claim,
+        view.eviction,
     )
 
 

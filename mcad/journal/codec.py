@@ -1,4 +1,4 @@
-"""Steps as bytes: when, which event, and a digest of the commands that answered it."""
+"""Steps as bytes: when, which event, and digests of the commands that answered it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DECODERS = [msgspec.msgpack.Decoder(kind) for kind in _EVENTS]
 _encode = msgspec.msgpack.Encoder().encode
 _decode_steps = msgspec.msgpack.Decoder(list[tuple[int, int, msgspec.Raw, bytes]]).decode
 _ARRAY32 = b"\xdd"  # the msgpack type of an array whose length takes four bytes
-DIGEST_BYTES = 8
+DIGEST_BYTES = 4
 
 
 class Step(NamedTuple):
@@ -31,7 +31,7 @@ class Step(NamedTuple):
     number: int
     now: Instant
     event: Event
-    digest: bytes  # of the commands that it was answered with; empty if there were none
+    digest: bytes  # of each command that it was answered with; empty if there were none
 
 
 class CannotDecodeError(Exception):
@@ -39,13 +39,20 @@ class CannotDecodeError(Exception):
 
 
 def digest(commands: Iterable[Command]) -> bytes:
-    """Of everything in them and of their order; empty for none."""
-    made = None
-    for command in commands:
-        if made is None:
-            made = blake2b(digest_size=DIGEST_BYTES)
-        made.update(_encode((_COMMAND_CODES[type(command)], command)))
-    return b"" if made is None else made.digest()
+    """``DIGEST_BYTES`` of each command, in their order; empty for none."""
+    return b"".join(map(_digest_of_one, commands))
+
+
+def _digest_of_one(command: Command) -> bytes:
+    content = _encode((_COMMAND_CODES[type(command)], command))
+    return blake2b(content, digest_size=DIGEST_BYTES).digest()
+
+
+def matching(commands: Iterable[Command], digests: bytes) -> Iterator[bool]:
+    """For each command whether it is the one that stood there when the journal was written."""
+    for number, command in enumerate(commands):
+        at = number * DIGEST_BYTES
+        yield _digest_of_one(command) == digests[at : at + DIGEST_BYTES]
 
 
 def encode_step(after: Duration, event: Event, of_commands: bytes) -> bytes:

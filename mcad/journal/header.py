@@ -13,7 +13,7 @@ from mcad.core.settings import Settings
 if TYPE_CHECKING:
     from pathlib import Path
 
-FORMAT = 1
+FORMAT = 2
 """Of the files. It rises when an older version would misread them."""
 
 SUFFIX = ".journal"

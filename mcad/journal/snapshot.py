@@ -17,6 +17,7 @@ _PLAIN = {
     "sortedcontainers.sorteddict": {"SortedDict"},
     "sortedcontainers.sortedlist": {"SortedKeyList", "SortedList"},
     "sortedcontainers.sortedset": {"SortedSet"},
+    "array": {"_array_reconstructor", "array"},
     "builtins": {"set", "frozenset"},
     "collections": {"deque", "OrderedDict", "defaultdict", "Counter"},
     "functools": {"partial"},

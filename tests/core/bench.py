@@ -64,7 +64,6 @@ from mcad.core.model import (
     Item,
     Node,
     ObjectRef,
-    Persisted,
     Pod,
     PodPhase,
     PodSet,
@@ -76,6 +75,7 @@ from mcad.core.quota import QuotaSubtree
 from mcad.core.quota.records import QuotaView
 from mcad.core.rows import Picture, Row
 from mcad.core.settings import Settings
+from mcad.core.status import persisted
 from mcad.core.units import SECOND, Duration, Instant
 from tests.core.builders import START, appwrapper
 
@@ -434,25 +434,7 @@ class Bench:
     def observed(self, uid: str) -> Workload:
         """What the watch tells of an AppWrapper: with the status that is persisted."""
         view = self.status.get(uid)
-        saved = (
-            Persisted(
-                view.state,
-                view.first_seen,
-                view.conditions,
-                view.dispatch,
-                view.first_dispatch,
-                view.requeueings,
-                view.requeueing_wait,
-                view.resets,
-                view.pods,
-                view.observed_generation,
-                view.quota,
-                view.claim,
-                view.eviction,
-            )
-            if view is not None
-            else None
-        )
+        saved = persisted(view) if view is not None else None
         return replace(self.works[uid], persisted=saved)
 
     def _refused(self, command: Command) -> Event | None:

@@ -130,8 +130,8 @@ def test_another_version_is_told(tmp_path: Path) -> None:
     found, wrong = made(tmp_path)
     assert found
     assert wrong == [
-        "00000001.journal: written by mcad 0.0.9 (format 1), this is mcad"
-        f" {mcad.__version__} (format 1): use the version that wrote it"
+        "00000001.journal: written by mcad 0.0.9 (format 2), this is mcad"
+        f" {mcad.__version__} (format 2): use the version that wrote it"
     ]
 
 
@@ -221,7 +221,7 @@ def test_the_command_counts(tmp_path: Path) -> None:
     assert (code, err) == (0, "")
     assert "leader leader-3-1 (epoch 1), 2023-11-14T22:13:20" in out
     assert "10 AppWrappers" in out
-    assert "0 differences" in out
+    assert "no difference" in out
 
 
 def test_a_core_that_decides_otherwise_is_found_out(
@@ -239,7 +239,7 @@ def test_a_core_that_decides_otherwise_is_found_out(
     assert code == 1
     first = next(line for line in out.splitlines() if line.startswith("step "))
     assert first.endswith(": Decide")
-    assert "now commanded:" in out
+    assert "commanded now (! marks what was not commanded then):" in out
 
 
 def test_the_story_of_one(tmp_path: Path) -> None:

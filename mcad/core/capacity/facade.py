@@ -6,7 +6,7 @@ whether they fit, and gangs that do are reserved, all of it or nothing (protocol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 
 from mcad.core.capacity.allotments import Reservation
@@ -66,6 +66,15 @@ class Capacity:
         self.needs = Needs(self._ledger, self._reservations)
 
     # -- observations --------------------------------------------------------------------------
+
+    @property
+    def counts_nodes(self) -> bool:
+        """Whether gangs are fitted on nodes; if not, only sums count."""
+        return self._on_nodes
+
+    def nodes(self) -> Iterator[Node]:
+        """Every node that exists."""
+        return (row.node for row in self._ledger.rows.values())
 
     def node_seen(self, node: Node) -> None:
         """A node appeared or changed."""

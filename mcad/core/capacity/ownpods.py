@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from heapq import nsmallest
 from operator import itemgetter
 
@@ -38,9 +38,19 @@ class OwnPods:
 
     # -- those that exist ----------------------------------------------------------------------
 
+    def all(self) -> Iterator[Pod]:
+        """Every pod that exists, those of no AppWrapper included."""
+        return (use.pod for use in self._roster.uses.values())
+
     def exist(self, uid: str) -> bool:
         """Whether there are any, of whatever attempt."""
         return self._roster.has_pods(uid)
+
+    def assumed(self, uid: str, pod_set: PodSet) -> list[str]:
+        """The nodes on which slots of this set are assumed."""
+        allotments = self._reservations.allotments(uid)
+        found = (one.at for one in allotments if one.pod_set == pod_set)
+        return [name for at in found for name in at]
 
     def of(self, uid: str) -> list[Pod]:
         """All of them, of whatever attempt."""

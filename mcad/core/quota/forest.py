@@ -338,6 +338,11 @@ class Forest:
         """The QuotaSubtrees of a tree, in force or not, in no order that matters."""
         return list(self._subtrees.get(name, {}).values())
 
+    def all_subtrees(self) -> Iterator[QuotaSubtree]:
+        """Every QuotaSubtree that exists."""
+        for subtrees in self._subtrees.values():
+            yield from subtrees.values()
+
     def tree_of(self, uid: str) -> str:
         """The tree that a known QuotaSubtree is of."""
         return self._tree_of[uid]

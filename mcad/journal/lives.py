@@ -1,0 +1,179 @@
+"""What became of every AppWrapper, and how much of the cluster was in use meanwhile.
+
+Built from the events that a core was given and the commands that it answered with, so that lives of
+the same AppWrappers under different settings can be compared.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from mcad.core.commands import Command, StatusView, WriteStatus
+from mcad.core.events import AppWrapperGone, AppWrapperSeen, Event, NodeGone, NodeSeen
+from mcad.core.model import DispatchPhase, Node, Persisted, Workload
+from mcad.core.reasons import State
+from mcad.core.units import Duration, Instant
+
+ENDED = frozenset({State.COMPLETED, State.FAILED, State.DELETED})
+
+
+@dataclass(slots=True)
+class Life:
+    """One AppWrapper. An instant is 0 if it never came; ``first`` and ``last`` are those of its
+    first and last dispatch. ``runs`` is whether it holds room at present."""
+
+    workload: Workload
+    submitted: Instant
+    first: Instant = 0
+    last: Instant = 0
+    attempt: int = 0
+    runs: bool = False
+    evictions: int = 0
+    ended: Instant = 0
+    failed: bool = False
+    deleted: Instant = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is expected of it."""
+        return bool(self.ended or self.deleted)
+
+    def wait(self, now: Instant) -> Duration | None:
+        """From its submission to its first dispatch, or until now if it still waits; None for one
+        that ended before it was dispatched."""
+        if self.first:
+            return max(0, self.first - self.submitted)
+        return None if self.is_over else max(0, now - self.submitted)
+
+
+@dataclass
+class Lives:
+    """All AppWrappers by uid. ``used`` and ``offered`` are resource-microseconds: what dispatched
+    AppWrappers asked for, and what ready nodes had."""
+
+    by_uid: dict[str, Life] = field(default_factory=dict)
+    used: Counter[str] = field(default_factory=Counter)
+    offered: Counter[str] = field(default_factory=Counter)
+    now: Instant = 0
+    _using: Counter[str] = field(default_factory=Counter)
+    _has: Counter[str] = field(default_factory=Counter)
+    _nodes: dict[str, Node] = field(default_factory=dict)
+
+    def observe(self, event: Event, now: Instant) -> None:
+        """An event that a core was given."""
+        self.advance(now)
+        match event:
+            case AppWrapperSeen():
+                self._seen(event.workload)
+            case AppWrapperGone():
+                self._gone(event.uid)
+            case NodeSeen():
+                self._node(event.node.name, event.node)
+            case NodeGone():
+                self._node(event.name, None)
+            case _:
+                pass
+
+    def command(self, command: Command, now: Instant) -> None:
+        """A command that a core gave."""
+        self.advance(now)
+        if isinstance(command, WriteStatus) and command.uid in self.by_uid:
+            self._written(self.by_uid[command.uid], command.status)
+
+    def advance(self, now: Instant) -> None:
+        """Nothing has changed until now."""
+        if self.now and now > self.now:
+            for sums, rates in ((self.used, self._using), (self.offered, self._has)):
+                for name, amount in rates.items():
+                    sums[name] += amount * (now - self.now)
+        self.now = max(self.now, now)
+
+    def measure_from(self, now: Instant) -> None:
+        """What was in use before does not count."""
+        self.advance(now)
+        self.used.clear()
+        self.offered.clear()
+
+    def waits(self) -> list[Duration]:
+        """How long each waited for its first dispatch, or has waited by now; sorted."""
+        found = (life.wait(self.now) for life in self.by_uid.values())
+        return sorted(wait for wait in found if wait is not None)
+
+    def _seen(self, work: Workload) -> None:
+        life = self.by_uid.get(work.uid)
+        if life is not None:
+            if not life.runs:
+                life.workload = work
+            return
+        if not work.managed or (work.persisted is not None and work.persisted.foreign):
+            return
+        life = self.by_uid[work.uid] = Life(work, self.now)
+        if work.persisted is not None:
+            self._restore(life, work.persisted)
+
+    def _restore(self, life: Life, saved: Persisted) -> None:
+        """One that has a past: it was submitted and perhaps dispatched before the journal began."""
+        life.submitted = saved.first_seen or life.submitted
+        record = saved.dispatch
+        if record is not None and record.phase is DispatchPhase.DISPATCHED:
+            life.first = saved.first_dispatch or record.confirmed
+            life.last, life.attempt = record.confirmed or record.since, record.attempt
+            self._set_running(life, runs=saved.state not in ENDED)
+        if saved.state in ENDED:
+            life.ended, life.failed = self.now, saved.state == State.FAILED
+
+    def _gone(self, uid: str) -> None:
+        life = self.by_uid.get(uid)
+        if life is not None and not life.deleted:
+            life.deleted = self.now
+            self._set_running(life, runs=False)
+
+    def _node(self, name: str, node: Node | None) -> None:
+        before = self._nodes.pop(name, None)
+        if before is not None:
+            self._has.subtract(_offer(before))
+        if node is not None:
+            self._nodes[name] = node
+            self._has.update(_offer(node))
+
+    def _written(self, life: Life, status: StatusView) -> None:
+        record = status.dispatch
+        if life.deleted or record is None:
+            self._end(life, status)
+            return
+        if record.phase is DispatchPhase.DISPATCHED:
+            if record.attempt > life.attempt:
+                life.attempt, life.last = record.attempt, record.confirmed or self.now
+                life.first = life.first or life.last
+                self._set_running(life, runs=True)
+        elif life.runs and record.phase is not DispatchPhase.CREATING:
+            life.evictions += bool(record.preemptor)
+            self._set_running(life, runs=False)
+        self._end(life, status)
+
+    def _end(self, life: Life, status: StatusView) -> None:
+        if status.state not in ENDED:
+            life.ended = 0  # it was requeued by hand
+        elif not life.ended:
+            life.ended, life.failed = self.now, status.state == State.FAILED
+            self._set_running(life, runs=False)
+
+    def _set_running(self, life: Life, *, runs: bool) -> None:
+        if life.runs != runs:
+            life.runs = runs
+            count = self._using.update if runs else self._using.subtract
+            count(demand(life.workload))
+
+
+def demand(work: Workload) -> dict[str, int]:
+    """What all of its pods ask for; DaemonSets, of which each node has a pod, are left out."""
+    sums: Counter[str] = Counter()
+    for one in work.sets:
+        for name, amount in one.request:
+            sums[name] += amount * one.replicas * (not one.per_node)
+    return dict(sums)
+
+
+def _offer(node: Node) -> dict[str, int]:
+    return dict(node.allocatable) if node.ready else {}

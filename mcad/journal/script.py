@@ -1,0 +1,278 @@
+"""What a journal says of the world outside of the core: what was there when it begins, what users,
+nodes and quotas did later, and for how long each AppWrapper ran.
+
+None of it depends on decisions, so that other decisions can be played against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from mcad.core.dispatcher import Dispatcher
+from mcad.core.entry import Entry
+from mcad.core.events import (
+    Answer,
+    AppWrapperGone,
+    AppWrapperSeen,
+    ChildGone,
+    ChildSeen,
+    Decide,
+    Event,
+    ItemRefused,
+    KindWatched,
+    NodeGone,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+    QuotaGone,
+    QuotaSeen,
+)
+from mcad.core.lifecycle import Phase
+from mcad.core.model import DispatchPhase, Persisted
+from mcad.core.reasons import State
+from mcad.core.records import Struct, replace
+from mcad.core.settings import Settings
+from mcad.core.status import derive, persisted
+from mcad.core.units import Duration, Instant
+from mcad.core.world import World
+from mcad.journal import reader
+from mcad.journal.lives import Lives
+from mcad.journal.reader import Begin, Gap, Session
+
+_TOLD = (
+    AppWrapperSeen,
+    AppWrapperGone,
+    NodeSeen,
+    NodeGone,
+    QuotaSeen,
+    QuotaGone,
+    PodSeen,
+    PodGone,
+    ChildSeen,
+    ChildGone,
+    KindWatched,
+)
+
+
+_BEING_CREATED = frozenset({Phase.INTENDING, Phase.CREATING, Phase.CONFIRMING})
+
+
+class Run(Struct, frozen=True):
+    """How the last attempt of an AppWrapper went. ``lasted`` is from its dispatch to its end.
+
+    ``deleted_after`` is how long after its end it was deleted, None if it was not; one that was
+    deleted while it ran (``by_deletion``) ended by that.
+    """
+
+    lasted: Duration
+    failed: bool = False
+    by_deletion: bool = False
+    deleted_after: Duration | None = None
+
+
+@dataclass
+class Script:
+    """``start`` is what was there before the first decision, ``then`` what happened from outside
+    later; ``runs`` and ``refused`` tell by uid how attempts ended, and which items were never
+    created. ``lives`` is what became of the AppWrappers."""
+
+    settings: Settings
+    begun: Instant
+    ended: Instant
+    start: list[Event]
+    then: list[tuple[Instant, Event]]
+    runs: dict[str, Run]
+    refused: dict[str, tuple[int, Answer]]
+    lives: Lives
+
+
+def read(sessions: Iterable[Session], until: Instant | None = None) -> tuple[Script, list[str]]:
+    """The script of these leaderships, one after another, and what could not be read."""
+    writing = _Writing()
+    wrong: list[str] = []
+    for session in sessions:
+        _read(session, writing, wrong, until)
+    return writing.script(), wrong
+
+
+def _read(session: Session, writing: _Writing, wrong: list[str], until: Instant | None) -> None:
+    settings = session.header.settings
+    core = Dispatcher(settings)
+    for found in reader.steps(session):
+        if isinstance(found, Gap):
+            wrong.append(found.why)
+        elif isinstance(found, Begin):
+            core = Dispatcher(settings)
+            writing.begin(settings)
+            if found.world is not None:
+                core.world = found.world
+                _tell_present(found.world, writing)
+        elif until is not None and found.now > until:
+            return
+        else:
+            if isinstance(found.event, Decide):
+                writing.listed(found.now)
+            writing.event(found.event, found.now)
+            for command in core.step(found.event, found.now):
+                writing.lives.command(command, found.now)
+
+
+def _tell_present(world: World, writing: _Writing) -> None:
+    for event in present(world):
+        writing.event(event, world.now)
+    writing.listed(world.now)
+
+
+@dataclass
+class _Writing:
+    """A script as it is read. ``_known`` holds what would tell that a present object is gone, and
+    ``_before`` the same of the leadership before."""
+
+    lives: Lives = field(default_factory=Lives)
+    _settings: Settings = field(default_factory=Settings)
+    _begun: Instant = 0
+    _is_listing: bool = True
+    _start: list[Event] = field(default_factory=list)
+    _then: list[tuple[Instant, Event]] = field(default_factory=list)
+    _refused: dict[str, tuple[int, Answer]] = field(default_factory=dict)
+    _known: dict[Event, None] = field(default_factory=dict)
+    _before: dict[Event, None] = field(default_factory=dict)
+
+    def begin(self, settings: Settings) -> None:
+        """Another leadership begins, or another file after a gap: all that is there is told."""
+        self._settings, self._is_listing = settings, True
+        self._before, self._known = self._known, {}
+
+    def listed(self, now: Instant) -> None:
+        """All that is there has been told; what is missing went while none led."""
+        if not self._is_listing:
+            return
+        self._is_listing = False
+        if not self._begun:
+            self._begun = now
+            self.lives.measure_from(now)
+        for gone in self._before:
+            if gone not in self._known:
+                self.event(gone, now)
+
+    def event(self, event: Event, now: Instant) -> None:
+        """Something was told."""
+        self.lives.observe(event, now)
+        if isinstance(event, ItemRefused):
+            self._refused[event.uid] = (event.item, event.answer)
+        if not isinstance(event, _TOLD):
+            return
+        if self._begun:
+            self._then.append((now, event))
+        else:
+            self._start.append(event)
+        gone = _gone(event)
+        if gone == event:
+            self._known.pop(event, None)
+        elif gone is not None:
+            self._known[gone] = None
+
+    def script(self) -> Script:
+        """All of it, without what follows from decisions."""
+        lives = self.lives.by_uid
+        runs = {uid: run for uid in lives if (run := self._run(uid)) is not None}
+        decided = self._decided()
+        return Script(
+            settings=self._settings,
+            begun=self._begun,
+            ended=self.lives.now,
+            start=self._start,
+            then=[
+                (now, event)
+                for now, event in self._then
+                if _gone(event) not in decided and not _is_end_of_a_run(event, runs)
+            ],
+            runs=runs,
+            refused={
+                uid: why
+                for uid, why in self._refused.items()
+                if uid in lives and lives[uid].failed and not lives[uid].first
+            },
+            lives=self.lives,
+        )
+
+    def _decided(self) -> set[Event]:
+        """What tells that objects and pods of our AppWrappers are gone."""
+        found: set[Event] = set()
+        for event in (*self._start, *(event for _, event in self._then)):
+            owner = ""
+            if isinstance(event, PodSeen):
+                owner = event.pod.workload
+            elif isinstance(event, ChildSeen):
+                owner = event.child.workload
+            gone = _gone(event)
+            if owner in self.lives.by_uid and gone is not None:
+                found.add(gone)
+        return found
+
+    def _run(self, uid: str) -> Run | None:
+        """None for one that was never dispatched, had ended before the journal began, or had not
+        ended when the journal did."""
+        life = self.lives.by_uid[uid]
+        over = life.ended or life.deleted
+        if not life.last or not over or over <= self._begun:
+            return None
+        after = life.deleted - life.ended if life.ended and life.deleted else None
+        return Run(over - life.last, life.failed, not life.ended, after)
+
+
+def present(world: World) -> Iterator[Event]:
+    """What a core with this memory would be told if it were started anew.
+
+    An AppWrapper whose objects are being created is told as a dispatched one, although some of
+    its objects may be unknown to this memory.
+    """
+    for (group, resource), message in world.unwatched.items():
+        yield KindWatched(group, resource, watched=False, message=message)
+    for node in world.capacity.nodes():
+        yield NodeSeen(node)
+    for subtree in world.forest.all_subtrees():
+        yield QuotaSeen(subtree)
+    for entry in world.entries.values():
+        if not entry.rebuilt and entry.phase is not Phase.GONE:
+            work = replace(entry.edited or entry.workload, persisted=_saved(entry, world.now))
+            yield AppWrapperSeen(work, listed=True)
+    yield from map(ChildSeen, world.children.values())
+    yield from map(PodSeen, world.capacity.pods.all())
+
+
+def _saved(entry: Entry, now: Instant) -> Persisted:
+    saved = replace(persisted(derive(entry)), foreign=entry.phase is Phase.FOREIGN)
+    if saved.dispatch is None or entry.phase not in _BEING_CREATED:
+        return saved
+    record = saved.dispatch
+    confirmed = record.confirmed or now
+    done = replace(record, phase=DispatchPhase.DISPATCHED, confirmed=confirmed)
+    return replace(saved, state=State.RUNNING, dispatch=done)
+
+
+def _gone(event: Event) -> Event | None:
+    """What tells that the object of an event is gone; None for what is not about an object."""
+    match event:
+        case AppWrapperSeen():
+            return AppWrapperGone(event.workload.uid)
+        case NodeSeen():
+            return NodeGone(event.node.name)
+        case QuotaSeen():
+            return QuotaGone(event.subtree.uid)
+        case PodSeen():
+            return PodGone(event.pod.uid)
+        case ChildSeen():
+            return ChildGone(event.child.uid)
+        case AppWrapperGone() | NodeGone() | QuotaGone() | PodGone() | ChildGone():
+            return event
+        case _:
+            return None
+
+
+def _is_end_of_a_run(event: Event, runs: Mapping[str, Run]) -> bool:
+    """In a script an AppWrapper is deleted when it is gone, and after a run in its own time."""
+    if isinstance(event, AppWrapperGone):
+        return event.uid in runs
+    return isinstance(event, AppWrapperSeen) and event.workload.deleting
