@@ -33,4 +33,5 @@ onlooker                        what a process tells that decides nothing
 reasons, verdicts, spelling     the words for it, the figures, and which name was meant
 lifecycle, timers, pacing, settings, rules   phases; times and bounds, and those that people set
 model, records, units, quantity, invariants   what all of it is made of
+audit                           everything that is kept twice, compared
 """

@@ -8,13 +8,14 @@ one leaf of a quota tree waits for it or a thousand do.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from sortedcontainers import SortedDict
 
 from mcad.core.bucket import Bed, Bucket, Node
+from mcad.core.invariants import check
 from mcad.core.quota import Forest
 from mcad.core.units import Instant
 from mcad.core.verdicts import Refusal
@@ -136,6 +137,30 @@ class Beds:
         if self._turns.of(first, 0) < self._turns.of(leader, 0):  # of one slope, so whenever
             bed.leader, leader.leads, first.leads = first, None, bed
             self.wake(first)
+
+    def check(self, buckets: Iterable[Bucket]) -> None:
+        """Each bucket is awake or lies in one bed, where that says; raises ``InvariantViolated``.
+        O(all)."""
+        count, resting = 0, list(self._resting())
+        for bucket in buckets:
+            count += 1
+            story = f"{bucket.path} {bucket.group}"
+            bed = bucket.bed
+            check((bucket in self._awake) == (bed is None), "awake-or-at-rest", story)
+            if bed is not None:
+                check((bucket.lies_by, bucket) in bed.line, "lies-in-its-bed", story)
+                check(bucket.lies_by == bucket.key, "lies-by-its-head", story)
+                of_shape = self._of_shapes[bucket.shape][bucket.slope]
+                check(bed.at is not None or bed is of_shape, "lies-with-its-shape", story)
+            if bucket.leads is not None:
+                check(bucket.leads.leader is bucket, "leads-its-bed", story)
+        check(len(resting) + len(self._awake) == count, "no-bucket-is-left-behind", str(count))
+        for bed in dict.fromkeys(one.bed for one in resting if one.bed is not None):
+            keys = [key for key, _ in bed.line]
+            check(keys == sorted(keys), "beds-are-in-order", str(bed.at))
+            check(
+                bed.leader is None or bed.leader.leads is bed, "beds-know-their-leader", str(bed.at)
+            )
 
     # -- beds ----------------------------------------------------------------------------------
 

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from mcad.core.invariants import check
 from mcad.core.model import Child, ObjectRef
 
 NameKey = tuple[str, str, str, str]
@@ -72,3 +73,11 @@ class Names:
     def waiters(self, ref: ObjectRef) -> list[str]:
         """What waits for the name, first come first."""
         return list(self._waiting.get(name_key(ref), ()))
+
+    def check(self, children: Mapping[str, Child]) -> None:
+        """Each observed name is that of a known object; raises ``InvariantViolated``. O(all)."""
+        for key, uid in self._observed.items():
+            child = children.get(uid)
+            check(child is not None and name_key(child.ref) == key, "names-are-of-objects", uid)
+        for child in children.values():
+            check(name_key(child.ref) in self._observed, "objects-have-names", str(child.ref))

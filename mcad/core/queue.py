@@ -13,7 +13,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from mcad.core.bucket import MS, Bucket, Key
+from mcad.core.invariants import check
 from mcad.core.quota import Path
+from mcad.core.quota.waiting import Waiting
 from mcad.core.records import Struct
 from mcad.core.units import Instant
 from mcad.core.verdicts import Refusal
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from mcad.core.beds import Beds
     from mcad.core.capacity import Capacity, Shape
     from mcad.core.entry import Entry
-    from mcad.core.quota.waiting import Waiting
 
 _Alike = tuple[Path, str]  # and the group that shares what is in use
 
@@ -143,3 +144,20 @@ class Queue:
     def places(self) -> dict[str, tuple[Bucket, Key]]:
         """Where all in line stand (by uid), and their static keys there; a copy."""
         return dict(self._places)
+
+    def check(self) -> None:
+        """Buckets, places and sums agree; raises ``InvariantViolated``. O(all in line)."""
+        asked = Waiting()
+        for bucket in self.buckets():
+            story = f"{bucket.path} {bucket.group}"
+            check(bool(bucket.members), "buckets-have-members", story)
+            check(bucket in self._by_path[bucket.path], "buckets-are-found-by-path", story)
+            for key, entry in bucket.members.items():
+                check(self._places.get(entry.uid) == (bucket, key), "place-is-known", entry.title)
+                asked.join(bucket.path, bucket.shape)
+        members = sum(len(bucket.members) for bucket in self.buckets())
+        check(members == len(self._places), "each-stands-once", f"{members}, {len(self._places)}")
+        buckets = sum(map(len, self._by_path.values()))
+        check(buckets == len(list(self.buckets())), "paths-know-what-is-there", str(buckets))
+        check(self._waiting.equals(asked), "demand-in-line-is-the-sum", "")
+        self._beds.check(self.buckets())

@@ -11,6 +11,7 @@ from enum import StrEnum
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
+from mcad.core.invariants import check
 from mcad.core.units import SECOND, Duration, Instant
 
 if TYPE_CHECKING:
@@ -115,3 +116,12 @@ class Timers:
             return False
         entry = self._entries.get(uid)
         return entry is None or entry.timers.get(name) != at
+
+    def check(self) -> None:
+        """Each timer that runs has its line; raises ``InvariantViolated``. O(all)."""
+        lines = set(self._lines)
+        for uid, entry in self._entries.items():
+            for name, at in entry.timers.items():
+                check((at, uid, name) in lines, "timers-have-lines", f"{entry.title}: {name}")
+        for at in self._wishes:
+            check((at, "", "") in lines, "wishes-have-lines", str(at))

@@ -14,6 +14,7 @@ from random import Random
 
 from msgspec.structs import replace
 
+from mcad.core import audit
 from mcad.core.commands import (
     Command,
     CreateItem,
@@ -84,6 +85,9 @@ PATIENT = Settings(placement_timeout=0)
 
 WAKES_MAX = 1000
 """Within one second: more is a timer that starts itself anew at once."""
+
+AUDITED_MAX = 100
+"""AppWrappers: larger worlds are audited where a test asks for it."""
 
 TIMERS_MAX = 10_000
 """Stale ones included."""
@@ -218,6 +222,8 @@ class Bench:
     def decide(self) -> None:
         """The inbox is drained."""
         self.feed(Decide())
+        if len(self.dispatcher.world.entries) <= AUDITED_MAX:
+            audit.everything(self.dispatcher.world)
         assert self.dispatcher.world.timers.lines <= TIMERS_MAX, "timers pile up"
 
     def settle(self, rounds: int = 200) -> None:

@@ -46,3 +46,16 @@ class Waiting:
             if leaf is not None:
                 book(found.setdefault(leaf, {}), demand(shape), count)
         return {leaf: resources(books) for leaf, books in found.items()}
+
+    def equals(self, other: Waiting) -> bool:
+        """Whether both were told of the same; for checks."""
+        return self._sums() == other._sums() and self._per_node == other._per_node
+
+    def _sums(self) -> dict[tuple[str, str], Resources]:
+        """What is asked for by tree and leaf, without leaves of which nothing is."""
+        found = {
+            (tree, leaf): resources(books)
+            for tree, leaves in self._asked.items()
+            for leaf, books in leaves.items()
+        }
+        return {key: amounts for key, amounts in found.items() if amounts}
