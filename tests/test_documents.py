@@ -21,3 +21,37 @@ def test_what_can_be_wrong_with_a_quota_tree_is_explained() -> None:
 
 def test_every_signal_has_a_meaning() -> None:
     assert MEANING.keys() == set(Signal)
+
+
+# -- rules ---------------------------------------------------------------------------------------
+
+RULES = Path("docs/rules.md")
+CITED = re.compile(r"\b[PCR][0-9]{1,2}a?\b")
+CITES = ("mcad/**/*.py", "tests/**/*.py", "benchmarks/*.py", "docs/**/*.md", "README.md")
+
+
+def rules() -> dict[str, str]:
+    """What is below each heading of the rules."""
+    parts = re.split(r"^### (\S+) .*$", RULES.read_text(), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_every_rule_that_is_cited_is_written_down() -> None:
+    cited = {
+        (rule, str(path))
+        for pattern in CITES
+        for path in Path().glob(pattern)
+        for rule in CITED.findall(path.read_text())
+    }
+    assert len(cited) > 100
+    known = rules()
+    assert {one for one in cited if one[0] not in known} == set()
+
+
+def test_every_rule_names_tests_that_exist() -> None:
+    for rule, text in rules().items():
+        named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text)
+        assert named or text.strip().startswith("Not built"), rule
+        for path, function in named:
+            content = Path(path).read_text()
+            assert f"def {function}(" in content if function else content, (rule, path, function)
