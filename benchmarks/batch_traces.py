@@ -26,12 +26,12 @@ from benchmarks.builders import machines
 from benchmarks.replay import DAY, HOUR, Job, Life, Replay, uid_of
 from benchmarks.traces import Shape, batch
 from mcad.core.dispatcher import Dispatcher
-from mcad.core.forecast import Forecast, forecasts
-from mcad.core.model import Node
-from mcad.core.pacing import FORECAST_AHEAD
-from mcad.core.rows import Picture
-from mcad.core.settings import Policy, Settings
-from mcad.core.units import SECOND, Duration
+from mcad.core.state.model import Node
+from mcad.core.state.pacing import FORECAST_AHEAD
+from mcad.core.state.settings import Policy, Settings
+from mcad.core.state.units import SECOND, Duration
+from mcad.core.views.forecast import Forecast, forecasts
+from mcad.core.views.rows import Picture
 from mcad.core.world import World
 from tests.core.builders import START
 

@@ -29,11 +29,21 @@ from random import Random
 from time import process_time_ns
 
 from benchmarks.measuring import cpu_ms
-from mcad.core.capacity import Capacity, Shape
-from mcad.core.capacity.resources import resources
-from mcad.core.model import Constraint, Node, Pod, PodPhase, PodSet, Resources, Taint, Toleration
-from mcad.core.records import replace
-from mcad.core.settings import Settings
+from mcad.core.fit.facade import Capacity
+from mcad.core.fit.shapes import Shape
+from mcad.core.nodes.resources import resources
+from mcad.core.state.model import (
+    Constraint,
+    Node,
+    Pod,
+    PodPhase,
+    PodSet,
+    Resources,
+    Taint,
+    Toleration,
+)
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Settings
 
 GI = 1 << 30
 GPU = "nvidia.com/gpu"

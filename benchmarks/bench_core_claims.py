@@ -31,8 +31,8 @@ from benchmarks.replay import HOUR, MINUTE, Job, Replay
 from mcad.core.commands import Command
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Decide, Event
-from mcad.core.settings import Policy, Settings
-from mcad.core.units import SECOND, Instant
+from mcad.core.state.settings import Policy, Settings
+from mcad.core.state.units import SECOND, Instant
 
 CORES = 16
 

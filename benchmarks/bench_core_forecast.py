@@ -30,11 +30,11 @@ from benchmarks.builders import cores, machines
 from benchmarks.measuring import cpu_ms, spread
 from benchmarks.replay import MINUTE, Job, Replay
 from mcad.core.dispatcher import Dispatcher
-from mcad.core.forecast import Forecast, forecasts
-from mcad.core.pacing import FORECAST_AHEAD
-from mcad.core.rows import Picture
-from mcad.core.settings import Settings
-from mcad.core.units import SECOND
+from mcad.core.state.pacing import FORECAST_AHEAD
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND
+from mcad.core.views.forecast import Forecast, forecasts
+from mcad.core.views.rows import Picture
 from mcad.core.world import World
 
 CORES = 20

@@ -25,11 +25,11 @@ from random import Random
 from benchmarks.builders import Fed, item, machines, own_child, own_pod, with_attempt
 from benchmarks.measuring import rss_mb
 from mcad.core.events import AppWrapperSeen, ChildSeen, Decide, NodeSeen, PodGone, PodSeen
-from mcad.core.model import Dialect, Pod, PodPhase, PodSet, Workload
-from mcad.core.records import replace
-from mcad.core.rules import TOLERANT
-from mcad.core.settings import Settings
-from mcad.core.units import SECOND
+from mcad.core.state.model import Dialect, Pod, PodPhase, PodSet, Workload
+from mcad.core.state.records import replace
+from mcad.core.state.rules import TOLERANT
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND
 from tests.core.builders import START, appwrapper
 
 PODS = 4

@@ -37,12 +37,13 @@ from typing import NamedTuple
 
 from benchmarks.builders import Fed, item, machines, own_child, own_pod, with_attempt
 from benchmarks.measuring import cpu_ms, spread
-from mcad.core import drains, preemption
 from mcad.core.events import AppWrapperSeen, ChildSeen, Decide, NodeSeen, PodSeen, QuotaSeen
-from mcad.core.model import PodSet, Workload
-from mcad.core.quota import QuotaChild, QuotaSubtree
-from mcad.core.settings import Settings
-from mcad.core.units import SECOND
+from mcad.core.preemption import preemption
+from mcad.core.quota.records import QuotaChild, QuotaSubtree
+from mcad.core.reservations import drains
+from mcad.core.state.model import PodSet, Workload
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND
 from tests.core.builders import START, appwrapper
 
 TREE = "teams"

@@ -31,12 +31,12 @@ from random import Random
 from benchmarks.builders import Fed, item, machines, with_attempt
 from benchmarks.measuring import cpu_ms, spread
 from mcad.core.events import AppWrapperGone, AppWrapperSeen, Decide, NodeSeen, QuotaSeen
-from mcad.core.lifecycle import Phase
-from mcad.core.model import PodSet, Workload
-from mcad.core.quota import Designation, QuotaChild, QuotaSubtree
-from mcad.core.records import replace
-from mcad.core.settings import Fairness, Settings
-from mcad.core.units import SECOND
+from mcad.core.quota.records import Designation, QuotaChild, QuotaSubtree
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import PodSet, Workload
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Fairness, Settings
+from mcad.core.state.units import SECOND
 from tests.core.builders import START, appwrapper
 
 TREES = ("budget", "cores", "teams")

@@ -28,8 +28,8 @@ from benchmarks.replay import MINUTE, Job, Replay
 from mcad.core.commands import Command
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event
-from mcad.core.settings import Settings
-from mcad.core.units import SECOND, Instant
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND, Instant
 from mcad.journal.header import Header, files_of
 from mcad.journal.reader import Gap, sessions
 from mcad.journal.replay import replay

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcad.core.commands import CreateItem, WriteQuota, WriteStatus
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event, ItemCreated, QuotaWritten, StatusWritten
-from mcad.core.model import (
+from mcad.core.state.model import (
     Child,
     DispatchPhase,
     DispatchRecord,
@@ -18,9 +18,9 @@ from mcad.core.model import (
     Resources,
     Workload,
 )
-from mcad.core.records import replace
-from mcad.core.settings import Settings
-from mcad.core.units import Instant
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import Instant
 from tests.core.builders import START
 
 _APIS = {

@@ -21,10 +21,10 @@ from collections.abc import Callable
 from benchmarks.builders import Fed, item
 from benchmarks.measuring import cpu_ms, rss_mb, spread
 from mcad.core.events import AppWrapperSeen, Decide, KindWatched, NodeSeen, PodGone, PodSeen
-from mcad.core.model import Node, Pod, PodPhase, PodSet, Workload
-from mcad.core.records import replace
-from mcad.core.settings import Settings
-from mcad.core.units import SECOND
+from mcad.core.state.model import Node, Pod, PodPhase, PodSet, Workload
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND
 from tests.core.builders import START, appwrapper
 
 

@@ -20,9 +20,9 @@ from benchmarks.builders import cores, machines
 from benchmarks.replay import HOUR, Bed, Gang, Job, Life, Replay
 from benchmarks.traces import Shape, batch
 from mcad.core.events import PodSeen
-from mcad.core.model import Node
-from mcad.core.settings import Policy, Settings
-from mcad.core.units import SECOND, Duration
+from mcad.core.state.model import Node
+from mcad.core.state.settings import Policy, Settings
+from mcad.core.state.units import SECOND, Duration
 
 NODES, CPUS, JOBS = 10, 8, 90
 LOADS = (0.8, 0.85, 0.9, 0.95)

@@ -55,7 +55,8 @@ from mcad.core.events import (
     Remaining,
     StatusWritten,
 )
-from mcad.core.model import (
+from mcad.core.quota.records import QuotaSubtree
+from mcad.core.state.model import (
     Child,
     DispatchPhase,
     DispatchRecord,
@@ -68,11 +69,10 @@ from mcad.core.model import (
     Resources,
     Workload,
 )
-from mcad.core.quota import QuotaSubtree
-from mcad.core.reasons import ConditionType, TeardownReason
-from mcad.core.records import replace
-from mcad.core.settings import Settings
-from mcad.core.units import SECOND, Duration, Instant
+from mcad.core.state.reasons import ConditionType, TeardownReason
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND, Duration, Instant
 from tests.core.builders import START, appwrapper
 
 MINUTE, HOUR = 60 * SECOND, 3600 * SECOND

@@ -23,7 +23,7 @@ from typing import Any
 
 from mcad.api.config import Config
 from mcad.cli.stage import dispatching, embedded_cluster
-from mcad.core.quantity import amount
+from mcad.core.state.quantity import amount
 from mcad.kube.client import Client
 from mcad.kube.kinds import APPWRAPPERS
 from mcad.sim.clock import VirtualClock, run_virtually

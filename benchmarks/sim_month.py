@@ -32,7 +32,7 @@ from mcad.cli.stage import dispatching, embedded_cluster
 from mcad.core.commands import Command
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event
-from mcad.core.units import Instant
+from mcad.core.state.units import Instant
 from mcad.kube.kinds import APPWRAPPERS, PODS
 from mcad.sim.clock import VirtualClock, run_virtually
 from tests.faults.census import census, grown

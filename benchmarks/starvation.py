@@ -26,10 +26,10 @@ from benchmarks.replay import COUNTED, HOUR, MINUTE, Job, Replay
 from mcad.core.commands import Command, CreateItem, WakeAt
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import AppWrapperGone, AppWrapperSeen, Event, NodeSeen
-from mcad.core.model import Resources
-from mcad.core.records import replace
-from mcad.core.settings import Policy, Settings
-from mcad.core.units import SECOND, Duration, Instant
+from mcad.core.state.model import Resources
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Policy, Settings
+from mcad.core.state.units import SECOND, Duration, Instant
 from tests.core.builders import START
 
 NODES, CPUS = 10, 8

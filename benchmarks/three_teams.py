@@ -35,9 +35,9 @@ from random import Random
 
 from benchmarks.builders import cores, machines
 from benchmarks.replay import COUNTED, DAY, HOUR, MINUTE, Job, Life, Meter, Replay
-from mcad.core.quota import QuotaChild, QuotaSubtree
-from mcad.core.settings import Settings
-from mcad.core.units import SECOND, Duration, Instant
+from mcad.core.quota.records import QuotaChild, QuotaSubtree
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND, Duration, Instant
 from tests.core.builders import START
 
 NODES, CPUS = 64, 8

@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 from benchmarks.builders import cores, machines
 from benchmarks.replay import DAY, HOUR, MINUTE, Job, Replay
-from mcad.core.units import SECOND, Duration
+from mcad.core.state.units import SECOND, Duration
 
 SERIAL, POWER_OF_TWO = 0.244, 0.576
 SMALL, LEAST, BELOW = 0.86, 0.8, 2.5

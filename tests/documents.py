@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from mcad.core.entry import Entry
-from mcad.core.lifecycle import RETAINING, TABLE, TEARING_DOWN, Phase, Signal
-from mcad.core.model import Dialect, DispatchPhase, DispatchRecord, Next
-from mcad.core.status import derive
+from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import RETAINING, TABLE, TEARING_DOWN, Phase, Signal
+from mcad.core.state.model import Dialect, DispatchPhase, DispatchRecord, Next
+from mcad.core.views.status import derive
 from tests.core.builders import appwrapper
 
 LIFECYCLE = Path(__file__).parent.parent / "docs" / "lifecycle.md"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mcad.core.lifecycle import Signal
 from mcad.core.quota.trees import Flaw
+from mcad.core.state.lifecycle import Signal
 from tests.documents import LIFECYCLE, MEANING, lifecycle, whole
 
 

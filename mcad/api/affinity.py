@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from mcad.api.parts import own_map
 from mcad.api.wire import Json, Map, as_list, as_map
-from mcad.core.model import ReservedNodes
+from mcad.core.state.model import ReservedNodes
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -13,8 +13,8 @@ from mcad.api.podcheck import check_template
 from mcad.api.podspec import Placement, effective_request, placement
 from mcad.api.scheduling import MAX_NUMBER
 from mcad.api.wire import Json, Map, as_map
-from mcad.core.model import POD_GRACE, Resources
-from mcad.core.units import SECOND
+from mcad.core.state.model import POD_GRACE, Resources
+from mcad.core.state.units import SECOND
 
 _OF_SPEC = (
     "affinity",

@@ -33,7 +33,7 @@ from mcad.api.status import read_status
 from mcad.api.tolerance import read_tolerance
 from mcad.api.validation import explain
 from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text, parse_instant
-from mcad.core.model import (
+from mcad.core.state.model import (
     POD_GRACE,
     Cascade,
     Dialect,
@@ -43,8 +43,8 @@ from mcad.core.model import (
     ProblemKind,
     Workload,
 )
-from mcad.core.rules import FaultTolerance
-from mcad.core.units import SECOND
+from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.units import SECOND
 
 MAX_PAYLOAD = 1 << 20
 """Bytes of all manifests together; etcd takes 1.5 MiB, and status has to fit in as well."""

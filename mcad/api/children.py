@@ -11,7 +11,7 @@ from mcad.api.parts import Part, join
 from mcad.api.podsets import family_parts
 from mcad.api.templates import set_path
 from mcad.api.wire import Map, as_map, as_text
-from mcad.core.model import Child, ObjectRef, PodSet
+from mcad.core.state.model import Child, ObjectRef, PodSet
 
 _UNKNOWN = Kind()
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from mcad.api.wire import Map, format_instant
 from mcad.core.commands import StatusView
-from mcad.core.model import PodSet
+from mcad.core.state.model import PodSet
 
 DEPLOYED = "ResourcesDeployed"
 INITIATED = "ComponentCreationInitiated"

@@ -25,9 +25,9 @@ from mcad.api.podspec import quantity, quantity_fault
 from mcad.api.quotas import LeafLabels
 from mcad.api.strict import Strict
 from mcad.api.tolerance import FaultToleranceSettings, Tolerances
-from mcad.core.ceilings import OTHERS
-from mcad.core.settings import Fairness, Fit, Policy, Settings
-from mcad.core.units import SECOND
+from mcad.core.queue.ceilings import OTHERS
+from mcad.core.state.settings import Fairness, Fit, Policy, Settings
+from mcad.core.state.units import SECOND
 
 MILLISECOND = SECOND // 1000
 MAX_SECONDS = 7 * 24 * 3600

@@ -24,7 +24,7 @@ from mcad.api.podspec import (
     tolerations_of,
 )
 from mcad.api.wire import Json, Map, as_list, as_map, as_text
-from mcad.core.model import Constraint, PodSet, Toleration, Workload
+from mcad.core.state.model import Constraint, PodSet, Toleration, Workload
 
 _NAMES_A_CLASS = b'"runtimeClassName":"'
 _NEVER = "Never"

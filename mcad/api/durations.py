@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from mcad.core.units import Duration
+from mcad.core.state.units import Duration
 
 _NANOS = {
     "ns": 1,

@@ -11,7 +11,7 @@ from mcad.api import labels
 from mcad.api.catalog import Catalog
 from mcad.api.podsets import infer, template_of
 from mcad.api.wire import Json, Map, as_int, as_text, dig
-from mcad.core.model import Item, PodSet
+from mcad.core.state.model import Item, PodSet
 
 POD_GROUPS = frozenset({"scheduling.x-k8s.io", "scheduling.sigs.k8s.io"})
 """API groups of the kind PodGroup: today's, and that of manifests from before 2022."""

@@ -26,7 +26,7 @@ from mcad.api.podsets import (
 from mcad.api.podspec import CLAIMS
 from mcad.api.templates import find_templates, set_path
 from mcad.api.wire import Json, Map, as_int, as_map, as_text
-from mcad.core.model import Item, ObjectRef, PodSet, Problem, ProblemKind
+from mcad.core.state.model import Item, ObjectRef, PodSet, Problem, ProblemKind
 
 MAX_NAME = 253
 MAX_GENERATED_NAME = 63

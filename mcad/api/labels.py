@@ -4,7 +4,7 @@ import hashlib
 import re
 
 from mcad.api.wire import Json, as_map, as_text
-from mcad.core.model import Dialect, Workload
+from mcad.core.state.model import Dialect, Workload
 
 GROUP = "workload.codeflare.dev"
 KIND = "AppWrapper"

@@ -11,7 +11,7 @@ from mcad.api.parts import Part, join
 from mcad.api.podsets import family_parts
 from mcad.api.templates import PathError, find_templates, follow, set_path
 from mcad.api.wire import Map, as_map
-from mcad.core.model import (
+from mcad.core.state.model import (
     NO_RESERVED_NODES,
     Dialect,
     ObjectRef,

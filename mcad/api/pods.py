@@ -13,8 +13,8 @@ from mcad.api import labels
 from mcad.api.autopilot import Evictions, evicted
 from mcad.api.podspec import amounts, effective_request, host_ports, resizes, to_resources
 from mcad.api.wire import Map, as_int, as_list, as_map, as_text, parse_instant, to_json
-from mcad.core.model import HostPort, Node, Pod, PodPhase, Resources, Taint, Unscheduled
-from mcad.core.units import SECOND
+from mcad.core.state.model import HostPort, Node, Pod, PodPhase, Resources, Taint, Unscheduled
+from mcad.core.state.units import SECOND
 
 POD_SCHEDULED, UNSCHEDULABLE = "PodScheduled", "Unschedulable"
 """Type and reason of the condition of a pod that kube-scheduler finds no node for."""

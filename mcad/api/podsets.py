@@ -11,8 +11,8 @@ from mcad.api.parts import Fault, Part, join
 from mcad.api.podspec import ONE_POD, Amounts, Placement, amounts, to_resources
 from mcad.api.templates import PathError, find_templates, follow, set_path
 from mcad.api.wire import Json, Map, as_list, dig
-from mcad.core.model import ObjectRef, PodSet, Resources
-from mcad.core.quantity import format_amount
+from mcad.core.state.model import ObjectRef, PodSet, Resources
+from mcad.core.state.quantity import format_amount
 
 
 class Found(Struct, frozen=True):

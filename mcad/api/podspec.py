@@ -12,8 +12,15 @@ from msgspec.structs import astuple
 
 from mcad.api.parts import describe
 from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text
-from mcad.core.model import EVERY_ADDRESS, Constraint, HostPort, Requirement, Resources, Toleration
-from mcad.core.quantity import (
+from mcad.core.state.model import (
+    EVERY_ADDRESS,
+    Constraint,
+    HostPort,
+    Requirement,
+    Resources,
+    Toleration,
+)
+from mcad.core.state.quantity import (
     CPU,
     HUGE_PAGES,
     MEMORY,

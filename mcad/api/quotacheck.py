@@ -19,7 +19,7 @@ from mcad.api.wire import Json, Map, as_list, as_map, as_text
 from mcad.core.quota.records import DEFAULT_LEAF, QuotaSubtree
 from mcad.core.quota.report import overcommitted
 from mcad.core.quota.trees import Fault, Flaw, Tree, grow
-from mcad.core.spelling import ALIKE_MAX, did_you_mean
+from mcad.core.state.spelling import ALIKE_MAX, did_you_mean
 
 API_VERSION = f"{QUOTA_GROUP}/{QUOTA_VERSION}"
 OLD_API_VERSION = "ibm.com/v1"

@@ -18,9 +18,15 @@ from mcad.api.wire import (
     format_instant,
     parse_instant,
 )
-from mcad.core.quantity import format_amount
-from mcad.core.quota import QuotaChild, QuotaSubtree
-from mcad.core.quota.records import Figures, NodeStatus, QuotaCondition, QuotaView
+from mcad.core.quota.records import (
+    Figures,
+    NodeStatus,
+    QuotaChild,
+    QuotaCondition,
+    QuotaSubtree,
+    QuotaView,
+)
+from mcad.core.state.quantity import format_amount
 
 
 def read_quota(obj: Map) -> QuotaSubtree:

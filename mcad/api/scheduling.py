@@ -12,8 +12,8 @@ from msgspec import Struct
 from mcad.api.models import DispatchDuration, SchedulingSpec
 from mcad.api.models import Requeuing as RequeuingWire
 from mcad.api.parts import Fault, count_fault, describe
-from mcad.core.rules import AS_DOCUMENTED, Growth, Requeuing
-from mcad.core.units import SECOND, Duration
+from mcad.core.state.rules import AS_DOCUMENTED, Growth, Requeuing
+from mcad.core.state.units import SECOND, Duration
 
 MAX_NUMBER = 2**31 - 1
 """The largest number of the wire. People write one like it where they mean "never"."""

@@ -15,7 +15,7 @@ from mcad.api.parts import describe
 from mcad.api.validation import explain
 from mcad.api.wire import Json, Map
 from mcad.api.yaml_text import read_yaml
-from mcad.core.spelling import did_you_mean
+from mcad.core.state.spelling import did_you_mean
 
 ENVIRONMENT_PREFIX = "MCAD_"
 

@@ -18,9 +18,9 @@ from mcad.api.wire import (
     format_instant,
     parse_instant,
 )
-from mcad.core.claim import Claim, ClaimReason, Eviction
 from mcad.core.commands import StatusView
-from mcad.core.model import (
+from mcad.core.state.claim import Claim, ClaimReason, Eviction
+from mcad.core.state.model import (
     Condition,
     DispatchPhase,
     DispatchRecord,
@@ -30,7 +30,7 @@ from mcad.core.model import (
     PodCounts,
     Unscheduled,
 )
-from mcad.core.units import SECOND
+from mcad.core.state.units import SECOND
 
 QUEUED = "Pending"
 AT_REST = frozenset({"", QUEUED, "Completed", "Failed", "Deleted"})

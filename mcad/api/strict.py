@@ -7,7 +7,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from mcad.api.durations import parse_duration
 from mcad.api.parts import describe
 from mcad.api.wire import Json
-from mcad.core.units import SECOND
+from mcad.core.state.units import SECOND
 
 
 class Strict(BaseModel):

@@ -16,10 +16,10 @@ from mcad.api.durations import parse_duration
 from mcad.api.parts import describe, shorten
 from mcad.api.strict import Seconds, Strict
 from mcad.api.wire import Json, Map, as_map
-from mcad.core.model import Dialect
-from mcad.core.rules import FaultTolerance
-from mcad.core.spelling import did_you_mean
-from mcad.core.units import SECOND, Duration, format_duration
+from mcad.core.state.model import Dialect
+from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.spelling import did_you_mean
+from mcad.core.state.units import SECOND, Duration, format_duration
 
 PREFIX = "workload.codeflare.dev.appwrapper/"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from mcad.core.units import Instant
+from mcad.core.state.units import Instant
 
 Json = Any
 """A decoded JSON value."""

@@ -8,7 +8,7 @@ from typing import Any
 from mcad.cli.colours import BOLD, DIM, GREEN, YELLOW, Palette
 from mcad.cli.humane import humane
 from mcad.cli.tables import amounts, shortened
-from mcad.core.quantity import CPU, MILLIS, UNITS, parse_quantity
+from mcad.core.state.quantity import CPU, MILLIS, UNITS, parse_quantity
 
 Json = dict[str, Any]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from mcad.api.wire import as_int, as_list, as_map, as_text
-from mcad.core.claim import ClaimReason
-from mcad.core.reasons import some_of
+from mcad.core.state.claim import ClaimReason
+from mcad.core.state.reasons import some_of
 
 Json = dict[str, Any]
 Line = tuple[str, str]

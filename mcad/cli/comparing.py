@@ -9,8 +9,8 @@ from mcad.api.sources import ConfigError, load
 from mcad.api.wire import format_instant
 from mcad.cli.errors import CliError
 from mcad.cli.tables import NONE, table
-from mcad.core.settings import Settings
-from mcad.core.units import SECOND, Duration, Instant
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND, Duration, Instant
 from mcad.journal import script
 from mcad.journal.alternative import play
 from mcad.journal.lives import Life, Lives

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from mcad.core.quantity import CPU, EPHEMERAL_STORAGE, HUGE_PAGES, MEMORY, MILLIS, parse_quantity
+from mcad.core.state.quantity import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    HUGE_PAGES,
+    MEMORY,
+    MILLIS,
+    parse_quantity,
+)
 
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _MILLIS_SHOWN = 100_000  # from 100 CPUs on, thousandths of one are no longer read

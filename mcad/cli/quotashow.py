@@ -17,7 +17,7 @@ from mcad.cli.quotapage import FIGURES, figures, page
 from mcad.cli.session import environment
 from mcad.cli.tables import Columns, Row, echo, echo_structured
 from mcad.cli.watching import Notes, until_nobody_reads
-from mcad.core.spelling import ALIKE_MAX, did_you_mean
+from mcad.core.state.spelling import ALIKE_MAX, did_you_mean
 from mcad.kube.kinds import QUOTA_REPORTS
 
 Json = dict[str, Any]

@@ -17,8 +17,8 @@ from mcad.cli.retelling import Retelling, named
 from mcad.cli.tables import echo
 from mcad.core.commands import Command, CreateItem, WriteStatus
 from mcad.core.events import AppWrapperSeen
-from mcad.core.model import DispatchPhase
-from mcad.core.units import Instant
+from mcad.core.state.model import DispatchPhase
+from mcad.core.state.units import Instant
 from mcad.journal.anonymous import write_copy
 from mcad.journal.codec import DIGEST_BYTES, matching
 from mcad.journal.reader import Gap, Session, sessions

@@ -21,7 +21,7 @@ from mcad.core.events import AppWrapperGone, AppWrapperSeen, Event
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcad.core.model import Condition, Workload
+    from mcad.core.state.model import Condition, Workload
     from mcad.journal.replay import Made
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcad.cli.tables import NONE, UNKNOWN, until
-from mcad.core.forecast import Basis
+from mcad.core.views.forecast import Basis
 
 Json = dict[str, Any]
 

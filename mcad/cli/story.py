@@ -16,7 +16,7 @@ from mcad.cli.presence import NO_DISPATCHER
 from mcad.cli.rows import place
 from mcad.cli.starts import told_starts
 from mcad.cli.tables import NONE, UNKNOWN, Row, age, amounts, table
-from mcad.core.reasons import HoldReason
+from mcad.core.state.reasons import HoldReason
 
 Json = dict[str, Any]
 

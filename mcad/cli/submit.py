@@ -35,8 +35,8 @@ from mcad.cli.session import Session, Target, environment
 from mcad.cli.tables import echo_structured
 from mcad.cli.waiting import SecondsType, wait_until_dispatched
 from mcad.controller.kinds import Kinds
-from mcad.core.model import Problem, ProblemKind
-from mcad.core.spelling import did_you_mean
+from mcad.core.state.model import Problem, ProblemKind
+from mcad.core.state.spelling import did_you_mean
 from mcad.kube.client import CreateOptions
 from mcad.kube.discovery import Discovery
 from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown

@@ -16,7 +16,7 @@ from msgspec import Struct
 from mcad.api.labels import TREE
 from mcad.api.wire import as_list, as_map, as_text
 from mcad.cli.errors import CliError
-from mcad.core.reasons import ConditionType, HoldReason
+from mcad.core.state.reasons import ConditionType, HoldReason
 
 if TYPE_CHECKING:
     from mcad.cli.counting import Snapshot

@@ -13,7 +13,7 @@ from mcad.api.config import Config
 from mcad.api.wire import as_list, as_map, as_text
 from mcad.cli.errors import TIMED_OUT, CliError, one_line, warn
 from mcad.cli.presence import LISTEN_S, listen
-from mcad.core.reasons import ConditionType, State
+from mcad.core.state.reasons import ConditionType, State
 from mcad.kube.client import Client, Selection
 from mcad.kube.document import Document
 from mcad.kube.errors import KubeError

@@ -18,7 +18,7 @@ from mcad.cli.errors import warn
 from mcad.cli.options import Output
 from mcad.cli.rows import is_in_line
 from mcad.cli.tables import Columns, echo, echo_structured
-from mcad.core.reasons import State
+from mcad.core.state.reasons import State
 
 Json = dict[str, Any]
 

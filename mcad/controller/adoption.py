@@ -14,7 +14,7 @@ from typing import Any
 
 from mcad.api.labels import CONTROLLERS, GROUP
 from mcad.api.wire import as_list, as_map, dig
-from mcad.core.reasons import EventReason
+from mcad.core.state.reasons import EventReason
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.kinds import APPWRAPPERS

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from heapq import heappop, heappush
 
-from mcad.core.units import Instant
+from mcad.core.state.units import Instant
 from mcad.kube.clock import Clock
 
 

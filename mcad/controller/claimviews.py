@@ -4,10 +4,10 @@ from typing import Any
 
 from mcad.api.status import render_claim, render_eviction
 from mcad.api.wire import format_instant
-from mcad.core.claim import Claim
-from mcad.core.claimants import in_the_way
-from mcad.core.entry import Entry
-from mcad.core.verdicts import Refusal
+from mcad.core.state.claim import Claim
+from mcad.core.state.entry import Entry
+from mcad.core.state.verdicts import Refusal
+from mcad.core.views.claimants import in_the_way
 from mcad.core.world import World
 
 Json = dict[str, Any]

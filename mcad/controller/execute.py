@@ -46,8 +46,8 @@ from mcad.core.events import (
     Remaining,
     StrayRefused,
 )
-from mcad.core.model import ObjectRef, Remnant
-from mcad.core.units import Instant
+from mcad.core.state.model import ObjectRef, Remnant
+from mcad.core.state.units import Instant
 from mcad.kube.client import Client, CreateOptions, DeleteOptions, Selection
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.kinds import APPWRAPPERS, PODS, QUOTA_SUBTREES

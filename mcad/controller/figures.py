@@ -13,7 +13,7 @@ from mcad.api.wire import to_json
 from mcad.controller import shareviews
 from mcad.controller.slices import in_slices
 from mcad.controller.views import capacity_sums, detail_steps, node_steps, row_steps
-from mcad.core.rows import Picture
+from mcad.core.views.rows import Picture
 
 if TYPE_CHECKING:
     from mcad.controller.replica import Replica

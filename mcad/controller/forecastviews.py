@@ -1,14 +1,14 @@
 """Forecasts as JSON, beside the rows of those that wait (views.py); ``starts`` of others is None.
 
-``restsOn`` is a word of ``mcad.core.forecast.Basis``; an unknown instant is None.
+``restsOn`` is a word of ``mcad.core.views.forecast.Basis``; an unknown instant is None.
 """
 
 from typing import Any
 
 from mcad.api.wire import format_instant
-from mcad.core.forecast import Forecast, forecasts
-from mcad.core.pacing import FORECAST_AHEAD
-from mcad.core.rows import Picture
+from mcad.core.state.pacing import FORECAST_AHEAD
+from mcad.core.views.forecast import Forecast, forecasts
+from mcad.core.views.rows import Picture
 from mcad.core.world import World
 
 Json = dict[str, Any]

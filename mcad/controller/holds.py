@@ -2,8 +2,8 @@
 
 import logging
 
-from mcad.core.model import HeldResource
-from mcad.core.units import Instant
+from mcad.core.state.model import HeldResource
+from mcad.core.state.units import Instant
 
 _log = logging.getLogger(__name__)
 

@@ -15,13 +15,13 @@ from mcad.controller.lanes import Lane
 from mcad.controller.quotametrics import quota_metrics
 from mcad.controller.slices import with_pauses
 from mcad.controller.streams import Stream
-from mcad.core import leftovers
+from mcad.core.attempts import leftovers
+from mcad.core.attempts.teardown import TAKEN_BACK, stuck_teardowns
 from mcad.core.commands import Command, RecordEvent, WriteStatus
-from mcad.core.lifecycle import Phase
-from mcad.core.model import DispatchPhase
-from mcad.core.reasons import EventReason
-from mcad.core.status import state
-from mcad.core.teardown import TAKEN_BACK, stuck_teardowns
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import DispatchPhase
+from mcad.core.state.reasons import EventReason
+from mcad.core.views.status import state
 from mcad.core.world import World
 from mcad.kube.clock import Clock
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcad.api.wire import to_json
-from mcad.core.model import Workload
+from mcad.core.state.model import Workload
 from mcad.kube.versions import is_older
 
 Json = dict[str, Any]

@@ -9,9 +9,9 @@ then nothing is placed on that node, and the rest of the cluster is used as befo
 import logging
 
 from mcad.controller.views import quantities
-from mcad.core.capacity import NodeReport
-from mcad.core.model import Resources
-from mcad.core.units import Instant
+from mcad.core.fit.report import NodeReport
+from mcad.core.state.model import Resources
+from mcad.core.state.units import Instant
 from mcad.core.world import World
 
 _log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from mcad.api.owner import Owner
-from mcad.core.model import Pod
+from mcad.core.state.model import Pod
 
 CHAIN_MAX = 8  # a Deployment has 2 links, a RayJob 3; more is a loop
 

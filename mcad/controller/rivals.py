@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from mcad.api.labels import GROUP
 from mcad.api.wire import as_list, as_map, as_text, dig, parse_instant
-from mcad.core.units import SECOND, Duration, Instant
+from mcad.core.state.units import SECOND, Duration, Instant
 
 Json = dict[str, Any]
 

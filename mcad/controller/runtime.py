@@ -36,8 +36,8 @@ from mcad.controller.sightings import Readers, Sightings
 from mcad.controller.watches import Watches
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import AppWrapperGone, Decide, Event, Leading
-from mcad.core.model import Pod
-from mcad.core.units import Instant
+from mcad.core.state.model import Pod
+from mcad.core.state.units import Instant
 from mcad.kube.client import Client
 from mcad.kube.discovery import Discovery
 from mcad.kube.errors import KubeError

@@ -8,14 +8,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mcad.controller.views import quantities, row_view
-from mcad.core import shares
-from mcad.core.model import Resources, Workload
-from mcad.core.quantity import format_amount
-from mcad.core.quota import report
+from mcad.core.quota import report, shares
+from mcad.core.quota.shares import Holder
 from mcad.core.quota.trees import Fault, Tree
-from mcad.core.rows import Picture
-from mcad.core.shares import Holder
-from mcad.core.units import Instant
+from mcad.core.state.model import Resources, Workload
+from mcad.core.state.quantity import format_amount
+from mcad.core.state.units import Instant
+from mcad.core.views.rows import Picture
 from mcad.core.world import World
 
 Json = dict[str, Any]

@@ -32,7 +32,7 @@ from mcad.core.events import (
     PodGone,
     PodSeen,
 )
-from mcad.core.model import Child, Node, Pod, ProblemKind, Workload
+from mcad.core.state.model import Child, Node, Pod, ProblemKind, Workload
 from mcad.kube.document import Document
 from mcad.kube.errors import BadAnswer
 from mcad.kube.kinds import PODS

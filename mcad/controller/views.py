@@ -9,14 +9,16 @@ from typing import Any
 from mcad.api.wire import format_instant
 from mcad.controller.claimviews import claim_view
 from mcad.controller.forecastviews import starts_of_line, starts_of_one
-from mcad.core import deciding, leftovers, shares
-from mcad.core.capacity import NodeReport
-from mcad.core.entry import Entry
-from mcad.core.model import Resources, Workload
-from mcad.core.quantity import format_amount
-from mcad.core.rows import Picture, Row, subject
-from mcad.core.units import Instant
-from mcad.core.verdicts import Refusal
+from mcad.core.attempts import leftovers
+from mcad.core.cycle import deciding
+from mcad.core.fit.report import NodeReport
+from mcad.core.quota import shares
+from mcad.core.state.entry import Entry
+from mcad.core.state.model import Resources, Workload
+from mcad.core.state.quantity import format_amount
+from mcad.core.state.units import Instant
+from mcad.core.state.verdicts import Refusal
+from mcad.core.views.rows import Picture, Row, subject
 from mcad.core.world import World
 
 Json = dict[str, Any]

@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from mcad.core.capacity import NOTHING_TOLD, Capacity, Shape, Wants
-from mcad.core.capacity.mixed import Plan
-from mcad.core.departures import Departures
-from mcad.core.fairness import Turns
-from mcad.core.invariants import check
-from mcad.core.model import PodSet, Resources
-from mcad.core.quota import Designation, Forest, Path
-from mcad.core.verdicts import Refusal
+from mcad.core.fit.facade import NOTHING_TOLD, Capacity, Wants
+from mcad.core.fit.mixed import Plan
+from mcad.core.fit.shapes import Shape
+from mcad.core.queue.fairness import Turns
+from mcad.core.quota.forest import Forest
+from mcad.core.quota.records import Designation, Path
+from mcad.core.snapshot.departures import Departures
+from mcad.core.state.invariants import check
+from mcad.core.state.model import PodSet, Resources
+from mcad.core.state.verdicts import Refusal
 
 QUOTA_STEPS = 10
 """What a verdict by quota counts for in a pass."""

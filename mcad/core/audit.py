@@ -8,10 +8,10 @@ to the next one (core rule R5).
 
 from __future__ import annotations
 
-from mcad.core.entry import Entry
-from mcad.core.invariants import check
-from mcad.core.lifecycle import Phase
-from mcad.core.reasons import HoldReason
+from mcad.core.state.entry import Entry
+from mcad.core.state.invariants import check
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.reasons import HoldReason
 from mcad.core.world import World
 
 

@@ -6,8 +6,9 @@ only (protocol P3a).
 
 from enum import StrEnum
 
-from mcad.core.claim import Claim, Eviction
-from mcad.core.model import (
+from mcad.core.quota.records import Path, QuotaSubtree, QuotaView
+from mcad.core.state.claim import Claim, Eviction
+from mcad.core.state.model import (
     NO_RESERVED_NODES,
     Condition,
     DispatchRecord,
@@ -18,9 +19,8 @@ from mcad.core.model import (
     Remnant,
     ReservedNodes,
 )
-from mcad.core.quota.records import Path, QuotaSubtree, QuotaView
-from mcad.core.records import Struct
-from mcad.core.units import Duration, Instant
+from mcad.core.state.records import Struct
+from mcad.core.state.units import Duration, Instant
 
 
 class StatusView(Struct, frozen=True):

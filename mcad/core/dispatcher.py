@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mcad.core import (
-    attempts,
-    children,
-    deciding,
-    health,
-    observing,
-    onlooker,
-    quotastatus,
-    resets,
-    sweep,
-    teardown,
-    tombstones,
-)
+from mcad.core.attempts import attempts, children, observing, sweep, teardown, tombstones
 from mcad.core.commands import Command, Urgency
-from mcad.core.entry import Entry
+from mcad.core.cycle import deciding
 from mcad.core.events import (
     AccessReviewed,
     AppWrapperGone,
@@ -49,12 +37,16 @@ from mcad.core.events import (
     StatusWritten,
     StrayRefused,
 )
-from mcad.core.lifecycle import Phase
-from mcad.core.pacing import Tries
-from mcad.core.reasons import EventReason
-from mcad.core.settings import Settings
-from mcad.core.timers import Timer
-from mcad.core.units import Instant
+from mcad.core.quota import quotastatus
+from mcad.core.running import health, resets
+from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.pacing import Tries
+from mcad.core.state.reasons import EventReason
+from mcad.core.state.settings import Settings
+from mcad.core.state.timers import Timer
+from mcad.core.state.units import Instant
+from mcad.core.views import onlooker
 from mcad.core.world import AWAITED, World
 
 

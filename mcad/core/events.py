@@ -5,9 +5,9 @@ of a command comes back as an event that carries the facts of the server's answe
 is decided in the core (protocol P3a).
 """
 
-from mcad.core.model import Child, Node, Pod, Remnant, Workload
 from mcad.core.quota.records import QuotaSubtree, QuotaView
-from mcad.core.records import Struct
+from mcad.core.state.model import Child, Node, Pod, Remnant, Workload
+from mcad.core.state.records import Struct
 
 
 class Leading(Struct, frozen=True):

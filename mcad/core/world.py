@@ -8,19 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mcad.core import ceilings, podcounts, standing
 from mcad.core.admission import Admission, Gang
-from mcad.core.beds import Beds
-from mcad.core.bucket import Bucket, Turn
-from mcad.core.capacity import Capacity
-from mcad.core.claim import Claim, Firsts, Patience, PendingEviction
+from mcad.core.attempts.names import Names
+from mcad.core.attempts.rights import Rights, concern
+from mcad.core.attempts.unproven import Unproven
 from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatus
-from mcad.core.entry import Entry, Hold
-from mcad.core.eviction_pace import EvictionPace
-from mcad.core.fairness import Turns
-from mcad.core.history import History
-from mcad.core.lifecycle import TEARING_DOWN, Phase
-from mcad.core.model import (
+from mcad.core.fit.facade import Capacity
+from mcad.core.preemption.eviction_pace import EvictionPace
+from mcad.core.queue import ceilings
+from mcad.core.queue.beds import Beds
+from mcad.core.queue.bucket import Bucket, Turn
+from mcad.core.queue.fairness import Turns
+from mcad.core.queue.queue import Queue
+from mcad.core.quota.forest import Forest
+from mcad.core.quota.quotastatus import QuotaStatuses
+from mcad.core.quota.records import NOBODYS, Designation, Path
+from mcad.core.reservations.history import History
+from mcad.core.state.claim import Claim, Firsts, Patience, PendingEviction
+from mcad.core.state.entry import Entry, Hold
+from mcad.core.state.lifecycle import TEARING_DOWN, Phase
+from mcad.core.state.model import (
     Child,
     Dialect,
     DispatchRecord,
@@ -29,20 +36,15 @@ from mcad.core.model import (
     Remnant,
     Workload,
 )
-from mcad.core.names import Names
-from mcad.core.pacing import LOOKS, READS_PER_SECOND, Look, PerSecond
-from mcad.core.queue import Queue
-from mcad.core.quota import NOBODYS, Designation, Forest, Path
-from mcad.core.quotastatus import QuotaStatuses
-from mcad.core.reasons import APPLIED, ConditionType, EventReason, HoldReason
-from mcad.core.records import replace
-from mcad.core.rights import Rights, concern
-from mcad.core.settings import Settings
-from mcad.core.status import derive
-from mcad.core.timers import Timer, Timers
-from mcad.core.units import Duration, Instant
-from mcad.core.unproven import Unproven
-from mcad.core.verdicts import Doubts
+from mcad.core.state.pacing import LOOKS, READS_PER_SECOND, Look, PerSecond
+from mcad.core.state.reasons import APPLIED, ConditionType, EventReason, HoldReason
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Settings
+from mcad.core.state.timers import Timer, Timers
+from mcad.core.state.units import Duration, Instant
+from mcad.core.state.verdicts import Doubts
+from mcad.core.views import podcounts, standing
+from mcad.core.views.status import derive
 
 KindKey = tuple[str, str]
 

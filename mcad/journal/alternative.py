@@ -50,14 +50,14 @@ from mcad.core.events import (
     Remaining,
     StatusWritten,
 )
-from mcad.core.model import TERMINAL_PHASES, Child, ObjectRef, Pod, PodPhase, PodSet
-from mcad.core.records import replace
-from mcad.core.units import SECOND, Instant
+from mcad.core.state.model import TERMINAL_PHASES, Child, ObjectRef, Pod, PodPhase, PodSet
+from mcad.core.state.records import replace
+from mcad.core.state.units import SECOND, Instant
 from mcad.journal.lives import Lives
 
 if TYPE_CHECKING:
-    from mcad.core.model import Workload
-    from mcad.core.settings import Settings
+    from mcad.core.state.model import Workload
+    from mcad.core.state.settings import Settings
     from mcad.journal.script import Script
 
 _COALESCED = SECOND // 50

@@ -16,8 +16,8 @@ import msgspec
 from mcad.core.commands import Command
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event
-from mcad.core.records import replace
-from mcad.core.units import Instant
+from mcad.core.state.records import replace
+from mcad.core.state.units import Instant
 from mcad.journal import reader
 from mcad.journal.header import Header
 from mcad.journal.reader import Begin, Gap, Session

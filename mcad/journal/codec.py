@@ -13,7 +13,7 @@ from mcad.core.events import Event
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from mcad.core.units import Duration, Instant
+    from mcad.core.state.units import Duration, Instant
 
 _EVENTS: tuple[type[Any], ...] = get_args(Event)
 _EVENT_CODES = {kind: code for code, kind in enumerate(_EVENTS)}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 import mcad
-from mcad.core.records import Struct
-from mcad.core.settings import Settings
+from mcad.core.state.records import Struct
+from mcad.core.state.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from mcad.core.commands import Command, StatusView, WriteStatus
 from mcad.core.events import AppWrapperGone, AppWrapperSeen, Event, NodeGone, NodeSeen
-from mcad.core.model import DispatchPhase, Node, Persisted, Workload
-from mcad.core.reasons import State
-from mcad.core.units import Duration, Instant
+from mcad.core.state.model import DispatchPhase, Node, Persisted, Workload
+from mcad.core.state.reasons import State
+from mcad.core.state.units import Duration, Instant
 
 ENDED = frozenset({State.COMPLETED, State.FAILED, State.DELETED})
 

@@ -11,7 +11,7 @@ from mcad.journal.reader import Begin, Gap
 
 if TYPE_CHECKING:
     from mcad.core.commands import Command
-    from mcad.core.units import Instant
+    from mcad.core.state.units import Instant
     from mcad.core.world import World
     from mcad.journal.codec import Step
     from mcad.journal.reader import Session

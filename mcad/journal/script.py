@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mcad.core.dispatcher import Dispatcher
-from mcad.core.entry import Entry
 from mcad.core.events import (
     Answer,
     AppWrapperGone,
@@ -28,13 +27,14 @@ from mcad.core.events import (
     QuotaGone,
     QuotaSeen,
 )
-from mcad.core.lifecycle import Phase
-from mcad.core.model import DispatchPhase, Persisted
-from mcad.core.reasons import State
-from mcad.core.records import Struct, replace
-from mcad.core.settings import Settings
-from mcad.core.status import derive, persisted
-from mcad.core.units import Duration, Instant
+from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import DispatchPhase, Persisted
+from mcad.core.state.reasons import State
+from mcad.core.state.records import Struct, replace
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import Duration, Instant
+from mcad.core.views.status import derive, persisted
 from mcad.core.world import World
 from mcad.journal import reader
 from mcad.journal.lives import Lives

@@ -12,7 +12,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO
 
-from mcad.core.records import Struct, replace
+from mcad.core.state.records import Struct, replace
 from mcad.journal import codec, header, snapshot
 from mcad.journal.frames import Kind, pack
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mcad.core.commands import Command
     from mcad.core.events import Event
-    from mcad.core.units import Instant
+    from mcad.core.state.units import Instant
     from mcad.core.world import World
     from mcad.journal.header import Header
 

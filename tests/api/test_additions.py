@@ -16,7 +16,7 @@ from mcad.api.appwrapper import Parsed, parse
 from mcad.api.catalog import WELL_KNOWN, StaticCatalog
 from mcad.api.config import Config, catalog_of
 from mcad.api.sources import ConfigError, load
-from mcad.core.model import Requirement, Toleration
+from mcad.core.state.model import Requirement, Toleration
 from tests.api.builders import (
     Map,
     config_map,

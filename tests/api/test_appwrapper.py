@@ -12,7 +12,7 @@ from mcad.api import labels
 from mcad.api.appwrapper import MAX_PAYLOAD, parse
 from mcad.api.catalog import StaticCatalog
 from mcad.api.models import MAX_ITEMS
-from mcad.core.model import Cascade, Dialect, Item, ObjectRef, Problem, ProblemKind
+from mcad.core.state.model import Cascade, Dialect, Item, ObjectRef, Problem, ProblemKind
 from tests.api.builders import (
     CATALOG,
     Map,

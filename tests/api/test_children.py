@@ -11,7 +11,7 @@ from mcad.api import labels
 from mcad.api.catalog import WELL_KNOWN, Resource
 from mcad.api.children import child_item, read_child
 from mcad.api.manifest import render
-from mcad.core.model import Child, ObjectRef
+from mcad.core.state.model import Child, ObjectRef
 from tests.api.builders import (
     WIDGET,
     Map,

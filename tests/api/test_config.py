@@ -9,8 +9,8 @@ import yaml
 
 from mcad.api.config import Config, catalog_of, to_settings
 from mcad.api.sources import NAMES, ConfigError, load
-from mcad.core.settings import Fairness, Fit, Policy, Settings
-from mcad.core.units import SECOND
+from mcad.core.state.settings import Fairness, Fit, Policy, Settings
+from mcad.core.state.units import SECOND
 
 
 def test_the_defaults_are_those_of_the_core() -> None:

@@ -14,7 +14,7 @@ from mcad.api.defaults import (
     read_priority_class,
     read_runtime_class,
 )
-from mcad.core.model import Constraint, PodSet, ProblemKind, Toleration
+from mcad.core.state.model import Constraint, PodSet, ProblemKind, Toleration
 from tests.api.builders import (
     CATALOG,
     Gi,

@@ -8,7 +8,7 @@ import pytest
 
 from mcad.api.defaults import PodDefaults, read_limit_range, read_runtime_class
 from mcad.api.pods import read_pod
-from mcad.core.model import PodSet
+from mcad.core.state.model import PodSet
 from tests.api.builders import Map, accepted, container, deployment, job, obj, pod, v1beta1
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import control_plane

@@ -12,7 +12,7 @@ import pytest
 from mcad.api.pods import read_pod
 from mcad.api.podsets import infer, inferred_demand
 from mcad.api.podspec import effective_request
-from mcad.core.quantity import amount
+from mcad.core.state.quantity import amount
 from tests.api.builders import Map, container, obj, template
 from tests.api.test_podspec import FORMULA
 from tests.controlplane.controlplane import ControlPlane

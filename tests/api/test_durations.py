@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcad.api.durations import parse_duration
-from mcad.core.units import SECOND, format_duration
+from mcad.core.state.units import SECOND, format_duration
 
 HOUR = 3600 * SECOND
 UNITS = {

@@ -9,7 +9,7 @@ import pytest
 
 from mcad.api import labels
 from mcad.api.manifest import render
-from mcad.core.model import ReservedNodes
+from mcad.core.state.model import ReservedNodes
 from tests.api.builders import (
     Map,
     accepted,

@@ -14,7 +14,7 @@ from mcad.api.autopilot import AutopilotSettings
 from mcad.api.picks import PodStatusPick
 from mcad.api.pods import read_node, read_pod
 from mcad.api.podspec import effective_request, host_ports
-from mcad.core.model import Node, Pod, PodPhase, Taint, Unscheduled
+from mcad.core.state.model import Node, Pod, PodPhase, Taint, Unscheduled
 from tests.api.builders import Gi, container, pod_spec
 from tests.api.strategies import mutated, shaped
 

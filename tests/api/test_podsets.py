@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcad.api.podsets import infer
-from mcad.core.model import PodSet
+from mcad.core.state.model import PodSet
 from tests.api.builders import (
     Gi,
     Map,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mcad.api.pods import read_pod
 from mcad.api.podspec import effective_request, placement, quantity
-from mcad.core.model import Constraint, HostPort, Requirement, Toleration
+from mcad.core.state.model import Constraint, HostPort, Requirement, Toleration
 from tests.api.builders import Gi, Mi, container, pod_spec, template
 
 SIDECAR = {"restartPolicy": "Always"}

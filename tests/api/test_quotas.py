@@ -16,9 +16,8 @@ from mcad.api.quotas import (
     read_quota_status,
     render_quota_status,
 )
-from mcad.core.quota import QuotaChild, QuotaSubtree
-from mcad.core.quota.records import NodeStatus, QuotaCondition, QuotaView
-from mcad.core.units import SECOND
+from mcad.core.quota.records import NodeStatus, QuotaChild, QuotaCondition, QuotaSubtree, QuotaView
+from mcad.core.state.units import SECOND
 from tests.api.builders import pod, v1beta2
 
 GI = 1 << 30

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcad.api.tolerance import PREFIX
-from mcad.core.rules import Growth, Requeuing
-from mcad.core.units import SECOND
+from mcad.core.state.rules import Growth, Requeuing
+from mcad.core.state.units import SECOND
 from tests.api.builders import Map, accepted, config_map, job, pod, read, v1beta1, v1beta2
 
 DEFAULT = Requeuing(300 * SECOND, Growth.EXPONENTIAL, 0, 0)

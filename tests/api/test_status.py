@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from mcad.api.status import MAX_NAMES, read_status, render_status
 from mcad.api.wire import format_instant, parse_instant
-from mcad.core.claim import Claim, ClaimReason, Eviction
 from mcad.core.commands import StatusView
-from mcad.core.model import (
+from mcad.core.state.claim import Claim, ClaimReason, Eviction
+from mcad.core.state.model import (
     Condition,
     DispatchPhase,
     DispatchRecord,
@@ -26,7 +26,7 @@ from mcad.core.model import (
     PodSet,
     Unscheduled,
 )
-from mcad.core.units import SECOND
+from mcad.core.state.units import SECOND
 from tests.api.describe import describe, squeezed
 
 START = 1_689_938_307_000_000  # 2023-07-21T11:18:27Z

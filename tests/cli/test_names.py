@@ -14,7 +14,7 @@ from mcad.cli.main import main
 from mcad.cli.names import APPWRAPPER, NODE, names_of
 from mcad.cli.narrow import fitted
 from mcad.cli.tables import GAP
-from mcad.core.quantity import format_amount
+from mcad.core.state.quantity import format_amount
 from tests.cli.cluster import crowd
 from tests.cli.conftest import FakeEnvironment, Type
 from tests.fakeapi import FakeApi

@@ -10,7 +10,7 @@ from mcad.api.config import Config
 from mcad.api.published import ANNOTATION, publish
 from mcad.cli.main import main
 from mcad.cli.presence import Heartbeat, Presence
-from mcad.core.rows import FITS_AS_STORED
+from mcad.core.views.rows import FITS_AS_STORED
 from tests.cli.cluster import appwrapper, crowd, deployment, lease, tutorial
 from tests.cli.conftest import FakeEnvironment, Type
 from tests.fakeapi import FakeApi

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcad.core.entry import Entry
+from mcad.core.state.entry import Entry
 from tests.controller.test_runtime import Rig, add_node, writes
 from tests.fakeapi import FakeApi
 

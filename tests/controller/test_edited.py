@@ -13,8 +13,8 @@ from mcad.controller.mirror import Mirror
 from mcad.controller.sightings import Readers, Sightings
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import ChildSeen, Event
-from mcad.core.model import Child
-from mcad.core.settings import Settings
+from mcad.core.state.model import Child
+from mcad.core.state.settings import Settings
 from tests import manifests
 
 Json = dict[str, Any]

@@ -39,7 +39,7 @@ from mcad.core.events import (
     StatusWritten,
     StrayRefused,
 )
-from mcad.core.model import PodCounts
+from mcad.core.state.model import PodCounts
 from mcad.kube.client import Client
 from mcad.kube.clock import RealClock
 from mcad.kube.errors import ApiError, RequestTimeout

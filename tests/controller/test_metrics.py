@@ -7,13 +7,13 @@ from msgspec.structs import replace
 
 from mcad.controller import quotametrics
 from mcad.controller.metrics import Metrics
-from mcad.core.claim import Claim, ClaimReason
 from mcad.core.commands import RecordEvent
-from mcad.core.model import Dialect, PodPhase, Workload
-from mcad.core.reasons import EventReason
-from mcad.core.rows import Picture
-from mcad.core.rules import FaultTolerance
-from mcad.core.units import SECOND
+from mcad.core.state.claim import Claim, ClaimReason
+from mcad.core.state.model import Dialect, PodPhase, Workload
+from mcad.core.state.reasons import EventReason
+from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.units import SECOND
+from mcad.core.views.rows import Picture
 from mcad.kube.clock import RealClock
 from tests.core.bench import Bench, node, workload
 from tests.core.quotas import SILVER, child, subtree

@@ -10,7 +10,7 @@ from mcad.cli.logs import KeyValue
 from mcad.controller.metrics import Metrics
 from mcad.controller.overcommitment import OvercommitmentLog
 from mcad.core.events import PodSeen
-from mcad.core.model import Pod, PodPhase
+from mcad.core.state.model import Pod, PodPhase
 from mcad.kube.clock import RealClock
 from tests.core.bench import Bench, cpu, node, workload
 

@@ -10,7 +10,7 @@ from mcad.controller.lanes import Lane
 from mcad.controller.mirror import spec_mark, status_mark
 from mcad.controller.owners import CHAIN_MAX, NOBODYS, End, Missing, Owners
 from mcad.controller.streams import SILENCE_S, Stream
-from mcad.core.model import Pod, PodPhase
+from mcad.core.state.model import Pod, PodPhase
 from mcad.kube.errors import ApiError, ConnectionLost, KubeError, RequestTimeout
 from mcad.kube.versions import is_older
 

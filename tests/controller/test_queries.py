@@ -14,12 +14,13 @@ from aiohttp.test_utils import make_mocked_request
 from mcad.controller import claimviews, forecastviews, slices, views
 from mcad.controller.figures import NoFigures
 from mcad.controller.http import STALL_S, application
-from mcad.core import deciding, rows
-from mcad.core.claim import Claim, ClaimReason
+from mcad.core.cycle import deciding
 from mcad.core.events import AppWrapperGone, QuotaSeen
-from mcad.core.forecast import Basis, Forecast
-from mcad.core.rows import Picture
-from mcad.core.units import SECOND
+from mcad.core.state.claim import Claim, ClaimReason
+from mcad.core.state.units import SECOND
+from mcad.core.views import rows
+from mcad.core.views.forecast import Basis, Forecast
+from mcad.core.views.rows import Picture
 from mcad.kube.kinds import QUOTA_SUBTREES
 from tests.controller.test_runtime import KINDS, Rig, add_appwrapper, add_node
 from tests.core.bench import Bench, node, workload

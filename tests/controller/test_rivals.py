@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcad.controller.rivals import integrates, last_write, latest_write, webhooks
-from mcad.core.units import SECOND
+from mcad.core.state.units import SECOND
 
 Json = dict[str, Any]
 

@@ -18,8 +18,8 @@ from mcad.controller.rivals import Write
 from mcad.controller.runtime import Controller
 from mcad.core.commands import DeleteItem
 from mcad.core.events import Decide, Event
-from mcad.core.model import ObjectRef
-from mcad.core.pacing import DISPATCHES_PER_PASS
+from mcad.core.state.model import ObjectRef
+from mcad.core.state.pacing import DISPATCHES_PER_PASS
 from mcad.kube.client import Client
 from mcad.kube.document import Document
 from mcad.kube.errors import ApiError

@@ -6,7 +6,7 @@ from typing import Any
 
 from mcad.controller.shareviews import node_view, trees_view
 from mcad.controller.views import detail_view
-from mcad.core.model import Workload
+from mcad.core.state.model import Workload
 from tests.core.bench import Bench, node, workload
 from tests.core.quotas import GOLD, SILVER, child, subtree, teams
 

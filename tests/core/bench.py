@@ -32,7 +32,6 @@ from mcad.core.commands import (
     WriteStatus,
 )
 from mcad.core.dispatcher import Dispatcher
-from mcad.core.entry import Entry
 from mcad.core.events import (
     AccessReviewed,
     Answer,
@@ -60,7 +59,9 @@ from mcad.core.events import (
     StatusWritten,
     StrayRefused,
 )
-from mcad.core.model import (
+from mcad.core.quota.records import QuotaSubtree, QuotaView
+from mcad.core.state.entry import Entry
+from mcad.core.state.model import (
     Child,
     Item,
     Node,
@@ -72,12 +73,10 @@ from mcad.core.model import (
     Resources,
     Workload,
 )
-from mcad.core.quota import QuotaSubtree
-from mcad.core.quota.records import QuotaView
-from mcad.core.rows import Picture, Row
-from mcad.core.settings import Settings
-from mcad.core.status import persisted
-from mcad.core.units import SECOND, Duration, Instant
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND, Duration, Instant
+from mcad.core.views.rows import Picture, Row
+from mcad.core.views.status import persisted
 from tests.core.builders import START, appwrapper
 
 PATIENT = Settings(placement_timeout=0)

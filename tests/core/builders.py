@@ -9,10 +9,12 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from mcad.core.capacity import Capacity, NodeReport, Shape
-from mcad.core.capacity.placement import admits
-from mcad.core.capacity.resources import resources, with_pod_slot
-from mcad.core.model import (
+from mcad.core.fit.facade import Capacity
+from mcad.core.fit.report import NodeReport
+from mcad.core.fit.shapes import Shape
+from mcad.core.nodes.placement import admits
+from mcad.core.nodes.resources import resources, with_pod_slot
+from mcad.core.state.model import (
     Constraint,
     Dialect,
     HostPort,
@@ -27,10 +29,10 @@ from mcad.core.model import (
     Toleration,
     Workload,
 )
-from mcad.core.quantity import amount
-from mcad.core.settings import Fit, Settings
-from mcad.core.units import SECOND, Instant
-from mcad.core.verdicts import Refusal
+from mcad.core.state.quantity import amount
+from mcad.core.state.settings import Fit, Settings
+from mcad.core.state.units import SECOND, Instant
+from mcad.core.state.verdicts import Refusal
 
 START: Instant = 1_700_000_000 * SECOND
 GPU = "nvidia.com/gpu"

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from mcad.core.model import Resources
-from mcad.core.quota import NOBODYS, Designation, QuotaChild, QuotaSubtree
-from mcad.core.records import replace
-from mcad.core.units import SECOND
+from mcad.core.quota.records import NOBODYS, Designation, QuotaChild, QuotaSubtree
+from mcad.core.state.model import Resources
+from mcad.core.state.records import replace
+from mcad.core.state.units import SECOND
 
 GOLD, SILVER, BRONZE = "gold", "silver", "bronze"
 RESOURCES = ("cpu", "gpu")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcad.core.model import PodCounts, PodPhase
+from mcad.core.state.model import PodCounts, PodPhase
 from tests.core.builders import cluster, expire, hold, node, pod, pods
 
 # -- C3 ------------------------------------------------------------------------------------------

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from mcad.core.capacity import Capacity
-from mcad.core.invariants import InvariantViolated
+from mcad.core.fit.facade import Capacity
+from mcad.core.state.invariants import InvariantViolated
 from mcad.core.world import World
 from tests.core.bench import Bench, workload
 from tests.core.bench import node as worker

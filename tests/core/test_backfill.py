@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from mcad.core import drains
-from mcad.core.claim import ClaimReason
-from mcad.core.departures import Departures
-from mcad.core.entry import Entry
 from mcad.core.events import NodeSeen
-from mcad.core.model import Workload
-from mcad.core.pacing import BACKFILL_TRIES, LOOKS, STUCK_AFTER, Look
-from mcad.core.reasons import EventReason
-from mcad.core.records import replace
-from mcad.core.settings import Policy
-from mcad.core.units import SECOND
+from mcad.core.reservations import drains
+from mcad.core.snapshot.departures import Departures
+from mcad.core.state.claim import ClaimReason
+from mcad.core.state.entry import Entry
+from mcad.core.state.model import Workload
+from mcad.core.state.pacing import BACKFILL_TRIES, LOOKS, STUCK_AFTER, Look
+from mcad.core.state.reasons import EventReason
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Policy
+from mcad.core.state.units import SECOND
 from mcad.core.world import World
 from tests.core.bench import PATIENT, Bench, node, workload
 

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from random import Random
 
-from mcad.core.capacity import Capacity
-from mcad.core.model import Pod, PodPhase, PodSet
-from mcad.core.settings import Fit, Settings
+from mcad.core.fit.facade import Capacity
+from mcad.core.state.model import Pod, PodPhase, PodSet
+from mcad.core.state.settings import Fit, Settings
 from tests.core.builders import (
     GPU,
     expire,

@@ -23,11 +23,14 @@ from hypothesis.stateful import (
 )
 from msgspec.structs import replace
 
-from mcad.core.capacity import Capacity, NodeReport, ledger, news, podclass, sleepers, tails
-from mcad.core.capacity.placement import admits
-from mcad.core.capacity.resources import with_pod_slot
-from mcad.core.model import TERMINAL_PHASES, Node, Pod, PodPhase, PodSet
-from mcad.core.settings import Fit, Settings
+from mcad.core.fit import sleepers
+from mcad.core.fit.facade import Capacity
+from mcad.core.fit.report import NodeReport
+from mcad.core.nodes import ledger, news, podclass, tails
+from mcad.core.nodes.placement import admits
+from mcad.core.nodes.resources import with_pod_slot
+from mcad.core.state.model import TERMINAL_PHASES, Node, Pod, PodPhase, PodSet
+from mcad.core.state.settings import Fit, Settings
 from tests.core import worlds
 from tests.core.builders import Reported, pods, report_of, waiting
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mcad.core.ceilings import cut
-from mcad.core.settings import Settings
+from mcad.core.queue.ceilings import cut
+from mcad.core.state.settings import Settings
 from tests.core.bench import Bench, node, workload
 
 CUT = "spec.priority: 100 is above the maxPriority of namespace default; it queues with {}."

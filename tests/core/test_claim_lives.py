@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from mcad.core.events import Decide, KindWatched, NodeGone, NodeSeen
-from mcad.core.model import HostPort, Workload
-from mcad.core.settings import Policy
-from mcad.core.units import SECOND
+from mcad.core.state.model import HostPort, Workload
+from mcad.core.state.settings import Policy
+from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, node
 from tests.core.quotas import GOLD, SILVER, teams
 from tests.core.test_eviction_lives import LEAVES, SIZE, Life

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from mcad.core import deciding
-from mcad.core.claim import Claim, ClaimReason
-from mcad.core.claimants import in_the_way
-from mcad.core.model import Constraint, PodSet
+from mcad.core.cycle import deciding
+from mcad.core.state.claim import Claim, ClaimReason
+from mcad.core.state.model import Constraint, PodSet
+from mcad.core.views.claimants import in_the_way
 from tests.core.bench import Bench, node, workload
 from tests.core.test_quota import bench, of
 

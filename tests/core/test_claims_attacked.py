@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from mcad.core import drains
-from mcad.core.claim import ClaimReason
-from mcad.core.departures import Departures
-from mcad.core.entry import Entry
 from mcad.core.events import KindWatched
-from mcad.core.lifecycle import Phase
-from mcad.core.model import POD_GRACE, Cascade, Dialect, PodPhase
-from mcad.core.records import replace
-from mcad.core.rules import FaultTolerance
-from mcad.core.settings import Fit, Policy
-from mcad.core.units import SECOND
+from mcad.core.reservations import drains
+from mcad.core.snapshot.departures import Departures
+from mcad.core.state.claim import ClaimReason
+from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import POD_GRACE, Cascade, Dialect, PodPhase
+from mcad.core.state.records import replace
+from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.settings import Fit, Policy
+from mcad.core.state.units import SECOND
 from mcad.core.world import World
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import teams

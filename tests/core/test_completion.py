@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from mcad.core.events import ChildGone, ChildSeen, PodGone, PodSeen
-from mcad.core.model import (
+from mcad.core.state.model import (
     Child,
     Dialect,
     Item,
@@ -20,8 +20,8 @@ from mcad.core.model import (
     PodSet,
     Workload,
 )
-from mcad.core.settings import Settings
-from mcad.core.units import SECOND
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, Thing, cpu, node, workload
 
 JOB = ObjectRef("batch", "v1", "jobs", "Job", "default", "it")

@@ -10,13 +10,14 @@ from random import Random
 import pytest
 
 from mcad.core.admission import Admission, Gang
-from mcad.core.capacity import Capacity
-from mcad.core.capacity.needed import Needed
-from mcad.core.departures import Departures, Room, fewest, soonest
-from mcad.core.fairness import Turns
-from mcad.core.model import Node, PodSet
-from mcad.core.quota import Designation, Forest, QuotaSubtree
-from mcad.core.settings import Fit, Settings
+from mcad.core.fit.facade import Capacity
+from mcad.core.queue.fairness import Turns
+from mcad.core.quota.forest import Forest
+from mcad.core.quota.records import Designation, QuotaSubtree
+from mcad.core.snapshot.departures import Departures, Room, fewest, soonest
+from mcad.core.snapshot.needed import Needed
+from mcad.core.state.model import Node, PodSet
+from mcad.core.state.settings import Fit, Settings
 from tests.core.builders import cluster, node, on, pods
 from tests.core.quotas import child, subtree, teams
 

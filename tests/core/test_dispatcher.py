@@ -8,10 +8,18 @@ from msgspec.structs import replace
 from mcad.core.commands import CreateItem, Urgency, WriteStatus
 from mcad.core.dispatcher import ClockWentBackError, Dispatcher
 from mcad.core.events import Answer, AppWrapperSeen, Decide, KindWatched, NodeSeen
-from mcad.core.lifecycle import Phase
-from mcad.core.model import Dialect, Item, ObjectRef, Persisted, PodPhase, Problem, ProblemKind
-from mcad.core.settings import Policy, Settings
-from mcad.core.units import SECOND
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import (
+    Dialect,
+    Item,
+    ObjectRef,
+    Persisted,
+    PodPhase,
+    Problem,
+    ProblemKind,
+)
+from mcad.core.state.settings import Policy, Settings
+from mcad.core.state.units import SECOND
 from tests.core.bench import PATIENT, START, Bench, node, workload
 
 

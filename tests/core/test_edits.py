@@ -11,11 +11,12 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
+from mcad.core.attempts.names import name_key
 from mcad.core.commands import CreateItem, WriteStatus
-from mcad.core.entry import Entry
 from mcad.core.events import Answer, AppWrapperSeen
-from mcad.core.lifecycle import Phase
-from mcad.core.model import (
+from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import (
     Dialect,
     DispatchPhase,
     DispatchRecord,
@@ -26,8 +27,7 @@ from mcad.core.model import (
     ProblemKind,
     Workload,
 )
-from mcad.core.names import name_key
-from mcad.core.units import SECOND
+from mcad.core.state.units import SECOND
 from tests.core.bench import START, Bench, node, workload
 
 Edit = Callable[[Workload], Workload]

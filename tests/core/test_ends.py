@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from mcad.core import ends
-from mcad.core.ends import NEVER
 from mcad.core.events import Answer
-from mcad.core.lifecycle import Phase
-from mcad.core.model import Dialect, PodPhase, Workload
-from mcad.core.pacing import STUCK_AFTER
-from mcad.core.rules import FaultTolerance
-from mcad.core.settings import Policy, Settings
-from mcad.core.units import SECOND
+from mcad.core.reservations import ends
+from mcad.core.reservations.ends import NEVER
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import Dialect, PodPhase, Workload
+from mcad.core.state.pacing import STUCK_AFTER
+from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.settings import Policy, Settings
+from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, node, workload
 
 MINUTE = 60 * SECOND

@@ -8,13 +8,13 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from mcad.core.claims import EVICTIONS
-from mcad.core.entry import Entry
-from mcad.core.lifecycle import Phase
-from mcad.core.model import ObjectRef, PodPhase
-from mcad.core.reasons import EventReason
-from mcad.core.settings import Settings
-from mcad.core.units import SECOND
+from mcad.core.reservations.claims import EVICTIONS
+from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import ObjectRef, PodPhase
+from mcad.core.state.reasons import EventReason
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, Thing, node, workload
 from tests.core.quotas import GOLD, SILVER, teams
 

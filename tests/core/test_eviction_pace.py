@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcad.core.events import NodeSeen
-from mcad.core.eviction_pace import MINUTE, EvictionPace
-from mcad.core.lifecycle import Phase
-from mcad.core.records import replace
-from mcad.core.settings import Settings
-from mcad.core.units import SECOND, Instant
+from mcad.core.preemption.eviction_pace import MINUTE, EvictionPace
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND, Instant
 from tests.core.bench import PATIENT, Bench, node, workload
 
 EAGER = replace(PATIENT, preemption=True, min_run_time=0, protect_after=0)

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
-from mcad.core import dispatching
+from mcad.core.cycle import dispatching
 from mcad.core.events import NodeSeen
-from mcad.core.model import PodSet, Workload
-from mcad.core.records import replace
-from mcad.core.settings import Fairness, Policy
+from mcad.core.state.model import PodSet, Workload
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Fairness, Policy
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import GOLD, child, subtree, teams
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
-from mcad.core import dispatching
-from mcad.core.lending import Lending
-from mcad.core.model import Workload
-from mcad.core.quota import Designation
-from mcad.core.records import replace
-from mcad.core.settings import Fairness
+from mcad.core.cycle import dispatching
+from mcad.core.cycle.lending import Lending
+from mcad.core.quota.records import Designation
+from mcad.core.state.model import Workload
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Fairness
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import GOLD, Model, teams
 

@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcad.core.capacity import Capacity, fit, packing
-from mcad.core.model import Node, PodSet
-from mcad.core.settings import Settings
-from mcad.core.verdicts import RefusalKind, Shortage
+from mcad.core.fit import fit, packing
+from mcad.core.fit.facade import Capacity
+from mcad.core.state.model import Node, PodSet
+from mcad.core.state.settings import Settings
+from mcad.core.state.verdicts import RefusalKind, Shortage
 from tests.core.builders import (
     GPU,
     cluster,

@@ -3,9 +3,10 @@
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from mcad.core.capacity import Capacity, packing
-from mcad.core.model import Node, PodSet
-from mcad.core.verdicts import RefusalKind
+from mcad.core.fit import packing
+from mcad.core.fit.facade import Capacity
+from mcad.core.state.model import Node, PodSet
+from mcad.core.state.verdicts import RefusalKind
 from tests.core import worlds
 from tests.core.builders import (
     Host,

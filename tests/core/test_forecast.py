@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from benchmarks.builders import cores, machines
 from benchmarks.replay import Job, Replay
-from mcad.core.forecast import Basis, Forecast, forecasts
-from mcad.core.model import Node, Workload
-from mcad.core.pacing import FORECAST_AHEAD, STUCK_AFTER
-from mcad.core.rows import Picture
-from mcad.core.settings import Policy, Settings
-from mcad.core.units import SECOND, Instant
+from mcad.core.state.model import Node, Workload
+from mcad.core.state.pacing import FORECAST_AHEAD, STUCK_AFTER
+from mcad.core.state.settings import Policy, Settings
+from mcad.core.state.units import SECOND, Instant
+from mcad.core.views.forecast import Basis, Forecast, forecasts
+from mcad.core.views.rows import Picture
 from mcad.core.world import World
 from tests.core.bench import PATIENT, START, Bench, node, workload
 from tests.core.builders import report_of

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from mcad.core.events import AppWrapperSeen, ChildGone, ChildSeen, Event, PodGone, PodSeen
-from mcad.core.lifecycle import Phase
-from mcad.core.model import (
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import (
     Child,
     Dialect,
     DispatchPhase,
@@ -18,9 +18,9 @@ from mcad.core.model import (
     Pod,
     PodPhase,
 )
-from mcad.core.records import replace
-from mcad.core.rules import FaultTolerance
-from mcad.core.units import SECOND
+from mcad.core.state.records import replace
+from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, cpu, node, workload
 
 OTHER = "elsewhere"

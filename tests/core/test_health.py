@@ -10,9 +10,10 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
+from mcad.core.attempts.teardown import stuck_teardowns
 from mcad.core.events import AppWrapperSeen, ChildSeen, Decide, NodeSeen, PodGone, PodSeen
-from mcad.core.lifecycle import Phase
-from mcad.core.model import (
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import (
     Cascade,
     Dialect,
     Item,
@@ -23,11 +24,10 @@ from mcad.core.model import (
     PodSet,
     Workload,
 )
-from mcad.core.reasons import ConditionType
-from mcad.core.rules import FaultTolerance
-from mcad.core.settings import Settings
-from mcad.core.teardown import stuck_teardowns
-from mcad.core.units import SECOND
+from mcad.core.state.reasons import ConditionType
+from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND
 from tests.core.bench import PATIENT, Bench, cpu, node, workload
 
 QUICK = FaultTolerance(

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mcad.core.capacity import Shape
-from mcad.core.history import RUNS_MAX, RUNS_MIN, SHAPES_MAX, History
-from mcad.core.model import PodPhase, Workload
-from mcad.core.units import SECOND
+from mcad.core.fit.shapes import Shape
+from mcad.core.reservations.history import RUNS_MAX, RUNS_MIN, SHAPES_MAX, History
+from mcad.core.state.model import PodPhase, Workload
+from mcad.core.state.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.test_health import RESTARTS, Restart
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcad.core.capacity import Capacity
-from mcad.core.model import Node
-from mcad.core.settings import Settings
+from mcad.core.fit.facade import Capacity
+from mcad.core.state.model import Node
+from mcad.core.state.settings import Settings
 from tests.core.builders import (
     adopt,
     cluster,

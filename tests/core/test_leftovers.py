@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from mcad.controller.views import capacity_sums
 from mcad.core.commands import DeleteStray
 from mcad.core.events import ChildGone, ChildSeen, PodGone, PodSeen
-from mcad.core.lifecycle import Phase
-from mcad.core.model import (
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import (
     Child,
     DispatchPhase,
     DispatchRecord,

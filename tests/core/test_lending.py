@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mcad.core.records import replace
-from mcad.core.settings import Policy, Settings
-from mcad.core.units import SECOND
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Policy, Settings
+from mcad.core.state.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import teams
 from tests.core.test_preemption import of

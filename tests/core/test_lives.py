@@ -12,16 +12,23 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from mcad.core import podcounts
 from mcad.core.commands import WriteStatus
-from mcad.core.entry import Entry
 from mcad.core.events import Answer, AppWrapperSeen, NodeSeen, StatusRefused
-from mcad.core.lifecycle import RETAINING, TABLE, TEARING_DOWN, Phase, Signal
-from mcad.core.model import Dialect, DispatchPhase, DispatchRecord, Persisted, PodPhase, Workload
-from mcad.core.rules import FaultTolerance, Growth, Requeuing
-from mcad.core.settings import Policy, Settings
-from mcad.core.timers import Timer
-from mcad.core.units import SECOND, Instant
+from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import RETAINING, TABLE, TEARING_DOWN, Phase, Signal
+from mcad.core.state.model import (
+    Dialect,
+    DispatchPhase,
+    DispatchRecord,
+    Persisted,
+    PodPhase,
+    Workload,
+)
+from mcad.core.state.rules import FaultTolerance, Growth, Requeuing
+from mcad.core.state.settings import Policy, Settings
+from mcad.core.state.timers import Timer
+from mcad.core.state.units import SECOND, Instant
+from mcad.core.views import podcounts
 from mcad.core.world import AWAITED
 from tests.core.bench import Bench, node, workload
 from tests.core.quotas import GOLD, teams

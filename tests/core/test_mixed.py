@@ -6,13 +6,13 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from mcad.core.capacity import mixed
-from mcad.core.capacity.limits import EXACT_WORK_MAX
-from mcad.core.capacity.mixed import KnownChoices, Need, Plan, Verdict, exact
-from mcad.core.capacity.podclass import slots
-from mcad.core.capacity.pools import Row
-from mcad.core.capacity.resources import Books
-from mcad.core.model import Node, PodSet
+from mcad.core.fit import mixed
+from mcad.core.fit.limits import EXACT_WORK_MAX
+from mcad.core.fit.mixed import KnownChoices, Need, Plan, Verdict, exact
+from mcad.core.nodes.podclass import slots
+from mcad.core.nodes.pools import Row
+from mcad.core.nodes.resources import Books
+from mcad.core.state.model import Node, PodSet
 from tests.core import worlds
 from tests.core.builders import cluster, fits_by_brute_force, hosts_of, node, on, pods
 

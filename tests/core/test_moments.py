@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mcad.core import children, passing
-from mcad.core.claim import EVICTIONS, Claim, ClaimReason
+from mcad.core.attempts import children
 from mcad.core.commands import CreateItem, DeleteItem, DeleteStray, WriteStatus
 from mcad.core.events import (
     Answer,
@@ -16,18 +15,13 @@ from mcad.core.events import (
     NodeSeen,
     StatusWritten,
 )
-from mcad.core.lifecycle import Phase
-from mcad.core.model import (
-    Child,
-    DispatchPhase,
-    DispatchRecord,
-    Next,
-    Persisted,
-    Workload,
-)
-from mcad.core.records import replace
-from mcad.core.rules import FaultTolerance
-from mcad.core.units import SECOND
+from mcad.core.reservations import passing
+from mcad.core.state.claim import EVICTIONS, Claim, ClaimReason
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import Child, DispatchPhase, DispatchRecord, Next, Persisted, Workload
+from mcad.core.state.records import replace
+from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.units import SECOND
 from tests.core.bench import PATIENT, START, Bench, Thing, node, workload
 from tests.core.test_protocol import INVALID, QUOTA, UNKNOWN
 

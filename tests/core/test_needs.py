@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from mcad.core.events import ChildSeen, PodGone, PodSeen
-from mcad.core.lifecycle import Phase
-from mcad.core.model import Cascade, DispatchPhase, PodPhase, Workload
-from mcad.core.settings import Settings
-from mcad.core.units import SECOND
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import Cascade, DispatchPhase, PodPhase, Workload
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, node, workload
 from tests.core.builders import pod
 

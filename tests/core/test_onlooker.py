@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from mcad.core.claim import Claim, ClaimReason
-from mcad.core.entry import Hold
 from mcad.core.events import AppWrapperSeen, LookOn
-from mcad.core.lifecycle import Phase
-from mcad.core.model import Condition, Persisted
-from mcad.core.reasons import ConditionType, HoldReason
-from mcad.core.rows import FITS_AS_STORED, FITS_NEXT, OPEN, Row
-from mcad.core.settings import Policy, Settings
-from mcad.core.units import SECOND
-from mcad.core.verdicts import Doubts, Refusal, RefusalKind
+from mcad.core.state.claim import Claim, ClaimReason
+from mcad.core.state.entry import Hold
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import Condition, Persisted
+from mcad.core.state.reasons import ConditionType, HoldReason
+from mcad.core.state.settings import Policy, Settings
+from mcad.core.state.units import SECOND
+from mcad.core.state.verdicts import Doubts, Refusal, RefusalKind
+from mcad.core.views.rows import FITS_AS_STORED, FITS_NEXT, OPEN, Row
 from tests.core.bench import START, Bench, cpu, node, workload
 
 NODES = [node("n1"), node("n2")]

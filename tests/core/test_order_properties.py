@@ -15,14 +15,14 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from mcad.core import dispatching
-from mcad.core.capacity.limits import VERDICT_STEPS
+from mcad.core.cycle import dispatching
 from mcad.core.events import NodeGone, NodeSeen
-from mcad.core.lifecycle import Phase
-from mcad.core.model import PodPhase
-from mcad.core.pacing import STEPS_PER_PASS
-from mcad.core.quota import Designation, QuotaSubtree
-from mcad.core.records import replace
+from mcad.core.fit.limits import VERDICT_STEPS
+from mcad.core.quota.records import Designation, QuotaSubtree
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import PodPhase
+from mcad.core.state.pacing import STEPS_PER_PASS
+from mcad.core.state.records import replace
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import Model, child, subtree
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mcad.core.events import Answer
-from mcad.core.pacing import REFUSED_WRITE_RETRY, RETRY_BASE, RETRY_MAX, Tries
-from mcad.core.units import SECOND
+from mcad.core.state.pacing import REFUSED_WRITE_RETRY, RETRY_BASE, RETRY_MAX, Tries
+from mcad.core.state.units import SECOND
 
 
 @pytest.mark.parametrize("status", [0, 307, 401, 408, 409, 429, 500, 503])

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mcad.core.events import Answer
-from mcad.core.model import PodPhase
-from mcad.core.settings import Settings
-from mcad.core.units import SECOND
+from mcad.core.state.model import PodPhase
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, node, workload
 
 SHORT = 290  # seconds: just less than what ends the reservation of pods that nobody makes

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mcad.core.capacity.placement import admits, in_service
-from mcad.core.model import Constraint, Node, Requirement, Toleration
+from mcad.core.nodes.placement import admits, in_service
+from mcad.core.state.model import Constraint, Node, Requirement, Toleration
 from tests.core.builders import needs, node, on, taint, tolerates
 
 ZONED = node(labels={"zone": "a", "cores": "16", "empty": ""})

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from mcad.core.capacity import ledger as ledgers
-from mcad.core.capacity import news, tails
-from mcad.core.capacity import podclass as classes
-from mcad.core.capacity.ledger import ChangeLog, Ledger
-from mcad.core.capacity.placement import admits
-from mcad.core.capacity.podclass import PodClass, slots
-from mcad.core.capacity.pools import Pool, joint_total, rough_total, sum_of, widest
-from mcad.core.capacity.resources import resources
-from mcad.core.capacity.shapes import ClassKey
-from mcad.core.model import Constraint, Node, Resources
+from mcad.core.fit.shapes import ClassKey
+from mcad.core.nodes import ledger as ledgers
+from mcad.core.nodes import news, tails
+from mcad.core.nodes import podclass as classes
+from mcad.core.nodes.ledger import ChangeLog, Ledger
+from mcad.core.nodes.placement import admits
+from mcad.core.nodes.podclass import PodClass, slots
+from mcad.core.nodes.pools import Pool, joint_total, rough_total, sum_of, widest
+from mcad.core.nodes.resources import resources
+from mcad.core.state.model import Constraint, Node, Resources
 from tests.core import worlds
 from tests.core.builders import GPU, node, on, wants
 

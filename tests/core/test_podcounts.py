@@ -7,10 +7,19 @@ from msgspec.structs import replace
 
 from mcad.core.commands import StatusView
 from mcad.core.events import PodGone, PodSeen
-from mcad.core.model import Dialect, Item, ObjectRef, Pod, PodCounts, PodPhase, PodSet, Unscheduled
-from mcad.core.podcounts import UNSCHEDULED_SHOWN
-from mcad.core.settings import Settings
-from mcad.core.units import SECOND
+from mcad.core.state.model import (
+    Dialect,
+    Item,
+    ObjectRef,
+    Pod,
+    PodCounts,
+    PodPhase,
+    PodSet,
+    Unscheduled,
+)
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND
+from mcad.core.views.podcounts import UNSCHEDULED_SHOWN
 from tests.core.bench import PATIENT, START, Bench, cpu, node, workload
 
 INTERVAL = 30

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcad.core.capacity import ledger as ledgers
-from mcad.core.capacity import limits
-from mcad.core.capacity.ports import load
-from mcad.core.model import HostPort, PodPhase
-from mcad.core.reasons import explain_refusal
-from mcad.core.verdicts import RefusalKind
+from mcad.core.fit import limits
+from mcad.core.nodes import ledger as ledgers
+from mcad.core.nodes.ports import load
+from mcad.core.state.model import HostPort, PodPhase
+from mcad.core.state.reasons import explain_refusal
+from mcad.core.state.verdicts import RefusalKind
 from tests.core.builders import (
     AGGREGATE,
     cluster,

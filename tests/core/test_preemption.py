@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from mcad.core import preemption
-from mcad.core.claim import ClaimReason
 from mcad.core.commands import WriteStatus
 from mcad.core.events import Answer, Decide, NodeSeen, PodGone, PodSeen
-from mcad.core.lifecycle import Phase
-from mcad.core.model import Dialect, Next, PodPhase, Workload
-from mcad.core.reasons import ConditionType, EventReason
-from mcad.core.records import replace
-from mcad.core.rules import FaultTolerance
-from mcad.core.settings import Fit, Settings
-from mcad.core.units import SECOND
+from mcad.core.preemption import preemption
+from mcad.core.state.claim import ClaimReason
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import Dialect, Next, PodPhase, Workload
+from mcad.core.state.reasons import ConditionType, EventReason
+from mcad.core.state.records import replace
+from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.settings import Fit, Settings
+from mcad.core.state.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.builders import pod
 from tests.core.quotas import GOLD, SILVER, child, subtree

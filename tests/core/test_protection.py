@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from mcad.core.events import NodeSeen
-from mcad.core.model import Workload
-from mcad.core.reasons import HoldReason
-from mcad.core.records import replace
-from mcad.core.settings import Policy, Settings
-from mcad.core.units import SECOND
+from mcad.core.state.model import Workload
+from mcad.core.state.reasons import HoldReason
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Policy, Settings
+from mcad.core.state.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import GOLD, child, subtree
 

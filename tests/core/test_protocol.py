@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from mcad.core.attempts import Meaning, classify
+from mcad.core.attempts.attempts import Meaning, classify
 from mcad.core.commands import CreateItem, DeleteStray, LookForRemains, WriteStatus
 from mcad.core.events import (
     Answer,
@@ -16,8 +16,8 @@ from mcad.core.events import (
     ItemRefused,
     Leading,
 )
-from mcad.core.lifecycle import TABLE, InvalidTransitionError, Phase, Signal, transition
-from mcad.core.model import (
+from mcad.core.state.lifecycle import TABLE, InvalidTransitionError, Phase, Signal, transition
+from mcad.core.state.model import (
     Child,
     Dialect,
     DispatchPhase,
@@ -29,8 +29,8 @@ from mcad.core.model import (
     PodPhase,
     Workload,
 )
-from mcad.core.pacing import READS_PER_SECOND
-from mcad.core.units import SECOND
+from mcad.core.state.pacing import READS_PER_SECOND
+from mcad.core.state.units import SECOND
 from tests.core.bench import START, Bench, Thing, node, workload
 
 UNKNOWN = Answer(0, "RequestTimeout", "no answer")

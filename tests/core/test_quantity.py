@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcad.core.quantity import MILLIS, UNITS, QuantityError, amount, format_amount, parse_quantity
+from mcad.core.state.quantity import (
+    MILLIS,
+    UNITS,
+    QuantityError,
+    amount,
+    format_amount,
+    parse_quantity,
+)
 
 GI = 1 << 30
 

@@ -5,15 +5,22 @@ from __future__ import annotations
 import pytest
 
 from mcad.core.events import Answer, AppWrapperGone, AppWrapperSeen, Decide, NodeSeen
-from mcad.core.lifecycle import Phase
-from mcad.core.model import Dialect, DispatchPhase, DispatchRecord, Persisted, PodPhase, Workload
-from mcad.core.pacing import RESTATED_PER_SHAPE
-from mcad.core.records import replace
-from mcad.core.requeuing import Requeuing
-from mcad.core.rows import Picture
-from mcad.core.rules import TOLERANT
-from mcad.core.settings import Policy, Settings
-from mcad.core.units import SECOND
+from mcad.core.running.requeuing import Requeuing
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import (
+    Dialect,
+    DispatchPhase,
+    DispatchRecord,
+    Persisted,
+    PodPhase,
+    Workload,
+)
+from mcad.core.state.pacing import RESTATED_PER_SHAPE
+from mcad.core.state.records import replace
+from mcad.core.state.rules import TOLERANT
+from mcad.core.state.settings import Policy, Settings
+from mcad.core.state.units import SECOND
+from mcad.core.views.rows import Picture
 from tests.core.bench import PATIENT, START, Bench, node, workload
 from tests.core.quotas import GOLD, SILVER, child, subtree, teams
 

@@ -6,12 +6,12 @@ import pytest
 
 from mcad.core.commands import RecordQuotaEvent
 from mcad.core.events import QuotaGone, QuotaSeen
-from mcad.core.pacing import RESTATE_INTERVAL
-from mcad.core.quota import QuotaSubtree
-from mcad.core.reasons import EventReason
-from mcad.core.records import replace
-from mcad.core.settings import Settings
-from mcad.core.units import SECOND
+from mcad.core.quota.records import QuotaSubtree
+from mcad.core.state.pacing import RESTATE_INTERVAL
+from mcad.core.state.reasons import EventReason
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import GOLD, child, subtree, teams
 

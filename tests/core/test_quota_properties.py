@@ -12,11 +12,12 @@ from random import Random
 
 import pytest
 
-from mcad.core.invariants import InvariantViolated
-from mcad.core.quota import NOBODYS, Designation, Forest, Path, QuotaSubtree
+from mcad.core.quota.forest import Forest
+from mcad.core.quota.records import NOBODYS, Designation, Path, QuotaSubtree
 from mcad.core.quota.trees import Flaw
-from mcad.core.records import replace
-from mcad.core.verdicts import Refusal, RefusalKind
+from mcad.core.state.invariants import InvariantViolated
+from mcad.core.state.records import replace
+from mcad.core.state.verdicts import Refusal, RefusalKind
 from tests.core.quotas import (
     TREES,
     Edit,

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcad.core import quotastatus
-from mcad.core.capacity import Shape
 from mcad.core.commands import WriteQuota
 from mcad.core.events import Answer, Decide, NodeSeen, QuotaWritten
-from mcad.core.model import Resources, Workload
-from mcad.core.pacing import QUOTA_INTERVAL
-from mcad.core.quota import Designation, Forest
-from mcad.core.quota.records import NodeStatus, QuotaSubtree, QuotaView
+from mcad.core.fit.shapes import Shape
+from mcad.core.quota import quotastatus
+from mcad.core.quota.forest import Forest
+from mcad.core.quota.records import Designation, NodeStatus, QuotaSubtree, QuotaView
 from mcad.core.quota.status import Finding, findings
-from mcad.core.records import replace
-from mcad.core.units import SECOND
+from mcad.core.state.model import Resources, Workload
+from mcad.core.state.pacing import QUOTA_INTERVAL
+from mcad.core.state.records import replace
+from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, node, workload
 from tests.core.quotas import GOLD, RESOURCES, SILVER, child, subtree, subtrees, teams
 from tests.core.test_quota import bench, of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from benchmarks.builders import cores, machines
 from benchmarks.replay import FOREVER, HOUR, MINUTE, Job, Replay
 from benchmarks.traces import Shape, batch
-from mcad.core.settings import Policy, Settings
-from mcad.core.units import SECOND
+from mcad.core.state.settings import Policy, Settings
+from mcad.core.state.units import SECOND
 from tests.core.builders import START
 
 DAY = 24 * HOUR

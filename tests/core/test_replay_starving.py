@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.replay import HOUR
 from benchmarks.starvation import PROTECT_AFTER, Outcome, nothing, play, stream, twofold
-from mcad.core.settings import Policy, Settings
+from mcad.core.state.settings import Policy, Settings
 
 WATCHED = 4 * HOUR
 UNPROTECTED = Settings(protect_after=0)

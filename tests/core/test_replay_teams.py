@@ -6,7 +6,7 @@ from functools import cache
 
 from benchmarks.replay import Replay
 from benchmarks.three_teams import play, week
-from mcad.core.settings import Settings
+from mcad.core.state.settings import Settings
 
 NODES, DAYS = 4, 1
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from mcad.core.model import PodPhase, Workload
-from mcad.core.requeuing import next_wait
-from mcad.core.rules import Growth, Requeuing
-from mcad.core.settings import Policy, Settings
-from mcad.core.units import SECOND
+from mcad.core.running.requeuing import next_wait
+from mcad.core.state.model import PodPhase, Workload
+from mcad.core.state.rules import Growth, Requeuing
+from mcad.core.state.settings import Policy, Settings
+from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, node, workload
 from tests.core.test_health import RESTARTS, Restart
 

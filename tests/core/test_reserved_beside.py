@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mcad.core.events import ChildGone, PodGone
-from mcad.core.lifecycle import Phase
-from mcad.core.model import ObjectRef
-from mcad.core.reasons import EventReason
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import ObjectRef
+from mcad.core.state.reasons import EventReason
 from tests.core.bench import Bench, node, workload
 from tests.core.test_preemption import EAGER, GRACE, conditions, phase, told
 

@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Answer, AppWrapperSeen, NodeSeen
-from mcad.core.lifecycle import Phase
-from mcad.core.model import (
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import (
     Cascade,
     Child,
     Dialect,
@@ -17,8 +17,8 @@ from mcad.core.model import (
     Problem,
     ProblemKind,
 )
-from mcad.core.rules import FaultTolerance
-from mcad.core.units import SECOND
+from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.units import SECOND
 from tests.core.bench import START, Bench, Thing, cpu, node, workload
 
 WRONG = Problem(ProblemKind.INVALID, "spec.x", "is wrong; mend it.")

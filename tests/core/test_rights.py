@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from mcad.core.commands import ReviewAccess
 from mcad.core.events import AccessReviewed, AppWrapperGone
-from mcad.core.lifecycle import Phase
-from mcad.core.model import HeldResource, Item, ObjectRef, Workload
-from mcad.core.units import SECOND
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import HeldResource, Item, ObjectRef, Workload
+from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, node, workload
 
 PODS = ("default", "pods")

@@ -19,9 +19,9 @@ from msgspec.structs import replace
 from mcad.controller.views import capacity_view, detail_view, rows_view
 from mcad.core.commands import Command
 from mcad.core.events import Event, NodeGone, NodeSeen
-from mcad.core.model import Constraint, PodPhase, Workload
-from mcad.core.settings import Fit, Policy, Settings
-from mcad.core.units import SECOND
+from mcad.core.state.model import Constraint, PodPhase, Workload
+from mcad.core.state.settings import Fit, Policy, Settings
+from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, node, workload
 from tests.core.memory import digest
 from tests.core.quotas import GOLD, child, subtree

@@ -2,10 +2,13 @@
 
 import pytest
 
-from mcad.core.capacity import Capacity, Shape, memory, news, sleepers
-from mcad.core.capacity.resources import resources, total, with_pod_slot
-from mcad.core.invariants import InvariantViolated, check
-from mcad.core.settings import Settings
+from mcad.core.fit import memory, sleepers
+from mcad.core.fit.facade import Capacity
+from mcad.core.fit.shapes import Shape
+from mcad.core.nodes import news
+from mcad.core.nodes.resources import resources, total, with_pod_slot
+from mcad.core.state.invariants import InvariantViolated, check
+from mcad.core.state.settings import Settings
 from tests.core.builders import cluster, needs, node, on, pod, pods, waiting, wants
 
 

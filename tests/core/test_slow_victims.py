@@ -6,11 +6,11 @@ from itertools import product
 
 import pytest
 
-from mcad.core import claims
-from mcad.core.model import Workload
-from mcad.core.records import replace
-from mcad.core.settings import Settings
-from mcad.core.units import SECOND
+from mcad.core.reservations import claims
+from mcad.core.state.model import Workload
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, node, workload
 from tests.core.quotas import GOLD, teams
 from tests.core.test_eviction_lives import Life

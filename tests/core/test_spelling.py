@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcad.core.spelling import did_you_mean
+from mcad.core.state.spelling import did_you_mean
 
 KNOWN = ("backoffTime", "maxPriority", "policy", "a-team", "b-team")
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from mcad.core.capacity import fit
-from mcad.core.model import Node, PodSet
-from mcad.core.settings import Settings
-from mcad.core.verdicts import RefusalKind
+from mcad.core.fit import fit
+from mcad.core.state.model import Node, PodSet
+from mcad.core.state.settings import Settings
+from mcad.core.state.verdicts import RefusalKind
 from tests.core.builders import (
     AGGREGATE,
     cluster,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from mcad.core.attempts.teardown import stuck_teardowns
 from mcad.core.commands import DeleteItem, LookForRemains
 from mcad.core.events import Answer, AppWrapperGone, ItemDeleted, PodSeen
-from mcad.core.model import ObjectRef, Pod, PodPhase, Remnant
-from mcad.core.reasons import explain_remains
-from mcad.core.teardown import stuck_teardowns
+from mcad.core.state.model import ObjectRef, Pod, PodPhase, Remnant
+from mcad.core.state.reasons import explain_remains
 from tests.core.bench import Bench, cpu, node, workload
 
 KEEP = "example.com/keep"

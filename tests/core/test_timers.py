@@ -6,11 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from mcad.core.commands import CreateItem, ReviewAccess, WriteStatus
-from mcad.core.entry import Entry
 from mcad.core.events import Answer, NodeSeen
-from mcad.core.lifecycle import Phase, Signal
-from mcad.core.timers import HORIZON, Timer, Timers
-from mcad.core.units import SECOND
+from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import Phase, Signal
+from mcad.core.state.timers import HORIZON, Timer, Timers
+from mcad.core.state.units import SECOND
 from tests.core.bench import START, Bench, node, workload
 
 QUOTA = Answer(403, "Forbidden", "exceeded quota: pods=0")

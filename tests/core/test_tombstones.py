@@ -7,13 +7,10 @@ from msgspec.structs import replace
 
 from mcad.core.commands import CreateItem, DeleteStray
 from mcad.core.events import Answer, AppWrapperGone
-from mcad.core.lifecycle import Phase
-from mcad.core.model import (
-    Cascade,
-    PodPhase,
-)
-from mcad.core.rules import FaultTolerance
-from mcad.core.units import SECOND
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import Cascade, PodPhase
+from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, node, workload
 
 FORBIDDEN = Answer(403, "Forbidden", "no")

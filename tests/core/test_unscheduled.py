@@ -6,12 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from mcad.core.events import ChildSeen, PodGone
-from mcad.core.model import Dialect, PodPhase
-from mcad.core.reasons import ConditionType, EventReason
-from mcad.core.rows import Picture
-from mcad.core.settings import Settings
-from mcad.core.units import SECOND
-from mcad.core.unscheduled import REPORT_AFTER, REPORT_INTERVAL
+from mcad.core.running.unscheduled import REPORT_AFTER, REPORT_INTERVAL
+from mcad.core.state.model import Dialect, PodPhase
+from mcad.core.state.reasons import ConditionType, EventReason
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND
+from mcad.core.views.rows import Picture
 from tests.core.bench import PATIENT
 from tests.core.test_podcounts import GANG, Stage
 

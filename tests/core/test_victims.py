@@ -14,16 +14,17 @@ from random import Random
 
 import pytest
 
-from mcad.core import victims
 from mcad.core.admission import Admission, Gang
-from mcad.core.capacity import Capacity
-from mcad.core.claim import ClaimReason
-from mcad.core.departures import Departures
-from mcad.core.fairness import Turns
-from mcad.core.model import Node, PodSet, Workload
-from mcad.core.quota import Designation, Forest, QuotaChild, QuotaSubtree
-from mcad.core.settings import Fit, Settings
-from mcad.core.victims import Evictions, Precedence, evictions
+from mcad.core.fit.facade import Capacity
+from mcad.core.preemption import victims
+from mcad.core.preemption.victims import Evictions, Precedence, evictions
+from mcad.core.queue.fairness import Turns
+from mcad.core.quota.forest import Forest
+from mcad.core.quota.records import Designation, QuotaChild, QuotaSubtree
+from mcad.core.snapshot.departures import Departures
+from mcad.core.state.claim import ClaimReason
+from mcad.core.state.model import Node, PodSet, Workload
+from mcad.core.state.settings import Fit, Settings
 from tests.core.builders import Host, appwrapper, fits_by_brute_force, on
 from tests.core.quotas import (
     GOLD,

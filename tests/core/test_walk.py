@@ -2,15 +2,15 @@
 
 import pytest
 
-from mcad.core import dispatching
-from mcad.core.capacity import Shape
-from mcad.core.capacity.limits import VERDICT_STEPS
 from mcad.core.commands import WriteStatus
+from mcad.core.cycle import dispatching
 from mcad.core.events import NodeSeen
-from mcad.core.lifecycle import Phase
-from mcad.core.settings import Settings
-from mcad.core.units import SECOND
-from mcad.core.verdicts import Refusal
+from mcad.core.fit.limits import VERDICT_STEPS
+from mcad.core.fit.shapes import Shape
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND
+from mcad.core.state.verdicts import Refusal
 from tests.core.bench import Bench, node, workload
 
 HOLDING = 30

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from mcad.core import audit
-from mcad.core.entry import Hold
-from mcad.core.invariants import InvariantViolated
-from mcad.core.lifecycle import Phase
-from mcad.core.reasons import HoldReason
-from mcad.core.timers import Timer
+from mcad.core.state.entry import Hold
+from mcad.core.state.invariants import InvariantViolated
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.reasons import HoldReason
+from mcad.core.state.timers import Timer
 from mcad.core.world import World
 from tests.core.bench import Bench, node, workload
 from tests.core.quotas import GOLD, teams

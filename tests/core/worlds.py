@@ -8,7 +8,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mcad.core.model import Constraint, Node, PodSet
+from mcad.core.state.model import Constraint, Node, PodSet
 from tests.core.builders import node, on, pods, port, taint, tolerates
 
 EVERYWHERE = Constraint()

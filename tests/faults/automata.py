@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from mcad.api import labels
 from mcad.api.wire import parse_instant
-from mcad.core.units import SECOND
+from mcad.core.state.units import SECOND
 from mcad.kube.decode import decode
 from mcad.kube.port import Request
 from mcad.sim.registry import Registry

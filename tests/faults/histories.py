@@ -14,7 +14,7 @@ from random import Random
 from msgspec.structs import replace
 
 from mcad.api.config import Config
-from mcad.core.settings import Policy
+from mcad.core.state.settings import Policy
 from mcad.kube.client import Client, Selection
 from mcad.kube.errors import KubeError
 from mcad.kube.kinds import APPWRAPPERS, CONFIG_MAPS, DEPLOYMENTS, NODES, PODS, QUOTA_SUBTREES

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcad.api import labels
-from mcad.core.units import SECOND
+from mcad.core.state.units import SECOND
 from mcad.kube.port import Request
 from mcad.sim.store import Change
 from tests.faults.automata import Write, counted, judge, miscounted, unfenced, untrue

@@ -8,7 +8,8 @@ import pytest
 
 from mcad.api.config import DEFAULT_WRAPPED, Config
 from mcad.cli.stage import dispatching, embedded_cluster
-from mcad.core.capacity import ledger, memory
+from mcad.core.fit import memory
+from mcad.core.nodes import ledger
 from mcad.kube.kinds import APPWRAPPERS, PODS
 from mcad.kube.recorder import Limits
 from mcad.sim.clock import VirtualClock, run_virtually
@@ -40,7 +41,7 @@ def tight_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger, "PORTS_KEPT_MIN", 1)
     monkeypatch.setattr(memory, "POOLS_KEPT_MIN", 1)
     monkeypatch.setattr("mcad.api.alike._KNOWN_MAX", 1)
-    monkeypatch.setattr("mcad.core.history.SHAPES_MAX", 1)
+    monkeypatch.setattr("mcad.core.reservations.history.SHAPES_MAX", 1)
     monkeypatch.setattr("mcad.kube.recorder.Limits", lambda: Limits(objects_max=2))
 
 

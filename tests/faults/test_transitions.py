@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import pytest
 
-from mcad.core.entry import Entry
-from mcad.core.lifecycle import TABLE, Phase, Signal
-from mcad.core.model import Dialect
-from mcad.core.units import Instant
+from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import TABLE, Phase, Signal
+from mcad.core.state.model import Dialect
+from mcad.core.state.units import Instant
 from tests.core.test_lives import RESETS
 from tests.faults.catalog import SCENARIOS
 from tests.faults.scenarios import (

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from mcad.api.config import Config
 from mcad.api.wire import parse_instant
-from mcad.core.units import SECOND
+from mcad.core.state.units import SECOND
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change
 from tests.faults.excuses import Excuses

@@ -10,8 +10,8 @@ from random import Random
 from mcad.core.commands import Command
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event
-from mcad.core.settings import Settings
-from mcad.core.units import Instant
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import Instant
 from mcad.journal.header import Header
 from mcad.journal.writer import Journal, Limits
 from tests.core.bench import Bench, node, random_life

@@ -14,9 +14,9 @@ from mcad.cli.replay import replay as command
 from mcad.core.commands import Command
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event
-from mcad.core.records import replace
-from mcad.core.settings import Fairness, Fit, Policy, Settings
-from mcad.core.units import Instant
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Fairness, Fit, Policy, Settings
+from mcad.core.state.units import Instant
 from mcad.journal import script
 from mcad.journal.alternative import play
 from mcad.journal.header import Header

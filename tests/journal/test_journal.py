@@ -15,7 +15,7 @@ import mcad
 from mcad.cli.replay import replay as command
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Decide, NodeSeen
-from mcad.core.settings import Settings
+from mcad.core.state.settings import Settings
 from mcad.core.world import World
 from mcad.journal import codec, frames, header, snapshot
 from mcad.journal.codec import Step

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from mcad.core.dispatcher import Dispatcher
-from mcad.core.settings import Settings
+from mcad.core.state.settings import Settings
 from tests.oracle.recording import BEGIN, END, EVENTS, SUFFIX, encoded, read
 from tests.oracle.renames import FIELDS, TEXTS, WORDS
 

@@ -19,8 +19,8 @@ import pytest
 from mcad.core.commands import Command
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event
-from mcad.core.settings import Settings
-from mcad.core.units import Instant
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import Instant
 
 SUFFIX = ".steps"
 BEGIN, STEP, END = 0, 1, 2

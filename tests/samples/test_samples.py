@@ -12,8 +12,8 @@ import yaml
 from mcad.api.appwrapper import Parsed, parse
 from mcad.api.catalog import WELL_KNOWN, StaticCatalog
 from mcad.api.config import Config
-from mcad.core.model import PodSet
-from mcad.core.quantity import format_amount
+from mcad.core.state.model import PodSet
+from mcad.core.state.quantity import format_amount
 from tests.samples.dialects import in_other_dialect
 
 SAMPLES = Path(__file__).parents[2] / "samples"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mcad.core.quota.records import QuotaSubtree
-from mcad.core.units import Duration, Instant, format_duration
+from mcad.core.state.units import Duration, Instant, format_duration
 
 _UNTIL = " until it is back, for "
 

@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Set
 from typing import NamedTuple
 
-from mcad.core.capacity.resources import Books, book, resources
-from mcad.core.invariants import check
-from mcad.core.model import Resources
+from mcad.core.nodes.resources import Books, book, resources
 from mcad.core.quota.absent import AbsentSubtrees
 from mcad.core.quota.records import Designation, Path, QuotaSubtree
 from mcad.core.quota.trees import Fault, QuotaNode, Tree, grow, without_nodes
 from mcad.core.quota.waiting import Waiting
-from mcad.core.quota.whatif import WhatIf
-from mcad.core.units import Duration, Instant
-from mcad.core.verdicts import QuotaLimit, Refusal, RefusalKind
+from mcad.core.snapshot.quota_whatif import WhatIf
+from mcad.core.state.invariants import check
+from mcad.core.state.model import Resources
+from mcad.core.state.units import Duration, Instant
+from mcad.core.state.verdicts import QuotaLimit, Refusal, RefusalKind
 
 UNLIMITED = 2**63
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mcad.core.records import Struct
-from mcad.core.units import Instant
+from mcad.core.state.records import Struct
+from mcad.core.state.units import Instant
 
 Figures = tuple[tuple[str, int], ...]
 """(resource name, amount) sorted by name; unlike in ``Resources`` a zero is a figure."""

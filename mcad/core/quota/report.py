@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from mcad.core.capacity.resources import Books, book
-from mcad.core.model import Resources
-from mcad.core.quantity import format_amount
+from mcad.core.nodes.resources import Books, book
 from mcad.core.quota.trees import QuotaNode, Tree
+from mcad.core.state.model import Resources
+from mcad.core.state.quantity import format_amount
 
 
 class Share(NamedTuple):

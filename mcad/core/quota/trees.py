@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from mcad.core.capacity.resources import Books, book
-from mcad.core.model import Resources
+from mcad.core.nodes.resources import Books, book
 from mcad.core.quota.records import QuotaChild, QuotaSubtree
-from mcad.core.units import Instant
+from mcad.core.state.model import Resources
+from mcad.core.state.units import Instant
 
 
 class Flaw(StrEnum):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from mcad.core.capacity.resources import Books, book, resources
-from mcad.core.model import Resources
+from mcad.core.nodes.resources import Books, book, resources
 from mcad.core.quota.records import Path
+from mcad.core.state.model import Resources
 
 if TYPE_CHECKING:
-    from mcad.core.capacity import Shape
+    from mcad.core.fit.shapes import Shape
 
 
 class Waiting:

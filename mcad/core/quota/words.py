@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from itertools import islice
 
-from mcad.core.quantity import format_amount
 from mcad.core.quota.forest import Forest
 from mcad.core.quota.records import DEFAULT_LEAF
 from mcad.core.quota.trees import QuotaNode, Tree
-from mcad.core.reasons import explain_refusal, some_of
-from mcad.core.spelling import ALIKE_MAX, did_you_mean
-from mcad.core.verdicts import QuotaLimit, Refusal
+from mcad.core.state.quantity import format_amount
+from mcad.core.state.reasons import explain_refusal, some_of
+from mcad.core.state.spelling import ALIKE_MAX, did_you_mean
+from mcad.core.state.verdicts import QuotaLimit, Refusal
 
 ABSENT_TOLD = 1
 """Absent QuotaSubtrees of a tree that a refusal there names."""

@@ -1,0 +1,169 @@
+"""What one attempt of an AppWrapper is promised: an allotment per pod set (protocol C2, C4).
+
+An allotment says how many slots it should hold; where they are is the business of the reservations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mcad.core.nodes.podclass import PodClass
+from mcad.core.nodes.resources import with_pod_slot
+from mcad.core.state.model import Pod, PodSet
+from mcad.core.state.units import Instant
+
+
+@dataclass(slots=True, eq=False)
+class Allotment:
+    """The reservation of one pod set: ``assumed`` slots on nodes (``at``) and ``adrift`` ones.
+
+    ``given_up`` is what of the declared pods is not waited for any more, and ``needs`` since when
+    how many are wanted and do not exist, latest last. ``want`` is the live child's figure, None if
+    it does not tell. ``have`` counts the own pods that cover the allotment, ``bound`` says on which
+    nodes, ``live`` counts those that may come to cover it too, ``came`` those that ever had a node,
+    and ``finished`` holds the uids of succeeded pods, gone ones included, for sets whose want is
+    known in no other way.
+    """
+
+    reservation: Reservation
+    position: int
+    pod_set: PodSet
+    pods: PodClass
+    given_up: int = 0
+    want: int | None = None
+    have: int = 0
+    live: int = 0
+    came: int = 0
+    bound: dict[str, int] = field(default_factory=dict)
+    finished: set[str] = field(default_factory=set)
+    at: dict[str, int] = field(default_factory=dict)
+    assumed: int = 0
+    adrift: int = 0
+    needs: list[tuple[Instant, int]] = field(default_factory=list)
+
+    @property
+    def manifested(self) -> int:
+        """The pods of the manifest; a DaemonSet's are one per node that admits them, now."""
+        return len(self.pods.pool.rows) if self.pod_set.per_node else self.pod_set.replicas
+
+    @property
+    def declared(self) -> int:
+        """The pods to reserve for."""
+        return max(0, self.manifested - self.given_up)
+
+    @property
+    def expected(self) -> int:
+        """The pods that should be there, reserved for or not: as many as the live child wants of
+        those in the manifest."""
+        return self.manifested if self.want is None else min(self.manifested, self.want)
+
+    @property
+    def size(self) -> int:
+        """The slots it holds now, with or without a node."""
+        return self.assumed + self.adrift
+
+    @property
+    def goal(self) -> int:
+        """How many pods it has to cover, bound ones included."""
+        left = self.declared - len(self.finished)
+        return max(0, left if self.want is None else min(left, self.want))
+
+    @property
+    def uncovered(self) -> int:
+        """Pods that are neither bound nor done: what C2 reserves."""
+        return max(0, self.goal - self.have)
+
+    @property
+    def target(self) -> int:
+        """The slots it should hold: what is uncovered, unless it is frozen."""
+        return self.size if self.reservation.frozen else self.uncovered
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Older dispatches first."""
+        return (self.reservation.order, self.position)
+
+    def crowd(self, node: str) -> int:
+        """Own pods of the class, bound or assumed, on the node: a cap per node counts them.
+
+        Each DaemonSet has its own pod on a node, so it counts for itself alone.
+        """
+        alike = [c for c in self.reservation.allotments if c.pods is self.pods]
+        counted = [self] if self.pod_set.per_node else alike
+        return sum(
+            allotment.at.get(node, 0) + allotment.bound.get(node, 0) for allotment in counted
+        )
+
+    @property
+    def unseen(self) -> int:
+        """Pods that are wanted and of which no live one exists."""
+        return max(0, self.uncovered - max(0, self.live - self.have))
+
+    def note_needs(self, now: Instant) -> None:
+        """What has come to be unseen is so from now on; what was seen ends the latest needs."""
+        more = self.unseen - sum(n for _, n in self.needs)
+        while more < 0:
+            since, n = self.needs.pop()
+            more += n
+            if more > 0:
+                self.needs.append((since, more))
+                return
+        if more:
+            self.needs.append((now, more))
+
+    def give_up(self, until: Instant) -> int:
+        """Wait no more for pods that have been unseen since ``until``; returns how many (C4)."""
+        old = sum(n for since, n in self.needs if since <= until)
+        if old:
+            self.given_up += self.declared - len(self.finished) - self.goal + old
+            self.needs = [(since, n) for since, n in self.needs if since > until]
+        return old
+
+
+@dataclass(slots=True, eq=False)
+class Reservation:
+    """The allotments of one attempt. ``order`` numbers reservations as they were made.
+
+    ``frozen`` allotments keep their size whatever happens: while the reservation is being made, and
+    again during teardown until nothing is left (protocol C2, P4 c). ``leaving``: it was found in
+    one, so pods that terminate still stand for the room that they have. ``awaited``: its items
+    exist, so its pods are waited for, and not for ever (C4). ``placed``: all of them had nodes
+    once, or the time for that is over. ``claimed``: it is a claim, for an attempt that has not
+    begun, on room that others may still have.
+    """
+
+    uid: str
+    attempt: int
+    order: int
+    allotments: tuple[Allotment, ...] = ()
+    frozen: bool = True
+    leaving: bool = False
+    awaited: bool = False
+    placed: bool = False
+    claimed: bool = False
+
+    def allotment_for(self, pod: Pod) -> Allotment | None:
+        """Whose pod this is (C3): by its label; the only set of its item; an equal request.
+
+        Pods of another attempt never cover this one.
+        """
+        if pod.attempt not in (0, self.attempt):
+            return None
+        of_item = [allotment for allotment in self.allotments if allotment.pod_set.item == pod.item]
+        for allotment in of_item:
+            if allotment.pod_set.index == pod.index:
+                return allotment
+        if len(of_item) == 1:
+            return of_item[0]
+        return _equal_request(of_item or list(self.allotments), pod)
+
+
+def _equal_request(allotments: list[Allotment], pod: Pod) -> Allotment | None:
+    """Among the sets with this request the first that still misses a pod, by item and index."""
+    request = with_pod_slot(pod.request)
+    equal = [
+        allotment for allotment in allotments if with_pod_slot(allotment.pod_set.request) == request
+    ]
+    equal.sort(key=lambda allotment: (allotment.pod_set.item, allotment.pod_set.index))
+    missing = [allotment for allotment in equal if allotment.live < allotment.goal]
+    return next(iter(missing or equal), None)

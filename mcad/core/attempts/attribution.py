@@ -1,0 +1,64 @@
+"""Which objects and pods belong to an AppWrapper (protocol P7, C3). The right to create an object
+is enough to write labels and owner references, so they prove nothing by themselves.
+
+An object is an AppWrapper's own if its kind, namespace and name are those of an item, of the
+present attempt or of one that this process has seen. The API server keeps names unique, so nothing
+else can pass for it. A pod is an AppWrapper's own if it lives in its namespace and its chain of
+controllers ends in such an object. While that object is not known, the pod belongs to no AppWrapper
+(``World.unproven``).
+"""
+
+from __future__ import annotations
+
+from mcad.core.attempts.names import name_key
+from mcad.core.state.entry import Entry
+from mcad.core.state.model import Child, ObjectRef, Pod, Remnant
+from mcad.core.state.records import replace
+from mcad.core.world import World
+
+
+def own_child(entry: Entry, child: Child) -> Child | None:
+    """The object as its AppWrapper has to take it; None if it is not its own.
+
+    The one that is known by uid to be an item of the present attempt stays that, whatever is
+    written on its labels since.
+    """
+    if entry.rebuilt:
+        return child
+    item = _item_at(entry, child.ref)
+    if item is not None:
+        is_known = entry.creation.created.get(item) == child.uid
+        return replace(child, attempt=entry.attempt if is_known else child.attempt, item=item)
+    if name_key(child.ref) in entry.former:
+        return replace(child, attempt=min(child.attempt, entry.attempt - 1))
+    return None
+
+
+def _item_at(entry: Entry, ref: ObjectRef) -> int | None:
+    """The number of the item that lives there; before the first attempt, the spec's."""
+    refs = entry.inventory or [item.ref for item in entry.workload.items]
+    key = name_key(ref)
+    return next((number for number, one in enumerate(refs) if name_key(one) == key), None)
+
+
+def is_own_pod(world: World, pod: Pod) -> bool:
+    """Whether the pod is that of the AppWrapper that it names. One that is not known, or only by
+    what it left, cannot tell."""
+    entry = world.entries.get(pod.workload)
+    if entry is None or entry.rebuilt:
+        return True
+    root = world.children.get(pod.root)
+    is_below = root is not None and root.workload == entry.uid
+    return is_below and pod.namespace == entry.workload.namespace
+
+
+def own_remains(world: World, entry: Entry, found: tuple[Remnant, ...]) -> tuple[Remnant, ...]:
+    """Those of a live list by label that a teardown has to wait for. A pod counts unless it is
+    known to be none of its own."""
+    return tuple(one for one in found if _remains(world, entry, one))
+
+
+def _remains(world: World, entry: Entry, one: Remnant) -> bool:
+    if one.ref.kind == "Pod" and not one.ref.group:
+        return one.uid not in world.disowned and not world.capacity.pods.is_foreign(one.uid)
+    return _item_at(entry, one.ref) is not None or name_key(one.ref) in entry.former

@@ -1,0 +1,38 @@
+"""An edit of what is dispatched: it is accepted, and counts from the next attempt (protocol P8).
+
+The API server takes such an edit of a v1beta1 AppWrapper, whose items are not immutable; so its
+user is told that what runs is not what the spec says.
+"""
+
+from __future__ import annotations
+
+from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import ENDED
+from mcad.core.state.model import ProblemKind, Workload
+from mcad.core.state.reasons import APPLIED, NEXT_ATTEMPT, ConditionType, EventReason
+from mcad.core.world import World
+
+_NOTE = (
+    "The spec was edited after the dispatch: what runs stays as it is, and the edit counts from "
+    "the next attempt. To begin one now, suspend the AppWrapper and resume it."
+)
+
+
+def tell(world: World, entry: Entry) -> None:
+    """Once for all edits of one attempt; a restart does not repeat what the condition says."""
+    kind = ConditionType.EDIT_PENDING
+    if entry.edited is None:
+        if entry.shows(kind):
+            entry.unset_condition(kind, world.now, reason=APPLIED)
+            world.settle(entry)
+        return
+    if entry.shows(kind) or entry.phase in ENDED or _is_not_read(entry.edited):
+        return
+    entry.set_condition(kind, world.now, reason=NEXT_ATTEMPT, message=_NOTE)
+    world.settle(entry)
+    world.announce(entry, EventReason.EDIT_PENDING, _NOTE, action="Dispatch", warning=True)
+
+
+def _is_not_read(spec: Workload) -> bool:
+    """Whether it names a kind that is not discovered now: then nothing tells whether it differs."""
+    return spec.problem is not None and spec.problem.kind is ProblemKind.NOT_INSTALLED

@@ -1,0 +1,152 @@
+"""Objects of AppWrappers that are gone: what their pods hold after a change of leader (P9).
+
+An AppWrapper may be deleted while no dispatcher leads. Its objects are found at the barrier, and
+their pods without a node still come: room for those is kept for a while. Labels prove nothing, so
+the pods alone count, by their own requests, and those of a namespace for a part of the cluster only
+(ADR 9). What is first seen later holds what its pods use on their nodes, like any other pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+
+from mcad.core.attempts import tombstones
+from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import (
+    Cascade,
+    Child,
+    Dialect,
+    DispatchPhase,
+    DispatchRecord,
+    Item,
+    Pod,
+    PodSet,
+    Resources,
+    Workload,
+)
+from mcad.core.state.pacing import LEFTOVERS_PART, TOMBSTONE_GRACE
+from mcad.core.state.quantity import format_amount
+from mcad.core.state.reasons import EventReason
+from mcad.core.state.units import Instant, format_duration
+from mcad.core.world import World
+
+
+def take_up(world: World) -> None:
+    """At the barrier, once. The objects are left to the cluster's garbage collector: that an
+    AppWrapper is not known here does not prove that there is none, because others may look after
+    other namespaces."""
+    budgets: dict[str, _Budget] = {}
+    for uid in [uid for uid in world.children_of if uid and uid not in world.entries]:
+        left = [child for child in world.children_of[uid].values() if child.labelled]
+        if left:
+            budget = budgets.setdefault(left[0].ref.namespace, _Budget(world))
+            _take_up_one(world, left, budget)
+
+
+def _take_up_one(world: World, left: list[Child], budget: _Budget) -> None:
+    attempt = max(child.attempt for child in left)
+    sets = tuple(_sets(world, left, attempt, budget))
+    entry = Entry(_stand_in(left, sets), world.now, phase=Phase.GONE, rebuilt=True)
+    entry.step_since = world.now
+    entry.dispatch = _record(left, attempt, world.now)
+    world.entries[entry.uid] = entry
+    world.leftovers[entry.uid] = None
+    world.adopt(entry)
+    for child in left:
+        entry.creation.created[child.item] = child.uid
+    pods_changed(world, entry)
+    if reserved(world, entry):
+        _tell(world, entry, left[0])
+        tombstones.bury(world, entry)
+    else:
+        world.forget(entry)
+
+
+def _sets(world: World, left: list[Child], attempt: int, budget: _Budget) -> Iterable[PodSet]:
+    """One for all pods of an object that request the same. The index is none that a label has: the
+    request decides which pods are meant."""
+    roots = {child.uid: child for child in left}
+    pods = [
+        pod
+        for pod in world.capacity.pods.alive(left[0].workload)
+        if pod.root in roots and pod.attempt == attempt
+    ]
+    pods.sort(key=lambda pod: (pod.root, pod.request, pod.created, pod.uid))
+    for index, ((root, request), alike) in enumerate(groupby(pods, _alike)):
+        count = sum(bool(pod.node) or budget.takes(pod) for pod in alike)
+        yield PodSet(roots[root].item, -2 - index, "", count, request)
+
+
+def _alike(pod: Pod) -> tuple[str, Resources]:
+    return pod.root, pod.request
+
+
+class _Budget:
+    """What the pods without a node of one namespace may hold."""
+
+    def __init__(self, world: World) -> None:
+        has = world.capacity.report.sums().allocatable
+        self._left = {name: amount // LEFTOVERS_PART for name, amount in has}
+
+    def takes(self, pod: Pod) -> bool:
+        """Whether there is enough for the pod, which has it then."""
+        if any(n > self._left.get(name, 0) for name, n in pod.request):
+            return False
+        for name, n in pod.request:
+            self._left[name] -= n
+        return True
+
+
+def _stand_in(left: list[Child], sets: tuple[PodSet, ...]) -> Workload:
+    """As much of the AppWrapper as its objects tell; it is named after the first of them."""
+    first = left[0]
+    return Workload(
+        uid=first.workload,
+        namespace=first.ref.namespace,
+        name=f"owner-of-{first.ref.name}",
+        generation=0,
+        dialect=Dialect.V1BETA1,
+        created=0,
+        payload="",
+        items=tuple(Item(child.ref) for child in left),
+        sets=sets,
+        deleting=True,
+        cascade=Cascade.ORPHAN,
+    )
+
+
+def _record(left: list[Child], attempt: int, now: Instant) -> DispatchRecord:
+    inventory = tuple(child.ref for child in left)
+    return DispatchRecord(attempt, 0, DispatchPhase.DISPATCHED, "", inventory, now, now)
+
+
+def _tell(world: World, entry: Entry, first: Child) -> None:
+    held = ", ".join(f"{name}: {format_amount(name, n)}" for name, n in reserved(world, entry))
+    note = (
+        f"Its AppWrapper (uid {entry.uid}) does not exist. Room for its pods without a node is "
+        f"kept for {format_duration(TOMBSTONE_GRACE)} at most ({held})."
+    )
+    world.announce_remnant(entry, first, EventReason.OWNER_UNKNOWN, note, action="Reserve")
+
+
+def pods_changed(world: World, entry: Entry) -> None:
+    """A pod of it came, went or changed: it holds no more than its pods do."""
+    for one, live in world.capacity.pods.live_by_set(entry.uid):
+        world.want(entry, one.item, one.index, live)
+
+
+def reserved(world: World, entry: Entry) -> Resources:
+    """What is kept for its pods that have no node yet."""
+    return world.capacity.assumed(entry.uid)
+
+
+def by_namespace(world: World) -> dict[str, Resources]:
+    """What is kept in each namespace for pods of AppWrappers that are not known."""
+    sums: dict[str, dict[str, int]] = {}
+    for entry in map(world.entries.__getitem__, world.leftovers):
+        books = sums.setdefault(entry.workload.namespace, {})
+        for name, n in reserved(world, entry):
+            books[name] = books.get(name, 0) + n
+    return {namespace: tuple(sorted(one.items())) for namespace, one in sums.items() if one}

@@ -1,0 +1,241 @@
+"""What a predecessor recorded and began: read from status, reserved again, taken up (P1, P11)."""
+
+from __future__ import annotations
+
+from mcad.core.attempts import attempts, children, edits, teardown
+from mcad.core.preemption import evicting
+from mcad.core.reservations import claims
+from mcad.core.running import needs, resets
+from mcad.core.state.claim import Claim, ClaimReason
+from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import DispatchPhase, DispatchRecord, Next, Persisted
+from mcad.core.state.pacing import COMMIT_GRACE
+from mcad.core.state.reasons import EventReason, State, TeardownReason
+from mcad.core.state.records import replace
+from mcad.core.state.units import Instant
+from mcad.core.world import World, kind_key
+
+_RESTORED = {
+    DispatchPhase.CREATING: Phase.CREATING,
+    DispatchPhase.DISPATCHED: Phase.RUNNING,
+    DispatchPhase.KEEPING: Phase.KEEPING,
+    DispatchPhase.UNDEPLOYING: Phase.DELETING,
+    DispatchPhase.PAUSED: Phase.PAUSING,
+}
+
+_ENDED = {
+    Next.QUEUED: Phase.WAITING,
+    Next.COMPLETED: Phase.COMPLETED,
+    Next.FAILED: Phase.FAILED,
+    Next.DELETED: Phase.DELETED,
+}
+
+
+def restore(world: World, entry: Entry, saved: Persisted) -> None:
+    """Take over what its status says; what was begun is resumed by the next ``recover``."""
+    if saved.unreadable:
+        _leave_alone(world, entry, saved.unreadable)
+        return
+    saved = _timed(saved, world.now)
+    entry.conditions = {condition.type: condition for condition in saved.conditions}
+    entry.first_dispatch, entry.requeueings = saved.first_dispatch, saved.requeueings
+    entry.requeueing_wait, entry.resets = saved.requeueing_wait, saved.resets
+    entry.path, entry.eviction = saved.quota, saved.eviction
+    if saved.eviction is not None:
+        entry.opponents[saved.eviction.by] = saved.eviction.at
+    entry.dispatch, entry.pods = saved.dispatch, saved.pods
+    if saved.claim is not None:
+        world.claims_on_record[entry.uid] = saved.claim
+    if saved.dispatch is not None and saved.dispatch.preemptor:
+        _note_preemptor(world, entry.uid, saved.dispatch)
+    entry.counted_at = world.now  # a start has more urgent things to write
+    entry.restored = True
+    if saved.observed_generation not in (0, entry.workload.generation):
+        world.to_settle[entry.uid] = None  # this dispatcher wrote it, and the spec was edited since
+    if saved.dispatch is not None:
+        entry.phase = _restored_phase(saved.dispatch, saved.state)
+        if saved.dispatch.phase is not DispatchPhase.RELEASED:
+            world.begin_attempt(entry, saved.dispatch)
+        entry.pause = teardown.pause_on_record(world, entry)
+        return
+    if saved.state == State.COMPLETED:
+        entry.phase = Phase.COMPLETED
+    elif saved.state == State.FAILED:
+        entry.phase = Phase.FAILED
+    elif saved.state == State.DELETED:
+        entry.phase = Phase.DELETED
+    elif saved.foreign or saved.state in (State.RUNNING, State.RUNNING_HOLD_COMPLETION):
+        entry.phase = Phase.FOREIGN
+        note = "Dispatched by another controller: it is left alone, its pods count."
+        world.announce(entry, EventReason.LEFT_ALONE, note, action="Adopt", warning=True)
+
+
+def _leave_alone(world: World, entry: Entry, what: str) -> None:
+    """Another version wrote it, or a person: its objects may live, so it must not queue as new."""
+    entry.phase, entry.unreadable = Phase.FOREIGN, True
+    note = (
+        f"status.dispatch has a record that this version does not understand ({what}): it is left "
+        "alone, its pods count. Run the version that wrote it; or, if none of its objects exist, "
+        "remove status.dispatch with kubectl patch --subresource=status, and it queues anew."
+    )
+    world.announce(entry, EventReason.LEFT_ALONE, note, action="Adopt", warning=True)
+
+
+def _timed(saved: Persisted, now: Instant) -> Persisted:
+    """What it says, in times of this process. One that is missing is now, not 1970: the first
+    version did not write all of them, and every clock that counts from one would have run out. One
+    that is yet to come was written before the wall clock was set back, and is now as well: what
+    counts from it would last that much longer."""
+
+    def past(at: Instant) -> Instant:
+        return min(at, now)
+
+    conditions = tuple(replace(one, changed=past(one.changed or now)) for one in saved.conditions)
+    record = saved.dispatch
+    if record is not None:
+        is_past = record.phase not in (DispatchPhase.CREATING, DispatchPhase.DISPATCHED)
+        entered = record.entered or (now if is_past else 0)
+        confirmed = record.confirmed or (now if record.phase is DispatchPhase.DISPATCHED else 0)
+        since = record.since or now
+        record = replace(
+            record, since=past(since), confirmed=past(confirmed), entered=past(entered)
+        )
+    evicted = saved.eviction
+    if evicted is not None:
+        evicted = replace(evicted, at=past(evicted.at))
+    return replace(saved, conditions=conditions, dispatch=record, eviction=evicted)
+
+
+def _note_preemptor(world: World, victim: str, record: DispatchRecord) -> None:
+    """The victim (a uid) was evicted, and the reservation that this was for may not have been
+    written any more."""
+    until = record.entered + claims.evicted_within(world, (victim,))
+    is_over = record.phase is DispatchPhase.RELEASED and record.next is not Next.QUEUED
+    if is_over or until <= world.now:
+        return
+    reclaims = record.reason == TeardownReason.RECLAIMED
+    reason = ClaimReason.RECLAIMING if reclaims else ClaimReason.PREEMPTING
+    claim = Claim(reason, record.entered, until)
+    world.preemptors_on_record[record.preemptor] = claim
+
+
+def _restored_phase(record: DispatchRecord, state: str) -> Phase:
+    if record.phase is DispatchPhase.DISPATCHED and state == State.COMPLETED:
+        return Phase.COMPLETED
+    if record.phase is DispatchPhase.RELEASED:
+        return _ENDED.get(record.next, Phase.WAITING)
+    return _RESTORED[record.phase]
+
+
+def recover(world: World) -> None:
+    """Take up what a predecessor began: reservations first, oldest dispatch first (P1, P11)."""
+    begun = [world.entries[uid] for uid in world.to_recover if uid in world.entries]
+    world.to_recover.clear()
+    begun.sort(key=lambda e: (e.dispatch.since if e.dispatch else 0, e.uid))
+    latest = max((entry.dispatch.epoch for entry in begun if entry.dispatch), default=0)
+    late = {entry.uid for entry in begun if _is_late(entry, latest)}
+    for entry in begun:
+        if entry.uid not in late:
+            _reserve_again(world, entry)
+    for entry in begun:
+        entry.untested = False
+        if entry.uid in late and not _has_room(world, entry):
+            _give_way(world, entry)
+            continue
+        if entry.uid not in late:
+            _note_absence(world, entry)
+        _resume(world, entry)
+
+
+def take_as_recorded(world: World) -> None:
+    """For an onlooker: what was begun holds its room, and nothing is taken up."""
+    begun = [world.entries[uid] for uid in world.to_recover if uid in world.entries]
+    world.to_recover.clear()
+    for entry in sorted(begun, key=lambda e: (e.dispatch.since if e.dispatch else 0, e.uid)):
+        _reserve_again(world, entry)
+        _note_absence(world, entry)
+
+
+def _is_late(entry: Entry, latest: int) -> bool:
+    """P12: whether room may have been given away since, by a leader that had not heard of it: this
+    one after its barrier, or one of a later epoch before an intent that was under way arrived."""
+    if entry.workload.deleting:
+        return False
+    if entry.phase is Phase.CREATING and entry.record.epoch < latest:
+        return True
+    return entry.untested and entry.phase in (Phase.CREATING, Phase.RUNNING, Phase.PAUSING)
+
+
+def _has_room(world: World, entry: Entry) -> bool:
+    """P12: what we did not know of when we gave room away stays if it fits all the same.
+
+    The exact verdict counts a DaemonSet's pod on every node, there already or not; what is taken up
+    and finds a home for all that it still wants fits as well.
+    """
+    world.capacity.rehome()
+    own = [child for child in world.children_for(entry) if child.attempt == entry.attempt]
+    wants = {(one.item, index): want for one in own for index, want in enumerate(one.wants)}
+    refusal = world.admission.reserve(world.gang(entry), world.designation(entry), wants)
+    _reserve_again(world, entry)
+    if refusal is None or refusal.quota is not None:
+        return refusal is None
+    world.capacity.rehome()
+    return not world.capacity.homeless(entry.uid)
+
+
+def _give_way(world: World, entry: Entry) -> None:
+    record = entry.record
+    if entry.phase is Phase.PAUSING:
+        resets.give_up_room(world, entry)
+        return
+    making = entry.creation
+    making.cursor = len(record.inventory)  # whatever was created is deleted
+    if record.phase is DispatchPhase.CREATING:
+        making.doubt = world.now + COMMIT_GRACE  # the predecessor's may be under way (ADR 7)
+    note = f"Attempt {record.attempt} of epoch {record.epoch} does not fit any more."
+    teardown.take_back(world, entry, TeardownReason.SUPERSEDED, note)
+
+
+def _reserve_again(world: World, entry: Entry) -> None:
+    if not world.capacity.holds(entry.uid):
+        world.adopt(entry)
+    for child in world.children_for(entry):
+        children.apply(world, entry, child)
+    if entry.workload.deleting:
+        world.freeze(entry)
+    elif entry.phase is Phase.DELETING and not entry.keeps_room:
+        world.capacity.freeze(entry.uid)
+
+
+def _note_absence(world: World, entry: Entry) -> None:
+    """What was confirmed and is not in the lists of the barrier was deleted (P2, P11)."""
+    if entry.phase is not Phase.RUNNING:
+        return
+    for number, item in enumerate(entry.workload.items):
+        if number not in entry.creation.created and kind_key(item.ref) not in world.unwatched:
+            children.wants_nothing(world, entry, number)
+
+
+def _resume(world: World, entry: Entry) -> None:
+    entry.step_since, making = world.now, entry.creation
+    world.to_judge[entry.uid] = None
+    edits.tell(world, entry)
+    if entry.phase in (Phase.CREATING, Phase.RUNNING):
+        evicting.forget(world, entry)
+    if entry.phase is Phase.CREATING:
+        # An item before the last one found was deleted: not created again (P2).
+        making.cursor = max(making.created, default=-1) + 1
+        if making.cursor < len(entry.workload.items):
+            making.doubt = world.now + COMMIT_GRACE  # the predecessor's may be under way (ADR 7)
+        attempts.proceed(world, entry)
+    elif entry.phase is Phase.DELETING:
+        making.cursor = len(entry.inventory)
+        if not entry.record.confirmed:
+            making.doubt = world.now + COMMIT_GRACE
+        teardown.delete_all(world, entry)
+    elif entry.phase is Phase.RUNNING:
+        making.cursor = len(entry.inventory)  # all exist, for a teardown to come
+        needs.begin(world, entry)
+    elif entry.phase in (Phase.KEEPING, Phase.PAUSING):
+        making.cursor = len(entry.inventory)

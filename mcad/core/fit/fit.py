@@ -1,0 +1,349 @@
+"""Verdicts: whether a gang fits now, and if not, why, with figures (core rules R1, R4).
+
+In this order, cheapest first: is there a node at all; does the sum suffice; does each set fit
+alone, the one that refused last asked first; do the sets fit together. With ``fit: aggregate`` only
+the sum counts, as in MCAD.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from mcad.core.assumed.arrears import Arrears
+from mcad.core.fit.limits import (
+    EXACT_WORK_MAX,
+    EXACT_WORK_PER_PASS_MAX,
+    GREEDY_WORK_PER_PASS_MAX,
+    VERDICT_STEPS,
+)
+from mcad.core.fit.mixed import Plan
+from mcad.core.fit.packing import Nodes, Outcome, as_many_as_fit, pack
+from mcad.core.fit.prospects import Few, Nowhere, Part, Prospect, Short
+from mcad.core.nodes.ledger import Ledger
+from mcad.core.nodes.podclass import slots
+from mcad.core.nodes.pools import Pool, joint_total, rough_total, sum_of, widest
+from mcad.core.nodes.ports import in_whole_ports, is_port
+from mcad.core.nodes.resources import book
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Fit, Settings
+from mcad.core.state.verdicts import Refusal, RefusalKind, Shortage
+
+_MILLION = 1_000_000
+
+Sums = Mapping[str, int]
+
+
+class Judge:
+    """Answers whether the gangs of a prospect fit, and remembers in it what helps the next time.
+
+    ``steps`` counts its work so far, about a microsecond each: verdicts, and nodes looked at.
+    """
+
+    def __init__(self, settings: Settings, ledger: Ledger, arrears: Arrears) -> None:
+        self._ledger = ledger
+        self._arrears = arrears
+        self._on_nodes = settings.fit is Fit.NODES
+        self._potential = settings.potential_capacity
+        self.steps = 0
+        self._budget = EXACT_WORK_PER_PASS_MAX
+        self._looks = GREEDY_WORK_PER_PASS_MAX
+        self._put_off: list[Prospect] = []
+        self._fitting: tuple[Prospect, int] | None = None
+        self._plan: Plan | None = None
+
+    def new_pass(self) -> list[Prospect]:
+        """A fresh budget; returns whom the last one did not suffice for, to be asked again."""
+        self._budget, self._looks = EXACT_WORK_PER_PASS_MAX, GREEDY_WORK_PER_PASS_MAX
+        put_off, self._put_off, self._fitting = self._put_off, [], None
+        for prospect in put_off:
+            prospect.searched = -1
+        return put_off
+
+    # -- now -----------------------------------------------------------------------------------
+
+    def refusal(self, prospect: Prospect) -> Refusal | None:
+        """Why the gang does not fit now; None if it does."""
+        if self._fitting == (prospect, self._ledger.log.now):
+            return None  # asked again by the reservation
+        self._plan = None
+        refused = self._judge(prospect)
+        self._fitting = None if refused else (prospect, self._ledger.log.now)
+        return refused
+
+    def _judge(self, prospect: Prospect) -> Refusal | None:
+        self.steps += VERDICT_STEPS
+        prospect.obstacle = None
+        if not prospect.parts:
+            return None
+        sums = self._sums(prospect)
+        if not self._on_nodes:
+            return self._sum_refuses(prospect, sums or {})
+        for part in prospect.parts:
+            if not part.pods.pool.rows and not part.per_node:
+                prospect.obstacle = Nowhere(part.pods.pool)
+                return _named(RefusalKind.NO_NODE, prospect, part, (), part.replicas)
+        refused = self._sum_refuses(prospect, sums) if sums is not None else None
+        refused = refused or self._some_part_refuses(prospect) or self._refused_together(prospect)
+        if refused is None:
+            return None
+        refused = _too_large(prospect) or refused
+        return _in_words(refused) if self._ledger.ports else refused
+
+    def plan(self, prospect: Prospect) -> Plan:
+        """Where the gang would go; it must not be refused. With ``fit: aggregate`` the plan may
+        hold fewer pods than the gang has."""
+        if not self._on_nodes:
+            return as_many_as_fit(prospect, self._nodes())
+        if self._plan is not None and self._fitting == (prospect, self._ledger.log.now):
+            return self._plan
+        return pack(prospect, self._nodes(), 0, self._ledger.allocatable).plan or []
+
+    def _nodes(self) -> Nodes:
+        return Nodes(self._arrears.barred)
+
+    # -- sums ----------------------------------------------------------------------------------
+
+    def _sums(self, prospect: Prospect) -> Sums | None:
+        """What is free on all its nodes; None if that takes a look at every node."""
+        at, pools = prospect.widest
+        if at != self._ledger.joins:
+            pools = widest(prospect.pools)
+            prospect.widest = (self._ledger.joins, pools)
+        return None if pools is None else sum_of(pools)
+
+    def _sum_refuses(self, prospect: Prospect, sums: Sums) -> Refusal | None:
+        demand, available = prospect.demand, self._less_arrears(prospect, sums)
+        for name, n in demand:
+            if available.get(name, 0) < n:
+                shortages = _shortages(demand, available)
+                if not prospect.shape.per_node:
+                    most = shortages[0]  # what is short of most lasts longest
+                    self._remember_short(
+                        prospect, prospect.widest[1], most.resource, most.requested
+                    )
+                return Refusal(
+                    RefusalKind.INSUFFICIENT, shortages, unmodelled=prospect.shape.unmodelled
+                )
+        return None
+
+    def _less_arrears(self, prospect: Prospect, sums: Sums) -> Sums:
+        """What is left of the sums after those whose reservations have no node (C6)."""
+        owed = self._arrears.weighing_on(prospect.pools) if self._arrears.adrift else []
+        if self._on_nodes and not owed:
+            return sums
+        left = dict(sums)
+        if not self._on_nodes:
+            book(left, self._potential)
+        for request, n in owed:
+            book(left, request, -n)
+        return left
+
+    def _remember_short(
+        self, prospect: Prospect, pools: tuple[Pool, ...] | None, resource: str, needed: int
+    ) -> None:
+        if pools is None:
+            return
+        needed -= 0 if self._on_nodes else dict(self._potential).get(resource, 0)
+        if sum_of(pools).get(resource, 0) < needed:  # else what is owed to others made it short
+            standing_in = len(prospect.pools) > 1 and pools is prospect.widest[1]
+            prospect.obstacle = Short(pools, resource, needed, standing_in)
+
+    # -- each part alone -----------------------------------------------------------------------
+
+    def _some_part_refuses(self, prospect: Prospect) -> Refusal | None:
+        if prospect.watched:
+            refused = self._part_refuses(prospect, prospect.watched)
+            if refused is not None:
+                return refused
+        for number in range(len(prospect.parts)):
+            refused = self._part_refuses(prospect, number)
+            if refused is not None:
+                prospect.watched = number
+                return refused
+        return None
+
+    def _part_refuses(self, prospect: Prospect, number: int) -> Refusal | None:
+        part = prospect.parts[number]
+        pods, replicas = part.pods, part.replicas
+        if part.per_node:
+            return None  # no count of slots decides it; it is placed first when sets are combined
+        held = self._arrears.held_slots(pods) if self._arrears.barred else 0
+        looked = pods.looked
+        missing = pods.missing(replicas + held)
+        self.steps += pods.looked - looked
+        if not missing:
+            return None
+        shortages = _shortages([(r, n * replicas) for r, n in pods.request], pods.pool.total)
+        missing = min(missing, replicas)
+        if not shortages[0].missing:
+            if pods.at_most() < replicas:  # else what is set aside for others made them few
+                prospect.obstacle = Few(pods, replicas)
+            return _named(RefusalKind.FRAGMENTED, prospect, part, shortages, missing)
+        binding = shortages[0]
+        self._remember_short(prospect, (pods.pool,), binding.resource, binding.requested)
+        return _named(RefusalKind.INSUFFICIENT, prospect, part, shortages, missing)
+
+    # -- all parts together --------------------------------------------------------------------
+
+    def _refused_together(self, prospect: Prospect) -> Refusal | None:
+        if len(prospect.parts) == 1 and not prospect.shape.per_node:
+            return None  # alone is all there is
+        if prospect.searched == prospect.latest_rise():
+            return prospect.found  # only falls since the search failed
+        refused = self._search(prospect)
+        if refused is not None:
+            prospect.searched, prospect.found = prospect.latest_rise(), refused
+        return refused
+
+    def _search(self, prospect: Prospect) -> Refusal | None:
+        sums = self._sums(prospect)
+        if sums is None and not self._plainly_suffices(prospect):
+            sums = joint_total(prospect.pools)
+            refused = self._sum_refuses(prospect, sums)
+            if refused is not None:
+                return refused
+        ample = self._ample()
+        outcome = self._pack(prospect, self._nodes())
+        if outcome.plan is not None:
+            self._plan = outcome.plan
+            return None
+        if not outcome.decided and not ample:
+            self._put_off.append(prospect)
+        return self._no_plan(
+            prospect, outcome, joint_total(prospect.pools) if sums is None else sums
+        )
+
+    def _ample(self) -> bool:
+        """Whether a search that is undecided now would be so in any other pass."""
+        return self._looks > 0 and self._budget >= EXACT_WORK_MAX
+
+    def _pack(self, prospect: Prospect, nodes: Nodes) -> Outcome:
+        """Search within what is left of the budgets of the pass."""
+        if self._looks <= 0:
+            return Outcome(decided=False)
+        budget = min(self._budget, EXACT_WORK_MAX)
+        outcome = pack(prospect, nodes, budget, self._ledger.allocatable)
+        self._looks -= outcome.looked
+        self._budget -= outcome.work
+        self.steps += outcome.looked + outcome.work
+        return outcome
+
+    def _plainly_suffices(self, prospect: Prospect) -> bool:
+        """A lower bound of the sum, so that nodes need not be added up at every dispatch."""
+        available = self._less_arrears(prospect, rough_total(prospect.pools))
+        return all(available.get(name, 0) >= n for name, n in prospect.demand)
+
+    def _no_plan(self, prospect: Prospect, outcome: Outcome, sums: Sums) -> Refusal:
+        kind = RefusalKind.FRAGMENTED if outcome.decided else RefusalKind.UNDECIDED
+        shortages = _shortages(prospect.demand, self._less_arrears(prospect, sums))
+        if outcome.part >= 0:
+            return _named(kind, prospect, prospect.parts[outcome.part], shortages, outcome.missing)
+        return Refusal(
+            kind, shortages, missing=outcome.missing, unmodelled=prospect.shape.unmodelled
+        )
+
+    # -- emptied -------------------------------------------------------------------------------
+
+    def would_fit_emptied(self, prospect: Prospect) -> bool:
+        """Whether the gang would fit if every AppWrapper's pods and reservations left (R6).
+
+        Undecided counts as no: who cannot be shown to fit must not hold up the others.
+        """
+        at, fitted = prospect.emptied
+        ledger = self._ledger
+        changed = ledger.idle_falls if fitted else ledger.idle_rises
+        if prospect.shape.per_node:  # a node more is a pod more, a node less is a pod less
+            changed = max(ledger.idle_falls, ledger.idle_rises)
+        if at >= changed:
+            return fitted
+        if not fitted and self._still_lacks(prospect):
+            prospect.emptied = (ledger.log.now, False)
+            return False
+        ample = self._ample()
+        self.steps += sum(len(pool.rows) for pool in prospect.pools)
+        fits = self._fits_emptied(prospect)
+        if fits or ample:
+            prospect.emptied = (ledger.log.now, fits)
+        return fits
+
+    def _still_lacks(self, prospect: Prospect) -> bool:
+        """Whether all slots on the nodes that changed since are surely too few for those pods that
+        did not fit at the last look."""
+        changed = self._ledger.log.since(prospect.emptied[0])
+        if changed is None or prospect.lacking is None:
+            return False
+        number, missing = prospect.lacking
+        pods, rows = prospect.parts[number].pods, prospect.parts[number].pods.pool.rows
+        there = (rows[rank] for rank in changed if rank in rows)
+        missing -= sum(slots(row.idle, pods.request, pods.cap) for row in there)
+        prospect.lacking = (number, missing)
+        return missing > 0
+
+    def _fits_emptied(self, prospect: Prospect) -> bool:
+        prospect.lacking = None
+        if not self._on_nodes:
+            return self._sum_fits_emptied(prospect)
+        for number, part in enumerate(prospect.parts):
+            pods = part.pods
+            if part.per_node:
+                continue
+            rows = pods.pool.rows.values()
+            there = sum(slots(row.idle, pods.request, pods.cap) for row in rows)
+            if there < part.replicas:
+                prospect.lacking = (number, part.replicas - there)
+                return False
+        if len(prospect.parts) == 1 and not prospect.shape.per_node:
+            return True
+        return self._pack(prospect, Nodes(emptied=True)).plan is not None
+
+    def _sum_fits_emptied(self, prospect: Prospect) -> bool:
+        left = dict(self._potential)
+        for pool in prospect.pools:
+            for row in pool.rows.values():
+                book(left, ((name, max(0, n)) for name, n in row.idle.items()))
+        return all(left.get(name, 0) >= n for name, n in prospect.demand)
+
+
+# -- figures -------------------------------------------------------------------------------------
+
+
+def _too_large(prospect: Prospect) -> Refusal | None:
+    """A pod larger than every node that admits it makes all other figures beside the point."""
+    for part in prospect.parts:
+        pods = part.pods
+        if pods.pool.rows and pods.too_large():
+            shortages = _shortages(pods.request, pods.pool.largest())
+            return _named(RefusalKind.TOO_LARGE, prospect, part, shortages, part.replicas)
+    return None
+
+
+def _named(
+    kind: RefusalKind, prospect: Prospect, part: Part, shortages: tuple[Shortage, ...], missing: int
+) -> Refusal:
+    """A refusal by one part; it is named after the first of its sets."""
+    pod_set = prospect.shape.sets[part.positions[0]]
+    return Refusal(kind, shortages, pod_set.item, pod_set.index, missing, prospect.shape.unmodelled)
+
+
+def _shortages(demand: Iterable[tuple[str, int]], available: Sums) -> tuple[Shortage, ...]:
+    """Every resource of the demand, the binding one first: what misses most of what it asks for,
+    and where nothing is missing, what is asked for most of what there is."""
+    found = []
+    for name, n in demand:
+        there = max(0, available.get(name, 0))
+        missing = (n - there) * _MILLION // n if n > there else 0
+        found.append((-missing, -(n * _MILLION // (there or 1)), name, n, there))
+    found.sort()
+    return tuple([Shortage(name, n, there) for _, _, name, n, there in found])
+
+
+def _in_words(refusal: Refusal) -> Refusal:
+    """With host ports called what people call them, and only where they matter."""
+    if not any(is_port(one.resource) for one in refusal.shortages):
+        return refusal
+    told = [
+        one
+        for number, one in enumerate(refusal.shortages)
+        if not number or one.missing or not is_port(one.resource)
+    ]
+    return replace(refusal, shortages=tuple(map(in_whole_ports, told)))

@@ -1,0 +1,108 @@
+"""Shapes: what equal gangs have in common, so that equal gangs share their verdicts.
+
+A shape is a value: it says what a gang demands and nothing of what becomes of it. What a capacity
+made of it (pools, the last verdict) is a ``Prospect``, and every capacity has its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
+
+from mcad.core.nodes.resources import total, with_pod_slot
+from mcad.core.state.model import Constraint, HostPort, PodSet, Resources
+from mcad.core.state.records import replace
+
+_SHAPES = 4096  # that are remembered: thousands of AppWrappers come of one generator
+
+
+class ClassKey(NamedTuple):
+    """What makes pods equal for kube-scheduler; a ``cap`` of 0 is none."""
+
+    request: Resources
+    constraint: Constraint
+    cap: int
+    ports: tuple[HostPort, ...] = ()
+
+    @classmethod
+    def of(cls, pod_set: PodSet) -> ClassKey:
+        """The class of the set's pods."""
+        cap = 1 if pod_set.per_node else pod_set.cap
+        return cls(pod_set.request, pod_set.constraint, cap, pod_set.ports)
+
+
+class Alike(NamedTuple):
+    """All pods of a gang that are of one class, whichever sets they belong to.
+
+    ``positions`` are the indices of those sets within the gang. A ``per_node`` one is one
+    DaemonSet: it has as many pods as there are nodes that admit them, and ``declared`` is 0.
+    """
+
+    key: ClassKey
+    declared: int
+    positions: tuple[int, ...]
+    per_node: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """The demand of a gang, equal to another one if the ``sets`` are; those have no paths.
+
+    ``unmodelled`` names the predicates that no fit test looks at, ``fixed`` is the demand that does
+    not depend on the number of nodes, with the ``pods`` slots and without host ports, and
+    ``per_node`` tells whether there is another.
+    """
+
+    sets: tuple[PodSet, ...]
+    alike: tuple[Alike, ...] = ()
+    unmodelled: tuple[str, ...] = ()
+    fixed: Resources = ()
+    per_node: bool = False
+    _hash: int | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, sets: tuple[PodSet, ...]) -> Shape:
+        """The shape of these sets; mostly the very same one for equal sets."""
+        return _of(tuple(replace(s, path="") if s.path else s for s in sets))
+
+    def __hash__(self) -> int:
+        if self._hash is None:  # it is looked up in every pass, and the sets are long
+            object.__setattr__(self, "_hash", hash(self.sets))
+        return self._hash  # type: ignore[return-value]
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Shape):
+            return NotImplemented
+        return self.sets == other.sets
+
+
+@lru_cache(_SHAPES)
+def _of(bare: tuple[PodSet, ...]) -> Shape:
+    alike = _alike(bare)
+    return Shape(
+        bare,
+        alike,
+        tuple(dict.fromkeys(name for s in bare for name in s.unmodelled)),
+        total((with_pod_slot(a.key.request), a.declared) for a in alike if not a.per_node),
+        any(a.per_node for a in alike),
+    )
+
+
+def _alike(sets: tuple[PodSet, ...]) -> tuple[Alike, ...]:
+    found: list[Alike] = []
+    at: dict[ClassKey, int] = {}
+    for position, pod_set in enumerate(sets):
+        key = ClassKey.of(pod_set)
+        if pod_set.per_node:
+            found.append(Alike(key, 0, (position,), per_node=True))
+        elif pod_set.replicas > 0 and key in at:
+            known = found[at[key]]
+            more = known.declared + pod_set.replicas
+            found[at[key]] = Alike(key, more, (*known.positions, position), per_node=False)
+        elif pod_set.replicas > 0:
+            at[key] = len(found)
+            found.append(Alike(key, pod_set.replicas, (position,), per_node=False))
+    return tuple(found)

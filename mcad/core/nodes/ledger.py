@@ -1,0 +1,338 @@
+"""The books of all nodes: what is taken of each and for which AppWrapper, and which changed last.
+
+Entries are noted while an event is worked on and posted at its end, so that a pod which binds where
+its reservation sat changes nothing, and a net fall wakes none (core rule R4).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Container, Iterable
+
+from mcad.core.fit.limits import CATCH_UP_MAX, PORTS_KEPT_MIN, PORTS_MAX
+from mcad.core.nodes import ports
+from mcad.core.nodes.pools import Pool, Profile, Row
+from mcad.core.nodes.resources import Books, book, with_pod_slot
+from mcad.core.state.model import Constraint, HostPort, Node, Resources
+
+
+class ChangeLog:
+    """Which nodes changed, the latest last; what a pod class has not seen yet is its end."""
+
+    __slots__ = ("_floor", "_last", "now")
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._last: OrderedDict[int, int] = OrderedDict()
+        self._floor = 0
+
+    def tick(self) -> int:
+        """The number of a new change."""
+        self.now += 1
+        return self.now
+
+    def touch(self, rank: int) -> int:
+        """The node changed; returns the number of the change."""
+        self.now += 1
+        self._last[rank] = self.now
+        self._last.move_to_end(rank)
+        if len(self._last) > CATCH_UP_MAX:
+            _, self._floor = self._last.popitem(last=False)
+        return self.now
+
+    def since(self, change: int) -> list[int] | None:
+        """The nodes that changed after ``change``; None if there are too many to visit."""
+        if change < self._floor:
+            return None
+        ranks = []
+        for rank, at in reversed(self._last.items()):
+            if at <= change:
+                break
+            ranks.append(rank)
+        return ranks
+
+
+class Ledger:
+    """Every node's row, the pools that hold them, and the entries not yet posted.
+
+    ``overdrawn`` are the names of nodes with a resource below zero. ``membership`` numbers the
+    comings and goings in pools, ``joins`` the comings alone. ``idle_rises`` and ``idle_falls``
+    number the last changes of what would be free if every AppWrapper left. ``relieved`` are the
+    names of nodes in claims that an AppWrapper left since it was emptied, ``pressed`` of those of
+    which more is taken, and ``evicting`` of those that some of their pods have to leave. ``ports``
+    are the host ports that are taken or asked for, with what every node has of each; ``with_ports``
+    is False where only sums count.
+    """
+
+    def __init__(self, *, with_ports: bool = True) -> None:
+        self._with_ports = with_ports
+        self._ports_max = PORTS_KEPT_MIN
+        self.ports: Books = {}
+        self.log = ChangeLog()
+        self.rows: dict[str, Row] = {}
+        self.allocatable: Books = {}
+        self.overdrawn: dict[str, None] = {}
+        self.membership = 0
+        self.joins = 0
+        self.idle_rises = 0
+        self.idle_falls = 0
+        self.relieved: dict[str, None] = {}
+        self.pressed: dict[str, None] = {}
+        self.evicting: dict[str, None] = {}
+        self._pools: dict[Pool, None] = {}
+        self._profiles: dict[Resources, Profile] = {}
+        self._labelled: dict[tuple[str, str], dict[str, Row]] = {}
+        self._rank = 0
+        self._noted: dict[str, Books] = {}
+
+    # -- pools ---------------------------------------------------------------------------------
+
+    def pool(self, admits: Callable[[Node], bool], among: Iterable[Row] | None = None) -> Pool:
+        """A new pool, filled with the nodes it admits; no others are than ``among`` these."""
+        pool = Pool(admits)
+        self._pools[pool] = None
+        for row in self.rows.values() if among is None else among:
+            pool.offer(row, self.log.now)
+        return pool
+
+    def worth_asking(self, constraint: Constraint) -> Iterable[Row]:
+        """The nodes that the constraint may admit: those of its name, or with the rarest of its
+        labels, if it has any."""
+        if constraint.node_name:
+            row = self.rows.get(constraint.node_name)
+            return () if row is None else (row,)
+        labelled = [self._labelled.get(label, {}) for label in constraint.selector]
+        return min(labelled, key=len, default=self.rows).values()
+
+    def keep_pools(self, used: dict[Pool, None]) -> None:
+        """Disband the pools that are not among ``used``."""
+        for pool in [pool for pool in self._pools if pool not in used]:
+            pool.disband()
+            del self._pools[pool]
+
+    def pools(self) -> list[Pool]:
+        """All pools, in the order of their making."""
+        return list(self._pools)
+
+    # -- host ports ----------------------------------------------------------------------------
+
+    def load(self, request: Resources, wanted: tuple[HostPort, ...]) -> Resources:
+        """What a pod takes from its node, host ports included; each is known from then on.
+
+        Beyond ``PORTS_MAX`` ports nothing is known of any other one.
+        """
+        if wanted and self._with_ports:
+            taken = [name for name, _ in ports.load(request, wanted) if ports.is_port(name)]
+            for name in taken:
+                self._open(name, ports.of_each_node(name))
+            if not all(name in self.ports for name in taken):
+                self._ports_max = 0  # perhaps some are in use no more
+        return self.known_load(request, wanted)
+
+    def known_load(self, request: Resources, wanted: tuple[HostPort, ...]) -> Resources:
+        """The same, but of host ports only those that are known already."""
+        if not (wanted and self._with_ports):
+            return with_pod_slot(request)
+        taken = ports.load(request, wanted)
+        return tuple(
+            (name, n) for name, n in taken if name in self.ports or not ports.is_port(name)
+        )
+
+    def _open(self, name: str, n: int) -> None:
+        """Every node has the port from now on, free: it was not taken so far."""
+        if name in self.ports or len(self.ports) >= PORTS_MAX:
+            return
+        self.ports[name] = n
+        for profile in self._profiles.values():
+            profile.amounts[name] = n
+        for row in self.rows.values():
+            row.free[name] = row.idle[name] = n
+        for pool in self._pools:
+            pool.total[name] = n * len(pool.rows)
+        self.allocatable[name] = n * len(self.rows)
+
+    def has_many_ports(self) -> bool:
+        """Whether it is time to look for unused ports."""
+        return len(self.ports) > self._ports_max
+
+    def keep_ports(self, used: Container[str]) -> None:
+        """Forget the ports that are not among ``used``; between two events, when all is posted."""
+        for name in [name for name in self.ports if name not in used]:
+            del self.ports[name]
+            for profile in self._profiles.values():
+                del profile.amounts[name]
+            for row in self.rows.values():
+                del row.free[name], row.idle[name]
+            for pool in self._pools:
+                pool.total.pop(name, None)  # one without nodes may never have heard of it
+            self.allocatable.pop(name, None)  # without nodes there is nothing of it
+        self._ports_max = max(PORTS_KEPT_MIN, 2 * len(self.ports))
+
+    # -- nodes ---------------------------------------------------------------------------------
+
+    def add(self, node: Node) -> Row:
+        """A node appears, empty; what is bound to it is noted by the caller."""
+        profile = self._profile(node)
+        row = Row(self._next_rank(), node, profile, dict(profile.amounts), dict(profile.amounts))
+        self._join(row)
+        book(self.allocatable, profile.amounts.items())
+        self.idle_rises = self.log.now
+        return row
+
+    def remove(self, name: str) -> Row:
+        """A node is gone, and with it the entries noted against it."""
+        row = self.rows.pop(name)
+        self._noted.pop(name, None)
+        self.overdrawn.pop(name, None)
+        self._unbook(row.profile.amounts.items())
+        self._leave(row)
+        self._drop_profile(row.node)
+        self.idle_falls = self.log.now
+        return row
+
+    def replace(self, node: Node) -> Row:
+        """Placement sees another node than before: a new rank, the same books (R4)."""
+        old = self.rows[node.name]
+        row = Row(self._next_rank(), node, self._profile(node), old.free, old.idle)
+        row.claimed, row.claimant = old.claimed, old.claimant
+        self._leave(old)
+        self._drop_profile(old.node)
+        self._join(row)
+        self._rebook(node.name, old.node.allocatable, node.allocatable)
+        self.idle_rises = self.idle_falls = self.log.tick()
+        return row
+
+    def resize(self, node: Node) -> None:
+        """Only allocatable changed; the node keeps its rank."""
+        row = self.rows[node.name]
+        old, row.node = row.node, node
+        before, row.profile = row.profile, self._profile(node)
+        change = self.log.tick()
+        for pool in row.pools:
+            pool.resized(before, row.profile, change)
+        self._drop_profile(old)
+        self._rebook(node.name, old.allocatable, node.allocatable)
+
+    def _rebook(self, name: str, old: Resources, new: Resources) -> None:
+        book(self.allocatable, new)
+        self._unbook(old)
+        self.note(name, old, 1)
+        self.note(name, new, -1)
+        self.note_idle(name, old, 1)
+        self.note_idle(name, new, -1)
+
+    def _unbook(self, amounts: Iterable[tuple[str, int]]) -> None:
+        """Take amounts off what there is, and forget what there is none of any more."""
+        for name, n in amounts:
+            self.allocatable[name] -= n
+            if not self.allocatable[name]:
+                del self.allocatable[name]
+
+    def _profile(self, node: Node) -> Profile:
+        profile = self._profiles.get(node.allocatable)
+        if profile is None:
+            profile = self._profiles[node.allocatable] = Profile(node.allocatable)
+            profile.amounts.update(self.ports)
+        profile.nodes += 1
+        return profile
+
+    def _drop_profile(self, node: Node) -> None:
+        profile = self._profiles[node.allocatable]
+        profile.nodes -= 1
+        if not profile.nodes:
+            del self._profiles[node.allocatable]
+
+    def _next_rank(self) -> int:
+        self._rank += 1
+        return self._rank
+
+    def _join(self, row: Row) -> None:
+        self.rows[row.node.name] = row
+        if row.node.evicts:
+            self.evicting[row.node.name] = None
+        for label in row.node.labels:
+            self._labelled.setdefault(label, {})[row.node.name] = row
+        self.membership += 1
+        self.joins += 1
+        change = self.log.touch(row.rank)
+        for pool in self._pools:
+            pool.offer(row, change)
+
+    def _leave(self, row: Row) -> None:
+        self.evicting.pop(row.node.name, None)
+        for label in row.node.labels:
+            del self._labelled[label][row.node.name]
+            if not self._labelled[label]:
+                del self._labelled[label]
+        self.membership += 1
+        change = self.log.touch(row.rank)
+        for pool in list(row.pools):
+            pool.withdraw(row, change)
+        row.free, row.idle = {}, {}  # a sorted tail may still name it
+
+    # -- entries -------------------------------------------------------------------------------
+
+    def note(self, name: str, amounts: Resources, times: int) -> None:
+        """Take ``times`` the amounts from the node (give back if negative), once posted."""
+        noted = self._noted.get(name)
+        if noted is None:
+            noted = self._noted[name] = {}
+        for resource, n in amounts:
+            noted[resource] = noted.get(resource, 0) + n * times
+
+    def claim(self, name: str, uid: str, amounts: Resources, times: int) -> None:
+        """So much of what is reserved on the node is a claim, from the next posting on."""
+        row = self.rows[name]
+        book(row.claimed, amounts, times)
+        row.claimed = {resource: n for resource, n in row.claimed.items() if n}
+        row.claimant = uid if row.claimed else ""
+        self.note(name, amounts, times)
+
+    def note_idle(self, name: str, amounts: Resources, times: int) -> None:
+        """The same for what would be taken if every AppWrapper left; at once."""
+        row = self.rows[name]
+        book(row.idle, amounts, -times)
+        if times < 0:
+            self.idle_rises = self.log.touch(row.rank)
+        else:
+            self.idle_falls = self.log.touch(row.rank)
+
+    def post(self) -> None:
+        """Bring the books to what was noted; only what is left on balance is a change."""
+        if not self._noted:
+            return
+        noted, self._noted = self._noted, {}
+        for name, amounts in noted.items():
+            self._post(self.rows[name], amounts)
+
+    def _post(self, row: Row, amounts: Books) -> None:
+        free, changed, rose = row.free, False, False
+        for name, taken in amounts.items():
+            if not taken:
+                continue
+            changed = True
+            if name not in free:
+                row.introduce(name)
+            before = free[name]
+            after = free[name] = before - taken
+            # Clamped per node: an overdrawn node has nothing to lend. (To call max for this would
+            # be a quarter of what a pod costs.)
+            lent = before if before > 0 else 0
+            rose = rose or after > lent
+            if row.claimed:
+                (self.relieved if after > before else self.pressed)[row.node.name] = None
+            if delta := (after if after > 0 else 0) - lent:
+                for pool in row.pools:
+                    pool.total[name] += delta
+        if changed:
+            self._changed(row, rose=rose)
+
+    def _changed(self, row: Row, *, rose: bool) -> None:
+        change = self.log.touch(row.rank)
+        if rose:
+            for pool in row.pools:
+                pool.rise(row, change)
+        if row.overdrawn:
+            self.overdrawn[row.node.name] = None
+        else:
+            self.overdrawn.pop(row.node.name, None)

@@ -1,0 +1,125 @@
+"""Whether a node admits a pod: the predicates of kube-scheduler that depend on the node alone.
+
+Modelled after the plugins NodeUnschedulable, TaintToleration, NodeName and NodeAffinity (with
+``nodeSelector``). Amounts are not looked at here.
+"""
+
+import re
+from collections.abc import Mapping
+
+from mcad.core.state.model import Constraint, Node, Requirement, Taint, Toleration
+
+UNSCHEDULABLE = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+
+_REPELLING = ("NoSchedule", "NoExecute")  # PreferNoSchedule only weighs
+_INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
+_INT64 = 2**63
+
+
+def in_service(node: Node) -> bool:
+    """Ready and not cordoned: what counts where placement does not (``fit: aggregate``)."""
+    return node.ready and not node.unschedulable
+
+
+def admits(node: Node, constraint: Constraint) -> bool:
+    """Whether kube-scheduler would look at this node for such a pod.
+
+    A node that is not ready admits none: even where its taints are tolerated, nothing starts.
+    """
+    if not node.ready:
+        return False
+    if constraint.node_name and constraint.node_name != node.name:
+        return False
+    return _tolerated(node, constraint.tolerations) and _selected(node, constraint)
+
+
+def _tolerated(node: Node, tolerations: tuple[Toleration, ...]) -> bool:
+    if node.unschedulable and not _any_tolerates(tolerations, UNSCHEDULABLE):
+        return False
+    return all(
+        _any_tolerates(tolerations, taint) for taint in node.taints if taint.effect in _REPELLING
+    )
+
+
+def _any_tolerates(tolerations: tuple[Toleration, ...], taint: Taint) -> bool:
+    return any(_tolerates(toleration, taint) for toleration in tolerations)
+
+
+def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    match toleration.operator:
+        case "" | "Equal":
+            return toleration.value == taint.value
+        case "Exists":
+            return True
+        case _:
+            return False
+
+
+def _selected(node: Node, constraint: Constraint) -> bool:
+    if not constraint.selector and constraint.affinity is None:
+        return True
+    labels = dict(node.labels)
+    if any(labels.get(key) != value for key, value in constraint.selector):
+        return False
+    if constraint.affinity is None:
+        return True
+    return any(_matches_term(node, labels, term) for term in constraint.affinity)
+
+
+def _matches_term(node: Node, labels: Mapping[str, str], term: tuple[Requirement, ...]) -> bool:
+    # An empty term matches nothing, unlike an empty label selector.
+    return bool(term) and all(
+        _matches_field(node, r) if r.field else _matches_label(labels, r) for r in term
+    )
+
+
+def _matches_field(node: Node, requirement: Requirement) -> bool:
+    """matchFields knows one field and one value; anything else is an error, so no match."""
+    if requirement.key != "metadata.name" or len(requirement.values) != 1:
+        return False
+    match requirement.operator:
+        case "In":
+            return node.name == requirement.values[0]
+        case "NotIn":
+            return node.name != requirement.values[0]
+        case _:
+            return False
+
+
+def _matches_label(labels: Mapping[str, str], requirement: Requirement) -> bool:
+    value, wanted = labels.get(requirement.key), requirement.values
+    match requirement.operator:
+        case "In":
+            return value in wanted
+        case "NotIn":
+            # An absent key is "not in"; no values at all are an error of the term.
+            return bool(wanted) and value not in wanted
+        case "Exists":
+            return value is not None and not wanted
+        case "DoesNotExist":
+            return value is None and not wanted
+        case "Gt" | "Lt":
+            return _compares(value, requirement)
+        case _:
+            return False
+
+
+def _compares(value: str | None, requirement: Requirement) -> bool:
+    if value is None or len(requirement.values) != 1:
+        return False
+    left, right = _int64(value), _int64(requirement.values[0])
+    if left is None or right is None:
+        return False
+    return left > right if requirement.operator == "Gt" else left < right
+
+
+def _int64(text: str) -> int | None:
+    """An integer as Go's ParseInt reads it; None where that fails."""
+    if not _INTEGER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if -_INT64 <= number < _INT64 else None

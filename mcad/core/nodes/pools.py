@@ -1,0 +1,262 @@
+"""Nodes with their books, and pools: the nodes that one placement constraint admits.
+
+A pool keeps ready what spares most verdicts a look at nodes: the sum of what is free (each node
+clamped at 0, because an overdrawn node has nothing to lend), with how many nodes it shares another
+pool, its nodes sorted (``tails``), and which of them rose since the last look (``news``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from mcad.core.nodes.news import News
+from mcad.core.nodes.resources import Books, book
+from mcad.core.nodes.tails import Tails
+from mcad.core.state.model import Node, Resources
+
+if TYPE_CHECKING:
+    from mcad.core.nodes.podclass import PodClass
+
+
+class Profile:
+    """What nodes of one kind have allocatable; one for all of them, for there are few kinds."""
+
+    __slots__ = ("amounts", "nodes")
+
+    def __init__(self, allocatable: Resources) -> None:
+        self.amounts: Books = dict(allocatable)
+        self.nodes = 0
+
+
+class Row:
+    """One node as the ledger knows it.
+
+    ``rank`` is never reused: a node whose labels, taints or readiness change is removed and added
+    under a new one (core rule R4). ``free`` is allocatable less use and reservations and may be
+    negative; ``idle`` is allocatable less the use of pods that belong to no AppWrapper.
+    ``claimed`` is what of the reservations is a claim, the uid of whose owner is ``claimant``:
+    it is not free for others, but it takes nothing from those who are there.
+    """
+
+    __slots__ = ("claimant", "claimed", "free", "idle", "node", "pools", "profile", "rank")
+
+    def __init__(self, rank: int, node: Node, profile: Profile, free: Books, idle: Books) -> None:
+        self.rank = rank
+        self.node = node
+        self.profile = profile
+        self.free = free
+        self.idle = idle
+        self.pools: dict[Pool, None] = {}
+        self.claimant = ""
+        self.claimed: Books = {}
+
+    @property
+    def overdrawn(self) -> bool:
+        """Whether more is used and reserved than there is; claims do not count."""
+        if not self.claimed:
+            return min(self.free.values()) < 0
+        return any(self.unclaimed(name) < 0 for name in self.free)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether, claims aside, there is some of everything that is claimed."""
+        free = self.free
+        return all(free.get(name, 0) + n > 0 for name, n in self.claimed.items())
+
+    def unclaimed(self, resource: str) -> int:
+        """What would be free if there were no claim here."""
+        return self.free.get(resource, 0) + self.claimed.get(resource, 0)
+
+    @property
+    def owes_claim(self) -> bool:
+        """Whether others are still where room is claimed."""
+        return any(n and self.free[name] < 0 for name, n in self.claimed.items())
+
+    def introduce(self, resource: str) -> None:
+        """The node has none of a resource that a pod on it uses: it gets an entry of 0, here and
+        in the sums, so that the many changes to come need not ask for it."""
+        self.free[resource] = 0
+        for pool in self.pools:
+            pool.total.setdefault(resource, 0)
+
+
+class Pool:
+    """The nodes that ``admits`` selects.
+
+    ``risen`` is the change at which one of them last gained room, ``shifted`` the one at which a
+    node joined or left or its allocatable changed. ``profiles`` counts the nodes of each kind.
+    """
+
+    def __init__(self, admits: Callable[[Node], bool]) -> None:
+        self.admits = admits
+        self.rows: dict[int, Row] = {}
+        self.total: Books = {}
+        self.risen = 0
+        self.shifted = 0
+        self.profiles: dict[Profile, int] = {}
+        self.tails = Tails(self.rows)
+        self.news = News()
+        self.rung: dict[PodClass, None] = {}
+        self._neighbours: dict[Pool, int] = {}
+        self._twin_of: Pool | None = None
+
+    def twin(self) -> Pool:
+        """A copy: what it is asked, this one does not remember. It holds until a node changes, and
+        is to be compared with other twins only."""
+        twin = copy(self)
+        twin._twin_of = self
+        twin.tails, twin.news = self.tails.twin(), News()
+        twin.rung = {}
+        twin._neighbours = dict(self._neighbours)
+        return twin
+
+    # -- membership ----------------------------------------------------------------------------
+
+    def offer(self, row: Row, change: int) -> None:
+        """Take the row in if its node is admitted."""
+        if not self.admits(row.node):
+            return
+        for other in self._neighbours:
+            if row.rank in other.rows:
+                self._share(other, 1)
+        self._enter(row)
+        row.pools[self] = None
+        self.shifted = change
+        self.rise(row, change)
+
+    def survey(self, rows: Iterable[Row]) -> None:
+        """Take in the admitted ones without their knowing: for a glance, they tell it nothing."""
+        for row in rows:
+            if self.admits(row.node):
+                self._enter(row)
+
+    def _enter(self, row: Row) -> None:
+        self.rows[row.rank] = row
+        book(self.total, ((name, max(0, n)) for name, n in row.free.items()))
+        self._count_profile(row.profile, 1)
+
+    def withdraw(self, row: Row, change: int) -> None:
+        """Let the row go; it must be in the pool."""
+        del self.rows[row.rank]
+        del row.pools[self]
+        for other in self._neighbours:
+            if row.rank in other.rows:
+                self._share(other, -1)
+        book(self.total, ((name, max(0, n)) for name, n in row.free.items()), -1)
+        self._forget_names(row)
+        self.news.forget(row)
+        self._count_profile(row.profile, -1)
+        self.shifted = change
+
+    def _forget_names(self, gone: Row) -> None:
+        """Resources that none of the nodes knows any more: names come and go for ever."""
+        for name in gone.free:
+            if not self.total[name] and not any(name in row.free for row in self.rows.values()):
+                del self.total[name]
+
+    def disband(self) -> None:
+        """Let everything go: this pool is not asked for any more."""
+        for row in self.rows.values():
+            del row.pools[self]
+        for other in self._neighbours:
+            del other._neighbours[self]
+
+    def shared(self, other: Pool) -> int:
+        """How many nodes both pools hold."""
+        if other is self:
+            return len(self.rows)
+        mine, others = self._twin_of or self, other._twin_of or other
+        known = self._neighbours.get(others)
+        if known is None:
+            known = len(self.rows.keys() & other.rows.keys())
+            self._neighbours[others] = other._neighbours[mine] = known
+        return known
+
+    def neighbours(self) -> dict[Pool, int]:
+        """The pools that this one was compared with, and the nodes shared with each."""
+        return self._neighbours
+
+    def _share(self, other: Pool, more: int) -> None:
+        self._neighbours[other] += more
+        other._neighbours[self] += more
+
+    def resized(self, old: Profile, new: Profile, change: int) -> None:
+        """The allocatable of one of the nodes changed."""
+        self._count_profile(old, -1)
+        self._count_profile(new, 1)
+        self.shifted = change
+
+    def largest(self) -> Books:
+        """The most that any of the nodes offers of each resource."""
+        found: Books = {}
+        for profile in self.profiles:
+            for name, n in profile.amounts.items():
+                found[name] = max(n, found.get(name, 0))
+        return found
+
+    def _count_profile(self, profile: Profile, more: int) -> None:
+        left = self.profiles.get(profile, 0) + more
+        if left:
+            self.profiles[profile] = left
+        else:
+            del self.profiles[profile]
+
+    def rise(self, row: Row, change: int) -> None:
+        """The row gained room."""
+        self.risen = change
+        self.tails.rise(row)
+        self.news.rise(row)
+
+    def take_rung(self) -> list[PodClass]:
+        """The classes of the pool whose alarm may have been reached since the last call."""
+        rung, self.rung = self.rung, {}
+        return list(rung)
+
+
+# -- several pools -------------------------------------------------------------------------------
+
+
+def sum_of(pools: Sequence[Pool]) -> Mapping[str, int]:
+    """What is free on all nodes of pools that share none."""
+    if len(pools) == 1:
+        return pools[0].total
+    sums: Books = {}
+    for pool in pools:
+        book(sums, pool.total.items())
+    return sums
+
+
+def rough_total(pools: Sequence[Pool]) -> Books:
+    """At most what is free on all nodes of the pools."""
+    sums: Books = {}
+    for pool in pools:
+        for name, n in pool.total.items():
+            sums[name] = max(n, sums.get(name, 0))
+    return sums
+
+
+def joint_total(pools: Sequence[Pool]) -> Books:
+    """What is free on all nodes of the pools, node by node: O(nodes)."""
+    rows = {rank: row for pool in pools for rank, row in pool.rows.items()}
+    sums: Books = {}
+    for row in rows.values():
+        book(sums, ((name, max(0, n)) for name, n in row.free.items()))
+    return sums
+
+
+def widest(pools: tuple[Pool, ...]) -> tuple[Pool, ...] | None:
+    """Those of the pools that hold all their nodes and share none; None if there are none such,
+    because pools overlap in part: then only adding up nodes tells what they have together."""
+    if len(pools) == 1:
+        return pools
+    found: list[Pool] = []
+    for pool in pools:
+        shared = [(other, pool.shared(other)) for other in found]
+        if len(pool.rows) not in [both for _, both in shared]:
+            found = [other for other, both in shared if both < len(other.rows)]
+            found.append(pool)
+    apart = len(found) == 1 or not any(a.shared(b) for a, b in combinations(found, 2))
+    return tuple(found) if apart else None

@@ -1,0 +1,138 @@
+"""When what runs is finished, by the rules of either dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mcad.core.attempts import teardown
+from mcad.core.commands import Urgency
+from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import Signal
+from mcad.core.state.model import Child, Dialect, DispatchPhase, Next
+from mcad.core.state.reasons import (
+    PODS_COMPLETED,
+    SOME_ITEMS_COMPLETED,
+    ConditionType,
+    EventReason,
+    TeardownReason,
+)
+from mcad.core.state.records import replace
+from mcad.core.state.timers import Timer
+from mcad.core.state.units import SECOND
+from mcad.core.views import podcounts
+from mcad.core.world import World
+
+_FAILED = "failed"
+_FINISHED = frozenset({"complete", "completed", "succeeded"})
+"""Conditions and pod phases that mean success whatever the kind (v1beta2 completion)."""
+
+
+def hear(entry: Entry, child: Child) -> None:
+    """What an object of the present attempt says of its end; that it said so outlives it."""
+    items = entry.workload.items
+    if not 0 <= child.item < len(items):
+        return
+    is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
+    if child.met.intersection(_words(entry, child.item)):
+        entry.finished.add(child.item)
+    if is_v1beta2 and _FAILED in child.met and items[child.item].tells_end:
+        entry.failed.add(child.item)
+    else:
+        entry.failed.discard(child.item)
+
+
+def _words(entry: Entry, item: int) -> Iterable[str]:
+    """What an item says that needs to exist no longer. In v1beta1 that is ``completionstatus``; one
+    without it is over, well or not, and completes nothing."""
+    if entry.workload.dialect is Dialect.V1BETA2:
+        return _FINISHED
+    return entry.workload.items[item].completion or (*_FINISHED, _FAILED)
+
+
+def judge(world: World, entry: Entry) -> bool:
+    """Whether it is Completed: it says so and wants no pod any more; a count of pods never tells.
+
+    A word may be said before any pod exists (a Deployment's Progressing), and between two waves of
+    a Job no pod does.
+    """
+    is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
+    if not (_has_succeeded(world, entry) if is_v1beta2 else _has_said_so(entry)):
+        _record(entry)
+        return False
+    pods = world.capacity.pods.counts(entry.uid)
+    if not (pods.running or pods.pending or world.capacity.pods.wanted(entry.uid)):
+        _complete(world, entry)
+        return True
+    if not is_v1beta2 and not entry.shows(ConditionType.RUNNING_HOLD_COMPLETION):
+        entry.set_condition(
+            ConditionType.RUNNING_HOLD_COMPLETION, world.now, reason=SOME_ITEMS_COMPLETED
+        )
+    _record(entry)
+    return False
+
+
+def _record(entry: Entry) -> None:
+    """What is finished may be deleted, and is finished all the same when another leader comes."""
+    finished = tuple(sorted(entry.finished))
+    if finished != entry.record.finished:
+        entry.dispatch = replace(entry.record, finished=finished)
+
+
+def _flagged(entry: Entry) -> list[int]:
+    return [number for number, item in enumerate(entry.workload.items) if item.completion]
+
+
+def _has_said_so(entry: Entry) -> bool:
+    """v1beta1: every item with ``completionstatus`` was seen with one of its words."""
+    flagged = _flagged(entry)
+    return bool(flagged) and entry.finished.issuperset(flagged)
+
+
+def _has_succeeded(world: World, entry: Entry) -> bool:
+    """v1beta2: every item with pods says that it succeeded; of a kind that cannot say, all pods.
+
+    Without declared pods nothing can succeed; upstream calls that an instant success.
+    """
+    declared: dict[int, int] = {}
+    for one in entry.workload.sets:
+        if one.replicas or one.per_node:
+            declared[one.item] = declared.get(one.item, 0) + max(1, one.replicas)
+    return bool(declared) and all(
+        item in entry.finished or _have_pods_succeeded(world, entry, item, pods)
+        for item, pods in declared.items()
+    )
+
+
+def _have_pods_succeeded(world: World, entry: Entry, item: int, declared: int) -> bool:
+    if entry.workload.items[item].tells_end:
+        return False
+    return world.capacity.pods.succeeded(entry.uid, item) >= declared
+
+
+def keep(world: World, entry: Entry) -> None:
+    """What succeeded is deleted when it has been kept for long enough."""
+    ttl, record = entry.workload.tolerance.success_ttl, entry.dispatch
+    said = entry.conditions.get(ConditionType.COMPLETED)
+    is_there = record is not None and record.phase is DispatchPhase.DISPATCHED
+    if ttl is None or said is None or not is_there:
+        entry.stop(Timer.TTL)
+        return
+    until = said.changed + ttl
+    if world.now < until:
+        world.wake_in(entry, Timer.TTL, until - world.now)
+        return
+    message = f"It was finished {ttl // SECOND} s ago."
+    teardown.take_back(world, entry, TeardownReason.SUCCESS_TTL, message, Next.COMPLETED)
+
+
+def _complete(world: World, entry: Entry) -> None:
+    now = world.now
+    podcounts.count(entry, world.capacity, now)
+    entry.unset_condition(ConditionType.RUNNING_HOLD_COMPLETION, now, reason=PODS_COMPLETED)
+    entry.set_condition(ConditionType.COMPLETED, now, reason=PODS_COMPLETED)
+    world.remember_run(entry)
+    world.release(entry)
+    entry.move(Signal.COMPLETE, now)
+    world.settle(entry, Urgency.DISPATCH)
+    world.announce(entry, EventReason.COMPLETED, "All items are finished.", action="Complete")
+    keep(world, entry)

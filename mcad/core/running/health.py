@@ -1,0 +1,211 @@
+"""Whether what runs is well, by the rules of v1beta2's fault tolerance.
+
+In this order: an item is missing; one says that it failed; pods failed and were not replaced; pods
+run on nodes that they have to leave; not enough pods are ready. What is broken is reset, or fails
+(resets.py). Clocks are those of the conditions ``Unhealthy`` and ``PodsReady``: they are persisted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+
+from mcad.core.commands import InspectItem
+from mcad.core.events import ItemInspected
+from mcad.core.running import resets
+from mcad.core.running.resets import Breakdown
+from mcad.core.state.entry import Entry
+from mcad.core.state.model import ObjectRef, Pod
+from mcad.core.state.pacing import LOOK_BASE
+from mcad.core.state.reasons import (
+    FOUND_FAILED_PODS,
+    FOUND_NO_FAILED_PODS,
+    INSUFFICIENT_PODS_READY,
+    SUFFICIENT_PODS_READY,
+    ConditionType,
+    TeardownReason,
+    some_of,
+)
+from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.timers import Timer
+from mcad.core.state.units import SECOND, Instant
+from mcad.core.world import World, kind_key
+
+
+def judge(world: World, entry: Entry) -> None:
+    """What runs is left alone, or it is reset or has failed."""
+    broken = _missing(world, entry) or _failed_item(world, entry)
+    if broken is None:
+        broken, borne = _failed_pods(world, entry)
+        broken = broken or _evicted(world, entry)
+    if broken is None:
+        broken, warm = _too_few(world, entry)
+    if broken is not None:
+        resets.break_down(world, entry, broken)
+        return
+    _look_again(world, entry, [at for at in (borne, warm) if at])
+
+
+def judge_items(world: World, entry: Entry) -> None:
+    """In v1beta1, which has no other such rule: without an item that it needs to have pods it can
+    do nothing. Where ``minAvailable`` asks for pods, requeuing.py sees that they are too few."""
+    if entry.workload.min_available:
+        return
+    broken = _missing(world, entry, {one.item for one in entry.workload.sets})
+    if broken is not None:
+        resets.break_down(world, entry, broken)
+
+
+def _look_again(world: World, entry: Entry, ends: list[Instant]) -> None:
+    if not ends:
+        entry.stop(Timer.HEALTH)
+    elif entry.timers.get(Timer.HEALTH) != min(ends):
+        world.wake_in(entry, Timer.HEALTH, min(ends) - world.now)
+
+
+# -- items ---------------------------------------------------------------------------------------
+
+
+def _missing(world: World, entry: Entry, needed: Container[int] | None = None) -> Breakdown | None:
+    """An item (of those ``needed``) was deleted, and not because it was finished. Without a retry,
+    as upstream.
+
+    An item that no watch has told of may be there all the same: the watch of a leader that has just
+    begun may lag. So it is read live first.
+    """
+    there, absent = entry.creation.created, entry.creation.absent
+    unseen = [
+        number
+        for number, item in enumerate(entry.workload.items)
+        if number not in there
+        and number not in entry.finished
+        and (needed is None or number in needed)
+        and kind_key(item.ref) not in world.unwatched
+    ]
+    lost = [str(entry.workload.items[number].ref) for number in unseen if number in absent]
+    for number in unseen:
+        if number not in absent:
+            _read(world, entry, number)
+    if not lost:
+        return None
+    total = len(entry.workload.items)
+    message = f"Found {total - len(lost)} of {total} items; missing: {some_of(lost)}."
+    return Breakdown(TeardownReason.MISSING_COMPONENT, message, final=True)
+
+
+def _read(world: World, entry: Entry, number: int) -> None:
+    """Read an item live, if it is time for that."""
+    due = entry.creation.read_again.get(number, 0)
+    if due <= world.now and world.item_reads.take(world.now):
+        world.emit(InspectItem(entry.uid, entry.attempt, number, entry.ref(number)))
+        due = entry.creation.read_again[number] = world.now + LOOK_BASE
+    world.wake_in(entry, Timer.ITEMS, max(due - world.now, SECOND))
+
+
+def item_read(world: World, entry: Entry, event: ItemInspected) -> None:
+    """What a live read of an item of a running attempt found; one that fails is repeated."""
+    if event.attempt != entry.attempt or event.answer is not None:
+        return
+    holder, item = event.holder, event.item
+    is_other = holder is not None and holder.owner_uid != entry.uid and not holder.terminating
+    if (holder is None or is_other) and item not in entry.creation.created:
+        entry.creation.absent.add(item)
+        world.to_judge[entry.uid] = None
+
+
+def _failed_item(world: World, entry: Entry) -> Breakdown | None:
+    failed = [str(ref) for ref in _refs(entry, entry.failed) if ref.kind != "Pod"]
+    if not failed:
+        return None
+    final = _is_final(entry.workload.tolerance, world.capacity.pods.failed(entry.uid))
+    message = f"Failed: {some_of(failed)}."
+    return Breakdown(TeardownReason.FAILED_COMPONENT, message, final=final)
+
+
+def _refs(entry: Entry, items: Iterable[int]) -> list[ObjectRef]:
+    return [entry.ref(item) for item in sorted(items)]
+
+
+# -- pods ----------------------------------------------------------------------------------------
+
+
+def _failed_pods(world: World, entry: Entry) -> tuple[Breakdown | None, Instant]:
+    """Failed pods are borne for a while, and as long as they want if others took their place."""
+    left = _unreplaced(world, entry)
+    if not left:
+        entry.unset_condition(ConditionType.UNHEALTHY, world.now, reason=FOUND_NO_FAILED_PODS)
+        return None, 0
+    names = some_of([pod.name for pod in left])
+    if not entry.shows(ConditionType.UNHEALTHY):
+        message = f"Failed and not replaced: {names}."
+        entry.set_condition(
+            ConditionType.UNHEALTHY, world.now, reason=FOUND_FAILED_PODS, message=message
+        )
+    tolerance = entry.workload.tolerance
+    due = entry.conditions[ConditionType.UNHEALTHY].changed + tolerance.failure_grace
+    if world.now < due:
+        return None, due
+    message = f"Failed and not replaced: {names}.{_codes(left)}"
+    final = _is_final(tolerance, left)
+    return Breakdown(TeardownReason.FOUND_FAILED_PODS, message, final=final), 0
+
+
+def _unreplaced(world: World, entry: Entry) -> list[Pod]:
+    if not world.capacity.pods.counts(entry.uid).failed:
+        return []
+    items = set(entry.creation.created.values())  # a bare Pod is replaced by nothing
+    replaced = world.capacity.pods.replaced(entry.uid)
+    failed = world.capacity.pods.failed(entry.uid)
+    return [pod for pod in failed if pod.uid in items or pod.uid not in replaced]
+
+
+def _is_final(tolerance: FaultTolerance, failed: list[Pod]) -> bool:
+    """Whether an exit code says that another try is of no use."""
+    codes = {code for pod in failed for code in pod.exit_codes}
+    if codes.intersection(tolerance.terminal_exit_codes):
+        return True
+    return bool(tolerance.retryable_exit_codes) and not codes <= {*tolerance.retryable_exit_codes}
+
+
+def _codes(failed: list[Pod]) -> str:
+    codes = sorted({code for pod in failed for code in pod.exit_codes})
+    return f" Exit codes: {some_of([str(code) for code in codes])}." if codes else ""
+
+
+def _evicted(world: World, entry: Entry) -> Breakdown | None:
+    nodes = world.capacity.pods.nodes_to_leave(entry.uid)
+    if not nodes:
+        return None
+    message = f"Its pods have to leave: {some_of(nodes)}."
+    return Breakdown(TeardownReason.AUTOPILOT_NO_EXECUTE, message, counted=False)
+
+
+def _too_few(world: World, entry: Entry) -> tuple[Breakdown | None, Instant]:
+    """Pods that do not exist are borne for the admission grace, and ones that do not run for the
+    warm-up grace, from the dispatch or from when there were enough of them.
+
+    Since when pods are missing is not on record: after a restart that clock begins anew.
+    """
+    pods, expected = world.capacity.pods.counts(entry.uid), world.capacity.pods.expected(entry.uid)
+    ready, kind = pods.running + pods.succeeded - pods.leaving, ConditionType.PODS_READY
+    if ready >= expected:
+        entry.missing_since = 0
+        entry.set_condition(kind, world.now, reason=SUFFICIENT_PODS_READY)
+        return None, 0
+    exist = ready + pods.pending
+    entry.missing_since = (entry.missing_since or world.now) if exist < expected else 0
+    message = f"Of {expected} pods {exist} exist, and {ready} run or have succeeded."
+    entry.unset_condition(kind, world.now, reason=INSUFFICIENT_PODS_READY, message=message)
+    due = patience(entry)
+    if world.now < due:
+        return None, due
+    return Breakdown(TeardownReason.INSUFFICIENT_PODS_READY, message), 0
+
+
+def patience(entry: Entry) -> Instant:
+    """Until when too few pods are borne."""
+    tolerance, shown = entry.workload.tolerance, entry.conditions.get(ConditionType.PODS_READY)
+    since = max(shown.changed if shown is not None else 0, entry.record.confirmed)
+    warm = since + tolerance.warmup_grace
+    if not entry.missing_since:
+        return warm
+    return min(warm, entry.missing_since + tolerance.admission_grace)

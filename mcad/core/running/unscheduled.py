@@ -1,0 +1,155 @@
+"""Pods that kube-scheduler finds no node for: how many, since when, why, and when that ends.
+
+A reader is told the present figures (``explain``). The condition that describes what runs, and
+an Event, say so once a pod has been so for ``REPORT_AFTER``, and at most once per
+``REPORT_INTERVAL`` again: kube-scheduler's words have figures of the whole cluster in them, which
+change without end and are no news. What was reported is the condition itself, so a restart does not
+repeat it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mcad.core.running import health, needs
+from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import Condition, Dialect
+from mcad.core.state.reasons import ConditionType, EventReason
+from mcad.core.state.records import Struct
+from mcad.core.state.timers import Timer
+from mcad.core.state.units import SECOND, Duration, Instant, format_clock, format_duration
+from mcad.core.world import World
+
+REPORT_AFTER: Duration = 10 * SECOND
+REPORT_INTERVAL: Duration = 60 * SECOND
+
+
+class Unplaced(Struct, frozen=True):
+    """The pods of one AppWrapper that have no node: ``until`` is when it is taken back for that, 0
+    if never; ``words`` are what kube-scheduler says of most of them."""
+
+    count: int
+    words: str
+    since: Instant
+    until: Instant
+
+
+def explain(world: World, entry: Entry, now: Instant) -> str:
+    """One sentence with the figures of this moment, "" if there is nothing to tell."""
+    found = _look(world, entry)
+    return _for_now(entry, found, now) if found is not None else ""
+
+
+def report(world: World, entry: Entry) -> None:
+    """Tell in the condition and by an Event, unless the last report is too young or says it all."""
+    shown = entry.conditions.get(_shown_in(entry))
+    tells = world.capacity.pods.counts(entry.uid).pending and not _are_ready(entry)
+    found = _look(world, entry) if tells else None
+    if shown is None or (found is None and not _is_report(shown)):
+        entry.stop(Timer.UNSCHEDULED)
+        return
+    message = _for_later(entry, found) if found is not None else ""
+    if _gist(message) == _gist(shown.message):
+        entry.stop(Timer.UNSCHEDULED)
+        return
+    due = _due(world, entry, shown, found)
+    if world.now < due:
+        if entry.timers.get(Timer.UNSCHEDULED) != due:
+            world.wake_in(entry, Timer.UNSCHEDULED, due - world.now)
+        return
+    entry.put_condition(
+        _shown_in(entry), world.now, status=shown.status, reason=shown.reason, message=message
+    )
+    if found is not None and _reasons(message) != _reasons(shown.message):
+        note = _for_now(entry, found, world.now)
+        world.announce(entry, EventReason.UNSCHEDULED, note, action="Place", warning=True)
+
+
+def _due(world: World, entry: Entry, shown: Condition, found: Unplaced | None) -> Instant:
+    """When this may be told. That all have nodes is told along with the pod counts."""
+    due = shown.updated + REPORT_INTERVAL if _is_report(shown) else 0
+    if found is not None:
+        return max(due, found.since + REPORT_AFTER)
+    return max(due, entry.counted_at + world.settings.pod_counts_interval)
+
+
+# -- what there is -------------------------------------------------------------------------------
+
+
+def _look(world: World, entry: Entry) -> Unplaced | None:
+    if entry.phase is not Phase.RUNNING or entry.workload.deleting:
+        return None
+    pods = world.capacity.pods.unbound(entry.uid)
+    refused = [pod for pod in pods if pod.unscheduled is not None]
+    if not refused:
+        return None
+    since = min(needs.unbound_since(entry, pod) for pod in refused)
+    return Unplaced(len(refused), needs.refusal(refused), since, _until(world, entry))
+
+
+def _until(world: World, entry: Entry) -> Instant:
+    """When the attempt ends if nothing changes."""
+    if entry.workload.dialect is Dialect.V1BETA2:
+        return 0 if _are_ready(entry) else health.patience(entry)
+    ends = (needs.placement_deadline(world, entry), entry.timers.get(Timer.LIMIT, 0))
+    return min((at for at in ends if at), default=0)
+
+
+# -- how it is told ------------------------------------------------------------------------------
+
+
+def _shown_in(entry: Entry) -> ConditionType:
+    """The condition that describes what runs: MCAD's says that it is dispatched, that of v1beta2
+    whether its pods are ready."""
+    is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
+    return ConditionType.PODS_READY if is_v1beta2 else ConditionType.DISPATCHED
+
+
+def _are_ready(entry: Entry) -> bool:
+    """Whether there are as many as v1beta2 expects: then it goes on without those besides."""
+    return entry.shows(ConditionType.PODS_READY)
+
+
+def _pods(count: int) -> str:
+    return f"{count} pod{'s' * (count != 1)} without a node"
+
+
+def _ends(entry: Entry) -> str:
+    return "reset" if entry.workload.dialect is Dialect.V1BETA2 else "taken back"
+
+
+def _for_now(entry: Entry, found: Unplaced, now: Instant) -> str:
+    """With spans of time, for a reader of now."""
+    text = f"{_pods(found.count)} for {_span(now - found.since)} ({found.words})"
+    return (
+        f"{text}; {_ends(entry)} in {_span(found.until - now + SECOND - 1)}."
+        if found.until
+        else f"{text}."
+    )
+
+
+def _for_later(entry: Entry, found: Unplaced) -> str:
+    """With times of the day, for a status that is read whenever."""
+    text = f"{_pods(found.count)} since {format_clock(found.since)} ({found.words})"
+    return f"{text}; {_ends(entry)} at {format_clock(found.until)}." if found.until else f"{text}."
+
+
+def _span(duration: Duration) -> str:
+    return format_duration(max(duration, 0) // SECOND * SECOND)
+
+
+def _is_report(shown: Condition) -> bool:
+    return " without a node since " in shown.message
+
+
+def _gist(message: str) -> tuple[str, frozenset[str]]:
+    """What of a report is news: how many pods, and the reasons without their figures."""
+    return message.partition(" ")[0], _reasons(message)
+
+
+def _reasons(message: str) -> frozenset[str]:
+    """The reasons in kube-scheduler's words. Their order follows their figures."""
+    words = message.partition("(")[2].rpartition(")")[0]
+    parts = re.split(r"[,:]", re.sub(r"[0-9]+", "", words))
+    return frozenset(part.strip() for part in parts)

@@ -1,0 +1,46 @@
+"""Questions from people: the verdict that the judge would give now, given from copies.
+
+Nothing that is asked here changes a later answer: what a question makes anything remember is gone
+with the glance.
+"""
+
+from __future__ import annotations
+
+from mcad.core.assumed.arrears import Arrears
+from mcad.core.fit.fit import Judge
+from mcad.core.fit.memory import Memory
+from mcad.core.fit.shapes import Shape
+from mcad.core.nodes.ledger import Ledger
+from mcad.core.nodes.ports import without_ports
+from mcad.core.snapshot.copies import Copies
+from mcad.core.state.model import Resources
+from mcad.core.state.settings import Settings
+from mcad.core.state.verdicts import Refusal
+
+
+class Glance:
+    """One look at a capacity, to be used until the next event and then thrown away.
+
+    All that is asked of one glance shares the budget of one pass.
+    """
+
+    def __init__(
+        self, settings: Settings, ledger: Ledger, memory: Memory, arrears: Arrears
+    ) -> None:
+        self._copies = Copies(ledger, memory)
+        twins = arrears.twin(lambda pods: self._copies.pod_class(pods.key))
+        self._judge = Judge(settings, ledger, twins)
+
+    def refusal(self, shape: Shape) -> Refusal | None:
+        """Why a gang of this shape does not fit now; None if it does."""
+        return self._judge.refusal(self._copies.prospect(shape))
+
+    def would_fit_emptied(self, shape: Shape) -> bool:
+        """Whether it would fit if every AppWrapper's pods and reservations left (R6)."""
+        return self._judge.would_fit_emptied(self._copies.prospect(shape))
+
+    def demand(self, shape: Shape) -> Resources:
+        """What the whole gang declares now, with the ``pods`` slots and without host ports."""
+        if not shape.per_node:
+            return shape.fixed
+        return without_ports(self._copies.prospect(shape).demand)

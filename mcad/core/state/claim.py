@@ -1,0 +1,92 @@
+"""A claim: room that is promised to a waiting AppWrapper before it is free (core R8-R10).
+
+All others keep off it, and it ends in a dispatch or is given up. None has two, and no node is in
+two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from mcad.core.state.records import Struct
+from mcad.core.state.units import Duration, Instant
+
+
+class ClaimReason(StrEnum):
+    """Why room is promised, and what makes it free."""
+
+    STARVED = "Starved"  # first in line for ``protectAfter``: others end (R8)
+    PLANNED = "Planned"  # policy Backfill: others end by their declared limits (R9)
+    PREEMPTING = "Preempting"  # AppWrappers of lower priority are evicted (R10)
+    RECLAIMING = "Reclaiming"  # AppWrappers that borrow what is its share are evicted
+
+
+EVICTIONS = frozenset({ClaimReason.PREEMPTING, ClaimReason.RECLAIMING})
+"""Claims for which others are evicted."""
+
+
+class Claim(Struct, frozen=True):
+    """What one waiting AppWrapper claims, as its status shows it.
+
+    ``start`` is when all of it is free at the latest if declared limits hold, 0 if that is unknown;
+    ``until`` is when it is given up. ``nodes`` are the names of the nodes that it is on, sorted,
+    ``pods`` how many of each pod set go to each of these, and ``waits_for`` the titles
+    (namespace/name) of those that still have to leave, sorted.
+    """
+
+    reason: ClaimReason
+    since: Instant
+    until: Instant
+    start: Instant = 0
+    nodes: tuple[str, ...] = ()
+    pods: tuple[tuple[int, ...], ...] = ()
+    waits_for: tuple[str, ...] = ()
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it says how many pods go to each of its nodes."""
+        return len(self.pods) == len(self.nodes)
+
+
+class Eviction(Struct, frozen=True):
+    """The last eviction of an AppWrapper for another one, as its status shows it.
+
+    ``by`` is the uid of that one and ``title`` its namespace/name at the time; ``count`` is how
+    often this has happened so far.
+    """
+
+    count: int
+    reason: ClaimReason
+    by: str
+    title: str
+    at: Instant
+
+
+class PendingEviction(NamedTuple):
+    """An eviction due ``at``: for which AppWrapper (a uid), by what right, and what that is
+    called."""
+
+    by: str
+    reason: ClaimReason
+    message: str
+    at: Instant
+
+
+@dataclass(slots=True)
+class Patience:
+    """How often claims of one AppWrapper came to nothing, and before when there is no other one."""
+
+    tries: int = 0
+    until: Instant = 0
+
+
+@dataclass(slots=True)
+class Firsts:
+    """The first in line at the last look, and for how long so far, by uid (R8); and whether a claim
+    ended since, so that the next look is now."""
+
+    looked_at: Instant = 0
+    waited: dict[str, Duration] = field(default_factory=dict)
+    claim_ended: bool = False

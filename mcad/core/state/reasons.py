@@ -1,0 +1,270 @@
+"""Every word that a user may meet in a condition or an Event, in one place.
+
+The strings of MCAD are part of the contract and are kept with their odd full stops
+(facts: the tutorial and KubeRay documents; MCAD sources at its last commit).
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from mcad.core.state.model import ObjectRef, Remnant
+from mcad.core.state.quantity import format_amount
+from mcad.core.state.verdicts import HOST_PORT, Refusal, RefusalKind, Shortage
+
+
+class ConditionType(StrEnum):
+    """The condition types in the order in which they are listed in status."""
+
+    INIT = "Init"
+    QUEUEING = "Queueing"
+    HEAD_OF_LINE = "HeadOfLine"
+    BACKOFF = "Backoff"
+    DISPATCHED = "Dispatched"
+    RUNNING = "Running"
+    PREEMPT_CANDIDATE = "PreemptCandidate"
+    PREEMPTED = "Preempted"
+    RUNNING_HOLD_COMPLETION = "RunningHoldCompletion"
+    COMPLETED = "Completed"
+    FAILED = "Failed"
+    QUOTA_RESERVED = "QuotaReserved"
+    RESOURCES_DEPLOYED = "ResourcesDeployed"
+    PODS_READY = "PodsReady"
+    UNHEALTHY = "Unhealthy"
+    DELETING_RESOURCES = "DeletingResources"
+    EDIT_PENDING = "EditPending"
+
+
+AWAITING_HEAD_OF_LINE = "AwaitingHeadOfLine"
+FRONT_OF_QUEUE = "FrontOfQueue."
+NOT_RUNNABLE = "AppWrapperNotRunnable."
+INSUFFICIENT_RESOURCES = "Insufficient resources to dispatch AppWrapper."
+INSUFFICIENT_QUOTA = "Insufficient quota to dispatch AppWrapper."
+RUNNABLE = "AppWrapperRunnable"
+NEXT_ATTEMPT = "AwaitingNextAttempt"
+APPLIED = "Applied"
+SOME_ITEMS_COMPLETED = "SomeItemsCompleted"
+PODS_COMPLETED = "PodsCompleted"
+PODS_RUNNING = "PodsRunning"
+MIN_PODS_NOT_RUNNING = "MinPodsNotRunning"
+SUFFICIENT_PODS_READY = "SufficientPodsReady"
+INSUFFICIENT_PODS_READY = "InsufficientPodsReady"
+FOUND_FAILED_PODS = "FoundFailedPods"
+FOUND_NO_FAILED_PODS = "FoundNoFailedPods"
+RESUMING = "Resuming"
+SUSPENDED = "Suspended"
+SUSPENDED_NOTE = "spec.suspend is true."
+RESETTING = "Resetting"
+SUCCEEDED = "Succeeded"
+DELETION_INITIATED = "DeletionInitiated"
+DELETION_PAUSED = "DeletionPaused"
+WAITING_FOR_REMAINS = "WaitingForRemains"
+DELETION_COMPLETE = "DeletionComplete"
+CAME_TO_NOTHING = (
+    "It was taken back before all of its pods had nodes; it queues again after a pause."
+)
+
+EVICTION_CALLED_OFF = "EvictionCalledOff"
+
+SENDER_QUEUEING = "before worker - setQueueing"
+SENDER_CAN_RUN = "before ScheduleNext - setCanRun"
+SENDER_BACKOFF = "before [backoff] - Rejoining"
+SENDER_DISPATCHED = "before manageQueueJob - afterEtcdDispatching"
+SENDER_HOLD_COMPLETION = "before [UpdateQueueJobs]  setRunningHoldCompletion"
+SENDER_COMPLETED = "before [UpdateQueueJobs] setCompleted"
+SENDER_CAN_NOT_RUN = "before preemptAWJobs - CanRun: false"
+
+
+class State(StrEnum):
+    """``status.state``, as MCAD spells it."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    RUNNING_HOLD_COMPLETION = "RunningHoldCompletion"
+    COMPLETED = "Completed"
+    FAILED = "Failed"
+    DELETED = "Deleted"
+
+
+class HoldReason(StrEnum):
+    """What keeps an AppWrapper out of the line besides capacity and a ``ProblemKind``."""
+
+    KIND_NOT_WATCHED = "KindNotWatched"
+    WAITING_FOR_NAME = "WaitingForName"
+    CREATION_BACKOFF = "CreationBackoff"
+    PLACEMENT_BACKOFF = "PlacementBackoff"
+    PREEMPTION_TRIGGERED = "PreemptionTriggered"
+    MISSING_RIGHT = "MissingRight"
+    ROOM_CLAIMED = "RoomClaimed"
+    SUSPENDED = "Suspended"
+    DELETED = "Terminating"
+
+
+class TeardownReason(StrEnum):
+    """Why an attempt is taken back."""
+
+    ITEM_CREATION_FAILURE = "ItemCreationFailure."
+    SPEC_CHANGED = "SpecChanged"
+    SUSPENDED = "Suspended"
+    WAITING_FOR_NAME = "WaitingForName"
+    MISSING_RIGHT = "MissingRight"
+    NOT_PLACED = "PlacementTimeout"
+    SUPERSEDED = "Superseded"
+    MIN_PODS_NOT_RUNNING = "MinPodsNotRunning"
+    DEADLINE_EXCEEDED = "DispatchDeadlineExceeded"
+    MISSING_COMPONENT = "MissingComponent"
+    FAILED_COMPONENT = "FailedComponent"
+    FOUND_FAILED_PODS = "FoundFailedPods"
+    INSUFFICIENT_PODS_READY = "InsufficientPodsReady"
+    AUTOPILOT_NO_EXECUTE = "AutopilotNoExecute"
+    SUCCESS_TTL = "SuccessTTL"
+    PREEMPTED = "Preempted"
+    RECLAIMED = "Reclaimed"
+
+
+class EventReason(StrEnum):
+    """``reason`` of the Kubernetes Events that we record."""
+
+    QUEUED = "Queued"
+    DISPATCHED = "Dispatched"
+    COMPLETED = "Completed"
+    FAILED = "Failed"
+    TAKEN_BACK = "TakenBack"
+    UNHEALTHY = "Unhealthy"
+    RESET = "Reset"
+    CLEARED = "Cleared"
+    GIVEN_UP = "GivenUp"
+    REFUSED = "Refused"
+    MANIFEST = "ManifestWarning"
+    UNSCHEDULED = "PodsUnschedulable"
+    PODS_NOT_ATTRIBUTED = "PodsNotAttributed"
+    LEFT_ALONE = "LeftAlone"
+    ADOPTED = "Adopted"
+    STATUS_REFUSED = "StatusRefused"
+    HELD = "ResourceHeld"
+    REMAINS = "WaitingForRemains"
+    EDIT_PENDING = "EditPending"
+    OWNER_UNKNOWN = "AppWrapperUnknown"
+    ROOM_CLAIMED = "RoomClaimed"
+    CLAIM_ENDED = "ClaimEnded"
+    PREEMPT_CANDIDATE = "PreemptCandidate"
+    QUOTA_ABSENT = "QuotaAbsent"
+    QUOTA_DROPPED = "QuotaDropped"
+
+
+def explain_refusal(refusal: Refusal) -> str:
+    """The figures behind a refusal, in one sentence per fact; stable for equal refusals."""
+    told = [text for text in (_what_is_missing(refusal), _which_set(refusal)) if text]
+    if refusal.unmodelled:
+        told.append(f"Not looked at: {', '.join(refusal.unmodelled)}.")
+    return " ".join(told)
+
+
+def _what_is_missing(refusal: Refusal) -> str:
+    match refusal.kind:
+        case RefusalKind.INSUFFICIENT:
+            return _figures(refusal)
+        case RefusalKind.FRAGMENTED:
+            return f"The sum suffices, but no placement on nodes does. {_figures(refusal)}"
+        case RefusalKind.NO_NODE:
+            return "No node admits its pods: look at node selectors, taints and readiness."
+        case RefusalKind.TOO_LARGE:
+            return f"One pod is larger than any node that admits it. {_figures(refusal)}"
+        case RefusalKind.UNDECIDED:
+            return "No placement was found within the search budget; it is tried again."
+        case RefusalKind.BLOCKED:
+            return "The head of the line goes first."
+        case RefusalKind.LENDING:
+            return "It would borrow room that another one waits for within its share."
+        case RefusalKind.QUOTA | RefusalKind.ABOVE_QUOTA | RefusalKind.NO_LEAF:
+            return ""  # the trees tell (quota/words.py)
+
+
+def _figures(refusal: Refusal) -> str:
+    short = [s for s in refusal.shortages if s.missing] or list(refusal.shortages[:1])
+    return " ".join(_figure(one) for one in short)
+
+
+def _figure(one: Shortage) -> str:
+    if one.resource.startswith(HOST_PORT):
+        return _port_figure(one)
+    missing = f", {format_amount(one.resource, one.missing)} missing" if one.missing else ""
+    return (
+        f"{one.resource}: {format_amount(one.resource, one.requested)} requested, "
+        f"{format_amount(one.resource, one.available)} available{missing}."
+    )
+
+
+def _port_figure(one: Shortage) -> str:
+    if not one.available:
+        return f"H{one.resource[1:]} is taken on every node that admits the pods."
+    return f"H{one.resource[1:]} is needed on {one.requested} nodes and free on {one.available}."
+
+
+def _which_set(refusal: Refusal) -> str:
+    if refusal.item < 0 or not refusal.missing:
+        return ""
+    pods = "1 pod" if refusal.missing == 1 else f"{refusal.missing} pods"
+    return f"No place for {pods} of item {refusal.item}."
+
+
+HARMLESS_FINALIZERS = frozenset(
+    {"foregroundDeletion", "orphan", "batch.kubernetes.io/job-tracking"}
+)
+"""Those of the cluster itself, which removes them when what they stand for is done."""
+
+
+def explain_remains(remains: Sequence[Remnant], node: str) -> str:
+    """What a teardown waits for: the most telling object; ``node`` is where that one runs, if it is
+    a pod (see ``most_telling``)."""
+    one = most_telling(remains)
+    foreign = [name for name in one.finalizers if name not in HARMLESS_FINALIZERS]
+    if foreign:
+        text = f"{one.ref} has to go, but keeps its finalizer {foreign[0]}: whoever set it has to "
+        text += "remove it, or you by hand."
+    elif one.ref.kind == "Pod" and one.terminating:
+        where = f" on node {node}" if node else ""
+        text = f"{one.ref} is terminating{where}: if the node is lost, delete the pod by force."
+    else:
+        text = f"{one.ref} is still there."
+    others = len(remains) - 1
+    return f"{text} Left besides: {others}." if others else text
+
+
+def most_telling(remains: Sequence[Remnant]) -> Remnant:
+    """A foreign finalizer tells more than a pod, and that more than what owns it."""
+
+    def rank(one: Remnant) -> tuple[bool, bool, str]:
+        is_held = HARMLESS_FINALIZERS.issuperset(one.finalizers)
+        return is_held, one.ref.kind != "Pod", str(one.ref)
+
+    return min(remains, key=rank)
+
+
+SOME = 3
+"""Things that a message names; the others can be asked of the cluster."""
+
+
+def some_of(names: Sequence[str]) -> str:
+    """``a, b, c and 4 more``."""
+    more = len(names) - SOME
+    return ", ".join(names[:SOME]) + (f" and {more} more" if more > 0 else "")
+
+
+def held_by(ref: ObjectRef, owner: str) -> str:
+    """The sentence for a name that another object holds."""
+    return f"{ref} exists already and belongs to {owner}. Rename the item, or delete that object."
+
+
+def no_fault_of_it(status: int, reason: str, words: str) -> str:
+    """The sentences for an answer that says nothing about the manifest; ``status`` 0 for none."""
+    told = f"{status} {reason}: {words}" if status else f"no answer: {words}"
+    return f"{told.rstrip('.: ')}. That is no fault of the manifest; it is tried again."
+
+
+def missing_right(ref: ObjectRef, words: str, user: str) -> str:
+    """The sentences for a right to create that ``user`` ("" for the dispatcher) does not have."""
+    resource = f"{ref.resource}.{ref.group}" if ref.group else ref.resource
+    return (
+        f"{user or 'The dispatcher'} has no right to create {resource} in namespace "
+        f"{ref.namespace}: {words.rstrip('.')}. Grant it; what waits for it then goes on by itself."
+    )

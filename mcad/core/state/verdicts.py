@@ -1,0 +1,110 @@
+"""Why a gang does not fit now, with the figures that it was judged by."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from mcad.core.state.records import Struct
+
+
+class RefusalKind(StrEnum):
+    """Why a gang does not fit now."""
+
+    INSUFFICIENT = "insufficient"  # the sum of free room is too small
+    FRAGMENTED = "fragmented"  # the sum suffices, the nodes do not
+    NO_NODE = "no-node"  # no node admits the pods at all (selector, taints, readiness)
+    TOO_LARGE = "too-large"  # one pod is larger than any admitted node
+    UNDECIDED = "undecided"  # the exact search ran out of its budget
+    BLOCKED = "blocked"  # it might fit, but the head of the line holds the rest (R6)
+    LENDING = "lending"  # it would borrow what another waits for within its share
+    QUOTA = "quota"  # a share of a quota tree is used up
+    ABOVE_QUOTA = "above-quota"  # it demands more than the whole share
+    NO_LEAF = "no-leaf"  # it names a leaf that its quota tree does not have
+
+
+HOST_PORT = "host port"
+"""How the ``resource`` of a shortage begins if it is a host port: ``host port 8080/TCP``."""
+
+
+class Shortage(NamedTuple):
+    """One resource of a refusal: what the gang requests and what is available to it.
+
+    Of a host port that is how many nodes it needs, and on how many of them it is free. A tuple,
+    because each refusal makes several, and there are thousands in a pass.
+    """
+
+    resource: str
+    requested: int
+    available: int
+
+    @property
+    def missing(self) -> int:
+        """How much more there would have to be; 0 if this resource suffices."""
+        return max(0, self.requested - self.available)
+
+
+class QuotaLimit(NamedTuple):
+    """What a quota tree refuses: the share of a ``node`` above the ``leaf``, or, with "" as the
+    ``node``, the leaf itself. ``is_absent``: a QuotaSubtree of the tree is gone and counts as
+    before."""
+
+    tree: str
+    leaf: str
+    node: str = ""
+    resource: str = ""
+    requested: int = 0
+    nominal: int = 0
+    used: int = 0
+    is_absent: bool = False
+
+
+class Refusal(Struct, frozen=True):
+    """A verdict that a gang does not fit, with the figures that it was judged by.
+
+    ``item`` and ``index`` name the pod set that refused it (-1: the gang as a whole), ``missing``
+    the pods of that set without a place (at least), ``shortages`` every resource that the gang
+    needs, the binding one first. ``unmodelled`` names predicates that were not looked at. A refusal
+    by ``quota`` has nothing of all that.
+    """
+
+    kind: RefusalKind
+    shortages: tuple[Shortage, ...] = ()
+    item: int = -1
+    index: int = -1
+    missing: int = 0
+    unmodelled: tuple[str, ...] = ()
+    quota: QuotaLimit | None = None
+
+    @property
+    def figures(self) -> tuple[Shortage, ...]:
+        """The resources that the gang needs, the binding one first; by quota that one alone."""
+        limit = self.quota
+        if limit is None or not limit.node:
+            return self.shortages
+        available = max(0, limit.nominal - limit.used)
+        return (Shortage(limit.resource, limit.requested, available),)
+
+    @property
+    def binding(self) -> str:
+        """The resource that decides, "" if it is not a matter of one resource; of a quota tree the
+        node with it."""
+        if self.quota is not None:
+            tree, leaf, node, resource = self.quota[:4]
+            return f"{tree}/{node}:{resource}" if node else f"{tree}/{leaf}"
+        return self.shortages[0].resource if self.shortages else ""
+
+
+_WHATEVER_IS_FREE = frozenset({RefusalKind.NO_NODE, RefusalKind.TOO_LARGE})
+
+
+class Doubts(Struct, frozen=True):
+    """What an onlooker cannot tell: ``room``, what is free on which node; ``shares``, what is used
+    of quota, and so whose turn it is."""
+
+    room: bool
+    shares: bool
+
+    def concern(self, refusal: Refusal) -> bool:
+        """Whether the dispatcher may have another verdict."""
+        if refusal.quota is not None:
+            return self.shares
+        return self.shares or (self.room and refusal.kind not in _WHATEVER_IS_FREE)

@@ -1,0 +1,129 @@
+"""Which AppWrappers would be evicted if a dispatcher began now and none ended by itself.
+
+The dispatcher is driven on in a time of its own, and everything that it commands succeeds. Nothing
+of it is carried out: it answers what new shares or settings would do.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+from mcad.core.commands import (
+    Command,
+    CreateItem,
+    DeleteItem,
+    InspectItem,
+    LookForRemains,
+    ReviewAccess,
+    WakeAt,
+    WriteQuota,
+    WriteStatus,
+)
+from mcad.core.dispatcher import Dispatcher
+from mcad.core.events import (
+    AccessReviewed,
+    ChildGone,
+    Decide,
+    Event,
+    ItemCreated,
+    ItemDeleted,
+    ItemInspected,
+    PodGone,
+    QuotaWritten,
+    Remaining,
+    StatusWritten,
+)
+from mcad.core.state.claim import Eviction
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND, Duration, Instant
+
+HORIZON: Duration = 600 * SECOND
+"""After the minimum run time of all that run now."""
+
+_NEVER: Duration = 365 * 86_400 * SECOND
+
+
+class Foreseen(NamedTuple):
+    """One eviction: of which AppWrapper, for which, by what right, and how soon."""
+
+    victim: str
+    preemptor: str
+    reason: str
+    after: Duration
+
+
+def unhurried(settings: Settings) -> Settings:
+    """The settings to ask with: the pace of evictions is not the question, and pods that exist in
+    no cluster are never placed."""
+    return replace(
+        settings,
+        max_evictions_per_minute=0,
+        placement_timeout=0,
+        reservation_timeout=_NEVER,
+    )
+
+
+def foresee(dispatcher: Dispatcher, now: Instant) -> list[Foreseen]:
+    """Drive a dispatcher that was told of everything; what was evicted, in order."""
+    return _Drive(dispatcher, now).evictions()
+
+
+class _Drive:
+    def __init__(self, dispatcher: Dispatcher, now: Instant) -> None:
+        self._dispatcher = dispatcher
+        self._begun = self._now = now
+        self._wakes: set[Instant] = {now}
+        self._found: dict[tuple[str, int], Foreseen] = {}
+
+    def evictions(self) -> list[Foreseen]:
+        end = self._begun + self._dispatcher.world.settings.min_run_time + HORIZON
+        while self._wakes and (at := min(self._wakes)) <= end:
+            self._wakes = {one for one in self._wakes if one > at}
+            # A second at a time: what is looked at now and then is not looked at more often.
+            self._now = max(at, self._now + SECOND)
+            self._step(Decide())
+        return list(self._found.values())
+
+    def _note(self, uid: str, eviction: Eviction) -> None:
+        """A status tells of an eviction, maybe of one that is on record."""
+        after = eviction.at - self._begun
+        if after > 0:
+            title = self._dispatcher.world.entries[uid].title
+            found = Foreseen(title, eviction.title, eviction.reason.value, after)
+            self._found.setdefault((uid, eviction.count), found)
+
+    def _step(self, event: Event) -> None:
+        inbox = deque([event])
+        while inbox:
+            for command in self._dispatcher.step(inbox.popleft(), self._now):
+                inbox += self._answers(command)
+
+    def _answers(self, command: Command) -> list[Event]:
+        match command:
+            case WriteStatus():
+                if command.status.eviction is not None:
+                    self._note(command.uid, command.status.eviction)
+                return [StatusWritten(command.uid, command.serial)]
+            case WriteQuota():
+                return [QuotaWritten(command.uid, command.serial)]
+            case CreateItem(uid, attempt, item):
+                return [ItemCreated(uid, attempt, item, f"{uid}-{attempt}-{item}")]
+            case InspectItem(uid, attempt, item):
+                return [ItemInspected(uid, attempt, item, None)]
+            case DeleteItem(uid, attempt, item):
+                return [ItemDeleted(uid, attempt, item)]
+            case LookForRemains(uid, _, attempt):
+                return [*self._gone(uid), Remaining(uid, attempt, ())]
+            case ReviewAccess(ref):
+                return [AccessReviewed(ref.namespace, ref.group, ref.resource, allowed=True)]
+            case WakeAt(at):
+                self._wakes.add(at)
+        return []
+
+    def _gone(self, uid: str) -> list[Event]:
+        """The objects and pods of an AppWrapper that is taken back."""
+        world = self._dispatcher.world
+        children = [ChildGone(one) for one in world.children_of.get(uid, {})]
+        return [*children, *(PodGone(pod.uid) for pod in world.capacity.pods.of(uid))]

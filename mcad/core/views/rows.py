@@ -1,0 +1,221 @@
+"""AppWrappers as rows for people: the CLI and the HTTP port print the same ones."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import islice
+from operator import itemgetter
+
+from mcad.core.cycle import deciding, obstacles
+from mcad.core.queue.bucket import Bucket
+from mcad.core.quota.words import Words
+from mcad.core.running import unscheduled
+from mcad.core.state.entry import Entry, Hold
+from mcad.core.state.lifecycle import ENDED, Phase
+from mcad.core.state.model import Condition, DispatchRecord, Resources, Workload
+from mcad.core.state.records import Struct
+from mcad.core.state.units import Instant
+from mcad.core.state.verdicts import Refusal
+from mcad.core.views import onlooker
+from mcad.core.views.status import queue_job_state, state
+from mcad.core.world import World
+
+
+class Row(Struct, frozen=True):
+    """One AppWrapper.
+
+    ``position`` is its place in line from 1, 0 if it is not in line. ``waits_for`` is a reason in
+    one word, "" if it does not wait; ``why`` is a sentence with figures, also about what runs with
+    pods that have no node. An onlooker leaves open (None) who is the head of the line, and what an
+    edited attempt declared.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    position: int
+    head: bool | None
+    state: str
+    queue_job_state: str
+    priority: int
+    first_seen: Instant
+    demand: Resources | None
+    attempt: int
+    waits_for: str
+    why: str
+
+
+HEADS_ASKED = 100
+"""Shapes that are asked whether their first is the head of the line. One with more in front that
+would not fit even if all AppWrappers left is called no head: each costs a look at every node."""
+
+_IN_LINE, _ON_HOLD, _OTHER = range(3)
+
+_Key = tuple[int, bool, int, int, int, str]
+_Still = tuple[Workload, Instant, Phase, Hold | None, DispatchRecord | None, dict[str, Condition]]
+
+
+OPEN = "open"
+"""What an AppWrapper waits for where an onlooker cannot tell what that is."""
+
+FITS_NEXT = "It fits and is dispatched next."
+FITS_AS_STORED = "It fits by what is stored; only the dispatcher knows whether it goes next."
+
+
+def _all(_: int, __: Workload) -> bool:
+    return True
+
+
+class Picture:
+    """The AppWrappers of one moment, as copies: rows are made of them one at a time, even later.
+
+    What an AppWrapper is and where it stands is of that moment. Why it waits is of the moment at
+    which its row is made; a caller that lets events come in between says so (``renew``).
+    """
+
+    def __init__(self, world: World, now: Instant) -> None:
+        self._world = world
+        self._now = now
+        world.turns.renew()
+        self._places = world.queue.places()
+        self._stills = [
+            (subject(e), e.first_seen, e.phase, e.hold, e.dispatch, e.conditions.copy())
+            for e in world.entries.values()
+            if e.phase is not Phase.GONE
+        ]
+        self._ordered: list[tuple[_Key, _Still]] | None = None
+        self._waiting = {still[0].uid for still in self._stills if still[2] is Phase.WAITING}
+        self.in_line = len(self._places)
+        self.renew()
+
+    def renew(self) -> None:
+        """Something may have happened: what is asked from now on is answered anew."""
+        self._glance = self._world.capacity.glance()
+        self._words = Words(self._world.forest)
+
+    def order(self) -> Iterator[None]:
+        """Put the copies in order, in small steps; the first row takes them if they were not."""
+        if self._ordered is None:
+            keyed = []
+            for still in self._stills:
+                keyed.append((self._key(still), still))
+                yield
+            self._ordered = sorted(keyed, key=itemgetter(0))
+
+    def rows(self, wanted: Callable[[int, Workload], bool] = _all) -> Iterator[Row | None]:
+        """Those in line in their order, then those on hold and the others by first-seen time.
+
+        Of those that are not ``wanted``, by place from 1 and record, there is None.
+        """
+        deque(self.order(), maxlen=0)
+        verdicts: dict[Bucket, Refusal | None] = {}
+        seen: set[Bucket] = set()
+        head, doubts = "", self._world.doubts
+        is_open = doubts is not None and (doubts.room or doubts.shares)
+        for place, ((group, *_), still) in enumerate(self._ordered or (), 1):
+            work = still[0]
+            bucket = self._places[work.uid][0] if group == _IN_LINE else None
+            if bucket is not None and not head and bucket not in seen and len(seen) < HEADS_ASKED:
+                seen.add(bucket)
+                head = work.uid if deciding.may_be_head(self._world, self._glance, bucket) else ""
+            if not wanted(place, work):
+                yield None
+                continue
+            if bucket is not None and bucket not in verdicts:
+                verdicts[bucket] = deciding.verdict(self._world, self._glance, bucket)
+            is_head = None if is_open and bucket is not None else head == work.uid
+            yield self._row(still, bucket, verdicts, place, head=is_head)
+
+    def _row(
+        self,
+        still: _Still,
+        bucket: Bucket | None,
+        verdicts: dict[Bucket, Refusal | None],
+        place: int,
+        *,
+        head: bool | None,
+    ) -> Row:
+        work, first_seen, phase, hold, dispatch, conditions = still
+        entry = Entry(
+            work, first_seen, phase=phase, hold=hold, dispatch=dispatch, conditions=conditions
+        )
+        if bucket is not None:
+            waits = self._waits_in_line(entry, verdicts[bucket])
+            return _row(entry, self._glance.demand(bucket.shape), waits, place, head=head)
+        is_open = self._world.doubts is not None and onlooker.is_edited(entry)
+        demand = None if is_open else self._glance.demand(self._world.capacity.shape(work.sets))
+        return _row(entry, demand, _waits_on_hold(entry) or self._runs(work.uid))
+
+    def _waits_in_line(self, entry: Entry, refusal: Refusal | None) -> tuple[str, str]:
+        doubts = self._world.doubts
+        if refusal is not None and doubts is not None and doubts.concern(refusal):
+            return OPEN, f"Only the dispatcher can tell. {onlooker.last_word(entry)}".rstrip()
+        if refusal is not None:
+            why = (self._words.explain(refusal), self._world.eviction_pace.explain(entry.uid))
+            return refusal.binding or refusal.kind.value, " ".join(filter(None, why))
+        hindrance = obstacles.obstacle(self._world, entry)
+        if hindrance is not None:
+            return str(hindrance.reason), hindrance.message
+        return "", FITS_NEXT if doubts is None else FITS_AS_STORED
+
+    def _runs(self, uid: str) -> tuple[str, str]:
+        """What runs waits for nothing, but some of its pods may."""
+        entry = self._world.entries.get(uid)
+        why = unscheduled.explain(self._world, entry, self._now) if entry is not None else ""
+        return "", why
+
+    def line(self, count: int) -> list[str]:
+        """The uids of the first in line, at most so many."""
+        deque(self.order(), maxlen=0)
+        first = islice(self._ordered or (), count)
+        return [still[0].uid for (group, *_), still in first if group == _IN_LINE]
+
+    def waits(self, _: int, work: Workload) -> bool:
+        """Whether an AppWrapper was waiting, for ``rows``."""
+        return work.uid in self._waiting
+
+    def _key(self, still: _Still) -> _Key:
+        work, first_seen, phase = still[:3]
+        place = self._places.get(work.uid)
+        if place is not None:
+            return (_IN_LINE, *self._world.turns.at(*place, self._now))
+        return (_ON_HOLD if phase is Phase.WAITING else _OTHER, False, 0, 0, first_seen, work.uid)
+
+
+def _row(
+    entry: Entry,
+    demand: Resources | None,
+    waits: tuple[str, str],
+    position: int = 0,
+    *,
+    head: bool | None = False,
+) -> Row:
+    work = entry.workload
+    waits_for, why = waits
+    return Row(
+        uid=work.uid,
+        namespace=work.namespace,
+        name=work.name,
+        position=position,
+        head=head,
+        state=state(entry),
+        queue_job_state=queue_job_state(entry),
+        priority=work.priority,
+        first_seen=entry.first_seen,
+        demand=demand,
+        attempt=entry.attempt,
+        waits_for=waits_for,
+        why=why,
+    )
+
+
+def subject(entry: Entry) -> Workload:
+    """What an AppWrapper is told as: of one that has ended, the spec as it is now."""
+    edited = entry.edited if entry.phase in ENDED else None
+    return edited if edited is not None else entry.workload
+
+
+def _waits_on_hold(entry: Entry) -> tuple[str, str] | None:
+    hold = entry.hold
+    return (str(hold.reason), hold.message) if hold is not None else None
