@@ -18,7 +18,7 @@ from mcad.journal.reader import Session
 from mcad.kube.durations import human
 
 _SHOWN = ("cpu", "memory")
-"""The resources whose use is told always; others if AppWrappers ask for them."""
+"""The resources that come first."""
 
 
 def compare(
@@ -34,7 +34,7 @@ def compare(
         "REPLAYED": play(found, found.settings),
         "WITH " + " ".join(assignments): play(found, other),
     }
-    rows = [[title, *cells] for title, *cells in _rows(list(columns.values()))]
+    rows = _rows(list(columns.values()))
     when = f"{format_instant(found.begun)} to {format_instant(found.ended)}"
     return [when, *table(("", *columns), rows)], wrong
 

@@ -133,6 +133,8 @@ def replay(folder: Path, question: Question) -> None:
         _end(wrong + unreadable)
         return
     if question.copy is not None:
+        if question.copy.exists():
+            raise CliError(f"{question.copy} exists: name a folder that does not")
         echo(write_copy(found, question.copy, wrong))
         _end(wrong)
         return

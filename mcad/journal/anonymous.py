@@ -18,9 +18,9 @@ from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event
 from mcad.core.state.records import replace
 from mcad.core.state.units import Instant
-from mcad.journal import reader
 from mcad.journal.header import Header
 from mcad.journal.reader import Begin, Gap, Session
+from mcad.journal.replay import drive
 from mcad.journal.script import present
 from mcad.journal.writer import Journal, Limits
 
@@ -247,19 +247,16 @@ def _events(
 ) -> Iterator[tuple[Instant, tuple[Command, ...] | None, Event | None]]:
     """When, what was commanded, and the event; None where another core begins. What was there then
     is told as at a restart, of which it is not known what was commanded."""
-    core = Dispatcher(session.header.settings)
-    for found in reader.steps(session):
+    for found in drive(session):
         if isinstance(found, Gap):
             wrong.append(found.why)
         elif isinstance(found, Begin):
-            core = Dispatcher(session.header.settings)
             yield 0, None, None
             if found.world is not None:
-                core.world = found.world
                 for event in present(found.world):
                     yield found.world.now, None, event
         else:
-            yield found.now, core.step(found.event, found.now), found.event
+            yield found.step.now, found.commands, found.step.event
 
 
 def _gist(command: Command, names: Names | None = None) -> tuple[str, ...]:

@@ -30,18 +30,24 @@ class Made(NamedTuple):
         return codec.digest(self.commands) != self.step.digest
 
 
-def replay(session: Session, until: Instant | None = None) -> Iterator[Made | Gap]:
-    """Every step of a leadership up to an instant; a gap is where steps cannot be read."""
+def drive(session: Session, until: Instant | None = None) -> Iterator[Made | Begin | Gap]:
+    """Every step of a leadership up to an instant, made again; and where another core begins, or
+    steps cannot be read."""
     dispatcher = Dispatcher(session.header.settings)
     for found in reader.steps(session):
         if isinstance(found, Gap):
             yield found
-            continue
-        if isinstance(found, Begin):
+        elif isinstance(found, Begin):
             dispatcher = Dispatcher(session.header.settings)
             if found.world is not None:
                 dispatcher.world = found.world
-            continue
-        if until is not None and found.now > until:
+            yield found
+        elif until is not None and found.now > until:
             return
-        yield Made(found, dispatcher.step(found.event, found.now), dispatcher.world)
+        else:
+            yield Made(found, dispatcher.step(found.event, found.now), dispatcher.world)
+
+
+def replay(session: Session, until: Instant | None = None) -> Iterator[Made | Gap]:
+    """The same without the places where another core begins."""
+    return (found for found in drive(session, until) if not isinstance(found, Begin))

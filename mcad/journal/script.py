@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import (
     Answer,
     AppWrapperGone,
@@ -36,9 +35,9 @@ from mcad.core.state.settings import Settings
 from mcad.core.state.units import Duration, Instant
 from mcad.core.views.status import derive, persisted
 from mcad.core.world import World
-from mcad.journal import reader
 from mcad.journal.lives import Lives
 from mcad.journal.reader import Begin, Gap, Session
+from mcad.journal.replay import Made, drive
 
 _TOLD = (
     AppWrapperSeen,
@@ -97,25 +96,15 @@ def read(sessions: Iterable[Session], until: Instant | None = None) -> tuple[Scr
 
 
 def _read(session: Session, writing: _Writing, wrong: list[str], until: Instant | None) -> None:
-    settings = session.header.settings
-    core = Dispatcher(settings)
-    for found in reader.steps(session):
+    for found in drive(session, until):
         if isinstance(found, Gap):
             wrong.append(found.why)
         elif isinstance(found, Begin):
-            core = Dispatcher(settings)
-            writing.begin(settings)
+            writing.begin(session.header.settings)
             if found.world is not None:
-                core.world = found.world
                 _tell_present(found.world, writing)
-        elif until is not None and found.now > until:
-            return
         else:
-            if isinstance(found.event, Decide):
-                writing.listed(found.now)
-            writing.event(found.event, found.now)
-            for command in core.step(found.event, found.now):
-                writing.lives.command(command, found.now)
+            writing.step(found)
 
 
 def _tell_present(world: World, writing: _Writing) -> None:
@@ -155,6 +144,15 @@ class _Writing:
         for gone in self._before:
             if gone not in self._known:
                 self.event(gone, now)
+
+    def step(self, made: Made) -> None:
+        """A step, with what it commanded."""
+        event, now = made.step.event, made.step.now
+        if isinstance(event, Decide):
+            self.listed(now)
+        self.event(event, now)
+        for command in made.commands:
+            self.lives.command(command, now)
 
     def event(self, event: Event, now: Instant) -> None:
         """Something was told."""

@@ -117,3 +117,12 @@ def test_large_files_are_copied(tmp_path: Path) -> None:
     code, out, _ = run(tmp_path / "original", "--anonymous", tmp_path / "copy")
     assert code == 0
     assert "steps" in out
+
+
+def test_nothing_is_written_into_a_folder_that_exists(tmp_path: Path) -> None:
+    live(tmp_path, 1, submitted=3)
+    before = content(tmp_path)
+    code, _, err = run(tmp_path, "--anonymous", tmp_path)
+    assert code == 1
+    assert "name a folder that does not" in err
+    assert content(tmp_path) == before
