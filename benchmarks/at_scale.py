@@ -57,7 +57,7 @@ from benchmarks.fakecluster import FakeCluster
 from benchmarks.measuring import rss_mb
 from mcad.api.config import Config
 from mcad.controller import http
-from mcad.controller.heap import freeze_while_listing
+from mcad.controller.gc_tuning import freeze_while_listing
 from mcad.controller.runtime import Controller
 from mcad.kube.client import Client
 from mcad.kube.clock import RealClock

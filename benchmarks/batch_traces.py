@@ -25,14 +25,14 @@ from typing import NamedTuple
 from benchmarks.builders import machines
 from benchmarks.replay import DAY, HOUR, Job, Life, Replay, uid_of
 from benchmarks.traces import Shape, batch
+from mcad.core.cluster import World
 from mcad.core.dispatcher import Dispatcher
+from mcad.core.state.bounds import FORECAST_AHEAD
 from mcad.core.state.model import Node
-from mcad.core.state.pacing import FORECAST_AHEAD
 from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.units import SECOND, Duration
-from mcad.core.views.forecast import Forecast, forecasts
 from mcad.core.views.rows import Picture
-from mcad.core.world import World
+from mcad.core.views.start_times import Forecast, forecasts
 from tests.core.builders import START
 
 SHUTDOWN: Duration = 30 * SECOND

@@ -29,8 +29,8 @@ from random import Random
 from time import process_time_ns
 
 from benchmarks.measuring import cpu_ms
-from mcad.core.fit.facade import Capacity
-from mcad.core.fit.shapes import Shape
+from mcad.core.fit.capacity import Capacity
+from mcad.core.fit.shape import Shape
 from mcad.core.nodes.resources import resources
 from mcad.core.state.model import (
     Constraint,
@@ -332,7 +332,7 @@ def many_shapes(size: int, runs: int, *, load: float = 0.9, count: int = 10_000)
     print(f"\n{count} distinct shapes, {size} nodes, load {load}")
     show("making and interning the shapes", [interned])
     gc.collect()
-    gc.freeze()  # as the process has it in these seconds (mcad/controller/heap.py)
+    gc.freeze()  # as the process has it in these seconds (mcad/controller/gc_tuning.py)
     start = process_time_ns()
     done = line.run(limit=10**9)
     took = (process_time_ns() - start) / 1e6

@@ -29,13 +29,13 @@ from random import Random
 from benchmarks.builders import cores, machines
 from benchmarks.measuring import cpu_ms, spread
 from benchmarks.replay import MINUTE, Job, Replay
+from mcad.core.cluster import World
 from mcad.core.dispatcher import Dispatcher
-from mcad.core.state.pacing import FORECAST_AHEAD
+from mcad.core.state.bounds import FORECAST_AHEAD
 from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND
-from mcad.core.views.forecast import Forecast, forecasts
 from mcad.core.views.rows import Picture
-from mcad.core.world import World
+from mcad.core.views.start_times import Forecast, forecasts
 
 CORES = 20
 RUNNING_PER_NODE = 10

@@ -27,7 +27,7 @@ from benchmarks.measuring import rss_mb
 from mcad.core.events import AppWrapperSeen, ChildSeen, Decide, NodeSeen, PodGone, PodSeen
 from mcad.core.state.model import Dialect, Pod, PodPhase, PodSet, Workload
 from mcad.core.state.records import replace
-from mcad.core.state.rules import TOLERANT
+from mcad.core.state.run_policy import TOLERANT
 from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND
 from tests.core.builders import START, appwrapper

@@ -38,9 +38,9 @@ from typing import NamedTuple
 from benchmarks.builders import Fed, item, machines, own_child, own_pod, with_attempt
 from benchmarks.measuring import cpu_ms, spread
 from mcad.core.events import AppWrapperSeen, ChildSeen, Decide, NodeSeen, PodSeen, QuotaSeen
-from mcad.core.preemption import preemption
+from mcad.core.preemption import search
 from mcad.core.quota.records import QuotaChild, QuotaSubtree
-from mcad.core.reservations import drains
+from mcad.core.reservations import release_set
 from mcad.core.state.model import PodSet, Workload
 from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND
@@ -140,7 +140,7 @@ class World(Fed):
 
     def survey(self) -> None:
         """List those who run, once for all plans of a look."""
-        self.everybody = preemption.survey(self.dispatcher.world)
+        self.everybody = search.survey(self.dispatcher.world)
 
     def _runs(self, work: Workload, name: str, age: int) -> None:
         began = START - SECOND - age
@@ -148,11 +148,11 @@ class World(Fed):
         self.feed(ChildSeen(own_child(work)))
         self.feed(PodSeen(own_pod(work, work.name, name)))
 
-    def plan(self) -> preemption.Sought:
+    def plan(self) -> search.Sought:
         """One plan, from nothing, as a look makes it."""
         world = self.dispatcher.world
         entry = world.entries[self.winner.uid]
-        return preemption.plan(world, entry, self.everybody)
+        return search.plan(world, entry, self.everybody)
 
     def check(self, kind: Kind) -> int:
         """It is a plan, and no victim could be spared; returns how many there are."""
@@ -162,7 +162,7 @@ class World(Fed):
             return 0
         world = self.dispatcher.world
         entry = world.entries[self.winner.uid]
-        departures = drains.what_if(world, entry)
+        departures = release_set.what_if(world, entry)
         for uid, _ in found.victims:
             departures.leave(uid)
         assert departures.fits()

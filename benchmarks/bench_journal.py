@@ -83,7 +83,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
         began = process_time()
-        journal = Journal(path, Header("leader", 1, SETTINGS), core.world, Limits())
+        journal = Journal(path, Header("leader", 1, SETTINGS), core.cluster, Limits())
         last = 0
         for now, event, commands in steps:
             journal.note(now, event, commands)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mcad.core.quota.trees import Flaw
+from mcad.core.quota.tree import Flaw
 from mcad.core.state.lifecycle import Signal
 from tests.documents import LIFECYCLE, MEANING, lifecycle, whole
 

@@ -14,8 +14,8 @@ from pydantic import Field, StrictStr, field_validator
 
 from mcad.api import labels
 from mcad.api.autopilot import NO_AVOIDANCE, AutopilotSettings, Avoidance
+from mcad.api.located_fields import Fault, join
 from mcad.api.models import PodSetInfo, SchedulingGate
-from mcad.api.parts import Fault, join
 from mcad.api.podsetinfos import Contradiction, merge_into
 from mcad.api.strict import Strict
 from mcad.api.templates import PathError, find_templates, follow, set_path

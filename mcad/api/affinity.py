@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from mcad.api.parts import own_map
+from mcad.api.located_fields import own_map
 from mcad.api.wire import Json, Map, as_list, as_map
 from mcad.core.state.model import ReservedNodes
 

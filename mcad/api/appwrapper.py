@@ -18,6 +18,7 @@ from mcad.api.evictions import read_never_preempt
 from mcad.api.gangs import too_few_pods, too_small_gangs
 from mcad.api.items import Entry, Owner, ReadItem, completion_words, duplicates, read_item
 from mcad.api.labels import CONTROLLERS
+from mcad.api.located_fields import count_fault, describe, join
 from mcad.api.models import (
     MAX_ITEMS,
     AppWrapperSpec,
@@ -25,7 +26,6 @@ from mcad.api.models import (
     GenericItem,
     Wire,
 )
-from mcad.api.parts import count_fault, describe, join
 from mcad.api.podsets import DeclaredPods, DeclaredSet
 from mcad.api.scheduling import NOTHING as NO_RULES
 from mcad.api.scheduling import Scheduling, attempt_limit, read_scheduling
@@ -43,7 +43,7 @@ from mcad.core.state.model import (
     ProblemKind,
     Workload,
 )
-from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.run_policy import FaultTolerance
 from mcad.core.state.units import SECOND
 
 MAX_PAYLOAD = 1 << 20

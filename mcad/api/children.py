@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from mcad.api import labels
 from mcad.api.catalog import Resource
 from mcad.api.kinds import KINDS, Family, Kind, states_of
+from mcad.api.located_fields import Part, join
 from mcad.api.owner import controller_of
-from mcad.api.parts import Part, join
 from mcad.api.podsets import family_parts
 from mcad.api.templates import set_path
 from mcad.api.wire import Map, as_map, as_text

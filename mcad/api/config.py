@@ -25,7 +25,7 @@ from mcad.api.podspec import quantity, quantity_fault
 from mcad.api.quotas import LeafLabels
 from mcad.api.strict import Strict
 from mcad.api.tolerance import FaultToleranceSettings, Tolerances
-from mcad.core.queue.ceilings import OTHERS
+from mcad.core.queue.priority_ceiling import OTHERS
 from mcad.core.state.settings import Fairness, Fit, Policy, Settings
 from mcad.core.state.units import SECOND
 

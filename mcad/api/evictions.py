@@ -7,7 +7,7 @@ It keeps its room for as long as it likes, so the annotation counts only where t
 from collections.abc import Collection
 
 from mcad.api.labels import GROUP
-from mcad.api.parts import describe
+from mcad.api.located_fields import describe
 from mcad.api.wire import Json, as_map
 
 ANNOTATION = f"{GROUP}/never-preempt"

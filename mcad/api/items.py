@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from mcad.api import canonical, labels
 from mcad.api.catalog import Catalog, Resource
 from mcad.api.kinds import tells_end
+from mcad.api.located_fields import Fault, describe, join, shorten
 from mcad.api.models import PodSetInfo
-from mcad.api.parts import Fault, describe, join, shorten
 from mcad.api.podcheck import check_quantities
 from mcad.api.podsetinfos import merge_infos
 from mcad.api.podsets import (

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from mcad.api import operators
-from mcad.api.parts import Part
+from mcad.api.located_fields import Part
 from mcad.api.wire import Json, Map, as_list, as_map
 
 KUBEFLOW_ORDER = ("Master", "Launcher", "Chief", "PS", "Worker", "Evaluator")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from mcad.api import labels
 from mcad.api.affinity import keep_off
 from mcad.api.kinds import KINDS
+from mcad.api.located_fields import Part, join
 from mcad.api.operators import image_of
-from mcad.api.parts import Part, join
 from mcad.api.podsets import family_parts
 from mcad.api.templates import PathError, find_templates, follow, set_path
 from mcad.api.wire import Map, as_map

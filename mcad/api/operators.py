@@ -6,7 +6,7 @@ Kubeflow training operator 1.8 (config.go, mpi/mpijob.go), Spark 3 on Kubernetes
 
 import re
 
-from mcad.api.parts import Part
+from mcad.api.located_fields import Part
 from mcad.api.wire import Json, Map, as_list, as_map, as_text, dig
 
 AUTOSCALER = {"cpu": "500m", "memory": "512Mi"}

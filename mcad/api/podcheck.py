@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from mcad.api.parts import Fault, describe, join
+from mcad.api.located_fields import Fault, describe, join
 from mcad.api.podspec import quantity_fault
 from mcad.api.wire import Json, Map, as_map
 

@@ -8,8 +8,8 @@ choice would be wrong; what is malformed is left for its own fault.
 import copy
 from collections.abc import Callable, Sequence
 
+from mcad.api.located_fields import Fault, own_map
 from mcad.api.models import PodSetInfo
-from mcad.api.parts import Fault, own_map
 from mcad.api.templates import PathError, follow
 from mcad.api.wire import Json, Map
 

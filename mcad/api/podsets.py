@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcad.api.alike import Reading, read_template
 from mcad.api.kinds import KINDS, Family, kubeflow_rank
-from mcad.api.parts import Fault, Part, join
+from mcad.api.located_fields import Fault, Part, join
 from mcad.api.podspec import ONE_POD, Amounts, Placement, amounts, to_resources
+from mcad.api.template_cache import Reading, read_template
 from mcad.api.templates import PathError, find_templates, follow, set_path
 from mcad.api.wire import Json, Map, as_list, dig
 from mcad.core.state.model import ObjectRef, PodSet, Resources

@@ -10,7 +10,7 @@ from functools import lru_cache
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from mcad.api.parts import describe
+from mcad.api.located_fields import describe
 from mcad.api.wire import Json, Map, as_int, as_list, as_map, as_text
 from mcad.core.state.model import (
     EVERY_ADDRESS,

@@ -11,14 +11,14 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from mcad.api.labels import QUOTA_GROUP, QUOTA_VERSION, TREE, value_fault
-from mcad.api.parts import describe
+from mcad.api.located_fields import describe
 from mcad.api.quotamodels import QuotaChildSpec, Quotas, QuotaSubtreeSpec
 from mcad.api.quotas import read_quota
 from mcad.api.validation import explain
 from mcad.api.wire import Json, Map, as_list, as_map, as_text
 from mcad.core.quota.records import DEFAULT_LEAF, QuotaSubtree
 from mcad.core.quota.report import overcommitted
-from mcad.core.quota.trees import Fault, Flaw, Tree, grow
+from mcad.core.quota.tree import Fault, Flaw, Tree, grow
 from mcad.core.state.spelling import ALIKE_MAX, did_you_mean
 
 API_VERSION = f"{QUOTA_GROUP}/{QUOTA_VERSION}"

@@ -9,10 +9,10 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from mcad.api.located_fields import Fault, count_fault, describe
 from mcad.api.models import DispatchDuration, SchedulingSpec
 from mcad.api.models import Requeuing as RequeuingWire
-from mcad.api.parts import Fault, count_fault, describe
-from mcad.core.state.rules import AS_DOCUMENTED, Growth, Requeuing
+from mcad.core.state.run_policy import AS_DOCUMENTED, Growth, Requeuing
 from mcad.core.state.units import SECOND, Duration
 
 MAX_NUMBER = 2**31 - 1

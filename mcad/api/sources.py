@@ -11,7 +11,7 @@ import yaml
 from pydantic import ValidationError
 
 from mcad.api.config import Config
-from mcad.api.parts import describe
+from mcad.api.located_fields import describe
 from mcad.api.validation import explain
 from mcad.api.wire import Json, Map
 from mcad.api.yaml_text import read_yaml

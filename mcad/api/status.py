@@ -6,7 +6,7 @@ zeros are left out as MCAD left them out, but for the two requeueing fields of a
 """
 
 from mcad.api.components import render_components
-from mcad.api.parts import describe
+from mcad.api.located_fields import describe
 from mcad.api.pods import POD_SCHEDULED, UNSCHEDULABLE
 from mcad.api.wire import (
     Json,
@@ -19,7 +19,6 @@ from mcad.api.wire import (
     parse_instant,
 )
 from mcad.core.commands import StatusView
-from mcad.core.state.claim import Claim, ClaimReason, Eviction
 from mcad.core.state.model import (
     Condition,
     DispatchPhase,
@@ -30,6 +29,7 @@ from mcad.core.state.model import (
     PodCounts,
     Unscheduled,
 )
+from mcad.core.state.reservation import Claim, ClaimReason, Eviction
 from mcad.core.state.units import SECOND
 
 QUEUED = "Pending"

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from mcad.api.durations import parse_duration
-from mcad.api.parts import describe
+from mcad.api.located_fields import describe
 from mcad.api.wire import Json
 from mcad.core.state.units import SECOND
 

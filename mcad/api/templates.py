@@ -8,7 +8,7 @@ import re
 
 from msgspec import Struct
 
-from mcad.api.parts import join
+from mcad.api.located_fields import join
 from mcad.api.wire import Json, Map, as_list
 
 MAX_TEMPLATES = 256

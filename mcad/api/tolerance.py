@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from pydantic import Field, StrictInt, model_validator
 
 from mcad.api.durations import parse_duration
-from mcad.api.parts import describe, shorten
+from mcad.api.located_fields import describe, shorten
 from mcad.api.strict import Seconds, Strict
 from mcad.api.wire import Json, Map, as_map
 from mcad.core.state.model import Dialect
-from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.run_policy import FaultTolerance
 from mcad.core.state.spelling import did_you_mean
 from mcad.core.state.units import SECOND, Duration, format_duration
 

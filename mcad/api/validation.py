@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from mcad.api.parts import describe
+from mcad.api.located_fields import describe
 
 _EXPECTED = {
     "bool_parsing": "must be true or false",

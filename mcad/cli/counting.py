@@ -20,12 +20,13 @@ from mcad.api.owner import Owner, controller_of
 from mcad.api.quotas import read_quota
 from mcad.api.wire import as_map
 from mcad.cli.presence import UNKNOWN, Heartbeat, Presence
+from mcad.controller.event_translation import PodSighting, Readers, Sightings, creation_order
 from mcad.controller.kinds import Kinds, catalog_entry
 from mcad.controller.mirror import Mirror
 from mcad.controller.owners import CHAIN_MAX
-from mcad.controller.shareviews import node_view, trees_view
-from mcad.controller.sightings import PodSighting, Readers, Sightings, creation_order
+from mcad.controller.quota_views import node_view, trees_view
 from mcad.controller.views import capacity_view, detail_view, rows_view
+from mcad.core.cluster import World
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event, KindWatched, LookOn, QuotaSeen
 from mcad.core.state.model import Pod
@@ -33,7 +34,6 @@ from mcad.core.state.settings import Settings as CoreSettings
 from mcad.core.state.units import Instant
 from mcad.core.views.outlook import unhurried
 from mcad.core.views.rows import FITS_AS_STORED, OPEN
-from mcad.core.world import World
 from mcad.kube import selectors
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, KubeError

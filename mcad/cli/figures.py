@@ -61,7 +61,7 @@ class Figures(Protocol):
         ...
 
     async def quota(self) -> Json:
-        """All quota trees, as ``mcad.controller.shareviews`` has them."""
+        """All quota trees, as ``mcad.controller.quota_views`` has them."""
         ...
 
     async def quota_node(self, tree: str, node: str) -> Json | None:

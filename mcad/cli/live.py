@@ -22,8 +22,8 @@ from mcad.cli.presence import LISTEN_S, UNKNOWN, listen
 from mcad.cli.progress import Progress
 from mcad.cli.snapshot import WRAPPED, DeniedError, explain_list, warn_of_unseen
 from mcad.cli.tenant import Tenant
+from mcad.controller.event_translation import PodSighting, slim_pod
 from mcad.controller.kinds import Kinds
-from mcad.controller.sightings import PodSighting, slim_pod
 from mcad.kube.client import Client, Selection
 from mcad.kube.discovery import Discovery
 from mcad.kube.document import Document

@@ -20,7 +20,7 @@ QUEUE = ("POSITION", "NAMESPACE", "NAME", "LEAF", "DEMAND", "WAITS-FOR")
 
 
 def page(node: Json, palette: Palette, *, wide: bool) -> Iterator[str]:
-    """All lines about a node, as ``shareviews.node_steps`` has it."""
+    """All lines about a node, as ``quota_views.node_steps`` has it."""
     yield pair("Node", node["node"])
     yield pair("Tree", node["tree"])
     yield pair("Path", " < ".join(node["path"]))

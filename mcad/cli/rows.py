@@ -9,7 +9,7 @@ import click
 
 from mcad.api.labels import GROUP
 from mcad.cli.options import Output
-from mcad.cli.starts import within_what_time
+from mcad.cli.start_times import within_what_time
 from mcad.cli.tables import NONE, UNKNOWN, age, amounts
 
 Json = dict[str, Any]

@@ -37,13 +37,13 @@ from mcad.cli.runoptions import (
 from mcad.cli.session import Target
 from mcad.cli.standin import StandIn
 from mcad.controller.figures import LeaderFigures
-from mcad.controller.heap import freeze_while_listing
+from mcad.controller.gc_tuning import freeze_while_listing
 from mcad.controller.http import application
 from mcad.controller.preflight import Preflight, Unfit
 from mcad.controller.replica import Replica
 from mcad.controller.serving import Server
 from mcad.controller.visibility.listener import Listening, Visibility
-from mcad.core.world import World
+from mcad.core.cluster import World
 from mcad.journal.header import Header
 from mcad.journal.writer import Journal, Limits
 from mcad.kube.client import Client

@@ -19,8 +19,8 @@ from mcad.cli.errors import NO_QUOTAS, NOT_INSTALLED, CliError, warn
 from mcad.cli.presence import listen
 from mcad.cli.progress import Progress
 from mcad.cli.tenant import Tenant
+from mcad.controller.event_translation import slim_pod
 from mcad.controller.kinds import Kinds
-from mcad.controller.sightings import slim_pod
 from mcad.core.views.outlook import Foreseen, foresee
 from mcad.kube.client import Client, Selection
 from mcad.kube.discovery import Discovery

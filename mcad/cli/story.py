@@ -9,12 +9,12 @@ from msgspec import Struct, field
 
 from mcad.api.labels import QUEUE_NAME
 from mcad.api.wire import as_int, as_list, as_map, as_text
-from mcad.cli.claimstory import claim_facts, eviction, kept_off
 from mcad.cli.colours import Palette, printable
 from mcad.cli.humane import humane
 from mcad.cli.presence import NO_DISPATCHER
+from mcad.cli.reservation_lines import claim_facts, eviction, kept_off
 from mcad.cli.rows import place
-from mcad.cli.starts import told_starts
+from mcad.cli.start_times import told_starts
 from mcad.cli.tables import NONE, UNKNOWN, Row, age, amounts, table
 from mcad.core.state.reasons import HoldReason
 

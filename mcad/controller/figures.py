@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcad.api.wire import to_json
-from mcad.controller import shareviews
-from mcad.controller.slices import in_slices
+from mcad.controller import quota_views
+from mcad.controller.cooperative import in_slices
 from mcad.controller.views import capacity_sums, detail_steps, node_steps, row_steps
 from mcad.core.views.rows import Picture
 
 if TYPE_CHECKING:
     from mcad.controller.replica import Replica
     from mcad.controller.runtime import Controller
-    from mcad.core.world import World
+    from mcad.core.cluster import World
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -70,13 +70,13 @@ class LeaderFigures:
     async def quota(self) -> bytes:
         """All quota trees, as the text of a JSON object."""
         enabled = to_json(self._controller.quotas is not None)
-        trees = await self._texts(shareviews.tree_steps(self._world()))
+        trees = await self._texts(quota_views.tree_steps(self._world()))
         return b'{"enabled":' + enabled + b',"trees":[' + trees + b"]}"
 
     async def quota_node(self, tree: str, node: str) -> Json | None:
         """One node with its holders and those that wait there, None if there is none."""
         picture = await self._picture()
-        steps = shareviews.node_steps(self._world(), picture, tree, node)
+        steps = quota_views.node_steps(self._world(), picture, tree, node)
         return next(iter(await self._in_slices(steps, picture.renew)), None)
 
     @property

@@ -6,12 +6,12 @@ stay in the status and the Events, because they may quote what should not be in 
 
 import logging
 
+from mcad.core.cluster import World
 from mcad.core.commands import Command, RecordEvent
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.reasons import PODS_COMPLETED, RUNNABLE, ConditionType, EventReason
 from mcad.core.state.units import Instant
-from mcad.core.world import World
 
 _log = logging.getLogger(__name__)
 

@@ -3,9 +3,9 @@
 import logging
 
 from mcad.api.owner import Owner, controller_of
+from mcad.controller.event_translation import Sightings
 from mcad.controller.kinds import Kinds
 from mcad.controller.mirror import Reflection
-from mcad.controller.sightings import Sightings
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.kinds import APPWRAPPERS

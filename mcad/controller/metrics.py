@@ -11,18 +11,18 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 import mcad
+from mcad.controller.cooperative import with_pauses
 from mcad.controller.lanes import Lane
 from mcad.controller.quotametrics import quota_metrics
-from mcad.controller.slices import with_pauses
 from mcad.controller.streams import Stream
 from mcad.core.attempts import leftovers
 from mcad.core.attempts.teardown import TAKEN_BACK, stuck_teardowns
+from mcad.core.cluster import World
 from mcad.core.commands import Command, RecordEvent, WriteStatus
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import DispatchPhase
 from mcad.core.state.reasons import EventReason
 from mcad.core.views.status import state
-from mcad.core.world import World
 from mcad.kube.clock import Clock
 
 WAIT_BUCKETS = tuple(0.01 * 2**n for n in range(24))  # 10 ms to a day

@@ -16,7 +16,7 @@ from typing import Any
 from mcad.api import crd
 from mcad.api.config import Config
 from mcad.api.crddiff import first_difference
-from mcad.controller import rivals
+from mcad.controller import other_controllers
 from mcad.controller.streams import Part
 from mcad.kube.client import Client, Selection
 from mcad.kube.clock import Clock
@@ -71,9 +71,9 @@ class Preflight:
             _log.warning("AppWrappers are not installed; they are waited for remedy=%s", INSTALL)
         await self._look_for_webhooks()
 
-    def listed(self, writes: Iterable[rivals.Write]) -> None:
+    def listed(self, writes: Iterable[other_controllers.Write]) -> None:
         """All AppWrappers as they were written before anything is done; raises ``Unfit``."""
-        write = rivals.latest_write(writes, self._client.clock.now_us())
+        write = other_controllers.latest_write(writes, self._client.clock.now_us())
         if write:
             self._met(f"another controller is at work: {write}")
 
@@ -150,12 +150,12 @@ class Preflight:
                 )
             elif not error.not_found:  # a server that has no webhooks
                 raise
-        for one in rivals.webhooks(found):
+        for one in other_controllers.webhooks(found):
             if await self._is_active(one):
                 self._met(f"another controller is installed: webhook configuration {one}")
                 return
 
-    async def _is_active(self, webhook: rivals.Webhook) -> bool:
+    async def _is_active(self, webhook: other_controllers.Webhook) -> bool:
         """Kueue registers its webhook even if its AppWrapper integration is switched off."""
         try:
             settings = await self._client.get(CONFIG_MAPS, webhook.namespace, webhook.settings)
@@ -163,7 +163,7 @@ class Preflight:
             if error.not_found or error.forbidden:
                 return True
             raise
-        return rivals.integrates(settings)
+        return other_controllers.integrates(settings)
 
     def _met(self, sign: str) -> None:
         if not self.coexist:

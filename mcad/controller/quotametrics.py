@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
+from mcad.core.cluster import World
 from mcad.core.quota.report import shares
-from mcad.core.world import World
 
 NODES_TOLD = 1000
 """Of each tree."""

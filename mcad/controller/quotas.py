@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcad.api.quotas import read_quota, read_quota_status, render_quota_status
 from mcad.api.wire import to_json
-from mcad.controller.answers import answer_of
 from mcad.controller.mirror import Versioned, status_mark
+from mcad.controller.request_failures import answer_of
 from mcad.core.events import QuotaGone, QuotaRefused, QuotaSeen, QuotaWritten
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.kinds import QUOTA_SUBTREES

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from mcad.api.config import Config
     from mcad.controller.preflight import Preflight
-    from mcad.core.world import World
+    from mcad.core.cluster import World
     from mcad.journal.writer import Journal
     from mcad.kube.client import Client
 

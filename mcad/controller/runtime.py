@@ -18,12 +18,12 @@ from mcad.api import labels
 from mcad.api.config import Config, to_settings
 from mcad.api.owner import Owner
 from mcad.controller.adoption import Adoption
-from mcad.controller.alarm import Alarm
-from mcad.controller.arrivals import Arrivals
+from mcad.controller.appwrapper_intake import Arrivals
 from mcad.controller.defaults import Defaults
+from mcad.controller.event_translation import Readers, Sightings
 from mcad.controller.execute import Executor
-from mcad.controller.holds import HoldLog
-from mcad.controller.installs import Installs
+from mcad.controller.held_log import HoldLog
+from mcad.controller.installed_kinds import Installs
 from mcad.controller.kinds import Kinds
 from mcad.controller.log_lines import LogLines
 from mcad.controller.lookups import Lookups
@@ -32,7 +32,7 @@ from mcad.controller.mirror import Mirror
 from mcad.controller.overcommitment import OvercommitmentLog
 from mcad.controller.preflight import Gate, Preflight
 from mcad.controller.quotas import Quotas
-from mcad.controller.sightings import Readers, Sightings
+from mcad.controller.wakeup import Alarm
 from mcad.controller.watches import Watches
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import AppWrapperGone, Decide, Event, Leading

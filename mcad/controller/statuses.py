@@ -9,9 +9,9 @@ from typing import Any
 
 from mcad.api.status import render_status
 from mcad.api.wire import to_json
-from mcad.controller.answers import answer_of
 from mcad.controller.lanes import Lane
 from mcad.controller.mirror import Mirror, Reflection, status_mark
+from mcad.controller.request_failures import answer_of
 from mcad.core.commands import WriteStatus
 from mcad.core.events import Answer, Event, StatusRefused, StatusWritten
 from mcad.kube.client import Client

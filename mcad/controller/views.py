@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcad.api.wire import format_instant
-from mcad.controller.claimviews import claim_view
-from mcad.controller.forecastviews import starts_of_line, starts_of_one
+from mcad.controller.reservation_views import claim_view
+from mcad.controller.start_time_views import starts_of_line, starts_of_one
 from mcad.core.attempts import leftovers
-from mcad.core.cycle import deciding
-from mcad.core.fit.report import NodeReport
-from mcad.core.quota import shares
+from mcad.core.cluster import World
+from mcad.core.cycle import cycle
+from mcad.core.quota import holders
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import Resources, Workload
 from mcad.core.state.quantity import format_amount
+from mcad.core.state.refusal import Refusal
 from mcad.core.state.units import Instant
-from mcad.core.state.verdicts import Refusal
+from mcad.core.views.node_report import NodeReport
 from mcad.core.views.rows import Picture, Row, subject
-from mcad.core.world import World
 
 Json = dict[str, Any]
 
@@ -28,7 +28,7 @@ AHEAD_SHOWN = 5  # of those further ahead, their number says enough
 
 def rows_view(world: World, now: Instant, *, waiting_only: bool, with_starts: bool = False) -> Json:
     """``{"items": [...]}``: one object per AppWrapper, those in line first and in order.
-    ``with_starts``: each with its forecast (forecastviews.py)."""
+    ``with_starts``: each with its forecast (start_time_views.py)."""
     picture = Picture(world, now)
     rows = row_steps(world, picture, waiting_only=waiting_only, with_starts=with_starts)
     return {"items": [row for row in rows if row is not None]}
@@ -98,7 +98,7 @@ def detail_steps(
 
 def _detail(world: World, entry: Entry) -> Json:
     bucket = world.queue.bucket_of(entry)
-    refusal = deciding.verdict(world, world.capacity.glance(), bucket) if bucket else None
+    refusal = cycle.verdict(world, world.capacity.glance(), bucket) if bucket else None
     if refusal is not None and world.doubts is not None and world.doubts.concern(refusal):
         refusal = None
     pods = world.capacity.pods.counts(entry.uid)
@@ -162,7 +162,7 @@ def _quota(world: World, entry: Entry) -> list[Json]:
     tree has no such leaf."""
     return [
         {"tree": tree, "leaf": leaf, "path": list(nodes)}
-        for tree, leaf, nodes in shares.paths(world, entry)
+        for tree, leaf, nodes in holders.paths(world, entry)
     ]
 
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec.structs import replace
 
-from mcad.api import labels, picks
-from mcad.controller.firstlist import FirstList
+from mcad.api import labels, projections
+from mcad.controller.event_translation import PodSighting, Sightings, slim_node, slim_pod
+from mcad.controller.initial_lists import FirstList
 from mcad.controller.kinds import Kinds, catalog_entry
-from mcad.controller.sightings import PodSighting, Sightings, slim_node, slim_pod
 from mcad.controller.streams import Stream
 from mcad.core.events import Event, KindWatched
 from mcad.kube.client import EVERYTHING, Client, Selection
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Coroutine, Sequence
 
-    from mcad.controller.arrivals import Arrivals
+    from mcad.controller.appwrapper_intake import Arrivals
     from mcad.controller.quotas import Quotas
 
 Json = dict[str, Any]
 _log = logging.getLogger(__name__)
 
 FIELDS: dict[Resource, Picks] = {
-    APPWRAPPERS: picks.APPWRAPPER,
-    NODES: picks.NODE,
-    PODS: picks.POD,
+    APPWRAPPERS: projections.APPWRAPPER,
+    NODES: projections.NODE,
+    PODS: projections.POD,
 }
 """What is read at once of every object of a kind; of all others only what identifies them."""
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from mcad.core.fit.facade import NOTHING_TOLD, Capacity, Wants
-from mcad.core.fit.mixed import Plan
-from mcad.core.fit.shapes import Shape
-from mcad.core.queue.fairness import Turns
-from mcad.core.quota.forest import Forest
+from mcad.core.fit.capacity import NOTHING_TOLD, Capacity, Wants
+from mcad.core.fit.exact import Plan
+from mcad.core.fit.shape import Shape
+from mcad.core.queue.ordering import Turns
 from mcad.core.quota.records import Designation, Path
-from mcad.core.snapshot.departures import Departures
-from mcad.core.state.invariants import check
+from mcad.core.quota.usage import Forest
+from mcad.core.snapshot.removal import Departures
 from mcad.core.state.model import PodSet, Resources
-from mcad.core.state.verdicts import Refusal
+from mcad.core.state.refusal import Refusal
+from mcad.core.state.violations import check
 
 QUOTA_STEPS = 10
 """What a verdict by quota counts for in a pass."""

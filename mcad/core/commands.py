@@ -7,7 +7,6 @@ only (protocol P3a).
 from enum import StrEnum
 
 from mcad.core.quota.records import Path, QuotaSubtree, QuotaView
-from mcad.core.state.claim import Claim, Eviction
 from mcad.core.state.model import (
     NO_RESERVED_NODES,
     Condition,
@@ -20,6 +19,7 @@ from mcad.core.state.model import (
     ReservedNodes,
 )
 from mcad.core.state.records import Struct
+from mcad.core.state.reservation import Claim, Eviction
 from mcad.core.state.units import Duration, Instant
 
 

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mcad.core.attempts import attempts, children, observing, sweep, teardown, tombstones
+from mcad.core.attempts import (
+    create,
+    observed_objects,
+    observed_workloads,
+    orphans,
+    remains,
+    teardown,
+)
+from mcad.core.cluster import AWAITED, World
 from mcad.core.commands import Command, Urgency
-from mcad.core.cycle import deciding
+from mcad.core.cycle import cycle
 from mcad.core.events import (
     AccessReviewed,
     AppWrapperGone,
@@ -37,17 +45,16 @@ from mcad.core.events import (
     StatusWritten,
     StrayRefused,
 )
-from mcad.core.quota import quotastatus
-from mcad.core.running import health, resets
+from mcad.core.quota import status_writes
+from mcad.core.running import health, reset
+from mcad.core.state.bounds import Tries
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
-from mcad.core.state.pacing import Tries
 from mcad.core.state.reasons import EventReason
 from mcad.core.state.settings import Settings
 from mcad.core.state.timers import Timer
 from mcad.core.state.units import Instant
-from mcad.core.views import onlooker
-from mcad.core.world import AWAITED, World
+from mcad.core.views import standby_view
 
 
 class ClockWentBackError(Exception):
@@ -79,25 +86,25 @@ class Dispatcher:
         world = self.world
         match event:
             case AppWrapperSeen():
-                observing.appwrapper_seen(world, event)
+                observed_workloads.appwrapper_seen(world, event)
             case AppWrapperGone():
-                observing.appwrapper_gone(world, event.uid)
+                observed_workloads.appwrapper_gone(world, event.uid)
             case NodeSeen() | NodeGone():
-                observing.node_heard(world, event)
+                observed_workloads.node_heard(world, event)
             case QuotaSeen() | QuotaGone() | QuotaWritten() | QuotaRefused():
-                quotastatus.heard(world, event)
+                status_writes.heard(world, event)
             case PodSeen():
-                children.pod_seen(world, event)
+                observed_objects.pod_seen(world, event)
             case PodGone():
-                children.pod_gone(world, event.uid)
+                observed_objects.pod_gone(world, event.uid)
             case ChildSeen():
-                children.child_seen(world, event.child)
+                observed_objects.child_seen(world, event.child)
             case ChildGone():
-                children.child_gone(world, event.uid)
+                observed_objects.child_gone(world, event.uid)
             case KindWatched():
-                children.kind_watched(world, event)
+                observed_objects.kind_watched(world, event)
             case StrayRefused():
-                sweep.refused(world, event)
+                orphans.refused(world, event)
             case Leading() | Decide() | LookOn():
                 self._lead(event)
             case _:
@@ -107,14 +114,14 @@ class Dispatcher:
         if isinstance(event, Leading):
             self.world.epoch = event.epoch
         elif isinstance(event, LookOn):
-            onlooker.look_on(self.world, is_led=event.is_led)
+            standby_view.look_on(self.world, is_led=event.is_led)
         else:
-            deciding.decide(self.world, may_dispatch=event.may_dispatch)
+            cycle.decide(self.world, may_dispatch=event.may_dispatch)
 
     def _route_answer(self, event: Event) -> None:
         world = self.world
         if isinstance(event, AccessReviewed):  # it concerns all that asked
-            attempts.access_reviewed(world, event)
+            create.access_reviewed(world, event)
             return
         entry = world.entries.get(getattr(event, "uid", ""))
         if entry is None:
@@ -125,11 +132,11 @@ class Dispatcher:
             case StatusRefused():
                 _status_refused(world, entry, event)
             case ItemCreated():
-                attempts.item_created(world, entry, event)
+                create.item_created(world, entry, event)
             case ItemRefused():
-                attempts.item_refused(world, entry, event)
+                create.item_refused(world, entry, event)
             case ItemInspected():
-                read = health.item_read if entry.phase is Phase.RUNNING else attempts.item_inspected
+                read = health.item_read if entry.phase is Phase.RUNNING else create.item_inspected
                 read(world, entry, event)
             case ItemDeleted():
                 teardown.item_deleted(world, entry, event)
@@ -140,7 +147,7 @@ class Dispatcher:
             case LookFailed():
                 teardown.look_failed(world, entry, event)
         if entry.phase is Phase.GONE:
-            tombstones.bury(world, entry)
+            remains.bury(world, entry)
 
 
 def _status_written(world: World, entry: Entry, event: StatusWritten) -> None:
@@ -159,10 +166,10 @@ def _status_written(world: World, entry: Entry, event: StatusWritten) -> None:
 
 
 _ON_WRITTEN: dict[Phase, Callable[[World, Entry], None]] = {
-    Phase.INTENDING: attempts.intent_written,
-    Phase.CONFIRMING: attempts.confirmed,
+    Phase.INTENDING: create.intent_written,
+    Phase.CONFIRMING: create.confirmed,
     Phase.UNDEPLOYING: teardown.teardown_written,
-    Phase.SETTLING: resets.settled,
+    Phase.SETTLING: reset.settled,
 }
 
 
@@ -178,7 +185,7 @@ def _status_refused(world: World, entry: Entry, event: StatusRefused) -> None:
     answer = event.answer
     if answer.status == 409 and entry.phase is Phase.INTENDING:
         if entry.writes.flying_in is Phase.INTENDING:
-            attempts.intent_refused(world, entry)
+            create.intent_refused(world, entry)
         else:
             world.settle(entry, Urgency.DISPATCH)
         return

@@ -13,7 +13,7 @@ from mcad.journal.frames import Kind
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mcad.core.world import World
+    from mcad.core.cluster import World
     from mcad.journal.header import Header
 
 UNREADABLE = (

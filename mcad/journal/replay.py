@@ -10,9 +10,9 @@ from mcad.journal import codec, reader
 from mcad.journal.reader import Begin, Gap
 
 if TYPE_CHECKING:
+    from mcad.core.cluster import World
     from mcad.core.commands import Command
     from mcad.core.state.units import Instant
-    from mcad.core.world import World
     from mcad.journal.codec import Step
     from mcad.journal.reader import Session
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from mcad.core.cluster import World
 from mcad.core.events import (
     Answer,
     AppWrapperGone,
@@ -34,7 +35,6 @@ from mcad.core.state.records import Struct, replace
 from mcad.core.state.settings import Settings
 from mcad.core.state.units import Duration, Instant
 from mcad.core.views.status import derive, persisted
-from mcad.core.world import World
 from mcad.journal.lives import Lives
 from mcad.journal.reader import Begin, Gap, Session
 from mcad.journal.replay import Made, drive

@@ -10,7 +10,7 @@ import io
 import pickle
 from typing import Any
 
-from mcad.core.world import World
+from mcad.core.cluster import World
 
 _CORE = "mcad.core."
 _PLAIN = {

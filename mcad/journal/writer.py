@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from mcad.core.cluster import World
     from mcad.core.commands import Command
     from mcad.core.events import Event
     from mcad.core.state.units import Instant
-    from mcad.core.world import World
     from mcad.journal.header import Header
 
 _log = logging.getLogger(__name__)

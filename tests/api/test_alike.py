@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mcad.api import alike
-from mcad.api.alike import Reading, read_template
+from mcad.api import template_cache
 from mcad.api.podcheck import check_template
 from mcad.api.podspec import effective_request, placement
+from mcad.api.template_cache import Reading, read_template
 from mcad.api.wire import as_map
 from tests.api.builders import Map, container, template
 from tests.api.strategies import JSON, mutated
@@ -74,7 +74,7 @@ def test_it_is_read_as_if_all_of_it_were_there(templates: list[Any]) -> None:
             assert read_template(one) == from_scratch(one)
 
 
-@given(st.dictionaries(st.sampled_from(alike._OF_SPEC), JSON))
+@given(st.dictionaries(st.sampled_from(template_cache._OF_SPEC), JSON))
 def test_whatever_is_in_the_fields_that_count(spec: Map) -> None:
     one = {"metadata": {"labels": {"app": "x"}}, "spec": spec}
     assert read_template(one) == from_scratch(one)
@@ -90,10 +90,10 @@ def test_every_field_that_counts_makes_a_difference(key: str) -> None:
 def test_pods_that_differ_in_nothing_that_counts_are_read_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(alike, "_known", {})
+    monkeypatch.setattr(template_cache, "_known", {})
     read: list[Map] = []
-    whole = alike._read
-    monkeypatch.setattr(alike, "_read", lambda one: read.append(one) or whole(one))
+    whole = template_cache._read
+    monkeypatch.setattr(template_cache, "_read", lambda one: read.append(one) or whole(one))
     for number in range(3):
         more = {"name": f"c{number}", "env": [{"name": "N", "value": str(number)}]}
         read_template(template(container("1", **more), labels={"job": f"job-{number}"}))
@@ -101,10 +101,10 @@ def test_pods_that_differ_in_nothing_that_counts_are_read_once(
 
 
 def test_no_more_is_remembered_than_pays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alike, "_known", {})
-    monkeypatch.setattr(alike, "_KNOWN_MAX", 3)
+    monkeypatch.setattr(template_cache, "_known", {})
+    monkeypatch.setattr(template_cache, "_KNOWN_MAX", 3)
     for number in range(10):
         read_template(template(container(f"{number}m")))
-        assert len(alike._known) <= 3
-    read_template(template(container("1"), nodeSelector={"a": "b" * alike._TEXT_MAX}))
-    assert not any("bbb" in text for text in alike._known)
+        assert len(template_cache._known) <= 3
+    read_template(template(container("1"), nodeSelector={"a": "b" * template_cache._TEXT_MAX}))
+    assert not any("bbb" in text for text in template_cache._known)

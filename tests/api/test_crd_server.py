@@ -16,8 +16,8 @@ from mcad.api.crd import NAME, crds
 from mcad.api.labels import GROUP
 from mcad.api.rbac import rules
 from mcad.api.status import read_status, render_status
-from mcad.core.state.claim import ClaimReason, Eviction
 from mcad.core.state.model import PodCounts
+from mcad.core.state.reservation import ClaimReason, Eviction
 from tests.api.builders import Map, config_map, deployment, generic, pod, v1beta1, v1beta2
 from tests.api.describe import squeezed
 from tests.api.test_appwrapper import tutorial

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from mcad.api import labels, pods
 from mcad.api.autopilot import AutopilotSettings
-from mcad.api.picks import PodStatusPick
 from mcad.api.pods import read_node, read_pod
 from mcad.api.podspec import effective_request, host_ports
+from mcad.api.projections import PodStatusPick
 from mcad.core.state.model import Node, Pod, PodPhase, Taint, Unscheduled
 from tests.api.builders import Gi, container, pod_spec
 from tests.api.strategies import mutated, shaped

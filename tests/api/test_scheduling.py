@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcad.api.tolerance import PREFIX
-from mcad.core.state.rules import Growth, Requeuing
+from mcad.core.state.run_policy import Growth, Requeuing
 from mcad.core.state.units import SECOND
 from tests.api.builders import Map, accepted, config_map, job, pod, read, v1beta1, v1beta2
 

@@ -14,7 +14,7 @@ from mcad.api.appwrapper import Parsed, parse
 from mcad.api.config import Config, catalog_of
 from mcad.api.sources import ConfigError, load
 from mcad.api.tolerance import PREFIX
-from mcad.core.state.rules import LENIENT, TOLERANT, WEEK, FaultTolerance
+from mcad.core.state.run_policy import LENIENT, TOLERANT, WEEK, FaultTolerance
 from mcad.core.state.units import SECOND
 from tests.api.builders import CATALOG, Map, pod, v1beta1, v1beta2
 from tests.api.strategies import JSON

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcad.cli.colours import palette
-from mcad.cli.starts import within_what_time
+from mcad.cli.start_times import within_what_time
 from mcad.cli.story import Page, Story
 from tests.cli.cluster import NOW_US
 from tests.cli.test_claims import DETAIL

@@ -8,7 +8,7 @@ import pytest
 
 from mcad.cli.tenant import NOTE, _figures
 from mcad.core.state.reasons import explain_refusal
-from mcad.core.state.verdicts import Refusal, RefusalKind, Shortage
+from mcad.core.state.refusal import Refusal, RefusalKind, Shortage
 from tests.cli.cluster import condition, kubeconfig, tutorial, waiting
 from tests.cli.conftest import Type
 from tests.cli.test_watch import typed

@@ -9,8 +9,8 @@ import pytest
 from mcad.api import labels
 from mcad.api.appwrapper import parse
 from mcad.api.catalog import Resource, StaticCatalog
+from mcad.controller.event_translation import Readers, Sightings
 from mcad.controller.mirror import Mirror
-from mcad.controller.sightings import Readers, Sightings
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import ChildSeen, Event
 from mcad.core.state.model import Child

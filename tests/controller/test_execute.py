@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from mcad.api.status import render_status
-from mcad.controller.answers import answer_of
 from mcad.controller.execute import Executor
 from mcad.controller.mirror import Mirror, Reflection, status_mark
+from mcad.controller.request_failures import answer_of
 from mcad.core.commands import (
     CreateItem,
     DeleteItem,

@@ -9,8 +9,8 @@ from typing import Any
 
 from msgspec import Raw
 
-from mcad.controller.firstlist import FED_AT_ONCE, FirstList
-from mcad.controller.rivals import Write
+from mcad.controller.initial_lists import FED_AT_ONCE, FirstList
+from mcad.controller.other_controllers import Write
 from mcad.kube.document import Document
 from mcad.kube.kinds import APPWRAPPERS
 from tests.controller.clock import LoopClock

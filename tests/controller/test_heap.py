@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from mcad.controller import heap
-from mcad.controller.heap import freeze_while_listing
+from mcad.controller import gc_tuning
+from mcad.controller.gc_tuning import freeze_while_listing
 
 
 @pytest.fixture(autouse=True)
 def frozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """How often the heap was frozen; it really is not, for the sake of other tests."""
     times: list[int] = []
-    monkeypatch.setattr(heap, "FREEZE_S", 0.0)
+    monkeypatch.setattr(gc_tuning, "FREEZE_S", 0.0)
     monkeypatch.setattr(gc, "freeze", lambda: times.append(1))
     return times
 
@@ -38,14 +38,14 @@ async def test_from_the_lead_to_the_first_verdicts_on_all_that_is_listed(frozen:
     replica.controller = SimpleNamespace(watches=SimpleNamespace(is_synced=False))
     await turns(10)
     assert len(frozen) > 1
-    assert gc.get_threshold() == (heap.CALM, *usual[1:])
+    assert gc.get_threshold() == (gc_tuning.CALM, *usual[1:])
     assert not work.done()
 
     replica.controller.watches.is_synced = True
     await turns(3)
     assert not work.done()
     before = len(frozen)
-    await turns(heap.AFTERWARDS)
+    await turns(gc_tuning.AFTERWARDS)
     assert work.done()
     assert gc.get_threshold() == usual
-    assert before < len(frozen) <= before + heap.AFTERWARDS
+    assert before < len(frozen) <= before + gc_tuning.AFTERWARDS

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from mcad.controller import quotametrics
 from mcad.controller.metrics import Metrics
 from mcad.core.commands import RecordEvent
-from mcad.core.state.claim import Claim, ClaimReason
 from mcad.core.state.model import Dialect, PodPhase, Workload
 from mcad.core.state.reasons import EventReason
-from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.reservation import Claim, ClaimReason
+from mcad.core.state.run_policy import FaultTolerance
 from mcad.core.state.units import SECOND
 from mcad.core.views.rows import Picture
 from mcad.kube.clock import RealClock

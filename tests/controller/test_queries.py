@@ -11,16 +11,16 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from mcad.controller import claimviews, forecastviews, slices, views
+from mcad.controller import cooperative, reservation_views, start_time_views, views
 from mcad.controller.figures import NoFigures
 from mcad.controller.http import STALL_S, application
-from mcad.core.cycle import deciding
+from mcad.core.cycle import cycle
 from mcad.core.events import AppWrapperGone, QuotaSeen
-from mcad.core.state.claim import Claim, ClaimReason
+from mcad.core.state.reservation import Claim, ClaimReason
 from mcad.core.state.units import SECOND
 from mcad.core.views import rows
-from mcad.core.views.forecast import Basis, Forecast
 from mcad.core.views.rows import Picture
+from mcad.core.views.start_times import Basis, Forecast
 from mcad.kube.kinds import QUOTA_SUBTREES
 from tests.controller.test_runtime import KINDS, Rig, add_appwrapper, add_node
 from tests.core.bench import Bench, node, workload
@@ -65,7 +65,7 @@ def body(answer: web.Response) -> Json:
 
 @pytest.fixture(autouse=True)
 def every_step_is_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    monkeypatch.setattr(cooperative, "SLICE_S", 0.0)
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -158,12 +158,12 @@ def test_the_reason_of_a_reservation_is_told() -> None:
     bench = Bench(nodes=[node()])
     bench.submit(workload("owner", 1))
     claim = Claim(ClaimReason.STARVED, SECOND, 2 * SECOND, nodes=("n1",))
-    told = claimviews._owner_view(bench.entry("owner"), claim)
+    told = reservation_views._owner_view(bench.entry("owner"), claim)
     assert (told["name"], told["reason"], told["nodeCount"]) == ("owner", "Starved", 1)
 
 
 def test_a_forecast_is_told_from_the_earliest_to_the_latest() -> None:
-    told = forecastviews._view(Forecast(SECOND, 2 * SECOND, Basis.LIMITS, "why"))
+    told = start_time_views._view(Forecast(SECOND, 2 * SECOND, Basis.LIMITS, "why"))
     assert (told["earliest"], told["latest"]) == (
         "1970-01-01T00:00:01.000000Z",
         "1970-01-01T00:00:02.000000Z",
@@ -208,10 +208,8 @@ async def test_for_one_appwrapper_not_everybody_is_judged(monkeypatch: pytest.Mo
     async with Rig() as rig:
         await full(rig)
         judged = []
-        verdict = deciding.verdict
-        monkeypatch.setattr(
-            deciding, "verdict", lambda *args: judged.append(args) or verdict(*args)
-        )
+        verdict = cycle.verdict
+        monkeypatch.setattr(cycle, "verdict", lambda *args: judged.append(args) or verdict(*args))
         answer = body(await get(rig, "/api/v1/appwrappers/default/a29"))
         assert (answer["position"], answer["inLine"]) == (COUNT, COUNT)
         assert [one["name"] for one in answer["ahead"]] == NAMES[: views.AHEAD_SHOWN]
@@ -225,8 +223,8 @@ async def test_who_is_head_is_asked_of_so_many_shapes_at_most(
     async with Rig() as rig:
         await full(rig)
         asked = []
-        ask = deciding.may_be_head
-        monkeypatch.setattr(deciding, "may_be_head", lambda *args: asked.append(args) or ask(*args))
+        ask = cycle.may_be_head
+        monkeypatch.setattr(cycle, "may_be_head", lambda *args: asked.append(args) or ask(*args))
         monkeypatch.setattr(rows, "HEADS_ASKED", COUNT // 2)
         items = body(await get(rig, "/api/v1/queue"))["items"]
         assert [one["name"] for one in items if one["headOfLine"]] == []

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcad.api.sources import load
-from mcad.controller.sightings import Readers
+from mcad.controller.event_translation import Readers
 
 EVICTS = "autopilot.resourceTaints={cpu: [{key: a.b/health, value: BAD, effect: NoExecute}]}"
 

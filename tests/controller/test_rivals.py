@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcad.controller.rivals import integrates, last_write, latest_write, webhooks
+from mcad.controller.other_controllers import integrates, last_write, latest_write, webhooks
 from mcad.core.state.units import SECOND
 
 Json = dict[str, Any]

@@ -13,13 +13,13 @@ import pytest
 from mcad.api.config import Config
 from mcad.controller.execute import DISPATCH_WIDTH
 from mcad.controller.http import STALL_S
+from mcad.controller.other_controllers import Write
 from mcad.controller.preflight import Preflight, Unfit
-from mcad.controller.rivals import Write
 from mcad.controller.runtime import Controller
 from mcad.core.commands import DeleteItem
 from mcad.core.events import Decide, Event
+from mcad.core.state.bounds import DISPATCHES_PER_PASS
 from mcad.core.state.model import ObjectRef
-from mcad.core.state.pacing import DISPATCHES_PER_PASS
 from mcad.kube.client import Client
 from mcad.kube.document import Document
 from mcad.kube.errors import ApiError
@@ -218,7 +218,7 @@ async def test_nothing_is_dispatched_while_a_stream_is_silent() -> None:
 async def test_a_right_that_is_missing_for_a_minute_is_told_once_and_fails_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level("INFO", logger="mcad.controller.holds")
+    caplog.set_level("INFO", logger="mcad.controller.held_log")
     async with Rig() as rig:
         add_node(rig.server, "100")
         rig.server.fail_always("POST", "/pods", refuse(403, "Forbidden", "no"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcad.controller.shareviews import node_view, trees_view
+from mcad.controller.quota_views import node_view, trees_view
 from mcad.controller.views import detail_view
 from mcad.core.state.model import Workload
 from tests.core.bench import Bench, node, workload

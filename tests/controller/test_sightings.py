@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from mcad.api import labels, picks
+from mcad.api import labels, projections
 from mcad.api.appwrapper import parse
 from mcad.api.config import Config
 from mcad.api.wire import to_json
-from mcad.controller.arrivals import Arrivals
+from mcad.controller.appwrapper_intake import Arrivals
+from mcad.controller.event_translation import Readers, Sightings
 from mcad.controller.kinds import Kinds
 from mcad.controller.mirror import Mirror
 from mcad.controller.preflight import Preflight, Unfit
-from mcad.controller.sightings import Readers, Sightings
 from mcad.core.events import AppWrapperSeen, ChildSeen, Event, NodeGone, NodeSeen
 from mcad.kube.document import Document, Identity
 from mcad.kube.errors import BadAnswer
@@ -115,7 +115,7 @@ def test_one_that_cannot_be_read_does_not_hide_the_others(
 
     arrivals = Arrivals(Mirror(), told.sightings, None, None, None)
     arrivals.seen(Broken())  # type: ignore[arg-type]
-    good = Document(Raw(to_json(wrapper("8"))), APPWRAPPERS, picks.APPWRAPPER)
+    good = Document(Raw(to_json(wrapper("8"))), APPWRAPPERS, projections.APPWRAPPER)
     arrivals.seen(good)
     assert len(told.of(AppWrapperSeen)) == 1
     assert "default/broken" in caplog.text

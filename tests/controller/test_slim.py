@@ -10,13 +10,13 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from mcad.api import picks
+from mcad.api import projections
 from mcad.api.labels import ATTEMPT, PODSET
 from mcad.api.owner import controller_of
-from mcad.api.picks import AppWrapperPick, NodePick, PodPick
 from mcad.api.pods import read_node, read_pod
+from mcad.api.projections import AppWrapperPick, NodePick, PodPick
+from mcad.controller.event_translation import slim_node, slim_pod
 from mcad.controller.mirror import spec_mark, status_mark
-from mcad.controller.sightings import slim_node, slim_pod
 from mcad.kube.document import HEAD, Document
 from mcad.kube.errors import BadAnswer
 from mcad.kube.kinds import APPWRAPPERS, NODES, PODS
@@ -166,7 +166,7 @@ def test_it_is_read_as_if_all_of_it_were_there(obj: Json) -> None:
 def test_it_is_the_same_object_whatever_is_read_of_it_at_once(obj: Json) -> None:
     raw = msgspec.Raw(json.dumps(obj).encode())
     told: set[object] = set()
-    for fields in (HEAD, picks.APPWRAPPER, picks.NODE, picks.POD):
+    for fields in (HEAD, projections.APPWRAPPER, projections.NODE, projections.POD):
         try:
             told.add(Document(raw, PODS, fields).identity)
         except BadAnswer:

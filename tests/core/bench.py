@@ -14,7 +14,7 @@ from random import Random
 
 from msgspec.structs import replace
 
-from mcad.core import audit
+from mcad.core import invariants
 from mcad.core.commands import (
     Command,
     CreateItem,
@@ -222,7 +222,7 @@ class Bench:
         """The inbox is drained."""
         self.feed(Decide())
         if len(self.dispatcher.world.entries) <= AUDITED_MAX:
-            audit.everything(self.dispatcher.world)
+            invariants.everything(self.dispatcher.world)
         assert self.dispatcher.world.timers.lines <= TIMERS_MAX, "timers pile up"
 
     def settle(self, rounds: int = 200) -> None:

@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from mcad.core.fit.facade import Capacity
-from mcad.core.fit.report import NodeReport
-from mcad.core.fit.shapes import Shape
-from mcad.core.nodes.placement import admits
+from mcad.core.fit.capacity import Capacity
+from mcad.core.fit.shape import Shape
+from mcad.core.nodes.filters import admits
 from mcad.core.nodes.resources import resources, with_pod_slot
 from mcad.core.state.model import (
     Constraint,
@@ -30,9 +29,10 @@ from mcad.core.state.model import (
     Workload,
 )
 from mcad.core.state.quantity import amount
+from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Fit, Settings
 from mcad.core.state.units import SECOND, Instant
-from mcad.core.state.verdicts import Refusal
+from mcad.core.views.node_report import NodeReport
 
 START: Instant = 1_700_000_000 * SECOND
 GPU = "nvidia.com/gpu"

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from mcad.core.fit.facade import Capacity
-from mcad.core.state.invariants import InvariantViolated
-from mcad.core.world import World
+from mcad.core.cluster import World
+from mcad.core.fit.capacity import Capacity
+from mcad.core.state.violations import InvariantViolated
 from tests.core.bench import Bench, workload
 from tests.core.bench import node as worker
 from tests.core.builders import cluster, node, on, pod, pods

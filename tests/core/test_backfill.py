@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 import pytest
 
+from mcad.core.cluster import World
 from mcad.core.events import NodeSeen
-from mcad.core.reservations import drains
-from mcad.core.snapshot.departures import Departures
-from mcad.core.state.claim import ClaimReason
+from mcad.core.reservations import release_set
+from mcad.core.snapshot.removal import Departures
+from mcad.core.state.bounds import BACKFILL_TRIES, LOOKS, STUCK_AFTER, Look
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import Workload
-from mcad.core.state.pacing import BACKFILL_TRIES, LOOKS, STUCK_AFTER, Look
 from mcad.core.state.reasons import EventReason
 from mcad.core.state.records import replace
+from mcad.core.state.reservation import ClaimReason
 from mcad.core.state.settings import Policy
 from mcad.core.state.units import SECOND
-from mcad.core.world import World
 from tests.core.bench import PATIENT, Bench, node, workload
 
 BACKFILL = replace(PATIENT, policy=Policy.BACKFILL)
@@ -248,13 +248,13 @@ def test_nobody_is_planned_for_who_finds_too_few_slots(monkeypatch: pytest.Monke
     bench.submit(GANG)
     bench.advance(10)
     asked: list[str] = []
-    real = drains.what_if
+    real = release_set.what_if
 
     def counted(world: World, entry: Entry, lifted: Sequence[str] = ()) -> Departures:
         asked.append(entry.workload.name)
         return real(world, entry, lifted)
 
-    monkeypatch.setattr(drains, "what_if", counted)
+    monkeypatch.setattr(release_set, "what_if", counted)
     for i in range(50):  # slots for two of the four
         bench.submit(workload(f"j{i}", *[300 + i] * 4, run_limit=300 * SECOND))
     bench.submit(limited("short", 390, 300))

@@ -23,14 +23,14 @@ from hypothesis.stateful import (
 )
 from msgspec.structs import replace
 
-from mcad.core.fit import sleepers
-from mcad.core.fit.facade import Capacity
-from mcad.core.fit.report import NodeReport
-from mcad.core.nodes import ledger, news, podclass, tails
-from mcad.core.nodes.placement import admits
+from mcad.core.fit import queueing_hints
+from mcad.core.fit.capacity import Capacity
+from mcad.core.nodes import ledger, node_events, pod_signature, sorted_nodes
+from mcad.core.nodes.filters import admits
 from mcad.core.nodes.resources import with_pod_slot
 from mcad.core.state.model import TERMINAL_PHASES, Node, Pod, PodPhase, PodSet
 from mcad.core.state.settings import Fit, Settings
+from mcad.core.views.node_report import NodeReport
 from tests.core import worlds
 from tests.core.builders import Reported, pods, report_of, waiting
 
@@ -43,10 +43,10 @@ PATIENCE = 2  # passes for which what is wanted may be unseen
 def bounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param:
         monkeypatch.setattr(ledger, "CATCH_UP_MAX", 2)
-        monkeypatch.setattr(news, "NEWS_MAX", 2)
-        monkeypatch.setattr(sleepers, "CHECKS_MAX", 30)
-        monkeypatch.setattr(tails, "FALLEN_PER_NODE", 0)
-        monkeypatch.setattr(podclass, "ROOM_MAX", 1)
+        monkeypatch.setattr(node_events, "NEWS_MAX", 2)
+        monkeypatch.setattr(queueing_hints, "CHECKS_MAX", 30)
+        monkeypatch.setattr(sorted_nodes, "FALLEN_PER_NODE", 0)
+        monkeypatch.setattr(pod_signature, "ROOM_MAX", 1)
 
 
 @dataclass

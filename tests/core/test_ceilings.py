@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcad.core.queue.ceilings import cut
+from mcad.core.queue.priority_ceiling import cut
 from mcad.core.state.settings import Settings
 from tests.core.bench import Bench, node, workload
 

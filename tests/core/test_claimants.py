@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from mcad.core.cycle import deciding
-from mcad.core.state.claim import Claim, ClaimReason
+from mcad.core.cycle import cycle
 from mcad.core.state.model import Constraint, PodSet
-from mcad.core.views.claimants import in_the_way
+from mcad.core.state.reservation import Claim, ClaimReason
+from mcad.core.views.blocking_reservations import in_the_way
 from tests.core.bench import Bench, node, workload
 from tests.core.test_quota import bench, of
 
@@ -24,7 +24,7 @@ def keepers(made: Bench, name: str) -> list[str]:
     world = made.dispatcher.world
     entry = made.entry(name)
     bucket = world.queue.bucket_of(entry)
-    refusal = deciding.verdict(world, world.capacity.glance(), bucket) if bucket else None
+    refusal = cycle.verdict(world, world.capacity.glance(), bucket) if bucket else None
     found = in_the_way(world, entry, refusal)
     return [owner.workload.name for owner, _ in found]
 

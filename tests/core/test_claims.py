@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mcad.core.events import NodeGone, NodeSeen, PodGone
-from mcad.core.state.claim import ClaimReason
 from mcad.core.state.model import Workload
 from mcad.core.state.records import replace
+from mcad.core.state.reservation import ClaimReason
 from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 import pytest
 
+from mcad.core.cluster import World
 from mcad.core.events import KindWatched
-from mcad.core.reservations import drains
-from mcad.core.snapshot.departures import Departures
-from mcad.core.state.claim import ClaimReason
+from mcad.core.reservations import release_set
+from mcad.core.snapshot.removal import Departures
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import POD_GRACE, Cascade, Dialect, PodPhase
 from mcad.core.state.records import replace
-from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.reservation import ClaimReason
+from mcad.core.state.run_policy import FaultTolerance
 from mcad.core.state.settings import Fit, Policy
 from mcad.core.state.units import SECOND
-from mcad.core.world import World
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import teams
 from tests.core.test_claims import PROTECTING, claims, starving
@@ -192,7 +192,7 @@ def test_room_of_one_who_is_reset_is_counted_on_by_no_claim_after_a_restart() ->
     bench.change("a-0", phase=PodPhase.FAILED)
     bench.settle()
     assert bench.entry("a").keeps_room
-    assert drains.leavers(bench.dispatcher.world) == []
+    assert release_set.leavers(bench.dispatcher.world) == []
 
 
 def test_of_those_who_outrank_a_claim_few_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,13 +202,13 @@ def test_of_those_who_outrank_a_claim_few_are_asked(monkeypatch: pytest.MonkeyPa
     bench.submit(*(workload(f"e{i}", 850 - i, 700, 10, 440, priority=4) for i in range(50)))
     bench.settle()
     asked: list[str] = []
-    real = drains.what_if
+    real = release_set.what_if
 
     def counted(world: World, entry: Entry, lifted: Sequence[str] = ()) -> Departures:
         asked.append(entry.workload.name)
         return real(world, entry, lifted)
 
-    monkeypatch.setattr(drains, "what_if", counted)
+    monkeypatch.setattr(release_set, "what_if", counted)
     bench.delete("uid-s0")
     bench.delete("uid-s1")
     bench.decide()

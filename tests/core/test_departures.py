@@ -10,12 +10,12 @@ from random import Random
 import pytest
 
 from mcad.core.admission import Admission, Gang
-from mcad.core.fit.facade import Capacity
-from mcad.core.queue.fairness import Turns
-from mcad.core.quota.forest import Forest
+from mcad.core.fit.capacity import Capacity
+from mcad.core.queue.ordering import Turns
 from mcad.core.quota.records import Designation, QuotaSubtree
-from mcad.core.snapshot.departures import Departures, Room, fewest, soonest
+from mcad.core.quota.usage import Forest
 from mcad.core.snapshot.needed import Needed
+from mcad.core.snapshot.removal import Departures, Room, fewest, soonest
 from mcad.core.state.model import Node, PodSet
 from mcad.core.state.settings import Fit, Settings
 from tests.core.builders import cluster, node, on, pods

@@ -6,12 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from mcad.core.events import Answer
-from mcad.core.reservations import ends
-from mcad.core.reservations.ends import NEVER
+from mcad.core.reservations import end_times
+from mcad.core.reservations.end_times import NEVER
+from mcad.core.state.bounds import STUCK_AFTER
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Dialect, PodPhase, Workload
-from mcad.core.state.pacing import STUCK_AFTER
-from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.run_policy import FaultTolerance
 from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, node, workload
@@ -53,9 +53,9 @@ def test_what_is_declared_dates_the_claim_of_who_waits(
 
 def test_a_limit_counts_from_the_first_dispatch_and_that_of_an_attempt_from_each() -> None:
     work = workload("a", 100, run_limit=10 * MINUTE, attempt_limit=8 * MINUTE)
-    assert ends.declared(work, 100, 100) == 100 + 8 * MINUTE
-    assert ends.declared(work, 100, 100 + 5 * MINUTE) == 100 + 10 * MINUTE
-    assert ends.declared(work, 100, 100 + 20 * MINUTE) == 100 + 20 * MINUTE  # it fails at once
+    assert end_times.declared(work, 100, 100) == 100 + 8 * MINUTE
+    assert end_times.declared(work, 100, 100 + 5 * MINUTE) == 100 + 10 * MINUTE
+    assert end_times.declared(work, 100, 100 + 20 * MINUTE) == 100 + 20 * MINUTE  # it fails at once
 
 
 def test_what_failed_is_kept_for_a_while_and_so_is_its_room() -> None:
@@ -70,7 +70,7 @@ def test_what_failed_is_kept_for_a_while_and_so_is_its_room() -> None:
     bench.advance(12 * 60)
     assert bench.entry("a").phase is Phase.KEEPING
     world = bench.dispatcher.world
-    assert 0 <= ends.at_latest(world, bench.entry("a")) - claim.start < SECOND
+    assert 0 <= end_times.at_latest(world, bench.entry("a")) - claim.start < SECOND
     bench.advance(15 * 60)
     assert bench.order == ["a", "b"]
     assert bench.entry("b").record.since <= claim.start
@@ -84,7 +84,7 @@ def test_no_limit_runs_before_all_of_it_exists() -> None:
     bench.advance(60)
     world, entry = bench.dispatcher.world, bench.entry("a")
     assert entry.phase is Phase.CREATING
-    assert ends.at_latest(world, entry) == world.now + 2 * MINUTE + STUCK_AFTER
+    assert end_times.at_latest(world, entry) == world.now + 2 * MINUTE + STUCK_AFTER
 
 
 def test_who_is_reset_keeps_his_room_so_nobody_can_count_on_it() -> None:
@@ -101,8 +101,8 @@ def test_who_is_reset_keeps_his_room_so_nobody_can_count_on_it() -> None:
         bench.decide()
         if entry.keeps_room:
             seen.add(entry.phase)
-            assert ends.at_latest(world, entry) == NEVER
-            assert not ends.of_present(world, entry).firm
+            assert end_times.at_latest(world, entry) == NEVER
+            assert not end_times.of_present(world, entry).firm
         while bench.pending:
             bench.execute(bench.pending.pop(0))
     assert len(seen) > 1
@@ -115,7 +115,7 @@ def test_expectations_say_at_the_earliest_and_never_at_the_latest_where_there_is
     world, entry = bench.dispatcher.world, bench.entry("a")
     limit = entry.first_dispatch + 10 * MINUTE
     early = entry.record.since + 5 * MINUTE
-    assert ends.of_present(world, entry) == (early, limit + STUCK_AFTER, True)
+    assert end_times.of_present(world, entry) == (early, limit + STUCK_AFTER, True)
     bare = replace(work, run_expected=0, run_limit=0)
     bench.edit("uid-a", run_expected=bare.run_expected, run_limit=bare.run_limit)
-    assert ends.of_present(world, entry) == (world.now, NEVER, False)
+    assert end_times.of_present(world, entry) == (world.now, NEVER, False)

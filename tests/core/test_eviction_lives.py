@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from mcad.core.reservations.claims import EVICTIONS
+from mcad.core.reservations.manage import EVICTIONS
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import ObjectRef, PodPhase

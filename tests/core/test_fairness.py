@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
-from mcad.core.cycle import dispatching
+from mcad.core.cycle import admit
 from mcad.core.events import NodeSeen
 from mcad.core.state.model import PodSet, Workload
 from mcad.core.state.records import replace
@@ -105,7 +105,7 @@ def test_who_was_woken_as_the_poorest_and_is_not_any_more_makes_way(
     at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Something more urgent of the same team goes between, in this pass or in one before."""
-    monkeypatch.setattr(dispatching, "DISPATCHES_PER_PASS", at_once)
+    monkeypatch.setattr(admit, "DISPATCHES_PER_PASS", at_once)
     bench = Bench(FAIR, nodes=[SMALL])
     bench.submit(of("green", "g0", 2500), of("green", "g1", 2500))
     bench.settle()

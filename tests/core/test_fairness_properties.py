@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
-from mcad.core.cycle import dispatching
-from mcad.core.cycle.lending import Lending
+from mcad.core.cycle import admit
+from mcad.core.cycle.borrow_wait import Lending
 from mcad.core.quota.records import Designation
 from mcad.core.state.model import Workload
 from mcad.core.state.records import replace
@@ -120,7 +120,7 @@ def test_everybody_goes_in_the_order_of_the_reference(
         made.share(*trees)
         plain.model.subtrees = {one.uid: one for one in trees}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dispatching, "DISPATCHES_PER_PASS", at_once)
+        patch.setattr(admit, "DISPATCHES_PER_PASS", at_once)
         patch.setattr(Lending, "waits", lambda *_: False)  # the order alone is shown
         for arrivals, departures in [(crowd, []), *rounds]:
             for number in departures:

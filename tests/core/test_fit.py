@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcad.core.fit import fit, packing
-from mcad.core.fit.facade import Capacity
+from mcad.core.fit import fit, greedy
+from mcad.core.fit.capacity import Capacity
 from mcad.core.state.model import Node, PodSet
+from mcad.core.state.refusal import RefusalKind, Shortage
 from mcad.core.state.settings import Settings
-from mcad.core.state.verdicts import RefusalKind, Shortage
 from tests.core.builders import (
     GPU,
     cluster,
@@ -331,7 +331,7 @@ def test_a_failed_search_is_not_repeated_until_something_rises(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     searches = []
-    monkeypatch.setattr(fit, "pack", lambda *a: searches.append(1) or packing.pack(*a))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(fit, "pack", lambda *a: searches.append(1) or greedy.pack(*a))  # type: ignore[func-returns-value]
     capacity = cluster(node("a", "5"), node("b", "5"))
     shape = waiting(capacity, pods(2, "3"), pods(1, "4", item=1))
 
@@ -348,7 +348,7 @@ def test_a_failed_search_is_not_repeated_until_something_rises(
 def test_a_search_beyond_its_budget_is_undecided_and_said_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(packing, "EXACT_WORK_MAX", 3)
+    monkeypatch.setattr(greedy, "EXACT_WORK_MAX", 3)
     monkeypatch.setattr(fit, "EXACT_WORK_MAX", 3)
     found = refusal(cluster(node("a", "5"), node("b", "5")), pods(2, "3"), pods(1, "4", item=1))
 

@@ -3,10 +3,10 @@
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from mcad.core.fit import packing
-from mcad.core.fit.facade import Capacity
+from mcad.core.fit import greedy
+from mcad.core.fit.capacity import Capacity
 from mcad.core.state.model import Node, PodSet
-from mcad.core.state.verdicts import RefusalKind
+from mcad.core.state.refusal import RefusalKind
 from tests.core import worlds
 from tests.core.builders import (
     Host,
@@ -61,10 +61,10 @@ def test_a_mixed_gang_at_the_edge_fits_if_and_only_if_brute_force_places_it(
     shape = capacity.shape(sets)
     expected = fits_by_brute_force(hosts_of(nodes.values()), sets)
     prospect = capacity._memory.hold(shape)
-    greedy = packing.pack(prospect, packing.Nodes(), 0, {"cpu": 1}).plan is not None
+    is_packed = greedy.pack(prospect, greedy.Nodes(), 0, {"cpu": 1}).plan is not None
 
     found = capacity.refusal(shape)
-    event(f"brute force {expected}, greed {greedy}, {found.kind if found else 'fits'}")
+    event(f"brute force {expected}, greed {is_packed}, {found.kind if found else 'fits'}")
     assert (found is None) is expected
     assert (capacity.reserve("w", 1, shape, sets) is None) is expected
     capacity.check()

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from benchmarks.builders import cores, machines
 from benchmarks.replay import Job, Replay
+from mcad.core.cluster import World
+from mcad.core.state.bounds import FORECAST_AHEAD, STUCK_AFTER
 from mcad.core.state.model import Node, Workload
-from mcad.core.state.pacing import FORECAST_AHEAD, STUCK_AFTER
 from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.units import SECOND, Instant
-from mcad.core.views.forecast import Basis, Forecast, forecasts
 from mcad.core.views.rows import Picture
-from mcad.core.world import World
+from mcad.core.views.start_times import Basis, Forecast, forecasts
 from tests.core.bench import PATIENT, START, Bench, node, workload
 from tests.core.builders import report_of
 from tests.core.quotas import GOLD, teams

@@ -19,7 +19,7 @@ from mcad.core.state.model import (
     PodPhase,
 )
 from mcad.core.state.records import replace
-from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.run_policy import FaultTolerance
 from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, cpu, node, workload
 

@@ -25,7 +25,7 @@ from mcad.core.state.model import (
     Workload,
 )
 from mcad.core.state.reasons import ConditionType
-from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.run_policy import FaultTolerance
 from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND
 from tests.core.bench import PATIENT, Bench, cpu, node, workload

@@ -12,6 +12,7 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
+from mcad.core.cluster import AWAITED
 from mcad.core.commands import WriteStatus
 from mcad.core.events import Answer, AppWrapperSeen, NodeSeen, StatusRefused
 from mcad.core.state.entry import Entry
@@ -24,12 +25,11 @@ from mcad.core.state.model import (
     PodPhase,
     Workload,
 )
-from mcad.core.state.rules import FaultTolerance, Growth, Requeuing
+from mcad.core.state.run_policy import FaultTolerance, Growth, Requeuing
 from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND, Instant
-from mcad.core.views import podcounts
-from mcad.core.world import AWAITED
+from mcad.core.views import pod_counts
 from tests.core.bench import Bench, node, workload
 from tests.core.quotas import GOLD, teams
 
@@ -293,8 +293,8 @@ class Life:
             assert one.dispatch is None or one.dispatch.preemptor in ("", self._evicted_by(one))
             if one.phase is Phase.PAUSING:
                 assert world.capacity.holds(uid)
-            if one.phase in podcounts.LIVE and not one.workload.deleting:
-                told = podcounts.are_right(one, world.capacity)
+            if one.phase in pod_counts.LIVE and not one.workload.deleting:
+                told = pod_counts.are_right(one, world.capacity)
                 assert told or Timer.COUNTS in one.timers, f"{one.title}: pods nobody tells of"
             if one.phase in (Phase.KEEPING, Phase.PAUSING) and not one.workload.deleting:
                 assert one.timers, f"{one.title} is {one.phase} for ever"

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from mcad.core.fit import mixed
-from mcad.core.fit.limits import EXACT_WORK_MAX
-from mcad.core.fit.mixed import KnownChoices, Need, Plan, Verdict, exact
-from mcad.core.nodes.podclass import slots
+from mcad.core.fit import exact as exact_search
+from mcad.core.fit.bounds import EXACT_WORK_MAX
+from mcad.core.fit.exact import KnownChoices, Need, Plan, Verdict, exact
+from mcad.core.nodes.pod_signature import slots
 from mcad.core.nodes.pools import Row
 from mcad.core.nodes.resources import Books
 from mcad.core.state.model import Node, PodSet
@@ -142,9 +142,9 @@ def test_the_budget_is_counted_and_never_exceeded_by_much() -> None:
 
 def test_too_many_states_are_not_even_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     sets = (pods(3, "1"), pods(3, "2", item=1), pods(9, "3", item=2))
-    monkeypatch.setattr(mixed, "EXACT_STATES_MAX", 15)
+    monkeypatch.setattr(exact_search, "EXACT_STATES_MAX", 15)
     assert search([node("a", "99")], sets) == Verdict(None, decided=False, work=0)
-    monkeypatch.setattr(mixed, "EXACT_STATES_MAX", 16)
+    monkeypatch.setattr(exact_search, "EXACT_STATES_MAX", 16)
     assert search([node("a", "99")], sets).plan is not None
 
 

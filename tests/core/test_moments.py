@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcad.core.attempts import children
+from mcad.core.attempts import observed_objects
 from mcad.core.commands import CreateItem, DeleteItem, DeleteStray, WriteStatus
 from mcad.core.events import (
     Answer,
@@ -15,12 +15,12 @@ from mcad.core.events import (
     NodeSeen,
     StatusWritten,
 )
-from mcad.core.reservations import passing
-from mcad.core.state.claim import EVICTIONS, Claim, ClaimReason
+from mcad.core.reservations import precedence
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Child, DispatchPhase, DispatchRecord, Next, Persisted, Workload
 from mcad.core.state.records import replace
-from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.reservation import EVICTIONS, Claim, ClaimReason
+from mcad.core.state.run_policy import FaultTolerance
 from mcad.core.state.units import SECOND
 from tests.core.bench import PATIENT, START, Bench, Thing, node, workload
 from tests.core.test_protocol import INVALID, QUOTA, UNKNOWN
@@ -191,7 +191,7 @@ def test_an_object_of_an_older_attempt_tells_nothing_of_the_present_one() -> Non
     bench.settle()
     world, entry = bench.dispatcher.world, bench.entry("a")
     (child,) = world.children_for(entry)
-    children.apply(world, entry, replace(child, uid="older", attempt=entry.attempt - 1))
+    observed_objects.apply(world, entry, replace(child, uid="older", attempt=entry.attempt - 1))
     assert entry.creation.created == {0: child.uid}
 
 
@@ -203,8 +203,8 @@ def test_what_others_were_evicted_for_is_not_taken_by_a_higher_priority() -> Non
     until = bench.now + SECOND
     for reason in ClaimReason:
         owner.claim = Claim(reason, bench.now, until)
-        assert passing.outranks(urgent, owner) == (reason not in EVICTIONS)
-        assert not passing.outranks(owner, owner)
+        assert precedence.outranks(urgent, owner) == (reason not in EVICTIONS)
+        assert not precedence.outranks(owner, owner)
 
 
 # -- after a restart -----------------------------------------------------------------------------

@@ -8,14 +8,14 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from mcad.core.events import AppWrapperSeen, LookOn
-from mcad.core.state.claim import Claim, ClaimReason
 from mcad.core.state.entry import Hold
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Condition, Persisted
 from mcad.core.state.reasons import ConditionType, HoldReason
+from mcad.core.state.refusal import Doubts, Refusal, RefusalKind
+from mcad.core.state.reservation import Claim, ClaimReason
 from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.units import SECOND
-from mcad.core.state.verdicts import Doubts, Refusal, RefusalKind
 from mcad.core.views.rows import FITS_AS_STORED, FITS_NEXT, OPEN, Row
 from tests.core.bench import START, Bench, cpu, node, workload
 

@@ -15,13 +15,13 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from mcad.core.cycle import dispatching
+from mcad.core.cycle import admit
 from mcad.core.events import NodeGone, NodeSeen
-from mcad.core.fit.limits import VERDICT_STEPS
+from mcad.core.fit.bounds import VERDICT_STEPS
 from mcad.core.quota.records import Designation, QuotaSubtree
+from mcad.core.state.bounds import STEPS_PER_PASS
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import PodPhase
-from mcad.core.state.pacing import STEPS_PER_PASS
 from mcad.core.state.records import replace
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import Model, child, subtree
@@ -269,7 +269,7 @@ class ShortPasses(Histories):
     @initialize(steps=st.sampled_from([1, 2 * VERDICT_STEPS, 4 * VERDICT_STEPS]))
     def shorten(self, steps: int) -> None:
         self.patch = pytest.MonkeyPatch()
-        self.patch.setattr(dispatching, "STEPS_PER_PASS", steps)
+        self.patch.setattr(admit, "STEPS_PER_PASS", steps)
 
     def teardown(self) -> None:
         if hasattr(self, "patch"):
@@ -301,7 +301,7 @@ def test_one_walk_is_in_order_and_everybody_in_turn_takes_what_fits(
     bench = Bench(nodes=[node(f"n{i}", 100 * size) for i, size in enumerate(sizes)])
     bench.submit(*(workload(f"w{i}", *(100 * p for p in g)) for i, g in enumerate(gangs)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dispatching, "STEPS_PER_PASS", steps)
+        patch.setattr(admit, "STEPS_PER_PASS", steps)
         bench.decide()
         while bench.now in bench.wishes:  # the pass ended before the line did
             bench.decide()

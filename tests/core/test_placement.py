@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcad.core.nodes.placement import admits, in_service
+from mcad.core.nodes.filters import admits, in_service
 from mcad.core.state.model import Constraint, Node, Requirement, Toleration
 from tests.core.builders import needs, node, on, taint, tolerates
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from mcad.core.fit.shapes import ClassKey
+from mcad.core.fit.shape import ClassKey
 from mcad.core.nodes import ledger as ledgers
-from mcad.core.nodes import news, tails
-from mcad.core.nodes import podclass as classes
+from mcad.core.nodes import node_events, sorted_nodes
+from mcad.core.nodes import pod_signature as classes
+from mcad.core.nodes.filters import admits
 from mcad.core.nodes.ledger import ChangeLog, Ledger
-from mcad.core.nodes.placement import admits
-from mcad.core.nodes.podclass import PodClass, slots
+from mcad.core.nodes.pod_signature import PodClass, slots
 from mcad.core.nodes.pools import Pool, joint_total, rough_total, sum_of, widest
 from mcad.core.nodes.resources import resources
 from mcad.core.state.model import Constraint, Node, Resources
@@ -32,10 +32,10 @@ def pool_of(ledger: Ledger, **selector: str) -> Pool:
 @pytest.fixture(params=[(50_000, 8, 64, 64), (2, 1, 1, 0), (6, 0, 0, 1)], ids=str)
 def bounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     told, fallen, room, short = request.param
-    monkeypatch.setattr(news, "NEWS_MAX", told)
-    monkeypatch.setattr(tails, "FALLEN_PER_NODE", fallen)
-    monkeypatch.setattr(tails, "RISEN_SHARE", 1 if short else 8)
-    monkeypatch.setattr(tails, "TAIL_SHORT", short)
+    monkeypatch.setattr(node_events, "NEWS_MAX", told)
+    monkeypatch.setattr(sorted_nodes, "FALLEN_PER_NODE", fallen)
+    monkeypatch.setattr(sorted_nodes, "RISEN_SHARE", 1 if short else 8)
+    monkeypatch.setattr(sorted_nodes, "TAIL_SHORT", short)
     monkeypatch.setattr(classes, "ROOM_MAX", room)
     monkeypatch.setattr(classes, "SCAN_STEP", 1 if room < 64 else 16)
 

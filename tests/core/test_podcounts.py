@@ -19,7 +19,7 @@ from mcad.core.state.model import (
 )
 from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND
-from mcad.core.views.podcounts import UNSCHEDULED_SHOWN
+from mcad.core.views.pod_counts import UNSCHEDULED_SHOWN
 from tests.core.bench import PATIENT, START, Bench, cpu, node, workload
 
 INTERVAL = 30

@@ -6,13 +6,13 @@ import pytest
 
 from mcad.core.commands import WriteStatus
 from mcad.core.events import Answer, Decide, NodeSeen, PodGone, PodSeen
-from mcad.core.preemption import preemption
-from mcad.core.state.claim import ClaimReason
+from mcad.core.preemption import search
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Dialect, Next, PodPhase, Workload
 from mcad.core.state.reasons import ConditionType, EventReason
 from mcad.core.state.records import replace
-from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.reservation import ClaimReason
+from mcad.core.state.run_policy import FaultTolerance
 from mcad.core.state.settings import Fit, Settings
 from mcad.core.state.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload
@@ -373,13 +373,13 @@ def test_a_restart_while_bound_pods_terminate_keeps_the_claim(pods: int) -> None
 
 def test_a_plan_that_failed_is_not_made_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
-    real = preemption.evictions
+    real = search.evictions
 
     def counted(winner: Workload, *rest: object) -> object:
         made.append(winner.uid)
         return real(winner, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(preemption, "evictions", counted)
+    monkeypatch.setattr(search, "evictions", counted)
     bench = half_protected(replace(EAGER, backoff=20 * SECOND))
     bench.submit(*(workload(f"w{i}", 900 + i, 900 + i, priority=5) for i in range(3)))
     bench.submit(*(workload(f"v{i}", 900 + i) for i in range(3)))  # below nobody: no plan is made
@@ -390,7 +390,7 @@ def test_a_plan_that_failed_is_not_made_again_at_once(monkeypatch: pytest.Monkey
 
 
 def test_a_look_is_bounded_and_the_next_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preemption, "EVICTION_STEPS", 1)
+    monkeypatch.setattr(search, "EVICTION_STEPS", 1)
     bench = crowded()
     world = bench.dispatcher.world
     bench.submit(*(workload(f"w{i}", 900 + i) for i in range(3)), workload("v", 899, priority=1))

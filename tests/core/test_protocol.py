@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from mcad.core.attempts.attempts import Meaning, classify
+from mcad.core.attempts.create import Meaning, classify
 from mcad.core.commands import CreateItem, DeleteStray, LookForRemains, WriteStatus
 from mcad.core.events import (
     Answer,
@@ -16,6 +16,7 @@ from mcad.core.events import (
     ItemRefused,
     Leading,
 )
+from mcad.core.state.bounds import READS_PER_SECOND
 from mcad.core.state.lifecycle import TABLE, InvalidTransitionError, Phase, Signal, transition
 from mcad.core.state.model import (
     Child,
@@ -29,7 +30,6 @@ from mcad.core.state.model import (
     PodPhase,
     Workload,
 )
-from mcad.core.state.pacing import READS_PER_SECOND
 from mcad.core.state.units import SECOND
 from tests.core.bench import START, Bench, Thing, node, workload
 
@@ -713,7 +713,7 @@ def test_422_fails_with_the_servers_words_and_leaves_nothing_behind() -> None:
 def test_403_with_the_right_to_create_is_tried_again_after_a_pause_and_then_given_up() -> None:
     bench = Bench(nodes=[node()])
     bench.submit(workload("a", 1))
-    bench.refuse("CreateItem", *[QUOTA] * 4 * 6)  # in each attempt, 3 are borne (pacing.py)
+    bench.refuse("CreateItem", *[QUOTA] * 4 * 6)  # in each attempt, 3 are borne (bounds.py)
     bench.settle()
     bench.advance(5)
     assert bench.state("a") == "Pending"

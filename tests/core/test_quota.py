@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mcad.core.events import Answer, AppWrapperGone, AppWrapperSeen, Decide, NodeSeen
-from mcad.core.running.requeuing import Requeuing
+from mcad.core.running.requeue import Requeuing
+from mcad.core.state.bounds import RESTATED_PER_SHAPE
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import (
     Dialect,
@@ -15,9 +16,8 @@ from mcad.core.state.model import (
     PodPhase,
     Workload,
 )
-from mcad.core.state.pacing import RESTATED_PER_SHAPE
 from mcad.core.state.records import replace
-from mcad.core.state.rules import TOLERANT
+from mcad.core.state.run_policy import TOLERANT
 from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.units import SECOND
 from mcad.core.views.rows import Picture

@@ -12,12 +12,12 @@ from random import Random
 
 import pytest
 
-from mcad.core.quota.forest import Forest
 from mcad.core.quota.records import NOBODYS, Designation, Path, QuotaSubtree
-from mcad.core.quota.trees import Flaw
-from mcad.core.state.invariants import InvariantViolated
+from mcad.core.quota.tree import Flaw
+from mcad.core.quota.usage import Forest
 from mcad.core.state.records import replace
-from mcad.core.state.verdicts import Refusal, RefusalKind
+from mcad.core.state.refusal import Refusal, RefusalKind
+from mcad.core.state.violations import InvariantViolated
 from tests.core.quotas import (
     TREES,
     Edit,

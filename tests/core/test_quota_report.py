@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcad.core.quota.forest import Forest
 from mcad.core.quota.records import Designation
 from mcad.core.quota.report import Share, overcommitted, shares
-from mcad.core.state.verdicts import QuotaLimit, Refusal, RefusalKind
+from mcad.core.quota.usage import Forest
+from mcad.core.state.refusal import QuotaLimit, Refusal, RefusalKind
 from tests.core.quotas import GOLD, child, subtree, teams
 
 

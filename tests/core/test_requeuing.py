@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from mcad.core.running.requeuing import next_wait
+from mcad.core.running.requeue import next_wait
 from mcad.core.state.model import PodPhase, Workload
-from mcad.core.state.rules import Growth, Requeuing
+from mcad.core.state.run_policy import Growth, Requeuing
 from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, node, workload

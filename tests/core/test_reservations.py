@@ -5,9 +5,9 @@ The numbers of the protocol are in the names: C1 use, C2 size of the reservation
 
 import pytest
 
-from mcad.core.state.invariants import InvariantViolated
 from mcad.core.state.model import PodCounts, PodPhase
-from mcad.core.state.verdicts import RefusalKind
+from mcad.core.state.refusal import RefusalKind
+from mcad.core.state.violations import InvariantViolated
 from tests.core.builders import (
     GPU,
     adopt,

@@ -17,7 +17,7 @@ from mcad.core.state.model import (
     Problem,
     ProblemKind,
 )
-from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.run_policy import FaultTolerance
 from mcad.core.state.units import SECOND
 from tests.core.bench import START, Bench, Thing, cpu, node, workload
 

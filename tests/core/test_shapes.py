@@ -2,13 +2,13 @@
 
 import pytest
 
-from mcad.core.fit import memory, sleepers
-from mcad.core.fit.facade import Capacity
-from mcad.core.fit.shapes import Shape
-from mcad.core.nodes import news
+from mcad.core.fit import queueing_hints, shape_cache
+from mcad.core.fit.capacity import Capacity
+from mcad.core.fit.shape import Shape
+from mcad.core.nodes import node_events
 from mcad.core.nodes.resources import resources, total, with_pod_slot
-from mcad.core.state.invariants import InvariantViolated, check
 from mcad.core.state.settings import Settings
+from mcad.core.state.violations import InvariantViolated, check
 from tests.core.builders import cluster, needs, node, on, pod, pods, waiting, wants
 
 
@@ -19,7 +19,7 @@ def pools_of(capacity: Capacity) -> int:
 def test_pools_that_nobody_uses_are_dropped_and_those_in_use_are_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(memory, "POOLS_KEPT_MIN", 4)
+    monkeypatch.setattr(shape_cache, "POOLS_KEPT_MIN", 4)
     capacity = Capacity(Settings())
     capacity._memory._pools_max = 4
     capacity.node_seen(node("a", labels={"zone": "z0"}))
@@ -41,7 +41,7 @@ def test_pools_that_nobody_uses_are_dropped_and_those_in_use_are_kept(
 def test_a_shape_that_comes_back_after_it_was_dropped_is_as_good_as_new(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(memory, "POOLS_KEPT_MIN", 1)
+    monkeypatch.setattr(shape_cache, "POOLS_KEPT_MIN", 1)
     capacity = cluster(node("a", labels={"zone": "z0"}))
     capacity._memory._pools_max = 1
     for _ in range(3):
@@ -183,8 +183,8 @@ def test_news_of_a_node_leave_with_it() -> None:
 def test_when_too_many_nodes_rose_to_name_them_everybody_concerned_is_woken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(news, "NEWS_MAX", 0)
-    monkeypatch.setattr(sleepers, "CHECKS_MAX", 0)
+    monkeypatch.setattr(node_events, "NEWS_MAX", 0)
+    monkeypatch.setattr(queueing_hints, "CHECKS_MAX", 0)
     capacity = cluster(node("a", "3"), node("b", "3"))
     shape = waiting(capacity, pods(3, "2"))
     assert capacity.refusal(shape) is not None
@@ -197,7 +197,7 @@ def test_when_too_many_nodes_rose_to_name_them_everybody_concerned_is_woken(
 def test_when_all_nodes_rise_a_little_nobody_wakes_or_has_to_look_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sleepers, "CHECKS_MAX", 0)
+    monkeypatch.setattr(queueing_hints, "CHECKS_MAX", 0)
     names = [f"n{i}" for i in range(40)]
     capacity = cluster(*(node(name, "3") for name in names))
     shape = waiting(capacity, pods(41, "2"))
@@ -214,8 +214,8 @@ def test_when_all_nodes_rise_a_little_nobody_wakes_or_has_to_look_anew(
 def test_those_who_ask_for_least_are_told_of_nodes_that_rose_and_the_others_wake(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(news, "NEWS_MAX", 2)
-    monkeypatch.setattr(sleepers, "CHECKS_MAX", 0)
+    monkeypatch.setattr(node_events, "NEWS_MAX", 2)
+    monkeypatch.setattr(queueing_hints, "CHECKS_MAX", 0)
     capacity = cluster(node("a", "11"), node("b", "11"))
     shapes = [waiting(capacity, pods(number, size)) for number, size in ((7, "3"), (5, "4"))]
     assert all(capacity.refusal(shape) is not None for shape in shapes)

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from mcad.core.reservations import claims
+from mcad.core.reservations import manage
 from mcad.core.state.model import Workload
 from mcad.core.state.records import replace
 from mcad.core.state.settings import Settings
@@ -141,6 +141,6 @@ def test_a_victim_that_runs_elsewhere_by_now_is_not_waited_for() -> None:
     bench.settle()
     world, owner, victim = bench.dispatcher.world, bench.entry("owner"), bench.entry("victim")
     owner.waits_for = {victim.uid: victim.attempt}
-    assert claims.still_there(world, owner) == [victim.uid]
+    assert manage.still_there(world, owner) == [victim.uid]
     owner.waits_for = {victim.uid: victim.attempt - 1}
-    assert claims.still_there(world, owner) == []
+    assert manage.still_there(world, owner) == []

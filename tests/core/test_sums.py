@@ -4,8 +4,8 @@ import pytest
 
 from mcad.core.fit import fit
 from mcad.core.state.model import Node, PodSet
+from mcad.core.state.refusal import RefusalKind
 from mcad.core.state.settings import Settings
-from mcad.core.state.verdicts import RefusalKind
 from tests.core.builders import (
     AGGREGATE,
     cluster,

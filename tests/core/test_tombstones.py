@@ -9,7 +9,7 @@ from mcad.core.commands import CreateItem, DeleteStray
 from mcad.core.events import Answer, AppWrapperGone
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Cascade, PodPhase
-from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.run_policy import FaultTolerance
 from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, node, workload
 

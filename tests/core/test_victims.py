@@ -15,15 +15,15 @@ from random import Random
 import pytest
 
 from mcad.core.admission import Admission, Gang
-from mcad.core.fit.facade import Capacity
-from mcad.core.preemption import victims
-from mcad.core.preemption.victims import Evictions, Precedence, evictions
-from mcad.core.queue.fairness import Turns
-from mcad.core.quota.forest import Forest
+from mcad.core.fit.capacity import Capacity
+from mcad.core.preemption import targets
+from mcad.core.preemption.targets import Evictions, Precedence, evictions
+from mcad.core.queue.ordering import Turns
 from mcad.core.quota.records import Designation, QuotaChild, QuotaSubtree
-from mcad.core.snapshot.departures import Departures
-from mcad.core.state.claim import ClaimReason
+from mcad.core.quota.usage import Forest
+from mcad.core.snapshot.removal import Departures
 from mcad.core.state.model import Node, PodSet, Workload
+from mcad.core.state.reservation import ClaimReason
 from mcad.core.state.settings import Fit, Settings
 from tests.core.builders import Host, appwrapper, fits_by_brute_force, on
 from tests.core.quotas import (
@@ -313,7 +313,7 @@ class Play:
     def _found(self) -> Evictions | None:
         """What the product says; and by which way it came to that."""
         with pytest.MonkeyPatch.context() as patch:
-            for room, name in ((victims, "_among_few"), (Precedence, "in_turn")):
+            for room, name in ((targets, "_among_few"), (Precedence, "in_turn")):
                 patch.setattr(room, name, self._noting(name, getattr(room, name)))
             return self.scene.evict(self.winner, self.settings, self.order)
 
@@ -468,7 +468,7 @@ def test_no_priority_entitles_to_what_is_another_teams_own() -> None:
 def test_a_team_that_is_back_within_its_share_loses_nobody_more(
     searched: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(victims, "SEARCHED_MAX", searched)
+    monkeypatch.setattr(targets, "SEARCHED_MAX", searched)
     scene = Scene(host("n1", 12), trees=teams(12, red=4, blue=4, green=4))
     for uid, leaf in (("a", "blue"), ("b", "blue"), ("c", "blue"), ("d", "green"), ("e", "green")):
         assert scene.run(uid, (bare(2 + (leaf == "green")),), at(leaf))

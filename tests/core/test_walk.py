@@ -3,14 +3,14 @@
 import pytest
 
 from mcad.core.commands import WriteStatus
-from mcad.core.cycle import dispatching
+from mcad.core.cycle import admit
 from mcad.core.events import NodeSeen
-from mcad.core.fit.limits import VERDICT_STEPS
-from mcad.core.fit.shapes import Shape
+from mcad.core.fit.bounds import VERDICT_STEPS
+from mcad.core.fit.shape import Shape
 from mcad.core.state.lifecycle import Phase
+from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND
-from mcad.core.state.verdicts import Refusal
 from tests.core.bench import Bench, node, workload
 
 HOLDING = 30
@@ -44,7 +44,7 @@ def refusals(bench: Bench) -> int:
 def test_a_pass_ends_at_its_work_and_asks_for_another_that_goes_on_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(dispatching, "STEPS_PER_PASS", 3 * VERDICT_STEPS)
+    monkeypatch.setattr(admit, "STEPS_PER_PASS", 3 * VERDICT_STEPS)
     bench = Bench(nodes=[node(milli=100)])
     bench.submit(*(workload(f"w{i}", 200 + i) for i in range(8)))
     judged = counted(bench, monkeypatch)
@@ -68,7 +68,7 @@ def test_what_is_refused_is_tested_again_whatever_is_told() -> None:
 
 def test_a_pass_dispatches_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each one is a write, and events are waiting."""
-    monkeypatch.setattr(dispatching, "DISPATCHES_PER_PASS", 3)
+    monkeypatch.setattr(admit, "DISPATCHES_PER_PASS", 3)
     bench = Bench(nodes=[node(milli=1000)])
     bench.submit(*(workload(f"w{i}", 100 + i) for i in range(5)))
     bench.decide()
@@ -81,7 +81,7 @@ def test_a_pass_dispatches_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None
 def test_those_at_the_end_get_their_turn_however_often_those_in_front_are_woken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(dispatching, "STEPS_PER_PASS", 4 * VERDICT_STEPS)
+    monkeypatch.setattr(admit, "STEPS_PER_PASS", 4 * VERDICT_STEPS)
     bench = Bench(nodes=[node("n1", 100), node("n2", 100)])
     # Two pods that each need a node of their own: every rise of a node wakes all of them.
     bench.submit(*(workload(f"w{i}", 150 + i, 1) for i in range(12)), workload("last", 50))
@@ -98,7 +98,7 @@ def test_those_at_the_end_get_their_turn_however_often_those_in_front_are_woken(
 def test_whose_room_rose_since_is_asked_again_before_anybody_behind_goes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(dispatching, "STEPS_PER_PASS", 2 * VERDICT_STEPS)
+    monkeypatch.setattr(admit, "STEPS_PER_PASS", 2 * VERDICT_STEPS)
     bench = Bench(nodes=[node(milli=100)])
     bench.submit(workload("first", 300), workload("second", 400), workload("third", 300, 50))
     bench.decide()
@@ -111,7 +111,7 @@ def test_whose_room_rose_since_is_asked_again_before_anybody_behind_goes(
 
 
 def test_putting_on_hold_is_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatching, "STEPS_PER_PASS", 3 * VERDICT_STEPS)
+    monkeypatch.setattr(admit, "STEPS_PER_PASS", 3 * VERDICT_STEPS)
     bench = Bench(nodes=[node(milli=1000)])
     bench.submit(workload("holder", 1))
     bench.settle()

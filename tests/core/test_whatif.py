@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcad.core.fit.facade import Capacity
-from mcad.core.fit.mixed import Plan
-from mcad.core.fit.shapes import Shape
-from mcad.core.snapshot.whatif import WhatIf
+from mcad.core.fit.capacity import Capacity
+from mcad.core.fit.exact import Plan
+from mcad.core.fit.shape import Shape
+from mcad.core.snapshot.nodes import WhatIf
 from mcad.core.state.model import Node, Pod, PodPhase, PodSet
 from mcad.core.state.settings import Fit, Settings
 from tests.core import worlds
@@ -220,7 +220,7 @@ def test_no_search_for_parts_that_have_room_only_one_without_the_other() -> None
 
 
 def test_a_search_that_costs_too_much_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcad.core.snapshot.whatif.WHAT_IF_WORK_MAX", 3)
+    monkeypatch.setattr("mcad.core.snapshot.nodes.WHAT_IF_WORK_MAX", 3)
     asked = _whose_pods_have_to_change_places()
 
     asked.leave("a")

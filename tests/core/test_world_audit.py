@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from mcad.core import audit
+from mcad.core import invariants
+from mcad.core.cluster import World
 from mcad.core.state.entry import Hold
-from mcad.core.state.invariants import InvariantViolated
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.reasons import HoldReason
 from mcad.core.state.timers import Timer
-from mcad.core.world import World
+from mcad.core.state.violations import InvariantViolated
 from tests.core.bench import Bench, node, workload
 from tests.core.quotas import GOLD, teams
 
@@ -88,7 +88,7 @@ FAULTS: dict[str, Callable[[World], object]] = {
 
 
 def test_a_world_in_order_passes() -> None:
-    audit.everything(world())
+    invariants.everything(world())
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -96,5 +96,5 @@ def test_each_difference_is_found(name: str) -> None:
     found = world()
     FAULTS[name](found)
     with pytest.raises(InvariantViolated) as raised:
-        audit.everything(found)
+        invariants.everything(found)
     assert raised.value.name == name

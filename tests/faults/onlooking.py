@@ -23,7 +23,7 @@ from mcad.cli.snapshot import take_snapshot
 from mcad.controller.runtime import Controller
 from mcad.controller.views import capacity_view, detail_view, rows_view
 from mcad.core.state.reasons import HoldReason
-from mcad.core.state.verdicts import RefusalKind
+from mcad.core.state.refusal import RefusalKind
 from mcad.core.views.rows import FITS_AS_STORED, OPEN
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError

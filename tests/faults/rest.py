@@ -9,12 +9,12 @@ from typing import Any
 from mcad.api.labels import APPWRAPPER_UID
 from mcad.api.status import render_status
 from mcad.controller.mirror import status_mark
-from mcad.core.cycle.dispatching import HELD_BACK
+from mcad.core.cluster import World
+from mcad.core.cycle.admit import HELD_BACK
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.reasons import HoldReason
 from mcad.core.views.status import derive
-from mcad.core.world import World
 from tests.faults.bailiff import Bailiff
 from tests.faults.forging import is_forged
 from tests.faults.meddling import STORAGE, WRAPPED

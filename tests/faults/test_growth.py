@@ -8,7 +8,7 @@ import pytest
 
 from mcad.api.config import DEFAULT_WRAPPED, Config
 from mcad.cli.stage import dispatching, embedded_cluster
-from mcad.core.fit import memory
+from mcad.core.fit import shape_cache
 from mcad.core.nodes import ledger
 from mcad.kube.kinds import APPWRAPPERS, PODS
 from mcad.kube.recorder import Limits
@@ -39,9 +39,9 @@ def tight_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept within a bound reaches it on the first days."""
     monkeypatch.setattr(ledger, "CATCH_UP_MAX", 4)
     monkeypatch.setattr(ledger, "PORTS_KEPT_MIN", 1)
-    monkeypatch.setattr(memory, "POOLS_KEPT_MIN", 1)
-    monkeypatch.setattr("mcad.api.alike._KNOWN_MAX", 1)
-    monkeypatch.setattr("mcad.core.reservations.history.SHAPES_MAX", 1)
+    monkeypatch.setattr(shape_cache, "POOLS_KEPT_MIN", 1)
+    monkeypatch.setattr("mcad.api.template_cache._KNOWN_MAX", 1)
+    monkeypatch.setattr("mcad.core.reservations.run_history.SHAPES_MAX", 1)
     monkeypatch.setattr("mcad.kube.recorder.Limits", lambda: Limits(objects_max=2))
 
 

@@ -13,8 +13,8 @@ from typing import Any
 from mcad.api import labels
 from mcad.cli.stage import embedded_cluster
 from mcad.controller.runtime import Controller
-from mcad.core.state.invariants import InvariantViolated
 from mcad.core.state.units import SECOND
+from mcad.core.state.violations import InvariantViolated
 from mcad.kube.client import Client
 from mcad.sim.clock import VirtualClock, run_virtually
 from mcad.sim.cluster import Cluster

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 
 import mcad
 from mcad.cli.replay import replay as command
+from mcad.core.cluster import World
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Decide, NodeSeen
 from mcad.core.state.settings import Settings
-from mcad.core.world import World
 from mcad.journal import codec, frames, header, snapshot
 from mcad.journal.codec import Step
 from mcad.journal.header import Header, files_of
@@ -170,7 +170,7 @@ def test_a_snapshot_makes_nothing_but_what_is_the_cores(evil: object) -> None:
 def test_a_snapshot_names_no_attribute_of_what_it_may_make() -> None:
     for name in (b"World.__init__.__globals__", b"Queue", b"replace"):
         payload = (
-            b"\x80\x04\x8c\x0fmcad.core.world" + b"\x8c" + bytes([len(name)]) + name + b"\x93."
+            b"\x80\x04\x8c\x11mcad.core.cluster" + b"\x8c" + bytes([len(name)]) + name + b"\x93."
         )
         with pytest.raises(snapshot.CannotRestoreError, match="not of the core"):
             snapshot.restore(payload)

@@ -26,11 +26,11 @@ def test_names_are_unique_within_a_module() -> None:
 
 
 DECLARES = {
-    "mcad/core/fit/limits.py": "numbers",
+    "mcad/core/fit/bounds.py": "numbers",
     "mcad/core/commands.py": "fields of commands",
     "mcad/core/events.py": "fields of events",
     "mcad/core/state/records.py": "names of msgspec",
-    "mcad/core/state/rules.py": "fields of settings with their defaults",
+    "mcad/core/state/run_policy.py": "fields of settings with their defaults",
     "mcad/core/state/settings.py": "fields of settings with their defaults",
     "mcad/kube/kinds.py": "names of kinds",
     "mcad/kube/types.py": "names of types",

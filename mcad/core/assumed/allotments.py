@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mcad.core.nodes.podclass import PodClass
+from mcad.core.nodes.pod_signature import PodClass
 from mcad.core.nodes.resources import with_pod_slot
 from mcad.core.state.model import Pod, PodSet
 from mcad.core.state.units import Instant

@@ -1,11 +1,11 @@
 """The objects of an attempt: created, observed, deleted.
 
-attempts        creation in order, and what the server's answers mean
-inventory, names, rights   what an attempt consists of; whose name is taken; what may be created
-observing, edits   what is seen of AppWrappers
-children, attribution, unproven   what is seen of objects and pods, and whose these are
-recovery        what a predecessor began
-teardown        an attempt is taken back
-sweep           objects of no recorded attempt are deleted
-tombstones, leftovers   what deleted AppWrappers leave, and AppWrappers that only objects tell of
+create          creates the items in order, and handles the answers of the API server
+inventory, names, access   what an attempt consists of; which names are taken; what may be created
+observed_workloads, edits   observed changes of AppWrappers
+observed_objects, attribution, unproven   observed objects and pods, and the AppWrapper of each
+recovery        continues what the previous leader began
+teardown        takes an attempt back
+orphans         deletes objects of no recorded attempt
+remains, leftovers   what deleted AppWrappers leave; AppWrappers known from their objects only
 """

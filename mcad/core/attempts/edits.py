@@ -6,11 +6,11 @@ user is told that what runs is not what the spec says.
 
 from __future__ import annotations
 
+from mcad.core.cluster import World
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import ENDED
 from mcad.core.state.model import ProblemKind, Workload
 from mcad.core.state.reasons import APPLIED, NEXT_ATTEMPT, ConditionType, EventReason
-from mcad.core.world import World
 
 _NOTE = (
     "The spec was edited after the dispatch: what runs stays as it is, and the edit counts from "

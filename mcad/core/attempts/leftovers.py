@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
-from mcad.core.attempts import tombstones
+from mcad.core.attempts import remains
+from mcad.core.cluster import World
+from mcad.core.state.bounds import LEFTOVERS_PART, TOMBSTONE_GRACE
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import (
@@ -26,11 +28,9 @@ from mcad.core.state.model import (
     Resources,
     Workload,
 )
-from mcad.core.state.pacing import LEFTOVERS_PART, TOMBSTONE_GRACE
 from mcad.core.state.quantity import format_amount
 from mcad.core.state.reasons import EventReason
 from mcad.core.state.units import Instant, format_duration
-from mcad.core.world import World
 
 
 def take_up(world: World) -> None:
@@ -59,7 +59,7 @@ def _take_up_one(world: World, left: list[Child], budget: _Budget) -> None:
     pods_changed(world, entry)
     if reserved(world, entry):
         _tell(world, entry, left[0])
-        tombstones.bury(world, entry)
+        remains.bury(world, entry)
     else:
         world.forget(entry)
 

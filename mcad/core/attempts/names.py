@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from mcad.core.state.invariants import check
 from mcad.core.state.model import Child, ObjectRef
+from mcad.core.state.violations import check
 
 NameKey = tuple[str, str, str, str]
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from mcad.core.attempts import attempts, children, edits, teardown
-from mcad.core.preemption import evicting
-from mcad.core.reservations import claims
-from mcad.core.running import needs, resets
-from mcad.core.state.claim import Claim, ClaimReason
+from mcad.core.attempts import create, edits, observed_objects, teardown
+from mcad.core.cluster import World, kind_key
+from mcad.core.preemption import eviction
+from mcad.core.reservations import manage
+from mcad.core.running import pod_timeouts, reset
+from mcad.core.state.bounds import COMMIT_GRACE
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import DispatchPhase, DispatchRecord, Next, Persisted
-from mcad.core.state.pacing import COMMIT_GRACE
 from mcad.core.state.reasons import EventReason, State, TeardownReason
 from mcad.core.state.records import replace
+from mcad.core.state.reservation import Claim, ClaimReason
 from mcad.core.state.units import Instant
-from mcad.core.world import World, kind_key
 
 _RESTORED = {
     DispatchPhase.CREATING: Phase.CREATING,
@@ -110,7 +110,7 @@ def _timed(saved: Persisted, now: Instant) -> Persisted:
 def _note_preemptor(world: World, victim: str, record: DispatchRecord) -> None:
     """The victim (a uid) was evicted, and the reservation that this was for may not have been
     written any more."""
-    until = record.entered + claims.evicted_within(world, (victim,))
+    until = record.entered + manage.evicted_within(world, (victim,))
     is_over = record.phase is DispatchPhase.RELEASED and record.next is not Next.QUEUED
     if is_over or until <= world.now:
         return
@@ -187,7 +187,7 @@ def _has_room(world: World, entry: Entry) -> bool:
 def _give_way(world: World, entry: Entry) -> None:
     record = entry.record
     if entry.phase is Phase.PAUSING:
-        resets.give_up_room(world, entry)
+        reset.give_up_room(world, entry)
         return
     making = entry.creation
     making.cursor = len(record.inventory)  # whatever was created is deleted
@@ -201,7 +201,7 @@ def _reserve_again(world: World, entry: Entry) -> None:
     if not world.capacity.holds(entry.uid):
         world.adopt(entry)
     for child in world.children_for(entry):
-        children.apply(world, entry, child)
+        observed_objects.apply(world, entry, child)
     if entry.workload.deleting:
         world.freeze(entry)
     elif entry.phase is Phase.DELETING and not entry.keeps_room:
@@ -214,7 +214,7 @@ def _note_absence(world: World, entry: Entry) -> None:
         return
     for number, item in enumerate(entry.workload.items):
         if number not in entry.creation.created and kind_key(item.ref) not in world.unwatched:
-            children.wants_nothing(world, entry, number)
+            observed_objects.wants_nothing(world, entry, number)
 
 
 def _resume(world: World, entry: Entry) -> None:
@@ -222,13 +222,13 @@ def _resume(world: World, entry: Entry) -> None:
     world.to_judge[entry.uid] = None
     edits.tell(world, entry)
     if entry.phase in (Phase.CREATING, Phase.RUNNING):
-        evicting.forget(world, entry)
+        eviction.forget(world, entry)
     if entry.phase is Phase.CREATING:
         # An item before the last one found was deleted: not created again (P2).
         making.cursor = max(making.created, default=-1) + 1
         if making.cursor < len(entry.workload.items):
             making.doubt = world.now + COMMIT_GRACE  # the predecessor's may be under way (ADR 7)
-        attempts.proceed(world, entry)
+        create.proceed(world, entry)
     elif entry.phase is Phase.DELETING:
         making.cursor = len(entry.inventory)
         if not entry.record.confirmed:
@@ -236,6 +236,6 @@ def _resume(world: World, entry: Entry) -> None:
         teardown.delete_all(world, entry)
     elif entry.phase is Phase.RUNNING:
         making.cursor = len(entry.inventory)  # all exist, for a teardown to come
-        needs.begin(world, entry)
+        pod_timeouts.begin(world, entry)
     elif entry.phase in (Phase.KEEPING, Phase.PAUSING):
         making.cursor = len(entry.inventory)

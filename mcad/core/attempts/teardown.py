@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from mcad.core.attempts import attribution, sweep
+from mcad.core.attempts import attribution, orphans
 from mcad.core.attempts.names import name_key
+from mcad.core.cluster import World
 from mcad.core.commands import DeleteItem, ForceDeletion, LookForRemains, Urgency
 from mcad.core.events import DeletionRefused, ItemDeleted, LookFailed, Remaining
-from mcad.core.state.entry import Entry, Hold
-from mcad.core.state.lifecycle import Phase, Signal
-from mcad.core.state.model import DispatchPhase, DispatchRecord, Next
-from mcad.core.state.pacing import (
+from mcad.core.state.bounds import (
     CREATION_BACKOFF_BASE,
     CREATION_BACKOFF_MAX,
     LOOK_BASE,
@@ -17,6 +15,9 @@ from mcad.core.state.pacing import (
     STUCK_AFTER,
     backoff,
 )
+from mcad.core.state.entry import Entry, Hold
+from mcad.core.state.lifecycle import Phase, Signal
+from mcad.core.state.model import DispatchPhase, DispatchRecord, Next
 from mcad.core.state.reasons import (
     AWAITING_HEAD_OF_LINE,
     CAME_TO_NOTHING,
@@ -32,7 +33,6 @@ from mcad.core.state.reasons import (
 from mcad.core.state.records import replace
 from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND, Duration, Instant
-from mcad.core.world import World
 
 _PAUSED: dict[str, HoldReason] = {
     TeardownReason.ITEM_CREATION_FAILURE: HoldReason.CREATION_BACKOFF,
@@ -45,7 +45,7 @@ _PAUSED: dict[str, HoldReason] = {
 """After these nothing tells for sure when another attempt is worth while: there is a pause."""
 
 _QUIET = frozenset({TeardownReason.MISSING_RIGHT, TeardownReason.SUCCESS_TTL})
-"""Teardowns that are no warning: told once for all (rights.py), or in the course of things."""
+"""Teardowns that are no warning: told once for all (access.py), or in the course of things."""
 
 _WISHED = frozenset({TeardownReason.SUSPENDED, TeardownReason.SPEC_CHANGED})
 """What its user wants costs no turn, but an AppWrapper that takes room again and again, and never
@@ -107,7 +107,7 @@ def late_item(world: World, entry: Entry, item: int) -> None:
 def _delete(world: World, entry: Entry, item: int, uid: str = "") -> None:
     known = uid or entry.creation.created.get(item) or _observed_uid(world, entry, item)
     if known:
-        world.swept[known] = sweep.NEVER
+        world.swept[known] = orphans.NEVER
     world.emit(DeleteItem(entry.uid, entry.attempt, item, entry.ref(item), known))
 
 
@@ -162,8 +162,8 @@ def remaining(world: World, entry: Entry, event: Remaining) -> None:
         return
     event = replace(event, objects=attribution.own_remains(world, entry, event.objects))
     if entry.phase is Phase.GONE:
-        sweep.found_of_deleted(world, entry, event.objects)
-        if not sweep.is_spared(entry):
+        orphans.found_of_deleted(world, entry, event.objects)
+        if not orphans.is_spared(entry):
             entry.removal.remains = event.objects
             _use_force(world, entry, entry.step_since)
     if entry.lingers and event.objects:

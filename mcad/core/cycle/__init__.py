@@ -1,8 +1,8 @@
-"""One pass of deciding, in its order.
+"""One scheduling cycle, in its order.
 
-deciding        the steps of a pass
-dispatching     the walk along the line
-gate            what the head of the line keeps back
-obstacles       what keeps an AppWrapper from going besides room
-lending         what waits because it would borrow what is taken back
+cycle           the steps of a cycle
+admit           the walk along the queue
+head_of_line    what a blocking head of the line keeps from those behind it
+pre_enqueue     what keeps an AppWrapper out of the line, besides room
+borrow_wait     deferred borrowing: waits because it would borrow what is being reclaimed
 """

@@ -6,17 +6,17 @@ For tests after every event, for ``mcad debug``, and never on the way to a decis
 from __future__ import annotations
 
 from mcad.core.assumed.allotments import Allotment
-from mcad.core.assumed.arrears import Arrears
-from mcad.core.assumed.reservations import Reservations
-from mcad.core.assumed.roster import Roster, Use
-from mcad.core.fit.memory import Memory
-from mcad.core.fit.report import reserved_on, used_on
+from mcad.core.assumed.assumed import Reservations
+from mcad.core.assumed.pod_index import Roster, Use
+from mcad.core.assumed.unplaced import Arrears
+from mcad.core.fit.shape_cache import Memory
 from mcad.core.nodes.ledger import Ledger
-from mcad.core.nodes.podclass import PodClass
+from mcad.core.nodes.pod_signature import PodClass
 from mcad.core.nodes.pools import Pool, Row, joint_total
 from mcad.core.nodes.resources import Books, book, resources, total
-from mcad.core.state.invariants import check
 from mcad.core.state.model import TERMINAL_PHASES
+from mcad.core.state.violations import check
+from mcad.core.views.node_report import reserved_on, used_on
 
 
 def audit(

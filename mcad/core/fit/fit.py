@@ -9,24 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from mcad.core.assumed.arrears import Arrears
-from mcad.core.fit.limits import (
+from mcad.core.assumed.unplaced import Arrears
+from mcad.core.fit.bounds import (
     EXACT_WORK_MAX,
     EXACT_WORK_PER_PASS_MAX,
     GREEDY_WORK_PER_PASS_MAX,
     VERDICT_STEPS,
 )
-from mcad.core.fit.mixed import Plan
-from mcad.core.fit.packing import Nodes, Outcome, as_many_as_fit, pack
-from mcad.core.fit.prospects import Few, Nowhere, Part, Prospect, Short
+from mcad.core.fit.exact import Plan
+from mcad.core.fit.feasible import Few, Nowhere, Part, Prospect, Short
+from mcad.core.fit.greedy import Nodes, Outcome, as_many_as_fit, pack
+from mcad.core.nodes.host_ports import in_whole_ports, is_port
 from mcad.core.nodes.ledger import Ledger
-from mcad.core.nodes.podclass import slots
+from mcad.core.nodes.pod_signature import slots
 from mcad.core.nodes.pools import Pool, joint_total, rough_total, sum_of, widest
-from mcad.core.nodes.ports import in_whole_ports, is_port
 from mcad.core.nodes.resources import book
 from mcad.core.state.records import replace
+from mcad.core.state.refusal import Refusal, RefusalKind, Shortage
 from mcad.core.state.settings import Fit, Settings
-from mcad.core.state.verdicts import Refusal, RefusalKind, Shortage
 
 _MILLION = 1_000_000
 

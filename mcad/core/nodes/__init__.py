@@ -1,9 +1,9 @@
-"""The books of nodes.
+"""The books of the nodes.
 
-ledger          what is taken of each node, and which changed last
+ledger          what is used on each node, and which nodes changed last
 pools           the nodes that one placement constraint admits, and their sums
-tails, news     those nodes sorted, and which of them gained room since the last look
-podclass        pods that are equal for kube-scheduler
-placement       whether a node admits a pod
-resources, ports   arithmetic on amounts; host ports as amounts
+sorted_nodes, node_events   those nodes sorted; which of them gained room since the last look
+pod_signature   pods that are equal for kube-scheduler
+filters         whether a node admits a pod
+resources, host_ports   arithmetic on amounts; host ports as amounts
 """

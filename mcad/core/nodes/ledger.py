@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Container, Iterable
 
-from mcad.core.fit.limits import CATCH_UP_MAX, PORTS_KEPT_MIN, PORTS_MAX
-from mcad.core.nodes import ports
+from mcad.core.fit.bounds import CATCH_UP_MAX, PORTS_KEPT_MIN, PORTS_MAX
+from mcad.core.nodes import host_ports
 from mcad.core.nodes.pools import Pool, Profile, Row
 from mcad.core.nodes.resources import Books, book, with_pod_slot
 from mcad.core.state.model import Constraint, HostPort, Node, Resources
@@ -122,9 +122,11 @@ class Ledger:
         Beyond ``PORTS_MAX`` ports nothing is known of any other one.
         """
         if wanted and self._with_ports:
-            taken = [name for name, _ in ports.load(request, wanted) if ports.is_port(name)]
+            taken = [
+                name for name, _ in host_ports.load(request, wanted) if host_ports.is_port(name)
+            ]
             for name in taken:
-                self._open(name, ports.of_each_node(name))
+                self._open(name, host_ports.of_each_node(name))
             if not all(name in self.ports for name in taken):
                 self._ports_max = 0  # perhaps some are in use no more
         return self.known_load(request, wanted)
@@ -133,9 +135,9 @@ class Ledger:
         """The same, but of host ports only those that are known already."""
         if not (wanted and self._with_ports):
             return with_pod_slot(request)
-        taken = ports.load(request, wanted)
+        taken = host_ports.load(request, wanted)
         return tuple(
-            (name, n) for name, n in taken if name in self.ports or not ports.is_port(name)
+            (name, n) for name, n in taken if name in self.ports or not host_ports.is_port(name)
         )
 
     def _open(self, name: str, n: int) -> None:

@@ -12,13 +12,13 @@ from copy import copy
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from mcad.core.nodes.news import News
+from mcad.core.nodes.node_events import News
 from mcad.core.nodes.resources import Books, book
-from mcad.core.nodes.tails import Tails
+from mcad.core.nodes.sorted_nodes import Tails
 from mcad.core.state.model import Node, Resources
 
 if TYPE_CHECKING:
-    from mcad.core.nodes.podclass import PodClass
+    from mcad.core.nodes.pod_signature import PodClass
 
 
 class Profile:

@@ -1,7 +1,7 @@
-"""Which AppWrappers are evicted, for which one.
+"""Which AppWrappers are evicted, and for which one.
 
-preemption      the search for a set of victims
-victims         which may be victims, in which order
-evicting        how an eviction is told, begun and ended
-eviction_pace   how many in a minute
+search          the search for a set of victims
+targets         which AppWrappers may be victims, in which order
+eviction        how an eviction is announced, begun and ended
+eviction_pace   how many evictions in a minute
 """

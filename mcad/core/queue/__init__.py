@@ -1,8 +1,8 @@
-"""The line: what waits, in which order, and what need not be asked again.
+"""The line: what waits, in which order, and what need not be tried again yet.
 
-queue           all in line
-bucket          those in it that share a verdict
-beds            buckets that were refused, and what wakes them
-fairness        whose turn it is
-ceilings        how high a priority may be
+queue           all AppWrappers in line
+equivalence     classes of AppWrappers that share a verdict
+inadmissible    classes that were refused, and what makes them worth another try
+ordering        whose turn it is
+priority_ceiling   how high a priority may be
 """

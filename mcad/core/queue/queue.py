@@ -12,18 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from mcad.core.queue.bucket import MS, Bucket, Key
+from mcad.core.queue.equivalence import MS, Bucket, Key
+from mcad.core.quota.demand import Waiting
 from mcad.core.quota.records import Path
-from mcad.core.quota.waiting import Waiting
-from mcad.core.state.invariants import check
 from mcad.core.state.records import Struct
+from mcad.core.state.refusal import Refusal
 from mcad.core.state.units import Instant
-from mcad.core.state.verdicts import Refusal
+from mcad.core.state.violations import check
 
 if TYPE_CHECKING:
-    from mcad.core.fit.facade import Capacity
-    from mcad.core.fit.shapes import Shape
-    from mcad.core.queue.beds import Beds
+    from mcad.core.fit.capacity import Capacity
+    from mcad.core.fit.shape import Shape
+    from mcad.core.queue.inadmissible import Beds
     from mcad.core.state.entry import Entry
 
 _Alike = tuple[Path, str]  # and the group that shares what is in use

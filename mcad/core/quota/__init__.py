@@ -1,12 +1,12 @@
-"""Quota: teams' shares of the cluster, in trees; idle shares are lent. Entrance: ``Forest``.
+"""Quota: shares of the cluster, in trees; idle shares are lent. Entrance: ``Forest``.
 
-forest          what is held where, and whether one more fits
-records         QuotaSubtrees as the border reads them, and which leaf an AppWrapper names in a tree
-trees           how subtrees become a tree, and what is wrong with those that do not
-absent          subtrees that are gone and count as before until they return, or their grace ends
-waiting         what those in line demand of every leaf
-words           a refusal by quota in sentences
-report, status  the figures of a tree for people, and what the status of a QuotaSubtree says
-quotastatus     when that is written
-shares          which AppWrappers hold what
+usage           what is used where, and whether one more fits
+records         QuotaSubtrees as the border reads them, and the leaf that an AppWrapper names
+tree            how QuotaSubtrees become a tree, and what is wrong with those that do not
+absent          deleted QuotaSubtrees that count until they return or their grace ends
+demand          what the AppWrappers in line demand of every leaf
+explain         a refusal by quota in sentences
+report, status  the figures of a tree; what the status of a QuotaSubtree says
+status_writes   when that status is written
+holders         which AppWrappers use what
 """

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from mcad.core.nodes.resources import Books, book
-from mcad.core.quota.trees import QuotaNode, Tree
+from mcad.core.quota.tree import QuotaNode, Tree
 from mcad.core.state.model import Resources
 from mcad.core.state.quantity import format_amount
 

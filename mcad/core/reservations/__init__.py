@@ -1,9 +1,9 @@
-"""Room that is promised before it is free.
+"""Room that is kept for an AppWrapper before it is free.
 
-claims          how a claim is made, kept and ended
-protection      starvation: the first in line for too long gets one
-backfill        which AppWrappers go ahead without delaying the first
-passing         which may use claimed room
-drains, ends    which AppWrappers have to end, and when that will be
-history         how long AppWrappers of equal shape ran
+manage          makes, keeps and ends reservations
+starvation      starvation prevention: the head of the line gets a reservation after a time
+backfill        which AppWrappers may start without delaying the head of the line
+precedence      which AppWrappers may use reserved room
+release_set, end_times   which AppWrappers have to end for a reservation, and when they do
+run_history     how long AppWrappers of equal shape ran
 """

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
-from mcad.core.attempts import attempts
-from mcad.core.cycle import obstacles
-from mcad.core.cycle.dispatching import in_order, stand_in_front
-from mcad.core.fit.mixed import Plan
-from mcad.core.queue.bucket import Bucket
+from mcad.core.attempts import create
+from mcad.core.cluster import World
+from mcad.core.cycle import pre_enqueue
+from mcad.core.cycle.admit import in_order, stand_in_front
+from mcad.core.fit.exact import Plan
+from mcad.core.queue.equivalence import Bucket
 from mcad.core.quota.records import Designation
-from mcad.core.reservations import claims, drains
-from mcad.core.reservations.passing import ends_before, may_pass
-from mcad.core.snapshot.spare import Spare
+from mcad.core.reservations import manage, release_set
+from mcad.core.reservations.precedence import ends_before, may_pass
+from mcad.core.snapshot.reserved_free import Spare
+from mcad.core.state.bounds import BACKFILL_MEMBERS, BACKFILL_TRIES, Look
 from mcad.core.state.entry import Entry
-from mcad.core.state.pacing import BACKFILL_MEMBERS, BACKFILL_TRIES, Look
-from mcad.core.world import World
 
 
 def walk(world: World) -> None:
@@ -79,7 +79,7 @@ def _try(world: World, bucket: Bucket, offer: _Offer, most: int) -> int:
         if found is None:
             return tries
         entry, lifted = found
-        plan = drains.what_if(world, entry, lifted).plan()
+        plan = release_set.what_if(world, entry, lifted).plan()
         if plan is None:
             return tries + 1
         _go(world, entry, plan)
@@ -90,23 +90,23 @@ def _try(world: World, bucket: Bucket, offer: _Offer, most: int) -> int:
 def _next(world: World, bucket: Bucket, places: Spare) -> tuple[Entry, list[str]] | None:
     """The first of the bucket that may go on one of the nodes, and the claims that it may pass."""
     for entry in bucket.front(BACKFILL_MEMBERS):
-        claims = world.claims.items()
-        lifted = [uid for uid, owner in claims if may_pass(world, entry, owner)]
+        claimed = world.claims.items()
+        lifted = [uid for uid, owner in claimed if may_pass(world, entry, owner)]
         if places.is_of(lifted):
             return entry, lifted
     return None
 
 
 def _go(world: World, entry: Entry, plan: Plan) -> None:
-    hindrance = obstacles.obstacle(world, entry)
+    hindrance = pre_enqueue.obstacle(world, entry)
     if hindrance is not None:
         world.hold(entry, hindrance)
         return
     for uid in {row.claimant: None for _, row, _ in plan if row.claimant}:
         owner = world.entries[uid]
         if owner.claim is not None and not ends_before(world, entry, owner.claim):
-            claims.give_way(world, owner, entry)
+            manage.give_way(world, owner, entry)
     gang = world.next_gang(entry)
     world.admission.reserve_at(gang, Designation(entry.workload.quota), plan)
     stand_in_front(world, entry)
-    attempts.begin(world, entry)
+    create.begin(world, entry)

@@ -1,8 +1,8 @@
-"""What is done about AppWrappers that run.
+"""AppWrappers that run.
 
-running         everything that is looked at
-completion      when they are finished
-health, resets  when they are broken, and what becomes of these
-requeuing       v1beta1: too few pods run
-needs, unscheduled   pods that do not come, or find no node
+monitor         everything that is checked while an AppWrapper runs
+completion      when an AppWrapper is finished
+health, reset   when it is unhealthy, and what follows
+requeue         v1beta1: too few pods run, or the time limit is over
+pod_timeouts, unscheduled   pods that do not appear, or find no node
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mcad.core.attempts import teardown
+from mcad.core.cluster import World
 from mcad.core.commands import Urgency
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Signal
@@ -19,8 +20,7 @@ from mcad.core.state.reasons import (
 from mcad.core.state.records import replace
 from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND
-from mcad.core.views import podcounts
-from mcad.core.world import World
+from mcad.core.views import pod_counts
 
 _FAILED = "failed"
 _FINISHED = frozenset({"complete", "completed", "succeeded"})
@@ -127,7 +127,7 @@ def keep(world: World, entry: Entry) -> None:
 
 def _complete(world: World, entry: Entry) -> None:
     now = world.now
-    podcounts.count(entry, world.capacity, now)
+    pod_counts.count(entry, world.capacity, now)
     entry.unset_condition(ConditionType.RUNNING_HOLD_COMPLETION, now, reason=PODS_COMPLETED)
     entry.set_condition(ConditionType.COMPLETED, now, reason=PODS_COMPLETED)
     world.remember_run(entry)

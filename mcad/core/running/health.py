@@ -2,20 +2,21 @@
 
 In this order: an item is missing; one says that it failed; pods failed and were not replaced; pods
 run on nodes that they have to leave; not enough pods are ready. What is broken is reset, or fails
-(resets.py). Clocks are those of the conditions ``Unhealthy`` and ``PodsReady``: they are persisted.
+(reset.py). Clocks are those of the conditions ``Unhealthy`` and ``PodsReady``: they are persisted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
+from mcad.core.cluster import World, kind_key
 from mcad.core.commands import InspectItem
 from mcad.core.events import ItemInspected
-from mcad.core.running import resets
-from mcad.core.running.resets import Breakdown
+from mcad.core.running import reset
+from mcad.core.running.reset import Breakdown
+from mcad.core.state.bounds import LOOK_BASE
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import ObjectRef, Pod
-from mcad.core.state.pacing import LOOK_BASE
 from mcad.core.state.reasons import (
     FOUND_FAILED_PODS,
     FOUND_NO_FAILED_PODS,
@@ -25,10 +26,9 @@ from mcad.core.state.reasons import (
     TeardownReason,
     some_of,
 )
-from mcad.core.state.rules import FaultTolerance
+from mcad.core.state.run_policy import FaultTolerance
 from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND, Instant
-from mcad.core.world import World, kind_key
 
 
 def judge(world: World, entry: Entry) -> None:
@@ -40,19 +40,19 @@ def judge(world: World, entry: Entry) -> None:
     if broken is None:
         broken, warm = _too_few(world, entry)
     if broken is not None:
-        resets.break_down(world, entry, broken)
+        reset.break_down(world, entry, broken)
         return
     _look_again(world, entry, [at for at in (borne, warm) if at])
 
 
 def judge_items(world: World, entry: Entry) -> None:
     """In v1beta1, which has no other such rule: without an item that it needs to have pods it can
-    do nothing. Where ``minAvailable`` asks for pods, requeuing.py sees that they are too few."""
+    do nothing. Where ``minAvailable`` asks for pods, requeue.py sees that they are too few."""
     if entry.workload.min_available:
         return
     broken = _missing(world, entry, {one.item for one in entry.workload.sets})
     if broken is not None:
-        resets.break_down(world, entry, broken)
+        reset.break_down(world, entry, broken)
 
 
 def _look_again(world: World, entry: Entry, ends: list[Instant]) -> None:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 
-from mcad.core.running import health, needs
+from mcad.core.cluster import World
+from mcad.core.running import health, pod_timeouts
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Condition, Dialect
@@ -19,7 +20,6 @@ from mcad.core.state.reasons import ConditionType, EventReason
 from mcad.core.state.records import Struct
 from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND, Duration, Instant, format_clock, format_duration
-from mcad.core.world import World
 
 REPORT_AFTER: Duration = 10 * SECOND
 REPORT_INTERVAL: Duration = 60 * SECOND
@@ -84,15 +84,15 @@ def _look(world: World, entry: Entry) -> Unplaced | None:
     refused = [pod for pod in pods if pod.unscheduled is not None]
     if not refused:
         return None
-    since = min(needs.unbound_since(entry, pod) for pod in refused)
-    return Unplaced(len(refused), needs.refusal(refused), since, _until(world, entry))
+    since = min(pod_timeouts.unbound_since(entry, pod) for pod in refused)
+    return Unplaced(len(refused), pod_timeouts.refusal(refused), since, _until(world, entry))
 
 
 def _until(world: World, entry: Entry) -> Instant:
     """When the attempt ends if nothing changes."""
     if entry.workload.dialect is Dialect.V1BETA2:
         return 0 if _are_ready(entry) else health.patience(entry)
-    ends = (needs.placement_deadline(world, entry), entry.timers.get(Timer.LIMIT, 0))
+    ends = (pod_timeouts.placement_deadline(world, entry), entry.timers.get(Timer.LIMIT, 0))
     return min((at for at in ends if at), default=0)
 
 

@@ -6,16 +6,16 @@ with the glance.
 
 from __future__ import annotations
 
-from mcad.core.assumed.arrears import Arrears
+from mcad.core.assumed.unplaced import Arrears
 from mcad.core.fit.fit import Judge
-from mcad.core.fit.memory import Memory
-from mcad.core.fit.shapes import Shape
+from mcad.core.fit.shape import Shape
+from mcad.core.fit.shape_cache import Memory
+from mcad.core.nodes.host_ports import without_ports
 from mcad.core.nodes.ledger import Ledger
-from mcad.core.nodes.ports import without_ports
 from mcad.core.snapshot.copies import Copies
 from mcad.core.state.model import Resources
+from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Settings
-from mcad.core.state.verdicts import Refusal
 
 
 class Glance:

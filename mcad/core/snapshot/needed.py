@@ -1,4 +1,4 @@
-"""What was found to be needed, so that others need not be tried (whatif.py).
+"""What was found to be needed, so that others need not be tried (nodes.py).
 
 While no other leaves there is only less room than when one was tried: one that takes at least as
 much of it is needed too. To compare two costs a hundredth of a search.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from operator import le
 from typing import NamedTuple
 
-from mcad.core.fit.limits import NEEDED_KEPT_MAX
+from mcad.core.fit.bounds import NEEDED_KEPT_MAX
 
 Kind = tuple[int, ...]
 """What of a node matters to the gang: which of its parts it admits, then the amounts free there."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from mcad.core.fit.mixed import Plan
-from mcad.core.fit.prospects import Part
+from mcad.core.fit.exact import Plan
+from mcad.core.fit.feasible import Part
 from mcad.core.nodes.resources import Books, book
-from mcad.core.snapshot.enough import Later
+from mcad.core.snapshot.slot_counts import Later
 
 
 class TentativePlan:

@@ -8,8 +8,7 @@ from mcad.core.attempts.inventory import aligned
 from mcad.core.attempts.names import NameKey, name_key
 from mcad.core.commands import StatusView, Urgency
 from mcad.core.quota.records import Path
-from mcad.core.state.claim import Claim, Eviction, Patience
-from mcad.core.state.invariants import InvariantViolated
+from mcad.core.state.bounds import Tries
 from mcad.core.state.lifecycle import RETAINING, TEARING_DOWN, Phase, Signal, transition
 from mcad.core.state.model import (
     Cascade,
@@ -22,12 +21,13 @@ from mcad.core.state.model import (
     Remnant,
     Workload,
 )
-from mcad.core.state.pacing import Tries
 from mcad.core.state.reasons import ConditionType, TeardownReason
 from mcad.core.state.records import Struct, replace
+from mcad.core.state.refusal import Refusal
+from mcad.core.state.reservation import Claim, Eviction, Patience
 from mcad.core.state.timers import OF_PHASE, Timer
 from mcad.core.state.units import Duration, Instant
-from mcad.core.state.verdicts import Refusal
+from mcad.core.state.violations import InvariantViolated
 
 STORY_MAX = 16
 
@@ -106,7 +106,7 @@ class Entry:
 
     ``former`` (an ordered set) are names of items of earlier attempts that are no item's any more.
     ``superseded`` is the record that an unwritten intent replaces. ``pods`` are those that status
-    tells of, as they were at ``counted_at`` (see podcounts.py). ``finished`` are the items that
+    tells of, as they were at ``counted_at`` (see pod_counts.py). ``finished`` are the items that
     have said so, and ``failed`` those that say that they failed.
     ``requeueing_wait`` is the present wait before a requeue, 0 before the first, and ``resets``
     counts those since it was created.
@@ -130,7 +130,7 @@ class Entry:
     was that before, in this stay in the queue (R6).
 
     ``awaits_nodes`` is whether this leader has seen it run before all of its pods had nodes, and
-    ``waited_for_nodes`` for how long, if that does not count for its limit (needs.py).
+    ``waited_for_nodes`` for how long, if that does not count for its limit (pod_timeouts.py).
     ``missing_since`` is when pods began to be missing, 0 if none is. ``tries`` counts failed
     requests of the present step, which began at ``step_since``,
     ``refusals`` the attempts since the last dispatch that a quota or admission refused, and

@@ -7,9 +7,9 @@ bytes or counts. Nothing here is ever a float.
 from enum import StrEnum
 from typing import NamedTuple
 
-from mcad.core.state.claim import Claim, Eviction
 from mcad.core.state.records import Struct
-from mcad.core.state.rules import AS_DOCUMENTED, LENIENT, FaultTolerance, Requeuing
+from mcad.core.state.reservation import Claim, Eviction
+from mcad.core.state.run_policy import AS_DOCUMENTED, LENIENT, FaultTolerance, Requeuing
 from mcad.core.state.units import SECOND, Duration, Instant
 
 Resources = tuple[tuple[str, int], ...]
@@ -212,7 +212,7 @@ class DispatchRecord(Struct, frozen=True):
     (tree, leaf) where it was charged: labels that are edited later do not move it. ``preemptor`` is
     the uid of the AppWrapper for which it is evicted. ``limit_since`` is since when
     ``dispatchDuration.limit`` counts if that is not ``confirmed``: time of earlier attempts is
-    added, time in which its pods had no nodes is not (needs.py).
+    added, time in which its pods had no nodes is not (pod_timeouts.py).
     """
 
     attempt: int

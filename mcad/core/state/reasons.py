@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from mcad.core.state.model import ObjectRef, Remnant
 from mcad.core.state.quantity import format_amount
-from mcad.core.state.verdicts import HOST_PORT, Refusal, RefusalKind, Shortage
+from mcad.core.state.refusal import HOST_PORT, Refusal, RefusalKind, Shortage
 
 
 class ConditionType(StrEnum):

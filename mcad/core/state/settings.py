@@ -1,4 +1,4 @@
-"""The settings that decisions depend on; every time and bound that is none stands in pacing.py."""
+"""The settings that decisions depend on; every time and bound that is none stands in bounds.py."""
 
 from enum import StrEnum
 
@@ -33,7 +33,7 @@ class Fairness(StrEnum):
 class Settings(Struct, frozen=True):
     """What decisions depend on; durations in microseconds.
 
-    ``max_priority`` holds (namespace, ceiling), ``*`` for all others (see ceilings.py).
+    ``max_priority`` holds (namespace, ceiling), ``*`` for all others (see priority_ceiling.py).
     ``protect_after`` is for how long an AppWrapper may be first in line in vain, 0 for ever (R8).
     ``preemption`` and ``reclaim`` permit evictions: for a higher priority, and for a share that
     others borrow (R10). ``min_run_time`` is how long a dispatched one runs at least before

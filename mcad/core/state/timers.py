@@ -11,8 +11,8 @@ from enum import StrEnum
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
-from mcad.core.state.invariants import check
 from mcad.core.state.units import SECOND, Duration, Instant
+from mcad.core.state.violations import check
 
 if TYPE_CHECKING:
     from mcad.core.state.entry import Entry

@@ -34,8 +34,8 @@ from mcad.core.events import (
     Remaining,
     StatusWritten,
 )
-from mcad.core.state.claim import Eviction
 from mcad.core.state.records import replace
+from mcad.core.state.reservation import Eviction
 from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND, Duration, Instant
 

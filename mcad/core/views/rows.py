@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from operator import itemgetter
 
-from mcad.core.cycle import deciding, obstacles
-from mcad.core.queue.bucket import Bucket
-from mcad.core.quota.words import Words
+from mcad.core.cluster import World
+from mcad.core.cycle import cycle, pre_enqueue
+from mcad.core.queue.equivalence import Bucket
+from mcad.core.quota.explain import Words
 from mcad.core.running import unscheduled
 from mcad.core.state.entry import Entry, Hold
 from mcad.core.state.lifecycle import ENDED, Phase
 from mcad.core.state.model import Condition, DispatchRecord, Resources, Workload
 from mcad.core.state.records import Struct
+from mcad.core.state.refusal import Refusal
 from mcad.core.state.units import Instant
-from mcad.core.state.verdicts import Refusal
-from mcad.core.views import onlooker
+from mcad.core.views import standby_view
 from mcad.core.views.status import queue_job_state, state
-from mcad.core.world import World
 
 
 class Row(Struct, frozen=True):
@@ -118,12 +118,12 @@ class Picture:
             bucket = self._places[work.uid][0] if group == _IN_LINE else None
             if bucket is not None and not head and bucket not in seen and len(seen) < HEADS_ASKED:
                 seen.add(bucket)
-                head = work.uid if deciding.may_be_head(self._world, self._glance, bucket) else ""
+                head = work.uid if cycle.may_be_head(self._world, self._glance, bucket) else ""
             if not wanted(place, work):
                 yield None
                 continue
             if bucket is not None and bucket not in verdicts:
-                verdicts[bucket] = deciding.verdict(self._world, self._glance, bucket)
+                verdicts[bucket] = cycle.verdict(self._world, self._glance, bucket)
             is_head = None if is_open and bucket is not None else head == work.uid
             yield self._row(still, bucket, verdicts, place, head=is_head)
 
@@ -143,18 +143,18 @@ class Picture:
         if bucket is not None:
             waits = self._waits_in_line(entry, verdicts[bucket])
             return _row(entry, self._glance.demand(bucket.shape), waits, place, head=head)
-        is_open = self._world.doubts is not None and onlooker.is_edited(entry)
+        is_open = self._world.doubts is not None and standby_view.is_edited(entry)
         demand = None if is_open else self._glance.demand(self._world.capacity.shape(work.sets))
         return _row(entry, demand, _waits_on_hold(entry) or self._runs(work.uid))
 
     def _waits_in_line(self, entry: Entry, refusal: Refusal | None) -> tuple[str, str]:
         doubts = self._world.doubts
         if refusal is not None and doubts is not None and doubts.concern(refusal):
-            return OPEN, f"Only the dispatcher can tell. {onlooker.last_word(entry)}".rstrip()
+            return OPEN, f"Only the dispatcher can tell. {standby_view.last_word(entry)}".rstrip()
         if refusal is not None:
             why = (self._words.explain(refusal), self._world.eviction_pace.explain(entry.uid))
             return refusal.binding or refusal.kind.value, " ".join(filter(None, why))
-        hindrance = obstacles.obstacle(self._world, entry)
+        hindrance = pre_enqueue.obstacle(self._world, entry)
         if hindrance is not None:
             return str(hindrance.reason), hindrance.message
         return "", FITS_NEXT if doubts is None else FITS_AS_STORED

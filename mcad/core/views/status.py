@@ -51,7 +51,7 @@ _PHASE_ON_THE_WAY = {
 
 
 def derive(entry: Entry) -> StatusView:
-    """What ``status`` has to say now; of its pods what was counted last (podcounts.py)."""
+    """What ``status`` has to say now; of its pods what was counted last (pod_counts.py)."""
     is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
     return StatusView(
         state=state(entry),

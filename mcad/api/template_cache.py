@@ -1,0 +1,107 @@
+"""What a pod template asks for, read once of all that are alike.
+
+Thousands of AppWrappers come of one generator: their pods differ in names, environments and labels,
+and in nothing that is read here.
+"""
+
+from typing import Any
+
+from msgspec import Struct
+
+from mcad.api.located_fields import Fault, join
+from mcad.api.podcheck import check_template
+from mcad.api.podspec import Placement, effective_request, placement
+from mcad.api.scheduling import MAX_NUMBER
+from mcad.api.wire import Json, Map, as_map
+from mcad.core.state.model import POD_GRACE, Resources
+from mcad.core.state.units import SECOND
+
+_OF_SPEC = (
+    "affinity",
+    "containers",
+    "hostNetwork",
+    "initContainers",
+    "nodeName",
+    "nodeSelector",
+    "overhead",
+    "resourceClaims",
+    "resources",
+    "terminationGracePeriodSeconds",
+    "tolerations",
+    "topologySpreadConstraints",
+    "volumes",
+)
+_OF_CONTAINER = ("ports", "resources", "restartPolicy")
+_LISTS = ("containers", "initContainers")
+_KNOWN_MAX = 2048
+_TEXT_MAX = 4096  # characters of one of them; what is longer hardly has its like
+
+
+class Reading(Struct, frozen=True):
+    """The request of one pod, where it may go, for how long it may take to end (seconds), and what
+    is wrong; paths begin at the template."""
+
+    request: Resources
+    place: Placement
+    grace: int
+    faults: tuple[Fault, ...]
+
+    def faults_at(self, path: str) -> list[Fault]:
+        """What is wrong with a template at this place."""
+        return [Fault(join(path, fault.path), fault.message) for fault in self.faults]
+
+
+_known: dict[str, Reading] = {}
+
+
+def read_template(template: Map) -> Reading:
+    """What a pod template says."""
+    depends = _depends(template)
+    text = repr(depends)  # unlike JSON it tells any two values apart, those of a YAML file too
+    reading = _known.get(text)
+    if reading is None:
+        reading = _read(depends)
+        if len(text) <= _TEXT_MAX:
+            if len(_known) >= _KNOWN_MAX:
+                _known.clear()
+            _known[text] = reading
+    return reading
+
+
+def _read(template: Map) -> Reading:
+    spec = as_map(template.get("spec"))
+    return Reading(
+        effective_request(spec),
+        placement(template),
+        _grace(spec),
+        tuple(check_template(template, "")),
+    )
+
+
+def _grace(spec: Map) -> int:
+    """``terminationGracePeriodSeconds``, or what the API server sets; 1 for a negative one, as
+    there."""
+    value = spec.get("terminationGracePeriodSeconds")
+    if type(value) is not int:
+        return POD_GRACE // SECOND
+    return min(value, MAX_NUMBER) if value >= 0 else 1
+
+
+def _depends(template: Map) -> Map:
+    """The template without what is never asked about. What is malformed stays as it is."""
+    spec = template.get("spec")
+    if not isinstance(spec, dict):
+        return {"spec": spec}
+    kept: dict[str, Any] = {key: spec[key] for key in _OF_SPEC if key in spec}
+    for key in _LISTS:
+        if isinstance(kept.get(key), list):
+            kept[key] = [_container(one) for one in kept[key]]
+    if "affinity" not in kept:  # which may select by labels
+        return {"spec": kept}
+    return {"spec": kept, "metadata": template.get("metadata")}
+
+
+def _container(value: Json) -> Json:
+    if not isinstance(value, dict):
+        return value
+    return {key: value[key] for key in _OF_CONTAINER if key in value}

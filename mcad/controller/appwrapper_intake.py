@@ -1,0 +1,76 @@
+"""AppWrappers on their way from the watch into the core: judged as a whole first, then read."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from mcad.kube.errors import BadAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mcad.controller.adoption import Adoption
+    from mcad.controller.event_translation import Sightings
+    from mcad.controller.mirror import Mirror
+    from mcad.controller.other_controllers import Write
+    from mcad.controller.preflight import Gate, Preflight
+    from mcad.controller.streams import Part
+    from mcad.kube.document import Document
+
+_log = logging.getLogger(__name__)
+
+
+class Arrivals:
+    """What the watch of AppWrappers tells; without a preflight the cluster is taken as it is."""
+
+    def __init__(
+        self,
+        mirror: Mirror,
+        sightings: Sightings,
+        preflight: Preflight | None,
+        gate: Gate | None,
+        adoption: Adoption | None,
+    ) -> None:
+        """``adoption`` is None beside another controller, which takes its finalizers off itself."""
+        self._mirror = mirror
+        self._sightings = sightings
+        self._preflight = preflight
+        self._gate = gate
+        self._adoption = adoption
+
+    async def await_served(self, part: Part[Any]) -> None:
+        """Return when AppWrappers can be listed; that long, tell ``part`` how it stands."""
+        if self._gate is not None:
+            await self._gate.passed(part)
+
+    def listing(self, namespace: str) -> None:
+        """A list begins, of this namespace or of all (""); it may tell older versions (P13)."""
+        self._mirror.rewind(namespace)
+
+    def judge(self, writes: Iterable[Write]) -> None:
+        """The last foreign write to each of the first list, before anything is done."""
+        if self._preflight is not None:
+            self._preflight.listed(writes)
+
+    def listed(self, document: Document) -> None:
+        """An AppWrapper of the first list, in its order."""
+        self._take(document, listed=True)
+
+    def seen(self, document: Document) -> None:
+        """A new or changed AppWrapper."""
+        self._take(document)
+
+    def _take(self, document: Document, *, listed: bool = False) -> None:
+        """Read it if it is news; one that cannot be read must not hide the others."""
+        if not self._sightings.is_news(document):
+            return
+        try:
+            obj = document.json()
+        except BadAnswer as error:
+            where = f"{document.identity.namespace}/{document.identity.name}"
+            _log.warning("cannot be read appwrapper=%s error=%s", where, error)
+            return
+        self._sightings.appwrapper_seen(obj, listed=listed)
+        if self._adoption is not None:
+            self._adoption.seen(obj)

@@ -1,0 +1,252 @@
+"""From what the API server tells to events of the core: AppWrappers, nodes, pods, wrapped objects.
+
+It keeps what is needed to attribute an object (owners, manifests) and decides nothing.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mcad.api import projections
+from mcad.api.appwrapper import Parsed
+from mcad.api.catalog import Resource
+from mcad.api.children import child_item, read_child
+from mcad.api.config import Config
+from mcad.api.owner import Owner, controller_of
+from mcad.api.pods import read_node, read_pod
+from mcad.controller.early_objects import Early
+from mcad.controller.kinds import catalog_entry
+from mcad.controller.mirror import Mirror, Reflection, spec_mark, status_mark
+from mcad.controller.owners import Missing, Owners
+from mcad.core.events import (
+    AppWrapperGone,
+    AppWrapperSeen,
+    ChildGone,
+    ChildSeen,
+    Event,
+    NodeGone,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+)
+from mcad.core.state.model import Child, Node, Pod, ProblemKind, Workload
+from mcad.kube.document import Document
+from mcad.kube.errors import BadAnswer
+from mcad.kube.kinds import PODS
+from mcad.kube.versions import is_older
+
+Json = dict[str, Any]
+
+CreationOrder = tuple[str, bool, int, str]
+
+
+class PodSighting(Struct, frozen=True):
+    """A pod, slimmed: its object is kept only if an AppWrapper controls it directly."""
+
+    pod: Pod
+    controller: Owner | None
+    obj: Json | None
+
+
+def slim_pod(document: Document) -> PodSighting:
+    """What is needed of a pod; 50,000 of them must not be kept as dicts."""
+    obj = document.pick(projections.POD)
+    controller = controller_of(obj)
+    wrapped = controller is not None and controller.is_appwrapper
+    return PodSighting(read_pod(obj), controller, document.json() if wrapped else None)
+
+
+def slim_node(document: Document) -> Json:
+    """What is needed of a node."""
+    return document.pick(projections.NODE)
+
+
+class Readers(Struct, frozen=True):
+    """How objects are read whose meaning depends on the configuration, and on what is served."""
+
+    appwrapper: Callable[[Json], Parsed]
+    node: Callable[[Json], Node] = read_node
+
+    @classmethod
+    def of(cls, config: Config, appwrapper: Callable[[Json], Parsed]) -> Self:
+        """``appwrapper`` knows the present catalogue."""
+        return cls(appwrapper, partial(read_node, evictions=config.autopilot.evictions))
+
+
+class Sightings:
+    """Translates and feeds. ``ask`` is called with an owner of unknown controller.
+
+    ``judged`` knows, of an AppWrapper that was fed, by which items and pod sets it is judged.
+    """
+
+    def __init__(
+        self,
+        mirror: Mirror,
+        read: Readers,
+        feed: Callable[[Event], None],
+        ask: Callable[[Pod, Owner], None],
+        judged: Callable[[str], Workload | None],
+    ) -> None:
+        self._read = read
+        self._mirror = mirror
+        self._feed = feed
+        self._ask = ask
+        self._judged = judged
+        self._owners = Owners()
+        self._early = Early()
+        self._nodes: dict[str, str] = {}
+
+    # -- AppWrappers -------------------------------------------------------------------------
+
+    def is_news(self, document: Document) -> bool:
+        """Whether an AppWrapper has to be looked at (P13): most of what comes is an echo, and that
+        shows without its spec."""
+        seat = self._mirror.get(document.identity.uid)
+        if seat is None:
+            return True
+        if seat.precedes(document.identity.version):
+            return False
+        try:
+            obj = document.pick(projections.APPWRAPPER)
+        except BadAnswer:
+            return True
+        return not self._is_echo(seat, obj, spec_mark(obj), status_mark(obj.get("status")))
+
+    @staticmethod
+    def _is_echo(seat: Reflection, obj: Json, spec: bytes, status: bytes) -> bool:
+        """Whether it tells nothing but its version; that is known from then on."""
+        if not seat.shows(spec, status):
+            return False
+        seat.reached(obj["metadata"]["resourceVersion"])
+        seat.status_mark = status
+        return True
+
+    def appwrapper_seen(self, obj: Json, *, listed: bool = False) -> None:
+        """An AppWrapper as it is; our own echoes and what precedes them are passed over (P13)."""
+        uid, version = obj["metadata"]["uid"], obj["metadata"]["resourceVersion"]
+        seat = self._mirror.get(uid)
+        if seat is not None and seat.precedes(version):
+            return
+        spec, status = spec_mark(obj), status_mark(obj.get("status"))
+        if seat is not None and self._is_echo(seat, obj, spec, status):
+            return
+        rewound = seat is not None and is_older(version, seat.version)
+        parsed = self._read.appwrapper(obj)
+        work, manifests = parsed.workload, parsed.manifests
+        seat = Reflection(work, manifests, spec, version=version, status_mark=status, floor=version)
+        self._mirror.put(uid, seat)
+        self._feed(AppWrapperSeen(parsed.workload, listed, rewound))
+        for resource, child in self._early.take(uid):
+            self.object_seen(resource, child)
+
+    def appwrapper_gone(self, uid: str) -> None:
+        """An AppWrapper was deleted."""
+        self._mirror.drop(uid)
+        self._feed(AppWrapperGone(uid))
+
+    def without_kind(self) -> list[Reflection]:
+        """The AppWrappers that name a kind which was not installed when they were read."""
+        return [seat for seat in self._mirror.all() if _not_installed(seat)]
+
+    # -- nodes -------------------------------------------------------------------------------
+
+    def node_seen(self, obj: Json) -> None:
+        """A node as it is."""
+        self._nodes[obj["metadata"]["uid"]] = obj["metadata"]["name"]
+        self._feed(NodeSeen(self._read.node(obj)))
+
+    def node_gone(self, uid: str) -> None:
+        """A node was deleted; a successor of the same name may already be there."""
+        name = self._nodes.pop(uid, None)
+        if name is not None and name not in self._nodes.values():
+            self._feed(NodeGone(name))
+
+    # -- pods --------------------------------------------------------------------------------
+
+    def pod_seen(self, sighting: PodSighting) -> None:
+        """A pod as it is; one that is itself an item is told as that first (C2)."""
+        if sighting.obj is not None:
+            self.object_seen(catalog_entry(PODS), sighting.obj)
+        self._attribute(sighting.pod, sighting.controller)
+
+    def pod_gone(self, uid: str) -> None:
+        """A pod was deleted."""
+        self._owners.forget_pod(uid)
+        self._forget_object(uid)
+        self._feed(PodGone(uid))
+
+    def _attribute(self, pod: Pod, controller: Owner | None) -> None:
+        end = self._owners.appwrapper(controller)
+        if isinstance(end, Missing):
+            self._wait_for_link(end.owner, pod, controller)
+        elif end.appwrapper:
+            self._owners.attributed(pod.uid, controller)
+            pod = replace(pod, workload=end.appwrapper, root=end.root or pod.uid)
+        self._feed(PodSeen(pod))
+
+    def _wait_for_link(self, missing: Owner, pod: Pod, controller: Owner | None) -> None:
+        """Only pods with our label are waited for: the cluster is full of others."""
+        if not pod.attempt or controller is None:
+            return
+        if self._owners.wait(missing, pod, controller):
+            self._ask(pod, missing)
+
+    def owner_found(self, uid: str, controller: Owner | None, *, watched: bool = True) -> None:
+        """The controller of an owner is known now."""
+        for pod, own in self._owners.learn(uid, controller, watched=watched):
+            self._attribute(pod, own)
+
+    def is_owner_awaited(self, uid: str) -> bool:
+        """Whether a pod still waits for this owner."""
+        return self._owners.is_awaited(uid)
+
+    # -- wrapped objects ---------------------------------------------------------------------
+
+    def object_seen(self, resource: Resource, obj: Json) -> None:
+        """An object with our labels: an item, or something between an item and its pods."""
+        uid, controller = obj["metadata"]["uid"], controller_of(obj)
+        self.owner_found(uid, controller)
+        if controller is None or not controller.is_appwrapper:
+            self._feed(ChildGone(uid))  # orphaned by cascade=orphan, or never an item
+            return
+        seat = self._mirror.get(controller.uid)
+        if seat is None:
+            self._early.put(controller.uid, resource, obj)
+        self._feed(ChildSeen(self._child(resource, obj, controller.uid)))
+
+    def _child(self, resource: Resource, obj: Json, uid: str) -> Child:
+        """Read by the pod sets that its attempt is judged by: the spec may be edited (P8)."""
+        work, item = self._judged(uid), child_item(obj)
+        if work is None:
+            return read_child(obj, resource)
+        return read_child(obj, resource, [one for one in work.sets if one.item == item])
+
+    def object_gone(self, uid: str) -> None:
+        """An object with our labels was deleted."""
+        self._forget_object(uid)
+
+    def _forget_object(self, uid: str) -> None:
+        self._owners.forget(uid)
+        self._early.drop(uid)
+        self._feed(ChildGone(uid))
+
+
+def creation_order(obj: Json) -> CreationOrder:
+    """The first list is told in the order in which they were created (design section 4).
+
+    Within a second, what has a first-seen time goes first: a status write has raised its version.
+    An older second stays older: the first status of what was seen may be lost.
+    """
+    metadata, status = obj["metadata"], obj.get("status")
+    unseen = not (isinstance(status, dict) and status.get("controllerfirsttimestamp"))
+    version = metadata["resourceVersion"]
+    number = int(version) if version.isdecimal() else 0
+    return (metadata.get("creationTimestamp", ""), unseen, number, metadata["uid"])
+
+
+def _not_installed(seat: Reflection) -> bool:
+    problem = seat.workload.problem
+    return problem is not None and problem.kind is ProblemKind.NOT_INSTALLED

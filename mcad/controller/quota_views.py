@@ -1,0 +1,116 @@
+"""Quota trees as JSON: what the HTTP port answers and what ``mcad quota`` prints.
+
+Amounts are Kubernetes quantities as strings, as in views.py; what is zero is left out of all but
+``nominal``.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mcad.controller.views import quantities, row_view
+from mcad.core.cluster import World
+from mcad.core.quota import holders, report
+from mcad.core.quota.holders import Holder
+from mcad.core.quota.tree import Fault, Tree
+from mcad.core.state.model import Resources, Workload
+from mcad.core.state.quantity import format_amount
+from mcad.core.state.units import Instant
+from mcad.core.views.rows import Picture
+
+Json = dict[str, Any]
+
+BOOKS = ("nominal", "allocated", "borrowed", "lent", "waiting")
+
+
+def trees_view(world: World, *, enabled: bool) -> Json:
+    """``{"enabled": ..., "trees": [...]}``: one object per tree with defined nodes, and whether
+    they count at all."""
+    return {"enabled": enabled, "trees": list(tree_steps(world))}
+
+
+def node_view(world: World, now: Instant, tree: str, node: str) -> Json | None:
+    """The node of ``node_steps``; None if there is none."""
+    steps = node_steps(world, Picture(world, now), tree, node)
+    return next((view for view in steps if view is not None), None)
+
+
+def tree_steps(world: World) -> Iterator[Json]:
+    """The trees of ``trees_view``, one at a time.
+
+    A tree that is not in force has no nodes, and says in ``faults`` why.
+    """
+    asked = holders.waiting(world)
+    for name in world.forest.names():
+        tree = world.forest.tree(name)
+        yield {
+            "tree": name,
+            "resources": sorted(tree.named) if tree is not None else [],
+            "nodes": list(_nodes(tree, asked.get(name, {}))) if tree is not None else [],
+            "faults": [_fault(world, one) for one in world.forest.faults(name)],
+            "warnings": [
+                *world.forest.absent.texts(name),
+                *(report.overcommitted(tree).values() if tree is not None else ()),
+            ],
+        }
+
+
+def node_steps(world: World, picture: Picture, tree: str, node: str) -> Iterator[Json | None]:
+    """One node after as many None as it takes, nothing if there is no such node: its figures, what
+    holds something there or below (``holders``), and what in line would (``queue``)."""
+    grown = world.forest.tree(tree)
+    if grown is None or node not in grown.nodes:
+        return
+    figures = _nodes(grown, holders.waiting(world).get(tree, {}))
+    found = next(one for one in figures if one["node"] == node)
+    queue = []
+
+    def wanted(_: int, work: Workload) -> bool:
+        return holders.leads_to(grown, holders.leaf_of(work, tree), node)
+
+    for row in picture.rows(wanted):
+        yield None
+        if row is not None and row.position:
+            work = world.entries[row.uid].workload if row.uid in world.entries else None
+            leaf = holders.leaf_of(work, tree) if work is not None else ""
+            queue.append(row_view(row) | {"leaf": leaf})
+    held_by = [_holder(one) for one in holders.holders(world, grown, node)]
+    yield {"tree": tree, **found, "holders": held_by, "queue": queue}
+
+
+def _nodes(tree: Tree, asked: Mapping[str, Resources]) -> Iterator[Json]:
+    """From the root down, each node before those below it."""
+    books: dict[str, dict[str, Json]] = {name: {book: {} for book in BOOKS} for name in tree.nodes}
+    for share in report.shares(tree, asked):
+        for book in BOOKS:
+            amount = getattr(share, book)
+            if amount or book == "nominal":
+                books[share.node][book][share.resource] = format_amount(share.resource, amount)
+    for name, node in tree.nodes.items():
+        yield {
+            "node": name,
+            "parent": node.chain[1].name if len(node.chain) > 1 else "",
+            "path": [one.name for one in node.chain],
+            "hardLimit": node.hard,
+            "leaf": not node.children,
+            **books[name],
+        }
+
+
+def _fault(world: World, fault: Fault) -> Json:
+    return {
+        "quotaSubtree": world.forest.subtree(fault.uid).title,
+        "node": fault.child,
+        "reason": fault.flaw.value,
+        "message": fault.message,
+    }
+
+
+def _holder(one: Holder) -> Json:
+    return {
+        "namespace": one.namespace,
+        "name": one.name,
+        "uid": one.uid,
+        "state": one.state,
+        "leaf": one.leaf,
+        "amounts": quantities(one.amounts),
+    }

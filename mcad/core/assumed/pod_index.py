@@ -1,0 +1,255 @@
+"""Live pods: what they use, whose they are, and which allotments they cover (protocol C1-C3).
+
+Pods may precede their node, their AppWrapper's reservation, or both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from mcad.core.assumed.allotments import Allotment, Reservation
+from mcad.core.assumed.assumed import Held, Reservations
+from mcad.core.nodes.ledger import Ledger
+from mcad.core.nodes.resources import Books, book, resources
+from mcad.core.state.model import TERMINAL_PHASES, Pod, PodPhase, Resources
+
+_Weight = tuple[str, Resources, bool] | None
+"""(node, request, whether it belongs to no AppWrapper) of what a pod takes; None is nothing."""
+
+
+@dataclass(slots=True, eq=False)
+class Use:
+    """One pod as the books know it.
+
+    ``allotment`` is the one it is attributed to. ``live`` tells whether it counts as a live pod of
+    that, ``covers`` whether it covers one unit of it, ``came`` whether it had a node when it was
+    somebody's: that counts once, whose it is said to be later.
+    """
+
+    pod: Pod
+    request: Resources
+    allotment: Allotment | None = None
+    live: bool = False
+    covers: bool = False
+    came: bool = False
+
+    @property
+    def weighs(self) -> bool:
+        """Whether it takes anything from its node, if that exists (C1)."""
+        phase = self.pod.phase
+        return phase is not PodPhase.SUCCEEDED and phase is not PodPhase.FAILED
+
+
+class Roster:
+    """Every pod that exists, by uid, by node and by AppWrapper."""
+
+    def __init__(self, ledger: Ledger, reservations: Reservations) -> None:
+        self._ledger = ledger
+        self._reservations = reservations
+        self.uses: dict[str, Use] = {}
+        self.on_node: dict[str, dict[str, Use]] = {}
+        self._of: dict[str, dict[str, Use]] = {}
+        self._phases: dict[str, dict[tuple[int, PodPhase, bool], int]] = {}
+
+    # -- pods ----------------------------------------------------------------------------------
+
+    def seen(self, pod: Pod) -> None:
+        """A pod appeared or changed."""
+        use = self.uses.get(pod.uid)
+        if use is None:
+            use = self.uses[pod.uid] = Use(pod, self._ledger.load(pod.request, pod.ports))
+            self._enter(use)
+            self._charge(self._weight(use), 1)
+        elif use.pod == pod:
+            return
+        else:
+            self._change(use, pod)
+        self._attribute(use)
+
+    def gone(self, uid: str) -> str:
+        """A pod no longer exists; returns the uid of its AppWrapper, "" if none."""
+        use = self.uses.pop(uid, None)
+        if use is None:
+            return ""
+        self._assign(use, None)
+        self._charge(self._weight(use), -1)
+        self._leave(use)
+        return use.pod.workload
+
+    def has_pods(self, uid: str) -> bool:
+        """Whether any pod of the AppWrapper exists, of whatever attempt."""
+        return uid in self._of
+
+    def uses_of(self, uid: str) -> Iterable[Use]:
+        """The AppWrapper's pods, of whatever attempt."""
+        return self._of.get(uid, {}).values()
+
+    def phases_of(self, uid: str) -> Mapping[tuple[int, PodPhase, bool], int]:
+        """How many pods the AppWrapper has by attempt, phase, and whether they terminate."""
+        return self._phases.get(uid, {})
+
+    def held(self, uid: str) -> Held:
+        """What the AppWrapper has on each node: its pods, of whatever attempt, and what is reserved
+        for it."""
+        pieces = [(use.pod.node, use.request) for use in self.uses_of(uid) if use.weighs]
+        reservation = self._reservations.by_uid.get(uid)
+        pieces += [
+            (name, tuple((resource, n * count) for resource, n in one.pods.request))
+            for one in (reservation.allotments if reservation is not None else ())
+            for name, count in one.at.items()
+        ]
+        if len(pieces) == 1:
+            return tuple(one for one in pieces if one[0])
+        sums: dict[str, Books] = {}
+        for name, amounts in pieces:
+            if name:
+                book(sums.setdefault(name, {}), amounts)
+        return tuple((name, resources(amounts)) for name, amounts in sums.items())
+
+    def _change(self, use: Use, pod: Pod) -> None:
+        old = use.pod
+        if _owner(old) != _owner(pod):
+            self._assign(use, None)
+        elif old.node != pod.node:
+            _recount(use, live=use.live, covers=False)
+        before = self._weight(use)
+        self._leave(use)
+        use.pod, use.request = pod, self._ledger.load(pod.request, pod.ports)
+        self._enter(use)
+        after = self._weight(use)
+        if before != after:
+            self._charge(before, -1)
+            self._charge(after, 1)
+
+    def _enter(self, use: Use) -> None:
+        pod = use.pod
+        if pod.node:
+            self.on_node.setdefault(pod.node, {})[pod.uid] = use
+        if pod.workload:
+            self._reservations.held.pop(pod.workload, None)
+            self._of.setdefault(pod.workload, {})[pod.uid] = use
+            phases = self._phases.setdefault(pod.workload, {})
+            key = (pod.attempt, pod.phase, pod.terminating)
+            phases[key] = phases.get(key, 0) + 1
+
+    def _leave(self, use: Use) -> None:
+        pod = use.pod
+        if pod.node:
+            _drop(self.on_node, pod.node, pod.uid)
+        if pod.workload:
+            self._reservations.held.pop(pod.workload, None)
+            _drop(self._of, pod.workload, pod.uid)
+            self._phases[pod.workload][pod.attempt, pod.phase, pod.terminating] -= 1
+            if pod.workload not in self._of:
+                del self._phases[pod.workload]
+
+    def _weight(self, use: Use) -> _Weight:
+        """C1: a pod weighs on its node until it is terminal or gone, terminating or not."""
+        pod = use.pod
+        if not use.weighs or pod.node not in self._ledger.rows:
+            return None
+        return (pod.node, use.request, not pod.workload)
+
+    def _charge(self, weight: _Weight, times: int) -> None:
+        if weight is None:
+            return
+        node, request, foreign = weight
+        self._ledger.note(node, request, times)
+        if foreign:
+            self._ledger.note_idle(node, request, times)
+
+    # -- nodes ---------------------------------------------------------------------------------
+
+    def node_added(self, name: str) -> None:
+        """A node appeared: what is bound to it is in use there."""
+        for use in self.on_node.get(name, {}).values():
+            self._charge(self._weight(use), 1)
+        self.node_changed(name)
+
+    def node_changed(self, name: str) -> None:
+        """The node's readiness may have changed, or it is gone: do its pods still cover any?"""
+        for use in list(self.on_node.get(name, {}).values()):
+            self._cover(use)
+
+    # -- attribution ---------------------------------------------------------------------------
+
+    def join(self, reservation: Reservation) -> None:
+        """A reservation was made: the pods that are already there are its own."""
+        for use in self._of.get(reservation.uid, {}).values():
+            self._attribute(use)
+
+    def part(self, uid: str) -> None:
+        """The reservation is about to end: no pod covers it any more."""
+        for use in self._of.get(uid, {}).values():
+            use.allotment, use.live, use.covers, use.came = None, False, False, False
+
+    def _attribute(self, use: Use) -> None:
+        """Once attributed a pod stays where it is: a second look might decide otherwise."""
+        if use.allotment is None and use.pod.workload:
+            reservation = self._reservations.by_uid.get(use.pod.workload)
+            allotment = reservation.allotment_for(use.pod) if reservation is not None else None
+            self._assign(use, allotment)
+        else:
+            self._cover(use)
+
+    def _assign(self, use: Use, allotment: Allotment | None) -> None:
+        old = use.allotment
+        if old is not None:
+            _recount(use, live=False, covers=False)
+            use.allotment = None
+            self._reservations.settle(old)
+        use.allotment = allotment
+        self._cover(use)
+
+    def _cover(self, use: Use) -> None:
+        """Bring the allotment's counts to what the pod is now, and the allotment to its size."""
+        pod, allotment = use.pod, use.allotment
+        if allotment is None:
+            return
+        live = is_live(pod) or (allotment.reservation.leaving and pod.phase not in TERMINAL_PHASES)
+        if allotment.pod_set.counts_pods and pod.phase is PodPhase.SUCCEEDED:
+            allotment.finished.add(pod.uid)
+        if pod.node in self._ledger.rows and not use.came:
+            use.came = True
+            allotment.came += 1
+        _recount(use, live=live, covers=live and self._stands(allotment, pod.node))
+        self._reservations.settle(allotment, near=pod.node)
+
+    def _stands(self, allotment: Allotment, name: str) -> bool:
+        """C6: own pods on a node that is gone or not ready are reserved again. A DaemonSet's pod is
+        that of its node, if its node is among those that it has to have one on."""
+        row = self._ledger.rows.get(name)
+        if row is None or not row.node.ready:
+            return False
+        return not allotment.pod_set.per_node or row.rank in allotment.pods.pool.rows
+
+
+def is_live(pod: Pod) -> bool:
+    """Whether it is neither at its end nor on the way there."""
+    return pod.phase not in TERMINAL_PHASES and not pod.terminating
+
+
+def _owner(pod: Pod) -> tuple[str, int, int, int]:
+    """What a pod's attribution depends on."""
+    return (pod.workload, pod.item, pod.index, pod.attempt)
+
+
+def _recount(use: Use, *, live: bool, covers: bool) -> None:
+    allotment, node = use.allotment, use.pod.node
+    if allotment is None:
+        return
+    allotment.live += live - use.live
+    if covers != use.covers:
+        change = 1 if covers else -1
+        allotment.have += change
+        allotment.bound[node] = allotment.bound.get(node, 0) + change
+        if not allotment.bound[node]:
+            del allotment.bound[node]
+    use.live, use.covers = live, covers
+
+
+def _drop(index: dict[str, dict[str, Use]], key: str, uid: str) -> None:
+    del index[key][uid]
+    if not index[key]:
+        del index[key]

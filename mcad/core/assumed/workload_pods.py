@@ -1,0 +1,192 @@
+"""The pods of an AppWrapper: how many there are and should be, which failed, and where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from heapq import nsmallest
+from operator import itemgetter
+
+from mcad.core.assumed.allotments import Allotment
+from mcad.core.assumed.assumed import Reservations
+from mcad.core.assumed.pod_index import Roster, Use, is_live
+from mcad.core.nodes.ledger import Ledger
+from mcad.core.state.model import (
+    TERMINAL_PHASES,
+    Pod,
+    PodCounts,
+    PodPhase,
+    PodSet,
+    Resources,
+    Unscheduled,
+)
+from mcad.core.state.units import Duration
+
+_AT_WORK = (PodPhase.RUNNING, PodPhase.UNKNOWN)  # as far as is known
+
+_TOTALLED = ("cpu", "memory", "nvidia.com/gpu")
+"""The resources that MCAD's status has fields for."""
+
+
+class OwnPods:
+    """Questions about pods by the uid of their AppWrapper. As long as there is a reservation, only
+    pods of its attempt count."""
+
+    def __init__(self, ledger: Ledger, roster: Roster, reservations: Reservations) -> None:
+        self._ledger = ledger
+        self._roster = roster
+        self._reservations = reservations
+
+    # -- those that exist ----------------------------------------------------------------------
+
+    def all(self) -> Iterator[Pod]:
+        """Every pod that exists, those of no AppWrapper included."""
+        return (use.pod for use in self._roster.uses.values())
+
+    def exist(self, uid: str) -> bool:
+        """Whether there are any, of whatever attempt."""
+        return self._roster.has_pods(uid)
+
+    def assumed(self, uid: str, pod_set: PodSet) -> list[str]:
+        """The nodes on which slots of this set are assumed."""
+        allotments = self._reservations.allotments(uid)
+        found = (one.at for one in allotments if one.pod_set == pod_set)
+        return [name for at in found for name in at]
+
+    def of(self, uid: str) -> list[Pod]:
+        """All of them, of whatever attempt."""
+        return [use.pod for use in self._roster.uses_of(uid)]
+
+    def alive(self, uid: str) -> list[Pod]:
+        """Those that are neither at their end nor on the way there, of whatever attempt."""
+        return [use.pod for use in self._roster.uses_of(uid) if is_live(use.pod)]
+
+    def is_foreign(self, pod: str) -> bool:
+        """Whether a pod is known, and belongs to no AppWrapper."""
+        use = self._roster.uses.get(pod)
+        return use is not None and not use.pod.workload
+
+    def counts(self, uid: str) -> PodCounts:
+        """How many there are by phase."""
+        reservation = self._reservations.by_uid.get(uid)
+        sums, leaving = dict.fromkeys(PodPhase, 0), 0
+        for (attempt, phase, terminating), n in self._roster.phases_of(uid).items():
+            if reservation is None or attempt in (0, reservation.attempt):
+                sums[phase] += n
+                leaving += n if terminating and phase in _AT_WORK else 0
+        return PodCounts(
+            pending=sums[PodPhase.PENDING],
+            running=sum(sums[phase] for phase in _AT_WORK),
+            succeeded=sums[PodPhase.SUCCEEDED],
+            failed=sums[PodPhase.FAILED],
+            leaving=leaving,
+        )
+
+    def totals(self, uid: str) -> Resources:
+        """What those that run or have succeeded ask for, of the resources that MCAD's status has
+        fields for."""
+        sums = dict.fromkeys(_TOTALLED, 0)
+        for use in self._uses(uid):
+            if use.pod.phase in _AT_WORK or use.pod.phase is PodPhase.SUCCEEDED:
+                for name, amount in use.pod.request:
+                    if name in sums:
+                        sums[name] += amount
+        return tuple((name, amount) for name, amount in sums.items() if amount)
+
+    def unscheduled(self, uid: str, at_most: int) -> tuple[tuple[str, Unscheduled], ...]:
+        """The first of those without a node, by name, and what kube-scheduler says of them."""
+        said = (
+            (use.pod.name, use.pod.unscheduled)
+            for use in self._uses(uid)
+            if use.pod.unscheduled is not None
+        )
+        return tuple(nsmallest(at_most, said, key=itemgetter(0)))
+
+    def unbound(self, uid: str) -> list[Pod]:
+        """The live ones that have no node, as they were first seen."""
+        return [use.pod for use in self._uses(uid) if not use.pod.node and is_live(use.pod)]
+
+    def grace(self, uid: str) -> Duration:
+        """The longest ``terminationGracePeriodSeconds`` of those that have not ended, of whatever
+        attempt; 0 if there are none."""
+        uses = self._roster.uses_of(uid)
+        return max(
+            (use.pod.grace for use in uses if use.pod.phase not in TERMINAL_PHASES), default=0
+        )
+
+    def failed(self, uid: str) -> list[Pod]:
+        """The failed ones, as they were first seen."""
+        return [use.pod for use in self._uses(uid) if use.pod.phase is PodPhase.FAILED]
+
+    def replaced(self, uid: str) -> set[str]:
+        """The uids of the failed ones whose sets have as many others, alive or succeeded, as they
+        want."""
+        well: dict[Allotment, int] = {}
+        failed: list[tuple[str, Allotment]] = []
+        for use in self._uses(uid):
+            if use.allotment is None:
+                continue
+            if use.pod.phase is PodPhase.FAILED:
+                failed.append((use.pod.uid, use.allotment))
+            elif use.live or use.pod.phase is PodPhase.SUCCEEDED:
+                well[use.allotment] = well.get(use.allotment, 0) + 1
+        return {pod for pod, allotment in failed if well.get(allotment, 0) >= allotment.expected}
+
+    def nodes_to_leave(self, uid: str) -> list[str]:
+        """The names of the nodes that say that pods like the live ones there have to leave
+        (``Node.evicts``), of whatever attempt."""
+        if not self._ledger.evicting:
+            return []
+        names = set()
+        for use in self._roster.uses_of(uid):
+            row = self._ledger.rows.get(use.pod.node)
+            if row is None or not row.node.evicts or not is_live(use.pod):
+                continue
+            if any(name in row.node.evicts for name, _ in use.request):
+                names.add(row.node.name)
+        return sorted(names)
+
+    # -- those that there should be ------------------------------------------------------------
+
+    def expected(self, uid: str) -> int:
+        """Pods that should be there by the manifest, and by live children where they want fewer."""
+        return sum(allotment.expected for allotment in self._reservations.allotments(uid))
+
+    def live_by_set(self, uid: str) -> list[tuple[PodSet, int]]:
+        """How many pods of each set are live, with or without a node."""
+        return [(one.pod_set, one.live) for one in self._reservations.allotments(uid)]
+
+    def wanted(self, uid: str) -> int:
+        """Pods that live children want, bound ones included; where a child does not tell, those
+        that the reservation still waits for. 0 without a reservation."""
+        return sum(
+            allotment.uncovered if allotment.want is None else allotment.want
+            for allotment in self._reservations.allotments(uid)
+        )
+
+    def succeeded(self, uid: str, item: int) -> int:
+        """Succeeded pods of an item, gone ones included, as far as only its pods tell its end."""
+        allotments = self._reservations.allotments(uid)
+        return sum(len(one.finished) for one in allotments if one.pod_set.item == item)
+
+    # -- whose, and where ----------------------------------------------------------------------
+
+    def owner_of(self, pod: str) -> str:
+        """The uid of the AppWrapper that a known pod was attributed to, "" if to none."""
+        use = self._roster.uses.get(pod)
+        return use.pod.workload if use is not None else ""
+
+    def node_of(self, pod: str) -> str:
+        """Where a pod is bound, "" if it is not, or not known."""
+        use = self._roster.uses.get(pod)
+        return use.pod.node if use is not None else ""
+
+    def users_of(self, node: str) -> list[str]:
+        """The uids of the AppWrappers that have pods on the node."""
+        uses = self._roster.on_node.get(node, {}).values()
+        return list(dict.fromkeys(use.pod.workload for use in uses if use.pod.workload))
+
+    def _uses(self, uid: str) -> Iterable[Use]:
+        uses, reservation = self._roster.uses_of(uid), self._reservations.by_uid.get(uid)
+        if reservation is None:
+            return uses
+        return (use for use in uses if use.pod.attempt in (0, reservation.attempt))

@@ -1,0 +1,210 @@
+"""What is observed of AppWrappers: first sight, edits, writes of others, deletion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mcad.core.attempts import edits, observed_objects, recovery, remains
+from mcad.core.cluster import World
+from mcad.core.events import AppWrapperSeen, NodeGone, NodeSeen
+from mcad.core.preemption import eviction
+from mcad.core.queue.priority_ceiling import cut
+from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import ENDED, Phase
+from mcad.core.state.model import DispatchPhase, DispatchRecord, Persisted, Workload
+from mcad.core.state.reasons import ConditionType, EventReason, State
+from mcad.core.state.records import replace
+from mcad.core.state.reservation import EVICTIONS
+from mcad.core.state.units import SECOND, Duration, Instant
+
+_PHASES = tuple(DispatchPhase)
+"""In the order in which an attempt goes through them."""
+
+LIVE = frozenset({DispatchPhase.CREATING, DispatchPhase.DISPATCHED})
+"""What a record says of an attempt that may have, or may still make, objects and pods."""
+
+LATE_ARRIVAL: Duration = SECOND * 9 // 10
+"""What arrives after this much of its second or later stands here, each a microsecond behind the
+one before: they must not run over into the next second, where their order would end."""
+
+
+def appwrapper_seen(world: World, event: AppWrapperSeen) -> None:
+    """First sight, an edit, or the write of another."""
+    if not event.workload.managed:
+        return
+    work = cut(event.workload, world.ceilings)
+    entry = world.entries.get(work.uid)
+    if entry is not None and (entry.rebuilt or (entry.unreadable and not _is_unreadable(work))):
+        remains.alive_after_all(world, entry)
+        entry = None
+    if entry is None:
+        _first_sight(world, work, listed=event.listed)
+    elif entry.phase is not Phase.GONE:
+        _changed(world, entry, work, rewound=event.rewound)
+
+
+def _is_unreadable(work: Workload) -> bool:
+    return work.persisted is not None and bool(work.persisted.unreadable)
+
+
+def _first_sight(world: World, work: Workload, *, listed: bool) -> None:
+    saved = work.persisted
+    if saved is not None and saved.first_seen:
+        first_seen = saved.first_seen
+        if first_seen // SECOND == work.created // SECOND:
+            world.last_seen = max(world.last_seen, first_seen)
+    else:
+        first_seen = _stamp(world, work.created, listed=listed)
+    entry = Entry(replace(work, persisted=None), first_seen)
+    world.entries[work.uid] = entry
+    _warn(world, entry, work.warnings if saved is None else ())
+    if saved is not None:
+        recovery.restore(world, entry, saved)
+    if work.uid in world.children_of or world.capacity.pods.exist(work.uid):
+        observed_objects.disown_strangers(world, entry)
+    if entry.phase is Phase.WAITING:
+        _enter_queue(world, entry)
+    elif entry.phase is Phase.COMPLETED:
+        world.to_judge[work.uid] = None
+        world.remember_run(entry)
+    elif entry.dispatch is not None and entry.phase not in ENDED:
+        # Before the barrier everything that was dispatched is there at once, and goes first.
+        entry.untested = world.started and entry.dispatch.phase in (*LIVE, DispatchPhase.PAUSED)
+        world.to_recover[entry.uid] = None
+
+
+def _warn(world: World, entry: Entry, warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        world.announce(entry, EventReason.MANIFEST, warning, action="Parse", warning=True)
+
+
+def _stamp(world: World, created: Instant, *, listed: bool) -> Instant:
+    """First-seen time: creationTimestamp, which has seconds only, refined by arrival.
+
+    The controller sorts an initial list by creationTimestamp and, within a second, puts those first
+    that are on record: there a strict succession within the second is all that is needed. What is
+    not on record is not new: its first status may have been lost (design section 4, *Order*).
+    """
+    offset = 0 if listed else min(max(world.now - created, 0), LATE_ARRIVAL)
+    stamp = created + offset
+    if stamp <= world.last_seen and stamp // SECOND == world.last_seen // SECOND:
+        stamp = world.last_seen + 1
+    world.last_seen = max(world.last_seen, stamp)
+    return stamp
+
+
+def _enter_queue(world: World, entry: Entry) -> None:
+    seen = entry.first_seen
+    if ConditionType.INIT not in entry.conditions:
+        entry.set_condition(ConditionType.INIT, seen)
+        entry.set_condition(ConditionType.QUEUEING, seen, reason="AwaitingHeadOfLine")
+    world.line_up(entry)
+
+
+def _changed(world: World, entry: Entry, work: Workload, *, rewound: bool) -> None:
+    if work.persisted is not None and _is_ahead(entry, work.persisted):
+        _take_over(world, entry, work)
+        return
+    saved, work, old = work.persisted, replace(work, persisted=None), entry.workload
+    _warn(world, entry, (one for one in work.warnings if one not in old.warnings))
+    if rewound or (saved is not None and _is_news(entry, saved)):
+        entry.writes.written = None
+        world.to_settle[entry.uid] = None
+    if entry.phase is not Phase.WAITING:
+        entry.edit(work)
+        edits.tell(world, entry)
+        if entry.workload.items != old.items:
+            world.to_settle[entry.uid] = None  # a kind is discovered again: its items are shown
+        _changed_after_intent(world, entry, old)
+    elif entry.uid in world.claims and _wants_the_same(work, old):
+        entry.workload = work
+    elif work != old:
+        claim = entry.claim
+        if work.suspended:
+            eviction.in_vain(world, entry)
+        world.leave_line(entry)  # under the record that it was added with
+        entry.workload, entry.told, entry.told_at = work, None, 0
+        world.line_up(entry)
+        if claim is not None and claim.reason in EVICTIONS:  # others have left for it
+            world.claims_on_record[entry.uid] = claim
+
+
+_WANTED = (
+    "sets",
+    "quota",
+    "namespace",
+    "priority",
+    "never_preempts",
+    "suspended",
+    "deleting",
+    "problem",
+)
+
+
+def _wants_the_same(work: Workload, old: Workload) -> bool:
+    """Whether an edit leaves a claim what it is: a note that is mended costs no room."""
+    return all(getattr(work, name) == getattr(old, name) for name in _WANTED)
+
+
+def _is_news(entry: Entry, saved: Persisted) -> bool:
+    return entry.writes.flying is None and saved.dispatch != entry.dispatch
+
+
+def _changed_after_intent(world: World, entry: Entry, old: Workload) -> None:
+    work = entry.workload
+    if work.deleting and (not old.deleting or work.cascade is not old.cascade):
+        remains.deletion_seen(world, entry)
+    elif work.generation != old.generation or work.tolerance != old.tolerance:
+        world.to_judge[entry.uid] = world.to_settle[entry.uid] = None
+
+
+def _is_ahead(entry: Entry, saved: Persisted) -> bool:
+    """Whether another leader wrote this status, and it is further on than the last one of ours.
+
+    It was sent before our barrier and is stored late, or our first list was of the past. The same
+    attempt under another number was written by hand, and is repaired (ADR 44).
+    """
+    record, ours = saved.dispatch, entry.dispatch
+    if entry.phase is Phase.INTENDING and record != ours:
+        ours = entry.superseded
+    if record == ours:
+        if entry.phase is Phase.WAITING:
+            return saved.first_seen not in (0, entry.first_seen)
+        return entry.phase is Phase.RUNNING and saved.state == State.COMPLETED
+    if record is None or ours is None:
+        return ours is None
+    if record.since == ours.since and record.attempt != ours.attempt:
+        return False
+    return _progress(record) > _progress(ours)
+
+
+def _progress(record: DispatchRecord) -> tuple[int, int]:
+    return record.attempt, _PHASES.index(record.phase)
+
+
+def _take_over(world: World, entry: Entry, work: Workload) -> None:
+    """What is stored counts, as at a start; an attempt that stands is tested anew (P12)."""
+    serial = entry.writes.serial
+    world.forget(entry)
+    _first_sight(world, work, listed=True)
+    entry = world.entries[work.uid]
+    entry.writes.serial = serial  # an answer to an earlier write says nothing of the next
+    observed_objects.look_at_disowned(world, entry)
+
+
+def node_heard(world: World, event: NodeSeen | NodeGone) -> None:
+    """A node appeared, changed or vanished; AppWrappers with pods that have to leave it learn of
+    that."""
+    if isinstance(event, NodeGone):
+        world.capacity.node_gone(event.name)
+        return
+    world.capacity.node_seen(event.node)
+    if event.node.evicts:
+        world.to_judge.update(dict.fromkeys(world.capacity.pods.users_of(event.node.name)))
+
+
+def appwrapper_gone(world: World, uid: str) -> None:
+    """The object is deleted."""
+    entry = world.entries.get(uid)
+    if entry is not None and entry.phase is not Phase.GONE:
+        remains.object_gone(world, entry)

@@ -1,0 +1,121 @@
+"""What a refused head of the line does to those behind it (core R6)."""
+
+from __future__ import annotations
+
+from mcad.core.cluster import Scope, World
+from mcad.core.fit.shape import Shape
+from mcad.core.queue.equivalence import Bucket
+from mcad.core.state.entry import Entry
+from mcad.core.state.refusal import Refusal, RefusalKind
+from mcad.core.state.settings import Policy
+from mcad.core.state.units import Instant
+
+IMPOSSIBLE = frozenset(
+    {
+        RefusalKind.NO_NODE,
+        RefusalKind.TOO_LARGE,
+        RefusalKind.ABOVE_QUOTA,
+        RefusalKind.NO_LEAF,
+    }
+)
+"""Refusals that block no other, because no release of room will ever let the refused in."""
+
+
+class Gate:
+    """The gate of one pass.
+
+    The head is the first in order among the refused that would fit if AppWrappers left; each node
+    of a quota tree has a head of its own, which blocks only those that want the same share. A hold
+    starts on becoming head, once per attempt: while another one is ahead its clock stands still
+    (``Entry.head_for``), so none holds the others for longer than one holding time in all.
+    """
+
+    def __init__(self, world: World) -> None:
+        settings = world.settings
+        self._world = world
+        self._strict = settings.policy is Policy.STRICT_FIFO
+        self._holding = settings.head_of_line_holding
+        self._blocking: list[Shape] = []
+        self._waited_for: dict[tuple[str, str], set[str]] = {}  # nodes of quota trees: leaves
+        self._closed = False
+        self._heads: dict[Scope, Entry] = {}
+        owners = world.claims.values() if self._strict else ()
+        self._claimed = [(world.capacity.shape(one.workload.sets), _place(one)) for one in owners]
+
+    @property
+    def open_to_all(self) -> bool:
+        """None can be blocked, so refused buckets need not even be looked at in order."""
+        return not self._strict and not self._holding
+
+    def blocks(self, bucket: Bucket) -> bool:
+        """Whether one further ahead keeps this bucket from going."""
+        world = self._world
+        if self._closed:
+            return True
+        if self._waited_for:
+            demand = world.admission.demand(bucket.shape)
+            if world.forest.vies(bucket.path, demand, self._waited_for):
+                return True
+        compete = world.capacity.compete
+        if any(compete(ahead, bucket.shape) for ahead in self._blocking):
+            return True
+        return any(  # they wait for their victims
+            owner < _place(bucket.first()) and compete(shape, bucket.shape)
+            for shape, owner in self._claimed
+        )
+
+    def _block(self, scope: Scope, bucket: Bucket) -> None:
+        if scope is None:
+            self._blocking.append(bucket.shape)
+        else:
+            self._waited_for.setdefault(scope, set()).add(dict(bucket.path)[scope[0]])
+
+    def refused(self, bucket: Bucket, refusal: Refusal) -> None:
+        """The head of a bucket was refused: it may block those behind. The impossible never do."""
+        if self.open_to_all or refusal.kind in IMPOSSIBLE:
+            return
+        scope = (refusal.quota.tree, refusal.quota.node) if refusal.quota is not None else None
+        if scope in self._heads and not self._strict:
+            return  # only the head holds, and to ask which other might be it is dear
+        if not self._world.capacity.would_fit_emptied(bucket.shape):
+            return
+        if self._strict:
+            self._block(scope, bucket)
+        if scope not in self._heads:
+            self._heads[scope] = bucket.first()
+            self._hold(scope, bucket)
+
+    def _hold(self, scope: Scope, bucket: Bucket) -> None:
+        world, head = self._world, self._heads[scope]
+        if world.heads.get(scope) != head.uid:
+            self._step_down(scope)
+            world.heads[scope], head.head_since = head.uid, world.now
+        until = head.head_since + self._holding - head.head_for
+        if self._holding and world.now < until:
+            if scope is None:
+                self._closed = True
+            else:
+                self._block(scope, bucket)
+            world.wake_at(until)
+
+    def goes(self, entry: Entry) -> None:
+        """The AppWrapper is dispatched: another attempt may hold again."""
+        for scope in [each for each, uid in self._world.heads.items() if uid == entry.uid]:
+            self._step_down(scope)
+        entry.head_for = 0
+
+    def closes(self) -> None:
+        """All of the line was looked at. Where there is no head, no clock runs."""
+        for scope in [each for each in self._world.heads if each not in self._heads]:
+            self._step_down(scope)
+
+    def _step_down(self, scope: Scope) -> None:
+        world = self._world
+        entry = world.entries.get(world.heads.pop(scope, ""))
+        if entry is not None:
+            entry.head_for += world.now - entry.head_since
+
+
+def _place(entry: Entry) -> tuple[int, Instant, str]:
+    """Where it stands, or would stand without its claim; none climbs meanwhile."""
+    return (-entry.workload.priority, entry.first_seen, entry.uid)

@@ -1,0 +1,254 @@
+"""The exact search for mixed gangs: dynamic programming over the counts of all sets but one.
+
+The most numerous set is left out of the state. What decides is how many of *its* slots the others
+cost: a state is how many pods of each other set are placed on the nodes looked at so far, its value
+the fewest slots lost. Only losses that the most numerous set can bear are kept, so the gang fits as
+soon as the goal is reached at all, and does not fit if it never is. Work is counted, never timed,
+so that a replay reaches the same verdict (core rule R1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from math import prod
+from operator import add, lt
+from typing import NamedTuple
+
+from mcad.core.fit.bounds import EXACT_STATES_MAX
+from mcad.core.nodes.pod_signature import PodClass, slots
+from mcad.core.nodes.pools import Row
+from mcad.core.nodes.resources import Books
+from mcad.core.state.records import Struct
+
+Plan = list[tuple[int, Row, int]]
+"""(part, node, pods): where the pods of each part of a gang go."""
+
+FreeOf = Callable[[Row], Books]
+
+
+class Need(NamedTuple):
+    """Pods of one part that have to be placed; ``part`` is its index in the shape."""
+
+    part: int
+    pods: PodClass
+    replicas: int
+
+
+class Verdict(Struct, frozen=True):
+    """What the search found: a plan, or none (``decided``), or that its budget ran out."""
+
+    plan: Plan | None
+    decided: bool
+    work: int
+
+
+class _Step(NamedTuple):
+    """One node's share of a way to reach a state, and the steps before it."""
+
+    before: _Step | None
+    row: Row
+    counts: tuple[int, ...]
+
+
+class _Choice(NamedTuple):
+    """Pods of the others that one node could take, and the slots of the main set they cost."""
+
+    counts: tuple[int, ...]
+    loss: int
+
+
+class _Stage(NamedTuple):
+    """One node: what it could take of each other set, and what has to be placed by its end because
+    the nodes after it cannot take more."""
+
+    row: Row
+    caps: tuple[int, ...]
+    due: tuple[int, ...]
+
+
+_States = dict[tuple[int, ...], tuple[int, _Step | None]]
+
+KnownChoices = dict[int, tuple[tuple[int, ...], list[_Choice]]]
+"""What nodes could take, by rank, and what was free there then: for searches of one gang that come
+one after the other, between which most nodes stay as they were."""
+
+
+def exact(
+    needs: Sequence[Need],
+    rows: Sequence[Row],
+    free_of: FreeOf,
+    budget: int,
+    known: KnownChoices | None = None,
+) -> Verdict:
+    """Whether all needs can be placed on the rows together, within ``budget`` steps."""
+    main = max(needs, key=lambda need: need.replicas)
+    others = [need for need in needs if need is not main]
+    if prod(need.replicas + 1 for need in others) > EXACT_STATES_MAX:
+        return Verdict(None, decided=False, work=0)
+    return _Search(main, others, free_of, budget, {} if known is None else known).run(rows)
+
+
+class _BudgetSpentError(Exception):
+    """Control flow of one search: it ends where the work is counted."""
+
+
+class _Search:
+    def __init__(
+        self, main: Need, others: list[Need], free_of: FreeOf, budget: int, known: KnownChoices
+    ) -> None:
+        self._main = main
+        self._others = others
+        self._free_of = free_of
+        self._budget = budget
+        self._known = known
+        self._names = sorted({n for need in (main, *others) for n, _ in need.pods.request})
+        self._work = 0
+        self._goal = tuple(need.replicas for need in others)
+
+    def run(self, rows: Sequence[Row]) -> Verdict:
+        try:
+            plan = self._search(rows)
+        except _BudgetSpentError:
+            return Verdict(None, decided=False, work=self._work)
+        return Verdict(plan, decided=True, work=self._work)
+
+    def _search(self, rows: Sequence[Row]) -> Plan | None:
+        self._spend(len(rows))
+        bearable = sum(self._main_slots(row, self._free_of(row)) for row in rows)
+        bearable -= self._main.replicas
+        stages = self._stages(rows)
+        if bearable < 0 or stages is None:
+            return None
+        states: _States = {(0,) * len(self._others): (0, None)}
+        for stage in stages:
+            choices = [one for one in self._choices(stage) if one.loss <= bearable]
+            self._spend(len(choices) * len(states))
+            states = self._advance(states, stage, choices, bearable)
+            if self._goal in states:
+                return self._plan(states[self._goal][1], rows)
+        return None
+
+    def _spend(self, steps: int) -> None:
+        self._work += steps
+        if self._work > self._budget:
+            raise _BudgetSpentError
+
+    def _main_slots(self, row: Row, free: Books) -> int:
+        pods = self._main.pods
+        return slots(free, pods.request, pods.cap) if row.rank in pods.pool.rows else 0
+
+    def _stages(self, rows: Sequence[Row]) -> list[_Stage] | None:
+        """The nodes that can take any of the others; None if they cannot take all of them."""
+        found: list[_Stage] = []
+        due = self._goal
+        for row in reversed(rows):
+            caps = self._caps(row)
+            if any(caps):
+                found.append(_Stage(row, caps, due))
+                due = tuple([max(0, left - cap) for left, cap in zip(due, caps, strict=True)])
+        return None if any(due) else found[::-1]
+
+    def _caps(self, row: Row) -> tuple[int, ...]:
+        free, rank = self._free_of(row), row.rank
+        return tuple(
+            [
+                min(replicas, slots(free, pods.request, pods.cap)) if rank in pods.pool.rows else 0
+                for _, pods, replicas in self._others
+            ]
+        )
+
+    def _choices(self, stage: _Stage) -> list[_Choice]:
+        """What the node could take of the others, nothing included, without what takes no more
+        for the same loss."""
+        free = self._free_of(stage.row)
+        amounts = tuple([free.get(name, 0) for name in self._names])
+        before, choices = self._known.get(stage.row.rank, ((), []))
+        if before != amounts:
+            choices = self._find_choices(stage, free)
+            self._known[stage.row.rank] = amounts, choices
+        return choices
+
+    def _find_choices(self, stage: _Stage, free: Books) -> list[_Choice]:
+        self._spend(prod(cap + 1 for cap in stage.caps))
+        before = self._main_slots(stage.row, free)
+        found: list[_Choice] = []
+        for counts in product(*(range(cap, -1, -1) for cap in stage.caps)):
+            left = self._less(free, counts)
+            if left is None:
+                continue
+            loss = before - self._main_slots(stage.row, left)
+            self._spend(len(found))
+            if not any(_covers(known, counts, loss) for known in found):
+                found.append(_Choice(counts, loss))
+        return found
+
+    def _less(self, free: Books, counts: tuple[int, ...]) -> Books | None:
+        if not any(counts):
+            return free
+        left = dict(free)
+        for count, need in zip(counts, self._others, strict=True):
+            if count:
+                for name, n in need.pods.request:
+                    left[name] = left.get(name, 0) - n * count
+                    if left[name] < 0:
+                        return None
+        return left
+
+    def _advance(
+        self, states: _States, stage: _Stage, choices: list[_Choice], bearable: int
+    ) -> _States:
+        """Every state with every choice, as long as the goal can still be reached."""
+        after: _States = {}
+        row, due, goal = stage.row, stage.due, self._goal
+        for state, (loss, step) in states.items():
+            for counts, more in choices:
+                total = loss + more
+                if total > bearable:
+                    continue
+                placed = map(add, state, counts)
+                reached = tuple(map(min, placed, goal))
+                if any(map(lt, reached, due)):
+                    continue
+                known = after.get(reached)
+                if known is None or total < known[0]:
+                    after[reached] = (total, _Step(step, row, counts) if any(counts) else step)
+        return _undominated(after) if len(goal) == 1 else after
+
+    def _plan(self, last: _Step | None, rows: Sequence[Row]) -> Plan:
+        """Read the steps backwards; then the main set takes what they left."""
+        plan: Plan = []
+        taken: dict[int, tuple[int, ...]] = {}
+        open_counts = list(self._goal)
+        step = last
+        while step is not None:
+            counts = tuple(map(min, step.counts, open_counts))
+            for i, count in enumerate(counts):
+                open_counts[i] -= count
+                if count:
+                    plan.append((self._others[i].part, step.row, count))
+            taken[step.row.rank] = counts
+            step = step.before
+        left = self._main.replicas
+        for row in rows:
+            free = self._less(self._free_of(row), taken.get(row.rank, (0,) * len(self._others)))
+            room = min(left, self._main_slots(row, free)) if free is not None else 0
+            if room:
+                plan.append((self._main.part, row, room))
+                left -= room
+        return plan
+
+
+def _covers(known: _Choice, counts: tuple[int, ...], loss: int) -> bool:
+    return known.loss <= loss and all(a >= b for a, b in zip(known.counts, counts, strict=True))
+
+
+def _undominated(states: _States) -> _States:
+    """With one other set: no state that has placed less without having lost less."""
+    kept: _States = {}
+    least = -1
+    for state in sorted(states, reverse=True):
+        if least < 0 or states[state][0] < least:
+            kept[state] = states[state]
+            least = states[state][0]
+    return kept

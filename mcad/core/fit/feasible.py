@@ -1,0 +1,151 @@
+"""Prospects: what one capacity made of one shape, and what it found out about it so far.
+
+What waits with a shape, or asks about it, holds its prospect; ``Memory`` counts the holders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from mcad.core.fit.shape import Shape
+from mcad.core.nodes.pod_signature import PodClass, slots
+from mcad.core.nodes.pools import Pool, Row, rough_total
+from mcad.core.nodes.resources import total
+from mcad.core.snapshot.reserved_free import Spare
+from mcad.core.state.model import Resources
+from mcad.core.state.refusal import Refusal
+
+
+class Part(NamedTuple):
+    """The pods of a gang that are alike (``shapes.Alike``), with their class in this capacity."""
+
+    pods: PodClass
+    declared: int
+    positions: tuple[int, ...]
+    per_node: bool
+
+    @property
+    def replicas(self) -> int:
+        """How many pods the part has now."""
+        return len(self.pods.pool.rows) if self.per_node else self.declared
+
+    def spread(self, rows: Iterable[Row]) -> Iterator[tuple[Row, int]]:
+        """Its pods over these nodes in their order, as many on each as fit without AppWrappers."""
+        left = self.replicas
+        for row in rows:
+            fits = row.rank in self.pods.pool.rows
+            pods = min(left, slots(row.idle, self.pods.request, self.pods.cap)) if fits else 0
+            if pods:
+                yield row, pods
+                left -= pods
+
+
+class Nowhere(NamedTuple):
+    """A pool without nodes."""
+
+    pool: Pool
+
+
+class Short(NamedTuple):
+    """A resource that is short in the sum of pools: as long as it is, nothing else matters.
+
+    ``standing_in``: the pools do so for others as well, until a node joins.
+    """
+
+    pools: tuple[Pool, ...]
+    resource: str
+    needed: int
+    standing_in: bool
+
+
+class Few(NamedTuple):
+    """Pods that do not find enough slots even by themselves: as long as that is so, likewise."""
+
+    pods: PodClass
+    replicas: int
+
+
+Obstacle = Nowhere | Short | Few
+"""What surely keeps a gang out by itself, whatever is owed to others."""
+
+
+@dataclass(slots=True, eq=False)
+class Prospect:
+    """A shape in one capacity.
+
+    ``pools`` are those whose rises concern it, ``fixed`` is the demand that does not depend on the
+    number of nodes, and ``holders`` counts who holds it.
+
+    The rest is what its last tests found out. ``watched`` is the part that refused it, to be asked
+    first (R4), and ``obstacle`` what surely keeps it out. ``searched`` and ``found`` are
+    ``latest_rise()`` at its last search on nodes and the verdict, which stands until something
+    rises. ``widest`` are the pools whose sums are that of all its nodes, None if there are none
+    such, and the number of joins that this holds for: nodes that leave leave it true.
+    ``emptied`` is the change at which it was tried on emptied nodes, and whether it fitted;
+    ``lacking`` the part that alone did not fit there, and at least how many of its pods.
+    """
+
+    shape: Shape
+    parts: tuple[Part, ...]
+    pools: tuple[Pool, ...]
+    fixed: Resources = field(init=False)
+    holders: int = 0
+    watched: int = 0
+    obstacle: Obstacle | None = None
+    searched: int = -1
+    found: Refusal | None = None
+    widest: tuple[int, tuple[Pool, ...] | None] = (-1, None)
+    emptied: tuple[int, bool] = (-1, False)
+    lacking: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        parts = (part for part in self.parts if not part.per_node)
+        self.fixed = total((part.pods.request, part.declared) for part in parts)
+
+    def twin(self, parts: tuple[Part, ...], pools: tuple[Pool, ...]) -> Prospect:
+        """A copy on twins of parts and pools: what it is asked, this one does not remember."""
+        return replace(self, parts=parts, pools=pools, obstacle=None, widest=(-1, None))
+
+    @property
+    def demand(self) -> Resources:
+        """What the whole gang declares now, with ``pods`` slots and host ports."""
+        if not self.shape.per_node:
+            return self.fixed
+        return total((part.pods.request, part.replicas) for part in self.parts)
+
+    def may_fit(self, spare: Spare) -> bool:
+        """Whether there are slots enough for each part by itself there and on nodes that are free
+        for all, and enough in sum."""
+        if not all(one.per_node or _has_slots(one, spare) for one in self.parts):
+            return False
+        if len(self.parts) == 1:
+            return True
+        sums, more = rough_total(self.pools), spare.total()
+        return all(sums.get(name, 0) + more.get(name, 0) >= n for name, n in self.demand)
+
+    def has_place(self, spare: Spare) -> bool:
+        """Whether there is room there for any of its pods."""
+        if len(self.parts) == 1:  # asked of thousands
+            return spare.slots(self.parts[0].pods, 1) > 0
+        return any(spare.slots(part.pods, 1) for part in self.parts)
+
+    def latest_rise(self) -> int:
+        """The change at which something last rose in one of its pools."""
+        latest = 0
+        for pool in self.pools:
+            latest = max(latest, pool.risen)
+            # A node less is a pod less: what is a fall for others may let a DaemonSet in.
+            if self.shape.per_node and pool.shifted > latest:
+                latest = pool.shifted
+        return latest
+
+
+def _has_slots(part: Part, spare: Spare) -> bool:
+    """First by what is known of the class, which mostly is enough to say no."""
+    missing = part.pods.missing(part.declared)
+    if spare.slots(part.pods, missing) < missing:
+        return False
+    missing = part.pods.missing(part.declared, closely=True)
+    return spare.slots(part.pods, missing) >= missing

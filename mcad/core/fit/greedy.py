@@ -1,0 +1,219 @@
+"""Placing a whole gang on nodes, first greedily, then exactly, without touching the books.
+
+Each set alone being able to fit is necessary, and for one set sufficient. Sets that share nodes
+have to be placed together; sets whose pools share no node are placed independently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from mcad.core.fit.bounds import EXACT_WORK_MAX
+from mcad.core.fit.exact import FreeOf, KnownChoices, Need, Plan, exact
+from mcad.core.fit.feasible import Prospect
+from mcad.core.nodes.pod_signature import PodClass, slots
+from mcad.core.nodes.pools import Row
+from mcad.core.nodes.resources import Books
+from mcad.core.state.model import Resources
+from mcad.core.state.records import Struct, replace
+
+
+class Nodes:
+    """The nodes that a gang may be placed on: all but the ``barred``, as they are now, or
+    (``emptied``) as they would be if every AppWrapper left."""
+
+    def __init__(self, barred: Collection[int] = (), *, emptied: bool = False) -> None:
+        self._barred = barred
+        self._emptied = emptied
+        self.known_choices: KnownChoices | None = None  # where searches for one gang follow
+
+    def free(self, row: Row) -> Books:
+        """What is free on the node before anything is placed."""
+        return row.idle if self._emptied else row.free
+
+    def barred(self, row: Row) -> bool:
+        """Whether the node is set aside for another."""
+        return row.rank in self._barred
+
+    def places(self, pods: PodClass) -> Iterator[Row]:
+        """Every node that may have room for the class, the likeliest first, and each once: a cap
+        per node would not survive a second visit."""
+        rows = iter(pods.pool.rows.values()) if self._emptied else pods.places()
+        visited: set[int] = set()
+        for row in rows:
+            if row.rank not in visited and row.rank not in self._barred:
+                visited.add(row.rank)
+                yield row
+
+
+class Overlay:
+    """The books of the nodes as they would be after what was placed so far."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self._changed: dict[int, Books] = {}
+
+    def fork(self) -> Overlay:
+        """A copy to try something on."""
+        twin = Overlay(self._nodes)
+        twin._changed = dict(self._changed)
+        return twin
+
+    def free(self, row: Row) -> Books:
+        """What is left on the node."""
+        changed = self._changed.get(row.rank)
+        return self._nodes.free(row) if changed is None else changed
+
+    def take(self, row: Row, request: Resources, times: int) -> None:
+        """Place so many pods on the node."""
+        left = dict(self.free(row))
+        for name, n in request:
+            left[name] = left.get(name, 0) - n * times
+        self._changed[row.rank] = left  # never changed in place: forks share it
+
+    def apply(self, plan: Plan, needs: Sequence[Need]) -> None:
+        """Place everything that the plan says."""
+        pods = {need.part: need.pods for need in needs}
+        for part, row, times in plan:
+            self.take(row, pods[part].request, times)
+
+
+class Outcome(Struct, frozen=True):
+    """A plan; or none, with the part that had no place (-1: the sets together) and how many of its
+    pods at least; or undecided. ``looked`` counts the nodes that the first greedy placement looked
+    at, ``work`` what was done beyond it."""
+
+    plan: Plan | None = None
+    part: int = -1
+    missing: int = 0
+    decided: bool = True
+    looked: int = 0
+    work: int = 0
+
+
+def pack(prospect: Prospect, nodes: Nodes, budget: int, weights: Mapping[str, int]) -> Outcome:
+    """Place all pods of a gang, or say why not. ``weights`` are the cluster's totals: they tell
+    which pods are large. ``budget`` bounds the work; 0 leaves the first greedy placement."""
+    overlay = Overlay(nodes)
+    plan: Plan = []
+    needs: list[Need] = []
+    for part, demand in enumerate(prospect.parts):
+        if not demand.per_node:
+            needs.append(Need(part, demand.pods, demand.replicas))
+            continue
+        everywhere = _one_per_node(part, demand.pods, nodes, overlay)
+        if everywhere.plan is None:
+            return everywhere
+        plan += everywhere.plan
+    needs.sort(key=lambda need: -size(need.pods.request, weights))
+    looked = work = 0
+    groups = _sharing_nodes(needs)
+    for number, group in enumerate(groups, 1):
+        outcome = _together(group, nodes, overlay, budget - work)
+        looked, work = looked + outcome.looked, work + outcome.work
+        if outcome.plan is None:
+            return replace(outcome, looked=looked, work=work)
+        plan += outcome.plan
+        if number < len(groups):
+            overlay.apply(outcome.plan, group)
+    return Outcome(plan, looked=looked, work=work)
+
+
+def as_many_as_fit(prospect: Prospect, nodes: Nodes) -> Plan:
+    """Where pods of a gang go, part after part, if not all have to have a place."""
+    overlay = Overlay(nodes)
+    plan: Plan = []
+    for number, part in enumerate(prospect.parts):
+        left = part.replicas
+        for row in nodes.places(part.pods):
+            fit = min(left, slots(overlay.free(row), part.pods.request, part.pods.cap))
+            if fit:
+                overlay.take(row, part.pods.request, fit)
+                plan.append((number, row, fit))
+                left -= fit
+                if not left:
+                    break
+    return plan
+
+
+def _one_per_node(part: int, pods: PodClass, nodes: Nodes, overlay: Overlay) -> Outcome:
+    """A DaemonSet's pods have no choice: one on every admitted node."""
+    plan: Plan = []
+    missing = 0
+    for row in pods.pool.rows.values():
+        if nodes.barred(row) or not slots(overlay.free(row), pods.request, pods.cap):
+            missing += 1
+        else:
+            plan.append((part, row, 1))
+    if missing:
+        return Outcome(None, part, missing)
+    for _, row, times in plan:
+        overlay.take(row, pods.request, times)
+    return Outcome(plan)
+
+
+def size(request: Resources, weights: Mapping[str, int]) -> int:
+    """The largest share that one pod takes of any resource of the cluster, in millionths."""
+    return max(n * 1_000_000 // max(1, weights.get(name, 0)) for name, n in request)
+
+
+def _sharing_nodes(needs: Sequence[Need]) -> list[list[Need]]:
+    """Groups whose pools, directly or through others of the group, share nodes."""
+    groups: list[list[Need]] = []
+    for need in needs:
+        pool = need.pods.pool
+        near = [g for g in groups if any(pool.shared(other.pods.pool) for other in g)]
+        groups = [g for g in groups if g not in near]
+        groups.append([*(other for g in near for other in g), need])
+    return [[need for need in needs if need in group] for group in groups]
+
+
+def _together(group: list[Need], nodes: Nodes, overlay: Overlay, budget: int) -> Outcome:
+    first = _greedy(group, {need.part: nodes.places(need.pods) for need in group}, overlay)
+    if first.plan is not None or len(group) == 1:
+        return first  # for identical pods greed is exact
+    if budget <= 0:
+        return Outcome(decided=False, looked=first.looked)
+    candidates = {need.part: list(nodes.places(need.pods)) for need in group}
+    second = _greedy(group, _fewest_slots_first(group, candidates, overlay.free), overlay)
+    work = sum(map(len, candidates.values())) + second.looked
+    if second.plan is not None:
+        return replace(second, looked=first.looked, work=work)
+    rows = {row.rank: row for need in group for row in candidates[need.part]}
+    in_order = [rows[rank] for rank in sorted(rows)]
+    verdict = exact(group, in_order, overlay.free, min(budget, EXACT_WORK_MAX), nodes.known_choices)
+    return Outcome(verdict.plan, -1, 1, verdict.decided, first.looked, work + verdict.work)
+
+
+def _greedy(group: list[Need], places: Mapping[int, Iterable[Row]], overlay: Overlay) -> Outcome:
+    """Set after set, each on the nodes in their order, as many as fit. What the last one takes
+    matters to none, and it is usually the most numerous one."""
+    trial, last = overlay.fork(), group[-1].part
+    plan: Plan = []
+    looked = 0
+    for part, pods, replicas in group:
+        left = replicas
+        for row in places[part]:
+            looked += 1
+            fit = min(left, slots(trial.free(row), pods.request, pods.cap))
+            if fit:
+                if part != last:
+                    trial.take(row, pods.request, fit)
+                plan.append((part, row, fit))
+                left -= fit
+                if not left:
+                    break
+        if left:
+            return Outcome(None, part, left, looked=looked)
+    return Outcome(plan, looked=looked)
+
+
+def _fewest_slots_first(
+    group: list[Need], candidates: dict[int, list[Row]], free: FreeOf
+) -> dict[int, list[Row]]:
+    return {
+        part: sorted(
+            candidates[part], key=lambda row: (slots(free(row), pods.request, pods.cap), row.rank)
+        )
+        for part, pods, _ in group
+    }

@@ -1,0 +1,187 @@
+"""What was refused, and sleeps until something happens that may let it in (core rule R4).
+
+A refused shape costs nothing until then. It sleeps until the sum that was short suffices; until the
+pods that found too few slots may find enough; or, where no such obstacle is known, until any node
+of its pools gains room.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from sortedcontainers import SortedList
+
+from mcad.core.fit.bounds import CHECKS_MAX, VERDICT_STEPS
+from mcad.core.fit.feasible import Few, Nowhere, Obstacle, Prospect, Short
+from mcad.core.nodes.ledger import Ledger
+from mcad.core.nodes.pod_signature import UNBOUNDED, PodClass
+from mcad.core.nodes.pools import Pool, sum_of, widest
+
+_Sum = tuple[tuple[Pool, ...], str]
+_Line: TypeAlias = "SortedList[tuple[int, int, Prospect]]"
+"""(what is needed, serial, prospect); no two have one serial."""
+
+
+class _Bed(NamedTuple):
+    """What a prospect waits for; ``serial`` tells apart those that wait for the same."""
+
+    obstacle: Obstacle | None
+    serial: int
+
+
+@dataclass(slots=True)
+class _Watch:
+    """The prospects that are concerned when a node of one pool rises: those that wait for a sum
+    that the pool is part of, the least demand first; those that wait for slots; and the
+    ``restless``, always."""
+
+    sums: dict[_Sum, _Line] = field(default_factory=dict)
+    few: dict[PodClass, dict[Prospect, int]] = field(default_factory=dict)
+    restless: dict[Prospect, None] = field(default_factory=dict)
+
+
+class Sleepers:
+    """The refused prospects of a capacity, and the woken ones that were not asked for yet."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._seen = 0
+        self._joins = 0
+        self._serial = 0
+        self._checks = 0
+        self._watches: dict[Pool, _Watch] = {}
+        self._beds: dict[Prospect, _Bed] = {}
+        self._standing_in: dict[Prospect, tuple[Pool, ...]] = {}
+        self._woken: dict[Prospect, None] = {}
+
+    def take_woken(self) -> list[Prospect]:
+        """Those that woke since the last call and sleep no more."""
+        self._look()
+        woken, self._woken = self._woken, {}
+        return list(woken)
+
+    # -- going to sleep ------------------------------------------------------------------------
+
+    def sleep(self, prospect: Prospect) -> None:
+        """The prospect was refused just now, by its ``obstacle`` or by anything else."""
+        self._look()
+        self.forget(prospect)
+        self._serial += 1
+        self._beds[prospect] = _Bed(prospect.obstacle, self._serial)
+        match prospect.obstacle:
+            case Nowhere(pool):
+                self._watch(pool).restless[prospect] = None
+            case Short(pools, resource, needed, standing_in):
+                self._line((pools, resource)).add((needed, self._serial, prospect))
+                if standing_in:
+                    self._standing_in[prospect] = pools
+            case Few(pods, replicas):
+                self._watch(pods.pool).few.setdefault(pods, {})[prospect] = replicas
+                pods.alarm = min(pods.alarm, replicas)
+            case _:
+                for pool in prospect.pools:
+                    self._watch(pool).restless[prospect] = None
+
+    def sleep_lightly(self, prospect: Prospect | None) -> None:
+        """It was refused for pods that it shares with others: any rise may let it in."""
+        if prospect is not None:
+            prospect.obstacle = None
+            self.sleep(prospect)
+
+    def wake(self, prospect: Prospect) -> None:
+        """It fits, or something happened that may let it in."""
+        if prospect in self._beds:
+            self._leave(prospect)
+            self._woken[prospect] = None
+
+    def forget(self, prospect: Prospect) -> None:
+        """None waits with it any more."""
+        self._woken.pop(prospect, None)
+        if prospect in self._beds:
+            self._leave(prospect)
+
+    def _watch(self, pool: Pool) -> _Watch:
+        watch = self._watches.get(pool)
+        if watch is None:
+            watch = self._watches[pool] = _Watch()
+        return watch
+
+    def _line(self, key: _Sum) -> _Line:
+        line = self._watch(key[0][0]).sums.get(key)
+        if line is None:
+            line = SortedList()
+            for pool in key[0]:
+                self._watch(pool).sums[key] = line
+        return line
+
+    def _leave(self, prospect: Prospect) -> None:
+        obstacle, serial = self._beds.pop(prospect)
+        match obstacle:
+            case Nowhere(pool):
+                del self._watches[pool].restless[prospect]
+                self._tidy(pool)
+            case Short(pools, resource, needed):
+                self._standing_in.pop(prospect, None)
+                line = self._line((pools, resource))
+                line.remove((needed, serial, prospect))
+                for pool in () if line else pools:
+                    del self._watches[pool].sums[pools, resource]
+                    self._tidy(pool)
+            case Few(pods):
+                few = self._watches[pods.pool].few
+                del few[pods][prospect]
+                pods.alarm = min(few[pods].values(), default=UNBOUNDED)
+                if not few[pods]:
+                    del few[pods]
+                    self._tidy(pods.pool)
+            case _:
+                for pool in prospect.pools:
+                    del self._watches[pool].restless[prospect]
+                    self._tidy(pool)
+
+    def _tidy(self, pool: Pool) -> None:
+        watch = self._watches[pool]
+        if not (watch.sums or watch.few or watch.restless):
+            del self._watches[pool]
+
+    # -- waking --------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Wake all that may be let in by what happened since the last look."""
+        since, self._seen = self._seen, self._ledger.log.now
+        if since == self._seen:
+            return
+        self._checks = CHECKS_MAX
+        if self._joins != self._ledger.joins:
+            self._joins = self._ledger.joins
+            for prospect, pools in list(self._standing_in.items()):
+                if widest(prospect.pools) != pools:
+                    self.wake(prospect)
+        for pool, watch in list(self._watches.items()):
+            if pool.risen > since:
+                self._risen(pool, watch)
+            elif pool.shifted > since:  # a node less is a pod less of a DaemonSet
+                for prospect in [one for one in watch.restless if one.shape.per_node]:
+                    self.wake(prospect)
+
+    def _still_few(self, pods: PodClass, replicas: int) -> bool:
+        """Whether there are surely too few slots, and the class will ring if there may be more."""
+        if self._checks > 0:
+            looked = pods.looked
+            pods.missing(replicas)
+            self._checks -= VERDICT_STEPS + pods.looked - looked
+        return pods.at_most() < replicas
+
+    def _risen(self, pool: Pool, watch: _Watch) -> None:
+        for (pools, resource), line in list(watch.sums.items()):
+            there = sum_of(pools).get(resource, 0)
+            while line and line[0][0] <= there:
+                self.wake(line[0][2])
+        pool.news.tell()
+        for pods in pool.take_rung():
+            for prospect, replicas in list(watch.few.get(pods, {}).items()):
+                if not self._still_few(pods, replicas):
+                    self.wake(prospect)
+        for prospect in list(watch.restless):
+            self.wake(prospect)

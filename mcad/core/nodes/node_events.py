@@ -1,0 +1,93 @@
+"""Which nodes of a pool gained room, told to those who know all its nodes with room for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
+
+from sortedcontainers import SortedDict
+
+from mcad.core.fit.bounds import NEWS_MAX
+from mcad.core.nodes.sorted_nodes import with_at_least
+from mcad.core.state.model import Resources
+
+if TYPE_CHECKING:
+    from mcad.core.nodes.pools import Row
+
+
+class Follower(Protocol):
+    """Pods that know of every node that has room for one of them. ``request`` is never empty."""
+
+    request: Resources
+
+    def rose(self, rows: list[Row]) -> None:
+        """These nodes gained room, and have enough of the first resource of the request."""
+
+    def lose_track(self) -> None:
+        """Nodes rose, and it is not told which."""
+
+
+class News:
+    """The nodes of one pool that rose and were not told of, and who wants to know.
+
+    Followers are sorted by what they ask for of the resource that is scarcest for them: one that
+    asks for more is shown fewer nodes, and none that has too little of it.
+    """
+
+    __slots__ = ("_followers", "_risen")
+
+    def __init__(self) -> None:
+        self._followers: dict[str, SortedDict[int, dict[Follower, None]]] = {}
+        self._risen: dict[int, Row] = {}
+
+    def rise(self, row: Row) -> None:
+        """The node gained room."""
+        if self._followers:
+            self._risen[row.rank] = row
+
+    def forget(self, row: Row) -> None:
+        """The node left the pool."""
+        self._risen.pop(row.rank, None)
+
+    def follow(self, follower: Follower) -> None:
+        """Tell it of every node that rises from now on; what rose before has been told."""
+        name, n = follower.request[0]
+        if name not in self._followers:
+            self._followers[name] = SortedDict()
+        self._followers[name].setdefault(n, {})[follower] = None
+
+    def unfollow(self, follower: Follower) -> None:
+        """Tell it nothing more."""
+        name, n = follower.request[0]
+        del self._followers[name][n][follower]
+        if not self._followers[name][n]:
+            del self._followers[name][n]
+        if not self._followers[name]:
+            del self._followers[name]
+
+    def untold(self) -> Iterable[Row]:
+        """The nodes that rose since the last telling."""
+        return self._risen.values()
+
+    def tell(self) -> None:
+        """Pass the news on. When they get too many, the followers left lose track."""
+        if not self._risen:
+            return
+        risen, self._risen = list(self._risen.values()), {}
+        left = NEWS_MAX
+        lost: list[Follower] = []
+        for name, known in self._followers.items():
+            rows = risen
+            for n, followers in known.items():
+                rows = with_at_least(rows, name, n) if left > 0 else rows
+                if not rows:
+                    break
+                left -= len(rows) * len(followers)
+                if left < 0:
+                    lost += followers
+                    continue
+                for follower in followers:
+                    follower.rose(rows)
+        for follower in lost:
+            self.unfollow(follower)
+            follower.lose_track()

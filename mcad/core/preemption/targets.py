@@ -1,0 +1,247 @@
+"""Which AppWrappers may be evicted for a preemptor, and which of them have to be (core R10).
+
+Two rights, each with its setting. *Reclaim*: a request within the nominal share gets it back from
+its borrowers, whatever their priority. *Preemption*: the higher priority goes first, but no
+priority entitles to what is another team's own. Nothing is evicted unless the whole preemptor fits
+then, on nodes and in all its shares, and no victim could be spared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from mcad.core.fit.exact import Plan
+from mcad.core.quota.records import Path
+from mcad.core.quota.tree import QuotaNode
+from mcad.core.snapshot.quota import Seat
+from mcad.core.snapshot.quota import WhatIf as Shares
+from mcad.core.snapshot.removal import Departures, Room, fewest, without_those_to_spare
+from mcad.core.state.model import Resources, Workload
+from mcad.core.state.reservation import ClaimReason
+from mcad.core.state.settings import Settings
+
+SEARCHED_MAX = 10
+"""The number of candidates up to which every permitted set of victims is looked at, where neither
+taking them in order nor sparing as many as possible finds one; each more doubles the work."""
+
+LOWEST = -(2**63)
+"""No priority is below it."""
+
+Over = Callable[[QuotaNode, str], bool]
+"""Whether a node has more than its share of a resource."""
+
+Right = Callable[[str], ClaimReason | None]
+"""By what right the preemptor may evict this one, with the departed gone; None: by none."""
+
+
+class Evictions(NamedTuple):
+    """The victims, each with the right to evict it, in the order of the candidates, and where the
+    preemptor goes once they are gone."""
+
+    victims: tuple[tuple[str, ClaimReason], ...]
+    plan: Plan
+
+    @property
+    def reason(self) -> ClaimReason:
+        """What the winner's claim is called: reclaiming, if that is all."""
+        if all(reason is ClaimReason.RECLAIMING for _, reason in self.victims):
+            return ClaimReason.RECLAIMING
+        return ClaimReason.PREEMPTING
+
+
+class _Seat(NamedTuple):
+    """The winner's leaf in one tree, the common nodes below which it asks within its share, and
+    which of the resources that it demands the tree names."""
+
+    node: QuotaNode
+    nominal: Collection[QuotaNode]
+    named: set[str]
+
+
+class _Side(NamedTuple):
+    """How a leaf stands to the winner's in one tree, seen from their lowest common node.
+
+    ``same``: they are one leaf. ``nodes`` are the other's below the common node: there are none if
+    it is charged to no leaf that there is, and then it borrows whatever it holds. ``nominal``: the
+    winner asks within its share at all of its own below it.
+    """
+
+    same: bool
+    nodes: tuple[QuotaNode, ...]
+    nominal: bool
+
+
+class Precedence:
+    """The rights of one preemptor; what has left ``shares`` is gone.
+
+    Whether it asks within its share is judged before any has left: room made in its own team does
+    not make it less of a borrower.
+    """
+
+    def __init__(self, winner: Workload, shares: Shares, settings: Settings) -> None:
+        self._winner = winner
+        self._shares = shares
+        self._settings = settings
+        self._seats = {
+            seat.tree.name: _Seat(
+                seat.node, frozenset(_nominal(seat, shares)), {name for name, _ in seat.demand}
+            )
+            for seat in shares.seats
+        }
+        self._sides: dict[QuotaNode, _Side] = {}
+        self._over_at_first = shares.over_by_now()
+
+    def lower(self, others: Mapping[str, Workload]) -> Iterator[str]:
+        """Where there are no shares: the candidates that may be evicted, whatever has left."""
+        priority = self._winner.priority if self._settings.preemption else LOWEST
+        return (uid for uid, one in others.items() if one.priority < priority)
+
+    def entitled(self, others: Mapping[str, Workload]) -> Iterator[str]:
+        """The candidates that may be evicted before any is, whatever leaves meanwhile. Those that
+        are charged alike come under the same rights."""
+        account, priority = self._shares.account, self._winner.priority
+        known: dict[tuple[Path, Resources, bool], bool] = {}
+        for uid, one in others.items():
+            alike = (*account(uid), one.priority < priority)
+            may = known.get(alike)
+            if may is None:
+                may = known[alike] = self._right(one, self._over_at_first) is not None
+            if may:
+                yield uid
+
+    def in_turn(self, others: Mapping[str, Workload]) -> Iterator[str]:
+        """The candidates that may be evicted when those before have left and none comes back. One
+        that is charged like one that may not be is not either: borrowing only becomes less."""
+        barred: set[tuple[Path, Resources, bool]] = set()
+        for uid, one in others.items():
+            alike = (*self._shares.account(uid), one.priority < self._winner.priority)
+            if alike in barred:
+                continue
+            if self.right(one) is None:
+                barred.add(alike)
+            else:
+                yield uid
+
+    def right(self, other: Workload) -> ClaimReason | None:
+        """By what right the winner may evict the other now; None: by none."""
+        return self._right(other, self._shares.over)
+
+    def _right(self, other: Workload, over: Over) -> ClaimReason | None:
+        reclaims = self._settings.reclaim
+        preempts = self._settings.preemption and other.priority < self._winner.priority
+        borrows = False
+        for tree, node, amounts in self._shares.held(other.uid):
+            if not (reclaims or preempts):
+                return None
+            seat = self._seats[tree.name]
+            side = self._sides.get(node)
+            if side is None:
+                side = self._sides[node] = _side(seat, node)
+            borrows_here = not side.same and _borrows(side, seat, amounts, over)
+            borrows = borrows or borrows_here
+            reclaims = reclaims and side.nominal
+            preempts = preempts and (side.same or borrows_here or side.nominal)
+        if reclaims and borrows:
+            return ClaimReason.RECLAIMING
+        return ClaimReason.PREEMPTING if preempts else None
+
+
+def _borrows(side: _Side, seat: _Seat, amounts: Resources, over: Over) -> bool:
+    """Whether its side has more than its share of something that the winner demands and it holds,
+    at each of its nodes."""
+    for name, n in amounts:
+        if n and name in seat.named:
+            for node in side.nodes:
+                if not over(node, name):
+                    break
+            else:
+                return True
+    return False
+
+
+def _nominal(seat: Seat, shares: Shares) -> Iterator[QuotaNode]:
+    """The common nodes below which the winner asks within its share."""
+    for node in seat.node.chain:
+        yield node
+        if any(shares.over(node, name, n) for name, n in seat.demand):
+            return
+
+
+def _side(seat: _Seat, node: QuotaNode) -> _Side:
+    mine = seat.node.chain
+    common = next(each for each in node.chain if each in mine)
+    below = tuple(each for each in node.chain if each not in mine)
+    return _Side(node is seat.node, below, common in seat.nominal)
+
+
+def evictions(
+    winner: Workload, candidates: Mapping[str, Workload], departures: Departures, settings: Settings
+) -> Evictions | None:
+    """The victims among the candidates (by uid), in their order; None if evictions are of no use.
+
+    Each of them may be evicted with those before it gone: a team that is back within its share
+    loses no more. None of them could be spared. Those of the result have left.
+    """
+    if departures.hopeless:
+        return None
+    precedence = Precedence(winner, departures.shares, settings)
+
+    def right(uid: str) -> ClaimReason | None:
+        return precedence.right(candidates[uid])
+
+    if not departures.shares.seats:
+        found = fewest(departures, precedence.lower(candidates))
+        if found is None:
+            return None
+        return Evictions(tuple((uid, ClaimReason.PREEMPTING) for uid in found.leaving), found.plan)
+    found = fewest(departures, precedence.entitled(candidates))
+    if found is None:
+        return None
+    victims = _one_after_the_other(departures, found.leaving, right)
+    if len(victims) < len(found.leaving):
+        for uid in found.leaving:
+            departures.stay(uid)
+        found = fewest(departures, precedence.in_turn(candidates))
+        found = found or _among_few(departures, list(precedence.entitled(candidates)), right)
+        if found is None:
+            return None
+        victims = _one_after_the_other(departures, found.leaving, right)
+    return Evictions(victims, found.plan)
+
+
+def _among_few(departures: Departures, candidates: list[str], right: Right) -> Room | None:
+    """Taken in turn, some use up what their team borrows and are of no use then. So, if they are
+    few, any set is sought that may go one after the other."""
+    gone = _any(departures, candidates, right) if len(candidates) <= SEARCHED_MAX else None
+    return None if gone is None else without_those_to_spare(departures, gone)
+
+
+def _any(departures: Departures, candidates: list[str], right: Right) -> list[str] | None:
+    """The first of all sets that may go one after the other, so that the winner fits."""
+    if departures.fits():
+        return []
+    for number, uid in enumerate(candidates):
+        if right(uid) is None or not departures.leave(uid):
+            continue
+        others = _any(departures, candidates[number + 1 :], right)
+        if others is not None:
+            return [uid, *others]
+        departures.stay(uid)
+    return None
+
+
+def _one_after_the_other(
+    departures: Departures, leaving: Sequence[str], right: Right
+) -> tuple[tuple[str, ClaimReason], ...]:
+    """The departed and the rights to evict them; without those that may not be evicted once the
+    others before them are gone."""
+    for uid in leaving:
+        departures.stay(uid)
+    victims = []
+    for uid in leaving:
+        by = right(uid)
+        if by is not None:
+            victims.append((uid, by))
+        departures.leave(uid)
+    return tuple(victims)

@@ -1,0 +1,153 @@
+"""Whose turn it is: by priority, then (core rule R12) by the smaller use, then by the time of first
+sight.
+
+What a group of AppWrappers has in use is its *dominant share*: the largest, over the resources, of
+what they hold of the whole (Ghodsi et al., Dominant Resource Fairness, NSDI 2011). The groups are
+namespaces, and the whole is what the nodes have; or leaves of quota trees, and the whole is what
+the root of their tree has. Shares are parts in a million; FIFO is the contract, so by default there
+are no groups and no shares.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcad.core.nodes.resources import Books, book
+from mcad.core.queue.equivalence import MS, Bucket, Key, Turn
+from mcad.core.state.model import Resources
+from mcad.core.state.settings import Fairness, Policy, Settings
+from mcad.core.state.units import Instant
+from mcad.core.state.violations import check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mcad.core.fit.capacity import Capacity
+    from mcad.core.quota.usage import Forest
+
+WHOLE = 1_000_000
+
+
+class Turns:
+    """What every group holds, and the order that follows from it."""
+
+    def __init__(self, settings: Settings, capacity: Capacity, forest: Forest) -> None:
+        self._fairness = settings.fairness
+        strict = settings.policy is Policy.STRICT_FIFO
+        self._reclaims = settings.reclaim and not strict
+        self._capacity = capacity
+        self._forest = forest
+        self._held: dict[str, tuple[str, Resources]] = {}  # by uid: the namespace, how much
+        self._in_use: dict[str, Books] = {}
+        self._known: dict[tuple[str, str], int] = {}  # shares by (tree, leaf) or ("", namespace)
+
+    @property
+    def change(self) -> bool:
+        """Whether a dispatch makes others come first."""
+        return self._fairness is not Fairness.NONE or self.has_owners
+
+    @property
+    def has_owners(self) -> bool:
+        """Whether an AppWrapper that asks within its share gets it back from borrowers."""
+        return self._reclaims and self._forest.has_trees
+
+    def group(self, namespace: str) -> str:
+        """The group with which an AppWrapper of this namespace shares a bucket, as far as shares
+        go."""
+        return namespace if self._fairness is Fairness.NAMESPACE else ""
+
+    # -- what is in use ------------------------------------------------------------------------
+
+    def charge(self, uid: str, namespace: str, amounts: Resources) -> None:
+        """An AppWrapper holds so much from now on; its shares of quota trees are charged by now."""
+        self._forget(uid, namespace)
+        if self._fairness is not Fairness.NAMESPACE:
+            return
+        self.release(uid)
+        self._held[uid] = (namespace, amounts)
+        book(self._in_use.setdefault(namespace, {}), amounts)
+
+    def release(self, uid: str) -> None:
+        """It holds nothing any more, if it did; its shares of quota trees are still charged."""
+        namespace, amounts = self._held.pop(uid, ("", ()))
+        self._forget(uid, namespace)
+        if amounts:
+            book(self._in_use[namespace], amounts, -1)
+
+    # -- order ---------------------------------------------------------------------------------
+
+    def share(self, bucket: Bucket) -> int:
+        """The dominant share of its group."""
+        if self._fairness is Fairness.NAMESPACE:
+            return self._share(("", bucket.group))
+        if self._fairness is Fairness.LEAF:
+            return max(map(self._share, bucket.path), default=0)
+        return 0
+
+    def has_its_share(self, bucket: Bucket) -> bool:
+        """Whether its leaves have all of their share of something that it demands, so that it would
+        borrow what reclaim may take back. All of a leaf with the same demand are alike in that."""
+        return self.has_owners and self._forest.is_spent(bucket.path, bucket.shape.fixed)
+
+    def _share(self, whose: tuple[str, str]) -> int:
+        share = self._known.get(whose)
+        if share is None:
+            share = self._known[whose] = self._count(*whose)
+        return share
+
+    def _count(self, tree: str, name: str) -> int:
+        """Of a leaf; without a tree of a namespace."""
+        if not tree:
+            return _dominant(self._in_use.get(name, {}), self._capacity.allocatable)
+        grown = self._forest.tree(tree)
+        return _dominant(grown.held.get(name, {}), grown.root.nominal) if grown is not None else 0
+
+    def renew(self) -> None:
+        """Nodes or trees may be others: what each group has of the whole is counted anew."""
+        self._known.clear()
+
+    def _forget(self, uid: str, namespace: str) -> None:
+        if self._known:
+            for whose in (("", namespace), *self._forest.path_of(uid)):
+                self._known.pop(whose, None)
+
+    def of(self, bucket: Bucket, now: Instant) -> Turn:
+        """How the head of a bucket compares with heads of others at this instant."""
+        return self.at(bucket, bucket.key, now)
+
+    def at(self, bucket: Bucket, key: Key, now: Instant) -> Turn:
+        """The same for any member of the bucket."""
+        static, seen, uid = key
+        rank = static - bucket.slope * (now // MS)
+        return (self.has_its_share(bucket), rank, self.share(bucket), seen, uid)
+
+    def first(self, line: list[tuple[Key, Bucket]]) -> Bucket:
+        """Whose turn comes first, of buckets of one slope by the keys of their heads, which are in
+        order."""
+        if not self.change:
+            return line[0][1]
+        if self._fairness is Fairness.NONE:  # then their order changes only by which of them borrow
+            is_spent = self._forest.is_spent
+            for _, bucket in line:
+                if not is_spent(bucket.path, bucket.shape.fixed):
+                    return bucket
+            return line[0][1]
+        return min(line, key=lambda one: self.at(one[1], one[0], 0))[1]
+
+    def check(self, reserved: Iterable[str]) -> None:
+        """Recompute what is in use; raises ``InvariantViolated``. O(all)."""
+        if self._fairness is not Fairness.NAMESPACE:
+            return
+        check(set(self._held) == set(reserved), "in-use-as-long-as-reserved", "")
+        books: dict[str, Books] = {}
+        for namespace, amounts in self._held.values():
+            book(books.setdefault(namespace, {}), amounts)
+        for namespace, booked in self._in_use.items():
+            told = {name: n for name, n in booked.items() if n}
+            computed = {name: n for name, n in books.get(namespace, {}).items() if n}
+            check(told == computed, "in-use-is-what-is-held", f"{namespace}: {told}, {computed}")
+
+
+def _dominant(used: Mapping[str, int], whole: Mapping[str, int]) -> int:
+    """What is used of a resource that no node has counts as nothing."""
+    return max((n * WHOLE // whole[name] for name, n in used.items() if whole.get(name)), default=0)

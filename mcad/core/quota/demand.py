@@ -1,0 +1,61 @@
+"""What those in line demand of every leaf, booked as they come and go: the line is never walked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from mcad.core.nodes.resources import Books, book, resources
+from mcad.core.quota.records import Path
+from mcad.core.state.model import Resources
+
+if TYPE_CHECKING:
+    from mcad.core.fit.shape import Shape
+
+
+class Waiting:
+    """The demand in line by tree and leaf. What depends on the number of nodes is kept as shapes,
+    and counted when it is asked for. ``moved`` names the trees that are asked for otherwise now."""
+
+    def __init__(self) -> None:
+        self.moved: dict[str, None] = {}
+        self._asked: dict[str, dict[str, Books]] = {}
+        self._per_node: dict[tuple[Path, Shape], int] = {}
+
+    def join(self, path: Path, shape: Shape, times: int = 1) -> None:
+        """An AppWrapper stands in line, or leaves it with ``times`` -1."""
+        if shape.per_node and path:
+            key = (path, shape)
+            self._per_node[key] = self._per_node.get(key, 0) + times
+            if not self._per_node[key]:
+                del self._per_node[key]
+        for tree, leaf in path:
+            self.moved[tree] = None
+            if not shape.per_node:
+                leaves = self._asked.setdefault(tree, {})
+                books = leaves.setdefault(leaf, {})
+                book(books, shape.fixed, times)
+                if times < 0 and not any(books.values()):
+                    del leaves[leaf]
+
+    def of(self, tree: str, demand: Callable[[Shape], Resources]) -> Mapping[str, Resources]:
+        """By leaf, what is asked for in the tree; ``demand`` counts a shape on the nodes of now."""
+        found = {leaf: dict(books) for leaf, books in self._asked.get(tree, {}).items()}
+        for (path, shape), count in self._per_node.items():
+            leaf = dict(path).get(tree)
+            if leaf is not None:
+                book(found.setdefault(leaf, {}), demand(shape), count)
+        return {leaf: resources(books) for leaf, books in found.items()}
+
+    def equals(self, other: Waiting) -> bool:
+        """Whether both were told of the same; for checks."""
+        return self._sums() == other._sums() and self._per_node == other._per_node
+
+    def _sums(self) -> dict[tuple[str, str], Resources]:
+        """What is asked for by tree and leaf, without leaves of which nothing is."""
+        found = {
+            (tree, leaf): resources(books)
+            for tree, leaves in self._asked.items()
+            for leaf, books in leaves.items()
+        }
+        return {key: amounts for key, amounts in found.items() if amounts}

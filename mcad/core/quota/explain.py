@@ -1,0 +1,81 @@
+"""A refusal by quota in sentences: what is used up, for which AppWrappers, or which leaf was
+meant."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from mcad.core.quota.records import DEFAULT_LEAF
+from mcad.core.quota.tree import QuotaNode, Tree
+from mcad.core.quota.usage import Forest
+from mcad.core.state.quantity import format_amount
+from mcad.core.state.reasons import explain_refusal, some_of
+from mcad.core.state.refusal import QuotaLimit, Refusal
+from mcad.core.state.spelling import ALIKE_MAX, did_you_mean
+
+ABSENT_TOLD = 1
+"""Absent QuotaSubtrees of a tree that a refusal there names."""
+
+
+class Words:
+    """The words for refusals of one moment: between two events, because what costs a look at all
+    leaves of a tree is looked up once."""
+
+    def __init__(self, forest: Forest) -> None:
+        self._forest = forest
+        self._borrowers: dict[tuple[str, str, str], list[str]] = {}
+        self._alike: dict[tuple[str, str], str] = {}
+
+    def explain(self, refusal: Refusal) -> str:
+        """What to know about a refusal, whatever refuses."""
+        limit = refusal.quota
+        if limit is None:
+            return explain_refusal(refusal)
+        tree = self._forest.tree(limit.tree)
+        if tree is None:
+            return f'Quota tree "{limit.tree}" was taken away just now.'
+        text = self._used_up(limit, tree) if limit.node else self._no_leaf(limit, tree)
+        return " ".join((text, *islice(self._forest.absent.texts(limit.tree), ABSENT_TOLD)))
+
+    def _used_up(self, limit: QuotaLimit, tree: Tree) -> str:
+        resource = limit.resource
+        requested, nominal, used = (
+            format_amount(resource, n) for n in (limit.requested, limit.nominal, limit.used)
+        )
+        where = f'Quota tree "{limit.tree}", node "{limit.node}"'
+        if limit.requested > limit.nominal:
+            return f"{where}: {resource}: {requested} requested, its whole share is {nominal}."
+        text = f"{where}: {resource}: {requested} requested, {used} of {nominal} used."
+        key = (limit.tree, limit.node, resource)
+        if key not in self._borrowers:
+            self._borrowers[key] = _borrowers(tree.nodes.get(limit.node), resource)
+        borrowers = self._borrowers[key]
+        return f"{text} Borrowing there: {some_of(borrowers)}." if borrowers else text
+
+    def _no_leaf(self, limit: QuotaLimit, tree: Tree) -> str:
+        where = f'Quota tree "{limit.tree}"'
+        if not tree.nodes:
+            return f'Leaf "{limit.leaf}" is not known.'
+        if limit.leaf in tree.nodes:
+            text = f'{where}: "{limit.leaf}" has nodes below it: name one of those.'
+        elif limit.leaf == DEFAULT_LEAF:
+            text = f'{where} has no leaf "{DEFAULT_LEAF}": set the label {limit.tree} to one of '
+            text += "its leaves."
+        else:
+            text = f'{where} has no leaf "{limit.leaf}"; it waits until there is one.'
+        key = (limit.tree, limit.leaf)
+        if key not in self._alike:
+            self._alike[key] = did_you_mean(limit.leaf, tree.leaves(), ALIKE_MAX)
+        return f"{text} {self._alike[key]}".rstrip()
+
+
+def _borrowers(node: QuotaNode | None, resource: str) -> list[str]:
+    """The leaves below it that use more than their share, the greatest borrower first."""
+    found: list[tuple[int, str]] = []
+    todo = list(node.children) if node is not None else []
+    while todo:
+        one = todo.pop()
+        todo += one.children
+        if not one.children and one.room(resource) < 0:
+            found.append((one.room(resource), one.name))
+    return [f"{name} ({format_amount(resource, -over)})" for over, name in sorted(found)]

@@ -1,0 +1,151 @@
+"""QuotaSubtrees that are told what becomes of them: which statuses are written, and when.
+
+Of every tree in turn, and of each at most once a second; what is shown already is not written
+again. Nothing of that costs anything while no figure changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mcad.core.commands import RecordQuotaEvent, WriteQuota
+from mcad.core.events import QuotaGone, QuotaRefused, QuotaSeen, QuotaWritten
+from mcad.core.quota.records import QuotaView
+from mcad.core.quota.status import findings, view
+from mcad.core.state.bounds import QUOTA_INTERVAL, Tries
+from mcad.core.state.reasons import EventReason
+from mcad.core.state.units import Instant
+
+if TYPE_CHECKING:
+    from mcad.core.cluster import World
+
+
+@dataclass(slots=True)
+class QuotaWrites:
+    """One QuotaSubtree: what its status shows as far as we know, and what is being written."""
+
+    shown: QuotaView | None = None
+    flying: QuotaView | None = None
+    serial: int = 0
+    not_before: Instant = 0
+    is_stale: bool = False  # there may be something else to say since it was written
+    tries: Tries = field(default_factory=Tries)
+
+
+class QuotaStatuses:
+    """Those of all QuotaSubtrees by uid, and which trees may have something to tell when."""
+
+    def __init__(self) -> None:
+        self.writes: dict[str, QuotaWrites] = {}
+        self._due: dict[str, Instant] = {}
+        self._not_before: dict[str, Instant] = {}
+
+    def want(self, tree: str, at: Instant = 0) -> None:
+        """The tree may have something to tell, from this instant on."""
+        self._due[tree] = min(at, self._due.get(tree, at))
+
+    def next(self) -> tuple[Instant, str] | None:
+        """The tree whose turn it is, and from when on."""
+        turns = ((max(at, self._not_before.get(name, 0)), name) for name, at in self._due.items())
+        return min(turns, default=None)
+
+    def has_its_say(self, tree: str, now: Instant, *, exists: bool) -> None:
+        """The tree tells what there is; one that still ``exists`` may do so again."""
+        del self._due[tree]
+        self._not_before.pop(tree, None)
+        if exists:
+            self._not_before[tree] = now + QUOTA_INTERVAL
+
+
+def heard(world: World, event: QuotaSeen | QuotaGone | QuotaWritten | QuotaRefused) -> None:
+    """What happens to QuotaSubtrees, and to the writes of their statuses."""
+    match event:
+        case QuotaSeen():
+            world.forest.seen(event.subtree)
+            writes = world.quota_statuses.writes.setdefault(event.subtree.uid, QuotaWrites())
+            writes.shown = event.shown
+            world.quota_statuses.want(event.subtree.tree)
+        case QuotaGone():
+            world.forest.gone(event.uid)
+            world.quota_statuses.writes.pop(event.uid, None)
+        case QuotaWritten() | QuotaRefused():
+            writes = world.quota_statuses.writes.get(event.uid, QuotaWrites())
+            if writes.flying is not None and writes.serial == event.serial:
+                _answered(world, event, writes)
+
+
+def _answered(world: World, event: QuotaWritten | QuotaRefused, writes: QuotaWrites) -> None:
+    """What was refused is said again, ever more slowly: what the object shows then the watch tells,
+    if that is news."""
+    if isinstance(event, QuotaWritten):
+        writes.shown, writes.tries = writes.flying, Tries()
+    else:
+        writes.is_stale = True
+        writes.not_before = world.now + max(QUOTA_INTERVAL, writes.tries.pause(event.answer))
+    writes.flying = None
+    if writes.is_stale:
+        world.quota_statuses.want(world.forest.tree_of(event.uid), writes.not_before)
+
+
+def expect_trees(world: World) -> None:
+    """At a start: the trees in which AppWrappers are on record to count may be about to return."""
+    for name in sorted({tree for entry in world.entries.values() for tree, _ in entry.path}):
+        world.forest.expect(name)
+
+
+def refresh(world: World) -> None:
+    """QuotaSubtrees that came, changed and went count; one that is absent counts on for a while.
+    Statuses do not name a tree any more that is gone for good."""
+    before = dict.fromkeys(world.forest.in_force)
+    is_other = world.forest.refresh(world.now)
+    if world.forest.absent.next_end:
+        world.wake_at(world.forest.absent.next_end)
+    for news in world.forest.absent.take_news():
+        reason = EventReason.QUOTA_DROPPED if news.is_over else EventReason.QUOTA_ABSENT
+        world.emit(RecordQuotaEvent(news.subtree, True, reason, "Limit", news.text))
+    if not is_other:
+        return
+    for entry in world.queue.entries():
+        world.rank_anew(entry)
+    gone = before.keys() - world.forest.in_force
+    for entry in world.entries.values() if gone else ():
+        if not gone.isdisjoint(tree for tree, _ in entry.path):
+            entry.path = tuple(one for one in entry.path if one[0] not in gone)
+            world.settle(entry)
+
+
+def tell(world: World) -> None:
+    """One tree has its say, if it is time; the next one in another pass."""
+    statuses = world.quota_statuses
+    for name in world.forest.take_moved():
+        statuses.want(name)
+    turn = statuses.next()
+    if turn is not None and turn[0] <= world.now:
+        _tell_tree(world, turn[1])
+        turn = statuses.next()
+    if turn is not None:
+        world.wake_at(max(turn[0], world.now))
+
+
+def _tell_tree(world: World, name: str) -> None:
+    statuses = world.quota_statuses
+    statuses.has_its_say(name, world.now, exists=bool(world.forest.subtrees(name)))
+    for finding in findings(world.forest, name, world.admission.demand):
+        writes = statuses.writes[finding.subtree.uid]
+        said = view(finding, writes.shown, world.now)
+        if writes.flying is not None:
+            writes.is_stale = True
+        elif said != writes.shown:
+            _write(world, name, finding.subtree.uid, said)
+
+
+def _write(world: World, tree: str, uid: str, said: QuotaView) -> None:
+    writes = world.quota_statuses.writes[uid]
+    if world.now < writes.not_before:
+        world.quota_statuses.want(tree, writes.not_before)
+        return
+    writes.serial += 1
+    writes.flying, writes.is_stale = said, False
+    writes.not_before = world.now + QUOTA_INTERVAL
+    world.emit(WriteQuota(uid, writes.serial, said))

@@ -1,0 +1,387 @@
+"""All trees, what is charged where in them, and whether one more fits: depth x resources, in
+integers.
+
+What is charged is kept by AppWrapper and by leaf, and the usage of every node is derived from that:
+a tree that is changed grows anew from its QuotaSubtrees and takes the charges along. What is
+charged stays: a node that shrank is in debt, and nothing more goes there until it is out of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Set
+from typing import NamedTuple
+
+from mcad.core.nodes.resources import Books, book, resources
+from mcad.core.quota.absent import AbsentSubtrees
+from mcad.core.quota.demand import Waiting
+from mcad.core.quota.records import Designation, Path, QuotaSubtree
+from mcad.core.quota.tree import Fault, QuotaNode, Tree, grow, without_nodes
+from mcad.core.snapshot.quota import WhatIf
+from mcad.core.state.model import Resources
+from mcad.core.state.refusal import QuotaLimit, Refusal, RefusalKind
+from mcad.core.state.units import Duration, Instant
+from mcad.core.state.violations import check
+
+UNLIMITED = 2**63
+
+
+Waits = Mapping[tuple[str, str], Container[str]]
+"""What waits for room at a node, by (tree, node): the leaves."""
+
+
+class Charge(NamedTuple):
+    """What one AppWrapper holds, and by which labels; ``path`` is what they mean at present."""
+
+    designation: Designation
+    amounts: Resources
+    path: Path
+
+
+class News(NamedTuple):
+    """What changed since the last question: nodes (tree, node) that may have more room, and leaves
+    (tree, leaf) that lead another way to the root."""
+
+    risen: tuple[tuple[str, str], ...] = ()
+    rerouted: frozenset[tuple[str, str]] = frozenset()
+
+
+NO_NEWS = News()
+
+
+class Forest:
+    """The trees in force, and what is charged to them. Without a tree nothing is limited."""
+
+    def __init__(self, grace: Duration = 0) -> None:
+        """``grace`` is for how long a QuotaSubtree that was deleted counts as before."""
+        self._subtrees: dict[str, dict[str, QuotaSubtree]] = {}  # by tree and uid
+        self._tree_of: dict[str, str] = {}
+        self._uids: dict[tuple[str, str], str] = {}  # by namespace and name
+        self.absent = AbsentSubtrees(grace)
+        self._stale: dict[str, None] = {}  # names of trees that have to grow anew
+        self._trees: dict[str, Tree] = {}
+        self._faults: dict[str, list[Fault]] = {}
+        self._charges: dict[str, Charge] = {}
+        self._risen: dict[tuple[str, str], None] = {}
+        self._rerouted: set[tuple[str, str]] = set()
+        self._moved: dict[str, None] = {}  # trees that have other figures than before
+        self.waiting = Waiting()
+
+    # -- observations --------------------------------------------------------------------------
+
+    def seen(self, subtree: QuotaSubtree) -> None:
+        """A QuotaSubtree appeared or changed; it counts from the next ``refresh`` on."""
+        before = self._tree_of.get(subtree.uid)
+        if before is not None and self._subtrees[before][subtree.uid] == subtree:
+            return
+        self._drop(subtree.uid)
+        self._tree_of[subtree.uid] = subtree.tree
+        self._subtrees.setdefault(subtree.tree, {})[subtree.uid] = subtree
+        self._uids[subtree.namespace, subtree.name] = subtree.uid
+        self._stale[subtree.tree] = None
+        predecessors = self.absent.returned(subtree.namespace, subtree.name)
+        if predecessors is not None:
+            self._stale[predecessors] = None
+
+    def gone(self, uid: str) -> None:
+        """A QuotaSubtree no longer exists, if it was known. It is absent, unless its successor is
+        there already."""
+        subtree = self._drop(uid)
+        if subtree is not None and self._uids.get((subtree.namespace, subtree.name)) == uid:
+            del self._uids[subtree.namespace, subtree.name]
+            self.absent.leave(subtree)
+
+    def _drop(self, uid: str) -> QuotaSubtree | None:
+        tree = self._tree_of.pop(uid, None)
+        if tree is None:
+            return None
+        self._stale[tree] = None
+        known = self._subtrees[tree]
+        if len(known) == 1:
+            del self._subtrees[tree]
+        return known.pop(uid)
+
+    def expect(self, tree: str) -> None:
+        """AppWrappers counted in this tree before a restart: it may be about to return."""
+        self.absent.expect(tree)
+        self._stale[tree] = None
+
+    def refresh(self, now: Instant) -> bool:
+        """Let the changed trees grow anew, with the charges that they have. Returns whether there
+        are other trees than before, so that every path is another one."""
+        before = self._trees.keys()
+        self._regrow_stale()
+        self._stale.update(dict.fromkeys(self.absent.expire(now)))
+        self._regrow_stale()
+        return self._trees.keys() != before
+
+    def _regrow_stale(self) -> None:
+        stale, self._stale = sorted(self._stale), {}
+        for name in stale:
+            self._regrow(name)
+
+    def _regrow(self, name: str) -> None:
+        self._moved[name] = None
+        before = self._trees.get(name)
+        present = self._subtrees.get(name, {}).values()
+        tree, faults = grow(name, present, self.absent.of(name))
+        if tree is not None or any(not (one.parent or one.children) for one in present):
+            self.absent.arrived(name)
+        elif self.absent.expects(name):
+            tree = without_nodes(name)
+        self._faults.pop(name, None)
+        if faults:
+            self._faults[name] = faults
+        if (before is None) != (tree is None):
+            self._replant(name, tree)
+        elif tree is not None and before is not None:
+            self._trees[name] = tree
+            for leaf, amounts in before.held.items():
+                tree.add(leaf, resources(amounts))
+            self._compare(before, tree)
+
+    def _replant(self, name: str, tree: Tree | None) -> None:
+        """The tree begins or ceases to be in force."""
+        trees = {each: one for each, one in self._trees.items() if each != name}
+        if tree is not None:
+            trees[name] = tree
+        self._trees = {each: trees[each] for each in sorted(trees)}
+        for uid, (designation, amounts, _) in self._charges.items():
+            self._charges[uid] = Charge(designation, amounts, self.path(designation))
+            if tree is not None:
+                tree.add(designation.leaf(name), amounts)
+
+    def _compare(self, before: Tree, tree: Tree) -> None:
+        self._risen.update(dict.fromkeys((tree.name, node) for node in tree.nodes))
+        for leaf in before.nodes.keys() | tree.nodes.keys():
+            if _route(before, leaf) != _route(tree, leaf):
+                self._rerouted.add((tree.name, leaf))
+
+    # -- verdicts ------------------------------------------------------------------------------
+
+    def path(self, designation: Designation) -> Path:
+        """Where an AppWrapper with this designation would be charged."""
+        return tuple((name, designation.leaf(name)) for name in self._trees)
+
+    def refusal(self, path: Path, demand: Resources) -> Refusal | None:
+        """Why so much more does not fit there now; None if it does. What could not fit even in
+        empty trees is told first, and a tree that is not in force any more refuses none."""
+        found: Refusal | None = None
+        for name, leaf in path:
+            tree = self._trees.get(name)
+            if tree is None:
+                continue
+            node = tree.nodes.get(leaf)
+            if node is None or node.children:
+                what = QuotaLimit(name, leaf, is_absent=self.absent.concerns(name))
+                return Refusal(RefusalKind.NO_LEAF, quota=what)
+            for limit in node.limits:
+                for resource, amount in demand:
+                    if resource not in tree.named or amount <= limit.room(resource):
+                        continue
+                    nominal = limit.nominal.get(resource, 0)
+                    used = limit.usage.get(resource, 0)
+                    absent = self.absent.concerns(name)
+                    figures = (resource, amount, nominal, used, absent)
+                    what = QuotaLimit(name, leaf, limit.name, *figures)
+                    if amount > nominal:
+                        return Refusal(RefusalKind.ABOVE_QUOTA, quota=what)
+                    found = found or Refusal(RefusalKind.QUOTA, quota=what)
+        return found
+
+    def is_nominal(self, path: Path, demand: Resources) -> bool:
+        """Whether one that is charged there asks within the nominal shares of its leaves; not, if
+        there is no tree."""
+        seats = [(tree, tree.nodes.get(leaf)) for n, leaf in path if (tree := self._trees.get(n))]
+        return bool(seats) and all(
+            node is not None and amount <= node.room(resource)
+            for tree, node in seats
+            for resource, amount in demand
+            if resource in tree.named
+        )
+
+    def may_reclaim(self, path: Path, demand: Resources) -> bool:
+        """Whether an AppWrapper that is charged there asks within the share of its leaf in one tree
+        at least. In another one the leaf may be full of what is evicted for the first (R10)."""
+        return any(self.is_nominal((one,), demand) for one in path)
+
+    def is_spent(self, path: Path, demand: Resources) -> bool:
+        """Whether a leaf has all of its share of anything demanded. That is asked of hundreds at a
+        dispatch."""
+        for name, leaf in path:
+            tree = self._trees.get(name)
+            if tree is not None:
+                spent = tree.spent(leaf)
+                for resource, _ in demand:
+                    if resource in spent:
+                        return True
+        return False
+
+    def spent(self, path: Path) -> list[Set[str]]:
+        """For each tree, the resources of which the leaf has all of its share."""
+        trees = ((self._trees.get(name), leaf) for name, leaf in path)
+        return [tree.spent(leaf) for tree, leaf in trees if tree]
+
+    def room(self, tree: str, node: str, resource: str) -> int:
+        """How much more may be charged below this node as far as it is concerned."""
+        grown = self._trees.get(tree)
+        at = grown.nodes.get(node) if grown is not None else None
+        if grown is None or at is None or resource not in grown.named:
+            return UNLIMITED
+        return at.room(resource) if at in at.limits else UNLIMITED
+
+    def vies(self, path: Path, demand: Resources, waited_for: Waits) -> bool:
+        """Whether it is after what others wait for: from the same leaf, or as one that would have
+        to borrow to get there (R6)."""
+        for name, leaf in path:
+            tree, borrows = self._trees[name], False
+            for node in tree.nodes[leaf].chain if leaf in tree.nodes else ():
+                leaves = waited_for.get((name, node.name))
+                if leaves is not None and (borrows or leaf in leaves):
+                    return True
+                borrows = borrows or any(
+                    amount > node.room(resource)
+                    for resource, amount in demand
+                    if resource in tree.named
+                )
+        return False
+
+    def what_if(self, path: Path, demand: Resources, lifted: Iterable[str] = ()) -> WhatIf:
+        """Whether so much would fit there if others left; what ``lifted`` hold counts as free.
+        Good until something changes here."""
+        return WhatIf(self._trees, self._charges, path, demand, lifted)
+
+    def take_news(self) -> News:
+        """What happened since the last call that may let one in."""
+        if not self._risen:
+            return NO_NEWS
+        news = News(tuple(self._risen), frozenset(self._rerouted))
+        self._risen, self._rerouted = {}, set()
+        return news
+
+    # -- charges -------------------------------------------------------------------------------
+
+    def charge(self, uid: str, designation: Designation, amounts: Resources) -> None:
+        """An AppWrapper holds so much from now on, whatever fits."""
+        self.release(uid)
+        path = self.path(designation)
+        self._charges[uid] = Charge(designation, amounts, path)
+        for name, leaf in path:
+            self._trees[name].add(leaf, amounts)
+            self._moved[name] = None
+
+    def release(self, uid: str) -> None:
+        """It holds nothing any more, if it did."""
+        charge = self._charges.pop(uid, None)
+        if charge is None:
+            return
+        for name, leaf in charge.path:
+            tree = self._trees[name]
+            tree.add(leaf, charge.amounts, -1)
+            self._moved[name] = None
+            self._risen.update(dict.fromkeys((name, n.name) for n in tree.node_of(leaf).limits))
+
+    def is_in_debt(self, uid: str) -> bool:
+        """Whether more is charged to a limit above it than there is, of what it holds itself."""
+        charge = self._charges.get(uid)
+        if charge is None:
+            return False
+        return any(
+            limit.room(resource) < 0
+            for name, leaf in charge.path
+            for limit in self._trees[name].node_of(leaf).limits
+            for resource, _ in charge.amounts
+            if resource in self._trees[name].named
+        )
+
+    def charged(self) -> Iterable[str]:
+        """The uids of those that hold something, be it nothing."""
+        return self._charges.keys()
+
+    def path_of(self, uid: str) -> Path:
+        """Where an AppWrapper is charged, () if it is nowhere."""
+        charge = self._charges.get(uid)
+        return charge.path if charge is not None else ()
+
+    # -- for people ----------------------------------------------------------------------------
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether any tree is in force."""
+        return bool(self._trees)
+
+    @property
+    def in_force(self) -> Set[str]:
+        """The names of the trees in force."""
+        return self._trees.keys()
+
+    def names(self) -> list[str]:
+        """All trees that have nodes or had, in force or not."""
+        return sorted(name for name in self._subtrees.keys() | self.absent.trees() if name)
+
+    def subtree(self, uid: str) -> QuotaSubtree:
+        """A known QuotaSubtree."""
+        return self._subtrees[self._tree_of[uid]][uid]
+
+    def held(self, tree: str) -> Iterator[tuple[str, str, Resources]]:
+        """(uid, leaf, amounts) of all that are charged in a tree that is in force."""
+        for uid, charge in self._charges.items():
+            yield uid, charge.designation.leaf(tree), charge.amounts
+
+    def take_moved(self) -> list[str]:
+        """The names of the trees with other figures than at the last call, or other subtrees."""
+        moved = sorted(self._moved.keys() | self.waiting.moved.keys())
+        self._moved.clear()
+        self.waiting.moved.clear()
+        return moved
+
+    def subtrees(self, name: str) -> list[QuotaSubtree]:
+        """The QuotaSubtrees of a tree, in force or not, in no order that matters."""
+        return list(self._subtrees.get(name, {}).values())
+
+    def all_subtrees(self) -> Iterator[QuotaSubtree]:
+        """Every QuotaSubtree that exists."""
+        for subtrees in self._subtrees.values():
+            yield from subtrees.values()
+
+    def tree_of(self, uid: str) -> str:
+        """The tree that a known QuotaSubtree is of."""
+        return self._tree_of[uid]
+
+    def tree(self, name: str) -> Tree | None:
+        """A tree in force; to be looked at, not changed."""
+        return self._trees.get(name)
+
+    def faults(self, name: str) -> list[Fault]:
+        """What is wrong with the QuotaSubtrees of a tree, in force or not."""
+        return self._faults.get(name, [])
+
+    def check(self) -> None:
+        """Recompute all usage from the charges; raises ``InvariantViolated``. O(all)."""
+        for name, tree in self._trees.items():
+            held: dict[str, Books] = {}
+            for uid, charge in self._charges.items():
+                story = f"{uid} is charged to {charge.path}"
+                check(charge.path == self.path(charge.designation), "path-is-current", story)
+                book(held.setdefault(charge.designation.leaf(name), {}), charge.amounts)
+            for node in tree.nodes.values():
+                _check_node(tree, node, held)
+
+
+def _check_node(tree: Tree, node: QuotaNode, held: dict[str, Books]) -> None:
+    usage: Books = {}
+    for leaf, amounts in held.items():
+        if node in tree.node_of(leaf).chain:
+            book(usage, amounts.items())
+    check(
+        resources(usage) == resources(node.usage),
+        "usage-is-what-is-charged",
+        f"{tree.name}/{node.name}: {resources(node.usage)} booked, {resources(usage)} computed",
+    )
+    spent = {name for name in tree.named if node.children or node.room(name) < 1}
+    check(node.spent == spent, "spent-is-what-is-used", f"{node.name}: {node.spent}, {spent}")
+
+
+def _route(tree: Tree, leaf: str) -> list[str]:
+    """How it leads to the root; empty for what no AppWrapper may name."""
+    node = tree.nodes.get(leaf)
+    return [each.name for each in node.chain] if node is not None and not node.children else []

@@ -1,0 +1,189 @@
+"""Pods that are wanted and do not come (C4), and pods that come and find no node (C6).
+
+Neither is waited for without an end: what is reserved for pods that are never made is free again
+after a while, and a gang with pods that find no node is taken back and queues again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from mcad.core.attempts import teardown
+from mcad.core.cluster import World
+from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import Dialect, Pod
+from mcad.core.state.reasons import EventReason, TeardownReason, some_of
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Policy
+from mcad.core.state.timers import Timer
+from mcad.core.state.units import SECOND, Duration, Instant
+
+SLOW_PLACEMENT: Duration = 10 * SECOND
+"""What kube-scheduler needs at most where there is room: no write is made of less."""
+
+
+def begin(world: World, entry: Entry) -> None:
+    """It runs, or was found running: its pods are waited for from now on.
+
+    After a restart it is unknown since when a pod is missing. It may have vanished a moment ago,
+    and its controller is about to replace it, so that time begins anew (C4). A pod that has no node
+    says since when it exists, so the other one goes on (P15).
+    """
+    world.capacity.needs.begin(entry.uid, world.now)
+    entry.awaits_nodes = not world.capacity.needs.is_placed(entry.uid)
+    entry.waited_for_nodes = 0
+    _time(world, entry)
+    timeout = _placement_timeout(world, entry)
+    if timeout:
+        left = entry.record.confirmed + timeout - world.now
+        if left <= 0:
+            world.capacity.needs.end_placement(entry.uid)
+        world.wake_in(entry, Timer.PLACEMENT, max(0, left))
+
+
+def watch(world: World) -> None:
+    """What came and went since the last pass begins, moves and ends the times of waiting."""
+    for uid in world.capacity.needs.note(world.now):
+        entry = world.entries.get(uid)
+        if entry is not None and entry.phase is Phase.RUNNING:
+            if entry.awaits_nodes and world.capacity.needs.is_placed(uid):
+                _all_have_nodes(world, entry)
+            _time(world, entry)
+            _time_placement(world, entry)
+
+
+def _all_have_nodes(world: World, entry: Entry) -> None:
+    """``dispatchDuration.limit`` counts from now on, if its pods had to wait for their nodes.
+
+    With backfill it counts from the confirmation as ever: starts are promised to others by it.
+    """
+    entry.awaits_nodes = False
+    record = entry.record
+    waited = world.now - record.confirmed
+    is_promised = world.settings.policy is Policy.BACKFILL
+    if not entry.workload.run_limit or is_promised or waited < SLOW_PLACEMENT:
+        return
+    counts_from = entry.limit_counts_from(record.confirmed) + waited
+    entry.waited_for_nodes = waited
+    entry.dispatch = replace(record, limit_since=counts_from)
+    world.to_judge[entry.uid] = None
+    world.settle(entry)
+
+
+def _time(world: World, entry: Entry) -> None:
+    since = world.capacity.needs.since(entry.uid)
+    if since is None:
+        entry.stop(Timer.RESERVATION)
+        return
+    until = since + world.settings.reservation_timeout
+    if entry.timers.get(Timer.RESERVATION) != until:
+        world.wake_in(entry, Timer.RESERVATION, max(0, until - world.now))
+
+
+def give_up(world: World, entry: Entry) -> None:
+    """C4: nothing is reserved for ever for pods that are never made."""
+    timeout = world.settings.reservation_timeout
+    given_up = world.capacity.needs.give_up(entry.uid, world.now - timeout)
+    world.to_judge[entry.uid] = None  # pods that are not waited for keep none from completing
+    _time(world, entry)
+    if given_up:
+        pods = "1 pod that is" if given_up == 1 else f"{given_up} pods that are"
+        ends = "its" if given_up == 1 else "their"
+        note = (
+            f"{pods} wanted did not appear within {timeout // SECOND} s; "
+            f"{ends} reservation ends. Is the controller of the wrapped kind running?"
+        )
+        world.announce(entry, EventReason.PODS_NOT_ATTRIBUTED, note, action="Reserve", warning=True)
+
+
+# -- placement -----------------------------------------------------------------------------------
+
+
+def _placement_timeout(world: World, entry: Entry) -> Duration:
+    """v1beta2 waits for pods by graces of its own (health.py)."""
+    is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
+    return 0 if is_v1beta2 else world.settings.placement_timeout
+
+
+def _time_placement(world: World, entry: Entry) -> None:
+    """A pod without a node is looked at when the first of them may have been so for too long."""
+    if Timer.PLACEMENT in entry.timers:
+        return
+    until = placement_deadline(world, entry)
+    if until:
+        world.wake_in(entry, Timer.PLACEMENT, max(0, until - world.now))
+
+
+def placement_deadline(world: World, entry: Entry) -> Instant:
+    """When the first of its pods will have been without a node for too long; 0 if none can be."""
+    timeout = _placement_timeout(world, entry)
+    unbound = world.capacity.pods.unbound(entry.uid) if timeout else ()
+    return min((unbound_since(entry, pod) + timeout for pod in unbound), default=0)
+
+
+def take_back_unplaced(world: World, entry: Entry) -> None:
+    """C6: pods have been without a node for ``placementTimeout``, or never came into being.
+
+    What was lost and is not replaced yet is no reason: a Job waits for minutes before it repeats
+    what failed.
+    """
+    if entry.workload.deleting:
+        return
+    timeout = world.settings.placement_timeout
+    unbound = world.capacity.pods.unbound(entry.uid)
+    late = [pod for pod in unbound if unbound_since(entry, pod) + timeout <= world.now]
+    missing = world.capacity.needs.never_came(entry.uid)
+    world.capacity.needs.end_placement(entry.uid)
+    entry.awaits_nodes = False
+    if late or missing:
+        _take_back(world, entry, late, missing, timeout)
+    else:
+        _time_placement(world, entry)
+
+
+def take_back_if_never_placed(world: World, entry: Entry) -> bool:
+    """Whether some of its pods have no node, and never in this attempt did all of them have one:
+    then it queues again."""
+    if entry.workload.deleting or world.capacity.needs.is_placed(entry.uid):
+        return False
+    late = world.capacity.pods.unbound(entry.uid)
+    missing = world.capacity.needs.never_came(entry.uid)
+    if late or missing:
+        _take_back(world, entry, late, missing, world.now - entry.record.confirmed)
+    return bool(late or missing)
+
+
+def _take_back(world: World, entry: Entry, late: list[Pod], missing: int, waited: Duration) -> None:
+    entry.requeueings += 1
+    message = _unplaced(late, missing, waited // SECOND)
+    teardown.take_back(world, entry, TeardownReason.NOT_PLACED, message)
+
+
+def unbound_since(entry: Entry, pod: Pod) -> Instant:
+    """Since when a pod without a node is waited for."""
+    return max(pod.created, entry.record.confirmed)
+
+
+def refusal(pods: Iterable[Pod]) -> str:
+    """What kube-scheduler says of most of these pods, "" if it says nothing of any."""
+    said = Counter(_shorten(pod.unscheduled.message) for pod in pods if pod.unscheduled is not None)
+    return min(said, key=lambda words: (-said[words], words), default="")
+
+
+def _shorten(words: str) -> str:
+    """The first sentence has the reasons of the nodes; what follows says what eviction of pods and
+    other plugins could not do about them."""
+    return words.partition(". ")[0].strip().rstrip(".")
+
+
+def _unplaced(late: list[Pod], missing: int, seconds: int) -> str:
+    told = []
+    if late:
+        words = refusal(late)
+        why = f" ({words})" if words else ""
+        told.append(f"Without a node for {seconds} s: {some_of([p.name for p in late])}{why}.")
+    if missing:
+        told.append(f"Pods that are wanted and did not come into being: {missing}.")
+    return " ".join(told)

@@ -1,0 +1,119 @@
+"""What becomes of an AppWrapper that broke: a reset by the room that it keeps, or its failure.
+
+A reset is a teardown like any other, but the room stays reserved for the next attempt, which comes
+after a pause and does not queue (protocol C7; v1beta2's phases Resetting and Resuming).
+"""
+
+from __future__ import annotations
+
+from mcad.core.attempts import create, teardown
+from mcad.core.cluster import World
+from mcad.core.commands import Urgency
+from mcad.core.cycle import pre_enqueue
+from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import Phase, Signal
+from mcad.core.state.model import DispatchPhase, Next
+from mcad.core.state.reasons import ConditionType, EventReason, TeardownReason
+from mcad.core.state.records import Struct, replace
+from mcad.core.state.timers import Timer
+
+
+class Breakdown(Struct, frozen=True):
+    """Why it cannot go on as it is. A reset is ``counted`` unless the cause lies in the cluster;
+    ``final`` ones are not worth another try."""
+
+    reason: TeardownReason
+    message: str
+    counted: bool = True
+    final: bool = False
+
+
+def break_down(world: World, entry: Entry, what: Breakdown) -> None:
+    """It is reset if it may be, else it has failed."""
+    entry.set_condition(
+        ConditionType.UNHEALTHY, world.now, reason=what.reason, message=what.message
+    )
+    limit = entry.workload.tolerance.retry_limit
+    retried = not what.final and (not what.counted or entry.resets < limit)
+    if retried:
+        entry.resets += what.counted
+        fate = f"reset {entry.resets} of {limit}" if what.counted else "reset, not counted"
+    else:
+        fate = "no retry" if what.final else f"all {limit} retries are used up"
+    note = f"{what.reason}: {what.message} ({fate})"
+    world.announce(entry, EventReason.UNHEALTHY, note, action="Check", warning=True)
+    if retried:
+        teardown.take_back(world, entry, what.reason, what.message, Next.RESET)
+    else:
+        fail(world, entry, what.reason, what.message)
+
+
+# -- failure -------------------------------------------------------------------------------------
+
+
+def fail(world: World, entry: Entry, reason: TeardownReason, message: str) -> None:
+    """It has failed; its objects are kept for a while if that is asked for."""
+    if not entry.workload.tolerance.deletion_on_failure_grace or entry.workload.suspended:
+        teardown.take_back(world, entry, reason, message, Next.FAILED)
+        return
+    entry.end(DispatchPhase.KEEPING, world.now, reason, message, Next.FAILED)
+    entry.move(Signal.KEEP, world.now)
+    keep(world, entry)
+    world.settle(entry, Urgency.DISPATCH)
+
+
+def keep(world: World, entry: Entry) -> None:
+    """What failed is kept for people to look at, until the time is over or it is suspended."""
+    record = entry.record
+    until = record.entered + entry.workload.tolerance.deletion_on_failure_grace
+    if entry.workload.suspended or until <= world.now:
+        reason = TeardownReason(record.reason)
+        teardown.take_back(world, entry, reason, record.message, Next.FAILED)
+    else:
+        world.wake_in(entry, Timer.KEEP, until - world.now)
+
+
+# -- the pause and what follows it ---------------------------------------------------------------
+
+
+def settled(world: World, entry: Entry) -> None:
+    """The end of a teardown is persisted; after a reset the pause begins."""
+    teardown.settled(world, entry)
+    if entry.phase is Phase.PAUSING:
+        pause(world, entry)
+
+
+def pause(world: World, entry: Entry) -> None:
+    """Wait for the next attempt. One that was suspended or edited meanwhile gives the room up."""
+    if entry.workload.deleting:
+        return
+    until = entry.record.entered + entry.workload.tolerance.retry_pause
+    if entry.workload.suspended or entry.edited is not None:
+        give_up_room(world, entry)
+    elif world.now < until:
+        world.wake_in(entry, Timer.PAUSE, until - world.now)
+    else:
+        world.to_resume[entry.uid] = None
+
+
+def resume(world: World) -> None:
+    """Those with a pause that is over go on by the room that they kept; or queue, if it is gone
+    with its node, or if something besides room keeps them from going."""
+    for uid in world.to_resume:
+        entry = world.entries.get(uid)
+        if entry is None or entry.phase is not Phase.PAUSING or entry.workload.deleting:
+            continue
+        if world.capacity.homeless(uid) or pre_enqueue.obstacle(world, entry) is not None:
+            give_up_room(world, entry)
+        else:
+            create.begin(world, entry, Signal.RETRY)
+    world.to_resume.clear()
+
+
+def give_up_room(world: World, entry: Entry) -> None:
+    """It queues again at its old place, like all others."""
+    entry.dispatch = replace(entry.record, phase=DispatchPhase.RELEASED, next=Next.QUEUED)
+    world.end_attempt(entry)
+    entry.move(Signal.GIVE_UP_ROOM, world.now)
+    world.line_up(entry)
+    world.settle(entry)

@@ -1,0 +1,142 @@
+"""What if these left? Whether one gang's shares would suffice if some gave back what they hold.
+
+Leaving is tried and undone beside the books: O(depth x resources) each, and no tree changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from mcad.core.nodes.resources import Books
+from mcad.core.quota.records import Path
+from mcad.core.quota.tree import QuotaNode, Tree
+from mcad.core.state.model import Resources
+
+if TYPE_CHECKING:
+    from mcad.core.quota.usage import Charge
+
+
+class Seat(NamedTuple):
+    """Where the gang would be charged in one tree, and for what: the resources that the tree
+    names. ``node`` is a leaf in force."""
+
+    tree: Tree
+    node: QuotaNode
+    demand: Resources
+
+
+class WhatIf:
+    """The shares of one gang, if those left that have been told to.
+
+    ``hopeless``: its leaf is none, or it demands more than the whole of a limit. ``seats`` are its
+    places in the trees in force.
+    """
+
+    def __init__(
+        self,
+        trees: Mapping[str, Tree],
+        charges: Mapping[str, Charge],
+        path: Path,
+        demand: Resources,
+        lifted: Iterable[str],
+    ) -> None:
+        self._trees = trees
+        self._charges = charges
+        self._assumed: dict[str, tuple[Seat, ...]] = {}
+        self._left: dict[QuotaNode, Books] = {}
+        self._missing: dict[QuotaNode, Books] = {}  # of limits, below 0 if there is more than that
+        self._short = 0  # how many of those are above 0
+        self.hopeless = False
+        self.seats: list[Seat] = []
+        for name, leaf in path:
+            tree = trees.get(name)
+            if tree is not None:
+                self._sit(tree, tree.nodes.get(leaf), demand)
+        for uid in lifted:
+            self.leave(uid)
+
+    def _sit(self, tree: Tree, node: QuotaNode | None, demand: Resources) -> None:
+        if node is None or node.children:
+            self.hopeless = True
+            return
+        named = tuple((name, n) for name, n in demand if name in tree.named)
+        self.seats.append(Seat(tree, node, named))
+        for limit in node.limits:
+            missing = self._missing[limit] = {name: n - limit.room(name) for name, n in named}
+            self._short += sum(n > 0 for n in missing.values())
+            self.hopeless |= any(n > limit.nominal.get(name, 0) for name, n in named)
+
+    def leave(self, uid: str) -> bool:
+        """The AppWrapper gives back its charge. False if the gang lacks none of it; it is given
+        back all the same."""
+        return self._move(uid, 1)
+
+    def stay(self, uid: str) -> None:
+        """Put one of the departed back."""
+        self._move(uid, -1)
+
+    def _move(self, uid: str, times: int) -> bool:
+        useful = False
+        for _, node, amounts in self.held(uid):
+            for each in node.chain:
+                left = self._left.get(each)
+                if left is None:
+                    left = self._left[each] = {}
+                for name, n in amounts:
+                    left[name] = left.get(name, 0) + n * times
+                missing = self._missing.get(each)
+                if missing is not None:
+                    useful = self._give(missing, amounts, times) or useful
+        return useful
+
+    def _give(self, missing: Books, amounts: Resources, times: int) -> bool:
+        useful = False
+        for name, n in amounts:
+            before = missing.get(name)
+            if before is not None:
+                after = missing[name] = before - n * times
+                self._short += (after > 0) - (before > 0)
+                useful = useful or before > 0
+        return useful
+
+    def fits(self) -> bool:
+        """Whether its shares would suffice in all trees."""
+        return not self._short and not self.hopeless
+
+    def assume(self, uid: str, seats: tuple[Seat, ...]) -> None:
+        """Assume this charge for an AppWrapper without one, until it leaves."""
+        self._assumed[uid] = seats
+        self._move(uid, -1)
+
+    def held(self, uid: str) -> Iterator[tuple[Tree, QuotaNode, Resources]]:
+        """(tree, where, what) an AppWrapper is charged."""
+        if uid in self._assumed:
+            yield from self._assumed[uid]
+            return
+        charge = self._charges.get(uid)
+        if charge is not None:
+            for name, leaf in charge.path:
+                tree = self._trees[name]
+                yield tree, tree.node_of(leaf), charge.amounts
+
+    def account(self, uid: str) -> tuple[Path, Resources]:
+        """Equal for two that are charged the same at the same leaves; of those that are charged."""
+        charge = self._charges.get(uid)
+        return ((), ()) if charge is None else (charge.path, charge.amounts)
+
+    def over(self, node: QuotaNode, resource: str, more: int = 0) -> bool:
+        """Whether with so much ``more`` the node and those below it would have more than its share,
+        once those have left that are to leave."""
+        left = self._left.get(node)
+        return more > node.room(resource) + (left.get(resource, 0) if left is not None else 0)
+
+    def over_by_now(self) -> Callable[[QuotaNode, str], bool]:
+        """The same without any more, whatever leaves from now on."""
+        left_by_now = {node: books.copy() for node, books in self._left.items()}
+
+        def over(node: QuotaNode, resource: str) -> bool:
+            left = left_by_now.get(node)
+            return node.room(resource) + (left.get(resource, 0) if left is not None else 0) < 0
+
+        return over

@@ -1,0 +1,272 @@
+"""Whether there is enough for a gang on nodes that others are about to leave (nodes.py).
+
+Kept up to date node by node, so that it costs nothing to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from mcad.core.fit.bounds import FILLS_MAX
+from mcad.core.fit.feasible import Part
+from mcad.core.fit.greedy import Nodes, size
+from mcad.core.nodes.pod_signature import PodClass, slots
+from mcad.core.nodes.pools import Row
+from mcad.core.nodes.resources import Books, book
+from mcad.core.snapshot.needed import Kind
+from mcad.core.state.model import Resources
+
+
+class Later(Nodes):
+    """The nodes as they would be: those with room for most pods first, so that a plan is on few.
+
+    ``room`` says by rank for how many pods of a class there would be room, where that is counted.
+    """
+
+    def __init__(self, barred: Collection[int], names: Collection[str]) -> None:
+        super().__init__(barred)
+        self.known_choices = {}
+        self.names = names
+        self._changed: dict[int, Books] = {}
+        self.room: dict[PodClass, dict[int, int]] = {}
+
+    def free(self, row: Row) -> Books:
+        """What would be free there; at least of what the gang demands."""
+        return self._changed.get(row.rank, row.free)
+
+    def to_change(self, row: Row) -> Books:
+        """The same, to be changed: of everything that is held there. At first that is what is
+        free now; a claim on the node, if there is one, does not count."""
+        free = self._changed.get(row.rank)
+        if free is None:
+            free = self._changed[row.rank] = self._unclaimed(row)
+        return free
+
+    def _unclaimed(self, row: Row) -> Books:
+        free = row.free.copy()
+        for name in self.names:
+            free.setdefault(name, 0)
+        book(free, row.claimed.items())
+        return free
+
+    def places(self, pods: PodClass) -> Iterator[Row]:
+        """Every node that would have room for the class."""
+        rows, room = pods.pool.rows, self.room.get(pods)
+        if room is None:
+            usable = [row for row in rows.values() if not self.barred(row)]
+            room = {row.rank: slots(self.free(row), pods.request, pods.cap) for row in usable}
+        order = sorted((-fit, rank) for rank, fit in room.items() if fit)
+        return (rows[rank] for _, rank in order)
+
+
+class Enough(Protocol):
+    """Whether there is room for all parts of a gang; if not ``exact``, that is only necessary.
+
+    In ``changed`` are the nodes of which something was given back or taken, by rank, with what
+    would be free there; they are looked at when it is asked.
+    """
+
+    exact: bool
+    least: Resources
+    """A node without so much of any of these has no room for any part."""
+    changed: dict[int, Books]
+
+    def gained(self) -> Collection[int] | None:
+        """The nodes with more room than at first, by rank; None if it is not a matter of nodes."""
+
+    def kind(self, rank: int, free: Books) -> Kind:
+        """What of a node with so much free matters to the gang."""
+
+    def give(self, amounts: Resources, times: int) -> None:
+        """So much would be free of what has no node."""
+
+    def suffices(self) -> bool:
+        """Whether no other has to leave for that."""
+
+
+class _Counted:
+    """One part: for how many pods there is room on each node that has any, now and at first."""
+
+    __slots__ = ("admitted", "cap", "first", "least", "missing", "name", "request", "room")
+
+    def __init__(self, part: Part, rows: Collection[Row], nodes: Nodes) -> None:
+        self.request, self.cap = part.pods.request, part.pods.cap
+        self.name, self.least = self.request[0]
+        self.admitted = part.pods.pool.rows
+        self.room = {
+            row.rank: fit
+            for row in rows
+            if row.rank in self.admitted and (fit := slots(nodes.free(row), self.request, self.cap))
+        }
+        self.first = self.room.copy()
+        self.missing = part.replicas - sum(self.room.values())
+
+    def count(self, rank: int, free: Books) -> None:
+        """The node has so much free now."""
+        before = self.room.get(rank, 0)
+        # Most nodes have no room and get none by one departure: what is scarcest tells.
+        if (before or free[self.name] >= self.least) and rank in self.admitted:
+            now = slots(free, self.request, self.cap)
+            self.missing += before - now
+            if now:
+                self.room[rank] = now
+            elif before:
+                del self.room[rank]
+
+
+class _Fill:
+    """How much of a gang all nodes could take together, each filled as well as can be with pods of
+    any parts; a pod counts as its size. Necessary for several parts, and it spares most searches
+    that would find nothing.
+    """
+
+    def __init__(self, parts: Sequence[Part], weights: Mapping[str, int]) -> None:
+        kinds = [
+            (size(part.pods.request, weights), part.pods) for part in parts if not part.per_node
+        ]
+        self._kinds = sorted(kinds, key=lambda kind: -kind[0])
+        self.most: dict[int, int] = {}  # by rank, of the nodes that had room for any pod
+        self._known: dict[object, int] = {}
+        self.missing = sum(
+            size(part.pods.request, weights) * part.replicas for part in parts if not part.per_node
+        )
+
+    def count(self, rank: int, kind: object, free: Books) -> None:
+        """The node has so much free now; many nodes are of a kind, so that is worked out once."""
+        now = self._known.get(kind)
+        if now is None:
+            kinds = [(n, pods) for n, pods in self._kinds if rank in pods.pool.rows]
+            now = self._known[kind] = _best_fill(free, kinds)
+        self.missing += self.most.get(rank, 0) - now
+        self.most[rank] = now
+
+
+def _best_fill(free: Books, kinds: Sequence[tuple[int, PodClass]]) -> int:
+    """The most that pods of these kinds, given with their sizes, could take of a node; a bound
+    where there are too many ways to fill it."""
+    ways, bound = 1, 0
+    for n, pods in kinds:
+        times = slots(free, pods.request, pods.cap)
+        ways *= times + 1
+        bound += n * times
+    return bound if ways > FILLS_MAX else _fill(free, kinds)
+
+
+def _fill(free: Books, kinds: Sequence[tuple[int, PodClass]]) -> int:
+    """The same, by trying all ways."""
+    if not kinds:
+        return 0
+    (n, pods), others = kinds[0], kinds[1:]
+    most = slots(free, pods.request, pods.cap)
+    if not others:
+        return n * most
+    found = 0
+    for times in range(most + 1):
+        left = dict(free)
+        book(left, pods.request, -times)
+        found = max(found, n * times + _fill(left, others))
+    return found
+
+
+class Slots:
+    """Slots of each part on the nodes: ``exact`` if there is but one, else only necessary."""
+
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        rows: Collection[Row],
+        nodes: Later,
+        weights: Mapping[str, int],
+    ) -> None:
+        self.exact = len(parts) <= 1
+        self.changed: dict[int, Books] = {}
+        self._parts = [_Counted(part, rows, nodes) for part in parts]
+        self._names = sorted({name for part in self._parts for name, _ in part.request})
+        self._admitting: dict[int, int] = {}
+        self._fill = None if self.exact else _Fill(parts, weights)
+        self._unfilled = {row.rank: nodes.free(row) for row in rows}  # that it has not looked at
+        least: Books = {}
+        for part, counted in zip(parts, self._parts, strict=True):
+            nodes.room[part.pods] = counted.room
+            least[counted.name] = min(counted.least, least.get(counted.name, counted.least))
+        self.least = tuple(least.items())
+
+    def gained(self) -> Collection[int]:
+        self._look()
+        return {
+            rank
+            for part in self._parts
+            for rank, n in part.room.items()
+            if n > part.first.get(rank, 0)
+        }
+
+    def kind(self, rank: int, free: Books) -> Kind:
+        admitting = self._admitting.get(rank)
+        if admitting is None:
+            admits = [rank in part.admitted for part in self._parts]
+            admitting = self._admitting[rank] = sum(yes << i for i, yes in enumerate(admits))
+        return (admitting, *[free.get(name, 0) for name in self._names])
+
+    def give(self, amounts: Resources, times: int) -> None:
+        """Pods without a node take nothing here: while there are any, nothing is planned."""
+
+    def suffices(self) -> bool:
+        if self.changed:
+            self._look()
+        for part in self._parts:
+            if part.missing > 0:
+                return False
+        return self._fill is None or self._is_filled(self._fill)
+
+    def _look(self) -> None:
+        for part in self._parts:
+            for rank, free in self.changed.items():
+                part.count(rank, free)
+        if self._fill is not None:
+            self._unfilled.update(self.changed)
+        self.changed.clear()
+
+    def _is_filled(self, fill: _Fill) -> bool:
+        rooms = [part.room for part in self._parts]
+        for rank, free in self._unfilled.items():
+            if rank in fill.most or any(rank in room for room in rooms):
+                fill.count(rank, self.kind(rank, free), free)
+        self._unfilled.clear()
+        return fill.missing <= 0
+
+
+class Sum:
+    """``fit: aggregate``: the sum of what is free, each node clamped at 0; exact by definition."""
+
+    exact = True
+
+    def __init__(self, demand: Resources, rows: Collection[Row], nodes: Nodes) -> None:
+        self.changed: dict[int, Books] = {}
+        self.least = tuple((name, 1) for name, _ in demand)
+        self._missing = dict(demand)
+        self._lent = {row.rank: self._lends(nodes.free(row)) for row in rows}
+        for lent in self._lent.values():
+            book(self._missing, lent, -1)
+
+    def _lends(self, free: Books) -> Resources:
+        return tuple((name, max(0, free.get(name, 0))) for name in self._missing)
+
+    def gained(self) -> None:
+        return None
+
+    def kind(self, rank: int, free: Books) -> Kind:
+        return (1, *[n for _, n in self._lends(free)]) if rank in self._lent else (0,)
+
+    def give(self, amounts: Resources, times: int) -> None:
+        book(self._missing, ((name, n) for name, n in amounts if name in self._missing), -times)
+
+    def suffices(self) -> bool:
+        for rank, free in self.changed.items():
+            before = self._lent.get(rank)
+            if before is not None:
+                self._lent[rank] = now = self._lends(free)
+                book(self._missing, before)
+                book(self._missing, now, -1)
+        self.changed.clear()
+        return max(self._missing.values(), default=0) <= 0

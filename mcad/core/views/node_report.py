@@ -1,0 +1,108 @@
+"""The books for people: what ``mcad capacity`` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mcad.core.assumed.assumed import Reservations
+from mcad.core.assumed.pod_index import Roster
+from mcad.core.assumed.unplaced import Arrears
+from mcad.core.nodes.host_ports import without_ports
+from mcad.core.nodes.ledger import Ledger
+from mcad.core.nodes.pools import Row
+from mcad.core.nodes.resources import Books, book, resources, total
+from mcad.core.state.model import TERMINAL_PHASES, Resources
+from mcad.core.state.records import Struct
+
+
+class NodeReport(Struct, frozen=True):
+    """One node's books: free = allocatable - used - reserved, and may be negative."""
+
+    name: str
+    allocatable: Resources
+    used: Resources
+    reserved: Resources
+    free: Resources
+
+
+class Report:
+    """Every node and all of them together, each answer as it is when it is asked for."""
+
+    def __init__(
+        self, ledger: Ledger, roster: Roster, reservations: Reservations, arrears: Arrears
+    ) -> None:
+        self._ledger = ledger
+        self._roster = roster
+        self._reservations = reservations
+        self._arrears = arrears
+
+    def nodes(self) -> Iterator[NodeReport]:
+        """Each node by name; one that is gone when its turn comes is left out."""
+        rows = self._ledger.rows
+        for name in sorted(rows):
+            row = rows.get(name)
+            if row is not None:
+                yield self._node(row)
+
+    def overcommitted(self) -> Iterator[NodeReport]:
+        """The nodes whose bound pods request more than is allocatable, by name.
+
+        A node gets there when its allocatable shrinks, and when kube-scheduler loses the answer to
+        a binding: it forgets the pod that it assumed there and binds another one.
+        """
+        for name in sorted(self._ledger.overdrawn):
+            row = self._ledger.rows[name]
+            unused = dict(row.free)
+            book(unused, reserved_on(name, self._reservations))
+            if any(n < 0 for _, n in without_ports(resources(unused))):
+                yield self._node(row)
+
+    def _node(self, row: Row) -> NodeReport:
+        name = row.node.name
+        return NodeReport(
+            name,
+            row.node.allocatable,
+            without_ports(used_on(name, self._roster)),
+            without_ports(reserved_on(name, self._reservations)),
+            without_ports(resources(row.free)),
+        )
+
+    def sums(self) -> NodeReport:
+        """The sums over all nodes: what is used is what is neither reserved nor free. ``free``
+        clamps each node at 0 (an overdrawn node has nothing to lend), so it may be more than the
+        others suggest."""
+        ledger = self._ledger
+        free: Books = {}
+        used: Books = dict(ledger.allocatable)
+        for row in ledger.rows.values():
+            for name, n in row.free.items():
+                used[name] = used.get(name, 0) - n
+                if n > 0:
+                    free[name] = free.get(name, 0) + n
+        reserved = total(
+            (allotment.pods.request, allotment.at[name])
+            for name, allotments in self._reservations.slots_on.items()
+            if name in ledger.rows
+            for allotment in allotments
+        )
+        book(used, reserved, -1)
+        parts = (resources(books) for books in (ledger.allocatable, used))
+        return NodeReport("", *map(without_ports, (*parts, reserved, resources(free))))
+
+    def adrift(self) -> Resources:
+        """The reservations that have no node."""
+        return without_ports(self._arrears.demand())
+
+
+def used_on(name: str, roster: Roster) -> Resources:
+    """What the pods bound to the node use (C1)."""
+    uses = roster.on_node.get(name, {}).values()
+    return total((use.request, 1) for use in uses if use.pod.phase not in TERMINAL_PHASES)
+
+
+def reserved_on(name: str, reservations: Reservations) -> Resources:
+    """What is assumed on the node."""
+    return total(
+        (allotment.pods.request, allotment.at[name])
+        for allotment in reservations.slots_on.get(name, {})
+    )

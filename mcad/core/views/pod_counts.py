@@ -1,0 +1,82 @@
+"""The pod counts in status: how many, what they ask for, and which find no node (ADR 22).
+
+They are counted with every write of status, and are no reason for one of their own before the last
+one is old enough (monitor.py). Those of a Completed AppWrapper are final: its pods may be deleted
+later.
+"""
+
+from __future__ import annotations
+
+from mcad.core.fit.capacity import Capacity
+from mcad.core.state.entry import Entry
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import Next, PodCounts
+from mcad.core.state.records import replace
+from mcad.core.state.units import Duration, Instant
+
+LIVE = frozenset({Phase.RUNNING, Phase.KEEPING, Phase.UNDEPLOYING, Phase.DELETING, Phase.VERIFYING})
+"""Phases that may last while pods come and go. What leads to the first of them is written there."""
+
+_WITHOUT = frozenset(
+    {
+        Phase.WAITING,
+        Phase.INTENDING,
+        Phase.SETTLING,
+        Phase.PAUSING,
+        Phase.FAILED,
+        Phase.DELETED,
+    }
+)
+"""Phases in which there is no attempt, or nothing of it."""
+
+UNSCHEDULED_SHOWN = 10
+"""Pods without a node that status names: a gang of thousands waits for the same few reasons."""
+
+
+def recount(entry: Entry, capacity: Capacity, interval: Duration, now: Instant) -> bool:
+    """Status is about to be written: count anew, unless that is final; whether it has changed.
+
+    With an interval of 0 nothing is told before it is final.
+    """
+    if not interval or _are_final(entry):
+        return False
+    before = entry.pods
+    count(entry, capacity, now)
+    return entry.pods != before
+
+
+def count(entry: Entry, capacity: Capacity, now: Instant) -> None:
+    """These are its pods now."""
+    entry.counted_at = now
+    if entry.phase in _WITHOUT:
+        entry.pods = PodCounts()
+        return
+    uid = entry.uid
+    pods = replace(capacity.pods.counts(uid), leaving=0)
+    totals = capacity.pods.totals(uid) if pods.running or pods.succeeded else ()
+    waiting = capacity.pods.unscheduled(uid, UNSCHEDULED_SHOWN) if pods.pending else ()
+    entry.pods = replace(pods, totals=totals, unscheduled=waiting)
+
+
+def are_right(entry: Entry, capacity: Capacity) -> bool:
+    """Whether status has the right numbers, and names the right pods.
+
+    What kube-scheduler says of a pod has figures of the whole cluster in it, which change without
+    end: that is told along with the rest, and is no news by itself.
+    """
+    if _are_final(entry):
+        return True
+    told, pods = entry.pods, capacity.pods.counts(entry.uid)
+    if _numbers(told) != _numbers(pods):
+        return False
+    waiting = capacity.pods.unscheduled(entry.uid, UNSCHEDULED_SHOWN) if pods.pending else ()
+    return [name for name, _ in told.unscheduled] == [name for name, _ in waiting]
+
+
+def _numbers(pods: PodCounts) -> tuple[int, int, int, int]:
+    return (pods.pending, pods.running, pods.succeeded, pods.failed)
+
+
+def _are_final(entry: Entry) -> bool:
+    record = entry.dispatch
+    return entry.phase is Phase.COMPLETED or (record is not None and record.next is Next.COMPLETED)
