@@ -25,14 +25,14 @@ from typing import NamedTuple
 from benchmarks.builders import machines
 from benchmarks.replay import DAY, HOUR, Job, Life, Replay, uid_of
 from benchmarks.traces import Shape, batch
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.dispatcher import Dispatcher
-from mcad.core.state.bounds import FORECAST_AHEAD
+from mcad.core.state.bounds import START_TIMES_AHEAD
 from mcad.core.state.model import Node
 from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.units import SECOND, Duration
 from mcad.core.views.rows import Picture
-from mcad.core.views.start_times import Forecast, forecasts
+from mcad.core.views.start_times import StartTime, start_times
 from tests.core.builders import START
 
 SHUTDOWN: Duration = 30 * SECOND
@@ -54,7 +54,7 @@ class Told(NamedTuple):
 
     uid: str
     place: str
-    forecast: Forecast
+    forecast: StartTime
 
 
 class Cell(NamedTuple):
@@ -68,11 +68,11 @@ class Cell(NamedTuple):
     counts: Counter[tuple[str, str]]
 
 
-def world_of(replay: Replay) -> World:
+def world_of(replay: Replay) -> Cluster:
     """What the dispatcher of a replay knows."""
     if not isinstance(replay.brain, Dispatcher):
         raise TypeError(replay.brain)
-    return replay.brain.world
+    return replay.brain.cluster
 
 
 class Asked:
@@ -87,13 +87,13 @@ class Asked:
             self.replay.plan(at, partial(self._ask, uid_of(job.name)))
 
     def _ask(self, uid: str) -> None:
-        world = world_of(self.replay)
-        line = Picture(world, self.replay.now).line(FORECAST_AHEAD)
+        cluster = world_of(self.replay)
+        line = Picture(cluster, self.replay.now).line(START_TIMES_AHEAD)
         first = [one for one in line[:1] if one not in self._seen_first]
         self._seen_first.update(first)
-        entry = world.entries.get(uid)
+        entry = cluster.entries.get(uid)
         asked = [uid] if entry is not None and not entry.attempt else []
-        found = forecasts(world, line, [*asked, *first])
+        found = start_times(cluster, line, [*asked, *first])
         self.told += [Told(one, "submitted", found[one]) for one in asked]
         self.told += [Told(one, "first", found[one]) for one in first]
 
@@ -131,7 +131,7 @@ def _is_late(life: Life) -> bool:
     return bool(life.starts) and life.starts[0] > said
 
 
-def _outcome(forecast: Forecast, start: int) -> str:
+def _outcome(forecast: StartTime, start: int) -> str:
     if not forecast.latest:
         return "none"
     if start > forecast.latest:

@@ -59,7 +59,7 @@ TYPES = [  # cpu, memory, gpu, label, taint, weight
 SELECTORS = [(), (), (), (), ("zone", "z0"), ("zone", "z1"), ("pool", "big"), ("pool", "gpu8")]
 
 
-class World:
+class Cluster:
     """A cluster and its foreign pods, with a seed of its own."""
 
     def __init__(self, size: int, load: float, seed: int = 1) -> None:
@@ -145,8 +145,8 @@ def gangs(count: int, *, diverse: bool, scale: int = 1, seed: int = 2) -> list[t
 class Line:
     """The part of a dispatcher that matters here: refused shapes are asked when they wake."""
 
-    def __init__(self, world: World, sets: list[tuple[PodSet, ...]]) -> None:
-        self.capacity = world.capacity
+    def __init__(self, cluster: Cluster, sets: list[tuple[PodSet, ...]]) -> None:
+        self.capacity = cluster.capacity
         self.waiting = {self.capacity.shape(each): (at, each) for at, each in enumerate(sets)}
         for shape in self.waiting:
             self.capacity.remember(shape)
@@ -155,8 +155,8 @@ class Line:
 
     def run(self, limit: int = DISPATCHES) -> int:
         """One pass over the shapes that are awake, in order; returns how many gangs went."""
-        self.capacity.rehome()
-        self.awake.update(dict.fromkeys(self.capacity.take_woken()))
+        self.capacity.place_unplaced()
+        self.awake.update(dict.fromkeys(self.capacity.take_requeued()))
         done = 0
         for shape in sorted(self.awake, key=lambda shape: self.waiting[shape][0]):
             while self.capacity.refusal(shape) is None:
@@ -164,7 +164,7 @@ class Line:
                     return done
                 self.serial += 1
                 sets = self.waiting[shape][1]
-                refused = self.capacity.reserve(f"w{self.serial}", 1, shape, sets)
+                refused = self.capacity.assume(f"w{self.serial}", 1, shape, sets)
                 assert refused is None
                 done += 1
             del self.awake[shape]
@@ -191,75 +191,75 @@ def show(what: str, times: list[float], goal: str = "") -> None:
     print(f"{what:66s} {times[0]:9.2f} {middle:9.2f} {times[-1]:9.2f}   {goal}")
 
 
-def all_change(world: World, by: int) -> None:
+def all_change(cluster: Cluster, by: int) -> None:
     """Every node's allocatable changes a little, as after an upgrade of the kubelets."""
-    for at, node in enumerate(world.nodes):
+    for at, node in enumerate(cluster.nodes):
         cpu = dict(node.allocatable)["cpu"] + by
-        world.nodes[at] = replace(
+        cluster.nodes[at] = replace(
             node, allocatable=resources({**dict(node.allocatable), "cpu": cpu})
         )
-        world.capacity.node_seen(world.nodes[at])
+        cluster.capacity.node_seen(cluster.nodes[at])
 
 
-def fragment(world: World) -> None:
+def fragment(cluster: Cluster) -> None:
     """Half the nodes have CPUs and no memory left, the other half the reverse."""
-    for at, node in enumerate(world.capacity.report.nodes()):
+    for at, node in enumerate(cluster.capacity.report.nodes()):
         free, rest = dict(node.free), {"cpu": 200, "memory": GI // 4}
         spoilt = "cpu" if at % 2 else "memory"
-        world.bind(node.name, ((spoilt, max(0, free.get(spoilt, 0) - rest[spoilt])),))
+        cluster.bind(node.name, ((spoilt, max(0, free.get(spoilt, 0) - rest[spoilt])),))
 
 
 def few_shapes(size: int, runs: int) -> None:
-    world = World(size, 0.9)
-    line = Line(world, gangs(100, diverse=False, scale=4))
+    cluster = Cluster(size, 0.9)
+    line = Line(cluster, gangs(100, diverse=False, scale=4))
     start = process_time_ns()
     count = line.drain()
     per = (process_time_ns() - start) / 1e6 / max(1, count)
-    world.capacity.check()
-    print(f"\n100 shapes, {size} nodes, {len(world.pods)} pods; {count} gangs dispatched")
+    cluster.capacity.check()
+    print(f"\n100 shapes, {size} nodes, {len(cluster.pods)} pods; {count} gangs dispatched")
     show("per dispatch, until nothing fits", [per], "1 ms")
     show("nothing changes", measure(line.run, lambda: None, runs))
-    show("a pod ends", measure(line.run, world.pod_ends, runs), "2 ms")
+    show("a pod ends", measure(line.run, cluster.pod_ends, runs), "2 ms")
 
     def gpu_node() -> None:
-        world.add_node(len(world.nodes), 0.3, kind=2)
+        cluster.add_node(len(cluster.nodes), 0.3, kind=2)
 
     show("a GPU node joins", measure(line.run, gpu_node, runs))
 
     def burst() -> None:
         for _ in range(500):
-            world.pod_ends()
+            cluster.pod_ends()
 
     show("500 pods end", measure(line.run, burst, max(3, runs // 4)))
     line.drain()
-    show("all nodes rise", measure(line.run, lambda: all_change(world, 1), 5), "20 ms")
-    show("all nodes fall", measure(line.run, lambda: all_change(world, -1), 5), "20 ms")
-    show("observing all nodes", measure(lambda: all_change(world, 1), lambda: None, 5))
+    show("all nodes rise", measure(line.run, lambda: all_change(cluster, 1), 5), "20 ms")
+    show("all nodes fall", measure(line.run, lambda: all_change(cluster, -1), 5), "20 ms")
+    show("observing all nodes", measure(lambda: all_change(cluster, 1), lambda: None, 5))
     line.drain()
-    world.capacity.check()
+    cluster.capacity.check()
 
 
 def fragmented(size: int) -> None:
-    world = World(size, 0.1)
-    line = Line(world, gangs(100, diverse=False, scale=4))
-    fragment(world)
+    cluster = Cluster(size, 0.1)
+    line = Line(cluster, gangs(100, diverse=False, scale=4))
+    fragment(cluster)
     print(f"\nfragmented: half of {size} nodes without memory, half without CPU")
     start = process_time_ns()
     count = line.drain()
     show(f"first look, {count} dispatches", [(process_time_ns() - start) / 1e6])
-    show("all nodes rise", measure(line.run, lambda: all_change(world, 1), 5), "50 ms")
+    show("all nodes rise", measure(line.run, lambda: all_change(cluster, 1), 5), "50 ms")
 
 
 def head_and_workers(size: int) -> None:
     """One large pod and as many small ones as just do not fit beside it: the exact search."""
-    world = World(size, 0.9)
-    cpu = max(dict(node.free).get("cpu", 0) for node in world.capacity.report.nodes())
+    cluster = Cluster(size, 0.9)
+    cpu = max(dict(node.free).get("cpu", 0) for node in cluster.capacity.report.nodes())
     head = PodSet(0, 0, "", 1, resources({"cpu": cpu // 4 * 3}))
     worker = PodSet(1, 0, "", 1, resources({"cpu": 2000, "memory": 4 * GI}))
 
     def refused(workers: int, index: int = 0) -> bool:
         sets = (head, replace(worker, replicas=workers, index=index))
-        return world.capacity.refusal(world.capacity.shape(sets)) is not None
+        return cluster.capacity.refusal(cluster.capacity.shape(sets)) is not None
 
     least, most = 1, 1 << 20
     while most - least > 1:
@@ -275,59 +275,59 @@ def head_and_workers(size: int) -> None:
 
 def binding(size: int) -> None:
     """The most frequent observation: a pod of a gang binds, wherever kube-scheduler wants."""
-    world = World(size, 0.1)
+    cluster = Cluster(size, 0.1)
     sets = (PodSet(0, 0, "", 2000, resources({"cpu": 1000, "memory": GI})),)
-    world.capacity.reserve("gang", 1, world.capacity.shape(sets), sets)
-    names = [node.name for node in world.nodes]
+    cluster.capacity.assume("gang", 1, cluster.capacity.shape(sets), sets)
+    names = [node.name for node in cluster.nodes]
     start = process_time_ns()
     for _ in range(2000):
-        world.bind(world.rnd.choice(names), sets[0].request, "gang")
+        cluster.bind(cluster.rnd.choice(names), sets[0].request, "gang")
     print(f"\n2,000 pods of a gang bind, {size} nodes")
     show("per pod", [(process_time_ns() - start) / 2e9])
-    show("the pass after it", measure(world.capacity.rehome, lambda: None, 1))
-    world.capacity.check()
+    show("the pass after it", measure(cluster.capacity.place_unplaced, lambda: None, 1))
+    cluster.capacity.check()
 
 
 def adrift(size: int, runs: int) -> None:
     """Reservations that no node has room for: nodes are set aside for them in every pass."""
-    world = World(size, 0.9)
-    line = Line(world, gangs(100, diverse=False, scale=4))
+    cluster = Cluster(size, 0.9)
+    line = Line(cluster, gangs(100, diverse=False, scale=4))
     line.drain()
     for number in range(20):
         request = resources({"cpu": 60_000 + number, "memory": 100 * GI})
         sets = (PodSet(0, 0, "", 50, request),)
-        world.capacity.adopt(f"lost{number}", 1, world.capacity.shape(sets), sets)
+        cluster.capacity.adopt(f"lost{number}", 1, cluster.capacity.shape(sets), sets)
     line.run()
     print(f"\n1,000 pods of 20 gangs have no node, {size} nodes")
-    show("a foreign pod ends", measure(line.run, world.pod_ends, runs), "5 ms")
-    world.capacity.check()
+    show("a foreign pod ends", measure(line.run, cluster.pod_ends, runs), "5 ms")
+    cluster.capacity.check()
 
 
 def new_constraints(size: int) -> None:
     """The first gang with a placement constraint: its nodes have to be found."""
-    world = World(size, 0.9)
+    cluster = Cluster(size, 0.9)
     hosts = iter(range(size))
     print(f"\na constraint that nobody had before, {size} nodes")
 
     def ask(key: str, value: str) -> None:
         where = Constraint(selector=((key, value),))
-        world.capacity.refusal(world.capacity.shape((PodSet(0, 0, "", 1, (), where),)))
+        cluster.capacity.refusal(cluster.capacity.shape((PodSet(0, 0, "", 1, (), where),)))
 
     def by_host() -> None:
         ask("host", f"n{next(hosts)}")
 
     def by_toleration() -> None:
         where = Constraint(tolerations=(Toleration(f"t{next(hosts)}", "Exists", "", ""),))
-        world.capacity.refusal(world.capacity.shape((PodSet(0, 0, "", 1, (), where),)))
+        cluster.capacity.refusal(cluster.capacity.shape((PodSet(0, 0, "", 1, (), where),)))
 
     show("a label of one node", measure(by_host, lambda: None, 9), "1 ms")
     show("a toleration, no label", measure(by_toleration, lambda: None, 9))
 
 
 def many_shapes(size: int, runs: int, *, load: float = 0.9, count: int = 10_000) -> None:
-    world = World(size, load)
+    cluster = Cluster(size, load)
     start = process_time_ns()
-    line = Line(world, gangs(count, diverse=True))
+    line = Line(cluster, gangs(count, diverse=True))
     interned = (process_time_ns() - start) / 1e6
     print(f"\n{count} distinct shapes, {size} nodes, load {load}")
     show("making and interning the shapes", [interned])
@@ -338,24 +338,24 @@ def many_shapes(size: int, runs: int, *, load: float = 0.9, count: int = 10_000)
     took = (process_time_ns() - start) / 1e6
     show(f"first full pass, {done} dispatches", [took], "500 ms at 1,000 nodes")
     show("the same, per dispatch", [took / max(1, done)], "1 ms")
-    show("a pod ends", measure(line.run, world.pod_ends, runs), "10 ms at 5,000 nodes")
+    show("a pod ends", measure(line.run, cluster.pod_ends, runs), "10 ms at 5,000 nodes")
 
     def burst() -> None:
         for _ in range(200):
-            world.pod_ends()
+            cluster.pod_ends()
 
     show("200 pods end", measure(line.run, burst, 5))
 
     def node_joins() -> None:
-        world.add_node(len(world.nodes), 0.9)
+        cluster.add_node(len(cluster.nodes), 0.9)
 
     show("a nearly full node joins", measure(line.run, node_joins, 9))
 
     def node_leaves() -> None:
-        world.capacity.node_gone(world.nodes.pop().name)
+        cluster.capacity.node_gone(cluster.nodes.pop().name)
 
     show("a node leaves", measure(line.run, node_leaves, 9))
-    show("all nodes rise", measure(line.run, lambda: all_change(world, 1), 2))
+    show("all nodes rise", measure(line.run, lambda: all_change(cluster, 1), 2))
 
 
 def main() -> None:

@@ -114,7 +114,7 @@ def forest(cores: int) -> list[QuotaSubtree]:
     return made
 
 
-class World(Fed):
+class Cluster(Fed):
     """A dispatcher among whose nodes everything runs, in random order."""
 
     def __init__(self, nodes: int, running: int, kind: Kind) -> None:
@@ -134,13 +134,13 @@ class World(Fed):
         self.feed(Decide())
         self.winner = workload(running, kind.sets, kind.priority, 0)
         self.feed(AppWrapperSeen(self.winner))
-        self.dispatcher.world.capacity.rehome()
+        self.dispatcher.cluster.capacity.place_unplaced()
         self.spared = 0
         self.survey()
 
     def survey(self) -> None:
         """List those who run, once for all plans of a look."""
-        self.everybody = search.survey(self.dispatcher.world)
+        self.everybody = search.survey(self.dispatcher.cluster)
 
     def _runs(self, work: Workload, name: str, age: int) -> None:
         began = START - SECOND - age
@@ -150,33 +150,33 @@ class World(Fed):
 
     def plan(self) -> search.Sought:
         """One plan, from nothing, as a look makes it."""
-        world = self.dispatcher.world
-        entry = world.entries[self.winner.uid]
-        return search.plan(world, entry, self.everybody)
+        cluster = self.dispatcher.cluster
+        entry = cluster.entries[self.winner.uid]
+        return search.plan(cluster, entry, self.everybody)
 
     def check(self, kind: Kind) -> int:
         """It is a plan, and no victim could be spared; returns how many there are."""
         found = self.plan()
-        assert (found.drain is None) is kind.impossible, kind.name
-        if found.drain is None:
+        assert (found.releasing is None) is kind.impossible, kind.name
+        if found.releasing is None:
             return 0
-        world = self.dispatcher.world
-        entry = world.entries[self.winner.uid]
-        departures = release_set.what_if(world, entry)
+        cluster = self.dispatcher.cluster
+        entry = cluster.entries[self.winner.uid]
+        departures = release_set.what_if(cluster, entry)
         for uid, _ in found.victims:
-            departures.leave(uid)
+            departures.remove(uid)
         assert departures.fits()
         for uid, _ in found.victims[:: 1 + len(found.victims) // 100]:
-            departures.stay(uid)
+            departures.restore(uid)
             if departures.fits():
                 assert len(kind.sets) > 1, f"{kind.name}: {uid} could be spared"
                 self.spared += 1  # the work for finding that out was spent
-            departures.leave(uid)
+            departures.remove(uid)
         return len(found.victims)
 
 
 def measure(nodes: int, running: int, kind: Kind) -> None:
-    made = World(nodes, running, kind)
+    made = Cluster(nodes, running, kind)
     victims = made.check(kind)
     gc.collect()
     gc.disable()
@@ -192,7 +192,7 @@ def measure(nodes: int, running: int, kind: Kind) -> None:
 
 def measure_beside(nodes: int, running: int) -> None:
     """What comes before a plan, now and then."""
-    made = World(nodes, running, kinds(nodes)[0])
+    made = Cluster(nodes, running, kinds(nodes)[0])
     gc.collect()
     gc.disable()
     print(f"{'the first plan after a start':45}  {cpu_ms(made.plan):6.1f} ms")

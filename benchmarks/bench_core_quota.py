@@ -77,7 +77,7 @@ def workload(number: int, leaf: int, milli: int) -> Workload:
     return appwrapper(f"{number}", [pod], sets, quota=tuple((t, f"leaf-{leaf}") for t in TREES))
 
 
-class World(Fed):
+class Cluster(Fed):
     """A dispatcher with trees, of whose leaves some run and the others wait."""
 
     def __init__(self, queued: int, leaves: int, running: int, fairness: Fairness) -> None:
@@ -106,20 +106,20 @@ class World(Fed):
         self.feed(AppWrapperSeen(work, listed=True))
 
     def settle(self) -> None:
-        world = self.dispatcher.world
+        cluster = self.dispatcher.cluster
         self.feed(Decide())
-        while world.resume_at is not None or world.to_tell:
+        while cluster.resume_at is not None or cluster.to_report:
             self.feed(Decide())
 
     def gate(self, running: int) -> None:
         """Nothing is given away twice, and whoever waits does not fit."""
-        world = self.dispatcher.world
-        world.admission.check()
+        cluster = self.dispatcher.cluster
+        cluster.admission.check()
         assert not self.created
-        assert sum(e.phase is Phase.RUNNING for e in world.entries.values()) == running
-        for bucket in list(world.queue.buckets())[::100]:
-            path = world.forest.path(Designation(bucket.first().workload.quota))
-            assert world.forest.refusal(path, bucket.shape.fixed) is not None
+        assert sum(e.phase is Phase.RUNNING for e in cluster.entries.values()) == running
+        for eqclass in list(cluster.queue.eqclasses())[::100]:
+            path = cluster.forest.path(Designation(eqclass.first().workload.quota))
+            assert cluster.forest.refusal(path, eqclass.shape.fixed) is not None
 
     # -- what is measured ----------------------------------------------------------------------
 
@@ -189,43 +189,46 @@ def main() -> None:
     parser.add_argument("--running", type=int, default=10_000)
     parser.add_argument("--fairness", choices=list(Fairness), default=Fairness.NONE)
     args = parser.parse_args()
-    world = World(args.queued, args.leaves, args.running, Fairness(args.fairness))
-    world.gate(args.running)
+    cluster = Cluster(args.queued, args.leaves, args.running, Fairness(args.fairness))
+    cluster.gate(args.running)
     gc.collect()
     gc.freeze()
     gc.disable()
-    queue = world.dispatcher.world.queue
-    print(f"{sum(1 for _ in queue.buckets())} buckets; an arrival {world.arrival:.0f} us; ", end="")
-    print(f"all first verdicts {world.first:.1f} s")
+    queue = cluster.dispatcher.cluster.queue
+    print(
+        f"{sum(1 for _ in queue.eqclasses())} buckets; an arrival {cluster.arrival:.0f} us; ",
+        end="",
+    )
+    print(f"all first verdicts {cluster.first:.1f} s")
 
     def once() -> int:
         return 0
 
     def dispatched() -> int:
-        return len(world.created)
+        return len(cluster.created)
 
-    measure("a release that lets nobody in", 100, lambda _: world.tiny_goes(), once)
-    measure("the root of a tree gets a little more", 20, lambda n: world.resize("teams", n), once)
-    measure("the root of a tree gets less", 20, lambda n: world.resize("teams", -n * RUNS), once)
-    world.resize("teams", 0)
-    measure("a second of which all trees tell", 10, lambda _: world.tiny_is_told(), once)
-    measure("a department moves", 10, world.department_moves, once)
+    measure("a release that lets nobody in", 100, lambda _: cluster.tiny_goes(), once)
+    measure("the root of a tree gets a little more", 20, lambda n: cluster.resize("teams", n), once)
+    measure("the root of a tree gets less", 20, lambda n: cluster.resize("teams", -n * RUNS), once)
+    cluster.resize("teams", 0)
+    measure("a second of which all trees tell", 10, lambda _: cluster.tiny_is_told(), once)
+    measure("a department moves", 10, cluster.department_moves, once)
     running = iter(range(TINY_ONES, args.running))
     pairs = [(next(running), next(running), next(running)) for _ in range(200)]
-    before = len(world.created)
+    before = len(cluster.created)
     measure(
-        "releases, per dispatch", 200, lambda n: [world.release(m) for m in pairs[n]], dispatched
+        "releases, per dispatch", 200, lambda n: [cluster.release(m) for m in pairs[n]], dispatched
     )
-    assert len(world.created) - before > 100
+    assert len(cluster.created) - before > 100
     for tree in TREES[:2]:
-        world.resize(tree, 10**6)
+        cluster.resize(tree, 10**6)
     measure(
         "the root gets much more, per dispatch",
         1,
-        lambda _: (world.resize("teams", 10**6), world.settle()),
+        lambda _: (cluster.resize("teams", 10**6), cluster.settle()),
         dispatched,
     )
-    world.dispatcher.world.admission.check()
+    cluster.dispatcher.cluster.admission.check()
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ class Bench(Fed):
 
     def settle(self) -> None:
         """Until everybody has been told."""
-        while self.dispatcher.world.to_tell:
+        while self.dispatcher.cluster.to_report:
             self.decide()
 
     def decide(self) -> None:
@@ -99,7 +99,7 @@ def passes(bench: Bench) -> list[float]:
     times = []
     while True:
         times.append(cpu_ms(bench.decide))
-        if bench.dispatcher.world.resume_at is None:
+        if bench.dispatcher.cluster.resume_at is None:
             return times
 
 
@@ -153,10 +153,10 @@ def main() -> None:
     print(f"fed in {time.process_time() - begun:.1f} s CPU")
     begun = time.process_time()
     bench.settle()
-    world = bench.dispatcher.world
+    cluster = bench.dispatcher.cluster
     told = len(bench.written)
     print(f"told {told} refusals in {time.process_time() - begun:.1f} s CPU")
-    if len(world.queue) != options.queued or told != options.queued:
+    if len(cluster.queue) != options.queued or told != options.queued:
         raise SystemExit("gate: somebody was dispatched, lost, or told twice")
     gc.collect()
     gc.disable()
@@ -174,11 +174,11 @@ def main() -> None:
 
     print("nothing changed         ", bench.timed(lambda _: None, options.repeat))
     print("a pod ends, none starts ", bench.timed(end_pod, options.repeat))
-    before = len(world.queue)
+    before = len(cluster.queue)
     print("a node is freed         ", bench.timed(free_node, options.repeat))
-    print(f"  dispatched meanwhile: {before - len(world.queue)}")
+    print(f"  dispatched meanwhile: {before - len(cluster.queue)}")
     print("all nodes rise a little ", bench.timed(all_change, 5))
-    world.capacity.check()
+    cluster.capacity.check()
     first_verdicts(options.queued // 10, options.nodes // 5)
     after_a_hold(options.queued // 100, options.nodes // 5)
     many_holds(options.queued // 2)

@@ -51,7 +51,7 @@ class LateReplay(Replay):
             self._try(*one)
 
     def _schedule(self, uid: str, gang: Gang) -> None:
-        for bed in gang.beds:
+        for bed in gang.inadmissible:
             self._feed(PodSeen(bed.pod))
             late = self._random.randrange(LATE) * (3 if self._random.random() < 0.1 else 1)
             self.plan(self.now + late, partial(self._try, uid, gang, bed))
@@ -61,11 +61,11 @@ class LateReplay(Replay):
             return
         if not self._bind_one(gang, bed):
             self._waiting.append((uid, gang, bed))
-        elif all(one.node >= 0 for one in gang.beds):
+        elif all(one.node >= 0 for one in gang.inadmissible):
             self._begin_work(uid, gang)
 
 
-class World(NamedTuple):
+class Cluster(NamedTuple):
     """Which jobs come, and how pods are bound."""
 
     seed: int
@@ -95,10 +95,10 @@ def _of_two(job: Job) -> Job:
     return job._replace(pods=min(max(1, total), NODES * CPUS // 2), request=cores(2))
 
 
-def promised(world: World) -> Iterator[tuple[Life, bool]]:
+def promised(cluster: Cluster) -> Iterator[tuple[Life, bool]]:
     """The lives with a promised start, and whether the first one was kept."""
-    slack = LATEST if world.late else 0
-    for life in world.replay().lives.values():
+    slack = LATEST if cluster.late else 0
+    for life in cluster.replay().lives.values():
         told = [one.start for one in life.promises if one.start]
         if told:
             yield life, bool(life.starts) and life.starts[0] <= min(told) + slack
@@ -111,8 +111,8 @@ def main() -> None:
     seeds = range(parser.parse_args().seeds)
     print("pods        bindings  promised  late")
     for mixed, late in product((False, True), repeat=2):
-        worlds = (World(seed, load, mixed, late) for load in LOADS for seed in seeds)
-        kept = Counter(is_kept for world in worlds for _, is_kept in promised(world))
+        worlds = (Cluster(seed, load, mixed, late) for load in LOADS for seed in seeds)
+        kept = Counter(is_kept for cluster in worlds for _, is_kept in promised(cluster))
         sizes, times = "mixed" if mixed else "equal", "late" if late else "at once"
         print(f"{sizes:<10}  {times:<8}  {kept.total():>8}  {kept[False]:>4}", flush=True)
 

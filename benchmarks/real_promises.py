@@ -53,9 +53,9 @@ def lives(sights: list[Sight]) -> list[Life]:
     attempts: dict[str, int] = {}
     for one in sights:
         name, status = one.object["metadata"]["name"], one.object.get("status", {})
-        claim, record = status.get("claim", {}), status.get("dispatch", {})
-        if claim.get("start"):
-            promised.setdefault(name, _seconds(claim["start"]))
+        reservation, record = status.get("reservation", {}), status.get("dispatch", {})
+        if reservation.get("start"):
+            promised.setdefault(name, _seconds(reservation["start"]))
         if record.get("confirmTime") and record["attempt"] != attempts.get(name):
             attempts[name] = record["attempt"]
             started[name] = _seconds(record["confirmTime"])

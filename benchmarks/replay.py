@@ -272,7 +272,7 @@ class Gang:
 
     job: Job
     child: Child
-    beds: list[Bed]
+    inadmissible: list[Bed]
     avoid: frozenset[int] = frozenset()
     exclude: frozenset[int] = frozenset()
     started: Instant = 0
@@ -425,9 +425,9 @@ class Replay:
         waits = status.state == "Pending" and status.dispatch is None
         if waits and not life.refused and _says_why(status):
             life.refused = self.now
-        claim = status.claim
-        if claim is not None and (before is None or before.claim != claim):
-            life.promises.append(Promise(self.now, claim.start))
+        reservation = status.reservation
+        if reservation is not None and (before is None or before.reservation != reservation):
+            life.promises.append(Promise(self.now, reservation.start))
         record = status.dispatch
         if record is not None and record.phase is DispatchPhase.UNDEPLOYING:
             told = before.dispatch if before is not None else None
@@ -462,11 +462,11 @@ class Replay:
         job = life.job
         ref = item("Job", job.name, job.team).ref
         child = Child(f"{job.name}.{attempt}", ref, uid, attempt, 0, wants=(job.pods,))
-        beds = [Bed(self._pod(child, job, number)) for number in range(job.pods)]
+        inadmissible = [Bed(self._pod(child, job, number)) for number in range(job.pods)]
         avoid, exclude = (
             frozenset(map(self._numbers.__getitem__, names)) for names in command.reserved
         )
-        self.gangs[uid] = Gang(job, child, beds, avoid, exclude)
+        self.gangs[uid] = Gang(job, child, inadmissible, avoid, exclude)
         self._unbound[uid] = None
         self._feed(ChildSeen(child))
         return ItemCreated(uid, attempt, 0, child.uid)
@@ -507,7 +507,7 @@ class Replay:
 
     def _place(self, gang: Gang) -> bool:
         """Whether all of its pods have nodes now."""
-        for bed in gang.beds:
+        for bed in gang.inadmissible:
             if bed.node < 0 and not self._bind_one(gang, bed):
                 self._tell_unbound(gang)
                 return False
@@ -527,7 +527,7 @@ class Replay:
 
     def _tell_unbound(self, gang: Gang) -> None:
         """Pods that have been without a node since they exist are told of once."""
-        for bed in gang.beds:
+        for bed in gang.inadmissible:
             if bed.node < 0 and bed.pod.created == self.now:
                 self._feed(PodSeen(bed.pod))
 
@@ -553,7 +553,7 @@ class Replay:
             return
         self._unbound.pop(uid, None)
         self._feed(ChildSeen(gang.child))
-        for bed in gang.beds:
+        for bed in gang.inadmissible:
             bed.pod = replace(bed.pod, terminating=True)
             self._feed(PodSeen(bed.pod))
         self.plan(self.now + self.shutdown, partial(self._vanish, uid))
@@ -572,19 +572,19 @@ class Replay:
     def _account_for(self, uid: str, gang: Gang) -> None:
         """Work that came to nothing: on account of an eviction, or of its own limit."""
         life, record = self.lives[uid], self._shown[uid].dispatch
-        spent = sum(self.now - bed.since for bed in gang.beds if bed.node >= 0)
+        spent = sum(self.now - bed.since for bed in gang.inadmissible if bed.node >= 0)
         if record is not None and record.preemptor:
             life.lost += spent
         elif record is not None and record.reason == TeardownReason.DEADLINE_EXCEEDED:
             life.cut += spent
 
     def _empty(self, gang: Gang) -> None:
-        for bed in gang.beds:
+        for bed in gang.inadmissible:
             if bed.node >= 0:
                 self._spread.give(bed.node, gang.job.request)
                 self.meter.using[gang.job.team] -= _counted(gang.job.request)
             self._feed(PodGone(bed.pod.uid))
-        gang.beds = []
+        gang.inadmissible = []
 
     # -- what came of it
 
@@ -607,7 +607,7 @@ class Replay:
             if min(free.values()) < 0:
                 raise AssertionError(f"node {node.name} is given more than it has")
         if isinstance(self.brain, Dispatcher):
-            self.brain.world.capacity.check()
+            self.brain.cluster.capacity.check()
 
 
 def _decides() -> None:

@@ -347,14 +347,14 @@ class DispatchStatus(Wire):
     )
 
 
-class ClaimPlace(Wire):
+class ReservedPlace(Wire):
     """One node on which room is kept."""
 
     node: str = Field(description="Its name.")
     pods: list[Int] = Field(description="How many pods of each pod set.")
 
 
-class ClaimStatus(Wire):
+class ReservationStatus(Wire):
     """Room that is promised to an AppWrapper before it is free; everybody else keeps off it."""
 
     reason: str = Field(description="Starved, Planned, Preempting or Reclaiming.")
@@ -367,7 +367,7 @@ class ClaimStatus(Wire):
         default=None, alias="nodeCount", description="On how many nodes the room is."
     )
     nodes: list[str] | None = Field(default=None, description="The first sixteen of them.")
-    placement: list[ClaimPlace] | None = Field(
+    placement: list[ReservedPlace] | None = Field(
         default=None, description="Where its pods go; left out if that is too many nodes."
     )
     waits_for: list[str] | None = Field(
@@ -479,7 +479,7 @@ class AppWrapperStatus(Wire):
     quota: list[QuotaLine] | None = Field(
         default=None, description="Where it counts: its leaf in every quota tree in force."
     )
-    claim: ClaimStatus | None = None
+    reservation: ReservationStatus | None = None
     eviction: EvictionStatus | None = None
     resetting_count: Int | None = Field(
         default=None,

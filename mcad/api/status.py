@@ -29,7 +29,7 @@ from mcad.core.state.model import (
     PodCounts,
     Unscheduled,
 )
-from mcad.core.state.reservation import Claim, ClaimReason, Eviction
+from mcad.core.state.reservation import Eviction, Reservation, ReservationReason
 from mcad.core.state.units import SECOND
 
 QUEUED = "Pending"
@@ -48,11 +48,12 @@ MAX_CONDITIONS = 64
 
 
 MAX_NAMES = 16
-"""Nodes of a claim, and AppWrappers that it waits for, that status names; the first by name."""
+"""Nodes of a reservation, and AppWrappers that it waits for, that status names; the first by
+name."""
 
 
 MAX_PLACES = 256
-"""Nodes of a claim up to which status says how many pods go to each: about 10 KB."""
+"""Nodes of a reservation up to which status says how many pods go to each: about 10 KB."""
 
 
 def render_status(view: StatusView) -> Map:
@@ -87,7 +88,7 @@ def render_status(view: StatusView) -> Map:
         "componentStatus": render_components(view) if view.items else None,
         "dispatch": _render_dispatch(view.dispatch) if view.dispatch else None,
         "quota": _render_leaves(view.quota),
-        "claim": render_claim(view.claim) if view.claim else None,
+        "reservation": render_reservation(view.reservation) if view.reservation else None,
         "eviction": render_eviction(view.eviction) if view.eviction else None,
         "observedGeneration": view.observed_generation or None,
     }
@@ -148,27 +149,27 @@ def _render_dispatch(record: DispatchRecord) -> Map:
     }
 
 
-def render_claim(claim: Claim) -> Map:
-    """``status.claim``: of many nodes and AppWrappers the first."""
+def render_reservation(reservation: Reservation) -> Map:
+    """``status.reservation``: of many nodes and AppWrappers the first."""
     return {
-        "reason": claim.reason.value,
-        "since": format_instant(claim.since),
-        "until": format_instant(claim.until),
-        "start": format_instant(claim.start),
-        "nodeCount": len(claim.nodes),
-        "nodes": list(claim.nodes[:MAX_NAMES]) or None,
-        "placement": _render_placement(claim),
-        "waitsFor": list(claim.waits_for[:MAX_NAMES]) or None,
+        "reason": reservation.reason.value,
+        "since": format_instant(reservation.since),
+        "until": format_instant(reservation.until),
+        "start": format_instant(reservation.start),
+        "nodeCount": len(reservation.nodes),
+        "nodes": list(reservation.nodes[:MAX_NAMES]) or None,
+        "placement": _render_placement(reservation),
+        "waitsFor": list(reservation.waits_for[:MAX_NAMES]) or None,
     }
 
 
-def _render_placement(claim: Claim) -> Json:
+def _render_placement(reservation: Reservation) -> Json:
     """All of it or nothing: a part of it says nothing of what is free elsewhere."""
-    if not claim.pods or len(claim.pods) > MAX_PLACES:
+    if not reservation.pods or len(reservation.pods) > MAX_PLACES:
         return None
     return [
         {"node": name, "pods": list(counts)}
-        for name, counts in zip(claim.nodes, claim.pods, strict=True)
+        for name, counts in zip(reservation.nodes, reservation.pods, strict=True)
     ]
 
 
@@ -226,7 +227,7 @@ def read_status(status: Json) -> Persisted | None:
         resets=max(0, as_int(status.get("resettingCount"))),
         pods=_read_pods(status),
         quota=_read_leaves(status.get("quota")),
-        claim=_read_claim(as_map(status.get("claim"))),
+        reservation=_read_reservation(as_map(status.get("reservation"))),
         eviction=_read_eviction(as_map(status.get("eviction"))),
         observed_generation=max(0, as_int(status.get("observedGeneration"))),
         foreign=dispatch is None and state not in AT_REST,
@@ -318,7 +319,7 @@ def _read_dispatch(value: Map) -> DispatchRecord | None:
     )
 
 
-def _read_claim(value: Map) -> Claim | None:
+def _read_reservation(value: Map) -> Reservation | None:
     """Of many nodes and AppWrappers only the first names come back, unless it says where all of
     its pods go."""
     places = [as_map(one) for one in as_list(value.get("placement"))[:MAX_PLACES]]
@@ -326,7 +327,7 @@ def _read_claim(value: Map) -> Claim | None:
     reason = _read_reason(value)
     if reason is None or not since:
         return None
-    return Claim(
+    return Reservation(
         reason=reason,
         since=since,
         until=parse_instant(value.get("until")),
@@ -350,9 +351,9 @@ def _read_eviction(value: Map) -> Eviction | None:
     )
 
 
-def _read_reason(value: Map) -> ClaimReason | None:
+def _read_reason(value: Map) -> ReservationReason | None:
     try:
-        return ClaimReason(as_text(value.get("reason")))
+        return ReservationReason(as_text(value.get("reason")))
     except ValueError:
         return None
 

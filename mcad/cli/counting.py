@@ -26,7 +26,7 @@ from mcad.controller.mirror import Mirror
 from mcad.controller.owners import CHAIN_MAX
 from mcad.controller.quota_views import node_view, trees_view
 from mcad.controller.views import capacity_view, detail_view, rows_view
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event, KindWatched, LookOn, QuotaSeen
 from mcad.core.state.model import Pod
@@ -51,7 +51,7 @@ class Snapshot(Struct, frozen=True):
     ``unseen`` holds (group, kind) of the wrapped kinds that the caller may not list.
     """
 
-    world: World
+    cluster: Cluster
     now: Instant
     unseen: frozenset[tuple[str, str]]
     objects: Mapping[str, Json]  # by uid of an AppWrapper
@@ -76,16 +76,16 @@ class Snapshot(Struct, frozen=True):
 
     async def rows(self, *, waiting_only: bool, with_starts: bool = False) -> list[Json]:
         """One row per AppWrapper, those in line first and in order."""
-        view = rows_view(self.world, self.now, waiting_only=waiting_only, with_starts=with_starts)
+        view = rows_view(self.cluster, self.now, waiting_only=waiting_only, with_starts=with_starts)
         return list(map(self._tell, view["items"]))
 
     async def capacity(self) -> Json:
         """Per node and in total."""
-        return capacity_view(self.world)
+        return capacity_view(self.cluster)
 
     async def detail(self, namespace: str, name: str) -> Json | None:
         """One AppWrapper in full, None if the dispatcher does not know it."""
-        view = detail_view(self.world, self.now, namespace, name)
+        view = detail_view(self.cluster, self.now, namespace, name)
         if view is None:
             return None
         for item in view["items"]:
@@ -99,21 +99,21 @@ class Snapshot(Struct, frozen=True):
 
     async def quota(self) -> Json:
         """All quota trees."""
-        return trees_view(self.world, enabled=self.quota_enabled)
+        return trees_view(self.cluster, enabled=self.quota_enabled)
 
     async def quota_node(self, tree: str, node: str) -> Json | None:
         """One node with those who hold it and who wait there, None if there is none."""
-        view = node_view(self.world, self.now, tree, node)
+        view = node_view(self.cluster, self.now, tree, node)
         return view and view | {"queue": list(map(self._tell, view["queue"]))}
 
     def _tell(self, row: Json) -> Json:
         """The row as the dispatcher would tell it, as far as that is known."""
-        doubts = self.world.doubts
-        if row["position"] and doubts is not None and doubts.shares and self.world.turns.change:
+        doubts = self.cluster.doubts
+        if row["position"] and doubts is not None and doubts.shares and self.cluster.turns.change:
             row = row | {"position": None}
         is_open = row["waitsFor"] == OPEN or row["why"] == FITS_AS_STORED
-        if doubts is not None and row.get("starts") and (is_open or self.world.claims):
-            row = row | {"starts": None}  # nor is it written when those with claims start
+        if doubts is not None and row.get("starts") and (is_open or self.cluster.reservations):
+            row = row | {"starts": None}  # nor is it written when those with reservations start
         return self.heartbeat.tell(row)
 
 
@@ -236,7 +236,7 @@ class _Counter:
             Readers.of(config, memory.read),
             self._feed,
             lambda pod, owner: self._unlinked.append((pod, owner)),
-            self._dispatcher.world.judged,
+            self._dispatcher.cluster.judged,
         )
 
     async def count(self, inventory: Inventory) -> Snapshot:
@@ -245,9 +245,9 @@ class _Counter:
         unseen = frozenset((kind.group, kind.kind) for kind in inventory.unseen)
         known = {str(obj["metadata"]["uid"]): obj for obj in appwrappers}
         self._readings.keep(known)
-        world = self._dispatcher.world
+        cluster = self._dispatcher.cluster
         return Snapshot(
-            world,
+            cluster,
             self._now,
             unseen,
             known,

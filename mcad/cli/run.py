@@ -43,7 +43,7 @@ from mcad.controller.preflight import Preflight, Unfit
 from mcad.controller.replica import Replica
 from mcad.controller.serving import Server
 from mcad.controller.visibility.listener import Listening, Visibility
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.journal.header import Header
 from mcad.journal.writer import Journal, Limits
 from mcad.kube.client import Client
@@ -155,7 +155,7 @@ async def _work(launch: Launch, stop: asyncio.Event, begun: asyncio.Event) -> No
             launch.config,
             identity=identity,
             preflight=preflight,
-            keep_journal=lambda world, epoch: _keep_journal(launch, world, identity, epoch),
+            keep_journal=lambda cluster, epoch: _keep_journal(launch, cluster, identity, epoch),
         )
         if launch.listening is not None:
             replica.companion = Visibility(LeaderFigures(replica), launch.listening).run
@@ -170,14 +170,14 @@ async def _work(launch: Launch, stop: asyncio.Event, begun: asyncio.Event) -> No
                 freezing.cancel()
 
 
-def _keep_journal(launch: Launch, world: World, identity: str, epoch: int) -> Journal | None:
+def _keep_journal(launch: Launch, cluster: Cluster, identity: str, epoch: int) -> Journal | None:
     """A dispatcher without a journal is better than none."""
     folder = launch.journal.journal
     if folder is None:
         return None
     header = Header(identity, epoch, to_settings(launch.config))
     try:
-        return Journal(folder, header, world, Limits(launch.journal.journal_files))
+        return Journal(folder, header, cluster, Limits(launch.journal.journal_files))
     except OSError as error:
         _log.error("no journal is kept folder=%s error=%s", folder, error.strerror or error)
         return None

@@ -12,7 +12,7 @@ from mcad.api.wire import as_int, as_list, as_map, as_text
 from mcad.cli.colours import Palette, printable
 from mcad.cli.humane import humane
 from mcad.cli.presence import NO_DISPATCHER
-from mcad.cli.reservation_lines import claim_facts, eviction, kept_off
+from mcad.cli.reservation_lines import eviction, kept_off, reservation_facts
 from mcad.cli.rows import place
 from mcad.cli.start_times import told_starts
 from mcad.cli.tables import NONE, UNKNOWN, Row, age, amounts, table
@@ -61,8 +61,8 @@ def _expected(story: Story) -> int:
 
 
 def _on_record(story: Story) -> Json:
-    """The claim as the dispatcher has written it, where there is something written."""
-    return {"claim": story.status.get("claim")} if story.obj is not None else {}
+    """The reservation as the dispatcher has written it, where there is something written."""
+    return {"reservation": story.status.get("reservation")} if story.obj is not None else {}
 
 
 class Page:
@@ -136,9 +136,9 @@ class Page:
 
     def _claims(self, detail: Json) -> Iterator[str]:
         """An older dispatcher does not tell of them."""
-        if claim := as_map(detail.get("claim")):
-            yield "Claim:"
-            yield from indented(pair(*fact) for fact in claim_facts(claim, self._ago))
+        if reservation := as_map(detail.get("reservation")):
+            yield "Reservation:"
+            yield from indented(pair(*fact) for fact in reservation_facts(reservation, self._ago))
         for told in kept_off(detail):
             yield pair("Kept off by", told)
         if evicted := as_map(detail.get("eviction")):

@@ -125,9 +125,9 @@ class Tenant(Struct, frozen=True):
         if not row["position"]:
             return row | told
         why = _last_refusal(status)
-        if status.get("claim"):
+        if status.get("reservation"):
             told |= {"position": 0, "headOfLine": False}
-            return row | told | {"waitsFor": str(HoldReason.ROOM_CLAIMED), "why": why or NOT_YET}
+            return row | told | {"waitsFor": str(HoldReason.ROOM_RESERVED), "why": why or NOT_YET}
         unknown = {"position": None, "headOfLine": None}
         return row | told | unknown | {"waitsFor": _waits_for(why), "why": why or NOT_YET}
 

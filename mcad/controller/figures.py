@@ -18,7 +18,7 @@ from mcad.core.views.rows import Picture
 if TYPE_CHECKING:
     from mcad.controller.replica import Replica
     from mcad.controller.runtime import Controller
-    from mcad.core.cluster import World
+    from mcad.core.cluster import Cluster
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -46,7 +46,7 @@ class LeaderFigures:
         ``render`` makes it."""
         picture = await self._picture()
         steps = row_steps(
-            self._world(),
+            self._cluster(),
             picture,
             waiting_only=waiting_only,
             with_starts=with_starts,
@@ -58,25 +58,25 @@ class LeaderFigures:
     async def detail(self, namespace: str, name: str) -> Json | None:
         """One AppWrapper in full, None if there is none."""
         picture = await self._picture()
-        steps = detail_steps(self._world(), picture, namespace, name)
+        steps = detail_steps(self._cluster(), picture, namespace, name)
         return next(iter(await self._in_slices(steps, picture.renew)), None)
 
     async def capacity(self) -> bytes:
         """Per node and in total, as the text of a JSON object."""
-        world = self._world()
-        nodes = await self._texts(node_steps(world))
-        return b'{"nodes":[' + nodes + b"]," + to_json(capacity_sums(world))[1:]
+        cluster = self._cluster()
+        nodes = await self._texts(node_steps(cluster))
+        return b'{"nodes":[' + nodes + b"]," + to_json(capacity_sums(cluster))[1:]
 
     async def quota(self) -> bytes:
         """All quota trees, as the text of a JSON object."""
         enabled = to_json(self._controller.quotas is not None)
-        trees = await self._texts(quota_views.tree_steps(self._world()))
+        trees = await self._texts(quota_views.tree_steps(self._cluster()))
         return b'{"enabled":' + enabled + b',"trees":[' + trees + b"]}"
 
     async def quota_node(self, tree: str, node: str) -> Json | None:
         """One node with its holders and those that wait there, None if there is none."""
         picture = await self._picture()
-        steps = quota_views.node_steps(self._world(), picture, tree, node)
+        steps = quota_views.node_steps(self._cluster(), picture, tree, node)
         return next(iter(await self._in_slices(steps, picture.renew)), None)
 
     @property
@@ -86,18 +86,18 @@ class LeaderFigures:
             raise NoFigures("this process stands by")
         return controller
 
-    def _world(self) -> World:
+    def _cluster(self) -> Cluster:
         """The core's memory; half a picture would be a wrong answer."""
         watches = self._controller.watches
         if watches.absence:
             raise NoFigures(watches.absence)
         if not watches.is_synced:
             raise NoFigures("not synced yet; see /readyz")
-        return self._controller.dispatcher.world
+        return self._controller.dispatcher.cluster
 
     async def _picture(self) -> Picture:
         """The AppWrappers of now, in order."""
-        picture = Picture(self._world(), self._controller.clock.now_us())
+        picture = Picture(self._cluster(), self._controller.clock.now_us())
         await asyncio.sleep(0)
         await self._in_slices(picture.order())
         await asyncio.sleep(0)

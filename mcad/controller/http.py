@@ -72,11 +72,11 @@ class _Port:
     async def readyz(self, _: web.Request) -> web.Response:
         """503 while nothing is dispatched; a line for each kind with AppWrappers that have to
         wait."""
-        watches, world = self._controller.watches, self._controller.dispatcher.world
+        watches, cluster = self._controller.watches, self._controller.dispatcher.cluster
         obstacles = watches.obstacles()
         held = [
             f"{one.title} in namespace {one.namespace}: {one.message}"
-            for one in world.held_resources()
+            for one in cluster.held_resources()
         ]
         lines = [f"degraded: {one}" for one in (*watches.degraded(), *held)]
         if not watches.is_synced:

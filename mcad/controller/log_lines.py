@@ -6,7 +6,7 @@ stay in the status and the Events, because they may quote what should not be in 
 
 import logging
 
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.commands import Command, RecordEvent
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
@@ -28,22 +28,22 @@ _ENDS: dict[str, str] = {
 class LogLines:
     """Tells what the commands of a step mean, and which AppWrapper is about to be forgotten."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
 
     def tell(self, command: Command) -> None:
         """A command of the step that has just been made."""
         if not isinstance(command, RecordEvent):
             return
-        entry = self._world.entries.get(command.uid)
+        entry = self._cluster.entries.get(command.uid)
         if entry is None:
             return
         candidate = ConditionType.PREEMPT_CANDIDATE
         match command.reason:
             case EventReason.DISPATCHED:
                 self._waited("dispatched", entry, RUNNABLE)
-            case EventReason.QUEUED if entry.told is not None:
-                refusal = entry.told
+            case EventReason.QUEUED if entry.reported is not None:
+                refusal = entry.reported
                 self._waited("refused", entry, refusal.binding or refusal.kind, command.note)
             case EventReason.REFUSED if entry.phase is Phase.WAITING and entry.hold is not None:
                 self._waited("refused", entry, entry.hold.reason)
@@ -52,13 +52,13 @@ class LogLines:
             case reason if reason in _ENDS and entry.dispatch is not None:
                 self._ran(_ENDS[reason], entry, entry.dispatch.reason)
             case EventReason.REMAINS | EventReason.OWNER_UNKNOWN:
-                waited = _seconds(entry.step_since, self._world.now)
+                waited = _seconds(entry.step_since, self._cluster.now)
                 text = "teardown waits appwrapper=%s attempt=%d waited_s=%s why=%s"
                 _log.warning(text, entry.title, entry.attempt, waited, command.note)
-            case EventReason.ROOM_CLAIMED if entry.claim is not None:
-                self._waited("claims", entry, entry.claim.reason, command.note)
-            case EventReason.CLAIM_ENDED:
-                self._waited("claims no more", entry, command.reason, command.note)
+            case EventReason.ROOM_RESERVED if entry.reservation is not None:
+                self._waited("reservations", entry, entry.reservation.reason, command.note)
+            case EventReason.RESERVATION_ENDED:
+                self._waited("reservation ended", entry, command.reason, command.note)
             case EventReason.PREEMPT_CANDIDATE if candidate in entry.conditions:
                 self._ran("to be evicted", entry, entry.conditions[candidate].reason, command.note)
             case _:
@@ -66,17 +66,17 @@ class LogLines:
 
     def gone(self, uid: str) -> None:
         """An AppWrapper was deleted; told before the step that forgets it."""
-        entry = self._world.entries.get(uid)
+        entry = self._cluster.entries.get(uid)
         if entry is not None and entry.phase is not Phase.GONE:
             self._ran("deleted", entry, "Deleted")
 
     def _waited(self, what: str, entry: Entry, reason: str, why: str = "") -> None:
-        waited = _seconds(entry.first_seen, self._world.now)
+        waited = _seconds(entry.first_seen, self._cluster.now)
         _line(what, entry, reason, f"waited_s={waited}", why)
 
     def _ran(self, what: str, entry: Entry, reason: str, why: str = "") -> None:
         confirmed = entry.dispatch.confirmed if entry.dispatch is not None else 0
-        ran = _seconds(confirmed, self._world.now) if confirmed else "0"
+        ran = _seconds(confirmed, self._cluster.now) if confirmed else "0"
         _line(what, entry, reason, f"ran_s={ran}", why)
 
 

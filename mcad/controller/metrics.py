@@ -17,7 +17,7 @@ from mcad.controller.quotametrics import quota_metrics
 from mcad.controller.streams import Stream
 from mcad.core.attempts import leftovers
 from mcad.core.attempts.teardown import TAKEN_BACK, stuck_teardowns
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.commands import Command, RecordEvent, WriteStatus
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import DispatchPhase
@@ -38,12 +38,12 @@ class Metrics:
 
     def __init__(
         self,
-        world: World,
+        cluster: Cluster,
         streams: Mapping[tuple[str, str], Stream[Any]],
         lanes: Mapping[str, Lane],
         clock: Clock,
     ) -> None:
-        self._world = world
+        self._cluster = cluster
         self._streams = streams
         self._lanes = lanes
         self._clock = clock
@@ -59,11 +59,13 @@ class Metrics:
             "Attempts that were taken back, by cause and by what follows",
             ["reason", "next"],
         )
-        self._claimed = counter(
-            "mcad_claims_made_total", "Claims on room that was not free yet, by reason", ["reason"]
+        self._reserved = counter(
+            "mcad_reservations_made_total",
+            "Reservations on room that was not free yet, by reason",
+            ["reason"],
         )
         self._given_up = counter(
-            "mcad_claims_given_up_total", "Claims that ended without a dispatch"
+            "mcad_reservations_given_up_total", "Reservations that ended without a dispatch"
         )
         self._overcommitted = counter(
             "mcad_node_overcommitments_total",
@@ -83,27 +85,27 @@ class Metrics:
         if isinstance(command, RecordEvent):
             self._events.labels(command.reason).inc()
             self._count_ended(command)
-            self._count_claim(command)
+            self._count_reservation(command)
         elif isinstance(command, WriteStatus):
             record = command.status.dispatch
             if record is not None and record.phase is DispatchPhase.DISPATCHED:
                 self._observe_wait(command)
 
     def _count_ended(self, event: RecordEvent) -> None:
-        entry = self._world.entries.get(event.uid)
+        entry = self._cluster.entries.get(event.uid)
         if event.action == TAKEN_BACK and entry is not None and entry.dispatch is not None:
             self._ended.labels(entry.dispatch.reason, entry.dispatch.next).inc()
 
-    def _count_claim(self, event: RecordEvent) -> None:
-        entry = self._world.entries.get(event.uid)
-        if event.reason == EventReason.CLAIM_ENDED:
+    def _count_reservation(self, event: RecordEvent) -> None:
+        entry = self._cluster.entries.get(event.uid)
+        if event.reason == EventReason.RESERVATION_ENDED:
             self._given_up.inc()
-        elif event.reason == EventReason.ROOM_CLAIMED and entry is not None and entry.claim:
-            self._claimed.labels(entry.claim.reason).inc()
+        elif event.reason == EventReason.ROOM_RESERVED and entry is not None and entry.reservation:
+            self._reserved.labels(entry.reservation.reason).inc()
 
     def _observe_wait(self, command: WriteStatus) -> None:
         record = command.status.dispatch
-        entry = self._world.entries.get(command.uid)
+        entry = self._cluster.entries.get(command.uid)
         if record is not None and entry is not None and entry.phase is Phase.CONFIRMING:
             self._wait.observe((record.confirmed - command.status.first_seen) / 1e6)
 
@@ -125,15 +127,15 @@ class Metrics:
         """One after the other, and None after work that is none yet."""
         yield from self._queue_gauges()
         yield from self._capacity_gauges()
-        yield from quota_metrics(self._world)
+        yield from quota_metrics(self._cluster)
         yield from self._stream_gauges()
         yield self._held_gauge()
         yield self._stuck_gauge()
         yield self._gauge("mcad_build_info", "The version", [({"version": mcad.__version__}, 1)])
 
     def _queue_gauges(self) -> Iterator[Metric]:
-        world = self._world
-        entries = [e for e in world.entries.values() if e.phase is not Phase.GONE]
+        cluster = self._cluster
+        entries = [e for e in cluster.entries.values() if e.phase is not Phase.GONE]
         states = Tally(state(entry).value for entry in entries)
         yield self._gauge(
             "mcad_appwrappers",
@@ -141,9 +143,9 @@ class Metrics:
             [({"state": name}, count) for name, count in sorted(states.items())],
         )
         reasons: Tally[str] = Tally()
-        for bucket in world.queue.buckets():
-            verdict = bucket.refusal.kind.value if bucket.refusal else "untested"
-            reasons[verdict] += len(bucket.members)
+        for eqclass in cluster.queue.eqclasses():
+            verdict = eqclass.refusal.kind.value if eqclass.refusal else "untested"
+            reasons[verdict] += len(eqclass.members)
         reasons.update(e.hold.reason for e in entries if e.hold is not None)
         yield self._gauge(
             "mcad_pending_appwrappers",
@@ -151,18 +153,20 @@ class Metrics:
             [({"reason": reason}, count) for reason, count in sorted(reasons.items())],
         )
 
-        claims = Tally(e.claim.reason.value for e in entries if e.claim is not None)
+        reservations = Tally(
+            e.reservation.reason.value for e in entries if e.reservation is not None
+        )
         yield self._gauge(
-            "mcad_claims",
-            "AppWrappers that have a claim on room that is not free yet, by reason",
-            [({"reason": reason}, count) for reason, count in sorted(claims.items())],
+            "mcad_reservations",
+            "AppWrappers that have a reservation on room that is not free yet, by reason",
+            [({"reason": reason}, count) for reason, count in sorted(reservations.items())],
         )
 
     def _stuck_gauge(self) -> Metric:
         return self._gauge(
             "mcad_stuck_teardowns",
             "Teardowns that wait for objects to go for more than a minute, by kind of object",
-            [({"kind": kind}, n) for kind, n in sorted(stuck_teardowns(self._world).items())],
+            [({"kind": kind}, n) for kind, n in sorted(stuck_teardowns(self._cluster).items())],
         )
 
     def _held_gauge(self) -> Metric:
@@ -171,12 +175,12 @@ class Metrics:
             "Wrapped resources that are not created in a namespace for now, and why",
             [
                 ({"namespace": one.namespace, "resource": one.title, "reason": one.reason}, 1)
-                for one in self._world.held_resources()
+                for one in self._cluster.held_resources()
             ],
         )
 
     def _capacity_gauges(self) -> Iterator[Metric]:
-        totals = self._world.capacity.report.sums()
+        totals = self._cluster.capacity.report.sums()
         for name in ("allocatable", "used", "reserved", "free"):
             samples = [
                 ({"resource": resource}, _in_base_units(resource, amount))
@@ -189,11 +193,11 @@ class Metrics:
             "Reserved for pods without a node of AppWrappers that do not exist; cpu in cores",
             [
                 ({"namespace": namespace, "resource": name}, _in_base_units(name, amount))
-                for namespace, held in leftovers.by_namespace(self._world).items()
+                for namespace, held in leftovers.by_namespace(self._cluster).items()
                 for name, amount in held
             ],
         )
-        overcommitted = sum(1 for _ in self._world.capacity.report.overcommitted())
+        overcommitted = sum(1 for _ in self._cluster.capacity.report.overcommitted())
         text = "Nodes whose pods request more than they have"
         yield self._gauge("mcad_overcommitted_nodes", text, [({}, overcommitted)])
 

@@ -9,7 +9,7 @@ then nothing is placed on that node, and the rest of the cluster is used as befo
 import logging
 
 from mcad.controller.views import quantities
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.state.model import Resources
 from mcad.core.state.units import Instant
 from mcad.core.views.node_report import NodeReport
@@ -20,14 +20,14 @@ _log = logging.getLogger(__name__)
 class OvercommitmentLog:
     """Compares the overcommitted nodes with those reported last."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
         self._since: dict[str, Instant] = {}
 
     def look(self) -> int:
         """Report what has changed; returns how many nodes are overcommitted and were not before."""
-        now = self._world.now
-        nodes = {node.name: node for node in self._world.capacity.report.overcommitted()}
+        now = self._cluster.now
+        nodes = {node.name: node for node in self._cluster.capacity.report.overcommitted()}
         begun = [node for name, node in nodes.items() if name not in self._since]
         for node in begun:
             text = "node is overcommitted node=%s requested=%s allocatable=%s"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mcad.controller.views import quantities, row_view
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.quota import holders, report
 from mcad.core.quota.holders import Holder
 from mcad.core.quota.tree import Fault, Tree
@@ -22,45 +22,45 @@ Json = dict[str, Any]
 BOOKS = ("nominal", "allocated", "borrowed", "lent", "waiting")
 
 
-def trees_view(world: World, *, enabled: bool) -> Json:
+def trees_view(cluster: Cluster, *, enabled: bool) -> Json:
     """``{"enabled": ..., "trees": [...]}``: one object per tree with defined nodes, and whether
     they count at all."""
-    return {"enabled": enabled, "trees": list(tree_steps(world))}
+    return {"enabled": enabled, "trees": list(tree_steps(cluster))}
 
 
-def node_view(world: World, now: Instant, tree: str, node: str) -> Json | None:
+def node_view(cluster: Cluster, now: Instant, tree: str, node: str) -> Json | None:
     """The node of ``node_steps``; None if there is none."""
-    steps = node_steps(world, Picture(world, now), tree, node)
+    steps = node_steps(cluster, Picture(cluster, now), tree, node)
     return next((view for view in steps if view is not None), None)
 
 
-def tree_steps(world: World) -> Iterator[Json]:
+def tree_steps(cluster: Cluster) -> Iterator[Json]:
     """The trees of ``trees_view``, one at a time.
 
     A tree that is not in force has no nodes, and says in ``faults`` why.
     """
-    asked = holders.waiting(world)
-    for name in world.forest.names():
-        tree = world.forest.tree(name)
+    asked = holders.waiting(cluster)
+    for name in cluster.forest.names():
+        tree = cluster.forest.tree(name)
         yield {
             "tree": name,
             "resources": sorted(tree.named) if tree is not None else [],
             "nodes": list(_nodes(tree, asked.get(name, {}))) if tree is not None else [],
-            "faults": [_fault(world, one) for one in world.forest.faults(name)],
+            "faults": [_fault(cluster, one) for one in cluster.forest.faults(name)],
             "warnings": [
-                *world.forest.absent.texts(name),
+                *cluster.forest.absent.texts(name),
                 *(report.overcommitted(tree).values() if tree is not None else ()),
             ],
         }
 
 
-def node_steps(world: World, picture: Picture, tree: str, node: str) -> Iterator[Json | None]:
+def node_steps(cluster: Cluster, picture: Picture, tree: str, node: str) -> Iterator[Json | None]:
     """One node after as many None as it takes, nothing if there is no such node: its figures, what
     holds something there or below (``holders``), and what in line would (``queue``)."""
-    grown = world.forest.tree(tree)
+    grown = cluster.forest.tree(tree)
     if grown is None or node not in grown.nodes:
         return
-    figures = _nodes(grown, holders.waiting(world).get(tree, {}))
+    figures = _nodes(grown, holders.waiting(cluster).get(tree, {}))
     found = next(one for one in figures if one["node"] == node)
     queue = []
 
@@ -70,10 +70,10 @@ def node_steps(world: World, picture: Picture, tree: str, node: str) -> Iterator
     for row in picture.rows(wanted):
         yield None
         if row is not None and row.position:
-            work = world.entries[row.uid].workload if row.uid in world.entries else None
+            work = cluster.entries[row.uid].workload if row.uid in cluster.entries else None
             leaf = holders.leaf_of(work, tree) if work is not None else ""
             queue.append(row_view(row) | {"leaf": leaf})
-    held_by = [_holder(one) for one in holders.holders(world, grown, node)]
+    held_by = [_holder(one) for one in holders.holders(cluster, grown, node)]
     yield {"tree": tree, **found, "holders": held_by, "queue": queue}
 
 
@@ -96,9 +96,9 @@ def _nodes(tree: Tree, asked: Mapping[str, Resources]) -> Iterator[Json]:
         }
 
 
-def _fault(world: World, fault: Fault) -> Json:
+def _fault(cluster: Cluster, fault: Fault) -> Json:
     return {
-        "quotaSubtree": world.forest.subtree(fault.uid).title,
+        "quotaSubtree": cluster.forest.subtree(fault.uid).title,
         "node": fault.child,
         "reason": fault.flaw.value,
         "message": fault.message,

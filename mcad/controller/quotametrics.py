@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.quota.report import shares
 
 NODES_TOLD = 1000
@@ -29,7 +29,7 @@ _TEXTS = {
 _CPU, _MILLIS = "cpu", 1000
 
 
-def quota_metrics(world: World) -> Iterator[Metric | None]:
+def quota_metrics(cluster: Cluster) -> Iterator[Metric | None]:
     """One gauge per figure, after None for every tree; none where no tree is defined."""
     gauges = {
         word: GaugeMetricFamily(
@@ -37,11 +37,11 @@ def quota_metrics(world: World) -> Iterator[Metric | None]:
         )
         for word, text in _TEXTS.items()
     }
-    names = world.forest.names()
-    invalid = Counter(_invalid(world, ""))
+    names = cluster.forest.names()
+    invalid = Counter(_invalid(cluster, ""))
     for name in names:
-        invalid.update(_invalid(world, name))
-        _add(world, name, gauges)
+        invalid.update(_invalid(cluster, name))
+        _add(cluster, name, gauges)
         yield None
     if names or invalid:
         yield from gauges.values()
@@ -53,35 +53,35 @@ def quota_metrics(world: World) -> Iterator[Metric | None]:
         for labels, count in sorted(invalid.items()):
             family.add_metric(labels, count)
         yield family
-        yield _absent(world, names)
+        yield _absent(cluster, names)
 
 
-def _absent(world: World, names: Iterable[str]) -> Metric:
+def _absent(cluster: Cluster, names: Iterable[str]) -> Metric:
     family = GaugeMetricFamily(
         "mcad_absent_quota_subtrees",
         "QuotaSubtrees that are gone and count as before until their grace period ends",
         labels=["tree"],
     )
     for name in names:
-        count = len([*world.forest.absent.texts(name)])
+        count = len([*cluster.forest.absent.texts(name)])
         if count:
             family.add_metric([name], count)
     return family
 
 
-def _invalid(world: World, name: str) -> Iterator[tuple[str, str]]:
+def _invalid(cluster: Cluster, name: str) -> Iterator[tuple[str, str]]:
     """(tree, reason) of each QuotaSubtree with something wrong."""
-    first = {fault.uid: fault.flaw for fault in reversed(world.forest.faults(name))}
+    first = {fault.uid: fault.flaw for fault in reversed(cluster.forest.faults(name))}
     return ((name, flaw.value) for flaw in first.values())
 
 
-def _add(world: World, name: str, gauges: dict[str, GaugeMetricFamily]) -> None:
-    tree = world.forest.tree(name)
+def _add(cluster: Cluster, name: str, gauges: dict[str, GaugeMetricFamily]) -> None:
+    tree = cluster.forest.tree(name)
     if tree is None:
         return
     by_depth = sorted(tree.nodes.values(), key=lambda node: len(node.chain))
     told = {node.name for node in by_depth[:NODES_TOLD]}
-    for share in shares(tree, world.forest.waiting.of(name, world.admission.demand)):
+    for share in shares(tree, cluster.forest.waiting.of(name, cluster.admission.demand)):
         if share.node not in told:
             continue
         for word, gauge in gauges.items():

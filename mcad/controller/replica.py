@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     from mcad.api.config import Config
     from mcad.controller.preflight import Preflight
-    from mcad.core.cluster import World
+    from mcad.core.cluster import Cluster
     from mcad.journal.writer import Journal
     from mcad.kube.client import Client
 
-    KeepJournal = Callable[[World, int], Journal | None]
+    KeepJournal = Callable[[Cluster, int], Journal | None]
     """Begins the journal of a core that leads with this epoch."""
     Companion = Callable[[Client], Awaitable[None]]
     """Works beside a controller that leads, with its fenced client, until it is cancelled."""
@@ -85,7 +85,7 @@ class Replica:
             epoch=self.lease.epoch,
         )
         if self._keep_journal is not None:
-            controller.journal = self._keep_journal(controller.dispatcher.world, self.lease.epoch)
+            controller.journal = self._keep_journal(controller.dispatcher.cluster, self.lease.epoch)
         controller.metrics.registry.register(LeaseGauges(self.lease))
         await self._lead(controller, stop)
 

@@ -100,7 +100,7 @@ class Controller:
             Readers.of(config, lambda obj: self._defaults.read(obj, self._kinds.catalog)),
             self.feed,
             self._ask_owner,
-            self.dispatcher.world.judged,
+            self.dispatcher.cluster.judged,
         )
         gate = Gate(preflight.installed, self.clock, self.spawn) if preflight else None
         alone = preflight is None or not preflight.coexist
@@ -110,8 +110,8 @@ class Controller:
         self._lookups = Lookups(client, self._kinds, self._sightings)
         self._installs = Installs(client, self._kinds, self._lookups, self.watches.watch_wrapped)
         self._holds = HoldLog()
-        self._log_lines = LogLines(self.dispatcher.world)
-        self._overcommitments = OvercommitmentLog(self.dispatcher.world)
+        self._log_lines = LogLines(self.dispatcher.cluster)
+        self._overcommitments = OvercommitmentLog(self.dispatcher.cluster)
         self._alarm = Alarm(self.clock, self._wake)
         self._inbox: deque[Event] = deque()
         self._stopped = False
@@ -121,7 +121,7 @@ class Controller:
         self._failure: BaseException | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self.metrics = Metrics(
-            self.dispatcher.world, self.watches.streams, self.executor.lanes, self.clock
+            self.dispatcher.cluster, self.watches.streams, self.executor.lanes, self.clock
         )
         self.stepped_at = self.clock.monotonic()
         self._is_held = False  # nothing is dispatched, and that was said
@@ -272,7 +272,7 @@ class Controller:
             self.metrics.count(command)
             self._log_lines.tell(command)
             self.executor.submit(command)
-        self._holds.look(self.dispatcher.world.held_resources(), now)
+        self._holds.look(self.dispatcher.cluster.held_resources(), now)
         if isinstance(event, Decide):
             self.metrics.count_overcommitments(self._overcommitments.look())
         else:

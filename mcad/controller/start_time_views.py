@@ -6,29 +6,29 @@
 from typing import Any
 
 from mcad.api.wire import format_instant
-from mcad.core.cluster import World
-from mcad.core.state.bounds import FORECAST_AHEAD
+from mcad.core.cluster import Cluster
+from mcad.core.state.bounds import START_TIMES_AHEAD
 from mcad.core.views.rows import Picture
-from mcad.core.views.start_times import Forecast, forecasts
+from mcad.core.views.start_times import StartTime, start_times
 
 Json = dict[str, Any]
 
 
-def starts_of_line(world: World, picture: Picture) -> dict[str, Json]:
-    """By uid, of the first in line and of those that have claims. Bounded work, in one piece: what
-    it rests on must not change meanwhile."""
-    line = picture.line(FORECAST_AHEAD)
-    found = forecasts(world, line, [*line, *world.claims])
+def starts_of_line(cluster: Cluster, picture: Picture) -> dict[str, Json]:
+    """By uid, of the first in line and of those that have reservations. Bounded work, in one piece:
+    what it rests on must not change meanwhile."""
+    line = picture.line(START_TIMES_AHEAD)
+    found = start_times(cluster, line, [*line, *cluster.reservations])
     return {uid: _view(one) for uid, one in found.items()}
 
 
-def starts_of_one(world: World, picture: Picture, uid: str) -> Json | None:
+def starts_of_one(cluster: Cluster, picture: Picture, uid: str) -> Json | None:
     """Of one AppWrapper, None if it does not wait."""
-    forecast = forecasts(world, picture.line(FORECAST_AHEAD), [uid]).get(uid)
+    forecast = start_times(cluster, picture.line(START_TIMES_AHEAD), [uid]).get(uid)
     return _view(forecast) if forecast is not None and forecast.why else None
 
 
-def _view(forecast: Forecast) -> Json:
+def _view(forecast: StartTime) -> Json:
     return {
         "earliest": format_instant(forecast.earliest),
         "latest": format_instant(forecast.latest),

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcad.api.wire import format_instant
-from mcad.controller.reservation_views import claim_view
+from mcad.controller.reservation_views import reservation_view
 from mcad.controller.start_time_views import starts_of_line, starts_of_one
 from mcad.core.attempts import leftovers
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.cycle import cycle
 from mcad.core.quota import holders
 from mcad.core.state.entry import Entry
@@ -26,16 +26,18 @@ Json = dict[str, Any]
 AHEAD_SHOWN = 5  # of those further ahead, their number says enough
 
 
-def rows_view(world: World, now: Instant, *, waiting_only: bool, with_starts: bool = False) -> Json:
+def rows_view(
+    cluster: Cluster, now: Instant, *, waiting_only: bool, with_starts: bool = False
+) -> Json:
     """``{"items": [...]}``: one object per AppWrapper, those in line first and in order.
     ``with_starts``: each with its forecast (start_time_views.py)."""
-    picture = Picture(world, now)
-    rows = row_steps(world, picture, waiting_only=waiting_only, with_starts=with_starts)
+    picture = Picture(cluster, now)
+    rows = row_steps(cluster, picture, waiting_only=waiting_only, with_starts=with_starts)
     return {"items": [row for row in rows if row is not None]}
 
 
 def row_steps(
-    world: World,
+    cluster: Cluster,
     picture: Picture,
     *,
     waiting_only: bool,
@@ -44,7 +46,7 @@ def row_steps(
 ) -> Iterator[Json | None]:
     """The items of ``rows_view`` (of a namespace), one at a time; None for whatever takes as long
     and is none."""
-    starts = starts_of_line(world, picture) if with_starts else {}
+    starts = starts_of_line(cluster, picture) if with_starts else {}
 
     def wanted(place: int, work: Workload) -> bool:
         is_here = namespace is None or work.namespace == namespace
@@ -59,18 +61,18 @@ def row_steps(
             yield row_view(row)
 
 
-def detail_view(world: World, now: Instant, namespace: str, name: str) -> Json | None:
+def detail_view(cluster: Cluster, now: Instant, namespace: str, name: str) -> Json | None:
     """One AppWrapper: its row, what is ahead of it, its items, pod sets and pods; None if unknown.
 
     ``figures`` has every resource of the refusal, the binding one first; the row's ``why`` names
     only those that are short.
     """
-    steps = detail_steps(world, Picture(world, now), namespace, name)
+    steps = detail_steps(cluster, Picture(cluster, now), namespace, name)
     return next((view for view in steps if view is not None), None)
 
 
 def detail_steps(
-    world: World, picture: Picture, namespace: str, name: str
+    cluster: Cluster, picture: Picture, namespace: str, name: str
 ) -> Iterator[Json | None]:
     """``detail_view`` after as many None as it takes."""
     title, rows = (namespace, name), []
@@ -85,31 +87,31 @@ def detail_steps(
             break
     else:
         return
-    entry = world.entries.get(row.uid)
+    entry = cluster.entries.get(row.uid)
     if entry is not None:
         ahead = [one for one in rows if 0 < one.position < row.position]
         yield row_view(row) | {
             "inLine": picture.in_line,
             "ahead": [row_view(one) for one in ahead[:AHEAD_SHOWN]],
-            "starts": starts_of_one(world, picture, entry.uid),
-            **_detail(world, entry),
+            "starts": starts_of_one(cluster, picture, entry.uid),
+            **_detail(cluster, entry),
         }
 
 
-def _detail(world: World, entry: Entry) -> Json:
-    bucket = world.queue.bucket_of(entry)
-    refusal = cycle.verdict(world, world.capacity.glance(), bucket) if bucket else None
-    if refusal is not None and world.doubts is not None and world.doubts.concern(refusal):
+def _detail(cluster: Cluster, entry: Entry) -> Json:
+    eqclass = cluster.queue.eqclass_of(entry)
+    refusal = cycle.verdict(cluster, cluster.capacity.glance(), eqclass) if eqclass else None
+    if refusal is not None and cluster.doubts is not None and cluster.doubts.concern(refusal):
         refusal = None
-    pods = world.capacity.pods.counts(entry.uid)
+    pods = cluster.capacity.pods.counts(entry.uid)
     return {
         "dialect": entry.workload.dialect.value,
         "warnings": list(entry.workload.warnings),
         "figures": _figures(refusal),
-        **claim_view(world, entry, refusal),
-        "quota": _quota(world, entry),
-        "items": _items(world, entry),
-        "podSets": _pod_sets(world, entry),
+        **reservation_view(cluster, entry, refusal),
+        "quota": _quota(cluster, entry),
+        "items": _items(cluster, entry),
+        "podSets": _pod_sets(cluster, entry),
         "pods": {
             "pending": pods.pending,
             "running": pods.running,
@@ -119,23 +121,23 @@ def _detail(world: World, entry: Entry) -> Json:
     }
 
 
-def capacity_view(world: World) -> Json:
+def capacity_view(cluster: Cluster) -> Json:
     """Per node and in total: allocatable, used, reserved, free; and reservations without a node."""
-    return {"nodes": list(node_steps(world)), **capacity_sums(world)}
+    return {"nodes": list(node_steps(cluster)), **capacity_sums(cluster)}
 
 
-def node_steps(world: World) -> Iterator[Json]:
+def node_steps(cluster: Cluster) -> Iterator[Json]:
     """The nodes of ``capacity_view``, one at a time."""
-    return map(_node, world.capacity.report.nodes())
+    return map(_node, cluster.capacity.report.nodes())
 
 
-def capacity_sums(world: World) -> Json:
+def capacity_sums(cluster: Cluster) -> Json:
     """``capacity_view`` without the nodes."""
-    capacity = world.capacity
-    unknown = leftovers.by_namespace(world)
+    capacity = cluster.capacity
+    unknown = leftovers.by_namespace(cluster)
     return {
         "total": _node(capacity.report.sums()),
-        "adrift": quantities(capacity.report.adrift()),
+        "adrift": quantities(capacity.report.unplaced()),
         "unknownAppWrappers": {name: quantities(one) for name, one in unknown.items()},
     }
 
@@ -157,18 +159,18 @@ def _figures(refusal: Refusal | None) -> list[Json]:
     ]
 
 
-def _quota(world: World, entry: Entry) -> list[Json]:
+def _quota(cluster: Cluster, entry: Entry) -> list[Json]:
     """Its leaf in every tree that is in force, and the nodes from there to the root: none, if the
     tree has no such leaf."""
     return [
         {"tree": tree, "leaf": leaf, "path": list(nodes)}
-        for tree, leaf, nodes in holders.paths(world, entry)
+        for tree, leaf, nodes in holders.paths(cluster, entry)
     ]
 
 
-def _items(world: World, entry: Entry) -> list[Json]:
+def _items(cluster: Cluster, entry: Entry) -> list[Json]:
     """Every item, and the observed object of that number if there is one."""
-    children = {child.item: child for child in world.children_for(entry)}
+    children = {child.item: child for child in cluster.children_for(entry)}
     return [
         {
             "item": number,
@@ -185,10 +187,10 @@ def _items(world: World, entry: Entry) -> list[Json]:
     ]
 
 
-def _pod_sets(world: World, entry: Entry) -> list[Json]:
+def _pod_sets(cluster: Cluster, entry: Entry) -> list[Json]:
     """Every pod set; ``reserved`` counts its pods that hold room and are not bound yet."""
     sets = subject(entry).sets
-    reserved = world.capacity.outstanding(entry.uid)
+    reserved = cluster.capacity.outstanding(entry.uid)
     if len(reserved) != len(sets):  # nothing is reserved, or for the sets before an edit
         reserved = (0,) * len(sets)
     return [

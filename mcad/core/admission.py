@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from mcad.core.fit.capacity import NOTHING_TOLD, Capacity, Wants
+from mcad.core.fit.capacity import NOTHING_REPORTED, Capacity, Wants
 from mcad.core.fit.exact import Plan
 from mcad.core.fit.shape import Shape
 from mcad.core.queue.ordering import Turns
 from mcad.core.quota.records import Designation, Path
 from mcad.core.quota.usage import Forest
-from mcad.core.snapshot.removal import Departures
+from mcad.core.snapshot.removal import Removal
 from mcad.core.state.model import PodSet, Resources
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.violations import check
@@ -62,22 +62,22 @@ class Admission:
 
     def what_if(
         self, shape: Shape, path: Path, lifted: Collection[str] = (), *, for_people: bool = False
-    ) -> Departures:
-        """Where a gang would go, charged there, if others left. The claims of ``lifted`` count as
-        free, on nodes and in shares."""
+    ) -> Removal:
+        """Where a gang would go, charged there, if others left. The reservations of ``lifted``
+        count as free, on nodes and in shares."""
         nodes = self._capacity.what_if(shape, lifted, for_people=for_people)
-        return Departures(nodes, self._forest.what_if(path, self.demand(shape), lifted))
+        return Removal(nodes, self._forest.what_if(path, self.demand(shape), lifted))
 
-    def reserve(
+    def assume(
         self,
         gang: Gang,
         designation: Designation,
-        wants: Wants = NOTHING_TOLD,
+        wants: Wants = NOTHING_REPORTED,
     ) -> Refusal | None:
         """Take room for the whole gang; None if that is done, else why not, and nothing changed."""
         refused = self.quota_refusal(gang.shape, self._forest.path(designation))
         if refused is None:
-            refused = self._capacity.reserve(gang.uid, gang.attempt, gang.shape, gang.sets, wants)
+            refused = self._capacity.assume(gang.uid, gang.attempt, gang.shape, gang.sets, wants)
         if refused is None:
             self._charge(gang, designation)
         return refused
@@ -88,25 +88,25 @@ class Admission:
         self._capacity.adopt(gang.uid, gang.attempt, gang.shape, gang.sets, leaving=leaving)
         self._charge(gang, designation)
 
-    def claim(self, gang: Gang, designation: Designation, plan: Plan) -> None:
+    def reserve(self, gang: Gang, designation: Designation, plan: Plan) -> None:
         """Keep room for it that others still have; their shares may go into debt as well."""
-        self._capacity.claim(gang.uid, gang.attempt, gang.shape, gang.sets, plan)
+        self._capacity.reserve(gang.uid, gang.attempt, gang.shape, gang.sets, plan)
         self._charge(gang, designation)
 
-    def reserve_at(self, gang: Gang, designation: Designation, plan: Plan) -> None:
-        """Take the room of a plan that was found by looking past claims."""
-        self._capacity.reserve_at(gang.uid, gang.attempt, gang.shape, gang.sets, plan)
+    def assume_at(self, gang: Gang, designation: Designation, plan: Plan) -> None:
+        """Take the room of a plan that was found by looking past reservations."""
+        self._capacity.assume_at(gang.uid, gang.attempt, gang.shape, gang.sets, plan)
         self._charge(gang, designation)
 
-    def unclaim(self, gang: Gang) -> None:
-        """The claim ends, whatever becomes of its room."""
-        self._capacity.unclaim(gang.uid, gang.shape)
+    def unreserve(self, gang: Gang) -> None:
+        """The reservation ends, whatever becomes of its room."""
+        self._capacity.unreserve(gang.uid, gang.shape)
         self._turns.release(gang.uid)
         self._forest.release(gang.uid)
 
     def is_free(self, uid: str) -> bool:
-        """Whether no other has any more what this one claims, neither on nodes nor by quota."""
-        return self._capacity.is_free(uid) and not self._forest.is_in_debt(uid)
+        """Whether no other has any more what this one reserves, neither on nodes nor by quota."""
+        return self._capacity.is_free(uid) and not self._forest.is_overcommitted(uid)
 
     def _charge(self, gang: Gang, designation: Designation) -> None:
         demand = self.demand(gang.shape)
@@ -129,8 +129,8 @@ class Admission:
         """Both books, and that they tell of the same AppWrappers; for tests. O(all)."""
         self._capacity.check()
         self._forest.check()
-        self._turns.check(self._capacity.reserved())
-        reserved, charged = set(self._capacity.reserved()), set(self._forest.charged())
+        self._turns.check(self._capacity.assumed_uids())
+        reserved, charged = set(self._capacity.assumed_uids()), set(self._forest.charged())
         check(
             reserved == charged,
             "charged-as-long-as-reserved",

@@ -16,8 +16,8 @@ from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatu
 from mcad.core.fit.capacity import Capacity
 from mcad.core.preemption.eviction_pace import EvictionPace
 from mcad.core.queue import priority_ceiling
-from mcad.core.queue.equivalence import Bucket, Turn
-from mcad.core.queue.inadmissible import Beds
+from mcad.core.queue.equivalence import EquivalenceClass, Turn
+from mcad.core.queue.inadmissible import InadmissibleLists
 from mcad.core.queue.ordering import Turns
 from mcad.core.queue.queue import Queue
 from mcad.core.quota.records import NOBODYS, Designation, Path
@@ -39,7 +39,7 @@ from mcad.core.state.model import (
 from mcad.core.state.reasons import APPLIED, ConditionType, EventReason, HoldReason
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Doubts
-from mcad.core.state.reservation import Claim, Firsts, Patience, PendingEviction
+from mcad.core.state.reservation import Firsts, Patience, PendingEviction, Reservation
 from mcad.core.state.settings import Settings
 from mcad.core.state.timers import Timer, Timers
 from mcad.core.state.units import Duration, Instant
@@ -61,10 +61,10 @@ def kind_key(ref: ObjectRef) -> KindKey:
     return (ref.group, ref.resource)
 
 
-class World:
+class Cluster:
     """The dispatcher's memory.
 
-    ``to_recover``, ``to_tell``, ``to_judge``, ``to_resume``, ``to_settle`` and ``unswept`` are
+    ``to_recover``, ``to_report``, ``to_judge``, ``to_resume``, ``to_settle`` and ``unswept`` are
     ordered sets (dicts of None) of uids that the next Decide has to look at; observations only add
     to them (R5).
     """
@@ -76,8 +76,8 @@ class World:
         self.forest = Forest(settings.quota_grace)
         self.turns = Turns(settings, self.capacity, self.forest)
         self.admission = Admission(self.capacity, self.forest, self.turns)
-        self.beds = Beds(self.capacity, self.forest, self.turns)
-        self.queue = Queue(self.capacity, self.beds, self.forest.waiting)
+        self.inadmissible = InadmissibleLists(self.capacity, self.forest, self.turns)
+        self.queue = Queue(self.capacity, self.inadmissible, self.forest.waiting)
         self.quota_statuses = QuotaStatuses()
         self.history = History()
         self.entries: dict[str, Entry] = {}
@@ -94,7 +94,7 @@ class World:
         self.waiting_for_kind: dict[str, None] = {}
         self.rights = Rights()
         self.to_recover: dict[str, None] = {}
-        self.to_tell: dict[str, None] = {}
+        self.to_report: dict[str, None] = {}
         self.to_judge: dict[str, None] = {}
         self.to_resume: dict[str, None] = {}
         self.to_settle: dict[str, None] = {}
@@ -102,14 +102,20 @@ class World:
         self.leftovers: dict[str, None] = {}  # uids of AppWrappers that only objects tell of
         self.swept: dict[str, Instant] = {}  # uid -> when its deletion may be asked for again
         self.timers = Timers(self.entries)
-        self.claims: dict[str, Entry] = {}  # by uid, those that have one, the oldest claim first
-        self.redeemed: dict[str, None] = {}  # by uid: dispatched to what they claimed
-        self.claims_on_record: dict[str, Claim] = {}  # by uid: to be planned anew
-        self.preemptors_on_record: dict[str, Claim] = {}  # by uid: as their victims' records say
+        self.reservations: dict[
+            str, Entry
+        ] = {}  # by uid, those that have one, the oldest reservation first
+        self.fulfilled: dict[str, None] = {}  # by uid: dispatched to what they reserved
+        self.reservations_on_record: dict[str, Reservation] = {}  # by uid: to be planned anew
+        self.preemptors_on_record: dict[
+            str, Reservation
+        ] = {}  # by uid: as their victims' records say
         self.evictions: dict[str, PendingEviction] = {}  # by uid, of those that are told to leave
         self.eviction_pace = EvictionPace(settings.max_evictions_per_minute)
         self.firsts = Firsts()
-        self.ask_back: dict[Bucket, None] = {}  # those that borrowers wait for (borrow_wait.py)
+        self.ask_back: dict[
+            EquivalenceClass, None
+        ] = {}  # those that borrowers wait for (borrow_wait.py)
         self.heads: dict[Scope, str] = {}  # the uids of those whose holds are running (R6)
         self.resume_at: Turn | None = None  # where the walk along the line goes on (R5)
         self.looked_at: dict[Look, Instant] = {}  # at what is looked now and then
@@ -161,9 +167,9 @@ class World:
         self.looked_at[look] = self.now
         return True
 
-    def ripe(self) -> Iterator[tuple[Entry, Timer]]:
+    def expired(self) -> Iterator[tuple[Entry, Timer]]:
         """The timers that have run out, in the order of their times."""
-        return self.timers.ripe(self.now)
+        return self.timers.expired(self.now)
 
     def ask_to_be_woken(self) -> None:
         """At the end of a step: one wake-up is under way however many wait (ADR 4)."""
@@ -212,7 +218,7 @@ class World:
             self.hold(entry, hold)
             return
         self._stand(entry)
-        self.to_tell[entry.uid] = None
+        self.to_report[entry.uid] = None
 
     def rank_anew(self, entry: Entry) -> None:
         """It may climb no further; one that was told why it waits is told no more because of
@@ -232,25 +238,25 @@ class World:
     def leave_line(self, entry: Entry) -> None:
         """Take it out of the line and off any hold; room that is kept for it is free for all."""
         self.queue.remove(entry)
-        self.unclaim(entry)
+        self.unreserve(entry)
         if entry.hold is not None and entry.hold.reason == HoldReason.WAITING_FOR_NAME:
             self.names.stop_waiting(entry.uid, _names_of(entry))
         entry.hold = None
         entry.stop(Timer.HOLD)
         self.waiting_for_kind.pop(entry.uid, None)
 
-    def unclaim(self, entry: Entry) -> None:
-        """End its claim, if it has one (manage.py)."""
-        if self.claims.pop(entry.uid, None) is not None:
-            entry.claim, entry.waits_for = None, {}
-            self.firsts.claim_ended = True
-            self.admission.unclaim(self.next_gang(entry))
+    def unreserve(self, entry: Entry) -> None:
+        """End its reservation, if it has one (manage.py)."""
+        if self.reservations.pop(entry.uid, None) is not None:
+            entry.reservation, entry.waits_for = None, {}
+            self.firsts.reservation_ended = True
+            self.admission.unreserve(self.next_gang(entry))
 
     def hold(self, entry: Entry, hold: Hold) -> None:
         """Keep a waiting AppWrapper out of the line; the next Decide tells why."""
         self.queue.remove(entry)
         entry.hold = hold
-        self.to_tell[entry.uid] = None
+        self.to_report[entry.uid] = None
         if hold.until:
             self.wake_in(entry, Timer.HOLD, hold.until - self.now)
         if hold.reason == HoldReason.KIND_NOT_WATCHED:
@@ -270,7 +276,7 @@ class World:
     def begin_attempt(self, entry: Entry, record: DispatchRecord) -> None:
         """An attempt stands, ours or a predecessor's, and is going to use the names in it."""
         entry.take_up(record)
-        self.names.claim(entry.uid, record.inventory)
+        self.names.take(entry.uid, record.inventory)
 
     def path(self, entry: Entry) -> Path:
         """Where it would be charged now, by its labels."""
@@ -336,7 +342,7 @@ class World:
         if entry.edited is not None:
             entry.unset_condition(ConditionType.EDIT_PENDING, self.now, reason=APPLIED)
         entry.end_attempt()
-        self.names.unclaim(entry.uid, entry.inventory)
+        self.names.give_back(entry.uid, entry.inventory)
         for ref in entry.inventory:
             self.look_again(self.names.waiters(ref))
 

@@ -19,7 +19,7 @@ from mcad.core.state.model import (
     ReservedNodes,
 )
 from mcad.core.state.records import Struct
-from mcad.core.state.reservation import Claim, Eviction
+from mcad.core.state.reservation import Eviction, Reservation
 from mcad.core.state.units import Duration, Instant
 
 
@@ -29,7 +29,7 @@ class StatusView(Struct, frozen=True):
     ``phase`` is "" on v1beta1 AppWrappers, and ``resets`` and the components (``items`` with their
     ``sets``) are of v1beta2 ones only. ``system_priority`` is the priority it queues with,
     ``requeueing_wait`` the present wait before a requeue, 0 before the first, and ``quota`` where
-    it counts: (tree, leaf). ``claim`` is the room that is promised to it while it waits, and
+    it counts: (tree, leaf). ``reservation`` is the room that is promised to it while it waits, and
     ``eviction`` tells of the last time that it was evicted for another one.
     """
 
@@ -51,7 +51,7 @@ class StatusView(Struct, frozen=True):
     items: tuple[Item, ...] = ()
     sets: tuple[PodSet, ...] = ()
     quota: Path = ()
-    claim: Claim | None = None
+    reservation: Reservation | None = None
     eviction: Eviction | None = None
 
 
@@ -86,7 +86,7 @@ class WriteQuota(Struct, frozen=True):
 
 class CreateItem(Struct, frozen=True):
     """Create item number ``item`` of this attempt (protocol P2). Its pods keep off the nodes that
-    are ``reserved`` for others."""
+    are ``assumed_uids`` for others."""
 
     uid: str
     attempt: int

@@ -12,7 +12,7 @@ from mcad.core.attempts import (
     remains,
     teardown,
 )
-from mcad.core.cluster import AWAITED, World
+from mcad.core.cluster import AWAITED, Cluster
 from mcad.core.commands import Command, Urgency
 from mcad.core.cycle import cycle
 from mcad.core.events import (
@@ -65,7 +65,7 @@ class Dispatcher:
     """The state machine. Owns its World; nothing else may change it."""
 
     def __init__(self, settings: Settings) -> None:
-        self.world = World(settings)
+        self.cluster = Cluster(settings)
 
     def step(self, event: Event, now: Instant) -> tuple[Command, ...]:
         """Take one event at ``now`` (microseconds, never decreasing) and answer with commands.
@@ -73,38 +73,38 @@ class Dispatcher:
         Observations and answers only change state and move begun attempts on; what goes first is
         decided on ``Decide`` alone.
         """
-        world = self.world
-        if now < world.now:
-            raise ClockWentBackError(f"step at {now} after one at {world.now}")
-        world.now = now
-        world.out = []
+        cluster = self.cluster
+        if now < cluster.now:
+            raise ClockWentBackError(f"step at {now} after one at {cluster.now}")
+        cluster.now = now
+        cluster.out = []
         self._route(event)
-        world.ask_to_be_woken()
-        return tuple(world.out)
+        cluster.ask_to_be_woken()
+        return tuple(cluster.out)
 
     def _route(self, event: Event) -> None:
-        world = self.world
+        cluster = self.cluster
         match event:
             case AppWrapperSeen():
-                observed_workloads.appwrapper_seen(world, event)
+                observed_workloads.appwrapper_seen(cluster, event)
             case AppWrapperGone():
-                observed_workloads.appwrapper_gone(world, event.uid)
+                observed_workloads.appwrapper_gone(cluster, event.uid)
             case NodeSeen() | NodeGone():
-                observed_workloads.node_heard(world, event)
+                observed_workloads.node_heard(cluster, event)
             case QuotaSeen() | QuotaGone() | QuotaWritten() | QuotaRefused():
-                status_writes.heard(world, event)
+                status_writes.heard(cluster, event)
             case PodSeen():
-                observed_objects.pod_seen(world, event)
+                observed_objects.pod_seen(cluster, event)
             case PodGone():
-                observed_objects.pod_gone(world, event.uid)
+                observed_objects.pod_gone(cluster, event.uid)
             case ChildSeen():
-                observed_objects.child_seen(world, event.child)
+                observed_objects.child_seen(cluster, event.child)
             case ChildGone():
-                observed_objects.child_gone(world, event.uid)
+                observed_objects.child_gone(cluster, event.uid)
             case KindWatched():
-                observed_objects.kind_watched(world, event)
+                observed_objects.kind_watched(cluster, event)
             case StrayRefused():
-                orphans.refused(world, event)
+                orphans.refused(cluster, event)
             case Leading() | Decide() | LookOn():
                 self._lead(event)
             case _:
@@ -112,60 +112,62 @@ class Dispatcher:
 
     def _lead(self, event: Leading | Decide | LookOn) -> None:
         if isinstance(event, Leading):
-            self.world.epoch = event.epoch
+            self.cluster.epoch = event.epoch
         elif isinstance(event, LookOn):
-            standby_view.look_on(self.world, is_led=event.is_led)
+            standby_view.look_on(self.cluster, is_led=event.is_led)
         else:
-            cycle.decide(self.world, may_dispatch=event.may_dispatch)
+            cycle.decide(self.cluster, may_dispatch=event.may_dispatch)
 
     def _route_answer(self, event: Event) -> None:
-        world = self.world
+        cluster = self.cluster
         if isinstance(event, AccessReviewed):  # it concerns all that asked
-            create.access_reviewed(world, event)
+            create.access_reviewed(cluster, event)
             return
-        entry = world.entries.get(getattr(event, "uid", ""))
+        entry = cluster.entries.get(getattr(event, "uid", ""))
         if entry is None:
             return  # deleted meanwhile
         match event:
             case StatusWritten():
-                _status_written(world, entry, event)
+                _status_written(cluster, entry, event)
             case StatusRefused():
-                _status_refused(world, entry, event)
+                _status_refused(cluster, entry, event)
             case ItemCreated():
-                create.item_created(world, entry, event)
+                create.item_created(cluster, entry, event)
             case ItemRefused():
-                create.item_refused(world, entry, event)
+                create.item_refused(cluster, entry, event)
             case ItemInspected():
                 read = health.item_read if entry.phase is Phase.RUNNING else create.item_inspected
-                read(world, entry, event)
+                read(cluster, entry, event)
             case ItemDeleted():
-                teardown.item_deleted(world, entry, event)
+                teardown.item_deleted(cluster, entry, event)
             case DeletionRefused():
-                teardown.deletion_refused(world, entry, event)
+                teardown.deletion_refused(cluster, entry, event)
             case Remaining():
-                teardown.remaining(world, entry, event)
+                teardown.remaining(cluster, entry, event)
             case LookFailed():
-                teardown.look_failed(world, entry, event)
+                teardown.look_failed(cluster, entry, event)
         if entry.phase is Phase.GONE:
-            remains.bury(world, entry)
+            remains.bury(cluster, entry)
 
 
-def _status_written(world: World, entry: Entry, event: StatusWritten) -> None:
+def _status_written(cluster: Cluster, entry: Entry, event: StatusWritten) -> None:
     if event.serial != entry.writes.serial or entry.writes.flying is None:
         return
     entry.writes.written, entry.writes.flying = entry.writes.flying, None
     entry.writes.tries = Tries()
     entry.stop(Timer.STATUS)
-    proceed = _ON_WRITTEN.get(entry.phase) if entry.writes.flying_in is entry.phase else None
-    if proceed is not None:
-        proceed(world, entry)
+    continue_attempt = (
+        _ON_WRITTEN.get(entry.phase) if entry.writes.flying_in is entry.phase else None
+    )
+    if continue_attempt is not None:
+        continue_attempt(cluster, entry)
     if (
         entry.writes.dirty and entry.phase is not Phase.CREATING
     ):  # there the confirmation will say it
-        world.settle(entry, Urgency.DISPATCH if entry.phase in AWAITED else Urgency.REPORT)
+        cluster.settle(entry, Urgency.DISPATCH if entry.phase in AWAITED else Urgency.REPORT)
 
 
-_ON_WRITTEN: dict[Phase, Callable[[World, Entry], None]] = {
+_ON_WRITTEN: dict[Phase, Callable[[Cluster, Entry], None]] = {
     Phase.INTENDING: create.intent_written,
     Phase.CONFIRMING: create.confirmed,
     Phase.UNDEPLOYING: teardown.teardown_written,
@@ -173,7 +175,7 @@ _ON_WRITTEN: dict[Phase, Callable[[World, Entry], None]] = {
 }
 
 
-def _status_refused(world: World, entry: Entry, event: StatusRefused) -> None:
+def _status_refused(cluster: Cluster, entry: Entry, event: StatusRefused) -> None:
     """A conflict means that the object has changed: judge anew. Anything else is repeated.
 
     A 404 too: if the AppWrapper is gone, its deletion is on the way to us and ends the repetition;
@@ -185,9 +187,9 @@ def _status_refused(world: World, entry: Entry, event: StatusRefused) -> None:
     answer = event.answer
     if answer.status == 409 and entry.phase is Phase.INTENDING:
         if entry.writes.flying_in is Phase.INTENDING:
-            create.intent_refused(world, entry)
+            create.intent_refused(cluster, entry)
         else:
-            world.settle(entry, Urgency.DISPATCH)
+            cluster.settle(entry, Urgency.DISPATCH)
         return
     entry.writes.dirty = True
     tries = entry.writes.tries
@@ -196,5 +198,5 @@ def _status_refused(world: World, entry: Entry, event: StatusRefused) -> None:
         pause = 0  # the controller has already read the object again
     if tries.is_lasting(answer):
         note = f"The status cannot be written: {answer.message}"
-        world.announce(entry, EventReason.STATUS_REFUSED, note, action="Report", warning=True)
-    world.wake_in(entry, Timer.STATUS, pause)
+        cluster.announce(entry, EventReason.STATUS_REFUSED, note, action="Report", warning=True)
+    cluster.wake_in(entry, Timer.STATUS, pause)

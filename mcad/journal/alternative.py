@@ -284,7 +284,7 @@ class _Cluster:
     def _pods_of(self, uid: str, one: PodSet) -> int:
         if not one.per_node:
             return one.replicas
-        return len(self._core.world.capacity.pods.assumed(uid, one))
+        return len(self._core.cluster.capacity.pods.assumed(uid, one))
 
     def _make_pod(self, made: _Object, one: PodSet, index: int) -> None:
         child = made.child
@@ -339,7 +339,7 @@ class _Cluster:
 
     def _node_for(self, uid: str, one: PodSet) -> str:
         """Where only sums count nothing is assumed on nodes: then the first one with room."""
-        capacity = self._core.world.capacity
+        capacity = self._core.cluster.capacity
         assumed = capacity.pods.assumed(uid, one)
         if assumed:
             return assumed[0]

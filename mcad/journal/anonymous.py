@@ -128,7 +128,7 @@ RULES: dict[str, dict[str, Rule | _Pairs]] = {
     },
     "PodCounts": {"totals": _keep, "unscheduled": _name},
     "Unscheduled": {"message": _text},
-    "Claim": {"nodes": _name, "waits_for": _name},
+    "Reservation": {"nodes": _name, "waits_for": _name},
     "Eviction": {"by": _name, "title": _title},
     "Node": {"name": _name, "allocatable": _keep, "labels": _LABELS, "evicts": _keep},
     "NodeGone": {"name": _name},
@@ -226,7 +226,7 @@ def _copy(session: Session, number: int, names: Names, folder: Path) -> str:
             if journal is not None:
                 journal.close()
             core = Dispatcher(settings)
-            journal = Journal(folder, header, core.world, limits)
+            journal = Journal(folder, header, core.cluster, limits)
         if event is None:
             continue
         event = renamed(event, names)
@@ -252,9 +252,9 @@ def _events(
             wrong.append(found.why)
         elif isinstance(found, Begin):
             yield 0, None, None
-            if found.world is not None:
-                for event in present(found.world):
-                    yield found.world.now, None, event
+            if found.cluster is not None:
+                for event in present(found.cluster):
+                    yield found.cluster.now, None, event
         else:
             yield found.step.now, found.commands, found.step.event
 

@@ -13,7 +13,7 @@ from mcad.journal.frames import Kind
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mcad.core.cluster import World
+    from mcad.core.cluster import Cluster
     from mcad.journal.header import Header
 
 UNREADABLE = (
@@ -37,7 +37,7 @@ class Session:
 class Begin:
     """The steps that follow have to be made by a core with this memory; by a fresh one if None."""
 
-    world: World | None
+    cluster: Cluster | None
 
 
 @dataclass(frozen=True, slots=True)

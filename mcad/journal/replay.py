@@ -10,7 +10,7 @@ from mcad.journal import codec, reader
 from mcad.journal.reader import Begin, Gap
 
 if TYPE_CHECKING:
-    from mcad.core.cluster import World
+    from mcad.core.cluster import Cluster
     from mcad.core.commands import Command
     from mcad.core.state.units import Instant
     from mcad.journal.codec import Step
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class Made(NamedTuple):
-    """A step that was made again; ``world`` is as it is after it, until the next is asked for."""
+    """A step that was made again; ``cluster`` is as it is after it, until the next is asked for."""
 
     step: Step
     commands: tuple[Command, ...]
-    world: World
+    cluster: Cluster
 
     @property
     def differs(self) -> bool:
@@ -39,13 +39,13 @@ def drive(session: Session, until: Instant | None = None) -> Iterator[Made | Beg
             yield found
         elif isinstance(found, Begin):
             dispatcher = Dispatcher(session.header.settings)
-            if found.world is not None:
-                dispatcher.world = found.world
+            if found.cluster is not None:
+                dispatcher.cluster = found.cluster
             yield found
         elif until is not None and found.now > until:
             return
         else:
-            yield Made(found, dispatcher.step(found.event, found.now), dispatcher.world)
+            yield Made(found, dispatcher.step(found.event, found.now), dispatcher.cluster)
 
 
 def replay(session: Session, until: Instant | None = None) -> Iterator[Made | Gap]:

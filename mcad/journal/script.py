@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.events import (
     Answer,
     AppWrapperGone,
@@ -101,16 +101,16 @@ def _read(session: Session, writing: _Writing, wrong: list[str], until: Instant 
             wrong.append(found.why)
         elif isinstance(found, Begin):
             writing.begin(session.header.settings)
-            if found.world is not None:
-                _tell_present(found.world, writing)
+            if found.cluster is not None:
+                _tell_present(found.cluster, writing)
         else:
             writing.step(found)
 
 
-def _tell_present(world: World, writing: _Writing) -> None:
-    for event in present(world):
-        writing.event(event, world.now)
-    writing.listed(world.now)
+def _tell_present(cluster: Cluster, writing: _Writing) -> None:
+    for event in present(cluster):
+        writing.event(event, cluster.now)
+    writing.listed(cluster.now)
 
 
 @dataclass
@@ -220,24 +220,24 @@ class _Writing:
         return Run(over - life.last, life.failed, not life.ended, after)
 
 
-def present(world: World) -> Iterator[Event]:
+def present(cluster: Cluster) -> Iterator[Event]:
     """What a core with this memory would be told if it were started anew.
 
     An AppWrapper whose objects are being created is told as a dispatched one, although some of
     its objects may be unknown to this memory.
     """
-    for (group, resource), message in world.unwatched.items():
+    for (group, resource), message in cluster.unwatched.items():
         yield KindWatched(group, resource, watched=False, message=message)
-    for node in world.capacity.nodes():
+    for node in cluster.capacity.nodes():
         yield NodeSeen(node)
-    for subtree in world.forest.all_subtrees():
+    for subtree in cluster.forest.all_subtrees():
         yield QuotaSeen(subtree)
-    for entry in world.entries.values():
+    for entry in cluster.entries.values():
         if not entry.rebuilt and entry.phase is not Phase.GONE:
-            work = replace(entry.edited or entry.workload, persisted=_saved(entry, world.now))
+            work = replace(entry.edited or entry.workload, persisted=_saved(entry, cluster.now))
             yield AppWrapperSeen(work, listed=True)
-    yield from map(ChildSeen, world.children.values())
-    yield from map(PodSeen, world.capacity.pods.all())
+    yield from map(ChildSeen, cluster.children.values())
+    yield from map(PodSeen, cluster.capacity.pods.all())
 
 
 def _saved(entry: Entry, now: Instant) -> Persisted:

@@ -10,7 +10,7 @@ import io
 import pickle
 from typing import Any
 
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 
 _CORE = "mcad.core."
 _PLAIN = {
@@ -28,18 +28,18 @@ class CannotRestoreError(Exception):
     """Bytes that are no snapshot of this version."""
 
 
-def take(world: World) -> bytes:
+def take(cluster: Cluster) -> bytes:
     """All that a core knows."""
-    return pickle.dumps(world, protocol=5)
+    return pickle.dumps(cluster, protocol=5)
 
 
-def restore(payload: bytes) -> World:
+def restore(payload: bytes) -> Cluster:
     """A core's memory as it was taken; raises ``CannotRestoreError``."""
     try:
         found = _Restorer(io.BytesIO(payload)).load()
     except Exception as error:
         raise CannotRestoreError(f"not a snapshot of this version: {error}") from error
-    if not isinstance(found, World):
+    if not isinstance(found, Cluster):
         raise CannotRestoreError("not a snapshot of this version")
     return found
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from mcad.core.cluster import World
+    from mcad.core.cluster import Cluster
     from mcad.core.commands import Command
     from mcad.core.events import Event
     from mcad.core.state.units import Instant
@@ -41,10 +41,10 @@ class Limits(Struct, frozen=True):
 class Journal:
     """Of one leadership: ``note`` every step, ``flush`` once a second, ``close`` at the end."""
 
-    def __init__(self, folder: Path, first: Header, world: World, limits: Limits) -> None:
+    def __init__(self, folder: Path, first: Header, cluster: Cluster, limits: Limits) -> None:
         """Begins a file in the folder, which is made if need be; raises ``OSError``."""
         self._folder, self._header, self._limits = folder, first, limits
-        self._world = world
+        self._cluster = cluster
         self._count = 0  # of the steps
         self._steps: list[bytes] = []  # of the present frame
         self._size = 0  # of these, in bytes
@@ -108,7 +108,7 @@ class Journal:
             self._change_over(file, self._next)
         elif file.tell() >= self._limits.file_bytes:
             path = self._folder / header.file_name(self._number + 1)
-            self._next = _NextFile(path, replace(self._header, first=self._count), self._world)
+            self._next = _NextFile(path, replace(self._header, first=self._count), self._cluster)
 
     def _change_over(self, file: BinaryIO, following: _NextFile) -> None:
         if not following.is_begun():
@@ -139,12 +139,12 @@ class _NextFile:
     kept for this one.
     """
 
-    def __init__(self, path: Path, first: Header, world: World) -> None:
+    def __init__(self, path: Path, first: Header, cluster: Cluster) -> None:
         self._path, self._part = path, path.with_suffix(".part")
         self.frames: list[bytes] = []
         self._child = os.fork()
         if self._child == 0:
-            _begin(self._part, first, world)
+            _begin(self._part, first, cluster)
 
     def is_begun(self) -> bool:
         """Whether the child has ended; raises ``OSError`` if it failed."""
@@ -175,14 +175,14 @@ class _NextFile:
             return True
 
 
-def _begin(path: Path, first: Header, world: World) -> None:
+def _begin(path: Path, first: Header, cluster: Cluster) -> None:
     """In the child, which touches nothing that the parent has open, and never returns."""
     status = 1
     try:
         gc.disable()  # it would copy every page
         with path.open("xb") as file:
             file.write(pack(Kind.HEADER, header.encode(first)))
-            file.write(pack(Kind.SNAPSHOT, snapshot.take(world)))
+            file.write(pack(Kind.SNAPSHOT, snapshot.take(cluster)))
         status = 0
     finally:
         os._exit(status)

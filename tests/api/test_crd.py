@@ -90,7 +90,7 @@ def test_both_versions_have_one_schema_and_no_conversion() -> None:
 
 
 OURS = {
-    "status.claim",
+    "status.reservation",
     "status.dispatch",
     "status.eviction",
     "status.observedGeneration",
@@ -177,8 +177,8 @@ def test_nothing_is_required_that_an_old_object_may_lack() -> None:
         ".status.dispatch.inventory[]": ["version", "resource", "kind", "name"],
         ".status.dispatch.quota[]": ["tree", "leaf"],
         ".status.quota[]": ["tree", "leaf"],
-        ".status.claim": ["reason", "since"],
-        ".status.claim.placement[]": ["node", "pods"],
+        ".status.reservation": ["reason", "since"],
+        ".status.reservation.placement[]": ["node", "pods"],
         ".status.eviction": ["count", "reason"],
     }
 

@@ -17,7 +17,7 @@ from mcad.api.labels import GROUP
 from mcad.api.rbac import rules
 from mcad.api.status import read_status, render_status
 from mcad.core.state.model import PodCounts
-from mcad.core.state.reservation import ClaimReason, Eviction
+from mcad.core.state.reservation import Eviction, ReservationReason
 from tests.api.builders import Map, config_map, deployment, generic, pod, v1beta1, v1beta2
 from tests.api.describe import squeezed
 from tests.api.test_appwrapper import tutorial
@@ -288,8 +288,10 @@ def test_status_survives_the_way_through_the_server(plane: ControlPlane) -> None
     created(plane, named(v1beta1(pod()), "survivor"))
     evicted = replace(RUNNING, dispatch=replace(RUNNING.dispatch, preemptor="uid"))
     for view in (
-        replace(QUEUED, claim=replace(CLAIM, nodes=("n1",), waits_for=("team/a",))),
-        replace(evicted, eviction=Eviction(2, ClaimReason.RECLAIMING, "uid", "team/b", START)),
+        replace(QUEUED, reservation=replace(CLAIM, nodes=("n1",), waits_for=("team/a",))),
+        replace(
+            evicted, eviction=Eviction(2, ReservationReason.RECLAIMING, "uid", "team/b", START)
+        ),
         RUNNING,
         replace(RUNNING, dispatch=None, pods=PodCounts()),
         QUEUED,
@@ -300,7 +302,7 @@ def test_status_survives_the_way_through_the_server(plane: ControlPlane) -> None
         assert saved is not None
         assert saved.dispatch == view.dispatch
         assert saved.conditions == view.conditions
-        assert (saved.claim, saved.eviction) == (view.claim, view.eviction)
+        assert (saved.reservation, saved.eviction) == (view.reservation, view.eviction)
         assert stored["status"].keys() == {
             key for key, value in render_status(view).items() if value is not None
         }

@@ -25,7 +25,7 @@ from mcad.core.state.model import (
     PodSet,
     Unscheduled,
 )
-from mcad.core.state.reservation import Claim, ClaimReason, Eviction
+from mcad.core.state.reservation import Eviction, Reservation, ReservationReason
 from mcad.core.state.units import SECOND
 from tests.api.describe import describe, squeezed
 
@@ -233,7 +233,7 @@ def test_the_wire_names_of_a_running_appwrapper() -> None:
             "limitSince": None,
         },
         "quota": None,
-        "claim": None,
+        "reservation": None,
         "eviction": None,
         "observedGeneration": 1,
     }
@@ -395,8 +395,8 @@ RECORDS = st.builds(
 ).flatmap(finishing)
 NAMES = st.lists(TEXT.filter(bool), max_size=MAX_NAMES).map(tuple)
 CLAIMS = st.builds(
-    Claim,
-    reason=st.sampled_from(ClaimReason),
+    Reservation,
+    reason=st.sampled_from(ReservationReason),
     since=INSTANTS,
     until=st.just(0) | INSTANTS,
     start=st.just(0) | INSTANTS,
@@ -406,7 +406,7 @@ CLAIMS = st.builds(
 EVICTIONS = st.builds(
     Eviction,
     count=st.integers(1, 2**31 - 1),
-    reason=st.sampled_from(ClaimReason),
+    reason=st.sampled_from(ReservationReason),
     by=TEXT,
     title=TEXT,
     at=INSTANTS,
@@ -436,7 +436,7 @@ VIEWS = st.builds(
     resets=COUNTS,
     items=st.just(()) | st.just(ITEMS),
     sets=st.just(()),
-    claim=st.none() | CLAIMS,
+    reservation=st.none() | CLAIMS,
     eviction=st.none() | EVICTIONS,
 )
 
@@ -454,7 +454,7 @@ def test_what_is_written_is_read_again(view: StatusView) -> None:
         resets=view.resets,
         pods=view.pods,
         observed_generation=view.observed_generation,
-        claim=view.claim,
+        reservation=view.reservation,
         eviction=view.eviction,
         foreign=view.state == "Running" and view.dispatch is None,
     )
@@ -572,8 +572,8 @@ def test_where_it_counts_is_written_and_read_back() -> None:
     assert saved.quota == path
 
 
-CLAIM = Claim(
-    ClaimReason.PREEMPTING,
+CLAIM = Reservation(
+    ReservationReason.PREEMPTING,
     since=START,
     until=START + 300 * SECOND,
     nodes=tuple(f"n{number:02d}" for number in range(20)),
@@ -583,8 +583,8 @@ CLAIM = Claim(
 
 def test_a_claim_names_some_of_its_nodes_and_says_how_many_there_are() -> None:
     """A gang on a thousand nodes would not fit into status otherwise."""
-    claim = render_status(replace(QUEUED, claim=CLAIM))["claim"]
-    assert claim == {
+    reservation = render_status(replace(QUEUED, reservation=CLAIM))["reservation"]
+    assert reservation == {
         "reason": "Preempting",
         "since": "2023-07-21T11:18:27.000000Z",
         "until": "2023-07-21T11:23:27.000000Z",
@@ -599,11 +599,11 @@ def test_a_claim_names_some_of_its_nodes_and_says_how_many_there_are() -> None:
 @pytest.mark.parametrize("count", [1, 256, 257])
 def test_where_the_pods_of_a_claim_go_is_read_back_whole_or_not_at_all(count: int) -> None:
     names = tuple(f"n{number:03d}" for number in range(count))
-    claim = replace(CLAIM, nodes=names, pods=((2, 1),) * count, waits_for=())
-    saved = read_status(render_status(replace(QUEUED, claim=claim)))
+    reservation = replace(CLAIM, nodes=names, pods=((2, 1),) * count, waits_for=())
+    saved = read_status(render_status(replace(QUEUED, reservation=reservation)))
     assert saved is not None
-    known = replace(claim, nodes=names[:16], pods=()) if count > 256 else claim
-    assert saved.claim == known
+    known = replace(reservation, nodes=names[:16], pods=()) if count > 256 else reservation
+    assert saved.reservation == known
 
 
 GARBLED = {
@@ -614,11 +614,11 @@ GARBLED = {
 }
 
 
-@pytest.mark.parametrize("claim", GARBLED.values(), ids=GARBLED.keys())
-def test_a_claim_that_cannot_be_read_is_none(claim: Any) -> None:
-    saved = read_status({"state": "Pending", "claim": claim})
+@pytest.mark.parametrize("reservation", GARBLED.values(), ids=GARBLED.keys())
+def test_a_claim_that_cannot_be_read_is_none(reservation: Any) -> None:
+    saved = read_status({"state": "Pending", "reservation": reservation})
     assert saved is not None
-    assert saved.claim is None
+    assert saved.reservation is None
 
 
 @pytest.mark.parametrize(
@@ -631,11 +631,13 @@ def test_an_eviction_that_cannot_be_read_is_none(eviction: Any) -> None:
 
 
 def test_names_that_are_none_are_left_out() -> None:
-    claim = render_status(replace(QUEUED, claim=CLAIM))["claim"] | {"nodes": [7, "", None, "n"]}
-    saved = read_status({"state": "Pending", "claim": claim})
+    reservation = render_status(replace(QUEUED, reservation=CLAIM))["reservation"] | {
+        "nodes": [7, "", None, "n"]
+    }
+    saved = read_status({"state": "Pending", "reservation": reservation})
     assert saved is not None
-    assert saved.claim is not None
-    assert saved.claim.nodes == ("n",)
+    assert saved.reservation is not None
+    assert saved.reservation.nodes == ("n",)
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def labelled() -> FakeApi:
     return api
 
 
-def adrift() -> FakeApi:
+def unplaced() -> FakeApi:
     """An AppWrapper that was dispatched; one of its pods has room on a node, the other on none."""
     api = FakeApi()
     api.put("leases", lease(leaseDurationSeconds=DECADES_S))
@@ -102,7 +102,7 @@ def adrift() -> FakeApi:
     return api
 
 
-def claimed() -> FakeApi:
+def reserved() -> FakeApi:
     """Two nodes; somebody waits for both, has one, and one who is small is kept off it."""
     api = FakeApi()
     api.put("leases", lease(leaseDurationSeconds=DECADES_S))
@@ -116,7 +116,7 @@ def claimed() -> FakeApi:
     waits = {
         "state": "Pending",
         "controllerfirsttimestamp": "2027-01-15T07:40:00Z",
-        "claim": {
+        "reservation": {
             "reason": "Starved",
             "since": "2027-01-15T07:55:00.000000Z",
             "until": "2027-01-15T08:05:00.000000Z",

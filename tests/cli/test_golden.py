@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from mcad.cli.main import main
-from tests.cli.cluster import adrift, claimed, crowd, labelled, tutorial
+from tests.cli.cluster import crowd, labelled, reserved, tutorial, unplaced
 from tests.cli.conftest import FakeEnvironment
 from tests.cli.shares import shares
 from tests.fakeapi import FakeApi
@@ -24,8 +24,8 @@ GOLDEN = Path(__file__).parent / "golden"
 SESSIONS: dict[str, Callable[[], FakeApi]] = {
     "tutorial": tutorial,
     "crowd": crowd,
-    "adrift": adrift,
-    "claims": claimed,
+    "adrift": unplaced,
+    "reservations": reserved,
     "labels": labelled,
     "sorted": crowd,
     "colours": tutorial,

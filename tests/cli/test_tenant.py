@@ -97,10 +97,10 @@ def test_what_keeps_one_out_of_the_line_is_in_the_manifest(api: FakeApi, mcad: T
 
 def test_who_has_a_claim_is_out_of_the_line(api: FakeApi, mcad: Type) -> None:
     since = "2027-01-15T07:59:00.000000Z"
-    claim = {"reason": "Starved", "since": since, "nodeCount": 1, "nodes": ["minikube"]}
-    api.change("appwrappers", SECOND, lambda obj: obj["status"].update(claim=claim))
+    reservation = {"reason": "Starved", "since": since, "nodeCount": 1, "nodes": ["minikube"]}
+    api.change("appwrappers", SECOND, lambda obj: obj["status"].update(reservation=reservation))
     row = json.loads(mcad("queue", "-o", "json").stdout)["items"][0]
-    assert (row["position"], row["headOfLine"], row["waitsFor"]) == (0, False, "RoomClaimed")
+    assert (row["position"], row["headOfLine"], row["waitsFor"]) == (0, False, "RoomReserved")
     assert "  Room:         1 node: minikube\n" in mcad("describe", SECOND).stdout
 
 

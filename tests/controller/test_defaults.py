@@ -45,7 +45,7 @@ def add(server: FakeApi, name: str, **spec: Any) -> None:
 
 def entry(rig: Rig, name: str) -> Entry:
     """What the core knows of it."""
-    return rig.controller.dispatcher.world.entries[f"uid-{name}"]
+    return rig.controller.dispatcher.cluster.entries[f"uid-{name}"]
 
 
 def cpu(rig: Rig, name: str) -> int:
@@ -93,11 +93,11 @@ async def test_what_is_dispatched_keeps_the_room_that_it_has() -> None:
     add(rig.server, "a")
     async with rig:
         await rig.clock.advance(1.0)
-        reserved = rig.controller.dispatcher.world.capacity.report.sums().reserved
+        reserved = rig.controller.dispatcher.cluster.capacity.report.sums().reserved
         add_range(rig.server, "900m")
         await rig.clock.advance(1.0)
-        world = rig.controller.dispatcher.world
-        assert world.capacity.report.sums().reserved == reserved
+        cluster = rig.controller.dispatcher.cluster
+        assert cluster.capacity.report.sums().reserved == reserved
         assert dict(reserved)["cpu"] == 400
         assert entry(rig, "a").attempt == 1
 

@@ -96,7 +96,7 @@ def _told(*seen: Json) -> Child:
         told.append(event)
         dispatcher.step(event, 1_800_000_000_000_000)
 
-    judged = dispatcher.world.judged
+    judged = dispatcher.cluster.judged
     sightings = Sightings(
         Mirror(), Readers(lambda obj: parse(obj, SERVED)), feed, lambda pod, owner: None, judged
     )

@@ -10,19 +10,19 @@ from mcad.controller.metrics import Metrics
 from mcad.core.commands import RecordEvent
 from mcad.core.state.model import Dialect, PodPhase, Workload
 from mcad.core.state.reasons import EventReason
-from mcad.core.state.reservation import Claim, ClaimReason
+from mcad.core.state.reservation import Reservation, ReservationReason
 from mcad.core.state.run_policy import FaultTolerance
 from mcad.core.state.units import SECOND
 from mcad.core.views.rows import Picture
 from mcad.kube.clock import RealClock
 from tests.core.bench import Bench, node, workload
+from tests.core.quota.test_usage import bench, of
 from tests.core.quotas import SILVER, child, subtree
-from tests.core.test_quota import bench, of
 
 
 async def test_attempts_that_end_are_counted_by_cause_and_by_what_follows() -> None:
     cluster = Bench(nodes=[node()])
-    metrics = Metrics(cluster.dispatcher.world, {}, {}, RealClock())
+    metrics = Metrics(cluster.dispatcher.cluster, {}, {}, RealClock())
     tolerance = FaultTolerance(failure_grace=SECOND, retry_pause=SECOND, retry_limit=1)
     cluster.submit(
         replace(workload("a", 100), dialect=Dialect.V1BETA2, tolerance=tolerance),
@@ -49,32 +49,34 @@ async def test_attempts_that_end_are_counted_by_cause_and_by_what_follows() -> N
 
 
 def event(name: str, reason: EventReason) -> RecordEvent:
-    return RecordEvent(f"uid-{name}", warning=False, reason=reason, action="Claim", note="")
+    return RecordEvent(f"uid-{name}", warning=False, reason=reason, action="Reservation", note="")
 
 
 async def test_claims_are_counted_by_reason() -> None:
     cluster = Bench(nodes=[node()])
-    metrics = Metrics(cluster.dispatcher.world, {}, {}, RealClock())
+    metrics = Metrics(cluster.dispatcher.cluster, {}, {}, RealClock())
     cluster.submit(*(workload(name, 2000) for name in "abc"))
     cluster.settle()
-    for name, reason in zip("abc", (*[ClaimReason.STARVED] * 2, ClaimReason.PLANNED), strict=True):
-        cluster.entry(name).claim = Claim(reason, since=1, until=2)
-        metrics.count(event(name, EventReason.ROOM_CLAIMED))
-    cluster.entry("b").claim = None
-    metrics.count(event("b", EventReason.CLAIM_ENDED))
+    for name, reason in zip(
+        "abc", (*[ReservationReason.STARVED] * 2, ReservationReason.PLANNED), strict=True
+    ):
+        cluster.entry(name).reservation = Reservation(reason, since=1, until=2)
+        metrics.count(event(name, EventReason.ROOM_RESERVED))
+    cluster.entry("b").reservation = None
+    metrics.count(event("b", EventReason.RESERVATION_ENDED))
     page = (await metrics.page()).decode()
-    lines = (line for line in page.splitlines() if line.startswith("mcad_claims"))
+    lines = (line for line in page.splitlines() if line.startswith("mcad_reservations"))
     assert sorted(line for line in lines if "_created" not in line) == [
-        "mcad_claims_given_up_total 1.0",
-        'mcad_claims_made_total{reason="Planned"} 1.0',
-        'mcad_claims_made_total{reason="Starved"} 2.0',
-        'mcad_claims{reason="Planned"} 1.0',
-        'mcad_claims{reason="Starved"} 1.0',
+        "mcad_reservations_given_up_total 1.0",
+        'mcad_reservations_made_total{reason="Planned"} 1.0',
+        'mcad_reservations_made_total{reason="Starved"} 2.0',
+        'mcad_reservations{reason="Planned"} 1.0',
+        'mcad_reservations{reason="Starved"} 1.0',
     ]
 
 
 async def quota_lines(made: Bench) -> list[str]:
-    page = await Metrics(made.dispatcher.world, {}, {}, RealClock()).page()
+    page = await Metrics(made.dispatcher.cluster, {}, {}, RealClock()).page()
     return sorted(
         line for line in page.decode().splitlines() if "_quota_" in line and line[0] != "#"
     )
@@ -132,7 +134,7 @@ async def test_both_dialects_are_told_of_in_the_same_words() -> None:
 
     async def told(dialect: Dialect) -> list[object]:
         bench = Bench(nodes=[node()])
-        metrics = Metrics(bench.dispatcher.world, {}, {}, RealClock())
+        metrics = Metrics(bench.dispatcher.cluster, {}, {}, RealClock())
         works = {"done": 100, "runs": 100, "held": 100, "large": 950}
         bench.submit(*(made(name, milli, dialect) for name, milli in works.items()))
         bench.settle()
@@ -143,7 +145,7 @@ async def test_both_dialects_are_told_of_in_the_same_words() -> None:
         for event in bench.events:
             metrics.count(event)
         page = await metrics.page()
-        picture = Picture(bench.dispatcher.world, bench.now)
+        picture = Picture(bench.dispatcher.cluster, bench.now)
         rows = [row for row in picture.rows(lambda *_: True) if row is not None]
         assert {row.uid: row.state for row in rows} == {
             uid: view.state for uid, view in bench.status.items()

@@ -31,7 +31,7 @@ def test_an_overcommitted_node_is_reported_once_and_when_that_is_over(
 ) -> None:
     caplog.set_level(logging.INFO)
     cluster = bound_twice()
-    log = OvercommitmentLog(cluster.dispatcher.world)
+    log = OvercommitmentLog(cluster.dispatcher.cluster)
     assert [log.look(), log.look()] == [1, 0]
     cluster.advance(60)
     cluster.change("a-0", phase=PodPhase.SUCCEEDED)
@@ -48,20 +48,23 @@ def test_assumed_pods_alone_make_no_node_overcommitted() -> None:
     cluster.submit(workload("a", 900))
     cluster.settle()
     cluster.feed(PodSeen(Pod("foreign", "default", "foreign", "n1", PodPhase.RUNNING, cpu(900, 1))))
-    assert cluster.dispatcher.world.capacity.report.sums().reserved
-    assert [*cluster.dispatcher.world.capacity.report.overcommitted()] == []
+    assert cluster.dispatcher.cluster.capacity.report.sums().reserved
+    assert [*cluster.dispatcher.cluster.capacity.report.overcommitted()] == []
 
 
 def test_the_other_node_is_used_and_the_overcommitted_one_is_not() -> None:
     cluster = bound_twice()
     assert [cluster.state(f"{name}") for name in "abc"] == ["Running", "Running", "Running"]
-    assert [node.name for node in cluster.dispatcher.world.capacity.report.nodes()] == ["n1", "n2"]
+    assert [node.name for node in cluster.dispatcher.cluster.capacity.report.nodes()] == [
+        "n1",
+        "n2",
+    ]
 
 
 async def test_overcommitted_nodes_are_counted() -> None:
     cluster = bound_twice()
-    metrics = Metrics(cluster.dispatcher.world, {}, {}, RealClock())
-    log = OvercommitmentLog(cluster.dispatcher.world)
+    metrics = Metrics(cluster.dispatcher.cluster, {}, {}, RealClock())
+    log = OvercommitmentLog(cluster.dispatcher.cluster)
     metrics.count_overcommitments(log.look())
     page = (await metrics.page()).decode()
     assert "mcad_overcommitted_nodes 1.0" in page

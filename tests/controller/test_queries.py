@@ -16,11 +16,11 @@ from mcad.controller.figures import NoFigures
 from mcad.controller.http import STALL_S, application
 from mcad.core.cycle import cycle
 from mcad.core.events import AppWrapperGone, QuotaSeen
-from mcad.core.state.reservation import Claim, ClaimReason
+from mcad.core.state.reservation import Reservation, ReservationReason
 from mcad.core.state.units import SECOND
 from mcad.core.views import rows
 from mcad.core.views.rows import Picture
-from mcad.core.views.start_times import Basis, Forecast
+from mcad.core.views.start_times import Basis, StartTime
 from mcad.kube.kinds import QUOTA_SUBTREES
 from tests.controller.test_runtime import KINDS, Rig, add_appwrapper, add_node
 from tests.core.bench import Bench, node, workload
@@ -157,13 +157,13 @@ async def test_the_parent_of_a_node_is_the_next_one_above() -> None:
 def test_the_reason_of_a_reservation_is_told() -> None:
     bench = Bench(nodes=[node()])
     bench.submit(workload("owner", 1))
-    claim = Claim(ClaimReason.STARVED, SECOND, 2 * SECOND, nodes=("n1",))
-    told = reservation_views._owner_view(bench.entry("owner"), claim)
+    reservation = Reservation(ReservationReason.STARVED, SECOND, 2 * SECOND, nodes=("n1",))
+    told = reservation_views._owner_view(bench.entry("owner"), reservation)
     assert (told["name"], told["reason"], told["nodeCount"]) == ("owner", "Starved", 1)
 
 
 def test_a_forecast_is_told_from_the_earliest_to_the_latest() -> None:
-    told = start_time_views._view(Forecast(SECOND, 2 * SECOND, Basis.LIMITS, "why"))
+    told = start_time_views._view(StartTime(SECOND, 2 * SECOND, Basis.LIMITS, "why"))
     assert (told["earliest"], told["latest"]) == (
         "1970-01-01T00:00:01.000000Z",
         "1970-01-01T00:00:02.000000Z",
@@ -234,8 +234,8 @@ async def test_who_is_head_is_asked_of_so_many_shapes_at_most(
 async def test_a_picture_is_put_in_order_in_steps() -> None:
     async with Rig() as rig:
         await full(rig)
-        world = rig.controller.dispatcher.world
-        picture = Picture(world, world.now)
+        cluster = rig.controller.dispatcher.cluster
+        picture = Picture(cluster, cluster.now)
         assert len(list(picture.order())) == COUNT
         assert [row.name for row in picture.rows() if row] == NAMES
         assert list(picture.order()) == []
@@ -244,11 +244,11 @@ async def test_a_picture_is_put_in_order_in_steps() -> None:
 async def test_a_picture_stays_as_it_was_taken() -> None:
     async with Rig() as rig:
         await full(rig)
-        world = rig.controller.dispatcher.world
-        picture, before = Picture(world, world.now), tuple(Picture(world, world.now).rows())
+        cluster = rig.controller.dispatcher.cluster
+        picture, before = Picture(cluster, cluster.now), tuple(Picture(cluster, cluster.now).rows())
         add_node(rig.server, "100")
         await rig.clock.advance(1)
-        assert {row.state for row in Picture(world, world.now).rows() if row} == {"Running"}
+        assert {row.state for row in Picture(cluster, cluster.now).rows() if row} == {"Running"}
         picture.renew()
         after = tuple(picture.rows())
         assert [(r.name, r.position, r.state) for r in after if r] == [

@@ -221,9 +221,9 @@ class Bench:
     def decide(self) -> None:
         """The inbox is drained."""
         self.feed(Decide())
-        if len(self.dispatcher.world.entries) <= AUDITED_MAX:
-            invariants.everything(self.dispatcher.world)
-        assert self.dispatcher.world.timers.lines <= TIMERS_MAX, "timers pile up"
+        if len(self.dispatcher.cluster.entries) <= AUDITED_MAX:
+            invariants.everything(self.dispatcher.cluster)
+        assert self.dispatcher.cluster.timers.lines <= TIMERS_MAX, "timers pile up"
 
     def settle(self, rounds: int = 200) -> None:
         """Carry out everything until nothing is pending and nothing is decided any more."""
@@ -407,7 +407,7 @@ class Bench:
 
     def entry(self, name: str) -> Entry:
         """What the dispatcher knows of an AppWrapper."""
-        return self.dispatcher.world.entries[f"uid-{name}"]
+        return self.dispatcher.cluster.entries[f"uid-{name}"]
 
     def state(self, name: str) -> str:
         """The persisted state of an AppWrapper."""
@@ -422,12 +422,12 @@ class Bench:
 
     def queue(self) -> list[Row]:
         """Everybody in line, first to last, and then those on hold."""
-        picture = Picture(self.dispatcher.world, self.now)
+        picture = Picture(self.dispatcher.cluster, self.now)
         return [row for row in picture.rows(picture.waits) if row is not None]
 
     def all_rows(self) -> list[Row]:
         """The same, and then all others."""
-        picture = Picture(self.dispatcher.world, self.now)
+        picture = Picture(self.dispatcher.cluster, self.now)
         return [row for row in picture.rows() if row is not None]
 
     def names(self) -> list[str]:

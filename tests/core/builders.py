@@ -194,7 +194,7 @@ def cluster(*nodes: Node, settings: Settings = Settings()) -> Capacity:
 
 def hold(capacity: Capacity, uid: str, *sets: PodSet, attempt: int = 1) -> None:
     """Reserve; the gang must fit."""
-    assert capacity.reserve(uid, attempt, capacity.shape(sets), sets) is None
+    assert capacity.assume(uid, attempt, capacity.shape(sets), sets) is None
     capacity.check()
 
 
@@ -213,9 +213,9 @@ def waiting(capacity: Capacity, *sets: PodSet) -> Shape:
 
 def expire(capacity: Capacity, uid: str) -> int:
     """Give up what is wanted and not seen, however short a time it has been so (C4)."""
-    capacity.needs.begin(uid, 0)
-    capacity.needs.note(0)
-    return capacity.needs.give_up(uid, 0)
+    capacity.pod_waits.begin(uid, 0)
+    capacity.pod_waits.note(0)
+    return capacity.pod_waits.give_up(uid, 0)
 
 
 def fits(capacity: Capacity, *sets: PodSet) -> bool:
@@ -233,13 +233,13 @@ class Reported(NamedTuple):
 
     nodes: tuple[NodeReport, ...]
     sums: NodeReport
-    adrift: Resources
+    unplaced: Resources
 
 
 def report_of(capacity: Capacity) -> Reported:
     """The books of a capacity, as people see them."""
     report = capacity.report
-    return Reported(tuple(report.nodes()), report.sums(), report.adrift())
+    return Reported(tuple(report.nodes()), report.sums(), report.unplaced())
 
 
 def free_on(capacity: Capacity, name: str) -> Resources:

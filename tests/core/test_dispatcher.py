@@ -102,7 +102,7 @@ def test_of_whoever_is_first_in_vain_it_is_written_ever_more_rarely() -> None:
     for _ in range(7 * 24):
         bench.advance(3600)
 
-    assert 8 <= bench.writes["status"] - before <= 16  # a claim, and its end, of 8 doublings
+    assert 8 <= bench.writes["status"] - before <= 16  # a reservation, and its end, of 8 doublings
 
 
 def test_released_room_dispatches_the_next() -> None:
@@ -235,7 +235,7 @@ def test_reservations_of_pods_that_nobody_makes_end_with_a_warning() -> None:
     bench.settle()
     # The bench makes a pod for every item; this item's pod never came.
     thing = bench.things[operated.ref]
-    bench.dispatcher.world.capacity.pod_gone(thing.child.uid)
+    bench.dispatcher.cluster.capacity.pod_gone(thing.child.uid)
     bench.submit(workload("b", 600))
     bench.settle()
     assert bench.order == ["a"]
@@ -253,7 +253,7 @@ def test_a_failed_status_write_does_not_end_a_reservation_early() -> None:
     sets = (replace(work.sets[0], counts_pods=True),)
     bench.submit(replace(work, items=(operated,), sets=sets))
     bench.settle()
-    bench.dispatcher.world.capacity.pod_gone(bench.things[operated.ref].child.uid)
+    bench.dispatcher.cluster.capacity.pod_gone(bench.things[operated.ref].child.uid)
     bench.refuse("WriteStatus", Answer(503, "ServiceUnavailable", "later"))
     bench.edit("uid-a", priority=1)
     bench.settle()
@@ -514,7 +514,7 @@ def test_a_refused_shape_is_tested_again_within_backoff_time() -> None:
     bench = Bench(nodes=[node("n1", 1000)])
     bench.submit(workload("large", 2000))
     bench.settle()
-    (bucket,) = bench.dispatcher.world.queue.buckets()
+    (eqclass,) = bench.dispatcher.cluster.queue.eqclasses()
     for _ in range(40):
         bench.advance(1.7)
-        assert bench.now - bucket.tested_at <= bench.settings.backoff
+        assert bench.now - eqclass.tested_at <= bench.settings.backoff

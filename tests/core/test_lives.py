@@ -118,7 +118,7 @@ class Life:
             self.bench.submit(replace(self._drawn("theirs"), persisted=saved))
 
     def _remains(self, name: str) -> bool:
-        return f"uid-{name}" in self.bench.dispatcher.world.entries
+        return f"uid-{name}" in self.bench.dispatcher.cluster.entries
 
     def _drawn(self, name: str) -> Workload:
         draw = self.random
@@ -240,7 +240,7 @@ class Life:
     def _awaited(self) -> list[str]:
         """Those whose writes move them on."""
         uids = {one.uid for one in self.bench.pending if isinstance(one, WriteStatus)}
-        entries_of = self.bench.dispatcher.world.entries
+        entries_of = self.bench.dispatcher.cluster.entries
         return [u for u in sorted(uids & self.bench.works.keys()) if entries_of[u].phase in AWAITED]
 
     def crash(self) -> None:
@@ -249,15 +249,17 @@ class Life:
 
     def another_leader(self) -> None:
         """Somebody who believes to lead has recorded an intent (P12)."""
-        world = self.bench.dispatcher.world
-        waiting = [e for e in world.entries.values() if e.phase in (Phase.WAITING, Phase.INTENDING)]
+        cluster = self.bench.dispatcher.cluster
+        waiting = [
+            e for e in cluster.entries.values() if e.phase in (Phase.WAITING, Phase.INTENDING)
+        ]
         if not waiting or self.random.random() < 0.5:
             return
         self.intent_found(self.random.choice(waiting).uid)
 
     def intent_found(self, uid: str) -> None:
         """It is another one than ours, if there is one of ours."""
-        found, work = self.bench.dispatcher.world.entries[uid], self.bench.works[uid]
+        found, work = self.bench.dispatcher.cluster.entries[uid], self.bench.works[uid]
         if uid not in self.bench.status or found.phase not in (Phase.WAITING, Phase.INTENDING):
             return
         record = DispatchRecord(
@@ -276,25 +278,27 @@ class Life:
 
     def check(self) -> None:
         """Call it at rest."""
-        world = self.bench.dispatcher.world
-        world.capacity.check()
-        for uid, one in world.entries.items():
+        cluster = self.bench.dispatcher.cluster
+        cluster.capacity.check()
+        for uid, one in cluster.entries.items():
             assert one.phase is Phase.GONE or uid in self.bench.works
             keeps = one.phase in RETAINING or one.phase in TEARING_DOWN or one.phase is Phase.GONE
             mine = [ref for ref, t in self.bench.things.items() if t.child.workload == uid]
             assert keeps or not mine, f"{one.title} is {one.phase} and has {mine}"
             if one.phase in (Phase.WAITING, Phase.FAILED, Phase.DELETED, Phase.COMPLETED):
-                assert world.capacity.holds(uid) == (uid in world.claims), f"{one.title}: room"
-            assert (one.claim is not None) == (uid in world.claims)
-            assert one.claim is None or (one.phase is Phase.WAITING and one.hold is not None)
-            pending = world.evictions.get(uid)
+                assert cluster.capacity.holds(uid) == (uid in cluster.reservations), (
+                    f"{one.title}: room"
+                )
+            assert (one.reservation is not None) == (uid in cluster.reservations)
+            assert one.reservation is None or (one.phase is Phase.WAITING and one.hold is not None)
+            pending = cluster.evictions.get(uid)
             if pending is not None and not one.workload.deleting:
-                assert uid in world.claims[pending.by].waits_for
+                assert uid in cluster.reservations[pending.by].waits_for
             assert one.dispatch is None or one.dispatch.preemptor in ("", self._evicted_by(one))
             if one.phase is Phase.PAUSING:
-                assert world.capacity.holds(uid)
+                assert cluster.capacity.holds(uid)
             if one.phase in pod_counts.LIVE and not one.workload.deleting:
-                told = pod_counts.are_right(one, world.capacity)
+                told = pod_counts.are_right(one, cluster.capacity)
                 assert told or Timer.COUNTS in one.timers, f"{one.title}: pods nobody tells of"
             if one.phase in (Phase.KEEPING, Phase.PAUSING) and not one.workload.deleting:
                 assert one.timers, f"{one.title} is {one.phase} for ever"

@@ -19,11 +19,11 @@ from mcad.core.reservations import precedence
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Child, DispatchPhase, DispatchRecord, Next, Persisted, Workload
 from mcad.core.state.records import replace
-from mcad.core.state.reservation import EVICTIONS, Claim, ClaimReason
+from mcad.core.state.reservation import EVICTIONS, Reservation, ReservationReason
 from mcad.core.state.run_policy import FaultTolerance
 from mcad.core.state.units import SECOND
+from tests.core.attempts.test_protocol import INVALID, QUOTA, UNKNOWN
 from tests.core.bench import PATIENT, START, Bench, Thing, node, workload
-from tests.core.test_protocol import INVALID, QUOTA, UNKNOWN
 
 
 def begun(*milli: int, **changes: object) -> Bench:
@@ -189,9 +189,9 @@ def test_an_item_whose_create_is_answered_during_the_teardown_is_deleted() -> No
 def test_an_object_of_an_older_attempt_tells_nothing_of_the_present_one() -> None:
     bench = begun(1)
     bench.settle()
-    world, entry = bench.dispatcher.world, bench.entry("a")
-    (child,) = world.children_for(entry)
-    observed_objects.apply(world, entry, replace(child, uid="older", attempt=entry.attempt - 1))
+    cluster, entry = bench.dispatcher.cluster, bench.entry("a")
+    (child,) = cluster.children_for(entry)
+    observed_objects.apply(cluster, entry, replace(child, uid="older", attempt=entry.attempt - 1))
     assert entry.creation.created == {0: child.uid}
 
 
@@ -201,8 +201,8 @@ def test_what_others_were_evicted_for_is_not_taken_by_a_higher_priority() -> Non
     bench.settle()
     owner, urgent = bench.entry("owner"), bench.entry("urgent")
     until = bench.now + SECOND
-    for reason in ClaimReason:
-        owner.claim = Claim(reason, bench.now, until)
+    for reason in ReservationReason:
+        owner.reservation = Reservation(reason, bench.now, until)
         assert precedence.outranks(urgent, owner) == (reason not in EVICTIONS)
         assert not precedence.outranks(owner, owner)
 
@@ -231,11 +231,11 @@ def test_an_eviction_that_is_over_reserves_nothing() -> None:
         preemptor="uid-w",
         reason="Preempted",
     )
-    assert list(restarted(recent, "Pending").dispatcher.world.preemptors_on_record) == ["uid-w"]
+    assert list(restarted(recent, "Pending").dispatcher.cluster.preemptors_on_record) == ["uid-w"]
     ended = replace(recent, next=Next.FAILED)
-    assert not restarted(ended, "Failed").dispatcher.world.preemptors_on_record
+    assert not restarted(ended, "Failed").dispatcher.cluster.preemptors_on_record
     old = replace(recent, entered=START - 3600 * SECOND)
-    assert not restarted(old, "Pending").dispatcher.world.preemptors_on_record
+    assert not restarted(old, "Pending").dispatcher.cluster.preemptors_on_record
 
 
 def test_a_kind_that_cannot_be_watched_is_not_absent() -> None:
@@ -245,7 +245,7 @@ def test_a_kind_that_cannot_be_watched_is_not_absent() -> None:
     work = workload("a", 700, persisted=Persisted("Running", START, dispatch=found))
     bench.submit(work)
     bench.advance(5)
-    assert bench.dispatcher.world.capacity.outstanding("uid-a") == (1,)
+    assert bench.dispatcher.cluster.capacity.outstanding("uid-a") == (1,)
 
 
 def test_after_an_unconfirmed_teardown_a_create_may_still_be_committed() -> None:
@@ -282,7 +282,7 @@ def test_of_the_same_attempt_the_later_phase_is_taken_over() -> None:
     bench.feed(AppWrapperSeen(stored(bench, "a", state="Failed", dispatch=ended)))
     bench.settle()
     assert bench.entry("a").phase is Phase.FAILED
-    assert not bench.dispatcher.world.capacity.holds("uid-a")
+    assert not bench.dispatcher.cluster.capacity.holds("uid-a")
 
 
 def test_an_earlier_phase_of_the_same_attempt_is_repaired() -> None:

@@ -172,20 +172,20 @@ def collect(bench: Bench) -> None:
 
 def look(bench: Bench) -> None:
     """Everything that people can ask for is asked for."""
-    world = bench.dispatcher.world
-    rows_view(world, bench.now, waiting_only=True, with_starts=True)
-    rows_view(world, bench.now, waiting_only=False)
-    capacity_view(world)
-    for entry in list(world.entries.values())[:3]:
-        detail_view(world, bench.now, entry.workload.namespace, entry.workload.name)
+    cluster = bench.dispatcher.cluster
+    rows_view(cluster, bench.now, waiting_only=True, with_starts=True)
+    rows_view(cluster, bench.now, waiting_only=False)
+    capacity_view(cluster)
+    for entry in list(cluster.entries.values())[:3]:
+        detail_view(cluster, bench.now, entry.workload.namespace, entry.workload.name)
 
 
 def look_and_compare(bench: Bench) -> None:
     """The same, and nothing whatever is different afterwards."""
-    world = bench.dispatcher.world
-    before = digest(world)
+    cluster = bench.dispatcher.cluster
+    before = digest(cluster)
     look(bench)
-    assert digest(world) == before, "a question has changed what the dispatcher remembers"
+    assert digest(cluster) == before, "a question has changed what the dispatcher remembers"
 
 
 HISTORIES = st.lists(STEPS, min_size=5, max_size=40)

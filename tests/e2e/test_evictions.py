@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane.controlplane import ControlPlane
-from tests.e2e.claims import (
+from tests.e2e.fleet import Bystander, ours, wait_until_quiet, writes
+from tests.e2e.gate import Gate
+from tests.e2e.process import mcad
+from tests.e2e.reservations import (
     PATIENCE_S,
     PODS,
     SLOTS,
@@ -22,9 +25,6 @@ from tests.e2e.claims import (
     told,
     until,
 )
-from tests.e2e.fleet import Bystander, ours, wait_until_quiet, writes
-from tests.e2e.gate import Gate
-from tests.e2e.process import mcad
 from tests.e2e.support import delete, phases, states, status_of
 from tests.manifests import subtree
 
@@ -98,7 +98,7 @@ def test_three_teams_get_their_shares_back(
         assert eviction(plane, "red-2") == (1, "Reclaiming", "default/green-1")
         text = dispatcher.get("/metrics")[1]
         assert 'mcad_attempts_ended_total{next="queued",reason="Reclaimed"} 2.0' in text
-        assert 'mcad_claims_made_total{reason="Reclaiming"} 2.0' in text
+        assert 'mcad_reservations_made_total{reason="Reclaiming"} 2.0' in text
         check_room(bystander.sights()[seen:], cpus_of, 6)
 
 
@@ -149,12 +149,12 @@ def test_a_higher_priority_gets_room_of_lower_ones(
         )
         assert eviction(plane, "low-2") == (1, "Preempting", "default/urgent")
         assert {"PreemptCandidate", "TakenBack"} <= set(events(plane, "low-2"))
-        assert {"RoomClaimed", "Dispatched"} <= set(events(plane, "urgent"))
-        assert "claim" not in status_of(plane, "urgent"), "it has what it claimed"
+        assert {"RoomReserved", "Dispatched"} <= set(events(plane, "urgent"))
+        assert "reservation" not in status_of(plane, "urgent"), "it has what it reserved"
         assert status_of(plane, "low-2")["dispatch"]["preemptor"]
         assert told(plane, "low-2", "PreemptCandidate")[0] == "False"
         log = dispatcher.log()
-        assert "claims" in log
+        assert "reservations" in log
         assert "reason=Preempted" in log
         wait_until_quiet(plane)
         mark = plane.audit_mark()
@@ -202,17 +202,21 @@ def test_a_claim_ends_if_somebody_does_not_go(plane: ControlPlane, account: Path
         until(plane, stuck="Running")
         hold(plane, "stuck", [STAY])
         submit(plane, "urgent", slots=4, priority=5)
-        plane.wait_for(lambda: status_of(plane, "urgent").get("claim"), PATIENCE_S, "a claim")
-        claim = status_of(plane, "urgent")["claim"]
-        assert (claim["reason"], claim["nodes"]) == ("Preempting", ["node-1"])
-        assert claim["waitsFor"] == ["default/stuck"]
+        plane.wait_for(
+            lambda: status_of(plane, "urgent").get("reservation"), PATIENCE_S, "a reservation"
+        )
+        reservation = status_of(plane, "urgent")["reservation"]
+        assert (reservation["reason"], reservation["nodes"]) == ("Preempting", ["node-1"])
+        assert reservation["waitsFor"] == ["default/stuck"]
         said = mcad("describe", "urgent", kubeconfig=plane.admin_kubeconfig)
         assert "Waits for:    default/stuck" in said
-        assert "RoomClaimed" in mcad("queue", kubeconfig=plane.admin_kubeconfig)
+        assert "RoomReserved" in mcad("queue", kubeconfig=plane.admin_kubeconfig)
         submit(plane, "other", slots=1, priority=1)
 
-        plane.wait_for(lambda: "ClaimEnded" in events(plane, "urgent"), PATIENCE_S, "its end")
-        plane.wait_for(lambda: "claim" not in status_of(plane, "urgent"), PATIENCE_S, "no claim")
+        plane.wait_for(lambda: "ReservationEnded" in events(plane, "urgent"), PATIENCE_S, "its end")
+        plane.wait_for(
+            lambda: "reservation" not in status_of(plane, "urgent"), PATIENCE_S, "no reservation"
+        )
         assert {name for name, state in states(plane).items() if state == "Running"} == set()
         hold(plane, "stuck", None)
         until(plane, stuck="Pending", urgent="Running", other="Pending")
@@ -290,7 +294,7 @@ def finish(plane: ControlPlane, gate: Gate, run: int) -> list[str]:
     assert told(plane, lower, "Preempted")[:2] == ("True", "Preempted")
     for name in (low, lower, urgent):
         assert status_of(plane, name)["dispatch"]["attempt"] == 1
-    assert "claim" not in status_of(plane, urgent)
+    assert "reservation" not in status_of(plane, urgent)
     there = {low: "Running", urgent: "Running"}
     plane.wait_for(lambda: phases(plane) == there, PATIENCE_S, f"these pods and no others: {there}")
     written = list(gate.writes)

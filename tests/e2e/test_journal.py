@@ -8,9 +8,9 @@ import pytest
 
 from mcad.journal.header import files_of
 from tests.controlplane.controlplane import ControlPlane
-from tests.e2e.claims import PATIENCE_S, SLOTS, dispatching, prepare, submit
 from tests.e2e.fleet import wait_until_quiet
 from tests.e2e.process import mcad
+from tests.e2e.reservations import PATIENCE_S, SLOTS, dispatching, prepare, submit
 from tests.e2e.support import delete, states
 
 pytestmark = pytest.mark.controlplane

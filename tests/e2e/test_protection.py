@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane.controlplane import ControlPlane
-from tests.e2e.claims import PATIENCE_S, SLOTS, dispatching, events, prepare, submit
 from tests.e2e.fleet import Bystander, collection
+from tests.e2e.reservations import PATIENCE_S, SLOTS, dispatching, events, prepare, submit
 from tests.e2e.support import pods, states
 
 pytestmark = pytest.mark.controlplane
@@ -40,16 +40,18 @@ def test_a_gang_starts_in_spite_of_a_stream_of_small_ones(
             return states(plane)["gang"] == "Running"
 
         plane.wait_for(starts, PATIENCE_S, "the gang runs")
-        assert "RoomClaimed" in events(plane, "gang")
+        assert "RoomReserved" in events(plane, "gang")
         waiting = [name for name, state in states(plane).items() if state == "Pending"]
         assert waiting, "the stream has not dried up"
     seen = [one.object for one in bystander.sights()]
-    claims = [one["status"]["claim"] for one in seen if one.get("status", {}).get("claim")]
-    assert {one["reason"] for one in claims} == {"Starved"}
+    reservations = [
+        one["status"]["reservation"] for one in seen if one.get("status", {}).get("reservation")
+    ]
+    assert {one["reason"] for one in reservations} == {"Starved"}
     intents = {
         one["metadata"]["name"]: one["status"]["dispatch"]["intentTime"]
         for one in seen
         if one.get("status", {}).get("dispatch")
     }
-    since = claims[-1]["since"]
+    since = reservations[-1]["since"]
     assert [name for name, at in intents.items() if since < at < intents["gang"]] == []

@@ -1,9 +1,9 @@
 """Somebody who reckons up the shares from what is stored; the dispatcher's books he never sees.
 
-An AppWrapper holds what it demands from its intent on, until it has ended, or what is taken back
-is gone; through a reset it holds it on. Those for whom others are evicted hold it before, as long
-as their claim stands: nobody else may go there. One that is new must fit within every hard node and
-the root. A QuotaSubtree that was deleted counts as before until it is back, for a grace period.
+An AppWrapper holds what it demands from its intent on, until it has ended, or what is taken back is
+gone; through a reset it holds it on. Those for whom others are evicted hold it before, as long as
+their reservation stands: nobody else may go there. One that is new must fit within every hard node
+and the root. A QuotaSubtree that was deleted counts as before until it is back, for a grace period.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Stories in which somebody waits for room that others have: they are evicted for it, or end.
 
-Whoever would overtake is there in each of them, and would run for ever on what is claimed.
+Whoever would overtake is there in each of them, and would run for ever on what is reserved.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ PROTECTED = Scenario(
 )
 
 UNMOVED = Scenario(
-    "a pod of one that is evicted does not go, and whoever waits for it gives up its claim",
+    "a pod of one that is evicted does not go, and whoever waits for it gives up its reservation",
     cpus=(2,),
     acts=(
         (0.0, create(generic("a", pod("a-0"), pod("a-1")))),
@@ -79,5 +79,5 @@ UNMOVED = Scenario(
 )
 
 CLAIMED = (RECLAIMED, PROTECTED)
-"""These have every step of a claim, and the suites play them with every fault of theirs; the other
-ones, whose steps are mostly the same, have a kill or two."""
+"""These have every step of a reservation, and the suites play them with every fault of theirs; the
+other ones, whose steps are mostly the same, have a kill or two."""

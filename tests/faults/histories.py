@@ -1,8 +1,8 @@
 """Histories that nobody thought of: what users do at random, and what goes wrong meanwhile.
 
 Some are ``contested``: there is less room than is asked for, teams have shares of it, and by
-settings that are drawn as well, and changed from life to life, some get claims on what others have.
-They end with room for everybody, or with nobody in the way: then whoever can run has to.
+settings that are drawn as well, and changed from life to life, some get reservations on what others
+have. They end with room for everybody, or with nobody in the way: then whoever can run has to.
 """
 
 from __future__ import annotations
@@ -392,7 +392,7 @@ def history(rng: Random) -> tuple[History, Scenario]:
 
 
 def contested(rng: Random) -> tuple[History, Scenario]:
-    """A few more acts on up to five, where claims are made."""
+    """A few more acts on up to five, where reservations are made."""
     told = History(rng, rng.choice(("abcd", "abcde")), is_contested=True)
     configs = settings(rng)
     if configs[0].quota_enabled:

@@ -78,7 +78,7 @@ class World(world.World):
                 await self._ask(controller, onlooker)
 
     async def _ask(self, controller: Controller, onlooker: Client) -> None:
-        core, clock = controller.dispatcher.world, self.clock
+        core, clock = controller.dispatcher.cluster, self.clock
         before = rows_view(core, clock.now_us(), waiting_only=False)
         await clock.sleep(STILL_S)
         port = rows_view(core, clock.now_us(), waiting_only=False)
@@ -87,7 +87,7 @@ class World(world.World):
             return
         assert seen.heartbeat.presence is Presence.RUNNING
         self.findings.told["states"] += 1
-        self.findings.told["states with a claim"] += bool(core.claims)
+        self.findings.told["states with a reservation"] += bool(core.reservations)
         rows = await seen.rows(waiting_only=False)
         self._compare_orders(port["items"], rows)
         theirs = {row["uid"]: row for row in port["items"]}
@@ -95,7 +95,7 @@ class World(world.World):
             self.findings.told["rows"] += 1
             self._compare(theirs[row["uid"]], row)
         await self._compare_details(controller, seen, rows)
-        doubts = seen.world.doubts
+        doubts = seen.cluster.doubts
         assert doubts is not None
         self.findings.told["states with doubts"] += doubts.room or doubts.shares
         if not doubts.room:
@@ -121,7 +121,7 @@ class World(world.World):
     async def _compare_details(
         self, controller: Controller, seen: Snapshot, rows: list[Json]
     ) -> None:
-        core, now = controller.dispatcher.world, self.clock.now_us()
+        core, now = controller.dispatcher.cluster, self.clock.now_us()
         for row in rows:
             port = detail_view(core, now, row["namespace"], row["name"])
             mine = await seen.detail(row["namespace"], row["name"])

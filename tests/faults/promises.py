@@ -1,4 +1,4 @@
-"""Who has a claim, and whether he gets what he was promised, by what is stored alone."""
+"""Who has a reservation, and whether he gets what he was promised, by what is stored alone."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tests.faults.scenarios import items_of, pods_to_come
 Json = dict[str, Any]
 PODS, NODES = ("", "pods"), ("", "nodes")
 EVICTING = ("Preempting", "Reclaiming")
-"""Claims that nobody else may make use of meanwhile."""
+"""Reservations that nobody else may make use of meanwhile."""
 LATE_S = SPELL_S + 100.0
 """By so much a promised start, or a deadline, may be missed: nobody may have led meanwhile."""
 
 
 def claim_of(obj: Json) -> Json | None:
     """What its status says that it is promised."""
-    found: Json | None = (obj.get("status") or {}).get("claim")
+    found: Json | None = (obj.get("status") or {}).get("reservation")
     return found
 
 
@@ -47,9 +47,9 @@ class Promises:
     """Watches every status; ``broken`` are promised starts that were missed, and ``cases`` says how
     often what came up.
 
-    A claim stands until its deadline, or an edit of whoever has it. Both may end it before its
-    status says so: what others do from then on is not held against them. A start is no promise any
-    more when there is an excuse, or somebody of a higher priority.
+    A reservation stands until its deadline, or an edit of whoever has it. Both may end it before
+    its status says so: what others do from then on is not held against them. A start is no promise
+    any more when there is an excuse, or somebody of a higher priority.
     """
 
     def __init__(self, registry: Registry, excuses: Excuses) -> None:
@@ -62,26 +62,26 @@ class Promises:
         registry.store.listen(PODS, self._bound)
 
     def standing(self) -> Iterator[Json]:
-        """The AppWrappers with a claim."""
+        """The AppWrappers with a reservation."""
         now = self._registry.clock.now_us()
         for _, obj in self._registry.store.items(STORAGE):
-            claim, meta = claim_of(obj), obj["metadata"]
-            if claim is None or parse_instant(claim["until"]) <= now:
+            reservation, meta = claim_of(obj), obj["metadata"]
+            if reservation is None or parse_instant(reservation["until"]) <= now:
                 continue
-            if self._made[meta["uid"]] == (claim["since"], meta["generation"]):
+            if self._made[meta["uid"]] == (reservation["since"], meta["generation"]):
                 yield obj
 
     def _heard(self, change: Change) -> None:
-        obj, claim = change.obj, claim_of(change.obj)
+        obj, reservation = change.obj, claim_of(change.obj)
         uid, generation = obj["metadata"]["uid"], obj["metadata"]["generation"]
-        if claim is not None and self._made.get(uid, ("", 0))[0] != claim["since"]:
-            self._made[uid] = claim["since"], generation
-            self.cases[f"claim: {claim['reason']}"] += 1
-            if claim.get("start"):
+        if reservation is not None and self._made.get(uid, ("", 0))[0] != reservation["since"]:
+            self._made[uid] = reservation["since"], generation
+            self.cases[f"reservation: {reservation['reason']}"] += 1
+            if reservation.get("start"):
                 now = self._registry.clock.monotonic()
-                self._starts[uid] = now, parse_instant(claim["start"])
+                self._starts[uid] = now, parse_instant(reservation["start"])
         had = claim_of(change.previous or {})
-        if had is not None and claim is None and change.type == "MODIFIED":
+        if had is not None and reservation is None and change.type == "MODIFIED":
             self.cases[f"{'redeemed' if goes(change) else 'ended'}: {had['reason']}"] += 1
         if goes(change) and self._starts.pop(uid, None):
             self.cases["promise kept"] += 1
@@ -91,9 +91,11 @@ class Promises:
         found = {obj["metadata"]["uid"]: obj for _, obj in self._registry.store.items(STORAGE)}
         late = self._registry.clock.now_us() - LATE_S * SECOND
         for obj in found.values():
-            claim = claim_of(obj)
-            if claim is not None and parse_instant(claim["until"]) < late:
-                self.broken.append(f"the claim of {obj['metadata']['name']} outlives its deadline")
+            reservation = claim_of(obj)
+            if reservation is not None and parse_instant(reservation["until"]) < late:
+                self.broken.append(
+                    f"the reservation of {obj['metadata']['name']} outlives its deadline"
+                )
         for uid, (then, start) in list(self._starts.items()):
             mine = found.get(uid)
             if mine is None or self._excuses.since(uid, then) or self._is_outranked(mine, found):
@@ -106,8 +108,8 @@ class Promises:
         return any(_priority(one) > _priority(mine) for one in found.values())
 
     def _bound(self, change: Change) -> None:
-        """A pod goes to a node in a claim: it is gone in time, or goes before it by its priority,
-        or was told to keep off, and kube-scheduler had its reasons."""
+        """A pod goes to a node in a reservation: it is gone in time, or goes before it by its
+        priority, or was told to keep off, and kube-scheduler had its reasons."""
         obj, was = change.obj, change.previous or {}
         node = obj["spec"].get("nodeName")
         if (
@@ -124,34 +126,38 @@ class Promises:
                     self._passes(obj, mine, other, parse_instant(begun))
 
     def _passes(self, pod: Json, mine: Json, other: Json, begun: int) -> None:
-        claim, node = claim_of(other) or {}, pod["spec"]["nodeName"]
-        if mine is other or node not in claim["nodes"] or begun <= parse_instant(claim["since"]):
+        reservation, node = claim_of(other) or {}, pod["spec"]["nodeName"]
+        if (
+            mine is other
+            or node not in reservation["nodes"]
+            or begun <= parse_instant(reservation["since"])
+        ):
             return
         limit = _limit(mine)
-        if limit and begun + limit * SECOND <= parse_instant(claim.get("start")):
+        if limit and begun + limit * SECOND <= parse_instant(reservation.get("start")):
             self.cases["backfilled"] += 1
         elif node in _avoided(pod):
             self.cases["strayed"] += 1
-        elif self._is_beside(other, claim):
+        elif self._is_beside(other, reservation):
             self.cases["beside a reservation"] += 1
-        elif claim["reason"] in EVICTING or _priority(mine) <= _priority(other):
+        elif reservation["reason"] in EVICTING or _priority(mine) <= _priority(other):
             then = (begun - self._registry.clock.now_us()) / SECOND
             then += self._registry.clock.monotonic()
             edited = [self._excuses.since(one["metadata"]["uid"], then) for one in (mine, other)]
             if not any(edited):
                 names = [one["metadata"]["name"] for one in (mine, other)]
-                self.broken.append(f"{names[0]} goes where {names[1]} has a claim")
+                self.broken.append(f"{names[0]} goes where {names[1]} has a reservation")
 
-    def _is_beside(self, owner: Json, claim: Json) -> bool:
+    def _is_beside(self, owner: Json, reservation: Json) -> bool:
         """Whether its nodes have room for all pods of the owner when those that have to leave are
         gone, with what is bound there by now."""
         store, wanted = self._registry.store, sum(map(pods_to_come, items_of(owner)))
-        found = (store.get(NODES, ("", name)) for name in claim["nodes"])
+        found = (store.get(NODES, ("", name)) for name in reservation["nodes"])
         free = sum(int(node["status"]["allocatable"]["cpu"]) for node in found if node)
-        leaving = {title.partition("/")[2] for title in claim.get("waitsFor") or ()}
+        leaving = {title.partition("/")[2] for title in reservation.get("waitsFor") or ()}
         for _, pod in store.items(PODS):
             if (
-                pod["spec"].get("nodeName") in claim["nodes"]
+                pod["spec"].get("nodeName") in reservation["nodes"]
                 and pods_to_come(pod)
                 and not is_forged(pod)
             ):

@@ -9,7 +9,7 @@ from typing import Any
 from mcad.api.labels import APPWRAPPER_UID
 from mcad.api.status import render_status
 from mcad.controller.mirror import status_mark
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.cycle.admit import HELD_BACK
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
@@ -29,7 +29,7 @@ AT_REST = (Phase.WAITING, Phase.RUNNING, Phase.COMPLETED, Phase.FAILED, Phase.DE
 
 
 def unrest(
-    core: World, objects: Objects, bailiff: Bailiff, former: Container[str] = ()
+    core: Cluster, objects: Objects, bailiff: Bailiff, former: Container[str] = ()
 ) -> Iterator[str]:
     """What is wrong; ``objects`` are all that exist, by storage. The status of the ``former``
     AppWrappers (their uids) is as another version has written it."""
@@ -93,7 +93,7 @@ def _belongs_to(pod: Json, uid: str) -> bool:
 
 
 def _waits_in_vain(
-    core: World, entry: Entry, objects: Objects, names: set[tuple[str, str]], *, fits: bool
+    core: Cluster, entry: Entry, objects: Objects, names: set[tuple[str, str]], *, fits: bool
 ) -> Iterator[str]:
     """It fits, in its shares and on the nodes, nothing is in front of it, and it does not go."""
     refusal, reason = core.queue.refusal_of(entry), entry.hold.reason if entry.hold else ""

@@ -22,7 +22,7 @@ from tests.manifests import bearing, components, config_map, failing, generic
 Json = dict[str, Any]
 NAMESPACE = "default"
 QUIET = Config(protectAfter=0)
-"""Nobody gets a claim by waiting: where somebody waits for ever, that would be no rest."""
+"""Nobody gets a reservation by waiting: where somebody waits for ever, that would be no rest."""
 Action = Callable[[Client], Awaitable[object]]
 
 

@@ -22,10 +22,10 @@ FOUND = (("plain", 211, range(10)),)
 BLOCK = 50  # of contested histories, in each of which every case comes up
 BLOCKS = 2
 CASES = {
-    "claim: Starved",
-    "claim: Planned",
-    "claim: Preempting",
-    "claim: Reclaiming",
+    "reservation: Starved",
+    "reservation: Planned",
+    "reservation: Preempting",
+    "reservation: Reclaiming",
     "redeemed: Starved",
     "redeemed: Planned",
     "redeemed: Preempting",

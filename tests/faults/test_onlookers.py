@@ -26,7 +26,7 @@ def test_who_only_looks_says_what_the_port_says_or_leaves_it_open(begin: int) ->
     for seed in range(begin, begin + BLOCK):
         found += ask_both(contested(Random(seed))[1], seed)
     assert found["states"] >= STATES, found
-    assert found["states with a claim"], found
+    assert found["states with a reservation"], found
     assert found["rows with something left open"] <= OPEN_MAX * found["rows"], found
 
 

@@ -2,7 +2,7 @@
 
 Whoever is evicted for another one is never evicted for that one again once it went, and it is
 dispatched before long, unless somebody changed something. Only whom the settings permit is evicted.
-No node is in two claims.
+No node is in two reservations.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Umpire:
         self._ranks: dict[str, list[_Rank]] = {}
         self._attempts: dict[tuple[str, str], int] = {}  # of the victim, by it and for whom
         self._met: set[tuple[str, str]] = set()  # of these, for whom that one went since
-        self._twice: dict[str, float] = {}  # node -> since when two claims have it
+        self._twice: dict[str, float] = {}  # node -> since when two reservations have it
         self._owed: dict[str, tuple[str, float]] = {}  # uid -> a victim that left for it, and when
         registry.store.listen(STORAGE, self._heard)
 
@@ -135,12 +135,14 @@ class Umpire:
         return known[first:]
 
     def _compare_claims(self) -> None:
-        """A new claim may be told before the end of the one before, but not for long."""
+        """A new reservation may be told before the end of the one before, but not for long."""
         nodes = Counter(n for one in self._promises.standing() for n in claim_of(one)["nodes"])
         now = self._clock.monotonic()
-        self._twice = {n: self._twice.get(n, now) for n, claims in nodes.items() if claims > 1}
+        self._twice = {
+            n: self._twice.get(n, now) for n, reservations in nodes.items() if reservations > 1
+        }
         if long := [node for node, since in self._twice.items() if now - since > SOON_S]:
-            self.fouls.append(f"in two claims: {long}")
+            self.fouls.append(f"in two reservations: {long}")
 
     def _vain(self, uid: str) -> str:
         return f"{self._owed[uid][0]} is evicted for {self._names[uid]}, which was not dispatched"

@@ -51,7 +51,7 @@ class Outcome:
     writes: int  # of the dispatcher, in all of its lives
     lives: int
     evictions: int
-    cases: Counter[str]  # of claims and evictions
+    cases: Counter[str]  # of reservations and evictions
     events: int  # that its watches told it
     requests: list[str]  # method and path of its writes
     moments: list[Moment]  # these writes
@@ -116,19 +116,19 @@ class World:
         await controller.run(asyncio.Event())
 
     def _check_books(self) -> None:
-        """Room on nodes and in shares is held by the same ones, and no node is in two claims, at
-        every write and every crash."""
+        """Room on nodes and in shares is held by the same ones, and no node is in two reservations,
+        at every write and every crash."""
         leader = self.leading()
         if leader is None:
             return
-        core = leader.dispatcher.world
+        core = leader.dispatcher.cluster
         try:
             core.admission.check()
         except InvariantViolated as wrong:
             self.troubles.append(str(wrong))
-        nodes = Counter(name for uid in core.claims for name in core.capacity.nodes_of(uid))
-        if twice := [name for name, claims in nodes.items() if claims > 1]:
-            self.troubles.append(f"in two claims: {twice}")
+        nodes = Counter(name for uid in core.reservations for name in core.capacity.nodes_of(uid))
+        if twice := [name for name, reservations in nodes.items() if reservations > 1]:
+            self.troubles.append(f"in two reservations: {twice}")
 
     # -- the run -------------------------------------------------------------------------------
 
@@ -230,7 +230,7 @@ class World:
             return ["nobody leads"]
         store = self._cluster.registry.store
         objects = {storage: [obj for _, obj in store.items(storage)] for storage in WATCHED}
-        return list(unrest(leader.dispatcher.world, objects, self._bailiff, self._former()))
+        return list(unrest(leader.dispatcher.cluster, objects, self._bailiff, self._former()))
 
     def _former(self) -> Container[str]:
         """The uids of those AppWrappers whose status another version has written."""

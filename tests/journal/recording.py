@@ -44,7 +44,7 @@ def recorded_bench(folder: Path, settings: Settings, name: str, limits: Limits, 
             for one in journals[-1:]:
                 one.close()
             header = Header(f"{name}-{number}", number, settings)
-            journals.append(Journal(folder, header, dispatcher.world, limits))
+            journals.append(Journal(folder, header, dispatcher.cluster, limits))
             return journals[-1]
 
         return Recorded(settings, begin)

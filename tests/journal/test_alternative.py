@@ -63,7 +63,7 @@ class Recorder:
 
     def __init__(self, folder: Path, settings: Settings, limits: Limits = LARGE) -> None:
         self.core = Dispatcher(settings)
-        self.journal = Journal(folder, Header("leader", 1, settings), self.core.world, limits)
+        self.journal = Journal(folder, Header("leader", 1, settings), self.core.cluster, limits)
 
     def step(self, event: Event, now: Instant) -> tuple[Command, ...]:
         commands = self.core.step(event, now)

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import mcad
 from mcad.cli.replay import replay as command
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Decide, NodeSeen
 from mcad.core.state.settings import Settings
@@ -158,7 +158,7 @@ class Evil:
     [
         Evil(os.system, "true"),
         Evil(eval, "1"),
-        Evil(getattr, World, "__init__"),
+        Evil(getattr, Cluster, "__init__"),
         3,
     ],
 )
@@ -180,7 +180,7 @@ def test_what_cannot_be_written_ends_the_journal_and_nothing_else(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     dispatcher = Dispatcher(Settings())
-    journal = Journal(tmp_path, Header("leader", 1, Settings()), dispatcher.world, LARGE)
+    journal = Journal(tmp_path, Header("leader", 1, Settings()), dispatcher.cluster, LARGE)
     os.dup2(full := os.open("/dev/full", os.O_WRONLY), journal._file.fileno())  # type: ignore[union-attr]
     os.close(full)
     for now in range(1, 4):

@@ -15,7 +15,7 @@ from mcad.core.state.units import Instant
 
 @dataclass(slots=True, eq=False)
 class Allotment:
-    """The reservation of one pod set: ``assumed`` slots on nodes (``at``) and ``adrift`` ones.
+    """The reservation of one pod set: ``assumed`` slots on nodes (``at``) and ``unplaced`` ones.
 
     ``given_up`` is what of the declared pods is not waited for any more, and ``needs`` since when
     how many are wanted and do not exist, latest last. ``want`` is the live child's figure, None if
@@ -25,7 +25,7 @@ class Allotment:
     known in no other way.
     """
 
-    reservation: Reservation
+    gang: AssumedGang
     position: int
     pod_set: PodSet
     pods: PodClass
@@ -38,7 +38,7 @@ class Allotment:
     finished: set[str] = field(default_factory=set)
     at: dict[str, int] = field(default_factory=dict)
     assumed: int = 0
-    adrift: int = 0
+    unplaced: int = 0
     needs: list[tuple[Instant, int]] = field(default_factory=list)
 
     @property
@@ -60,7 +60,7 @@ class Allotment:
     @property
     def size(self) -> int:
         """The slots it holds now, with or without a node."""
-        return self.assumed + self.adrift
+        return self.assumed + self.unplaced
 
     @property
     def goal(self) -> int:
@@ -76,19 +76,19 @@ class Allotment:
     @property
     def target(self) -> int:
         """The slots it should hold: what is uncovered, unless it is frozen."""
-        return self.size if self.reservation.frozen else self.uncovered
+        return self.size if self.gang.frozen else self.uncovered
 
     @property
     def order(self) -> tuple[int, int]:
         """Older dispatches first."""
-        return (self.reservation.order, self.position)
+        return (self.gang.order, self.position)
 
     def crowd(self, node: str) -> int:
         """Own pods of the class, bound or assumed, on the node: a cap per node counts them.
 
         Each DaemonSet has its own pod on a node, so it counts for itself alone.
         """
-        alike = [c for c in self.reservation.allotments if c.pods is self.pods]
+        alike = [c for c in self.gang.allotments if c.pods is self.pods]
         counted = [self] if self.pod_set.per_node else alike
         return sum(
             allotment.at.get(node, 0) + allotment.bound.get(node, 0) for allotment in counted
@@ -121,15 +121,15 @@ class Allotment:
 
 
 @dataclass(slots=True, eq=False)
-class Reservation:
+class AssumedGang:
     """The allotments of one attempt. ``order`` numbers reservations as they were made.
 
     ``frozen`` allotments keep their size whatever happens: while the reservation is being made, and
     again during teardown until nothing is left (protocol C2, P4 c). ``leaving``: it was found in
     one, so pods that terminate still stand for the room that they have. ``awaited``: its items
     exist, so its pods are waited for, and not for ever (C4). ``placed``: all of them had nodes
-    once, or the time for that is over. ``claimed``: it is a claim, for an attempt that has not
-    begun, on room that others may still have.
+    once, or the time for that is over. ``reserved``: it is a reservation, for an attempt that has
+    not begun, on room that others may still have.
     """
 
     uid: str
@@ -140,7 +140,7 @@ class Reservation:
     leaving: bool = False
     awaited: bool = False
     placed: bool = False
-    claimed: bool = False
+    reserved: bool = False
 
     def allotment_for(self, pod: Pod) -> Allotment | None:
         """Whose pod this is (C3): by its label; the only set of its item; an equal request.

@@ -1,14 +1,14 @@
 """Reservations on concrete nodes: assumed, released, moved and brought home (core rule R3, C6).
 
 For every allotment assumed + adrift = reservation. Observations only let slots go or set them
-adrift; ``rehome``, which comes first in each pass, takes slots off overdrawn nodes and looks for
-homes.
+adrift; ``place_unplaced``, which comes first in each pass, takes slots off overdrawn nodes and
+looks for homes.
 """
 
 from __future__ import annotations
 
-from mcad.core.assumed.allotments import Allotment, Reservation
-from mcad.core.assumed.unplaced import Arrears
+from mcad.core.assumed.allotments import Allotment, AssumedGang
+from mcad.core.assumed.unplaced import UnplacedPods
 from mcad.core.fit.exact import Plan
 from mcad.core.fit.shape import ClassKey, Shape
 from mcad.core.fit.shape_cache import Memory
@@ -23,24 +23,26 @@ Held = tuple[tuple[str, Resources], ...]
 """(node, amounts) of each pod, and of the slots of each allotment on each node."""
 
 
-class Reservations:
+class Assumed:
     """Every reservation by uid, and which allotments hold slots on which node (``slots_on``).
 
     ``held`` is for what-if questions: what AppWrappers have on nodes, by uid, until that changes.
-    ``claimed`` are those for attempts that have not begun, the oldest first.
+    ``reserved`` are those for attempts that have not begun, the oldest first.
     """
 
-    def __init__(self, ledger: Ledger, arrears: Arrears, memory: Memory, *, on_nodes: bool) -> None:
+    def __init__(
+        self, ledger: Ledger, unplaced_pods: UnplacedPods, memory: Memory, *, on_nodes: bool
+    ) -> None:
         self._ledger = ledger
         self._on_nodes = on_nodes
-        self._arrears = arrears
+        self._unplaced_pods = unplaced_pods
         self._memory = memory
         self._made = 0
-        self._adrift: dict[Allotment, None] = {}
+        self._unplaced: dict[Allotment, None] = {}
         self._per_node: dict[Allotment, None] = {}
         self._unnoted: dict[Allotment, None] = {}
-        self.by_uid: dict[str, Reservation] = {}
-        self.claimed: dict[str, Reservation] = {}
+        self.by_uid: dict[str, AssumedGang] = {}
+        self.reserved: dict[str, AssumedGang] = {}
         self.slots_on: dict[str, dict[Allotment, None]] = {}
         self.held: dict[str, Held] = {}
 
@@ -48,59 +50,59 @@ class Reservations:
 
     def make(
         self, uid: str, attempt: int, sets: tuple[PodSet, ...], *, leaving: bool = False
-    ) -> Reservation:
+    ) -> AssumedGang:
         """A reservation that holds nothing yet, and will not until it is placed."""
         check(uid not in self.by_uid, "reserved-once", f"{uid} has a reservation already")
         self._made += 1
-        reservation = Reservation(uid, attempt, self._made, leaving=leaving)
+        gang = AssumedGang(uid, attempt, self._made, leaving=leaving)
         allotments = []
         for position, pod_set in enumerate(sets):
             pods = self._memory.hold_class(ClassKey.of(pod_set))
-            allotments.append(Allotment(reservation, position, pod_set, pods))
-        reservation.allotments = tuple(allotments)
+            allotments.append(Allotment(gang, position, pod_set, pods))
+        gang.allotments = tuple(allotments)
         self._per_node.update(dict.fromkeys(one for one in allotments if one.pod_set.per_node))
-        self.by_uid[uid] = reservation
-        return reservation
+        self.by_uid[uid] = gang
+        return gang
 
     def allotments(self, uid: str) -> tuple[Allotment, ...]:
         """Those of the AppWrapper, per set in the order of the sets; () without a reservation."""
-        reservation = self.by_uid.get(uid)
-        return reservation.allotments if reservation is not None else ()
+        gang = self.by_uid.get(uid)
+        return gang.allotments if gang is not None else ()
 
-    def claim(self, reservation: Reservation, shape: Shape, plan: Plan) -> None:
-        """Claim the slots of the plan; they stay as they are until the claim ends. Where only sums
-        count they have no nodes: the sum is that much smaller for all others."""
-        reservation.claimed = True
-        self.claimed[reservation.uid] = reservation
-        self.place(reservation, shape, plan if self._on_nodes else [])
-        reservation.frozen = True
+    def reserve(self, gang: AssumedGang, shape: Shape, plan: Plan) -> None:
+        """Reserve the slots of the plan; they stay as they are until the reservation ends. Where
+        only sums count they have no nodes: the sum is that much smaller for all others."""
+        gang.reserved = True
+        self.reserved[gang.uid] = gang
+        self.place(gang, shape, plan if self._on_nodes else [])
+        gang.frozen = True
 
-    def place(self, reservation: Reservation, shape: Shape, plan: Plan) -> None:
+    def place(self, gang: AssumedGang, shape: Shape, plan: Plan) -> None:
         """Assume the slots where the plan puts them; the rest drifts."""
-        reservation.frozen = False
+        gang.frozen = False
         for number, row, times in plan:
             name, left = row.node.name, times
             for position in shape.alike[number].positions:
-                allotment = reservation.allotments[position]
+                allotment = gang.allotments[position]
                 part = min(left, allotment.target - allotment.size)
                 if part > 0 and not (allotment.pod_set.per_node and allotment.crowd(name)):
                     self._assume(allotment, name, part)
                     left -= part
-        for allotment in reservation.allotments:
+        for allotment in gang.allotments:
             self.settle(allotment)
 
     def end(self, uid: str) -> None:
         """The reservation is over."""
-        reservation = self.by_uid.pop(uid)
-        self.claimed.pop(uid, None)
-        for allotment in reservation.allotments:
+        gang = self.by_uid.pop(uid)
+        self.reserved.pop(uid, None)
+        for allotment in gang.allotments:
             self._per_node.pop(allotment, None)
             self._unnoted.pop(allotment, None)
-            self._owe(allotment, -allotment.adrift)
+            self._add_unplaced(allotment, -allotment.unplaced)
             for name, held in list(allotment.at.items()):
                 self._release(allotment, name, held)
             self._memory.let_go_class(allotment.pods)
-        reservation.allotments = ()  # they know it, so nothing but the collector would free them
+        gang.allotments = ()  # they know it, so nothing but the collector would free them
 
     # -- size ----------------------------------------------------------------------------------
 
@@ -111,15 +113,15 @@ class Reservations:
         self._unnoted[allotment] = None
         surplus = allotment.size - allotment.target
         if surplus < 0:
-            self._owe(allotment, -surplus)
+            self._add_unplaced(allotment, -surplus)
         if surplus <= 0:
             return
         here = min(surplus, allotment.at.get(near, 0))
         if here:
             self._release(allotment, near, here)
-        adrift = min(surplus - here, allotment.adrift)
-        self._owe(allotment, -adrift)
-        surplus -= here + adrift
+        unplaced = min(surplus - here, allotment.unplaced)
+        self._add_unplaced(allotment, -unplaced)
+        surplus -= here + unplaced
         while surplus:
             last = next(reversed(allotment.at))
             part = min(surplus, allotment.at[last])
@@ -131,9 +133,9 @@ class Reservations:
         for allotment in self._per_node:
             self.settle(allotment)
 
-    def is_owed(self, reservation: Reservation) -> bool:
+    def counts_in_sums(self, gang: AssumedGang) -> bool:
         """Whether what it has without a node is taken off the sum of others."""
-        return not (reservation.claimed and self._on_nodes)
+        return not (gang.reserved and self._on_nodes)
 
     def take_unnoted(self) -> list[Allotment]:
         """The allotments whose pods or wishes changed since the last call."""
@@ -145,44 +147,45 @@ class Reservations:
         row = unless_admitted_by
         for allotment in list(self.slots_on.get(name, {})):
             if row is None or row.rank not in allotment.pods.pool.rows:
-                self._set_adrift(allotment, name, allotment.at[name])
+                self._unplace(allotment, name, allotment.at[name])
 
     # -- homes ---------------------------------------------------------------------------------
 
-    def rehome(self) -> None:
+    def place_unplaced(self) -> None:
         """First in each pass: existing reservations come before the queue, older ones first."""
-        for name in list(self._ledger.overdrawn):
+        for name in list(self._ledger.overcommitted):
             self._shed(name)
-        for allotment in sorted(self._adrift, key=lambda allotment: allotment.order):
-            self._bring_home(allotment)
+        for allotment in sorted(self._unplaced, key=lambda allotment: allotment.order):
+            self._find_nodes(allotment)
 
     def _shed(self, name: str) -> None:
         """While the node is overdrawn its latest slots give way, if they take what it lacks. A
-        claim stays: it waits for the node to be less used, and takes nothing from those there."""
+        reservation stays: it waits for the node to be less used, and takes nothing from those
+        there."""
         row = self._ledger.rows[name]
-        holders = [one for one in self.slots_on.get(name, {}) if not one.reservation.claimed]
+        holders = [one for one in self.slots_on.get(name, {}) if not one.gang.reserved]
         for allotment in sorted(holders, key=lambda one: one.order, reverse=True):
             request = allotment.pods.request
-            over = max((-(row.unclaimed(r) // n) for r, n in request), default=0)
+            over = max((-(row.unreserved(r) // n) for r, n in request), default=0)
             if over > 0:
-                self._set_adrift(allotment, name, min(over, allotment.at[name]))
+                self._unplace(allotment, name, min(over, allotment.at[name]))
                 self._ledger.post()
 
-    def _bring_home(self, allotment: Allotment) -> None:
+    def _find_nodes(self, allotment: Allotment) -> None:
         pods = allotment.pods
         if pods.missing(1):
             return
         # Nodes that rose lately come early: among them is the one that a moved slot was vacated on.
         for row in pods.places():
             name = row.node.name
-            part = min(pods.slots(row), allotment.adrift)
+            part = min(pods.slots(row), allotment.unplaced)
             if part and pods.cap < UNBOUNDED:
                 part = min(part, max(0, pods.cap - allotment.crowd(name)))
             if part:
-                self._owe(allotment, -part)
+                self._add_unplaced(allotment, -part)
                 self._assume(allotment, name, part)
                 self._ledger.post()
-                if not allotment.adrift:
+                if not allotment.unplaced:
                     break
 
     # -- slots ---------------------------------------------------------------------------------
@@ -204,36 +207,36 @@ class Reservations:
         self._take(allotment, name, -part)
 
     def _take(self, allotment: Allotment, name: str, part: int) -> None:
-        owner, request = allotment.reservation, allotment.pods.request
+        owner, request = allotment.gang, allotment.pods.request
         self.held.pop(owner.uid, None)
-        if owner.claimed:
-            self._ledger.claim(name, owner.uid, request, part)
+        if owner.reserved:
+            self._ledger.reserve(name, owner.uid, request, part)
         else:
             self._ledger.note(name, request, part)
 
-    def _set_adrift(self, allotment: Allotment, name: str, part: int) -> None:
+    def _unplace(self, allotment: Allotment, name: str, part: int) -> None:
         self._release(allotment, name, part)
-        self._owe(allotment, part)
+        self._add_unplaced(allotment, part)
 
-    def _owe(self, allotment: Allotment, more: int) -> None:
+    def _add_unplaced(self, allotment: Allotment, more: int) -> None:
         if not more:
             return
-        allotment.adrift += more
-        if self.is_owed(allotment.reservation):
-            self._arrears.owe(allotment.pods, more)
-        if allotment.reservation.claimed:
+        allotment.unplaced += more
+        if self.counts_in_sums(allotment.gang):
+            self._unplaced_pods.add(allotment.pods, more)
+        if allotment.gang.reserved:
             return  # it needs no node, or has lost one: then it is planned anew, or ends
-        if allotment.adrift:
-            self._adrift[allotment] = None
+        if allotment.unplaced:
+            self._unplaced[allotment] = None
         else:
-            del self._adrift[allotment]
+            del self._unplaced[allotment]
 
 
-def shrunk_to(sets: tuple[PodSet, ...], reservation: Reservation) -> tuple[PodSet, ...]:
+def shrunk_to(sets: tuple[PodSet, ...], gang: AssumedGang) -> tuple[PodSet, ...]:
     """The sets with only as many replicas as the reservation still misses."""
     return tuple(
         pod_set
         if pod_set.per_node or allotment.uncovered == pod_set.replicas
         else replace(pod_set, replicas=allotment.uncovered)
-        for pod_set, allotment in zip(sets, reservation.allotments, strict=True)
+        for pod_set, allotment in zip(sets, gang.allotments, strict=True)
     )

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from mcad.core.assumed.allotments import Allotment, Reservation
-from mcad.core.assumed.assumed import Held, Reservations
+from mcad.core.assumed.allotments import Allotment, AssumedGang
+from mcad.core.assumed.assumed import Assumed, Held
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.resources import Books, book, resources
 from mcad.core.state.model import TERMINAL_PHASES, Pod, PodPhase, Resources
@@ -41,12 +41,12 @@ class Use:
         return phase is not PodPhase.SUCCEEDED and phase is not PodPhase.FAILED
 
 
-class Roster:
+class PodIndex:
     """Every pod that exists, by uid, by node and by AppWrapper."""
 
-    def __init__(self, ledger: Ledger, reservations: Reservations) -> None:
+    def __init__(self, ledger: Ledger, assumed: Assumed) -> None:
         self._ledger = ledger
-        self._reservations = reservations
+        self._assumed = assumed
         self.uses: dict[str, Use] = {}
         self.on_node: dict[str, dict[str, Use]] = {}
         self._of: dict[str, dict[str, Use]] = {}
@@ -93,10 +93,10 @@ class Roster:
         """What the AppWrapper has on each node: its pods, of whatever attempt, and what is reserved
         for it."""
         pieces = [(use.pod.node, use.request) for use in self.uses_of(uid) if use.weighs]
-        reservation = self._reservations.by_uid.get(uid)
+        gang = self._assumed.by_uid.get(uid)
         pieces += [
             (name, tuple((resource, n * count) for resource, n in one.pods.request))
-            for one in (reservation.allotments if reservation is not None else ())
+            for one in (gang.allotments if gang is not None else ())
             for name, count in one.at.items()
         ]
         if len(pieces) == 1:
@@ -127,7 +127,7 @@ class Roster:
         if pod.node:
             self.on_node.setdefault(pod.node, {})[pod.uid] = use
         if pod.workload:
-            self._reservations.held.pop(pod.workload, None)
+            self._assumed.held.pop(pod.workload, None)
             self._of.setdefault(pod.workload, {})[pod.uid] = use
             phases = self._phases.setdefault(pod.workload, {})
             key = (pod.attempt, pod.phase, pod.terminating)
@@ -138,7 +138,7 @@ class Roster:
         if pod.node:
             _drop(self.on_node, pod.node, pod.uid)
         if pod.workload:
-            self._reservations.held.pop(pod.workload, None)
+            self._assumed.held.pop(pod.workload, None)
             _drop(self._of, pod.workload, pod.uid)
             self._phases[pod.workload][pod.attempt, pod.phase, pod.terminating] -= 1
             if pod.workload not in self._of:
@@ -174,9 +174,9 @@ class Roster:
 
     # -- attribution ---------------------------------------------------------------------------
 
-    def join(self, reservation: Reservation) -> None:
+    def join(self, gang: AssumedGang) -> None:
         """A reservation was made: the pods that are already there are its own."""
-        for use in self._of.get(reservation.uid, {}).values():
+        for use in self._of.get(gang.uid, {}).values():
             self._attribute(use)
 
     def part(self, uid: str) -> None:
@@ -187,8 +187,8 @@ class Roster:
     def _attribute(self, use: Use) -> None:
         """Once attributed a pod stays where it is: a second look might decide otherwise."""
         if use.allotment is None and use.pod.workload:
-            reservation = self._reservations.by_uid.get(use.pod.workload)
-            allotment = reservation.allotment_for(use.pod) if reservation is not None else None
+            gang = self._assumed.by_uid.get(use.pod.workload)
+            allotment = gang.allotment_for(use.pod) if gang is not None else None
             self._assign(use, allotment)
         else:
             self._cover(use)
@@ -198,7 +198,7 @@ class Roster:
         if old is not None:
             _recount(use, live=False, covers=False)
             use.allotment = None
-            self._reservations.settle(old)
+            self._assumed.settle(old)
         use.allotment = allotment
         self._cover(use)
 
@@ -207,14 +207,14 @@ class Roster:
         pod, allotment = use.pod, use.allotment
         if allotment is None:
             return
-        live = is_live(pod) or (allotment.reservation.leaving and pod.phase not in TERMINAL_PHASES)
+        live = is_live(pod) or (allotment.gang.leaving and pod.phase not in TERMINAL_PHASES)
         if allotment.pod_set.counts_pods and pod.phase is PodPhase.SUCCEEDED:
             allotment.finished.add(pod.uid)
         if pod.node in self._ledger.rows and not use.came:
             use.came = True
             allotment.came += 1
         _recount(use, live=live, covers=live and self._stands(allotment, pod.node))
-        self._reservations.settle(allotment, near=pod.node)
+        self._assumed.settle(allotment, near=pod.node)
 
     def _stands(self, allotment: Allotment, name: str) -> bool:
         """C6: own pods on a node that is gone or not ready are reserved again. A DaemonSet's pod is

@@ -5,34 +5,34 @@ Needs are not noted by themselves: ``note`` comes first in each pass.
 
 from __future__ import annotations
 
-from mcad.core.assumed.allotments import Reservation
-from mcad.core.assumed.assumed import Reservations
+from mcad.core.assumed.allotments import AssumedGang
+from mcad.core.assumed.assumed import Assumed
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.state.units import Instant
 
 
-class Needs:
+class PodWaits:
     """The needs of those that have a reservation, by the uid of the AppWrapper."""
 
-    def __init__(self, ledger: Ledger, reservations: Reservations) -> None:
+    def __init__(self, ledger: Ledger, assumed: Assumed) -> None:
         self._ledger = ledger
-        self._reservations = reservations
+        self._assumed = assumed
 
     def begin(self, uid: str, now: Instant) -> None:
         """Its items exist: from now on its pods are waited for, and needs are counted."""
-        reservation = self._reservations.by_uid.get(uid)
-        if reservation is not None:
-            reservation.awaited = True
-            for allotment in reservation.allotments:
+        gang = self._assumed.by_uid.get(uid)
+        if gang is not None:
+            gang.awaited = True
+            for allotment in gang.allotments:
                 allotment.needs.clear()
                 allotment.note_needs(now)
-            _note_placement(reservation)
+            _note_placement(gang)
 
     def note(self, now: Instant) -> list[str]:
         """Count from now what has come to be needed since the last call; whose needs changed."""
-        changed: dict[str, Reservation] = {}
-        for allotment in self._reservations.take_unnoted():
-            owner = allotment.reservation
+        changed: dict[str, AssumedGang] = {}
+        for allotment in self._assumed.take_unnoted():
+            owner = allotment.gang
             if owner.awaited and not owner.frozen:
                 allotment.note_needs(now)
                 changed[owner.uid] = owner
@@ -43,51 +43,51 @@ class Needs:
     def since(self, uid: str) -> Instant | None:
         """Since when a pod is wanted that nobody has made; None if there is none such, or if nobody
         waits for any."""
-        reservation = self._reservations.by_uid.get(uid)
-        if reservation is None or reservation.frozen:
+        gang = self._assumed.by_uid.get(uid)
+        if gang is None or gang.frozen:
             return None
-        return min((one.needs[0][0] for one in reservation.allotments if one.needs), default=None)
+        return min((one.needs[0][0] for one in gang.allotments if one.needs), default=None)
 
     def never_came(self, uid: str) -> int:
         """Pods that live children want and that do not exist; none once all pods had nodes."""
         return sum(
             allotment.unseen
-            for allotment in self._reservations.allotments(uid)
-            if allotment.want is not None and not allotment.reservation.placed
+            for allotment in self._assumed.allotments(uid)
+            if allotment.want is not None and not allotment.gang.placed
         )
 
     def is_placed(self, uid: str) -> bool:
         """Whether all of its pods had nodes at one time, or enough time for that."""
-        reservation = self._reservations.by_uid.get(uid)
-        return reservation is not None and reservation.placed
+        gang = self._assumed.by_uid.get(uid)
+        return gang is not None and gang.placed
 
     def in_vain(self, uid: str) -> bool:
         """Whether it reserves, or has reserved, room for pods that never had a node."""
         return any(
             allotment.came < allotment.declared + allotment.given_up
-            for allotment in self._reservations.allotments(uid)
+            for allotment in self._assumed.allotments(uid)
         )
 
     def end_placement(self, uid: str) -> None:
         """All had time for a node: what is missing from now on was lost, or is never made."""
-        reservation = self._reservations.by_uid.get(uid)
-        if reservation is not None:
-            reservation.placed = True
+        gang = self._assumed.by_uid.get(uid)
+        if gang is not None:
+            gang.placed = True
 
     def give_up(self, uid: str, until: Instant) -> int:
         """The reservation of pods that have been unseen since ``until`` or longer ends; returns of
         how many."""
-        reservation = self._reservations.by_uid.get(uid)
-        if reservation is None or reservation.frozen:
+        gang = self._assumed.by_uid.get(uid)
+        if gang is None or gang.frozen:
             return 0
         given_up = 0
-        for allotment in reservation.allotments:
+        for allotment in gang.allotments:
             given_up += allotment.give_up(until)
-            self._reservations.settle(allotment)
+            self._assumed.settle(allotment)
         self._ledger.post()
         return given_up
 
 
-def _note_placement(reservation: Reservation) -> None:
-    if not any(allotment.uncovered for allotment in reservation.allotments):
-        reservation.placed = True
+def _note_placement(gang: AssumedGang) -> None:
+    if not any(allotment.uncovered for allotment in gang.allotments):
+        gang.placed = True

@@ -29,8 +29,8 @@ class _Picked(NamedTuple):
     nodes: list[tuple[tuple[int, int], int]]
 
 
-class Arrears:
-    """``adrift``: pods by class, in the order in which classes went adrift. ``barred``: the nodes
+class UnplacedPods:
+    """``by_class``: pods by class, in the order in which classes went adrift. ``barred``: the nodes
     set aside for them, by rank.
 
     A shape that was refused because of adrift reservations is woken when these become fewer. A
@@ -45,23 +45,23 @@ class Arrears:
         self._membership = 0
         self._weighed: dict[PodClass, None] = {}
         self._picked: dict[PodClass, _Picked] = {}
-        self.adrift: dict[PodClass, int] = {}
+        self.by_class: dict[PodClass, int] = {}
         self.barred: dict[int, Row] = {}
 
-    def twin(self, class_of: Callable[[PodClass], PodClass]) -> Arrears:
+    def twin(self, class_of: Callable[[PodClass], PodClass]) -> UnplacedPods:
         """A copy for twins of the classes: whom it weighs on, this one does not remember."""
         twin = copy(self)
-        twin.adrift = {class_of(pods): n for pods, n in self.adrift.items()}
+        twin.by_class = {class_of(pods): n for pods, n in self.by_class.items()}
         twin._weighed = {}
         return twin
 
-    def owe(self, pods: PodClass, more: int) -> None:
+    def add(self, pods: PodClass, more: int) -> None:
         """So many more pods (fewer, if negative) of the class have no node."""
-        left = self.adrift.get(pods, 0) + more
+        left = self.by_class.get(pods, 0) + more
         if left:
-            self.adrift[pods] = left
+            self.by_class[pods] = left
         else:
-            del self.adrift[pods]
+            del self.by_class[pods]
         self._earmarked_at = -1
         self._ledger.log.tick()
         if more < 0 and pods in self._weighed:
@@ -71,15 +71,15 @@ class Arrears:
 
     def demand(self) -> Resources:
         """All that is adrift."""
-        return total((pods.request, n) for pods, n in self.adrift.items())
+        return total((pods.request, n) for pods, n in self.by_class.items())
 
     def weighing_on(self, pools: tuple[Pool, ...]) -> list[tuple[Resources, int]]:
         """(request, pods) of what is adrift and could go to one of these pools; where nodes do not
         matter, of all that is adrift."""
-        self._weighed.update(dict.fromkeys(self.adrift))
+        self._weighed.update(dict.fromkeys(self.by_class))
         return [
             (pods.request, n)
-            for pods, n in self.adrift.items()
+            for pods, n in self.by_class.items()
             if not self._on_nodes or any(pods.pool.shared(pool) for pool in pools)
         ]
 
@@ -103,7 +103,7 @@ class Arrears:
         changed = self._ledger.log.since(at) if at >= 0 else None
         before, self.barred = self.barred, {}
         picked = {}
-        for pods, n in list(self.adrift.items())[:EARMARKED_CLASSES_MAX]:
+        for pods, n in list(self.by_class.items())[:EARMARKED_CLASSES_MAX]:
             wanted = min(n, EARMARKED_NODES_MAX - len(self.barred))
             few = None if changed is None else self._few(pods, wanted, [*before, *changed])
             picked[pods] = self._nearest(pods, wanted, pods.pool.rows if few is None else few)
@@ -117,7 +117,7 @@ class Arrears:
 
     def _nearest_may_differ(self) -> bool:
         at = self._earmarked_at
-        return at < 0 or any(max(p.pool.risen, p.pool.shifted) > at for p in self.adrift)
+        return at < 0 or any(max(p.pool.risen, p.pool.shifted) > at for p in self.by_class)
 
     def _nearest(self, pods: PodClass, n: int, ranks: Iterable[int]) -> _Picked:
         """The ``n`` nodes that lack least for one pod, among those that could ever hold it."""

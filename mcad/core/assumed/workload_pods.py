@@ -7,8 +7,8 @@ from heapq import nsmallest
 from operator import itemgetter
 
 from mcad.core.assumed.allotments import Allotment
-from mcad.core.assumed.assumed import Reservations
-from mcad.core.assumed.pod_index import Roster, Use, is_live
+from mcad.core.assumed.assumed import Assumed
+from mcad.core.assumed.pod_index import PodIndex, Use, is_live
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.state.model import (
     TERMINAL_PHASES,
@@ -27,50 +27,50 @@ _TOTALLED = ("cpu", "memory", "nvidia.com/gpu")
 """The resources that MCAD's status has fields for."""
 
 
-class OwnPods:
+class WorkloadPods:
     """Questions about pods by the uid of their AppWrapper. As long as there is a reservation, only
     pods of its attempt count."""
 
-    def __init__(self, ledger: Ledger, roster: Roster, reservations: Reservations) -> None:
+    def __init__(self, ledger: Ledger, pod_index: PodIndex, assumed: Assumed) -> None:
         self._ledger = ledger
-        self._roster = roster
-        self._reservations = reservations
+        self._pod_index = pod_index
+        self._assumed = assumed
 
     # -- those that exist ----------------------------------------------------------------------
 
     def all(self) -> Iterator[Pod]:
         """Every pod that exists, those of no AppWrapper included."""
-        return (use.pod for use in self._roster.uses.values())
+        return (use.pod for use in self._pod_index.uses.values())
 
     def exist(self, uid: str) -> bool:
         """Whether there are any, of whatever attempt."""
-        return self._roster.has_pods(uid)
+        return self._pod_index.has_pods(uid)
 
     def assumed(self, uid: str, pod_set: PodSet) -> list[str]:
         """The nodes on which slots of this set are assumed."""
-        allotments = self._reservations.allotments(uid)
+        allotments = self._assumed.allotments(uid)
         found = (one.at for one in allotments if one.pod_set == pod_set)
         return [name for at in found for name in at]
 
     def of(self, uid: str) -> list[Pod]:
         """All of them, of whatever attempt."""
-        return [use.pod for use in self._roster.uses_of(uid)]
+        return [use.pod for use in self._pod_index.uses_of(uid)]
 
     def alive(self, uid: str) -> list[Pod]:
         """Those that are neither at their end nor on the way there, of whatever attempt."""
-        return [use.pod for use in self._roster.uses_of(uid) if is_live(use.pod)]
+        return [use.pod for use in self._pod_index.uses_of(uid) if is_live(use.pod)]
 
     def is_foreign(self, pod: str) -> bool:
         """Whether a pod is known, and belongs to no AppWrapper."""
-        use = self._roster.uses.get(pod)
+        use = self._pod_index.uses.get(pod)
         return use is not None and not use.pod.workload
 
     def counts(self, uid: str) -> PodCounts:
         """How many there are by phase."""
-        reservation = self._reservations.by_uid.get(uid)
+        gang = self._assumed.by_uid.get(uid)
         sums, leaving = dict.fromkeys(PodPhase, 0), 0
-        for (attempt, phase, terminating), n in self._roster.phases_of(uid).items():
-            if reservation is None or attempt in (0, reservation.attempt):
+        for (attempt, phase, terminating), n in self._pod_index.phases_of(uid).items():
+            if gang is None or attempt in (0, gang.attempt):
                 sums[phase] += n
                 leaving += n if terminating and phase in _AT_WORK else 0
         return PodCounts(
@@ -108,7 +108,7 @@ class OwnPods:
     def grace(self, uid: str) -> Duration:
         """The longest ``terminationGracePeriodSeconds`` of those that have not ended, of whatever
         attempt; 0 if there are none."""
-        uses = self._roster.uses_of(uid)
+        uses = self._pod_index.uses_of(uid)
         return max(
             (use.pod.grace for use in uses if use.pod.phase not in TERMINAL_PHASES), default=0
         )
@@ -137,7 +137,7 @@ class OwnPods:
         if not self._ledger.evicting:
             return []
         names = set()
-        for use in self._roster.uses_of(uid):
+        for use in self._pod_index.uses_of(uid):
             row = self._ledger.rows.get(use.pod.node)
             if row is None or not row.node.evicts or not is_live(use.pod):
                 continue
@@ -149,44 +149,44 @@ class OwnPods:
 
     def expected(self, uid: str) -> int:
         """Pods that should be there by the manifest, and by live children where they want fewer."""
-        return sum(allotment.expected for allotment in self._reservations.allotments(uid))
+        return sum(allotment.expected for allotment in self._assumed.allotments(uid))
 
     def live_by_set(self, uid: str) -> list[tuple[PodSet, int]]:
         """How many pods of each set are live, with or without a node."""
-        return [(one.pod_set, one.live) for one in self._reservations.allotments(uid)]
+        return [(one.pod_set, one.live) for one in self._assumed.allotments(uid)]
 
     def wanted(self, uid: str) -> int:
         """Pods that live children want, bound ones included; where a child does not tell, those
         that the reservation still waits for. 0 without a reservation."""
         return sum(
             allotment.uncovered if allotment.want is None else allotment.want
-            for allotment in self._reservations.allotments(uid)
+            for allotment in self._assumed.allotments(uid)
         )
 
     def succeeded(self, uid: str, item: int) -> int:
         """Succeeded pods of an item, gone ones included, as far as only its pods tell its end."""
-        allotments = self._reservations.allotments(uid)
+        allotments = self._assumed.allotments(uid)
         return sum(len(one.finished) for one in allotments if one.pod_set.item == item)
 
     # -- whose, and where ----------------------------------------------------------------------
 
     def owner_of(self, pod: str) -> str:
         """The uid of the AppWrapper that a known pod was attributed to, "" if to none."""
-        use = self._roster.uses.get(pod)
+        use = self._pod_index.uses.get(pod)
         return use.pod.workload if use is not None else ""
 
     def node_of(self, pod: str) -> str:
         """Where a pod is bound, "" if it is not, or not known."""
-        use = self._roster.uses.get(pod)
+        use = self._pod_index.uses.get(pod)
         return use.pod.node if use is not None else ""
 
     def users_of(self, node: str) -> list[str]:
         """The uids of the AppWrappers that have pods on the node."""
-        uses = self._roster.on_node.get(node, {}).values()
+        uses = self._pod_index.on_node.get(node, {}).values()
         return list(dict.fromkeys(use.pod.workload for use in uses if use.pod.workload))
 
     def _uses(self, uid: str) -> Iterable[Use]:
-        uses, reservation = self._roster.uses_of(uid), self._reservations.by_uid.get(uid)
-        if reservation is None:
+        uses, gang = self._pod_index.uses_of(uid), self._assumed.by_uid.get(uid)
+        if gang is None:
             return uses
-        return (use for use in uses if use.pod.attempt in (0, reservation.attempt))
+        return (use for use in uses if use.pod.attempt in (0, gang.attempt))

@@ -20,7 +20,7 @@ from mcad.core.state.reasons import EventReason, HoldReason, missing_right
 from mcad.core.state.units import Instant
 
 if TYPE_CHECKING:
-    from mcad.core.cluster import World
+    from mcad.core.cluster import Cluster
 
 RightKey = tuple[str, str, str]
 """(namespace, group, resource): what a right to create is granted for."""
@@ -51,91 +51,91 @@ class Rights:
         self.asked: dict[RightKey, dict[str, tuple[int, int]]] = {}
 
 
-def ask(world: World, entry: Entry, item: int, ref: ObjectRef) -> None:
+def ask(cluster: Cluster, entry: Entry, item: int, ref: ObjectRef) -> None:
     """Have the right reviewed because a create was refused; one review serves all that ask."""
-    asked = world.rights.asked
+    asked = cluster.rights.asked
     if right_key(ref) not in asked:
         asked[right_key(ref)] = {}
-        world.emit(ReviewAccess(ref))
+        cluster.emit(ReviewAccess(ref))
     asked[right_key(ref)][entry.uid] = (entry.attempt, item)
 
 
-def reviewed(world: World, event: AccessReviewed) -> list[tuple[Entry, int]]:
+def reviewed(cluster: Cluster, event: AccessReviewed) -> list[tuple[Entry, int]]:
     """Begin, go on with or end the hold; returns the items that wait for this answer."""
     key = (event.namespace, event.group, event.resource)
     asked = [
         (entry, item)
-        for uid, (attempt, item) in world.rights.asked.pop(key, {}).items()
-        if (entry := world.entries.get(uid)) is not None and entry.is_at(attempt, item)
+        for uid, (attempt, item) in cluster.rights.asked.pop(key, {}).items()
+        if (entry := cluster.entries.get(uid)) is not None and entry.is_at(attempt, item)
     ]
     if event.allowed:
-        _end(world, key)
-    elif key in world.rights.held:
-        _test_later(world, key)
+        _end(cluster, key)
+    elif key in cluster.rights.held:
+        _test_later(cluster, key)
     elif event.allowed is False and asked:
-        _begin(world, *asked[0], event.user)
+        _begin(cluster, *asked[0], event.user)
     return asked
 
 
-def _begin(world: World, entry: Entry, item: int, user: str) -> None:
+def _begin(cluster: Cluster, entry: Entry, item: int, user: str) -> None:
     """Hold the resource; ``entry`` is the first that learnt of it, and tells."""
     ref = entry.ref(item)
     key = right_key(ref)
     message = missing_right(ref, entry.creation.words, user)
-    resource = HeldResource(*key, HoldReason.MISSING_RIGHT, message, world.now)
-    world.rights.held[key] = Held(resource, ref)
-    world.announce(entry, EventReason.HELD, message, action="Create", warning=True)
-    _test_later(world, key)
+    resource = HeldResource(*key, HoldReason.MISSING_RIGHT, message, cluster.now)
+    cluster.rights.held[key] = Held(resource, ref)
+    cluster.announce(entry, EventReason.HELD, message, action="Create", warning=True)
+    _test_later(cluster, key)
 
 
-def _test_later(world: World, key: RightKey) -> None:
+def _test_later(cluster: Cluster, key: RightKey) -> None:
     """The right is not back, or the review failed: ask again, ever more slowly."""
-    held = world.rights.held[key]
+    held = cluster.rights.held[key]
     held.tests += 1
-    held.test_at = world.now + backoff(held.tests, RIGHT_TEST_BASE, RIGHT_TEST_MAX)
-    world.wake_at(held.test_at)
+    held.test_at = cluster.now + backoff(held.tests, RIGHT_TEST_BASE, RIGHT_TEST_MAX)
+    cluster.wake_at(held.test_at)
 
 
-def _end(world: World, key: RightKey) -> None:
+def _end(cluster: Cluster, key: RightKey) -> None:
     """The right is there: what waited for it stands in line again."""
-    held = world.rights.held.pop(key, None)
+    held = cluster.rights.held.pop(key, None)
     for uid in held.concerned if held is not None else ():
-        entry = world.entries.get(uid)
+        entry = cluster.entries.get(uid)
         hold = entry.hold if entry is not None else None
         if entry is not None and hold is not None and hold.reason == HoldReason.MISSING_RIGHT:
-            world.line_up(entry)
+            cluster.line_up(entry)
 
 
-def test(world: World) -> None:
+def test(cluster: Cluster) -> None:
     """Ask for the rights that are due; a hold that concerns no AppWrapper any more ends."""
-    rights = world.rights
+    rights = cluster.rights
     for key, held in list(rights.held.items()):
-        if held.test_at > world.now or key in rights.asked:
+        if held.test_at > cluster.now or key in rights.asked:
             continue
-        held.concerned = {uid: None for uid in held.concerned if _concerns(world, key, uid)}
+        held.concerned = {uid: None for uid in held.concerned if _concerns(cluster, key, uid)}
         if held.concerned:
             rights.asked[key] = {}
-            world.emit(ReviewAccess(held.ref))
+            cluster.emit(ReviewAccess(held.ref))
         else:
-            _end(world, key)
+            _end(cluster, key)
 
 
-def _concerns(world: World, key: RightKey, uid: str) -> bool:
-    entry = world.entries.get(uid)
+def _concerns(cluster: Cluster, key: RightKey, uid: str) -> bool:
+    entry = cluster.entries.get(uid)
     if entry is None or not (entry.phase is Phase.WAITING or entry.phase in TEARING_DOWN):
         return False
     return any(right_key(item.ref) == key for item in entry.workload.items)
 
 
-def hold_of(world: World, ref: ObjectRef) -> Hold | None:
+def hold_of(cluster: Cluster, ref: ObjectRef) -> Hold | None:
     """The hold of whatever contains an object like this, None if its resource is not held."""
-    held = world.rights.held.get(right_key(ref))
+    held = cluster.rights.held.get(right_key(ref))
     return Hold(HoldReason.MISSING_RIGHT, held.resource.message) if held is not None else None
 
 
-def concern(world: World, entry: Entry) -> None:
+def concern(cluster: Cluster, entry: Entry) -> None:
     """An AppWrapper waits for every held resource that it contains."""
     for item in entry.workload.items:
-        held = world.rights.held.get(right_key(item.ref))
+        held = cluster.rights.held.get(right_key(item.ref))
         if held is not None:
             held.concerned[entry.uid] = None

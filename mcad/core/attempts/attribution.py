@@ -5,13 +5,13 @@ An object is an AppWrapper's own if its kind, namespace and name are those of an
 present attempt or of one that this process has seen. The API server keeps names unique, so nothing
 else can pass for it. A pod is an AppWrapper's own if it lives in its namespace and its chain of
 controllers ends in such an object. While that object is not known, the pod belongs to no AppWrapper
-(``World.unproven``).
+(``Cluster.unproven``).
 """
 
 from __future__ import annotations
 
 from mcad.core.attempts.names import name_key
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import Child, ObjectRef, Pod, Remnant
 from mcad.core.state.records import replace
@@ -41,24 +41,24 @@ def _item_at(entry: Entry, ref: ObjectRef) -> int | None:
     return next((number for number, one in enumerate(refs) if name_key(one) == key), None)
 
 
-def is_own_pod(world: World, pod: Pod) -> bool:
+def is_own_pod(cluster: Cluster, pod: Pod) -> bool:
     """Whether the pod is that of the AppWrapper that it names. One that is not known, or only by
     what it left, cannot tell."""
-    entry = world.entries.get(pod.workload)
+    entry = cluster.entries.get(pod.workload)
     if entry is None or entry.rebuilt:
         return True
-    root = world.children.get(pod.root)
+    root = cluster.children.get(pod.root)
     is_below = root is not None and root.workload == entry.uid
     return is_below and pod.namespace == entry.workload.namespace
 
 
-def own_remains(world: World, entry: Entry, found: tuple[Remnant, ...]) -> tuple[Remnant, ...]:
+def own_remains(cluster: Cluster, entry: Entry, found: tuple[Remnant, ...]) -> tuple[Remnant, ...]:
     """Those of a live list by label that a teardown has to wait for. A pod counts unless it is
     known to be none of its own."""
-    return tuple(one for one in found if _remains(world, entry, one))
+    return tuple(one for one in found if _remains(cluster, entry, one))
 
 
-def _remains(world: World, entry: Entry, one: Remnant) -> bool:
+def _remains(cluster: Cluster, entry: Entry, one: Remnant) -> bool:
     if one.ref.kind == "Pod" and not one.ref.group:
-        return one.uid not in world.disowned and not world.capacity.pods.is_foreign(one.uid)
+        return one.uid not in cluster.disowned and not cluster.capacity.pods.is_foreign(one.uid)
     return _item_at(entry, one.ref) is not None or name_key(one.ref) in entry.former

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from mcad.core.attempts import access, teardown
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.commands import CreateItem, InspectItem, Urgency
 from mcad.core.events import AccessReviewed, Answer, Holder, ItemCreated, ItemInspected, ItemRefused
 from mcad.core.reservations import precedence
@@ -69,75 +69,75 @@ def _is_unknown(answer: Answer) -> bool:
     return answer.status == 0 or answer.status >= 500
 
 
-def begin(world: World, entry: Entry, signal: Signal = Signal.RESERVED) -> None:
+def begin(cluster: Cluster, entry: Entry, signal: Signal = Signal.RESERVED) -> None:
     """Room is reserved: record the intent. Nothing is created before it is persisted (P1)."""
     work = entry.workload
-    world.leave_line(entry)
+    cluster.leave_line(entry)
     entry.superseded = entry.dispatch
-    entry.path = world.forest.path_of(entry.uid)
-    counted = entry.limit_counts_from(world.now)
+    entry.path = cluster.forest.path_of(entry.uid)
+    counted = entry.limit_counts_from(cluster.now)
     record = DispatchRecord(
         attempt=entry.attempt + 1,
-        epoch=world.epoch,
+        epoch=cluster.epoch,
         phase=DispatchPhase.CREATING,
         payload=work.payload,
         inventory=tuple(item.ref for item in work.items),
-        since=world.now,
+        since=cluster.now,
         quota=entry.path,
-        limit_since=counted if counted < world.now else 0,
+        limit_since=counted if counted < cluster.now else 0,
     )
-    world.begin_attempt(entry, record)
-    entry.move(signal, world.now)
-    world.settle(entry, Urgency.DISPATCH)
+    cluster.begin_attempt(entry, record)
+    entry.move(signal, cluster.now)
+    cluster.settle(entry, Urgency.DISPATCH)
 
 
-def intent_refused(world: World, entry: Entry) -> None:
+def intent_refused(cluster: Cluster, entry: Entry) -> None:
     """The object changed under the intent: nothing was recorded, judge it anew."""
     if entry.superseded is not None and entry.superseded.phase is DispatchPhase.PAUSED:
-        _retry_refused(world, entry)
+        _retry_refused(cluster, entry)
         return
-    world.end_attempt(entry)
+    cluster.end_attempt(entry)
     entry.dispatch = entry.superseded
-    entry.move(Signal.INTENT_REFUSED, world.now)
-    world.line_up(entry)
-    if entry.redeemed is not None:  # others may have left for it: their room goes to no other
-        world.claims_on_record[entry.uid] = entry.redeemed
-        entry.redeemed = None
+    entry.move(Signal.INTENT_REFUSED, cluster.now)
+    cluster.line_up(entry)
+    if entry.fulfilled is not None:  # others may have left for it: their room goes to no other
+        cluster.reservations_on_record[entry.uid] = entry.fulfilled
+        entry.fulfilled = None
 
 
-def _retry_refused(world: World, entry: Entry) -> None:
+def _retry_refused(cluster: Cluster, entry: Entry) -> None:
     """The room is still its own."""
     entry.end_attempt()
     entry.dispatch = entry.superseded
-    entry.move(Signal.RETRY_REFUSED, world.now)
-    world.to_judge[entry.uid] = None
+    entry.move(Signal.RETRY_REFUSED, cluster.now)
+    cluster.to_judge[entry.uid] = None
 
 
-def intent_written(world: World, entry: Entry) -> None:
+def intent_written(cluster: Cluster, entry: Entry) -> None:
     """The intent is persisted: from here on the reservation exists for every observer."""
-    entry.redeemed = None
-    entry.move(Signal.INTENT_WRITTEN, world.now)
-    proceed(world, entry)
+    entry.fulfilled = None
+    entry.move(Signal.INTENT_WRITTEN, cluster.now)
+    continue_attempt(cluster, entry)
 
 
-def proceed(world: World, entry: Entry) -> None:
+def continue_attempt(cluster: Cluster, entry: Entry) -> None:
     """Create the next item, or confirm if all exist."""
-    if entry.phase is not Phase.CREATING or entry.workload.deleting or judge(world, entry):
+    if entry.phase is not Phase.CREATING or entry.workload.deleting or judge(cluster, entry):
         return
     while entry.creation.cursor in entry.creation.created:
         entry.creation.cursor += 1
     if entry.creation.cursor == len(entry.inventory):
-        _all_exist(world, entry)
-    elif (hold := access.hold_of(world, entry.ref(entry.creation.cursor))) is not None:
-        access.concern(world, entry)
-        teardown.take_back(world, entry, TeardownReason.MISSING_RIGHT, hold.message)
+        _all_exist(cluster, entry)
+    elif (hold := access.hold_of(cluster, entry.ref(entry.creation.cursor))) is not None:
+        access.concern(cluster, entry)
+        teardown.take_back(cluster, entry, TeardownReason.MISSING_RIGHT, hold.message)
     else:
         entry.creation.asked = True
-        reserved = precedence.reserved_nodes(world, entry)
-        world.emit(CreateItem(entry.uid, entry.attempt, entry.creation.cursor, reserved))
+        reserved = precedence.reserved_nodes(cluster, entry)
+        cluster.emit(CreateItem(entry.uid, entry.attempt, entry.creation.cursor, reserved))
 
 
-def judge(world: World, entry: Entry) -> bool:
+def judge(cluster: Cluster, entry: Entry) -> bool:
     """Whether what is being created is wanted no more, and is taken back.
 
     A create under way is waited for: its answer comes here too.
@@ -145,42 +145,42 @@ def judge(world: World, entry: Entry) -> bool:
     if entry.creation.asked:
         return False
     if entry.workload.suspended:
-        teardown.take_back(world, entry, TeardownReason.SUSPENDED, SUSPENDED_NOTE)
+        teardown.take_back(cluster, entry, TeardownReason.SUSPENDED, SUSPENDED_NOTE)
     elif entry.workload.payload != entry.record.payload:
         note = "The spec changed during creation."
-        teardown.take_back(world, entry, TeardownReason.SPEC_CHANGED, note)
+        teardown.take_back(cluster, entry, TeardownReason.SPEC_CHANGED, note)
     return entry.phase is not Phase.CREATING
 
 
-def _all_exist(world: World, entry: Entry) -> None:
-    now = world.now
+def _all_exist(cluster: Cluster, entry: Entry) -> None:
+    now = cluster.now
     entry.dispatch = replace(entry.record, phase=DispatchPhase.DISPATCHED, confirmed=now)
     entry.first_dispatch = entry.first_dispatch or now
     entry.unset_condition(ConditionType.BACKOFF, now, reason=RUNNABLE)
     entry.unset_condition(ConditionType.PREEMPTED, now, reason=RUNNABLE)
     entry.stamp_condition(ConditionType.DISPATCHED, now, reason=RUNNABLE)
     entry.move(Signal.ALL_EXIST, now)
-    world.settle(entry, Urgency.DISPATCH)
+    cluster.settle(entry, Urgency.DISPATCH)
 
 
-def confirmed(world: World, entry: Entry) -> None:
+def confirmed(cluster: Cluster, entry: Entry) -> None:
     """The confirmation is persisted: it runs."""
-    entry.move(Signal.CONFIRMED, world.now)
-    entry.refusals, entry.announced, entry.told = 0, False, None
-    world.waits_no_more(entry)
+    entry.move(Signal.CONFIRMED, cluster.now)
+    entry.refusals, entry.announced, entry.reported = 0, False, None
+    cluster.waits_no_more(entry)
     count = len(entry.inventory)
-    waited = (world.now - entry.first_seen) // 1_000
-    world.announce(
+    waited = (cluster.now - entry.first_seen) // 1_000
+    cluster.announce(
         entry,
         EventReason.DISPATCHED,
         f"Created {count} item{'' if count == 1 else 's'} {waited} ms after it was first seen.",
         action="Dispatch",
     )
-    pod_timeouts.begin(world, entry)
-    world.to_judge[entry.uid] = None
+    pod_timeouts.begin(cluster, entry)
+    cluster.to_judge[entry.uid] = None
 
 
-def item_created(world: World, entry: Entry, event: ItemCreated) -> None:
+def item_created(cluster: Cluster, entry: Entry, event: ItemCreated) -> None:
     """One more item exists."""
     if event.attempt != entry.attempt:
         return  # the sweep finds it through the watch
@@ -188,94 +188,94 @@ def item_created(world: World, entry: Entry, event: ItemCreated) -> None:
     entry.creation.created[event.item] = event.object_uid
     if event.warnings:
         note = f"{entry.ref(event.item)}: the API server warns: {some_of(event.warnings)}."
-        world.announce(entry, EventReason.MANIFEST, note, action="Create", warning=True)
+        cluster.announce(entry, EventReason.MANIFEST, note, action="Create", warning=True)
     if entry.phase is Phase.CREATING and event.item == entry.creation.cursor:
         entry.tries = Tries()
-        entry.step_since = world.now
-        proceed(world, entry)
+        entry.step_since = cluster.now
+        continue_attempt(cluster, entry)
     elif entry.phase in TEARING_DOWN:
-        teardown.late_item(world, entry, event.item)
+        teardown.late_item(cluster, entry, event.item)
 
 
-def item_refused(world: World, entry: Entry, event: ItemRefused) -> None:
+def item_refused(cluster: Cluster, entry: Entry, event: ItemRefused) -> None:
     """An item was not created, or the outcome is unknown."""
     if event.attempt == entry.attempt:
-        _note_doubt(world, entry, event)
-    if not entry.is_at(event.attempt, event.item) or judge(world, entry):
+        _note_doubt(cluster, entry, event)
+    if not entry.is_at(event.attempt, event.item) or judge(cluster, entry):
         return
     match classify(event.answer):
         case Meaning.RETRY:
-            _retry(world, entry, event.answer)
+            _retry(cluster, entry, event.answer)
         case Meaning.INSPECT:
             ref = entry.ref(event.item)
-            world.emit(InspectItem(entry.uid, event.attempt, event.item, ref))
+            cluster.emit(InspectItem(entry.uid, event.attempt, event.item, ref))
         case Meaning.REVIEW:
-            _forbidden(world, entry, event.item, event.answer.message)
+            _forbidden(cluster, entry, event.item, event.answer.message)
         case Meaning.FAIL:
-            _roll_back(world, entry, event.item, event.answer.message, Next.FAILED)
+            _roll_back(cluster, entry, event.item, event.answer.message, Next.FAILED)
 
 
-def _note_doubt(world: World, entry: Entry, event: ItemRefused) -> None:
+def _note_doubt(cluster: Cluster, entry: Entry, event: ItemRefused) -> None:
     """Without a clear answer it may still be committed; or it was, and the watch told (ADR 7)."""
     entry.creation.asked = False
     if _is_unknown(event.answer):
-        entry.creation.doubt = world.now + COMMIT_GRACE
+        entry.creation.doubt = cluster.now + COMMIT_GRACE
     if event.item in entry.creation.created:
         entry.found(event.item)
 
 
-def _forbidden(world: World, entry: Entry, item: int, words: str) -> None:
+def _forbidden(cluster: Cluster, entry: Entry, item: int, words: str) -> None:
     """A 403 is borne a few times, unless all know by now that the right is missing (ADR 8)."""
     ref = entry.ref(item)
-    if access.hold_of(world, ref) is not None:
-        proceed(world, entry)
+    if access.hold_of(cluster, ref) is not None:
+        continue_attempt(cluster, entry)
     elif entry.tries.denials < DENIALS_BORNE:
         entry.tries.denials += 1
-        world.wake_in(entry, Timer.STEP, backoff(entry.tries.denials, RETRY_BASE, RETRY_MAX))
+        cluster.wake_in(entry, Timer.STEP, backoff(entry.tries.denials, RETRY_BASE, RETRY_MAX))
     else:
         entry.creation.words = words
-        access.ask(world, entry, item, ref)
+        access.ask(cluster, entry, item, ref)
 
 
-def access_reviewed(world: World, event: AccessReviewed) -> None:
+def access_reviewed(cluster: Cluster, event: AccessReviewed) -> None:
     """A 403 comes from our rights, or from a quota or admission that may change its mind."""
-    for entry, item in access.reviewed(world, event):
+    for entry, item in access.reviewed(cluster, event):
         if event.allowed is None:
-            _retry(world, entry, Answer(0, "", entry.creation.words))
+            _retry(cluster, entry, Answer(0, "", entry.creation.words))
         elif event.allowed:
-            _refused_for_now(world, entry, item)
+            _refused_for_now(cluster, entry, item)
         else:
-            proceed(world, entry)
+            continue_attempt(cluster, entry)
 
 
-def _refused_for_now(world: World, entry: Entry, item: int) -> None:
+def _refused_for_now(cluster: Cluster, entry: Entry, item: int) -> None:
     """By a quota or admission: tried again after a pause, and given up after some times."""
     entry.refusals += 1
     hopeless = entry.refusals >= CREATION_ATTEMPTS_MAX
-    _roll_back(world, entry, item, entry.creation.words, Next.FAILED if hopeless else Next.QUEUED)
+    _roll_back(cluster, entry, item, entry.creation.words, Next.FAILED if hopeless else Next.QUEUED)
 
 
-def item_inspected(world: World, entry: Entry, event: ItemInspected) -> None:
+def item_inspected(cluster: Cluster, entry: Entry, event: ItemInspected) -> None:
     """The name was taken: by us, by something on its way out, or by a stranger (P6)."""
     if not entry.is_at(event.attempt, event.item):
         return
     if event.answer is not None:
-        _retry(world, entry, event.answer)
+        _retry(cluster, entry, event.answer)
         return
     holder = event.holder
     if holder is None:
-        proceed(world, entry)
+        continue_attempt(cluster, entry)
     elif _is_this_attempts(entry, holder):
         entry.found(event.item)
-        item_created(world, entry, ItemCreated(entry.uid, event.attempt, event.item, holder.uid))
+        item_created(cluster, entry, ItemCreated(entry.uid, event.attempt, event.item, holder.uid))
     elif _is_leaving(entry, holder):
-        _wait_for_name(world, entry)
-    elif (rival := world.entries.get(holder.owner_uid)) is not None:
-        _give_way(world, entry, event.item, rival)
+        _wait_for_name(cluster, entry)
+    elif (rival := cluster.entries.get(holder.owner_uid)) is not None:
+        _give_way(cluster, entry, event.item, rival)
     else:
         owner = f"{holder.owner_name!r}" if holder.owner_uid else "nobody we know"
         message = held_by(entry.ref(event.item), owner)
-        _roll_back(world, entry, event.item, message, Next.FAILED)
+        _roll_back(cluster, entry, event.item, message, Next.FAILED)
 
 
 def _is_this_attempts(entry: Entry, holder: Holder) -> bool:
@@ -289,38 +289,38 @@ def _is_leaving(entry: Entry, holder: Holder) -> bool:
     return holder.owner_is_appwrapper and not holder.owner_exists
 
 
-def _retry(world: World, entry: Entry, answer: Answer) -> None:
+def _retry(cluster: Cluster, entry: Entry, answer: Answer) -> None:
     message = no_fault_of_it(answer.status, answer.reason, answer.message)
-    _again(world, entry, entry.workload.tolerance.admission_grace, message, answer.retry_after)
+    _again(cluster, entry, entry.workload.tolerance.admission_grace, message, answer.retry_after)
 
 
-def _wait_for_name(world: World, entry: Entry) -> None:
+def _wait_for_name(cluster: Cluster, entry: Entry) -> None:
     message = f"{entry.ref(entry.creation.cursor)} did not go away within {NAME_GRACE // SECOND} s."
-    _again(world, entry, NAME_GRACE, message)
+    _again(cluster, entry, NAME_GRACE, message)
 
 
 def _again(
-    world: World, entry: Entry, grace: Duration, message: str, at_least: Duration = 0
+    cluster: Cluster, entry: Entry, grace: Duration, message: str, at_least: Duration = 0
 ) -> None:
     """In place, while the grace lasts; then the attempt is taken back."""
     entry.tries.failures += 1
-    if world.now - entry.step_since > grace:
-        _roll_back(world, entry, entry.creation.cursor, message, Next.QUEUED)
+    if cluster.now - entry.step_since > grace:
+        _roll_back(cluster, entry, entry.creation.cursor, message, Next.QUEUED)
         return
     pause = backoff(entry.tries.failures, RETRY_BASE, RETRY_MAX)
-    world.wake_in(entry, Timer.STEP, max(at_least, pause))
+    cluster.wake_in(entry, Timer.STEP, max(at_least, pause))
 
 
-def _give_way(world: World, entry: Entry, item: int, rival: Entry) -> None:
+def _give_way(cluster: Cluster, entry: Entry, item: int, rival: Entry) -> None:
     """Another AppWrapper of ours has the name: wait for it as if that had been known before."""
     note = f"{entry.ref(item)} belongs to AppWrapper {rival.title}; it waits until that is gone."
-    teardown.take_back(world, entry, TeardownReason.WAITING_FOR_NAME, note)
+    teardown.take_back(cluster, entry, TeardownReason.WAITING_FOR_NAME, note)
 
 
-def _roll_back(world: World, entry: Entry, item: int, message: str, then: Next) -> None:
+def _roll_back(cluster: Cluster, entry: Entry, item: int, message: str, then: Next) -> None:
     ref = entry.ref(item)
     teardown.take_back(
-        world,
+        cluster,
         entry,
         TeardownReason.ITEM_CREATION_FAILURE,
         f"{ref.namespace}/{ref.name} creation failure: {message}",

@@ -6,7 +6,7 @@ user is told that what runs is not what the spec says.
 
 from __future__ import annotations
 
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import ENDED
 from mcad.core.state.model import ProblemKind, Workload
@@ -18,19 +18,19 @@ _NOTE = (
 )
 
 
-def tell(world: World, entry: Entry) -> None:
+def report(cluster: Cluster, entry: Entry) -> None:
     """Once for all edits of one attempt; a restart does not repeat what the condition says."""
     kind = ConditionType.EDIT_PENDING
     if entry.edited is None:
         if entry.shows(kind):
-            entry.unset_condition(kind, world.now, reason=APPLIED)
-            world.settle(entry)
+            entry.unset_condition(kind, cluster.now, reason=APPLIED)
+            cluster.settle(entry)
         return
     if entry.shows(kind) or entry.phase in ENDED or _is_not_read(entry.edited):
         return
-    entry.set_condition(kind, world.now, reason=NEXT_ATTEMPT, message=_NOTE)
-    world.settle(entry)
-    world.announce(entry, EventReason.EDIT_PENDING, _NOTE, action="Dispatch", warning=True)
+    entry.set_condition(kind, cluster.now, reason=NEXT_ATTEMPT, message=_NOTE)
+    cluster.settle(entry)
+    cluster.announce(entry, EventReason.EDIT_PENDING, _NOTE, action="Dispatch", warning=True)
 
 
 def _is_not_read(spec: Workload) -> bool:

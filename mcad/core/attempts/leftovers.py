@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from mcad.core.attempts import remains
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.state.bounds import LEFTOVERS_PART, TOMBSTONE_GRACE
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
@@ -33,44 +33,44 @@ from mcad.core.state.reasons import EventReason
 from mcad.core.state.units import Instant, format_duration
 
 
-def take_up(world: World) -> None:
+def take_up(cluster: Cluster) -> None:
     """At the barrier, once. The objects are left to the cluster's garbage collector: that an
     AppWrapper is not known here does not prove that there is none, because others may look after
     other namespaces."""
     budgets: dict[str, _Budget] = {}
-    for uid in [uid for uid in world.children_of if uid and uid not in world.entries]:
-        left = [child for child in world.children_of[uid].values() if child.labelled]
+    for uid in [uid for uid in cluster.children_of if uid and uid not in cluster.entries]:
+        left = [child for child in cluster.children_of[uid].values() if child.labelled]
         if left:
-            budget = budgets.setdefault(left[0].ref.namespace, _Budget(world))
-            _take_up_one(world, left, budget)
+            budget = budgets.setdefault(left[0].ref.namespace, _Budget(cluster))
+            _take_up_one(cluster, left, budget)
 
 
-def _take_up_one(world: World, left: list[Child], budget: _Budget) -> None:
+def _take_up_one(cluster: Cluster, left: list[Child], budget: _Budget) -> None:
     attempt = max(child.attempt for child in left)
-    sets = tuple(_sets(world, left, attempt, budget))
-    entry = Entry(_stand_in(left, sets), world.now, phase=Phase.GONE, rebuilt=True)
-    entry.step_since = world.now
-    entry.dispatch = _record(left, attempt, world.now)
-    world.entries[entry.uid] = entry
-    world.leftovers[entry.uid] = None
-    world.adopt(entry)
+    sets = tuple(_sets(cluster, left, attempt, budget))
+    entry = Entry(_stand_in(left, sets), cluster.now, phase=Phase.GONE, rebuilt=True)
+    entry.step_since = cluster.now
+    entry.dispatch = _record(left, attempt, cluster.now)
+    cluster.entries[entry.uid] = entry
+    cluster.leftovers[entry.uid] = None
+    cluster.adopt(entry)
     for child in left:
         entry.creation.created[child.item] = child.uid
-    pods_changed(world, entry)
-    if reserved(world, entry):
-        _tell(world, entry, left[0])
-        remains.bury(world, entry)
+    pods_changed(cluster, entry)
+    if room_held(cluster, entry):
+        _report(cluster, entry, left[0])
+        remains.bury(cluster, entry)
     else:
-        world.forget(entry)
+        cluster.forget(entry)
 
 
-def _sets(world: World, left: list[Child], attempt: int, budget: _Budget) -> Iterable[PodSet]:
+def _sets(cluster: Cluster, left: list[Child], attempt: int, budget: _Budget) -> Iterable[PodSet]:
     """One for all pods of an object that request the same. The index is none that a label has: the
     request decides which pods are meant."""
     roots = {child.uid: child for child in left}
     pods = [
         pod
-        for pod in world.capacity.pods.alive(left[0].workload)
+        for pod in cluster.capacity.pods.alive(left[0].workload)
         if pod.root in roots and pod.attempt == attempt
     ]
     pods.sort(key=lambda pod: (pod.root, pod.request, pod.created, pod.uid))
@@ -86,8 +86,8 @@ def _alike(pod: Pod) -> tuple[str, Resources]:
 class _Budget:
     """What the pods without a node of one namespace may hold."""
 
-    def __init__(self, world: World) -> None:
-        has = world.capacity.report.sums().allocatable
+    def __init__(self, cluster: Cluster) -> None:
+        has = cluster.capacity.report.sums().allocatable
         self._left = {name: amount // LEFTOVERS_PART for name, amount in has}
 
     def takes(self, pod: Pod) -> bool:
@@ -122,31 +122,31 @@ def _record(left: list[Child], attempt: int, now: Instant) -> DispatchRecord:
     return DispatchRecord(attempt, 0, DispatchPhase.DISPATCHED, "", inventory, now, now)
 
 
-def _tell(world: World, entry: Entry, first: Child) -> None:
-    held = ", ".join(f"{name}: {format_amount(name, n)}" for name, n in reserved(world, entry))
+def _report(cluster: Cluster, entry: Entry, first: Child) -> None:
+    held = ", ".join(f"{name}: {format_amount(name, n)}" for name, n in room_held(cluster, entry))
     note = (
         f"Its AppWrapper (uid {entry.uid}) does not exist. Room for its pods without a node is "
         f"kept for {format_duration(TOMBSTONE_GRACE)} at most ({held})."
     )
-    world.announce_remnant(entry, first, EventReason.OWNER_UNKNOWN, note, action="Reserve")
+    cluster.announce_remnant(entry, first, EventReason.OWNER_UNKNOWN, note, action="Reserve")
 
 
-def pods_changed(world: World, entry: Entry) -> None:
+def pods_changed(cluster: Cluster, entry: Entry) -> None:
     """A pod of it came, went or changed: it holds no more than its pods do."""
-    for one, live in world.capacity.pods.live_by_set(entry.uid):
-        world.want(entry, one.item, one.index, live)
+    for one, live in cluster.capacity.pods.live_by_set(entry.uid):
+        cluster.want(entry, one.item, one.index, live)
 
 
-def reserved(world: World, entry: Entry) -> Resources:
+def room_held(cluster: Cluster, entry: Entry) -> Resources:
     """What is kept for its pods that have no node yet."""
-    return world.capacity.assumed(entry.uid)
+    return cluster.capacity.assumed(entry.uid)
 
 
-def by_namespace(world: World) -> dict[str, Resources]:
+def by_namespace(cluster: Cluster) -> dict[str, Resources]:
     """What is kept in each namespace for pods of AppWrappers that are not known."""
     sums: dict[str, dict[str, int]] = {}
-    for entry in map(world.entries.__getitem__, world.leftovers):
+    for entry in map(cluster.entries.__getitem__, cluster.leftovers):
         books = sums.setdefault(entry.workload.namespace, {})
-        for name, n in reserved(world, entry):
+        for name, n in room_held(cluster, entry):
             books[name] = books.get(name, 0) + n
     return {namespace: tuple(sorted(one.items())) for namespace, one in sums.items() if one}

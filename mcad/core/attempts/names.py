@@ -17,15 +17,15 @@ def name_key(ref: ObjectRef) -> NameKey:
 
 
 class Names:
-    """Three indexes by name: observed objects, claims of attempts, AppWrappers that wait.
+    """Three indexes by name: observed objects, names taken by attempts, AppWrappers that wait.
 
-    A *claim* stands from the intent until everything of the attempt is gone: between a create and
+    A name is *taken* from the intent until everything of the attempt is gone: between a create and
     the watch event that tells of it nothing else says that the name is taken.
     """
 
     def __init__(self) -> None:
         self._observed: dict[NameKey, str] = {}
-        self._claims: dict[NameKey, str] = {}
+        self._taken: dict[NameKey, str] = {}
         self._waiting: dict[NameKey, dict[str, None]] = {}
 
     def observe(self, child: Child) -> None:
@@ -41,21 +41,21 @@ class Names:
         """The uid of the object that has the name, None if none is known."""
         return self._observed.get(name_key(ref))
 
-    def claim(self, uid: str, refs: Iterable[ObjectRef]) -> None:
-        """An attempt of this AppWrapper is going to use the names; the first to claim one keeps
+    def take(self, uid: str, refs: Iterable[ObjectRef]) -> None:
+        """An attempt of this AppWrapper is going to use the names; the first to take one keeps
         it."""
         for ref in refs:
-            self._claims.setdefault(name_key(ref), uid)
+            self._taken.setdefault(name_key(ref), uid)
 
-    def unclaim(self, uid: str, refs: Iterable[ObjectRef]) -> None:
+    def give_back(self, uid: str, refs: Iterable[ObjectRef]) -> None:
         """Nothing of the attempt is left."""
         for ref in refs:
-            if self._claims.get(name_key(ref)) == uid:
-                del self._claims[name_key(ref)]
+            if self._taken.get(name_key(ref)) == uid:
+                del self._taken[name_key(ref)]
 
-    def claimed(self, ref: ObjectRef) -> str | None:
-        """The uid of the AppWrapper whose attempt claims the name, None if none does."""
-        return self._claims.get(name_key(ref))
+    def taken_by(self, ref: ObjectRef) -> str | None:
+        """The uid of the AppWrapper whose attempt has taken the name, None if none does."""
+        return self._taken.get(name_key(ref))
 
     def wait(self, uid: str, refs: Iterable[ObjectRef]) -> None:
         """An AppWrapper waits until the names are free."""

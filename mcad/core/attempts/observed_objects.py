@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcad.core.attempts import attribution, leftovers, remains, teardown
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.events import KindWatched, PodSeen
 from mcad.core.running import completion
 from mcad.core.state.entry import Entry
@@ -12,50 +12,50 @@ from mcad.core.state.model import Child, Pod
 from mcad.core.state.records import replace
 
 
-def child_seen(world: World, child: Child) -> None:
+def child_seen(cluster: Cluster, child: Child) -> None:
     """A wrapped object is as it is."""
-    entry = world.entries.get(child.workload)
+    entry = cluster.entries.get(child.workload)
     if entry is None or entry.rebuilt:
-        world.put_child(child)
+        cluster.put_child(child)
         return
     own = attribution.own_child(entry, child)
     if own is None:
-        disown(world, entry, child)
+        disown(cluster, entry, child)
         return
-    world.put_child(own)
-    apply(world, entry, own)
-    for pod in world.unproven.below(child.uid):
-        pod_seen(world, PodSeen(pod))
+    cluster.put_child(own)
+    apply(cluster, entry, own)
+    for pod in cluster.unproven.below(child.uid):
+        pod_seen(cluster, PodSeen(pod))
 
 
-def disown(world: World, entry: Entry, child: Child) -> None:
+def disown(cluster: Cluster, entry: Entry, child: Child) -> None:
     """It says that it is the AppWrapper's, and is not: nothing about it counts, nor do its pods."""
-    if child.uid not in world.disowned:
-        child_gone(world, child.uid)
-    world.disowned[child.uid] = child
-    for pod in world.capacity.pods.of(entry.uid):
+    if child.uid not in cluster.disowned:
+        child_gone(cluster, child.uid)
+    cluster.disowned[child.uid] = child
+    for pod in cluster.capacity.pods.of(entry.uid):
         if pod.root == child.uid:
-            _take_pod(world, pod, is_own=False)
+            _take_pod(cluster, pod, is_own=False)
 
 
-def look_at_disowned(world: World, entry: Entry) -> None:
+def look_at_disowned(cluster: Cluster, entry: Entry) -> None:
     """Another leader's attempt became known: some of them may be its items."""
-    for child in [one for one in world.disowned.values() if one.workload == entry.uid]:
+    for child in [one for one in cluster.disowned.values() if one.workload == entry.uid]:
         if attribution.own_child(entry, child) is not None:
-            del world.disowned[child.uid]
-            child_seen(world, child)
+            del cluster.disowned[child.uid]
+            child_seen(cluster, child)
 
 
-def disown_strangers(world: World, entry: Entry) -> None:
+def disown_strangers(cluster: Cluster, entry: Entry) -> None:
     """The AppWrapper is known now: of what was seen before it, what is not its own is disowned."""
-    for child in world.children_for(entry):
+    for child in cluster.children_for(entry):
         if attribution.own_child(entry, child) is None:
-            disown(world, entry, child)
-    for pod in world.capacity.pods.of(entry.uid):
-        _take_pod(world, pod, is_own=attribution.is_own_pod(world, pod))
+            disown(cluster, entry, child)
+    for pod in cluster.capacity.pods.of(entry.uid):
+        _take_pod(cluster, pod, is_own=attribution.is_own_pod(cluster, pod))
 
 
-def apply(world: World, entry: Entry, child: Child) -> None:
+def apply(cluster: Cluster, entry: Entry, child: Child) -> None:
     """What a wrapped object tells of its attempt, if that is the present one."""
     if child.attempt != entry.attempt:
         return
@@ -65,95 +65,95 @@ def apply(world: World, entry: Entry, child: Child) -> None:
     entry.creation.absent.discard(child.item)
     completion.hear(entry, child)
     for index, want in enumerate(child.wants):
-        world.want(entry, child.item, index, want)
-    world.to_judge[entry.uid] = None
+        cluster.want(entry, child.item, index, want)
+    cluster.to_judge[entry.uid] = None
 
 
-def child_gone(world: World, uid: str) -> None:
+def child_gone(cluster: Cluster, uid: str) -> None:
     """A wrapped object no longer exists: it wants no more pods, and its name is free."""
-    world.disowned.pop(uid, None)
-    child = world.drop_child(uid)
+    cluster.disowned.pop(uid, None)
+    child = cluster.drop_child(uid)
     if child is None:
         return
-    world.look_again(world.names.waiters(child.ref))
-    entry = world.entries.get(child.workload)
+    cluster.look_again(cluster.names.waiters(child.ref))
+    entry = cluster.entries.get(child.workload)
     if entry is None:
         return
     if child.attempt == entry.attempt:
-        _item_gone(world, entry, child)
-    world.to_judge[entry.uid] = None
-    _something_gone(world, entry)
+        _item_gone(cluster, entry, child)
+    cluster.to_judge[entry.uid] = None
+    _something_gone(cluster, entry)
 
 
-def _something_gone(world: World, entry: Entry) -> None:
+def _something_gone(cluster: Cluster, entry: Entry) -> None:
     """A child or pod of the AppWrapper is observed absent: that may have been the last one."""
-    if world.children_of.get(entry.uid):
+    if cluster.children_of.get(entry.uid):
         return
     if entry.phase is Phase.GONE:
-        remains.bury(world, entry)
-    elif not world.capacity.pods.exist(entry.uid):
-        teardown.last_one_gone(world, entry)
+        remains.bury(cluster, entry)
+    elif not cluster.capacity.pods.exist(entry.uid):
+        teardown.last_one_gone(cluster, entry)
 
 
-def _item_gone(world: World, entry: Entry, child: Child) -> None:
+def _item_gone(cluster: Cluster, entry: Entry, child: Child) -> None:
     """An item is deleted, by this dispatcher or not: it is not created again in this attempt
     (P2)."""
     passed = entry.phase is not Phase.CREATING or child.item < entry.creation.cursor
     if passed and entry.creation.created.get(child.item) == child.uid:
         del entry.creation.created[child.item]
         entry.creation.absent.add(child.item)
-    wants_nothing(world, entry, child.item)
+    wants_nothing(cluster, entry, child.item)
 
 
-def wants_nothing(world: World, entry: Entry, item: int) -> None:
+def wants_nothing(cluster: Cluster, entry: Entry, item: int) -> None:
     """An item that does not exist makes no pods."""
     for one in entry.workload.sets:
         if one.item == item:
-            world.want(entry, item, one.index, 0)
+            cluster.want(entry, item, one.index, 0)
 
 
-def kind_watched(world: World, event: KindWatched) -> None:
+def kind_watched(cluster: Cluster, event: KindWatched) -> None:
     """A wrapped kind can be seen, or cannot: that concerns only those that contain it (P11)."""
     key = (event.group, event.resource)
     if not event.watched:
-        world.unwatched[key] = event.message
+        cluster.unwatched[key] = event.message
         return
-    if world.unwatched.pop(key, None) is not None:
-        world.look_again(list(world.waiting_for_kind))
+    if cluster.unwatched.pop(key, None) is not None:
+        cluster.look_again(list(cluster.waiting_for_kind))
 
 
-def pod_seen(world: World, event: PodSeen) -> None:
+def pod_seen(cluster: Cluster, event: PodSeen) -> None:
     """A pod is as it is. One that was its AppWrapper's stays that when the object above it is gone;
     one with unknown controllers belongs to none."""
     pod = event.pod
-    was_own = pod.workload != "" and world.capacity.pods.owner_of(pod.uid) == pod.workload
-    _take_pod(world, pod, is_own=was_own or attribution.is_own_pod(world, pod))
+    was_own = pod.workload != "" and cluster.capacity.pods.owner_of(pod.uid) == pod.workload
+    _take_pod(cluster, pod, is_own=was_own or attribution.is_own_pod(cluster, pod))
 
 
-def _take_pod(world: World, pod: Pod, *, is_own: bool) -> None:
-    before = world.capacity.pods.owner_of(pod.uid)
+def _take_pod(cluster: Cluster, pod: Pod, *, is_own: bool) -> None:
+    before = cluster.capacity.pods.owner_of(pod.uid)
     if is_own:
-        world.unproven.drop(pod.uid)
+        cluster.unproven.drop(pod.uid)
     else:
-        world.unproven.put(pod)
+        cluster.unproven.put(pod)
         pod = replace(pod, workload="")
-    world.capacity.pod_seen(pod)
+    cluster.capacity.pod_seen(pod)
     for uid in (before, pod.workload):
-        _look_at(world, world.entries.get(uid))
+        _look_at(cluster, cluster.entries.get(uid))
 
 
-def _look_at(world: World, entry: Entry | None) -> None:
+def _look_at(cluster: Cluster, entry: Entry | None) -> None:
     """Something about its pods is new."""
     if entry is not None:
-        world.to_judge[entry.uid] = None
+        cluster.to_judge[entry.uid] = None
         if entry.rebuilt:
-            leftovers.pods_changed(world, entry)
+            leftovers.pods_changed(cluster, entry)
 
 
-def pod_gone(world: World, uid: str) -> None:
+def pod_gone(cluster: Cluster, uid: str) -> None:
     """A pod no longer exists: it may have been the last one that its AppWrapper waited for."""
-    world.unproven.drop(uid)
-    entry = world.entries.get(world.capacity.pod_gone(uid))
-    _look_at(world, entry)
+    cluster.unproven.drop(uid)
+    entry = cluster.entries.get(cluster.capacity.pod_gone(uid))
+    _look_at(cluster, entry)
     if entry is not None:
-        _something_gone(world, entry)
+        _something_gone(cluster, entry)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mcad.core.attempts import edits, observed_objects, recovery, remains
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.events import AppWrapperSeen, NodeGone, NodeSeen
 from mcad.core.preemption import eviction
 from mcad.core.queue.priority_ceiling import cut
@@ -28,105 +28,105 @@ LATE_ARRIVAL: Duration = SECOND * 9 // 10
 one before: they must not run over into the next second, where their order would end."""
 
 
-def appwrapper_seen(world: World, event: AppWrapperSeen) -> None:
+def appwrapper_seen(cluster: Cluster, event: AppWrapperSeen) -> None:
     """First sight, an edit, or the write of another."""
     if not event.workload.managed:
         return
-    work = cut(event.workload, world.ceilings)
-    entry = world.entries.get(work.uid)
+    work = cut(event.workload, cluster.ceilings)
+    entry = cluster.entries.get(work.uid)
     if entry is not None and (entry.rebuilt or (entry.unreadable and not _is_unreadable(work))):
-        remains.alive_after_all(world, entry)
+        remains.alive_after_all(cluster, entry)
         entry = None
     if entry is None:
-        _first_sight(world, work, listed=event.listed)
+        _first_sight(cluster, work, listed=event.listed)
     elif entry.phase is not Phase.GONE:
-        _changed(world, entry, work, rewound=event.rewound)
+        _changed(cluster, entry, work, rewound=event.rewound)
 
 
 def _is_unreadable(work: Workload) -> bool:
     return work.persisted is not None and bool(work.persisted.unreadable)
 
 
-def _first_sight(world: World, work: Workload, *, listed: bool) -> None:
+def _first_sight(cluster: Cluster, work: Workload, *, listed: bool) -> None:
     saved = work.persisted
     if saved is not None and saved.first_seen:
         first_seen = saved.first_seen
         if first_seen // SECOND == work.created // SECOND:
-            world.last_seen = max(world.last_seen, first_seen)
+            cluster.last_seen = max(cluster.last_seen, first_seen)
     else:
-        first_seen = _stamp(world, work.created, listed=listed)
+        first_seen = _stamp(cluster, work.created, listed=listed)
     entry = Entry(replace(work, persisted=None), first_seen)
-    world.entries[work.uid] = entry
-    _warn(world, entry, work.warnings if saved is None else ())
+    cluster.entries[work.uid] = entry
+    _warn(cluster, entry, work.warnings if saved is None else ())
     if saved is not None:
-        recovery.restore(world, entry, saved)
-    if work.uid in world.children_of or world.capacity.pods.exist(work.uid):
-        observed_objects.disown_strangers(world, entry)
+        recovery.restore(cluster, entry, saved)
+    if work.uid in cluster.children_of or cluster.capacity.pods.exist(work.uid):
+        observed_objects.disown_strangers(cluster, entry)
     if entry.phase is Phase.WAITING:
-        _enter_queue(world, entry)
+        _enter_queue(cluster, entry)
     elif entry.phase is Phase.COMPLETED:
-        world.to_judge[work.uid] = None
-        world.remember_run(entry)
+        cluster.to_judge[work.uid] = None
+        cluster.remember_run(entry)
     elif entry.dispatch is not None and entry.phase not in ENDED:
         # Before the barrier everything that was dispatched is there at once, and goes first.
-        entry.untested = world.started and entry.dispatch.phase in (*LIVE, DispatchPhase.PAUSED)
-        world.to_recover[entry.uid] = None
+        entry.untested = cluster.started and entry.dispatch.phase in (*LIVE, DispatchPhase.PAUSED)
+        cluster.to_recover[entry.uid] = None
 
 
-def _warn(world: World, entry: Entry, warnings: Iterable[str]) -> None:
+def _warn(cluster: Cluster, entry: Entry, warnings: Iterable[str]) -> None:
     for warning in warnings:
-        world.announce(entry, EventReason.MANIFEST, warning, action="Parse", warning=True)
+        cluster.announce(entry, EventReason.MANIFEST, warning, action="Parse", warning=True)
 
 
-def _stamp(world: World, created: Instant, *, listed: bool) -> Instant:
+def _stamp(cluster: Cluster, created: Instant, *, listed: bool) -> Instant:
     """First-seen time: creationTimestamp, which has seconds only, refined by arrival.
 
     The controller sorts an initial list by creationTimestamp and, within a second, puts those first
     that are on record: there a strict succession within the second is all that is needed. What is
     not on record is not new: its first status may have been lost (design section 4, *Order*).
     """
-    offset = 0 if listed else min(max(world.now - created, 0), LATE_ARRIVAL)
+    offset = 0 if listed else min(max(cluster.now - created, 0), LATE_ARRIVAL)
     stamp = created + offset
-    if stamp <= world.last_seen and stamp // SECOND == world.last_seen // SECOND:
-        stamp = world.last_seen + 1
-    world.last_seen = max(world.last_seen, stamp)
+    if stamp <= cluster.last_seen and stamp // SECOND == cluster.last_seen // SECOND:
+        stamp = cluster.last_seen + 1
+    cluster.last_seen = max(cluster.last_seen, stamp)
     return stamp
 
 
-def _enter_queue(world: World, entry: Entry) -> None:
+def _enter_queue(cluster: Cluster, entry: Entry) -> None:
     seen = entry.first_seen
     if ConditionType.INIT not in entry.conditions:
         entry.set_condition(ConditionType.INIT, seen)
         entry.set_condition(ConditionType.QUEUEING, seen, reason="AwaitingHeadOfLine")
-    world.line_up(entry)
+    cluster.line_up(entry)
 
 
-def _changed(world: World, entry: Entry, work: Workload, *, rewound: bool) -> None:
+def _changed(cluster: Cluster, entry: Entry, work: Workload, *, rewound: bool) -> None:
     if work.persisted is not None and _is_ahead(entry, work.persisted):
-        _take_over(world, entry, work)
+        _take_over(cluster, entry, work)
         return
     saved, work, old = work.persisted, replace(work, persisted=None), entry.workload
-    _warn(world, entry, (one for one in work.warnings if one not in old.warnings))
+    _warn(cluster, entry, (one for one in work.warnings if one not in old.warnings))
     if rewound or (saved is not None and _is_news(entry, saved)):
         entry.writes.written = None
-        world.to_settle[entry.uid] = None
+        cluster.to_settle[entry.uid] = None
     if entry.phase is not Phase.WAITING:
         entry.edit(work)
-        edits.tell(world, entry)
+        edits.report(cluster, entry)
         if entry.workload.items != old.items:
-            world.to_settle[entry.uid] = None  # a kind is discovered again: its items are shown
-        _changed_after_intent(world, entry, old)
-    elif entry.uid in world.claims and _wants_the_same(work, old):
+            cluster.to_settle[entry.uid] = None  # a kind is discovered again: its items are shown
+        _changed_after_intent(cluster, entry, old)
+    elif entry.uid in cluster.reservations and _wants_the_same(work, old):
         entry.workload = work
     elif work != old:
-        claim = entry.claim
+        reservation = entry.reservation
         if work.suspended:
-            eviction.in_vain(world, entry)
-        world.leave_line(entry)  # under the record that it was added with
-        entry.workload, entry.told, entry.told_at = work, None, 0
-        world.line_up(entry)
-        if claim is not None and claim.reason in EVICTIONS:  # others have left for it
-            world.claims_on_record[entry.uid] = claim
+            eviction.in_vain(cluster, entry)
+        cluster.leave_line(entry)  # under the record that it was added with
+        entry.workload, entry.reported, entry.reported_at = work, None, 0
+        cluster.line_up(entry)
+        if reservation is not None and reservation.reason in EVICTIONS:  # others have left for it
+            cluster.reservations_on_record[entry.uid] = reservation
 
 
 _WANTED = (
@@ -142,7 +142,7 @@ _WANTED = (
 
 
 def _wants_the_same(work: Workload, old: Workload) -> bool:
-    """Whether an edit leaves a claim what it is: a note that is mended costs no room."""
+    """Whether an edit leaves a reservation what it is: a note that is mended costs no room."""
     return all(getattr(work, name) == getattr(old, name) for name in _WANTED)
 
 
@@ -150,12 +150,12 @@ def _is_news(entry: Entry, saved: Persisted) -> bool:
     return entry.writes.flying is None and saved.dispatch != entry.dispatch
 
 
-def _changed_after_intent(world: World, entry: Entry, old: Workload) -> None:
+def _changed_after_intent(cluster: Cluster, entry: Entry, old: Workload) -> None:
     work = entry.workload
     if work.deleting and (not old.deleting or work.cascade is not old.cascade):
-        remains.deletion_seen(world, entry)
+        remains.deletion_seen(cluster, entry)
     elif work.generation != old.generation or work.tolerance != old.tolerance:
-        world.to_judge[entry.uid] = world.to_settle[entry.uid] = None
+        cluster.to_judge[entry.uid] = cluster.to_settle[entry.uid] = None
 
 
 def _is_ahead(entry: Entry, saved: Persisted) -> bool:
@@ -182,29 +182,29 @@ def _progress(record: DispatchRecord) -> tuple[int, int]:
     return record.attempt, _PHASES.index(record.phase)
 
 
-def _take_over(world: World, entry: Entry, work: Workload) -> None:
+def _take_over(cluster: Cluster, entry: Entry, work: Workload) -> None:
     """What is stored counts, as at a start; an attempt that stands is tested anew (P12)."""
     serial = entry.writes.serial
-    world.forget(entry)
-    _first_sight(world, work, listed=True)
-    entry = world.entries[work.uid]
+    cluster.forget(entry)
+    _first_sight(cluster, work, listed=True)
+    entry = cluster.entries[work.uid]
     entry.writes.serial = serial  # an answer to an earlier write says nothing of the next
-    observed_objects.look_at_disowned(world, entry)
+    observed_objects.look_at_disowned(cluster, entry)
 
 
-def node_heard(world: World, event: NodeSeen | NodeGone) -> None:
+def node_heard(cluster: Cluster, event: NodeSeen | NodeGone) -> None:
     """A node appeared, changed or vanished; AppWrappers with pods that have to leave it learn of
     that."""
     if isinstance(event, NodeGone):
-        world.capacity.node_gone(event.name)
+        cluster.capacity.node_gone(event.name)
         return
-    world.capacity.node_seen(event.node)
+    cluster.capacity.node_seen(event.node)
     if event.node.evicts:
-        world.to_judge.update(dict.fromkeys(world.capacity.pods.users_of(event.node.name)))
+        cluster.to_judge.update(dict.fromkeys(cluster.capacity.pods.users_of(event.node.name)))
 
 
-def appwrapper_gone(world: World, uid: str) -> None:
+def appwrapper_gone(cluster: Cluster, uid: str) -> None:
     """The object is deleted."""
-    entry = world.entries.get(uid)
+    entry = cluster.entries.get(uid)
     if entry is not None and entry.phase is not Phase.GONE:
-        remains.object_gone(world, entry)
+        remains.object_gone(cluster, entry)

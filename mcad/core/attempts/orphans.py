@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.commands import DeleteStray
 from mcad.core.events import StrayRefused
 from mcad.core.state.bounds import REFUSED_WRITE_RETRY, RETRY_MAX, is_denial
@@ -17,48 +17,48 @@ NEVER: Instant = 1 << 62
 """Later than any instant: its deletion was asked for, and the answer is open."""
 
 
-def sweep(world: World) -> None:
+def sweep(cluster: Cluster) -> None:
     """Delete objects of ours that no recorded attempt accounts for (P7)."""
     later: dict[str, None] = {}
-    for uid in world.unswept:
-        child = world.children[uid]
-        entry = world.entries.get(child.workload)
+    for uid in cluster.unswept:
+        child = cluster.children[uid]
+        entry = cluster.entries.get(child.workload)
         if entry is None or not _is_stray(entry, child):
             continue
-        again = world.swept.get(uid, 0)
-        if world.now >= again:
-            world.swept[uid] = NEVER
-            world.emit(DeleteStray(child.workload, child.ref, uid))
+        again = cluster.swept.get(uid, 0)
+        if cluster.now >= again:
+            cluster.swept[uid] = NEVER
+            cluster.emit(DeleteStray(child.workload, child.ref, uid))
         elif again != NEVER:
             later[uid] = None
-    world.unswept = later
+    cluster.unswept = later
 
 
-def found_of_deleted(world: World, entry: Entry, found: Sequence[Remnant]) -> None:
+def found_of_deleted(cluster: Cluster, entry: Entry, found: Sequence[Remnant]) -> None:
     """What no watch has told of is there after all and is swept, or it is not."""
     if not found:
         entry.creation.created.clear()
     for one in found:
-        if one.uid not in world.children and not one.terminating and not is_spared(entry):
-            world.emit(DeleteStray(entry.uid, one.ref, one.uid))
+        if one.uid not in cluster.children and not one.terminating and not is_spared(entry):
+            cluster.emit(DeleteStray(entry.uid, one.ref, one.uid))
 
 
-def judge_anew(world: World, entry: Entry) -> None:
+def judge_anew(cluster: Cluster, entry: Entry) -> None:
     """Let the next sweep judge all objects of an AppWrapper anew."""
-    for child in world.children_for(entry):
-        world.swept.pop(child.uid, None)
-        world.unswept[child.uid] = None
+    for child in cluster.children_for(entry):
+        cluster.swept.pop(child.uid, None)
+        cluster.unswept[child.uid] = None
 
 
-def refused(world: World, event: StrayRefused) -> None:
+def refused(cluster: Cluster, event: StrayRefused) -> None:
     """A stray could not be deleted: again, after a while."""
-    if event.object_uid not in world.children:
+    if event.object_uid not in cluster.children:
         return
     slow = is_denial(event.answer)
     pause = max(event.answer.retry_after, REFUSED_WRITE_RETRY if slow else RETRY_MAX)
-    world.swept[event.object_uid] = world.now + pause
-    world.unswept[event.object_uid] = None
-    world.wake_at(world.now + pause)
+    cluster.swept[event.object_uid] = cluster.now + pause
+    cluster.unswept[event.object_uid] = None
+    cluster.wake_at(cluster.now + pause)
 
 
 def is_spared(entry: Entry) -> bool:

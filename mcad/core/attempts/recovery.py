@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcad.core.attempts import create, edits, observed_objects, teardown
-from mcad.core.cluster import World, kind_key
+from mcad.core.cluster import Cluster, kind_key
 from mcad.core.preemption import eviction
 from mcad.core.reservations import manage
 from mcad.core.running import pod_timeouts, reset
@@ -13,7 +13,7 @@ from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import DispatchPhase, DispatchRecord, Next, Persisted
 from mcad.core.state.reasons import EventReason, State, TeardownReason
 from mcad.core.state.records import replace
-from mcad.core.state.reservation import Claim, ClaimReason
+from mcad.core.state.reservation import Reservation, ReservationReason
 from mcad.core.state.units import Instant
 
 _RESTORED = {
@@ -32,12 +32,12 @@ _ENDED = {
 }
 
 
-def restore(world: World, entry: Entry, saved: Persisted) -> None:
+def restore(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
     """Take over what its status says; what was begun is resumed by the next ``recover``."""
     if saved.unreadable:
-        _leave_alone(world, entry, saved.unreadable)
+        _leave_alone(cluster, entry, saved.unreadable)
         return
-    saved = _timed(saved, world.now)
+    saved = _timed(saved, cluster.now)
     entry.conditions = {condition.type: condition for condition in saved.conditions}
     entry.first_dispatch, entry.requeueings = saved.first_dispatch, saved.requeueings
     entry.requeueing_wait, entry.resets = saved.requeueing_wait, saved.resets
@@ -45,19 +45,21 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
     if saved.eviction is not None:
         entry.opponents[saved.eviction.by] = saved.eviction.at
     entry.dispatch, entry.pods = saved.dispatch, saved.pods
-    if saved.claim is not None:
-        world.claims_on_record[entry.uid] = saved.claim
+    if saved.reservation is not None:
+        cluster.reservations_on_record[entry.uid] = saved.reservation
     if saved.dispatch is not None and saved.dispatch.preemptor:
-        _note_preemptor(world, entry.uid, saved.dispatch)
-    entry.counted_at = world.now  # a start has more urgent things to write
+        _note_preemptor(cluster, entry.uid, saved.dispatch)
+    entry.counted_at = cluster.now  # a start has more urgent things to write
     entry.restored = True
     if saved.observed_generation not in (0, entry.workload.generation):
-        world.to_settle[entry.uid] = None  # this dispatcher wrote it, and the spec was edited since
+        cluster.to_settle[entry.uid] = (
+            None  # this dispatcher wrote it, and the spec was edited since
+        )
     if saved.dispatch is not None:
         entry.phase = _restored_phase(saved.dispatch, saved.state)
         if saved.dispatch.phase is not DispatchPhase.RELEASED:
-            world.begin_attempt(entry, saved.dispatch)
-        entry.pause = teardown.pause_on_record(world, entry)
+            cluster.begin_attempt(entry, saved.dispatch)
+        entry.pause = teardown.pause_on_record(cluster, entry)
         return
     if saved.state == State.COMPLETED:
         entry.phase = Phase.COMPLETED
@@ -68,10 +70,10 @@ def restore(world: World, entry: Entry, saved: Persisted) -> None:
     elif saved.foreign or saved.state in (State.RUNNING, State.RUNNING_HOLD_COMPLETION):
         entry.phase = Phase.FOREIGN
         note = "Dispatched by another controller: it is left alone, its pods count."
-        world.announce(entry, EventReason.LEFT_ALONE, note, action="Adopt", warning=True)
+        cluster.announce(entry, EventReason.LEFT_ALONE, note, action="Adopt", warning=True)
 
 
-def _leave_alone(world: World, entry: Entry, what: str) -> None:
+def _leave_alone(cluster: Cluster, entry: Entry, what: str) -> None:
     """Another version wrote it, or a person: its objects may live, so it must not queue as new."""
     entry.phase, entry.unreadable = Phase.FOREIGN, True
     note = (
@@ -79,7 +81,7 @@ def _leave_alone(world: World, entry: Entry, what: str) -> None:
         "alone, its pods count. Run the version that wrote it; or, if none of its objects exist, "
         "remove status.dispatch with kubectl patch --subresource=status, and it queues anew."
     )
-    world.announce(entry, EventReason.LEFT_ALONE, note, action="Adopt", warning=True)
+    cluster.announce(entry, EventReason.LEFT_ALONE, note, action="Adopt", warning=True)
 
 
 def _timed(saved: Persisted, now: Instant) -> Persisted:
@@ -107,17 +109,17 @@ def _timed(saved: Persisted, now: Instant) -> Persisted:
     return replace(saved, conditions=conditions, dispatch=record, eviction=evicted)
 
 
-def _note_preemptor(world: World, victim: str, record: DispatchRecord) -> None:
+def _note_preemptor(cluster: Cluster, victim: str, record: DispatchRecord) -> None:
     """The victim (a uid) was evicted, and the reservation that this was for may not have been
     written any more."""
-    until = record.entered + manage.evicted_within(world, (victim,))
+    until = record.entered + manage.evicted_within(cluster, (victim,))
     is_over = record.phase is DispatchPhase.RELEASED and record.next is not Next.QUEUED
-    if is_over or until <= world.now:
+    if is_over or until <= cluster.now:
         return
     reclaims = record.reason == TeardownReason.RECLAIMED
-    reason = ClaimReason.RECLAIMING if reclaims else ClaimReason.PREEMPTING
-    claim = Claim(reason, record.entered, until)
-    world.preemptors_on_record[record.preemptor] = claim
+    reason = ReservationReason.RECLAIMING if reclaims else ReservationReason.PREEMPTING
+    reservation = Reservation(reason, record.entered, until)
+    cluster.preemptors_on_record[record.preemptor] = reservation
 
 
 def _restored_phase(record: DispatchRecord, state: str) -> Phase:
@@ -128,33 +130,33 @@ def _restored_phase(record: DispatchRecord, state: str) -> Phase:
     return _RESTORED[record.phase]
 
 
-def recover(world: World) -> None:
+def recover(cluster: Cluster) -> None:
     """Take up what a predecessor began: reservations first, oldest dispatch first (P1, P11)."""
-    begun = [world.entries[uid] for uid in world.to_recover if uid in world.entries]
-    world.to_recover.clear()
+    begun = [cluster.entries[uid] for uid in cluster.to_recover if uid in cluster.entries]
+    cluster.to_recover.clear()
     begun.sort(key=lambda e: (e.dispatch.since if e.dispatch else 0, e.uid))
     latest = max((entry.dispatch.epoch for entry in begun if entry.dispatch), default=0)
     late = {entry.uid for entry in begun if _is_late(entry, latest)}
     for entry in begun:
         if entry.uid not in late:
-            _reserve_again(world, entry)
+            _assume_again(cluster, entry)
     for entry in begun:
         entry.untested = False
-        if entry.uid in late and not _has_room(world, entry):
-            _give_way(world, entry)
+        if entry.uid in late and not _has_room(cluster, entry):
+            _give_way(cluster, entry)
             continue
         if entry.uid not in late:
-            _note_absence(world, entry)
-        _resume(world, entry)
+            _note_absence(cluster, entry)
+        _resume(cluster, entry)
 
 
-def take_as_recorded(world: World) -> None:
+def take_as_recorded(cluster: Cluster) -> None:
     """For an onlooker: what was begun holds its room, and nothing is taken up."""
-    begun = [world.entries[uid] for uid in world.to_recover if uid in world.entries]
-    world.to_recover.clear()
+    begun = [cluster.entries[uid] for uid in cluster.to_recover if uid in cluster.entries]
+    cluster.to_recover.clear()
     for entry in sorted(begun, key=lambda e: (e.dispatch.since if e.dispatch else 0, e.uid)):
-        _reserve_again(world, entry)
-        _note_absence(world, entry)
+        _assume_again(cluster, entry)
+        _note_absence(cluster, entry)
 
 
 def _is_late(entry: Entry, latest: int) -> bool:
@@ -167,75 +169,75 @@ def _is_late(entry: Entry, latest: int) -> bool:
     return entry.untested and entry.phase in (Phase.CREATING, Phase.RUNNING, Phase.PAUSING)
 
 
-def _has_room(world: World, entry: Entry) -> bool:
+def _has_room(cluster: Cluster, entry: Entry) -> bool:
     """P12: what we did not know of when we gave room away stays if it fits all the same.
 
     The exact verdict counts a DaemonSet's pod on every node, there already or not; what is taken up
     and finds a home for all that it still wants fits as well.
     """
-    world.capacity.rehome()
-    own = [child for child in world.children_for(entry) if child.attempt == entry.attempt]
+    cluster.capacity.place_unplaced()
+    own = [child for child in cluster.children_for(entry) if child.attempt == entry.attempt]
     wants = {(one.item, index): want for one in own for index, want in enumerate(one.wants)}
-    refusal = world.admission.reserve(world.gang(entry), world.designation(entry), wants)
-    _reserve_again(world, entry)
+    refusal = cluster.admission.assume(cluster.gang(entry), cluster.designation(entry), wants)
+    _assume_again(cluster, entry)
     if refusal is None or refusal.quota is not None:
         return refusal is None
-    world.capacity.rehome()
-    return not world.capacity.homeless(entry.uid)
+    cluster.capacity.place_unplaced()
+    return not cluster.capacity.unplaced(entry.uid)
 
 
-def _give_way(world: World, entry: Entry) -> None:
+def _give_way(cluster: Cluster, entry: Entry) -> None:
     record = entry.record
     if entry.phase is Phase.PAUSING:
-        reset.give_up_room(world, entry)
+        reset.give_up_room(cluster, entry)
         return
     making = entry.creation
     making.cursor = len(record.inventory)  # whatever was created is deleted
     if record.phase is DispatchPhase.CREATING:
-        making.doubt = world.now + COMMIT_GRACE  # the predecessor's may be under way (ADR 7)
+        making.doubt = cluster.now + COMMIT_GRACE  # the predecessor's may be under way (ADR 7)
     note = f"Attempt {record.attempt} of epoch {record.epoch} does not fit any more."
-    teardown.take_back(world, entry, TeardownReason.SUPERSEDED, note)
+    teardown.take_back(cluster, entry, TeardownReason.SUPERSEDED, note)
 
 
-def _reserve_again(world: World, entry: Entry) -> None:
-    if not world.capacity.holds(entry.uid):
-        world.adopt(entry)
-    for child in world.children_for(entry):
-        observed_objects.apply(world, entry, child)
+def _assume_again(cluster: Cluster, entry: Entry) -> None:
+    if not cluster.capacity.holds(entry.uid):
+        cluster.adopt(entry)
+    for child in cluster.children_for(entry):
+        observed_objects.apply(cluster, entry, child)
     if entry.workload.deleting:
-        world.freeze(entry)
+        cluster.freeze(entry)
     elif entry.phase is Phase.DELETING and not entry.keeps_room:
-        world.capacity.freeze(entry.uid)
+        cluster.capacity.freeze(entry.uid)
 
 
-def _note_absence(world: World, entry: Entry) -> None:
+def _note_absence(cluster: Cluster, entry: Entry) -> None:
     """What was confirmed and is not in the lists of the barrier was deleted (P2, P11)."""
     if entry.phase is not Phase.RUNNING:
         return
     for number, item in enumerate(entry.workload.items):
-        if number not in entry.creation.created and kind_key(item.ref) not in world.unwatched:
-            observed_objects.wants_nothing(world, entry, number)
+        if number not in entry.creation.created and kind_key(item.ref) not in cluster.unwatched:
+            observed_objects.wants_nothing(cluster, entry, number)
 
 
-def _resume(world: World, entry: Entry) -> None:
-    entry.step_since, making = world.now, entry.creation
-    world.to_judge[entry.uid] = None
-    edits.tell(world, entry)
+def _resume(cluster: Cluster, entry: Entry) -> None:
+    entry.step_since, making = cluster.now, entry.creation
+    cluster.to_judge[entry.uid] = None
+    edits.report(cluster, entry)
     if entry.phase in (Phase.CREATING, Phase.RUNNING):
-        eviction.forget(world, entry)
+        eviction.forget(cluster, entry)
     if entry.phase is Phase.CREATING:
         # An item before the last one found was deleted: not created again (P2).
         making.cursor = max(making.created, default=-1) + 1
         if making.cursor < len(entry.workload.items):
-            making.doubt = world.now + COMMIT_GRACE  # the predecessor's may be under way (ADR 7)
-        create.proceed(world, entry)
+            making.doubt = cluster.now + COMMIT_GRACE  # the predecessor's may be under way (ADR 7)
+        create.continue_attempt(cluster, entry)
     elif entry.phase is Phase.DELETING:
         making.cursor = len(entry.inventory)
         if not entry.record.confirmed:
-            making.doubt = world.now + COMMIT_GRACE
-        teardown.delete_all(world, entry)
+            making.doubt = cluster.now + COMMIT_GRACE
+        teardown.delete_all(cluster, entry)
     elif entry.phase is Phase.RUNNING:
         making.cursor = len(entry.inventory)  # all exist, for a teardown to come
-        pod_timeouts.begin(world, entry)
+        pod_timeouts.begin(cluster, entry)
     elif entry.phase in (Phase.KEEPING, Phase.PAUSING):
         making.cursor = len(entry.inventory)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcad.core.attempts import attribution, orphans
 from mcad.core.attempts.names import name_key
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.commands import DeleteItem, ForceDeletion, LookForRemains, Urgency
 from mcad.core.events import DeletionRefused, ItemDeleted, LookFailed, Remaining
 from mcad.core.state.bounds import (
@@ -53,7 +53,7 @@ has pods, keeps others out for nothing: there is a pause from the second attempt
 
 
 def take_back(
-    world: World,
+    cluster: Cluster,
     entry: Entry,
     reason: TeardownReason,
     message: str,
@@ -65,69 +65,69 @@ def take_back(
     next attempt, which finds its place as the pods go.
     """
     if reason in _PAUSED:
-        in_vain = entry.phase is not Phase.RUNNING or world.capacity.needs.in_vain(entry.uid)
+        in_vain = entry.phase is not Phase.RUNNING or cluster.capacity.pod_waits.in_vain(entry.uid)
         entry.in_vain = entry.in_vain + 1 if in_vain else 0
     if then is Next.RESET:
-        world.keep_room(entry)
+        cluster.keep_room(entry)
     else:
-        world.capacity.freeze(entry.uid)
-    entry.end(DispatchPhase.UNDEPLOYING, world.now, reason, message, then)
-    entry.unset_condition(ConditionType.DISPATCHED, world.now, reason=reason, message=message)
-    entry.unset_condition(ConditionType.RUNNING_HOLD_COMPLETION, world.now, reason=reason)
-    entry.move(Signal.TAKE_BACK, world.now)
-    world.settle(entry, Urgency.DISPATCH)
+        cluster.capacity.freeze(entry.uid)
+    entry.end(DispatchPhase.UNDEPLOYING, cluster.now, reason, message, then)
+    entry.unset_condition(ConditionType.DISPATCHED, cluster.now, reason=reason, message=message)
+    entry.unset_condition(ConditionType.RUNNING_HOLD_COMPLETION, cluster.now, reason=reason)
+    entry.move(Signal.TAKE_BACK, cluster.now)
+    cluster.settle(entry, Urgency.DISPATCH)
 
 
-def teardown_written(world: World, entry: Entry) -> None:
+def teardown_written(cluster: Cluster, entry: Entry) -> None:
     """The teardown is persisted: delete everything that was or may have been created."""
-    entry.move(Signal.TEARDOWN_WRITTEN, world.now)
-    delete_all(world, entry)
+    entry.move(Signal.TEARDOWN_WRITTEN, cluster.now)
+    delete_all(cluster, entry)
 
 
-def delete_all(world: World, entry: Entry) -> None:
+def delete_all(cluster: Cluster, entry: Entry) -> None:
     """Ask for the deletion of every inventoried object up to the one whose create may be open."""
     entry.removal.undeleted = set(range(min(entry.creation.cursor + 1, len(entry.inventory))))
-    delete_rest(world, entry)
+    delete_rest(cluster, entry)
     if not entry.removal.undeleted:
-        _all_deleted(world, entry)
+        _all_deleted(cluster, entry)
 
 
-def delete_rest(world: World, entry: Entry) -> None:
+def delete_rest(cluster: Cluster, entry: Entry) -> None:
     """Ask for those deletions that are not accepted yet."""
     for item in sorted(entry.removal.undeleted):
-        _delete(world, entry, item)
+        _delete(cluster, entry, item)
 
 
-def late_item(world: World, entry: Entry, item: int) -> None:
+def late_item(cluster: Cluster, entry: Entry, item: int) -> None:
     """A create with an open outcome when the teardown began did succeed."""
     if entry.phase in (Phase.DELETING, Phase.VERIFYING):
-        _delete(world, entry, item)
+        _delete(cluster, entry, item)
 
 
-def _delete(world: World, entry: Entry, item: int, uid: str = "") -> None:
-    known = uid or entry.creation.created.get(item) or _observed_uid(world, entry, item)
+def _delete(cluster: Cluster, entry: Entry, item: int, uid: str = "") -> None:
+    known = uid or entry.creation.created.get(item) or _observed_uid(cluster, entry, item)
     if known:
-        world.swept[known] = orphans.NEVER
-    world.emit(DeleteItem(entry.uid, entry.attempt, item, entry.ref(item), known))
+        cluster.swept[known] = orphans.NEVER
+    cluster.emit(DeleteItem(entry.uid, entry.attempt, item, entry.ref(item), known))
 
 
-def _observed_uid(world: World, entry: Entry, item: int) -> str:
-    for child in world.children_for(entry):
+def _observed_uid(cluster: Cluster, entry: Entry, item: int) -> str:
+    for child in cluster.children_for(entry):
         if child.item == item and child.attempt == entry.attempt:
             return child.uid
     return ""
 
 
-def item_deleted(world: World, entry: Entry, event: ItemDeleted) -> None:
+def item_deleted(cluster: Cluster, entry: Entry, event: ItemDeleted) -> None:
     """One deletion is accepted."""
     if event.attempt != entry.attempt or entry.phase is not Phase.DELETING:
         return
     entry.removal.undeleted.discard(event.item)
     if not entry.removal.undeleted:
-        _all_deleted(world, entry)
+        _all_deleted(cluster, entry)
 
 
-def deletion_refused(world: World, entry: Entry, event: DeletionRefused) -> None:
+def deletion_refused(cluster: Cluster, entry: Entry, event: DeletionRefused) -> None:
     """A deletion failed: repeat it; without the right to delete, say so and repeat it slowly."""
     if event.attempt != entry.attempt or entry.phase is not Phase.DELETING:
         return
@@ -135,58 +135,58 @@ def deletion_refused(world: World, entry: Entry, event: DeletionRefused) -> None
     pause = entry.tries.pause(event.answer, count=first)
     if first and entry.tries.is_lasting(event.answer):
         note = f"Item {event.item} cannot be deleted: {event.answer.message}"
-        world.announce(entry, EventReason.REFUSED, note, action="Delete", warning=True)
-    world.wake_in(entry, Timer.STEP, pause)
+        cluster.announce(entry, EventReason.REFUSED, note, action="Delete", warning=True)
+    cluster.wake_in(entry, Timer.STEP, pause)
 
 
-def _all_deleted(world: World, entry: Entry) -> None:
-    entry.move(Signal.ALL_DELETED, world.now)
+def _all_deleted(cluster: Cluster, entry: Entry) -> None:
+    entry.move(Signal.ALL_DELETED, cluster.now)
     entry.removal.remains, entry.removal.looks, entry.removal.forced = (), 0, False
-    look(world, entry)
+    look(cluster, entry)
 
 
-def look(world: World, entry: Entry) -> None:
+def look(cluster: Cluster, entry: Entry) -> None:
     """List live what is left: a cache may lie about absence (P4 c)."""
     entry.stop(Timer.STEP)
     entry.removal.overtaken = False
     namespace = entry.workload.namespace
-    world.emit(LookForRemains(entry.uid, namespace, entry.attempt, entry.inventory))
+    cluster.emit(LookForRemains(entry.uid, namespace, entry.attempt, entry.inventory))
 
 
-def remaining(world: World, entry: Entry, event: Remaining) -> None:
+def remaining(cluster: Cluster, entry: Entry, event: Remaining) -> None:
     """The result of a live list: look again, ever more slowly, until nothing is left.
 
     What the watches tell meanwhile shortens that (``last_one_gone``).
     """
     if event.attempt != entry.attempt:
         return
-    event = replace(event, objects=attribution.own_remains(world, entry, event.objects))
+    event = replace(event, objects=attribution.own_remains(cluster, entry, event.objects))
     if entry.phase is Phase.GONE:
-        orphans.found_of_deleted(world, entry, event.objects)
+        orphans.found_of_deleted(cluster, entry, event.objects)
         if not orphans.is_spared(entry):
             entry.removal.remains = event.objects
-            _use_force(world, entry, entry.step_since)
+            _use_force(cluster, entry, entry.step_since)
     if entry.lingers and event.objects:
         entry.removal.remains, entry.removal.looks = event.objects, entry.removal.looks + 1
-        _use_force(world, entry, _asked_to_go(entry))
-        _say_what_is_left(world, entry, _asked_to_go(entry))
-        world.wake_in(entry, Timer.TOMBSTONE, next_look(world, entry))
+        _use_force(cluster, entry, _asked_to_go(entry))
+        _say_what_is_left(cluster, entry, _asked_to_go(entry))
+        cluster.wake_in(entry, Timer.TOMBSTONE, next_look(cluster, entry))
     if entry.phase is not Phase.VERIFYING:
         return
     if event.objects:
         entry.removal.remains, entry.removal.looks = event.objects, entry.removal.looks + 1
-        patience = _use_force(world, entry, entry.record.entered)
-        _delete_what_stayed(world, entry)
-        _say_what_is_left(world, entry, entry.step_since)
+        patience = _use_force(cluster, entry, entry.record.entered)
+        _delete_what_stayed(cluster, entry)
+        _say_what_is_left(cluster, entry, entry.step_since)
         if entry.removal.overtaken:
-            look(world, entry)
+            look(cluster, entry)
         else:
             pause = backoff(entry.removal.looks, LOOK_BASE, LOOK_MAX)
-            world.wake_in(entry, Timer.STEP, min(pause, patience))
-    elif world.now < entry.creation.doubt:  # absence may not last (ADR 7)
-        world.wake_in(entry, Timer.STEP, entry.creation.doubt - world.now)
+            cluster.wake_in(entry, Timer.STEP, min(pause, patience))
+    elif cluster.now < entry.creation.doubt:  # absence may not last (ADR 7)
+        cluster.wake_in(entry, Timer.STEP, entry.creation.doubt - cluster.now)
     else:
-        _nothing_left(world, entry)
+        _nothing_left(cluster, entry)
 
 
 def _asked_to_go(entry: Entry) -> Instant:
@@ -194,57 +194,57 @@ def _asked_to_go(entry: Entry) -> Instant:
     return entry.conditions[ConditionType.DELETING_RESOURCES].changed
 
 
-def next_look(world: World, entry: Entry) -> Duration:
+def next_look(cluster: Cluster, entry: Entry) -> Duration:
     """How long from now the objects of one that lingers are looked at: when it is told what keeps
     them, when force is due, and else ever more slowly."""
-    due = force_is_due(world, entry, _asked_to_go(entry))
+    due = force_is_due(cluster, entry, _asked_to_go(entry))
     pause = backoff(entry.removal.looks, STUCK_AFTER, LOOK_MAX)
     return min(pause, due) if due > 0 else pause
 
 
-def _delete_what_stayed(world: World, entry: Entry) -> None:
+def _delete_what_stayed(cluster: Cluster, entry: Entry) -> None:
     """An answer that an item was gone, or that it would go, was wrong: ask again."""
     numbers = {name_key(ref): number for number, ref in enumerate(entry.inventory)}
     for one in entry.removal.remains:
         item = numbers.get(name_key(one.ref))
         if item is not None and not one.terminating:
-            _delete(world, entry, item, one.uid)
+            _delete(cluster, entry, item, one.uid)
 
 
-def force_is_due(world: World, entry: Entry, since: Instant) -> Duration:
+def force_is_due(cluster: Cluster, entry: Entry, since: Instant) -> Duration:
     """How long from now it takes until force may be used on what has to go ``since`` then."""
     grace = entry.workload.tolerance.forceful_deletion_grace
-    return LOOK_MAX if grace is None else since + grace - world.now
+    return LOOK_MAX if grace is None else since + grace - cluster.now
 
 
-def _use_force(world: World, entry: Entry, since: Instant) -> Duration:
+def _use_force(cluster: Cluster, entry: Entry, since: Instant) -> Duration:
     """Pods that do not go are deleted by force after ``forceful_deletion_grace``, and when none is
     left the items are; returns for how long that is not done yet. Finalizers are left alone."""
-    left = force_is_due(world, entry, since)
+    left = force_is_due(cluster, entry, since)
     if left > 0 or not entry.removal.remains:
         return left
     pods = [one for one in entry.removal.remains if one.ref.kind == "Pod"]
     for one in pods or entry.removal.remains:
-        world.emit(ForceDeletion(entry.uid, one.ref, one.uid))
+        cluster.emit(ForceDeletion(entry.uid, one.ref, one.uid))
     if not entry.removal.forced:
         entry.removal.forced = True
-        seconds = (world.now - since) // SECOND
+        seconds = (cluster.now - since) // SECOND
         rest = explain_remains(entry.removal.remains, "")
         note = f"Deleted by force after {seconds} s: {rest}"
-        world.announce(entry, EventReason.REMAINS, note, action="Delete", warning=True)
+        cluster.announce(entry, EventReason.REMAINS, note, action="Delete", warning=True)
     return LOOK_MAX
 
 
-def _say_what_is_left(world: World, entry: Entry, since: Instant) -> None:
+def _say_what_is_left(cluster: Cluster, entry: Entry, since: Instant) -> None:
     """It is unknown why it takes long unless it is told."""
-    if world.now - since < STUCK_AFTER:
+    if cluster.now - since < STUCK_AFTER:
         return
-    node = world.capacity.pods.node_of(most_telling(entry.removal.remains).uid)
+    node = cluster.capacity.pods.node_of(most_telling(entry.removal.remains).uid)
     text, kind = explain_remains(entry.removal.remains, node), ConditionType.DELETING_RESOURCES
     if not _is_stuck(entry):
-        world.announce(entry, EventReason.REMAINS, text, action="Delete", warning=True)
-    entry.set_condition(kind, world.now, reason=WAITING_FOR_REMAINS, message=text)
-    world.settle(entry)
+        cluster.announce(entry, EventReason.REMAINS, text, action="Delete", warning=True)
+    entry.set_condition(kind, cluster.now, reason=WAITING_FOR_REMAINS, message=text)
+    cluster.settle(entry)
 
 
 def _is_stuck(entry: Entry) -> bool:
@@ -253,27 +253,27 @@ def _is_stuck(entry: Entry) -> bool:
     return shown is not None and shown.status and shown.reason == WAITING_FOR_REMAINS
 
 
-def look_failed(world: World, entry: Entry, event: LookFailed) -> None:
+def look_failed(cluster: Cluster, entry: Entry, event: LookFailed) -> None:
     """The list could not be made: absence is not proven."""
     if entry.phase is Phase.VERIFYING and event.attempt == entry.attempt:
-        world.wake_in(entry, Timer.STEP, entry.tries.pause(event.answer))
+        cluster.wake_in(entry, Timer.STEP, entry.tries.pause(event.answer))
 
 
-def last_one_gone(world: World, entry: Entry) -> None:
+def last_one_gone(cluster: Cluster, entry: Entry) -> None:
     """No child and no pod of the AppWrapper is observed any more: that is worth a look."""
     if entry.phase is not Phase.VERIFYING:
         return
     if Timer.STEP in entry.timers:
-        look(world, entry)
+        look(cluster, entry)
     else:
         entry.removal.overtaken = True  # the answer under way may be older than this
 
 
-def _nothing_left(world: World, entry: Entry) -> None:
-    now, record = world.now, entry.record
+def _nothing_left(cluster: Cluster, entry: Entry) -> None:
+    now, record = cluster.now, entry.record
     is_reset = record.next is Next.RESET
     if not is_reset:
-        world.release(entry)
+        cluster.release(entry)
     phase = DispatchPhase.PAUSED if is_reset else DispatchPhase.RELEASED
     used = entry.limit_used()
     limit_since = now - used if used else 0
@@ -287,7 +287,7 @@ def _nothing_left(world: World, entry: Entry) -> None:
             reason, message = record.reason, record.message
             entry.unset_condition(ConditionType.PREEMPT_CANDIDATE, now, reason=reason)
             entry.set_condition(ConditionType.PREEMPTED, now, reason=reason, message=message)
-    world.settle(entry, Urgency.DISPATCH)
+    cluster.settle(entry, Urgency.DISPATCH)
 
 
 TAKEN_BACK = "TakeBack"
@@ -303,49 +303,51 @@ _SETTLED = {
 """How a teardown ends: the signal, and the reason of its Event."""
 
 
-def settled(world: World, entry: Entry) -> None:
+def settled(cluster: Cluster, entry: Entry) -> None:
     """The end of the teardown is persisted."""
     record = entry.record
     signal, reason = _SETTLED[record.next]
-    entry.creation.created, entry.told, entry.announced = {}, None, False
+    entry.creation.created, entry.reported, entry.announced = {}, None, False
     if entry.edited is not None:
-        world.to_settle[entry.uid] = None  # its condition EditPending ends with the attempt
+        cluster.to_settle[entry.uid] = None  # its condition EditPending ends with the attempt
     if record.next is not Next.RESET:
-        world.end_attempt(entry)
-    entry.move(signal, world.now)
-    for child in world.children_for(entry):
-        world.unswept[child.uid] = None
+        cluster.end_attempt(entry)
+    entry.move(signal, cluster.now)
+    for child in cluster.children_for(entry):
+        cluster.unswept[child.uid] = None
     note = record.message or str(record.reason)
     warning = record.reason not in _QUIET
-    world.announce(entry, reason, note, action=TAKEN_BACK, warning=warning)
+    cluster.announce(entry, reason, note, action=TAKEN_BACK, warning=warning)
     if entry.phase is Phase.WAITING:
-        _queue_again(world, entry, record)
+        _queue_again(cluster, entry, record)
 
 
-def _queue_again(world: World, entry: Entry, record: DispatchRecord) -> None:
-    pause = _pause_after(world, entry, record, world.now)
+def _queue_again(cluster: Cluster, entry: Entry, record: DispatchRecord) -> None:
+    pause = _pause_after(cluster, entry, record, cluster.now)
     if pause is None or pause.reason != HoldReason.WAITING_FOR_NAME:
         entry.pause = pause
-        world.line_up(entry)
+        cluster.line_up(entry)
     else:  # it ends when the name is free
-        world.line_up(entry)
+        cluster.line_up(entry)
         if entry.hold is None:
-            world.hold(entry, pause)
+            cluster.hold(entry, pause)
 
 
-def pause_on_record(world: World, entry: Entry) -> Hold | None:
+def pause_on_record(cluster: Cluster, entry: Entry) -> Hold | None:
     """The pause that was running before a restart, if it is not over: as long as a first one, since
     how many attempts came to nothing is not on record. A name is looked for anew anyway."""
     record = entry.record
     if record.phase is not DispatchPhase.RELEASED or record.next is not Next.QUEUED:
         return None
-    pause = _pause_after(world, entry, record, record.entered)
-    if pause is None or pause.reason == HoldReason.WAITING_FOR_NAME or pause.until <= world.now:
+    pause = _pause_after(cluster, entry, record, record.entered)
+    if pause is None or pause.reason == HoldReason.WAITING_FOR_NAME or pause.until <= cluster.now:
         return None
     return pause
 
 
-def _pause_after(world: World, entry: Entry, record: DispatchRecord, since: Instant) -> Hold | None:
+def _pause_after(
+    cluster: Cluster, entry: Entry, record: DispatchRecord, since: Instant
+) -> Hold | None:
     """How long it stays out of the line: ever longer while its attempts come to nothing."""
     why, is_wished = _PAUSED.get(record.reason), record.reason in _WISHED
     times = entry.in_vain - is_wished
@@ -353,26 +355,26 @@ def _pause_after(world: World, entry: Entry, record: DispatchRecord, since: Inst
         return None
     pause = backoff(times, CREATION_BACKOFF_BASE, CREATION_BACKOFF_MAX)
     if record.reason == TeardownReason.MIN_PODS_NOT_RUNNING:
-        pause = max(pause, world.settings.backoff)  # as MCAD
+        pause = max(pause, cluster.settings.backoff)  # as MCAD
     return Hold(why, CAME_TO_NOTHING if is_wished else record.message, since + pause)
 
 
 # -- for people ----------------------------------------------------------------------------------
 
 
-def stuck_teardowns(world: World) -> dict[str, int]:
+def stuck_teardowns(cluster: Cluster) -> dict[str, int]:
     """How many teardowns wait for longer than they should, by kind of what they wait for."""
     counts: dict[str, int] = {}
-    for entry in world.entries.values():
-        kind = _waited_for(world, entry)
+    for entry in cluster.entries.values():
+        kind = _waited_for(cluster, entry)
         if kind:
             counts[kind] = counts.get(kind, 0) + 1
     return counts
 
 
-def _waited_for(world: World, entry: Entry) -> str:
+def _waited_for(cluster: Cluster, entry: Entry) -> str:
     if (entry.phase is Phase.VERIFYING or entry.lingers) and _is_stuck(entry):
         return most_telling(entry.removal.remains).ref.kind if entry.removal.remains else ""
-    if entry.phase is Phase.GONE and world.now - entry.step_since >= STUCK_AFTER:
-        return next((child.ref.kind for child in world.children_for(entry)), "")
+    if entry.phase is Phase.GONE and cluster.now - entry.step_since >= STUCK_AFTER:
+        return next((child.ref.kind for child in cluster.children_for(entry)), "")
     return ""

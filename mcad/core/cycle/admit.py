@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush, heapreplace
 
 from mcad.core.attempts import create
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.cycle import pre_enqueue
-from mcad.core.cycle.borrow_wait import Lending, ask_back
-from mcad.core.cycle.head_of_line import IMPOSSIBLE, Gate
-from mcad.core.queue.equivalence import Bucket, Turn
+from mcad.core.cycle.borrow_wait import DeferredBorrowing, ask_back
+from mcad.core.cycle.head_of_line import IMPOSSIBLE, HeadOfLineBlocking
+from mcad.core.queue.equivalence import EquivalenceClass, Turn
 from mcad.core.quota.records import Designation
 from mcad.core.state.bounds import (
     DISPATCHES_PER_PASS,
@@ -33,17 +33,17 @@ _BLOCKED, _LENDING = Refusal(RefusalKind.BLOCKED), Refusal(RefusalKind.LENDING)
 HELD_BACK = frozenset({RefusalKind.BLOCKED, RefusalKind.LENDING})
 """Refusals of those that might fit, but let another one go first."""
 
-Line = list[tuple[Turn, Bucket]]
+Line = list[tuple[Turn, EquivalenceClass]]
 """A heap of buckets by the keys of their heads, of which no two are equal."""
 
 
 class _Effort:
     """The work of one pass. ``leftover``: one ahead was left for the next walk."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._resumed_at = world.resume_at
-        self._begun = world.admission.steps
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._resumed_at = cluster.resume_at
+        self._begun = cluster.admission.steps
         self._rest_begun: int | None = None
         self._dispatches = 0
         self._holds = 0
@@ -69,9 +69,9 @@ class _Effort:
         spent = self._spent() - self._rest_begun
         return spent > 0 and spent >= share  # the next in the walk gets a verdict
 
-    def leaves(self, key: Turn, bucket: Bucket) -> bool:
+    def leaves(self, key: Turn, eqclass: EquivalenceClass) -> bool:
         """Whether this head keeps the verdict it had in this walk, although room rose since."""
-        had_one = bucket.refusal is not None and bucket.refusal.kind not in HELD_BACK
+        had_one = eqclass.refusal is not None and eqclass.refusal.kind not in HELD_BACK
         if not (had_one and self._is_passed(key) and self._spent() >= STEPS_PER_PASS // 2):
             return False
         self.leftover = True
@@ -81,139 +81,145 @@ class _Effort:
         return self._resumed_at is not None and key < self._resumed_at
 
     def _spent(self) -> int:
-        return self._world.admission.steps - self._begun + self._holds * HOLD_STEPS
+        return self._cluster.admission.steps - self._begun + self._holds * HOLD_STEPS
 
 
-def dispatch(world: World) -> None:
+def dispatch(cluster: Cluster) -> None:
     """Go along the line as far as this pass gets."""
-    gate, effort, lending = Gate(world), _Effort(world), Lending(world)
-    line = _heads(world, gate)
+    blocking, effort, deferred = (
+        HeadOfLineBlocking(cluster),
+        _Effort(cluster),
+        DeferredBorrowing(cluster),
+    )
+    line = _heads(cluster, blocking)
     while line:
-        key, bucket = line[0]
-        if world.turns.change and key < (now_due := world.turns.of(bucket, world.now)):
-            heapreplace(line, (now_due, bucket))  # its group has more in use by now
-            world.beds.reconsider(bucket)
-            _call_next(world, gate, line)
+        key, eqclass = line[0]
+        if cluster.turns.change and key < (now_due := cluster.turns.of(eqclass, cluster.now)):
+            heapreplace(line, (now_due, eqclass))  # its group has more in use by now
+            cluster.inadmissible.reconsider(eqclass)
+            _call_next(cluster, blocking, line)
             continue
-        if gate.blocks(bucket):
-            _refuse(world, bucket, _BLOCKED)
-            world.beds.wake(bucket)
+        if blocking.blocks(eqclass):
+            _refuse(cluster, eqclass, _BLOCKED)
+            cluster.inadmissible.requeue(eqclass)
             heappop(line)
             continue
-        if bucket.refusal == _LENDING and lending.waits(bucket):
+        if eqclass.refusal == _LENDING and deferred.waits(eqclass):
             heappop(line)  # as before: thousands may, and a verdict costs ten times as much
             continue
-        if not (bucket.rests or effort.leaves(key, bucket)):
+        if not (eqclass.is_inadmissible or effort.leaves(key, eqclass)):
             if effort.is_over(key):
                 break
-            _judge(world, bucket)
+            _judge(cluster, eqclass)
         heappop(line)
-        if bucket.refusal is not None:
-            gate.refused(bucket, bucket.refusal)
-        elif lending.waits(bucket):
-            _refuse(world, bucket, _LENDING)
+        if eqclass.refusal is not None:
+            blocking.refused(eqclass, eqclass.refusal)
+        elif deferred.waits(eqclass):
+            _refuse(cluster, eqclass, _LENDING)
         else:
-            _go(world, gate, effort, bucket)
-            if bucket.members:
-                heappush(line, (world.turns.of(bucket, world.now), bucket))
-        _call_next(world, gate, line)
-    _end(world, gate, effort, line)
+            _go(cluster, blocking, effort, eqclass)
+            if eqclass.members:
+                heappush(line, (cluster.turns.of(eqclass, cluster.now), eqclass))
+        _call_next(cluster, blocking, line)
+    _end(cluster, blocking, effort, line)
 
 
-def _call_next(world: World, gate: Gate, line: Line) -> None:
+def _call_next(cluster: Cluster, blocking: HeadOfLineBlocking, line: Line) -> None:
     """Those that waited for the same as one that has gone on, or is refused for another reason now,
     are looked at in this pass: all of them are behind it."""
-    for bucket in world.beds.take_called():
-        if gate.open_to_all:
-            heappush(line, (world.turns.of(bucket, world.now), bucket))
+    for eqclass in cluster.inadmissible.take_requeued():
+        if blocking.open_to_all:
+            heappush(line, (cluster.turns.of(eqclass, cluster.now), eqclass))
 
 
-def _end(world: World, gate: Gate, effort: _Effort, line: Line) -> None:
-    world.resume_at = line[0][0] if line else None
+def _end(cluster: Cluster, blocking: HeadOfLineBlocking, effort: _Effort, line: Line) -> None:
+    cluster.resume_at = line[0][0] if line else None
     if not line:
-        gate.closes()
+        blocking.closes()
     if line or effort.leftover:
-        world.wake_at(world.now)
-    elif len(world.queue):
-        _look_again(world)
+        cluster.wake_at(cluster.now)
+    elif len(cluster.queue):
+        _look_again(cluster)
 
 
-def _go(world: World, gate: Gate, effort: _Effort, bucket: Bucket) -> None:
+def _go(
+    cluster: Cluster, blocking: HeadOfLineBlocking, effort: _Effort, eqclass: EquivalenceClass
+) -> None:
     """The first of the bucket fits: it goes, unless something besides capacity hinders it."""
-    entry = bucket.first()
-    hindrance = pre_enqueue.obstacle(world, entry)
+    entry = eqclass.first()
+    hindrance = pre_enqueue.obstacle(cluster, entry)
     if hindrance is not None:
         effort.held()
-        world.hold(entry, hindrance)
-    elif _reserved(world, bucket, entry):
+        cluster.hold(entry, hindrance)
+    elif _reserved(cluster, eqclass, entry):
         effort.dispatched()
-        gate.goes(entry)
-        stand_in_front(world, entry)
-        create.begin(world, entry)
+        blocking.goes(entry)
+        stand_in_front(cluster, entry)
+        create.begin(cluster, entry)
 
 
-def _look_again(world: World) -> None:
+def _look_again(cluster: Cluster) -> None:
     """Wake twice in ``backoffTime`` while any wait, by one timer however often a pass is made.
 
     At each ring those are tested whose verdict is half of ``backoffTime`` old or older, so none
     gets older than all of it. A timer per verdict would never end: each ring would wish another.
     """
-    half = world.settings.backoff // 2
-    if half and world.look_again_at <= world.now:
-        world.look_again_at = world.now + half
-        world.wake_at(world.look_again_at)
+    half = cluster.settings.backoff // 2
+    if half and cluster.look_again_at <= cluster.now:
+        cluster.look_again_at = cluster.now + half
+        cluster.wake_at(cluster.look_again_at)
 
 
-def _heads(world: World, gate: Gate) -> Line:
+def _heads(cluster: Cluster, blocking: HeadOfLineBlocking) -> Line:
     """A refusal stands until something happens that may let the shape in (core R4). It is tested
     again within ``backoffTime`` all the same (``_look_again``), for the day on which this is wrong.
     """
-    beds, until = world.beds, world.now - world.settings.backoff // 2
-    beds.wake_all(until, everyone=not gate.open_to_all)
+    inadmissible, until = cluster.inadmissible, cluster.now - cluster.settings.backoff // 2
+    inadmissible.requeue_all(until, everyone=not blocking.open_to_all)
     # Only where a refused one may block others do those that rest have to be passed.
-    buckets = beds.awake() if gate.open_to_all else world.queue.buckets()
-    line = [(world.turns.of(bucket, world.now), bucket) for bucket in buckets]
+    eqclasses = inadmissible.active() if blocking.open_to_all else cluster.queue.eqclasses()
+    line = [(cluster.turns.of(eqclass, cluster.now), eqclass) for eqclass in eqclasses]
     heapify(line)
     return line
 
 
-def _judge(world: World, bucket: Bucket) -> None:
+def _judge(cluster: Cluster, eqclass: EquivalenceClass) -> None:
     """Its shares, then the nodes. On these all of one shape have the same verdict."""
-    bucket.tested_at = world.now
-    refusal = world.admission.quota_refusal(bucket.shape, bucket.path)
-    refusal = refusal or bucket.of_shape.refusal or world.capacity.refusal(bucket.shape)
+    eqclass.tested_at = cluster.now
+    refusal = cluster.admission.quota_refusal(eqclass.shape, eqclass.path)
+    refusal = refusal or eqclass.of_shape.refusal or cluster.capacity.refusal(eqclass.shape)
     if refusal is None:
-        bucket.refusal = None
+        eqclass.refusal = None
     else:
-        _refuse(world, bucket, refusal)
-        ask_back(world, bucket)
-        _rest(world, bucket, refusal)
+        _refuse(cluster, eqclass, refusal)
+        ask_back(cluster, eqclass)
+        _rest(cluster, eqclass, refusal)
 
 
-def _rest(world: World, bucket: Bucket, refusal: Refusal) -> None:
+def _rest(cluster: Cluster, eqclass: EquivalenceClass, refusal: Refusal) -> None:
     """A DaemonSet demands less of its shares when a node goes: nothing wakes it but a look."""
-    if refusal.quota is not None and bucket.shape.per_node:
-        world.beds.pass_on(bucket)
+    if refusal.quota is not None and eqclass.shape.per_node:
+        cluster.inadmissible.hand_over(eqclass)
     else:
-        world.beds.rest(bucket, refusal, world.now)
+        cluster.inadmissible.refuse(eqclass, refusal, cluster.now)
 
 
-def _refuse(world: World, bucket: Bucket, refusal: Refusal) -> None:
-    before = bucket.refusal
-    bucket.refusal = refusal
+def _refuse(cluster: Cluster, eqclass: EquivalenceClass, refusal: Refusal) -> None:
+    before = eqclass.refusal
+    eqclass.refusal = refusal
     if before is not None and signature(before) == signature(refusal):
         return
-    for entry in bucket.front(RESTATED_PER_SHAPE):
-        if entry.told is not None:
-            world.to_tell[entry.uid] = None
+    for entry in eqclass.front(RESTATED_PER_SHAPE):
+        if entry.reported is not None:
+            cluster.to_report[entry.uid] = None
 
 
-def _reserved(world: World, bucket: Bucket, entry: Entry) -> bool:
-    gang = world.next_gang(entry)
-    refusal = world.admission.reserve(gang, Designation(entry.workload.quota))
+def _reserved(cluster: Cluster, eqclass: EquivalenceClass, entry: Entry) -> bool:
+    gang = cluster.next_gang(entry)
+    refusal = cluster.admission.assume(gang, Designation(entry.workload.quota))
     if refusal is not None:
-        _refuse(world, bucket, refusal)
-        _rest(world, bucket, refusal)
+        _refuse(cluster, eqclass, refusal)
+        _rest(cluster, eqclass, refusal)
     return refusal is None
 
 
@@ -227,25 +233,25 @@ def rests_on_absence(refusal: Refusal) -> bool:
     return refusal.quota is not None and refusal.quota.is_absent
 
 
-def stand_in_front(world: World, entry: Entry) -> None:
+def stand_in_front(cluster: Cluster, entry: Entry) -> None:
     """The condition HeadOfLine: it comes with the first verdict, whichever it is."""
-    entry.set_condition(ConditionType.HEAD_OF_LINE, world.now, reason=FRONT_OF_QUEUE)
+    entry.set_condition(ConditionType.HEAD_OF_LINE, cluster.now, reason=FRONT_OF_QUEUE)
 
 
 _NOT_REFUSED = IMPOSSIBLE | HELD_BACK
 
 
-def refused(world: World) -> Iterator[Bucket]:
+def refused(cluster: Cluster) -> Iterator[EquivalenceClass]:
     """Buckets that were refused for want of room, in the order of their heads."""
-    return in_order(world, world.queue.buckets())
+    return in_order(cluster, cluster.queue.eqclasses())
 
 
-def in_order(world: World, buckets: Iterable[Bucket]) -> Iterator[Bucket]:
+def in_order(cluster: Cluster, eqclasses: Iterable[EquivalenceClass]) -> Iterator[EquivalenceClass]:
     """The same of those that were."""
-    at, now = world.turns.at, world.now
+    at, now = cluster.turns.at, cluster.now
     line = [
-        (at(bucket, bucket.lies_by or bucket.key, now), bucket)
-        for bucket in buckets
-        if bucket.refusal is not None and bucket.refusal.kind not in _NOT_REFUSED
+        (at(eqclass, eqclass.listed_by or eqclass.key, now), eqclass)
+        for eqclass in eqclasses
+        if eqclass.refusal is not None and eqclass.refusal.kind not in _NOT_REFUSED
     ]
-    return (bucket for _, bucket in sorted(line))
+    return (eqclass for _, eqclass in sorted(line))

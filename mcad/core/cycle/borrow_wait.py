@@ -11,77 +11,77 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain, islice
 
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.cycle.head_of_line import IMPOSSIBLE
-from mcad.core.queue.equivalence import NOBODY, Bucket
+from mcad.core.queue.equivalence import NOBODY, EquivalenceClass
 from mcad.core.state.bounds import OWNERS_MAX
 from mcad.core.state.units import Instant
 
 
-def ask_back(world: World, bucket: Bucket) -> None:
+def ask_back(cluster: Cluster, eqclass: EquivalenceClass) -> None:
     """It was refused: if its first asks within its share, borrowers wait for it from now on."""
-    if not (world.turns.has_owners and bucket.path):
+    if not (cluster.turns.has_owners and eqclass.path):
         return
-    if world.turns.has_its_share(bucket) or not _may_ask_back(world, bucket):
-        bucket.asks_back = NOBODY
+    if cluster.turns.has_its_share(eqclass) or not _may_ask_back(cluster, eqclass):
+        eqclass.asks_back = NOBODY
         return
-    first = bucket.first().uid
-    if bucket.asks_back[0] != first:
-        bucket.asks_back = (first, world.now)
-    if world.now < _until(world, bucket):
-        world.ask_back[bucket] = None
+    first = eqclass.first().uid
+    if eqclass.asks_back[0] != first:
+        eqclass.asks_back = (first, cluster.now)
+    if cluster.now < _until(cluster, eqclass):
+        cluster.ask_back[eqclass] = None
 
 
-class Lending:
+class DeferredBorrowing:
     """The AppWrappers that keep borrowers waiting in one pass; looked for when the first borrower
     would go, and no further than until one is found that it waits for."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._owners: list[Bucket] = []
-        self._others = iter(list(islice(world.ask_back, OWNERS_MAX)))
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._owners: list[EquivalenceClass] = []
+        self._others = iter(list(islice(cluster.ask_back, OWNERS_MAX)))
 
-    def waits(self, bucket: Bucket) -> bool:
+    def waits(self, eqclass: EquivalenceClass) -> bool:
         """Whether the first of the bucket lets another go first, if it fits."""
-        world = self._world
-        if not (world.ask_back and bucket.path) or _is_within(world, bucket):
+        cluster = self._cluster
+        if not (cluster.ask_back and eqclass.path) or _is_within(cluster, eqclass):
             return False
-        leaves = dict(bucket.path)
+        leaves = dict(eqclass.path)
         return any(
             any(leaf != leaves.get(tree, leaf) for tree, leaf in owner.path)
-            and world.capacity.compete(owner.shape, bucket.shape)
+            and cluster.capacity.compete(owner.shape, eqclass.shape)
             for owner in chain(self._owners, self._more())
             if owner.members
         )
 
-    def _more(self) -> Iterator[Bucket]:
+    def _more(self) -> Iterator[EquivalenceClass]:
         """The buckets with a first that asks within its share and has kept borrowers waiting for
         less than ``minRunTime``, in which what runs now may not be evicted, and until it is asked
         again."""
-        world = self._world
-        for bucket in self._others:
-            ask_back(world, bucket)
-            until = _until(world, bucket)
-            if world.now < until:
-                world.wake_at(until)
-                self._owners.append(bucket)
-                yield bucket
+        cluster = self._cluster
+        for eqclass in self._others:
+            ask_back(cluster, eqclass)
+            until = _until(cluster, eqclass)
+            if cluster.now < until:
+                cluster.wake_at(until)
+                self._owners.append(eqclass)
+                yield eqclass
             else:
-                del world.ask_back[bucket]
+                del cluster.ask_back[eqclass]
 
 
-def _until(world: World, bucket: Bucket) -> Instant:
-    return bucket.asks_back[1] + world.settings.min_run_time + world.settings.backoff
+def _until(cluster: Cluster, eqclass: EquivalenceClass) -> Instant:
+    return eqclass.asks_back[1] + cluster.settings.min_run_time + cluster.settings.backoff
 
 
-def _may_ask_back(world: World, bucket: Bucket) -> bool:
-    if not bucket.members or bucket.refusal is None or bucket.refusal.kind in IMPOSSIBLE:
+def _may_ask_back(cluster: Cluster, eqclass: EquivalenceClass) -> bool:
+    if not eqclass.members or eqclass.refusal is None or eqclass.refusal.kind in IMPOSSIBLE:
         return False
-    entry = bucket.first()
-    if entry.workload.never_preempts or world.now < entry.eviction_patience.until:
+    entry = eqclass.first()
+    if entry.workload.never_preempts or cluster.now < entry.eviction_patience.until:
         return False
-    return _is_within(world, bucket)
+    return _is_within(cluster, eqclass)
 
 
-def _is_within(world: World, bucket: Bucket) -> bool:
-    return world.forest.is_nominal(bucket.path, world.admission.demand(bucket.shape))
+def _is_within(cluster: Cluster, eqclass: EquivalenceClass) -> bool:
+    return cluster.forest.is_nominal(eqclass.path, cluster.admission.demand(eqclass.shape))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mcad.core.cluster import Scope, World
+from mcad.core.cluster import Cluster, Scope
 from mcad.core.fit.shape import Shape
-from mcad.core.queue.equivalence import Bucket
+from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.state.entry import Entry
 from mcad.core.state.refusal import Refusal, RefusalKind
 from mcad.core.state.settings import Policy
@@ -21,7 +21,7 @@ IMPOSSIBLE = frozenset(
 """Refusals that block no other, because no release of room will ever let the refused in."""
 
 
-class Gate:
+class HeadOfLineBlocking:
     """The gate of one pass.
 
     The head is the first in order among the refused that would fit if AppWrappers left; each node
@@ -30,92 +30,94 @@ class Gate:
     (``Entry.head_for``), so none holds the others for longer than one holding time in all.
     """
 
-    def __init__(self, world: World) -> None:
-        settings = world.settings
-        self._world = world
+    def __init__(self, cluster: Cluster) -> None:
+        settings = cluster.settings
+        self._cluster = cluster
         self._strict = settings.policy is Policy.STRICT_FIFO
         self._holding = settings.head_of_line_holding
         self._blocking: list[Shape] = []
         self._waited_for: dict[tuple[str, str], set[str]] = {}  # nodes of quota trees: leaves
         self._closed = False
         self._heads: dict[Scope, Entry] = {}
-        owners = world.claims.values() if self._strict else ()
-        self._claimed = [(world.capacity.shape(one.workload.sets), _place(one)) for one in owners]
+        owners = cluster.reservations.values() if self._strict else ()
+        self._reserved = [
+            (cluster.capacity.shape(one.workload.sets), _place(one)) for one in owners
+        ]
 
     @property
     def open_to_all(self) -> bool:
         """None can be blocked, so refused buckets need not even be looked at in order."""
         return not self._strict and not self._holding
 
-    def blocks(self, bucket: Bucket) -> bool:
+    def blocks(self, eqclass: EquivalenceClass) -> bool:
         """Whether one further ahead keeps this bucket from going."""
-        world = self._world
+        cluster = self._cluster
         if self._closed:
             return True
         if self._waited_for:
-            demand = world.admission.demand(bucket.shape)
-            if world.forest.vies(bucket.path, demand, self._waited_for):
+            demand = cluster.admission.demand(eqclass.shape)
+            if cluster.forest.vies(eqclass.path, demand, self._waited_for):
                 return True
-        compete = world.capacity.compete
-        if any(compete(ahead, bucket.shape) for ahead in self._blocking):
+        compete = cluster.capacity.compete
+        if any(compete(ahead, eqclass.shape) for ahead in self._blocking):
             return True
         return any(  # they wait for their victims
-            owner < _place(bucket.first()) and compete(shape, bucket.shape)
-            for shape, owner in self._claimed
+            owner < _place(eqclass.first()) and compete(shape, eqclass.shape)
+            for shape, owner in self._reserved
         )
 
-    def _block(self, scope: Scope, bucket: Bucket) -> None:
+    def _block(self, scope: Scope, eqclass: EquivalenceClass) -> None:
         if scope is None:
-            self._blocking.append(bucket.shape)
+            self._blocking.append(eqclass.shape)
         else:
-            self._waited_for.setdefault(scope, set()).add(dict(bucket.path)[scope[0]])
+            self._waited_for.setdefault(scope, set()).add(dict(eqclass.path)[scope[0]])
 
-    def refused(self, bucket: Bucket, refusal: Refusal) -> None:
+    def refused(self, eqclass: EquivalenceClass, refusal: Refusal) -> None:
         """The head of a bucket was refused: it may block those behind. The impossible never do."""
         if self.open_to_all or refusal.kind in IMPOSSIBLE:
             return
         scope = (refusal.quota.tree, refusal.quota.node) if refusal.quota is not None else None
         if scope in self._heads and not self._strict:
             return  # only the head holds, and to ask which other might be it is dear
-        if not self._world.capacity.would_fit_emptied(bucket.shape):
+        if not self._cluster.capacity.would_fit_emptied(eqclass.shape):
             return
         if self._strict:
-            self._block(scope, bucket)
+            self._block(scope, eqclass)
         if scope not in self._heads:
-            self._heads[scope] = bucket.first()
-            self._hold(scope, bucket)
+            self._heads[scope] = eqclass.first()
+            self._hold(scope, eqclass)
 
-    def _hold(self, scope: Scope, bucket: Bucket) -> None:
-        world, head = self._world, self._heads[scope]
-        if world.heads.get(scope) != head.uid:
+    def _hold(self, scope: Scope, eqclass: EquivalenceClass) -> None:
+        cluster, head = self._cluster, self._heads[scope]
+        if cluster.heads.get(scope) != head.uid:
             self._step_down(scope)
-            world.heads[scope], head.head_since = head.uid, world.now
+            cluster.heads[scope], head.head_since = head.uid, cluster.now
         until = head.head_since + self._holding - head.head_for
-        if self._holding and world.now < until:
+        if self._holding and cluster.now < until:
             if scope is None:
                 self._closed = True
             else:
-                self._block(scope, bucket)
-            world.wake_at(until)
+                self._block(scope, eqclass)
+            cluster.wake_at(until)
 
     def goes(self, entry: Entry) -> None:
         """The AppWrapper is dispatched: another attempt may hold again."""
-        for scope in [each for each, uid in self._world.heads.items() if uid == entry.uid]:
+        for scope in [each for each, uid in self._cluster.heads.items() if uid == entry.uid]:
             self._step_down(scope)
         entry.head_for = 0
 
     def closes(self) -> None:
         """All of the line was looked at. Where there is no head, no clock runs."""
-        for scope in [each for each in self._world.heads if each not in self._heads]:
+        for scope in [each for each in self._cluster.heads if each not in self._heads]:
             self._step_down(scope)
 
     def _step_down(self, scope: Scope) -> None:
-        world = self._world
-        entry = world.entries.get(world.heads.pop(scope, ""))
+        cluster = self._cluster
+        entry = cluster.entries.get(cluster.heads.pop(scope, ""))
         if entry is not None:
-            entry.head_for += world.now - entry.head_since
+            entry.head_for += cluster.now - entry.head_since
 
 
 def _place(entry: Entry) -> tuple[int, Instant, str]:
-    """Where it stands, or would stand without its claim; none climbs meanwhile."""
+    """Where it stands, or would stand without its reservation; none climbs meanwhile."""
     return (-entry.workload.priority, entry.first_seen, entry.uid)

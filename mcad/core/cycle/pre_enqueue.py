@@ -6,38 +6,38 @@ from functools import partial
 
 from mcad.core.attempts import access
 from mcad.core.attempts.names import name_key
-from mcad.core.cluster import World, kind_key
+from mcad.core.cluster import Cluster, kind_key
 from mcad.core.state.entry import Entry, Hold
 from mcad.core.state.lifecycle import TEARING_DOWN, Phase
 from mcad.core.state.model import ObjectRef
 from mcad.core.state.reasons import HoldReason
 
 
-def obstacle(world: World, entry: Entry) -> Hold | None:
+def obstacle(cluster: Cluster, entry: Entry) -> Hold | None:
     """A kind that cannot be watched or created, or a name that is still taken; changes nothing."""
     refs = [item.ref for item in entry.workload.items]
     for find in (_unwatched, access.hold_of, partial(_name_taken, but_by=entry)):
         for ref in refs:
-            hold = find(world, ref)
+            hold = find(cluster, ref)
             if hold is not None:
                 return hold
     return None
 
 
-def _unwatched(world: World, ref: ObjectRef) -> Hold | None:
-    message = world.unwatched.get(kind_key(ref))
+def _unwatched(cluster: Cluster, ref: ObjectRef) -> Hold | None:
+    message = cluster.unwatched.get(kind_key(ref))
     if message is None:
         return None
     text = f"{ref.kind} objects cannot be watched: {message}"
     return Hold(HoldReason.KIND_NOT_WATCHED, text)
 
 
-def _name_taken(world: World, ref: ObjectRef, *, but_by: Entry) -> Hold | None:
+def _name_taken(cluster: Cluster, ref: ObjectRef, *, but_by: Entry) -> Hold | None:
     """P6 ii, before intent: by an object, or by an attempt that is about to make one. One that was
-    reset has claimed its own names."""
-    child = world.children.get(world.names.observed(ref) or "")
-    uid = child.workload if child is not None else world.names.claimed(ref)
-    owner = world.entries.get(uid or "")
+    reset has reserved its own names."""
+    child = cluster.children.get(cluster.names.observed(ref) or "")
+    uid = child.workload if child is not None else cluster.names.taken_by(ref)
+    owner = cluster.entries.get(uid or "")
     if owner is but_by and (child is None or owner.phase is Phase.PAUSING):
         return None
     if child is None and (owner is None or not _uses(owner, ref)):
@@ -51,7 +51,7 @@ def _name_taken(world: World, ref: ObjectRef, *, but_by: Entry) -> Hold | None:
 
 
 def _uses(owner: Entry, ref: ObjectRef) -> bool:
-    """Whether a name that is claimed is or will be used: what runs makes nothing any more."""
+    """Whether a name that is reserved is or will be used: what runs makes nothing any more."""
     if owner.phase not in (Phase.RUNNING, Phase.COMPLETED):
         return True
     names = [name_key(one) for one in owner.inventory]

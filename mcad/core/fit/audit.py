@@ -6,9 +6,9 @@ For tests after every event, for ``mcad debug``, and never on the way to a decis
 from __future__ import annotations
 
 from mcad.core.assumed.allotments import Allotment
-from mcad.core.assumed.assumed import Reservations
-from mcad.core.assumed.pod_index import Roster, Use
-from mcad.core.assumed.unplaced import Arrears
+from mcad.core.assumed.assumed import Assumed
+from mcad.core.assumed.pod_index import PodIndex, Use
+from mcad.core.assumed.unplaced import UnplacedPods
 from mcad.core.fit.shape_cache import Memory
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pod_signature import PodClass
@@ -20,32 +20,36 @@ from mcad.core.views.node_report import reserved_on, used_on
 
 
 def audit(
-    ledger: Ledger, memory: Memory, roster: Roster, reservations: Reservations, arrears: Arrears
+    ledger: Ledger,
+    memory: Memory,
+    pod_index: PodIndex,
+    assumed: Assumed,
+    unplaced_pods: UnplacedPods,
 ) -> None:
     """Raise ``InvariantViolated`` at the first entry that is not what it should be."""
     for row in ledger.rows.values():
-        _check_row(row, ledger, roster, reservations)
+        _check_row(row, ledger, pod_index, assumed)
     for pool in ledger.pools():
         _check_pool(pool, ledger)
     for pods in memory.classes():
         _check_class(pods)
-    _check_allotments(roster, reservations, ledger)
-    _check_arrears(reservations, arrears)
-    _check_held(roster, reservations)
+    _check_allotments(pod_index, assumed, ledger)
+    _check_unplaced(assumed, unplaced_pods)
+    _check_held(pod_index, assumed)
 
 
-def _check_row(row: Row, ledger: Ledger, roster: Roster, reservations: Reservations) -> None:
+def _check_row(row: Row, ledger: Ledger, pod_index: PodIndex, assumed: Assumed) -> None:
     name = row.node.name
     left: Books = {**dict(row.node.allocatable), **ledger.ports}
-    book(left, used_on(name, roster), -1)
-    book(left, reserved_on(name, reservations), -1)
+    book(left, used_on(name, pod_index), -1)
+    book(left, reserved_on(name, assumed), -1)
     check(
         resources(left) == resources(row.free),
         "free-is-what-is-left",
         f"{name}: {resources(row.free)} booked, {resources(left)} computed",
     )
     idle: Books = {**dict(row.node.allocatable), **ledger.ports}
-    for use in roster.on_node.get(name, {}).values():
+    for use in pod_index.on_node.get(name, {}).values():
         if not use.pod.workload and use.pod.phase not in TERMINAL_PHASES:
             book(idle, use.request, -1)
     check(
@@ -53,19 +57,23 @@ def _check_row(row: Row, ledger: Ledger, roster: Roster, reservations: Reservati
         "idle-is-what-foreign-pods-leave",
         f"{name}: {resources(row.idle)} booked, {resources(idle)} computed",
     )
-    known = name in ledger.overdrawn
-    check(row.overdrawn == known, "overdrawn-is-known", f"{name}: {row.overdrawn}")
-    _check_claim(row, reservations)
+    known = name in ledger.overcommitted
+    check(row.overcommitted == known, "overcommitted-is-known", f"{name}: {row.overcommitted}")
+    _check_reservation(row, assumed)
 
 
-def _check_claim(row: Row, reservations: Reservations) -> None:
-    """A node is in one claim at most."""
-    slots = reservations.slots_on.get(row.node.name, {})
-    claims = [allotment for allotment in slots if allotment.reservation.claimed]
-    owners = sorted({allotment.reservation.uid for allotment in claims})
-    check(owners == [row.claimant][: bool(row.claimant)], "one-claim-at-most", f"{owners}")
-    computed = total((one.pods.request, one.at[row.node.name]) for one in claims)
-    check(computed == resources(row.claimed), "claimed-is-what-is-claimed", f"{computed}")
+def _check_reservation(row: Row, assumed: Assumed) -> None:
+    """A node is in one reservation at most."""
+    slots = assumed.slots_on.get(row.node.name, {})
+    reservations = [allotment for allotment in slots if allotment.gang.reserved]
+    owners = sorted({allotment.gang.uid for allotment in reservations})
+    check(
+        owners == [row.reserved_for][: bool(row.reserved_for)],
+        "one-reservation-at-most",
+        f"{owners}",
+    )
+    computed = total((one.pods.request, one.at[row.node.name]) for one in reservations)
+    check(computed == resources(row.reserved), "reserved-is-what-is-reserved", f"{computed}")
 
 
 def _check_pool(pool: Pool, ledger: Ledger) -> None:
@@ -93,33 +101,33 @@ def _check_class(pods: PodClass) -> None:
     )
 
 
-def _check_allotments(roster: Roster, reservations: Reservations, ledger: Ledger) -> None:
+def _check_allotments(pod_index: PodIndex, assumed: Assumed, ledger: Ledger) -> None:
     held: dict[str, dict[Allotment, None]] = {}
-    for reservation in reservations.by_uid.values():
-        for allotment in reservation.allotments:
+    for gang in assumed.by_uid.values():
+        for allotment in gang.allotments:
             _check_allotment(allotment, ledger)
             for name in allotment.at:
                 held.setdefault(name, {})[allotment] = None
-    check(held == reservations.slots_on, "slots-are-known-by-node", f"{sorted(held)}")
+    check(held == assumed.slots_on, "slots-are-known-by-node", f"{sorted(held)}")
     counted: dict[Allotment, list[Use]] = {}
-    for use in roster.uses.values():
+    for use in pod_index.uses.values():
         if use.allotment is not None:
             counted.setdefault(use.allotment, []).append(use)
-    for reservation in reservations.by_uid.values():
-        for allotment in reservation.allotments:
+    for gang in assumed.by_uid.values():
+        for allotment in gang.allotments:
             _check_counts(allotment, counted.pop(allotment, []))
     check(not counted, "allotments-of-the-living", "pods are attributed to an ended reservation")
 
 
 def _title(allotment: Allotment) -> str:
-    return f"{allotment.reservation.uid} set {allotment.position}"
+    return f"{allotment.gang.uid} set {allotment.position}"
 
 
 def _check_allotment(allotment: Allotment, ledger: Ledger) -> None:
-    story = f"{_title(allotment)}: {allotment.at}, {allotment.adrift} adrift"
+    story = f"{_title(allotment)}: {allotment.at}, {allotment.unplaced} adrift"
     check(allotment.assumed == sum(allotment.at.values()), "assumed-is-the-sum-of-slots", story)
     check(
-        allotment.adrift >= 0 and all(n > 0 for n in allotment.at.values()),
+        allotment.unplaced >= 0 and all(n > 0 for n in allotment.at.values()),
         "slots-are-positive",
         story,
     )
@@ -141,26 +149,26 @@ def _check_counts(allotment: Allotment, uses: list[Use]) -> None:
     check(allotment.bound == bound, "bound-is-counted-by-node", story)
 
 
-def _check_arrears(reservations: Reservations, arrears: Arrears) -> None:
-    owed = filter(reservations.is_owed, reservations.by_uid.values())
-    allotments = [each for one in owed for each in one.allotments if each.adrift]
-    computed = total((allotment.pods.request, allotment.adrift) for allotment in allotments)
-    check(arrears.demand() == computed, "arrears-are-what-is-adrift", f"{computed} computed")
+def _check_unplaced(assumed: Assumed, unplaced_pods: UnplacedPods) -> None:
+    owed = filter(assumed.counts_in_sums, assumed.by_uid.values())
+    allotments = [each for one in owed for each in one.allotments if each.unplaced]
+    computed = total((allotment.pods.request, allotment.unplaced) for allotment in allotments)
+    check(unplaced_pods.demand() == computed, "arrears-are-what-is-adrift", f"{computed} computed")
 
 
-def _check_held(roster: Roster, reservations: Reservations) -> None:
+def _check_held(pod_index: PodIndex, assumed: Assumed) -> None:
     """What is remembered is what would be found. All of it is remembered from then on, so that the
     next audit sees whether each change was noticed."""
-    owners = (use.pod.workload for use in roster.uses.values())
-    for uid in dict.fromkeys([*reservations.by_uid, *owners]):
-        found = roster.held(uid)
-        known = reservations.held.get(uid, found)
+    owners = (use.pod.workload for use in pod_index.uses.values())
+    for uid in dict.fromkeys([*assumed.by_uid, *owners]):
+        found = pod_index.held(uid)
+        known = assumed.held.get(uid, found)
         check(
             sorted(known) == sorted(found),
             "held-is-what-is-there",
             f"{uid}: {known} known, {found} found",
         )
         if found:
-            reservations.held[uid] = known
-    for uid in reservations.held:
-        check(bool(roster.held(uid)), "held-by-nobody-is-forgotten", uid)
+            assumed.held[uid] = known
+    for uid in assumed.held:
+        check(bool(pod_index.held(uid)), "held-by-nobody-is-forgotten", uid)

@@ -1,7 +1,8 @@
 """The capacity half of the core behind one facade: what is there, what is promised, what fits.
 
-Observations change the books and never decide. A pass begins with ``rehome``; then shapes are asked
-whether they fit, and gangs that do are reserved, all of it or nothing (protocol C1-C6, core R1-R4).
+Observations change the books and never decide. A pass begins with ``place_unplaced``; then shapes
+are asked whether they fit, and gangs that do are reserved, all of it or nothing (protocol C1-C6,
+core R1-R4).
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 
-from mcad.core.assumed.allotments import Reservation
-from mcad.core.assumed.assumed import Reservations, shrunk_to
-from mcad.core.assumed.pod_index import Roster
-from mcad.core.assumed.pod_waits import Needs
-from mcad.core.assumed.unplaced import Arrears
-from mcad.core.assumed.workload_pods import OwnPods
+from mcad.core.assumed.allotments import AssumedGang
+from mcad.core.assumed.assumed import Assumed, shrunk_to
+from mcad.core.assumed.pod_index import PodIndex
+from mcad.core.assumed.pod_waits import PodWaits
+from mcad.core.assumed.unplaced import UnplacedPods
+from mcad.core.assumed.workload_pods import WorkloadPods
 from mcad.core.fit.audit import audit
 from mcad.core.fit.exact import Plan
 from mcad.core.fit.fit import Judge
@@ -34,19 +35,19 @@ from mcad.core.state.settings import Fit, Settings
 from mcad.core.state.violations import check
 from mcad.core.views.node_report import NodeReport, Report
 
-__all__ = ["NOTHING_TOLD", "Capacity", "Glance", "NodeReport", "Shape", "Wants"]
+__all__ = ["NOTHING_REPORTED", "Capacity", "Glance", "NodeReport", "Shape", "Wants"]
 
 Wants = Mapping[tuple[int, int], int | None]
 """How many pods live children want, by (item, index) of the set; None where one does not tell."""
 
-NOTHING_TOLD: Wants = {}
+NOTHING_REPORTED: Wants = {}
 
 
 class Capacity:
     """Ledger, roster, reservations and verdicts, kept in step.
 
-    ``pods`` answers about the pods of an AppWrapper, ``needs`` about those that it still lacks, and
-    ``report`` has the books of the nodes.
+    ``pods`` answers about the pods of an AppWrapper, ``pod_waits`` about those that it still lacks,
+    and ``report`` has the books of the nodes.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -54,16 +55,18 @@ class Capacity:
         self._on_nodes = settings.fit is Fit.NODES
         self._ledger = Ledger(with_ports=self._on_nodes)
         self._memory = Memory(self._ledger, on_nodes=self._on_nodes)
-        self._arrears = Arrears(self._ledger, on_nodes=self._on_nodes)
-        self._reservations = Reservations(
-            self._ledger, self._arrears, self._memory, on_nodes=self._on_nodes
+        self._unplaced_pods = UnplacedPods(self._ledger, on_nodes=self._on_nodes)
+        self._assumed = Assumed(
+            self._ledger, self._unplaced_pods, self._memory, on_nodes=self._on_nodes
         )
-        self._roster = Roster(self._ledger, self._reservations)
-        self._judge = Judge(settings, self._ledger, self._arrears)
-        self._view = View(settings, self._ledger, self._arrears, self._roster, self._reservations)
-        self.pods = OwnPods(self._ledger, self._roster, self._reservations)
-        self.report = Report(self._ledger, self._roster, self._reservations, self._arrears)
-        self.needs = Needs(self._ledger, self._reservations)
+        self._pod_index = PodIndex(self._ledger, self._assumed)
+        self._judge = Judge(settings, self._ledger, self._unplaced_pods)
+        self._view = View(
+            settings, self._ledger, self._unplaced_pods, self._pod_index, self._assumed
+        )
+        self.pods = WorkloadPods(self._ledger, self._pod_index, self._assumed)
+        self.report = Report(self._ledger, self._pod_index, self._assumed, self._unplaced_pods)
+        self.pod_waits = PodWaits(self._ledger, self._assumed)
 
     # -- observations --------------------------------------------------------------------------
 
@@ -81,52 +84,52 @@ class Capacity:
         row = self._ledger.rows.get(node.name)
         if row is None:
             self._ledger.add(node)
-            self._roster.node_added(node.name)
-            self._reservations.settle_daemons()
+            self._pod_index.node_added(node.name)
+            self._assumed.settle_daemons()
         elif row.node == node:
             return
         elif _same_for_placement(row.node, node):
             self._ledger.resize(node)
         else:
             row = self._ledger.replace(node)
-            self._reservations.leave(node.name, unless_admitted_by=row)
-            self._roster.node_changed(node.name)
-            self._reservations.settle_daemons()
+            self._assumed.leave(node.name, unless_admitted_by=row)
+            self._pod_index.node_changed(node.name)
+            self._assumed.settle_daemons()
         self._ledger.post()
 
     def node_gone(self, name: str) -> None:
         """A node is gone; own pods on it are reserved again, and slots there lose their node."""
         if name not in self._ledger.rows:
             return
-        self._reservations.leave(name)
+        self._assumed.leave(name)
         self._ledger.remove(name)
-        self._roster.node_changed(name)
-        self._reservations.settle_daemons()
+        self._pod_index.node_changed(name)
+        self._assumed.settle_daemons()
         self._ledger.post()
 
     def pod_seen(self, pod: Pod) -> None:
         """A pod appeared or changed. Binding moves one unit from reservation to use (C2)."""
-        self._roster.seen(pod)
+        self._pod_index.seen(pod)
         self._ledger.post()
 
     def pod_gone(self, uid: str) -> str:
         """A pod no longer exists; returns the uid of its AppWrapper, "" if it had none."""
-        owner = self._roster.gone(uid)
+        owner = self._pod_index.gone(uid)
         self._ledger.post()
         return owner
 
-    def rehome(self) -> None:
+    def place_unplaced(self) -> None:
         """First in each pass: move slots off overdrawn nodes, find homes for what is adrift, and
         set nodes aside for what finds none."""
         if self._ledger.has_many_ports():
             self._forget_unused_ports()
-        self._reservations.rehome()
-        self._arrears.new_pass()
+        self._assumed.place_unplaced()
+        self._unplaced_pods.new_pass()
         for prospect in self._judge.new_pass():
-            self._memory.sleepers.wake(prospect)
+            self._memory.queueing_hints.requeue(prospect)
 
     def _forget_unused_ports(self) -> None:
-        taken = (use.request for use in self._roster.uses.values())
+        taken = (use.request for use in self._pod_index.uses.values())
         asked_for = (pods.request for pods in self._memory.classes())
         self._ledger.keep_ports({name for load in (*taken, *asked_for) for name, _ in load})
 
@@ -150,9 +153,9 @@ class Capacity:
         with self._memory.held(shape) as prospect:
             refused = self._judge.refusal(prospect)
             if refused is None:
-                self._memory.sleepers.wake(prospect)
+                self._memory.queueing_hints.requeue(prospect)
             else:
-                self._memory.sleepers.sleep(prospect)
+                self._memory.queueing_hints.register(prospect)
             return refused
 
     def would_fit_emptied(self, shape: Shape) -> bool:
@@ -165,10 +168,10 @@ class Capacity:
         """The work of all verdicts so far, in steps of about a microsecond; never timed."""
         return self._judge.steps
 
-    def take_woken(self) -> list[Shape]:
+    def take_requeued(self) -> list[Shape]:
         """The refused shapes that something may have let in since the last call (R4). All others
         are refused as before, although the figures of their refusal grow old."""
-        return [prospect.shape for prospect in self._memory.sleepers.take_woken()]
+        return [prospect.shape for prospect in self._memory.queueing_hints.take_requeued()]
 
     def compete(self, one: Shape, other: Shape) -> bool:
         """Whether pods of both could go to the same node; both must be remembered."""
@@ -181,44 +184,44 @@ class Capacity:
 
     def glance(self) -> Glance:
         """The same questions for people: no answer changes anything. Good until the next event."""
-        return Glance(self._settings, self._ledger, self._memory, self._arrears)
+        return Glance(self._settings, self._ledger, self._memory, self._unplaced_pods)
 
     def what_if(
         self, shape: Shape, lifted: Collection[str] = (), *, for_people: bool = False
     ) -> WhatIf:
-        """Where a gang of this shape would go if others left. The claims of ``lifted`` count as
-        free room, and nothing is changed; for people nothing is remembered either. Good until the
-        next event."""
+        """Where a gang of this shape would go if others left. The reservations of ``lifted`` count
+        as free room, and nothing is changed; for people nothing is remembered either. Good until
+        the next event."""
         prospect = Copies(self._ledger, self._memory).prospect(shape)
         return WhatIf(self._view, prospect, lifted, remembers=not for_people)
 
     # -- reservations --------------------------------------------------------------------------
 
-    def reserve(
+    def assume(
         self,
         uid: str,
         attempt: int,
         shape: Shape,
         sets: tuple[PodSet, ...],
-        wants: Wants = NOTHING_TOLD,
+        wants: Wants = NOTHING_REPORTED,
     ) -> Refusal | None:
         """Place the whole gang, less its pods that are bound already; None if that is done, else
         why not, and nothing is changed."""
-        reservation = self._begin(uid, attempt, sets)
-        for allotment in reservation.allotments:
+        gang = self._begin(uid, attempt, sets)
+        for allotment in gang.allotments:
             allotment.want = wants.get((allotment.pod_set.item, allotment.pod_set.index))
-        left = shrunk_to(sets, reservation)
+        left = shrunk_to(sets, gang)
         with self._memory.held(shape if left == sets else Shape.of(left)) as prospect:
             refused = self._judge.refusal(prospect)
             if refused is not None:
                 self._end(uid)
-                self._memory.sleepers.sleep_lightly(self._memory.prospect(shape))
+                self._memory.queueing_hints.register_for_any_rise(self._memory.prospect(shape))
                 return refused
-            self._reservations.place(reservation, prospect.shape, self._judge.plan(prospect))
+            self._assumed.place(gang, prospect.shape, self._judge.plan(prospect))
         self._ledger.post()
         if self._on_nodes:
-            adrift = [one.position for one in reservation.allotments if one.adrift]
-            check(not adrift, "gang-not-split", f"sets {adrift} of {uid} have no place")
+            unplaced = [one.position for one in gang.allotments if one.unplaced]
+            check(not unplaced, "gang-not-split", f"sets {unplaced} of {uid} have no place")
         return None
 
     def adopt(
@@ -230,130 +233,129 @@ class Capacity:
         *,
         leaving: bool = False,
     ) -> None:
-        """A reservation that exists whatever fits: it is adrift until the next ``rehome``.
+        """A reservation that exists whatever fits: it is adrift until the next ``place_unplaced``.
 
         ``leaving``: its attempt is being taken back. A pod that terminates then stands for its own
         room, as it did before a restart: else the room would be held twice.
         """
-        self._reservations.place(self._begin(uid, attempt, sets, leaving=leaving), shape, [])
+        self._assumed.place(self._begin(uid, attempt, sets, leaving=leaving), shape, [])
         self._ledger.post()
 
-    def reserve_at(
+    def assume_at(
         self, uid: str, attempt: int, shape: Shape, sets: tuple[PodSet, ...], plan: Plan
     ) -> None:
-        """Reserve where the plan says, be it where others have claims."""
-        self._reservations.place(self._begin(uid, attempt, sets), shape, plan)
+        """Reserve where the plan says, be it where others have reservations."""
+        self._assumed.place(self._begin(uid, attempt, sets), shape, plan)
         self._ledger.post()
 
     def want(self, uid: str, item: int, index: int, want: int | None) -> None:
         """The live child's number of pods for a set; None if it does not tell (C2)."""
-        for one in self._reservations.allotments(uid):
+        for one in self._assumed.allotments(uid):
             if (one.pod_set.item, one.pod_set.index) == (item, index) and one.want != want:
                 one.want = want
-                self._reservations.settle(one)
+                self._assumed.settle(one)
         self._ledger.post()
 
     def freeze(self, uid: str) -> None:
         """Teardown begins: the reservation stays what it is until ``release``."""
-        reservation = self._reservations.by_uid.get(uid)
-        if reservation is not None:
-            reservation.frozen = True
+        gang = self._assumed.by_uid.get(uid)
+        if gang is not None:
+            gang.frozen = True
 
     def release(self, uid: str) -> None:
         """The reservation ends."""
-        if uid in self._reservations.by_uid:
+        if uid in self._assumed.by_uid:
             self._end(uid)
             self._ledger.post()
 
-    # -- claims --------------------------------------------------------------------------------
+    # -- reservations
+    # --------------------------------------------------------------------------------
 
-    def claim(
+    def reserve(
         self, uid: str, attempt: int, shape: Shape, sets: tuple[PodSet, ...], plan: Plan
     ) -> None:
         """Reserve where the plan says, although others may still be there: none that comes gets
         that room. The plan, of ``what_if``, has a place for every pod."""
         self.remember(shape)
-        self._reservations.claim(self._begin(uid, attempt, sets), shape, plan)
+        self._assumed.reserve(self._begin(uid, attempt, sets), shape, plan)
         self._ledger.post()
 
-    def unclaim(self, uid: str, shape: Shape) -> None:
-        """The claim ends, and its room is free for all."""
+    def unreserve(self, uid: str, shape: Shape) -> None:
+        """The reservation ends, and its room is free for all."""
         self.release(uid)
         self.forget(shape)
 
     def is_free(self, uid: str) -> bool:
-        """Whether none is any more where this one has a claim, and all of it has nodes; where only
-        sums count, whether they suffice for it."""
+        """Whether none is any more where this one has a reservation, and all of it has nodes; where
+        only sums count, whether they suffice for it."""
         if not self._on_nodes:
-            return self._is_free_by_sum(self._reservations.by_uid[uid])
+            return self._is_free_by_sum(self._assumed.by_uid[uid])
         rows = self._ledger.rows
         return all(
-            not allotment.adrift and not any(rows[name].owes_claim for name in allotment.at)
-            for allotment in self._reservations.allotments(uid)
+            not allotment.unplaced and not any(rows[name].owes_reservation for name in allotment.at)
+            for allotment in self._assumed.allotments(uid)
         )
 
-    def _is_free_by_sum(self, reservation: Reservation) -> bool:
-        """Younger claims count for nothing: they get what is left."""
+    def _is_free_by_sum(self, gang: AssumedGang) -> bool:
+        """Younger reservations count for nothing: they get what is left."""
         left = dict(self._memory.everywhere.total)
         book(left, self._settings.potential_capacity)
-        book(left, self._arrears.demand(), -1)
-        for other in self._reservations.claimed.values():
-            if other.order > reservation.order:
+        book(left, self._unplaced_pods.demand(), -1)
+        for other in self._assumed.reserved.values():
+            if other.order > gang.order:
                 book(left, self.assumed(other.uid))
-        return all(left.get(name, 0) >= 0 for name, _ in self.assumed(reservation.uid))
+        return all(left.get(name, 0) >= 0 for name, _ in self.assumed(gang.uid))
 
     def occupants(self, uid: str) -> tuple[list[Pod], list[str]]:
-        """What holds room on the nodes of its claim that are not free yet: pods that are not told
-        to go, and the uids of AppWrappers with assumed pods."""
+        """What holds room on the nodes of its reservation that are not free yet: pods that are not
+        told to go, and the uids of AppWrappers with assumed pods."""
         pods: list[Pod] = []
         uids: dict[str, None] = {}
         for name in self.nodes_of(uid):
-            if self._ledger.rows[name].owes_claim:
-                uses = self._roster.on_node.get(name, {}).values()
+            if self._ledger.rows[name].owes_reservation:
+                uses = self._pod_index.on_node.get(name, {}).values()
                 pods += [one.pod for one in uses if one.weighs and not one.pod.terminating]
-                slots = self._reservations.slots_on.get(name, {})
-                uids.update((one.reservation.uid, None) for one in slots)
+                slots = self._assumed.slots_on.get(name, {})
+                uids.update((one.gang.uid, None) for one in slots)
         uids.pop(uid, None)
         return pods, list(uids)
 
     def is_left(self, uid: str, attempts: Mapping[str, int]) -> bool:
-        """Whether a pod still leaves the nodes of its claim: one that is told to go, or one of
-        these attempts, by the uids of their AppWrappers. The watch of pods may be later than the
+        """Whether a pod still leaves the nodes of its reservation: one that is told to go, or one
+        of these attempts, by the uids of their AppWrappers. The watch of pods may be later than the
         live list that ends a teardown."""
-        uses = (self._roster.on_node.get(name, {}).values() for name in self.nodes_of(uid))
+        uses = (self._pod_index.on_node.get(name, {}).values() for name in self.nodes_of(uid))
         pods = (one.pod for of_node in uses for one in of_node if one.weighs)
         return any(pod.terminating or attempts.get(pod.workload) == pod.attempt for pod in pods)
 
     def take_pressed(self) -> dict[str, list[str]]:
-        """By the uid of its claim, the nodes in claims of which more is taken than at the last
-        call."""
+        """By the uid of its reservation, the nodes in reservations of which more is taken than at
+        the last call."""
         found: dict[str, list[str]] = {}
         for name in self._ledger.pressed:
             row = self._ledger.rows.get(name)
-            if row is not None and row.claimant:
-                found.setdefault(row.claimant, []).append(name)
+            if row is not None and row.reserved_for:
+                found.setdefault(row.reserved_for, []).append(name)
         self._ledger.pressed.clear()
         return found
 
     def is_crowded(self, uid: str, nodes: Iterable[str], leaves: Callable[[str], bool]) -> bool:
-        """Whether there is too little on one of these nodes for its claim, once those (uids) have
-        left for which ``leaves`` is true."""
-        claimed = {
-            name for one in self._reservations.allotments(uid) for name, _ in one.pods.request
-        }
+        """Whether there is too little on one of these nodes for its reservation, once those (uids)
+        have left for which ``leaves`` is true."""
+        reserved = {name for one in self._assumed.allotments(uid) for name, _ in one.pods.request}
         return any(
             left.get(name, 0) < 0
             for left in map(self._left_on, nodes, repeat(leaves))
-            for name in claimed
+            for name in reserved
         )
 
     def _left_on(self, node: str, leaves: Callable[[str], bool]) -> Books:
         left = dict(self._ledger.rows[node].free)
-        for use in self._roster.on_node.get(node, {}).values():
+        for use in self._pod_index.on_node.get(node, {}).values():
             if use.weighs and use.pod.workload and leaves(use.pod.workload):
                 book(left, use.request)
-        for one in self._reservations.slots_on.get(node, {}):
-            if not one.reservation.claimed and leaves(one.reservation.uid):
+        for one in self._assumed.slots_on.get(node, {}):
+            if not one.gang.reserved and leaves(one.gang.uid):
                 book(left, one.pods.request, one.at[node])
         return left
 
@@ -365,11 +367,12 @@ class Capacity:
 
     @property
     def is_relieved(self) -> bool:
-        """Whether an AppWrapper has left a node in a claim since the last ``take_relieved``."""
+        """Whether an AppWrapper has left a node in a reservation since the last
+        ``take_relieved``."""
         return bool(self._ledger.relieved)
 
     def spare(self) -> Spare:
-        """The nodes in claims on which something is free, claims aside."""
+        """The nodes in reservations on which something is free, reservations aside."""
         return Spare(self._ledger.rows.values())
 
     def has_place(self, shape: Shape, spare: Spare) -> bool:
@@ -389,30 +392,30 @@ class Capacity:
         with self._memory.held(shape) as prospect:
             return without_ports(prospect.demand)
 
-    def reserved(self) -> Iterable[str]:
+    def assumed_uids(self) -> Iterable[str]:
         """The uids of those that have a reservation, be it of nothing."""
-        return self._reservations.by_uid.keys()
+        return self._assumed.by_uid.keys()
 
     def holds(self, uid: str) -> bool:
         """Whether there is a reservation, be it of nothing."""
-        return uid in self._reservations.by_uid
+        return uid in self._assumed.by_uid
 
     def outstanding(self, uid: str) -> tuple[int, ...]:
         """Reserved pods per set, in the order of the sets; () without a reservation."""
-        return tuple(allotment.size for allotment in self._reservations.allotments(uid))
+        return tuple(allotment.size for allotment in self._assumed.allotments(uid))
 
     def assumed(self, uid: str) -> Resources:
         """The sum of what is reserved for its pods that are not bound."""
-        allotments = self._reservations.allotments(uid)
+        allotments = self._assumed.allotments(uid)
         return without_ports(total((one.pods.request, one.size) for one in allotments))
 
     def nodes_of(self, uid: str) -> list[str]:
-        """The names of the nodes on which slots are reserved or claimed, sorted."""
-        return sorted({name for one in self._reservations.allotments(uid) for name in one.at})
+        """The names of the nodes on which slots are reserved or reserved, sorted."""
+        return sorted({name for one in self._assumed.allotments(uid) for name in one.at})
 
     def places_of(self, uid: str) -> dict[str, tuple[int, ...]]:
-        """How many pods of each set are reserved or claimed on each node; by name, sorted."""
-        allotments = self._reservations.allotments(uid)
+        """How many pods of each set are reserved or reserved on each node; by name, sorted."""
+        allotments = self._assumed.allotments(uid)
         return {
             name: tuple(one.at.get(name, 0) for one in allotments) for name in self.nodes_of(uid)
         }
@@ -439,12 +442,12 @@ class Capacity:
                 for row, pods in part.spread(rows)
             ]
 
-    def homeless(self, uid: str) -> int:
-        """Reserved pods that no node has room for, as of the last ``rehome``; none of a claim where
-        only sums count."""
-        if uid in self._reservations.claimed and not self._on_nodes:
+    def unplaced(self, uid: str) -> int:
+        """Reserved pods that no node has room for, as of the last ``place_unplaced``; none of a
+        reservation where only sums count."""
+        if uid in self._assumed.reserved and not self._on_nodes:
             return 0
-        return sum(allotment.adrift for allotment in self._reservations.allotments(uid))
+        return sum(allotment.unplaced for allotment in self._assumed.allotments(uid))
 
     @property
     def allocatable(self) -> Mapping[str, int]:
@@ -453,20 +456,20 @@ class Capacity:
 
     def check(self) -> None:
         """Recompute everything from pods and allotments; raises ``InvariantViolated``. O(all)."""
-        audit(self._ledger, self._memory, self._roster, self._reservations, self._arrears)
+        audit(self._ledger, self._memory, self._pod_index, self._assumed, self._unplaced_pods)
 
     # -- in common -----------------------------------------------------------------------------
 
     def _begin(
         self, uid: str, attempt: int, sets: tuple[PodSet, ...], *, leaving: bool = False
-    ) -> Reservation:
-        reservation = self._reservations.make(uid, attempt, sets, leaving=leaving)
-        self._roster.join(reservation)
-        return reservation
+    ) -> AssumedGang:
+        gang = self._assumed.make(uid, attempt, sets, leaving=leaving)
+        self._pod_index.join(gang)
+        return gang
 
     def _end(self, uid: str) -> None:
-        self._roster.part(uid)
-        self._reservations.end(uid)
+        self._pod_index.part(uid)
+        self._assumed.end(uid)
 
 
 def _same_for_placement(one: Node, other: Node) -> bool:

@@ -42,13 +42,13 @@ class Part(NamedTuple):
                 left -= pods
 
 
-class Nowhere(NamedTuple):
+class NoNodes(NamedTuple):
     """A pool without nodes."""
 
     pool: Pool
 
 
-class Short(NamedTuple):
+class InsufficientSum(NamedTuple):
     """A resource that is short in the sum of pools: as long as it is, nothing else matters.
 
     ``standing_in``: the pools do so for others as well, until a node joins.
@@ -60,14 +60,14 @@ class Short(NamedTuple):
     standing_in: bool
 
 
-class Few(NamedTuple):
+class InsufficientSlots(NamedTuple):
     """Pods that do not find enough slots even by themselves: as long as that is so, likewise."""
 
     pods: PodClass
     replicas: int
 
 
-Obstacle = Nowhere | Short | Few
+Obstacle = NoNodes | InsufficientSum | InsufficientSlots
 """What surely keeps a gang out by itself, whatever is owed to others."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from mcad.core.assumed.unplaced import Arrears
+from mcad.core.assumed.unplaced import UnplacedPods
 from mcad.core.fit.bounds import (
     EXACT_WORK_MAX,
     EXACT_WORK_PER_PASS_MAX,
@@ -17,7 +17,7 @@ from mcad.core.fit.bounds import (
     VERDICT_STEPS,
 )
 from mcad.core.fit.exact import Plan
-from mcad.core.fit.feasible import Few, Nowhere, Part, Prospect, Short
+from mcad.core.fit.feasible import InsufficientSlots, InsufficientSum, NoNodes, Part, Prospect
 from mcad.core.fit.greedy import Nodes, Outcome, as_many_as_fit, pack
 from mcad.core.nodes.host_ports import in_whole_ports, is_port
 from mcad.core.nodes.ledger import Ledger
@@ -39,9 +39,9 @@ class Judge:
     ``steps`` counts its work so far, about a microsecond each: verdicts, and nodes looked at.
     """
 
-    def __init__(self, settings: Settings, ledger: Ledger, arrears: Arrears) -> None:
+    def __init__(self, settings: Settings, ledger: Ledger, unplaced_pods: UnplacedPods) -> None:
         self._ledger = ledger
-        self._arrears = arrears
+        self._unplaced_pods = unplaced_pods
         self._on_nodes = settings.fit is Fit.NODES
         self._potential = settings.potential_capacity
         self.steps = 0
@@ -80,7 +80,7 @@ class Judge:
             return self._sum_refuses(prospect, sums or {})
         for part in prospect.parts:
             if not part.pods.pool.rows and not part.per_node:
-                prospect.obstacle = Nowhere(part.pods.pool)
+                prospect.obstacle = NoNodes(part.pods.pool)
                 return _named(RefusalKind.NO_NODE, prospect, part, (), part.replicas)
         refused = self._sum_refuses(prospect, sums) if sums is not None else None
         refused = refused or self._some_part_refuses(prospect) or self._refused_together(prospect)
@@ -99,7 +99,7 @@ class Judge:
         return pack(prospect, self._nodes(), 0, self._ledger.allocatable).plan or []
 
     def _nodes(self) -> Nodes:
-        return Nodes(self._arrears.barred)
+        return Nodes(self._unplaced_pods.barred)
 
     # -- sums ----------------------------------------------------------------------------------
 
@@ -112,7 +112,7 @@ class Judge:
         return None if pools is None else sum_of(pools)
 
     def _sum_refuses(self, prospect: Prospect, sums: Sums) -> Refusal | None:
-        demand, available = prospect.demand, self._less_arrears(prospect, sums)
+        demand, available = prospect.demand, self._less_unplaced(prospect, sums)
         for name, n in demand:
             if available.get(name, 0) < n:
                 shortages = _shortages(demand, available)
@@ -126,9 +126,11 @@ class Judge:
                 )
         return None
 
-    def _less_arrears(self, prospect: Prospect, sums: Sums) -> Sums:
+    def _less_unplaced(self, prospect: Prospect, sums: Sums) -> Sums:
         """What is left of the sums after those whose reservations have no node (C6)."""
-        owed = self._arrears.weighing_on(prospect.pools) if self._arrears.adrift else []
+        owed = (
+            self._unplaced_pods.weighing_on(prospect.pools) if self._unplaced_pods.by_class else []
+        )
         if self._on_nodes and not owed:
             return sums
         left = dict(sums)
@@ -146,7 +148,7 @@ class Judge:
         needed -= 0 if self._on_nodes else dict(self._potential).get(resource, 0)
         if sum_of(pools).get(resource, 0) < needed:  # else what is owed to others made it short
             standing_in = len(prospect.pools) > 1 and pools is prospect.widest[1]
-            prospect.obstacle = Short(pools, resource, needed, standing_in)
+            prospect.obstacle = InsufficientSum(pools, resource, needed, standing_in)
 
     # -- each part alone -----------------------------------------------------------------------
 
@@ -167,7 +169,7 @@ class Judge:
         pods, replicas = part.pods, part.replicas
         if part.per_node:
             return None  # no count of slots decides it; it is placed first when sets are combined
-        held = self._arrears.held_slots(pods) if self._arrears.barred else 0
+        held = self._unplaced_pods.held_slots(pods) if self._unplaced_pods.barred else 0
         looked = pods.looked
         missing = pods.missing(replicas + held)
         self.steps += pods.looked - looked
@@ -177,7 +179,7 @@ class Judge:
         missing = min(missing, replicas)
         if not shortages[0].missing:
             if pods.at_most() < replicas:  # else what is set aside for others made them few
-                prospect.obstacle = Few(pods, replicas)
+                prospect.obstacle = InsufficientSlots(pods, replicas)
             return _named(RefusalKind.FRAGMENTED, prospect, part, shortages, missing)
         binding = shortages[0]
         self._remember_short(prospect, (pods.pool,), binding.resource, binding.requested)
@@ -230,12 +232,12 @@ class Judge:
 
     def _plainly_suffices(self, prospect: Prospect) -> bool:
         """A lower bound of the sum, so that nodes need not be added up at every dispatch."""
-        available = self._less_arrears(prospect, rough_total(prospect.pools))
+        available = self._less_unplaced(prospect, rough_total(prospect.pools))
         return all(available.get(name, 0) >= n for name, n in prospect.demand)
 
     def _no_plan(self, prospect: Prospect, outcome: Outcome, sums: Sums) -> Refusal:
         kind = RefusalKind.FRAGMENTED if outcome.decided else RefusalKind.UNDECIDED
-        shortages = _shortages(prospect.demand, self._less_arrears(prospect, sums))
+        shortages = _shortages(prospect.demand, self._less_unplaced(prospect, sums))
         if outcome.part >= 0:
             return _named(kind, prospect, prospect.parts[outcome.part], shortages, outcome.missing)
         return Refusal(

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from sortedcontainers import SortedList
 
 from mcad.core.fit.bounds import CHECKS_MAX, VERDICT_STEPS
-from mcad.core.fit.feasible import Few, Nowhere, Obstacle, Prospect, Short
+from mcad.core.fit.feasible import InsufficientSlots, InsufficientSum, NoNodes, Obstacle, Prospect
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pod_signature import UNBOUNDED, PodClass
 from mcad.core.nodes.pools import Pool, sum_of, widest
@@ -23,7 +23,7 @@ _Line: TypeAlias = "SortedList[tuple[int, int, Prospect]]"
 """(what is needed, serial, prospect); no two have one serial."""
 
 
-class _Bed(NamedTuple):
+class _Registration(NamedTuple):
     """What a prospect waits for; ``serial`` tells apart those that wait for the same."""
 
     obstacle: Obstacle | None
@@ -34,14 +34,14 @@ class _Bed(NamedTuple):
 class _Watch:
     """The prospects that are concerned when a node of one pool rises: those that wait for a sum
     that the pool is part of, the least demand first; those that wait for slots; and the
-    ``restless``, always."""
+    ``any_rise``, always."""
 
     sums: dict[_Sum, _Line] = field(default_factory=dict)
     few: dict[PodClass, dict[Prospect, int]] = field(default_factory=dict)
-    restless: dict[Prospect, None] = field(default_factory=dict)
+    any_rise: dict[Prospect, None] = field(default_factory=dict)
 
 
-class Sleepers:
+class QueueingHints:
     """The refused prospects of a capacity, and the woken ones that were not asked for yet."""
 
     def __init__(self, ledger: Ledger) -> None:
@@ -51,55 +51,55 @@ class Sleepers:
         self._serial = 0
         self._checks = 0
         self._watches: dict[Pool, _Watch] = {}
-        self._beds: dict[Prospect, _Bed] = {}
+        self._registered: dict[Prospect, _Registration] = {}
         self._standing_in: dict[Prospect, tuple[Pool, ...]] = {}
-        self._woken: dict[Prospect, None] = {}
+        self._requeued: dict[Prospect, None] = {}
 
-    def take_woken(self) -> list[Prospect]:
+    def take_requeued(self) -> list[Prospect]:
         """Those that woke since the last call and sleep no more."""
-        self._look()
-        woken, self._woken = self._woken, {}
+        self._check()
+        woken, self._requeued = self._requeued, {}
         return list(woken)
 
     # -- going to sleep ------------------------------------------------------------------------
 
-    def sleep(self, prospect: Prospect) -> None:
+    def register(self, prospect: Prospect) -> None:
         """The prospect was refused just now, by its ``obstacle`` or by anything else."""
-        self._look()
+        self._check()
         self.forget(prospect)
         self._serial += 1
-        self._beds[prospect] = _Bed(prospect.obstacle, self._serial)
+        self._registered[prospect] = _Registration(prospect.obstacle, self._serial)
         match prospect.obstacle:
-            case Nowhere(pool):
-                self._watch(pool).restless[prospect] = None
-            case Short(pools, resource, needed, standing_in):
+            case NoNodes(pool):
+                self._watch(pool).any_rise[prospect] = None
+            case InsufficientSum(pools, resource, needed, standing_in):
                 self._line((pools, resource)).add((needed, self._serial, prospect))
                 if standing_in:
                     self._standing_in[prospect] = pools
-            case Few(pods, replicas):
+            case InsufficientSlots(pods, replicas):
                 self._watch(pods.pool).few.setdefault(pods, {})[prospect] = replicas
                 pods.alarm = min(pods.alarm, replicas)
             case _:
                 for pool in prospect.pools:
-                    self._watch(pool).restless[prospect] = None
+                    self._watch(pool).any_rise[prospect] = None
 
-    def sleep_lightly(self, prospect: Prospect | None) -> None:
+    def register_for_any_rise(self, prospect: Prospect | None) -> None:
         """It was refused for pods that it shares with others: any rise may let it in."""
         if prospect is not None:
             prospect.obstacle = None
-            self.sleep(prospect)
+            self.register(prospect)
 
-    def wake(self, prospect: Prospect) -> None:
+    def requeue(self, prospect: Prospect) -> None:
         """It fits, or something happened that may let it in."""
-        if prospect in self._beds:
-            self._leave(prospect)
-            self._woken[prospect] = None
+        if prospect in self._registered:
+            self._unregister(prospect)
+            self._requeued[prospect] = None
 
     def forget(self, prospect: Prospect) -> None:
         """None waits with it any more."""
-        self._woken.pop(prospect, None)
-        if prospect in self._beds:
-            self._leave(prospect)
+        self._requeued.pop(prospect, None)
+        if prospect in self._registered:
+            self._unregister(prospect)
 
     def _watch(self, pool: Pool) -> _Watch:
         watch = self._watches.get(pool)
@@ -115,20 +115,20 @@ class Sleepers:
                 self._watch(pool).sums[key] = line
         return line
 
-    def _leave(self, prospect: Prospect) -> None:
-        obstacle, serial = self._beds.pop(prospect)
+    def _unregister(self, prospect: Prospect) -> None:
+        obstacle, serial = self._registered.pop(prospect)
         match obstacle:
-            case Nowhere(pool):
-                del self._watches[pool].restless[prospect]
+            case NoNodes(pool):
+                del self._watches[pool].any_rise[prospect]
                 self._tidy(pool)
-            case Short(pools, resource, needed):
+            case InsufficientSum(pools, resource, needed):
                 self._standing_in.pop(prospect, None)
                 line = self._line((pools, resource))
                 line.remove((needed, serial, prospect))
                 for pool in () if line else pools:
                     del self._watches[pool].sums[pools, resource]
                     self._tidy(pool)
-            case Few(pods):
+            case InsufficientSlots(pods):
                 few = self._watches[pods.pool].few
                 del few[pods][prospect]
                 pods.alarm = min(few[pods].values(), default=UNBOUNDED)
@@ -137,17 +137,17 @@ class Sleepers:
                     self._tidy(pods.pool)
             case _:
                 for pool in prospect.pools:
-                    del self._watches[pool].restless[prospect]
+                    del self._watches[pool].any_rise[prospect]
                     self._tidy(pool)
 
     def _tidy(self, pool: Pool) -> None:
         watch = self._watches[pool]
-        if not (watch.sums or watch.few or watch.restless):
+        if not (watch.sums or watch.few or watch.any_rise):
             del self._watches[pool]
 
     # -- waking --------------------------------------------------------------------------------
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         """Wake all that may be let in by what happened since the last look."""
         since, self._seen = self._seen, self._ledger.log.now
         if since == self._seen:
@@ -157,13 +157,13 @@ class Sleepers:
             self._joins = self._ledger.joins
             for prospect, pools in list(self._standing_in.items()):
                 if widest(prospect.pools) != pools:
-                    self.wake(prospect)
+                    self.requeue(prospect)
         for pool, watch in list(self._watches.items()):
             if pool.risen > since:
                 self._risen(pool, watch)
             elif pool.shifted > since:  # a node less is a pod less of a DaemonSet
-                for prospect in [one for one in watch.restless if one.shape.per_node]:
-                    self.wake(prospect)
+                for prospect in [one for one in watch.any_rise if one.shape.per_node]:
+                    self.requeue(prospect)
 
     def _still_few(self, pods: PodClass, replicas: int) -> bool:
         """Whether there are surely too few slots, and the class will ring if there may be more."""
@@ -177,11 +177,11 @@ class Sleepers:
         for (pools, resource), line in list(watch.sums.items()):
             there = sum_of(pools).get(resource, 0)
             while line and line[0][0] <= there:
-                self.wake(line[0][2])
+                self.requeue(line[0][2])
         pool.news.tell()
         for pods in pool.take_rung():
             for prospect, replicas in list(watch.few.get(pods, {}).items()):
                 if not self._still_few(pods, replicas):
-                    self.wake(prospect)
-        for prospect in list(watch.restless):
-            self.wake(prospect)
+                    self.requeue(prospect)
+        for prospect in list(watch.any_rise):
+            self.requeue(prospect)

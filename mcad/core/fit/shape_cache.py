@@ -13,7 +13,7 @@ from functools import partial
 
 from mcad.core.fit.bounds import POOLS_KEPT_MIN
 from mcad.core.fit.feasible import Part, Prospect
-from mcad.core.fit.queueing_hints import Sleepers
+from mcad.core.fit.queueing_hints import QueueingHints
 from mcad.core.fit.shape import ClassKey, Shape
 from mcad.core.nodes.filters import admits, in_service
 from mcad.core.nodes.host_ports import is_port
@@ -25,7 +25,7 @@ from mcad.core.state.model import Constraint, Node
 
 class Memory:
     """Owner of all pools, classes and prospects of a ledger. ``everywhere`` is the pool of every
-    node in service and stays. What is refused is among the ``sleepers``."""
+    node in service and stays. What is refused is among the ``queueing_hints``."""
 
     def __init__(self, ledger: Ledger, *, on_nodes: bool) -> None:
         self._ledger = ledger
@@ -35,7 +35,7 @@ class Memory:
         self._pools_max = POOLS_KEPT_MIN
         self._classes: dict[ClassKey, PodClass] = {}
         self._prospects: dict[Shape, Prospect] = {}
-        self.sleepers = Sleepers(ledger)
+        self.queueing_hints = QueueingHints(ledger)
 
     # -- prospects -----------------------------------------------------------------------------
 
@@ -62,7 +62,7 @@ class Memory:
         prospect.holders -= 1
         if not prospect.holders:
             del self._prospects[shape]
-            self.sleepers.forget(prospect)
+            self.queueing_hints.forget(prospect)
             for part in prospect.parts:
                 self.let_go_class(part.pods)
 

@@ -55,13 +55,13 @@ class ChangeLog:
 class Ledger:
     """Every node's row, the pools that hold them, and the entries not yet posted.
 
-    ``overdrawn`` are the names of nodes with a resource below zero. ``membership`` numbers the
+    ``overcommitted`` are the names of nodes with a resource below zero. ``membership`` numbers the
     comings and goings in pools, ``joins`` the comings alone. ``idle_rises`` and ``idle_falls``
     number the last changes of what would be free if every AppWrapper left. ``relieved`` are the
-    names of nodes in claims that an AppWrapper left since it was emptied, ``pressed`` of those of
-    which more is taken, and ``evicting`` of those that some of their pods have to leave. ``ports``
-    are the host ports that are taken or asked for, with what every node has of each; ``with_ports``
-    is False where only sums count.
+    names of nodes in reservations that an AppWrapper left since it was emptied, ``pressed`` of
+    those of which more is taken, and ``evicting`` of those that some of their pods have to leave.
+    ``ports`` are the host ports that are taken or asked for, with what every node has of each;
+    ``with_ports`` is False where only sums count.
     """
 
     def __init__(self, *, with_ports: bool = True) -> None:
@@ -71,7 +71,7 @@ class Ledger:
         self.log = ChangeLog()
         self.rows: dict[str, Row] = {}
         self.allocatable: Books = {}
-        self.overdrawn: dict[str, None] = {}
+        self.overcommitted: dict[str, None] = {}
         self.membership = 0
         self.joins = 0
         self.idle_rises = 0
@@ -185,7 +185,7 @@ class Ledger:
         """A node is gone, and with it the entries noted against it."""
         row = self.rows.pop(name)
         self._noted.pop(name, None)
-        self.overdrawn.pop(name, None)
+        self.overcommitted.pop(name, None)
         self._unbook(row.profile.amounts.items())
         self._leave(row)
         self._drop_profile(row.node)
@@ -196,7 +196,7 @@ class Ledger:
         """Placement sees another node than before: a new rank, the same books (R4)."""
         old = self.rows[node.name]
         row = Row(self._next_rank(), node, self._profile(node), old.free, old.idle)
-        row.claimed, row.claimant = old.claimed, old.claimant
+        row.reserved, row.reserved_for = old.reserved, old.reserved_for
         self._leave(old)
         self._drop_profile(old.node)
         self._join(row)
@@ -282,12 +282,12 @@ class Ledger:
         for resource, n in amounts:
             noted[resource] = noted.get(resource, 0) + n * times
 
-    def claim(self, name: str, uid: str, amounts: Resources, times: int) -> None:
-        """So much of what is reserved on the node is a claim, from the next posting on."""
+    def reserve(self, name: str, uid: str, amounts: Resources, times: int) -> None:
+        """So much of what is reserved on the node is a reservation, from the next posting on."""
         row = self.rows[name]
-        book(row.claimed, amounts, times)
-        row.claimed = {resource: n for resource, n in row.claimed.items() if n}
-        row.claimant = uid if row.claimed else ""
+        book(row.reserved, amounts, times)
+        row.reserved = {resource: n for resource, n in row.reserved.items() if n}
+        row.reserved_for = uid if row.reserved else ""
         self.note(name, amounts, times)
 
     def note_idle(self, name: str, amounts: Resources, times: int) -> None:
@@ -321,7 +321,7 @@ class Ledger:
             # be a quarter of what a pod costs.)
             lent = before if before > 0 else 0
             rose = rose or after > lent
-            if row.claimed:
+            if row.reserved:
                 (self.relieved if after > before else self.pressed)[row.node.name] = None
             if delta := (after if after > 0 else 0) - lent:
                 for pool in row.pools:
@@ -334,7 +334,7 @@ class Ledger:
         if rose:
             for pool in row.pools:
                 pool.rise(row, change)
-        if row.overdrawn:
-            self.overdrawn[row.node.name] = None
+        if row.overcommitted:
+            self.overcommitted[row.node.name] = None
         else:
-            self.overdrawn.pop(row.node.name, None)
+            self.overcommitted.pop(row.node.name, None)

@@ -37,11 +37,11 @@ class Row:
     ``rank`` is never reused: a node whose labels, taints or readiness change is removed and added
     under a new one (core rule R4). ``free`` is allocatable less use and reservations and may be
     negative; ``idle`` is allocatable less the use of pods that belong to no AppWrapper.
-    ``claimed`` is what of the reservations is a claim, the uid of whose owner is ``claimant``:
-    it is not free for others, but it takes nothing from those who are there.
+    ``reserved`` is what of the reservations is a reservation, the uid of whose owner is
+    ``reserved_for``: it is not free for others, but it takes nothing from those who are there.
     """
 
-    __slots__ = ("claimant", "claimed", "free", "idle", "node", "pools", "profile", "rank")
+    __slots__ = ("free", "idle", "node", "pools", "profile", "rank", "reserved", "reserved_for")
 
     def __init__(self, rank: int, node: Node, profile: Profile, free: Books, idle: Books) -> None:
         self.rank = rank
@@ -50,30 +50,30 @@ class Row:
         self.free = free
         self.idle = idle
         self.pools: dict[Pool, None] = {}
-        self.claimant = ""
-        self.claimed: Books = {}
+        self.reserved_for = ""
+        self.reserved: Books = {}
 
     @property
-    def overdrawn(self) -> bool:
-        """Whether more is used and reserved than there is; claims do not count."""
-        if not self.claimed:
+    def overcommitted(self) -> bool:
+        """Whether more is used and reserved than there is; reservations do not count."""
+        if not self.reserved:
             return min(self.free.values()) < 0
-        return any(self.unclaimed(name) < 0 for name in self.free)
+        return any(self.unreserved(name) < 0 for name in self.free)
 
     @property
     def has_room(self) -> bool:
-        """Whether, claims aside, there is some of everything that is claimed."""
+        """Whether, reservations aside, there is some of everything that is reserved."""
         free = self.free
-        return all(free.get(name, 0) + n > 0 for name, n in self.claimed.items())
+        return all(free.get(name, 0) + n > 0 for name, n in self.reserved.items())
 
-    def unclaimed(self, resource: str) -> int:
-        """What would be free if there were no claim here."""
-        return self.free.get(resource, 0) + self.claimed.get(resource, 0)
+    def unreserved(self, resource: str) -> int:
+        """What would be free if there were no reservation here."""
+        return self.free.get(resource, 0) + self.reserved.get(resource, 0)
 
     @property
-    def owes_claim(self) -> bool:
-        """Whether others are still where room is claimed."""
-        return any(n and self.free[name] < 0 for name, n in self.claimed.items())
+    def owes_reservation(self) -> bool:
+        """Whether others are still where room is reserved."""
+        return any(n and self.free[name] < 0 for name, n in self.reserved.items())
 
     def introduce(self, resource: str) -> None:
         """The node has none of a resource that a pod on it uses: it gets an entry of 0, here and

@@ -65,6 +65,6 @@ class EvictionPace:
         return self._full_at - max(0, MINUTE - victims * self._each)
 
 
-def tells_of_due_evictions(message: str) -> bool:
+def reports_due_evictions(message: str) -> bool:
     """Whether a message says when evictions are due."""
     return _SETTING in message

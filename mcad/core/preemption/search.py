@@ -11,160 +11,163 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.cycle import pre_enqueue
 from mcad.core.cycle.admit import in_order
 from mcad.core.cycle.borrow_wait import ask_back
 from mcad.core.preemption import eviction
 from mcad.core.preemption.eviction_pace import NextEvictions
 from mcad.core.preemption.targets import evictions
-from mcad.core.queue.equivalence import Bucket
+from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.reservations import end_times, manage, release_set
 from mcad.core.reservations.precedence import outranked
-from mcad.core.reservations.release_set import Drain
-from mcad.core.snapshot.removal import Room, without_those_to_spare
+from mcad.core.reservations.release_set import ReleaseSet
+from mcad.core.snapshot.removal import Room, spare_victims
 from mcad.core.state.bounds import EVICTION_STEPS, RUN_TIME_DOUBLES_MAX, TEARDOWN_MARGIN, Look
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import TEARING_DOWN
 from mcad.core.state.model import Workload
-from mcad.core.state.reservation import EVICTIONS, ClaimReason
+from mcad.core.state.reservation import EVICTIONS, ReservationReason
 from mcad.core.state.units import Duration, Instant
 
 _HIGHEST = 2**31
 """Above any priority."""
 
 
-def walk(world: World) -> None:
+def walk(cluster: Cluster) -> None:
     """One look, if it is time for one."""
-    if not (_is_possible(world) and (len(world.queue) or world.claims)):
+    if not (_is_possible(cluster) and (len(cluster.queue) or cluster.reservations)):
         return
-    if _may_evict_now(world) and world.is_time_for(Look.EVICTIONS):
-        _look(world, _due(world))
+    if _may_evict_now(cluster) and cluster.is_time_for(Look.EVICTIONS):
+        _look(cluster, _due(cluster))
 
 
-def _may_evict_now(world: World) -> bool:
+def _may_evict_now(cluster: Cluster) -> bool:
     """Whether evictions may begin: while a preemptor waits for its own, no other one evicts."""
-    due = world.eviction_pace.next
-    if due is None or due.at <= world.now or _still_waits(world, due) is None:
+    due = cluster.eviction_pace.next
+    if due is None or due.at <= cluster.now or _still_waits(cluster, due) is None:
         return True
-    world.wake_at(due.at)
+    cluster.wake_at(due.at)
     return False
 
 
-def _still_waits(world: World, due: NextEvictions) -> Entry | None:
+def _still_waits(cluster: Cluster, due: NextEvictions) -> Entry | None:
     """The preemptor, None if it does not wait any more."""
-    entry = world.entries.get(due.preemptor)
-    waits = entry is not None and (entry in world.queue or entry.uid in world.claims)
+    entry = cluster.entries.get(due.preemptor)
+    waits = entry is not None and (entry in cluster.queue or entry.uid in cluster.reservations)
     return entry if waits else None
 
 
-def _is_possible(world: World) -> bool:
-    settings = world.settings
-    return settings.preemption or (settings.reclaim and world.forest.has_trees)
+def _is_possible(cluster: Cluster) -> bool:
+    settings = cluster.settings
+    return settings.preemption or (settings.reclaim and cluster.forest.has_trees)
 
 
-def _due(world: World) -> list[Bucket]:
+def _due(cluster: Cluster) -> list[EquivalenceClass]:
     """The AppWrappers to be tried: the oldest last plan first, then in the order of the line. Those
     without a right are left out before any order is asked for: at overload that is nearly all."""
-    last = world.now - world.settings.backoff // 2
-    rightful = world.queue.buckets() if world.settings.preemption else _within_their_shares(world)
-    due = (bucket for bucket in rightful if bucket.planned_at <= last)
-    return sorted(in_order(world, due), key=lambda bucket: bucket.planned_at)
+    last = cluster.now - cluster.settings.backoff // 2
+    rightful = (
+        cluster.queue.eqclasses() if cluster.settings.preemption else _within_their_shares(cluster)
+    )
+    due = (eqclass for eqclass in rightful if eqclass.planned_at <= last)
+    return sorted(in_order(cluster, due), key=lambda eqclass: eqclass.planned_at)
 
 
-def _within_their_shares(world: World) -> Iterator[Bucket]:
+def _within_their_shares(cluster: Cluster) -> Iterator[EquivalenceClass]:
     """Those with a leaf in one of the trees that has something left of all that they demand."""
-    for path, buckets in world.queue.by_path():
-        spent = world.forest.spent(path)
-        for bucket in buckets:
-            demanded = [resource for resource, _ in bucket.shape.fixed]
+    for path, eqclasses in cluster.queue.by_path():
+        spent = cluster.forest.spent(path)
+        for eqclass in eqclasses:
+            demanded = [resource for resource, _ in eqclass.shape.fixed]
             if any(of_tree.isdisjoint(demanded) for of_tree in spent):
-                yield bucket
+                yield eqclass
 
 
-def _look(world: World, due: Sequence[Bucket]) -> None:
+def _look(cluster: Cluster, due: Sequence[EquivalenceClass]) -> None:
     left = EVICTION_STEPS
     everybody: Survey | None = None
-    for entry in chain(_next_preemptor(world), _due_owners(world), _firsts(world, due)):
+    for entry in chain(_next_preemptor(cluster), _due_owners(cluster), _firsts(cluster, due)):
         if left <= 0:
-            world.is_time_for(Look.EVICTIONS)  # the rest at the next look
+            cluster.is_time_for(Look.EVICTIONS)  # the rest at the next look
             return
-        if _may_win(world, entry):
+        if _may_win(cluster, entry):
             if everybody is None:
-                everybody = survey(world)
-            if not _has_a_right(world, entry, everybody.lowest):
+                everybody = survey(cluster)
+            if not _has_a_right(cluster, entry, everybody.lowest):
                 continue
-            sought = _try(world, entry, everybody)
+            sought = _try(cluster, entry, everybody)
             left -= sought.steps
-            if world.eviction_pace.next is not None:
+            if cluster.eviction_pace.next is not None:
                 return
-            if sought.drain is not None:
+            if sought.releasing is not None:
                 everybody = None  # they are candidates no more
 
 
-def _next_preemptor(world: World) -> Iterator[Entry]:
+def _next_preemptor(cluster: Cluster) -> Iterator[Entry]:
     """The preemptor with evictions that are due, if it still waits. Its status ceases to announce
     them."""
-    due, world.eviction_pace.next = world.eviction_pace.next, None
-    entry = _still_waits(world, due) if due is not None else None
+    due, cluster.eviction_pace.next = cluster.eviction_pace.next, None
+    entry = _still_waits(cluster, due) if due is not None else None
     if entry is not None:
-        _tell_anew(world, entry)
+        _report_anew(cluster, entry)
         yield entry
 
 
-def _tell_anew(world: World, entry: Entry) -> None:
+def _report_anew(cluster: Cluster, entry: Entry) -> None:
     """The reason to wait is another one by now."""
-    entry.told = None
-    world.to_tell[entry.uid] = None
+    entry.reported = None
+    cluster.to_report[entry.uid] = None
 
 
-def _firsts(world: World, due: Iterable[Bucket]) -> Iterator[Entry]:
+def _firsts(cluster: Cluster, due: Iterable[EquivalenceClass]) -> Iterator[Entry]:
     """The first of each bucket, which counts as looked at when its turn comes."""
-    for bucket in due:
-        if bucket.members:
-            bucket.planned_at = world.now
-            ask_back(world, bucket)  # its leaf may have got room since it was refused
-            yield bucket.first()
+    for eqclass in due:
+        if eqclass.members:
+            eqclass.planned_at = cluster.now
+            ask_back(cluster, eqclass)  # its leaf may have got room since it was refused
+            yield eqclass.first()
 
 
-def _due_owners(world: World) -> Iterator[Entry]:
+def _due_owners(cluster: Cluster) -> Iterator[Entry]:
     """Those that have a reservation and wait for others to end: by that they lose no right to have
     others evicted, which may be sooner."""
-    last = world.now - world.settings.backoff // 2
-    for entry in list(world.claims.values()):
-        waits = entry.claim is not None and entry.claim.reason not in EVICTIONS
+    last = cluster.now - cluster.settings.backoff // 2
+    for entry in list(cluster.reservations.values()):
+        waits = entry.reservation is not None and entry.reservation.reason not in EVICTIONS
         if waits and entry.planned_at <= last:
-            entry.planned_at = world.now
+            entry.planned_at = cluster.now
             yield entry
 
 
-def _may_win(world: World, entry: Entry) -> bool:
-    """Whether nothing but room keeps it from going, and no claim of its own was in vain lately."""
-    if entry.workload.never_preempts or world.now < entry.eviction_patience.until:
+def _may_win(cluster: Cluster, entry: Entry) -> bool:
+    """Whether nothing but room keeps it from going, and no reservation of its own was in vain
+    lately."""
+    if entry.workload.never_preempts or cluster.now < entry.eviction_patience.until:
         return False
-    return _has_a_right(world, entry) and pre_enqueue.obstacle(world, entry) is None
+    return _has_a_right(cluster, entry) and pre_enqueue.obstacle(cluster, entry) is None
 
 
-def _has_a_right(world: World, entry: Entry, lowest: int | None = None) -> bool:
+def _has_a_right(cluster: Cluster, entry: Entry, lowest: int | None = None) -> bool:
     """Whether there may be a victim for it (targets.py), where ``lowest`` is the lowest priority of
     all candidates, if that is known. It is cheaper to ask that first: what waits at overload mostly
     has all of its share and more."""
-    settings, work = world.settings, entry.workload
+    settings, work = cluster.settings, entry.workload
     if settings.preemption and (lowest is None or lowest < work.priority):
         return True
-    if entry.uid in world.claims:  # what it asks for is charged to its shares already
+    if entry.uid in cluster.reservations:  # what it asks for is charged to its shares already
         return settings.reclaim
-    demand = world.admission.demand(world.capacity.shape(work.sets))
-    return settings.reclaim and world.forest.may_reclaim(world.path(entry), demand)
+    demand = cluster.admission.demand(cluster.capacity.shape(work.sets))
+    return settings.reclaim and cluster.forest.may_reclaim(cluster.path(entry), demand)
 
 
 class Survey(NamedTuple):
     """The AppWrappers that hold room: the ``candidates`` for eviction by uid, in order; the uids of
-    ``leavers``, which go soon without one, so that nothing is evicted where they make room; and the
-    ``opponents`` of candidates, the preemptors that evicted them before."""
+    ``releasing_soon``, which go soon without one, so that nothing is evicted where they make room;
+    and the ``opponents`` of candidates, the preemptors that evicted them before."""
 
     candidates: dict[str, Workload]
-    leavers: list[str]
+    releasing_soon: list[str]
     opponents: dict[str, dict[str, Instant]]
 
     @property
@@ -173,40 +176,41 @@ class Survey(NamedTuple):
         return min((one.priority for one in islice(self.candidates.values(), 1)), default=_HIGHEST)
 
 
-def survey(world: World) -> Survey:
+def survey(cluster: Cluster) -> Survey:
     """All that hold room, in the order of eviction: the lowest priority first, then the latest
     dispatch."""
     found: list[tuple[int, int, str, Entry]] = []
-    leavers: list[str] = []
+    releasing_soon: list[str] = []
     opponents: dict[str, dict[str, Instant]] = {}
-    for uid in world.capacity.reserved():
-        entry = world.entries.get(uid)
-        if entry is None or uid in world.evictions:
+    for uid in cluster.capacity.assumed_uids():
+        entry = cluster.entries.get(uid)
+        if entry is None or uid in cluster.evictions:
             continue  # its room is promised to another preemptor already
         if eviction.may_be_evicted(entry):
             since = entry.record.since
-            if since + _run_time(world, entry) <= world.now:
+            if since + _run_time(cluster, entry) <= cluster.now:
                 found.append((entry.workload.priority, -since, uid, entry))
                 if entry.opponents:
                     opponents[uid] = entry.opponents
-        elif _leaves_soon(world, entry):
-            leavers.append(uid)
+        elif _leaves_soon(cluster, entry):
+            releasing_soon.append(uid)
     found.sort()
-    return Survey({uid: one.workload for _, _, uid, one in found}, leavers, opponents)
+    return Survey({uid: one.workload for _, _, uid, one in found}, releasing_soon, opponents)
 
 
-def _run_time(world: World, entry: Entry) -> Duration:
+def _run_time(cluster: Cluster, entry: Entry) -> Duration:
     """How long it runs at least: twice as long after each eviction, so that a borrower gets work
     done in the end."""
     count = entry.eviction.count if entry.eviction is not None else 0
-    return world.settings.min_run_time << min(count, RUN_TIME_DOUBLES_MAX)
+    return cluster.settings.min_run_time << min(count, RUN_TIME_DOUBLES_MAX)
 
 
-def _leaves_soon(world: World, entry: Entry) -> bool:
+def _leaves_soon(cluster: Cluster, entry: Entry) -> bool:
     if entry.phase not in TEARING_DOWN or entry.keeps_room:
         return False
     return (
-        world.now - entry.record.entered < end_times.teardown_time(world, entry) + TEARDOWN_MARGIN
+        cluster.now - entry.record.entered
+        < end_times.teardown_time(cluster, entry) + TEARDOWN_MARGIN
     )
 
 
@@ -215,29 +219,29 @@ class Sought(NamedTuple):
     for as well, where the preemptor goes; and how much work the plan was, in ``steps``."""
 
     steps: int
-    victims: tuple[tuple[str, ClaimReason], ...] = ()
-    reason: ClaimReason = ClaimReason.PREEMPTING
-    drain: Drain | None = None
+    victims: tuple[tuple[str, ReservationReason], ...] = ()
+    reason: ReservationReason = ReservationReason.PREEMPTING
+    releasing: ReleaseSet | None = None
 
 
-def plan(world: World, entry: Entry, everybody: Survey) -> Sought:
+def plan(cluster: Cluster, entry: Entry, everybody: Survey) -> Sought:
     """The victims that would make room for a waiting AppWrapper; nothing is changed. No pair meets
     twice, whichever of the two was evicted: shares and priorities may change, and two that evicted
     each other in turn would do nothing else. After a restart the last time of each is known."""
-    departures = release_set.what_if(world, entry, (*outranked(world, entry), entry.uid))
-    leavers = [uid for uid in everybody.leavers if departures.leave(uid)]
+    removal = release_set.what_if(cluster, entry, (*outranked(cluster, entry), entry.uid))
+    releasing_soon = [uid for uid in everybody.releasing_soon if removal.remove(uid)]
     met = _met(entry, everybody)
     candidates = everybody.candidates
     if met:
         candidates = {uid: one for uid, one in candidates.items() if uid not in met}
-    found = evictions(entry.workload, candidates, departures, world.settings)
+    found = evictions(entry.workload, candidates, removal, cluster.settings)
     if found is None or not found.victims:
-        return Sought(departures.steps)
+        return Sought(removal.steps)
     room = Room((), found.plan)
-    if leavers:
-        room = without_those_to_spare(departures, leavers) or Room(tuple(leavers), found.plan)
+    if releasing_soon:
+        room = spare_victims(removal, releasing_soon) or Room(tuple(releasing_soon), found.plan)
     leaving = (*room.leaving, *(uid for uid, _ in found.victims))
-    return Sought(departures.steps, found.victims, found.reason, Drain(room.plan, leaving))
+    return Sought(removal.steps, found.victims, found.reason, ReleaseSet(room.plan, leaving))
 
 
 def _met(entry: Entry, everybody: Survey) -> set[str]:
@@ -246,19 +250,19 @@ def _met(entry: Entry, everybody: Survey) -> set[str]:
     return lost | entry.opponents.keys()
 
 
-def _try(world: World, entry: Entry, everybody: Survey) -> Sought:
+def _try(cluster: Cluster, entry: Entry, everybody: Survey) -> Sought:
     """Evict for a waiting AppWrapper, if that is of use."""
-    sought = plan(world, entry, everybody)
-    if sought.drain is None:
+    sought = plan(cluster, entry, everybody)
+    if sought.releasing is None:
         return sought
-    pace = world.eviction_pace
-    if pace.may_begin(entry.uid, len(sought.victims), world.now):
-        pace.spend(len(sought.victims), world.now)
-        world.unclaim(entry)
-        manage.clear(world, entry, sought.drain.plan)
-        manage.make(world, entry, sought.reason, sought.drain)
-        eviction.begin(world, entry, sought.victims)
+    pace = cluster.eviction_pace
+    if pace.may_begin(entry.uid, len(sought.victims), cluster.now):
+        pace.spend(len(sought.victims), cluster.now)
+        cluster.unreserve(entry)
+        manage.clear(cluster, entry, sought.releasing.plan)
+        manage.make(cluster, entry, sought.reason, sought.releasing)
+        eviction.begin(cluster, entry, sought.victims)
     else:
-        _tell_anew(world, entry)
-        world.wake_at(pace.next.at if pace.next is not None else world.now)
+        _report_anew(cluster, entry)
+        cluster.wake_at(pace.next.at if pace.next is not None else cluster.now)
     return sought

@@ -16,9 +16,9 @@ from mcad.core.quota.records import Path
 from mcad.core.quota.tree import QuotaNode
 from mcad.core.snapshot.quota import Seat
 from mcad.core.snapshot.quota import WhatIf as Shares
-from mcad.core.snapshot.removal import Departures, Room, fewest, without_those_to_spare
+from mcad.core.snapshot.removal import Removal, Room, fewest, spare_victims
 from mcad.core.state.model import Resources, Workload
-from mcad.core.state.reservation import ClaimReason
+from mcad.core.state.reservation import ReservationReason
 from mcad.core.state.settings import Settings
 
 SEARCHED_MAX = 10
@@ -31,7 +31,7 @@ LOWEST = -(2**63)
 Over = Callable[[QuotaNode, str], bool]
 """Whether a node has more than its share of a resource."""
 
-Right = Callable[[str], ClaimReason | None]
+Right = Callable[[str], ReservationReason | None]
 """By what right the preemptor may evict this one, with the departed gone; None: by none."""
 
 
@@ -39,15 +39,15 @@ class Evictions(NamedTuple):
     """The victims, each with the right to evict it, in the order of the candidates, and where the
     preemptor goes once they are gone."""
 
-    victims: tuple[tuple[str, ClaimReason], ...]
+    victims: tuple[tuple[str, ReservationReason], ...]
     plan: Plan
 
     @property
-    def reason(self) -> ClaimReason:
-        """What the winner's claim is called: reclaiming, if that is all."""
-        if all(reason is ClaimReason.RECLAIMING for _, reason in self.victims):
-            return ClaimReason.RECLAIMING
-        return ClaimReason.PREEMPTING
+    def reason(self) -> ReservationReason:
+        """What the winner's reservation is called: reclaiming, if that is all."""
+        if all(reason is ReservationReason.RECLAIMING for _, reason in self.victims):
+            return ReservationReason.RECLAIMING
+        return ReservationReason.PREEMPTING
 
 
 class _Seat(NamedTuple):
@@ -79,8 +79,8 @@ class Precedence:
     not make it less of a borrower.
     """
 
-    def __init__(self, winner: Workload, shares: Shares, settings: Settings) -> None:
-        self._winner = winner
+    def __init__(self, preemptor: Workload, shares: Shares, settings: Settings) -> None:
+        self._preemptor = preemptor
         self._shares = shares
         self._settings = settings
         self._seats = {
@@ -94,13 +94,13 @@ class Precedence:
 
     def lower(self, others: Mapping[str, Workload]) -> Iterator[str]:
         """Where there are no shares: the candidates that may be evicted, whatever has left."""
-        priority = self._winner.priority if self._settings.preemption else LOWEST
+        priority = self._preemptor.priority if self._settings.preemption else LOWEST
         return (uid for uid, one in others.items() if one.priority < priority)
 
     def entitled(self, others: Mapping[str, Workload]) -> Iterator[str]:
         """The candidates that may be evicted before any is, whatever leaves meanwhile. Those that
         are charged alike come under the same rights."""
-        account, priority = self._shares.account, self._winner.priority
+        account, priority = self._shares.account, self._preemptor.priority
         known: dict[tuple[Path, Resources, bool], bool] = {}
         for uid, one in others.items():
             alike = (*account(uid), one.priority < priority)
@@ -115,7 +115,7 @@ class Precedence:
         that is charged like one that may not be is not either: borrowing only becomes less."""
         barred: set[tuple[Path, Resources, bool]] = set()
         for uid, one in others.items():
-            alike = (*self._shares.account(uid), one.priority < self._winner.priority)
+            alike = (*self._shares.account(uid), one.priority < self._preemptor.priority)
             if alike in barred:
                 continue
             if self.right(one) is None:
@@ -123,13 +123,13 @@ class Precedence:
             else:
                 yield uid
 
-    def right(self, other: Workload) -> ClaimReason | None:
+    def right(self, other: Workload) -> ReservationReason | None:
         """By what right the winner may evict the other now; None: by none."""
         return self._right(other, self._shares.over)
 
-    def _right(self, other: Workload, over: Over) -> ClaimReason | None:
+    def _right(self, other: Workload, over: Over) -> ReservationReason | None:
         reclaims = self._settings.reclaim
-        preempts = self._settings.preemption and other.priority < self._winner.priority
+        preempts = self._settings.preemption and other.priority < self._preemptor.priority
         borrows = False
         for tree, node, amounts in self._shares.held(other.uid):
             if not (reclaims or preempts):
@@ -143,8 +143,8 @@ class Precedence:
             reclaims = reclaims and side.nominal
             preempts = preempts and (side.same or borrows_here or side.nominal)
         if reclaims and borrows:
-            return ClaimReason.RECLAIMING
-        return ClaimReason.PREEMPTING if preempts else None
+            return ReservationReason.RECLAIMING
+        return ReservationReason.PREEMPTING if preempts else None
 
 
 def _borrows(side: _Side, seat: _Seat, amounts: Resources, over: Over) -> bool:
@@ -176,72 +176,74 @@ def _side(seat: _Seat, node: QuotaNode) -> _Side:
 
 
 def evictions(
-    winner: Workload, candidates: Mapping[str, Workload], departures: Departures, settings: Settings
+    preemptor: Workload, candidates: Mapping[str, Workload], removal: Removal, settings: Settings
 ) -> Evictions | None:
     """The victims among the candidates (by uid), in their order; None if evictions are of no use.
 
     Each of them may be evicted with those before it gone: a team that is back within its share
     loses no more. None of them could be spared. Those of the result have left.
     """
-    if departures.hopeless:
+    if removal.hopeless:
         return None
-    precedence = Precedence(winner, departures.shares, settings)
+    precedence = Precedence(preemptor, removal.shares, settings)
 
-    def right(uid: str) -> ClaimReason | None:
+    def right(uid: str) -> ReservationReason | None:
         return precedence.right(candidates[uid])
 
-    if not departures.shares.seats:
-        found = fewest(departures, precedence.lower(candidates))
+    if not removal.shares.seats:
+        found = fewest(removal, precedence.lower(candidates))
         if found is None:
             return None
-        return Evictions(tuple((uid, ClaimReason.PREEMPTING) for uid in found.leaving), found.plan)
-    found = fewest(departures, precedence.entitled(candidates))
+        return Evictions(
+            tuple((uid, ReservationReason.PREEMPTING) for uid in found.leaving), found.plan
+        )
+    found = fewest(removal, precedence.entitled(candidates))
     if found is None:
         return None
-    victims = _one_after_the_other(departures, found.leaving, right)
+    victims = _one_after_the_other(removal, found.leaving, right)
     if len(victims) < len(found.leaving):
         for uid in found.leaving:
-            departures.stay(uid)
-        found = fewest(departures, precedence.in_turn(candidates))
-        found = found or _among_few(departures, list(precedence.entitled(candidates)), right)
+            removal.restore(uid)
+        found = fewest(removal, precedence.in_turn(candidates))
+        found = found or _among_few(removal, list(precedence.entitled(candidates)), right)
         if found is None:
             return None
-        victims = _one_after_the_other(departures, found.leaving, right)
+        victims = _one_after_the_other(removal, found.leaving, right)
     return Evictions(victims, found.plan)
 
 
-def _among_few(departures: Departures, candidates: list[str], right: Right) -> Room | None:
+def _among_few(removal: Removal, candidates: list[str], right: Right) -> Room | None:
     """Taken in turn, some use up what their team borrows and are of no use then. So, if they are
     few, any set is sought that may go one after the other."""
-    gone = _any(departures, candidates, right) if len(candidates) <= SEARCHED_MAX else None
-    return None if gone is None else without_those_to_spare(departures, gone)
+    gone = _any(removal, candidates, right) if len(candidates) <= SEARCHED_MAX else None
+    return None if gone is None else spare_victims(removal, gone)
 
 
-def _any(departures: Departures, candidates: list[str], right: Right) -> list[str] | None:
+def _any(removal: Removal, candidates: list[str], right: Right) -> list[str] | None:
     """The first of all sets that may go one after the other, so that the winner fits."""
-    if departures.fits():
+    if removal.fits():
         return []
     for number, uid in enumerate(candidates):
-        if right(uid) is None or not departures.leave(uid):
+        if right(uid) is None or not removal.remove(uid):
             continue
-        others = _any(departures, candidates[number + 1 :], right)
+        others = _any(removal, candidates[number + 1 :], right)
         if others is not None:
             return [uid, *others]
-        departures.stay(uid)
+        removal.restore(uid)
     return None
 
 
 def _one_after_the_other(
-    departures: Departures, leaving: Sequence[str], right: Right
-) -> tuple[tuple[str, ClaimReason], ...]:
+    removal: Removal, leaving: Sequence[str], right: Right
+) -> tuple[tuple[str, ReservationReason], ...]:
     """The departed and the rights to evict them; without those that may not be evicted once the
     others before them are gone."""
     for uid in leaving:
-        departures.stay(uid)
+        removal.restore(uid)
     victims = []
     for uid in leaving:
         by = right(uid)
         if by is not None:
             victims.append((uid, by))
-        departures.leave(uid)
+        removal.remove(uid)
     return tuple(victims)

@@ -34,31 +34,31 @@ Node = tuple[str, str]  # a quota tree and a node of it
 
 
 @dataclass(slots=True, eq=False)
-class Bed:
+class InadmissibleList:
     """Refused buckets that wait for the same, in order: room on nodes for one shape, or so much of
     one resource at one node of a quota tree.
 
-    Only its ``leader`` is awake, if any is: not before it has gone on need the next one be looked
-    at. ``refusal`` is the verdict that all of them share, reached at ``tested_at``; None while it
-    has to be reached anew. ``at`` says where it stands in the index of the quota trees.
+    Only its ``representative`` is awake, if any is: not before it has gone on need the next one be
+    looked at. ``refusal`` is the verdict that all of them share, reached at ``tested_at``; None
+    while it has to be reached anew. ``at`` says where it stands in the index of the quota trees.
     """
 
     at: tuple[Node, str, tuple[int, int]] | None = None
-    line: list[tuple[Key, Bucket]] = field(default_factory=list)
-    leader: Bucket | None = None
+    line: list[tuple[Key, EquivalenceClass]] = field(default_factory=list)
+    representative: EquivalenceClass | None = None
     refusal: Refusal | None = None
     tested_at: Instant = 0
 
 
 @dataclass(slots=True, eq=False)
-class Bucket:
+class EquivalenceClass:
     """Waiting AppWrappers of one shape, slope, quota path and group (ordering.py).
 
     ``refusal`` is their common verdict, reached at ``tested_at``; it stands while the bucket is in
-    a ``bed``, where it lies by the key of its first. ``leads`` is the bed that waits for what
-    becomes of this one, ``of_shape`` that of those with its shape and slope that wait for nodes.
-    ``planned_at`` is when victims for its first were last looked for, 0 if another has come before
-    it since. ``asks_back`` tells which of its firsts keeps borrowers waiting, and since when
+    a ``listed_in``, where it lies by the key of its first. ``represents`` is the bed that waits for
+    what becomes of this one, ``of_shape`` that of those with its shape and slope that wait for
+    nodes. ``planned_at`` is when victims for its first were last looked for, 0 if another has come
+    before it since. ``asks_back`` tells which of its firsts keeps borrowers waiting, and since when
     (borrow_wait.py).
     """
 
@@ -66,20 +66,20 @@ class Bucket:
     slope: int
     path: Path
     group: str
-    of_shape: Bed
+    of_shape: InadmissibleList
     members: SortedDict[Key, Entry] = field(default_factory=SortedDict)
     refusal: Refusal | None = None
     tested_at: Instant = 0
-    bed: Bed | None = None
-    lies_by: Key | None = None
-    leads: Bed | None = None
+    listed_in: InadmissibleList | None = None
+    listed_by: Key | None = None
+    represents: InadmissibleList | None = None
     planned_at: Instant = 0
     asks_back: tuple[str, Instant] = NOBODY
 
     @property
-    def rests(self) -> bool:
+    def is_inadmissible(self) -> bool:
         """Whether the verdict on it stands."""
-        return self.bed is not None
+        return self.listed_in is not None
 
     @property
     def key(self) -> Key:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sortedcontainers import SortedDict
 
-from mcad.core.queue.equivalence import Bed, Bucket, Node
+from mcad.core.queue.equivalence import EquivalenceClass, InadmissibleList, Node
 from mcad.core.quota.usage import Forest
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.units import Instant
@@ -26,226 +26,243 @@ if TYPE_CHECKING:
     from mcad.core.queue.ordering import Turns
 
 
-class Beds:
+class InadmissibleLists:
     """All buckets that are in line, those that need a verdict and those that rest."""
 
     def __init__(self, capacity: Capacity, forest: Forest, turns: Turns) -> None:
         self._capacity = capacity
         self._forest = forest
         self._turns = turns
-        self._awake: dict[Bucket, None] = {}
-        self._called: list[Bucket] = []  # woken since the last question
-        self._tested: dict[Bed, None] = {}  # beds with a verdict, in the order of their last test
-        self._of_shapes: dict[Shape, dict[int, Bed]] = {}  # by slope
-        self._at_nodes: dict[Node, dict[str, SortedDict[tuple[int, int], Bed]]] = {}
+        self._active: dict[EquivalenceClass, None] = {}
+        self._requeued: list[EquivalenceClass] = []  # woken since the last question
+        self._tested: dict[
+            InadmissibleList, None
+        ] = {}  # beds with a verdict, in the order of their last test
+        self._of_shapes: dict[Shape, dict[int, InadmissibleList]] = {}  # by slope
+        self._at_nodes: dict[Node, dict[str, SortedDict[tuple[int, int], InadmissibleList]]] = {}
 
     # -- the line ------------------------------------------------------------------------------
 
-    def of_shape(self, shape: Shape, slope: int) -> Bed:
+    def of_shape(self, shape: Shape, slope: int) -> InadmissibleList:
         """Where those of one shape and slope lie that wait for nodes."""
-        return self._of_shapes.setdefault(shape, {}).setdefault(slope, Bed())
+        return self._of_shapes.setdefault(shape, {}).setdefault(slope, InadmissibleList())
 
     def forget(self, shape: Shape, slope: int) -> None:
         """None of that shape and slope is in line any more."""
-        beds = self._of_shapes[shape]
-        self._tested.pop(beds.pop(slope), None)
-        if not beds:
+        lists = self._of_shapes[shape]
+        self._tested.pop(lists.pop(slope), None)
+        if not lists:
             del self._of_shapes[shape]
 
-    def enter(self, bucket: Bucket) -> None:
+    def enter(self, eqclass: EquivalenceClass) -> None:
         """A new bucket is in line; it needs a verdict."""
-        self._awake[bucket] = None
+        self._active[eqclass] = None
 
-    def leave(self, bucket: Bucket) -> None:
+    def leave(self, eqclass: EquivalenceClass) -> None:
         """None stands in the bucket any more."""
-        self._get_up(bucket)
-        self._awake.pop(bucket, None)
+        self._remove(eqclass)
+        self._active.pop(eqclass, None)
 
-    def move(self, bucket: Bucket) -> None:
+    def move(self, eqclass: EquivalenceClass) -> None:
         """It rests and has another head. Where one leads, this one may have to go before it."""
-        bed = bucket.bed
-        if bed is None or bed.leader is not None:
-            self.wake(bucket)
+        listed_in = eqclass.listed_in
+        if listed_in is None or listed_in.representative is not None:
+            self.requeue(eqclass)
         else:
-            del bed.line[_index(bucket, bed)]
-            _lie_down(bucket, bed)
+            del listed_in.line[_index(eqclass, listed_in)]
+            _insert(eqclass, listed_in)
 
     # -- the walk ------------------------------------------------------------------------------
 
-    def awake(self) -> Iterator[Bucket]:
+    def active(self) -> Iterator[EquivalenceClass]:
         """The buckets that need a verdict."""
-        return iter(self._awake)
+        return iter(self._active)
 
-    def take_called(self) -> list[Bucket]:
+    def take_requeued(self) -> list[EquivalenceClass]:
         """Those that have come to need one since the last call."""
-        called, self._called = self._called, []
+        called, self._requeued = self._requeued, []
         return called
 
-    def rest(self, bucket: Bucket, refusal: Refusal, now: Instant) -> None:
+    def refuse(self, eqclass: EquivalenceClass, refusal: Refusal, now: Instant) -> None:
         """The bucket was refused, and may rest until what it waits for may be there."""
-        bed = self._bed_for(bucket, refusal)
-        self._awake.pop(bucket, None)
-        if bucket.leads is bed:
-            bucket.leads = bed.leader = None
+        listed_in = self._list_for(eqclass, refusal)
+        self._active.pop(eqclass, None)
+        if eqclass.represents is listed_in:
+            eqclass.represents = listed_in.representative = None
         else:
-            self.pass_on(bucket)
-        if bed.refusal is not refusal:  # else it was told what others had found out
-            bed.refusal, bed.tested_at = refusal, now
-            self._tested.pop(bed, None)
-            self._tested[bed] = None
-        _lie_down(bucket, bed)
+            self.hand_over(eqclass)
+        if listed_in.refusal is not refusal:  # else it was told what others had found out
+            listed_in.refusal, listed_in.tested_at = refusal, now
+            self._tested.pop(listed_in, None)
+            self._tested[listed_in] = None
+        _insert(eqclass, listed_in)
 
-    def pass_on(self, bucket: Bucket) -> None:
+    def hand_over(self, eqclass: EquivalenceClass) -> None:
         """It does not lead any more, if it did; the next one does, unless the bed has a verdict by
         now."""
-        bed, bucket.leads = bucket.leads, None
-        if bed is not None:
-            bed.leader = None
-            if bed.refusal is None:
-                self._lead(bed)
+        listed_in, eqclass.represents = eqclass.represents, None
+        if listed_in is not None:
+            listed_in.representative = None
+            if listed_in.refusal is None:
+                self._appoint(listed_in)
             else:
-                self._tidy(bed)
+                self._tidy(listed_in)
 
-    def wake(self, bucket: Bucket) -> None:
+    def requeue(self, eqclass: EquivalenceClass) -> None:
         """The bucket needs a verdict."""
-        if bucket.rests:
-            self._get_up(bucket)
-            self._called.append(bucket)
-        self._awake[bucket] = None
+        if eqclass.is_inadmissible:
+            self._remove(eqclass)
+            self._requeued.append(eqclass)
+        self._active[eqclass] = None
 
-    def wake_all(self, until: Instant, *, everyone: bool) -> None:
+    def requeue_all(self, until: Instant, *, everyone: bool) -> None:
         """Those that may be let in by what happened, and those that were tested at that time or
         before: of all that wait for the same the first, or ``everyone``."""
         self._turns.renew()
-        for bucket in list(self._awake) if self._turns.change else ():
-            self.reconsider(bucket)
-        for shape in self._capacity.take_woken():
-            for bed in list(self._of_shapes.get(shape, {}).values()):  # a claim may know it alone
-                self._open(bed, everyone=everyone)
-        for bed in self._let_in():
-            self._open(bed, everyone=everyone)
-        for bed in list(takewhile(lambda each: each.tested_at <= until, self._tested)):
-            self._open(bed, everyone=everyone)
-        self._called = []  # the caller gets them with this answer
+        for eqclass in list(self._active) if self._turns.change else ():
+            self.reconsider(eqclass)
+        for shape in self._capacity.take_requeued():
+            for listed_in in list(
+                self._of_shapes.get(shape, {}).values()
+            ):  # a reservation may know it alone
+                self._retry(listed_in, everyone=everyone)
+        for listed_in in self._let_in():
+            self._retry(listed_in, everyone=everyone)
+        for listed_in in list(takewhile(lambda each: each.tested_at <= until, self._tested)):
+            self._retry(listed_in, everyone=everyone)
+        self._requeued = []  # the caller gets them with this answer
 
-    def reconsider(self, leader: Bucket) -> None:
+    def reconsider(self, representative: EquivalenceClass) -> None:
         """It has not gone on, and shares are others than when it was woken: what comes first in its
         bed by now leads instead."""
-        bed = leader.leads
-        if bed is None or not bed.line:
+        listed_in = representative.represents
+        if listed_in is None or not listed_in.line:
             return
-        first = self._turns.first(bed.line)
-        if self._turns.of(first, 0) < self._turns.of(leader, 0):  # of one slope, so whenever
-            bed.leader, leader.leads, first.leads = first, None, bed
-            self.wake(first)
+        first = self._turns.first(listed_in.line)
+        if self._turns.of(first, 0) < self._turns.of(
+            representative, 0
+        ):  # of one slope, so whenever
+            listed_in.representative, representative.represents, first.represents = (
+                first,
+                None,
+                listed_in,
+            )
+            self.requeue(first)
 
-    def check(self, buckets: Iterable[Bucket]) -> None:
+    def check(self, eqclasses: Iterable[EquivalenceClass]) -> None:
         """Each bucket is awake or lies in one bed, where that says; raises ``InvariantViolated``.
         O(all)."""
-        count, resting = 0, list(self._resting())
-        for bucket in buckets:
+        count, resting = 0, list(self._all_inadmissible())
+        for eqclass in eqclasses:
             count += 1
-            story = f"{bucket.path} {bucket.group}"
-            bed = bucket.bed
-            check((bucket in self._awake) == (bed is None), "awake-or-at-rest", story)
-            if bed is not None:
-                check((bucket.lies_by, bucket) in bed.line, "lies-in-its-bed", story)
-                check(bucket.lies_by == bucket.key, "lies-by-its-head", story)
-                of_shape = self._of_shapes[bucket.shape][bucket.slope]
-                check(bed.at is not None or bed is of_shape, "lies-with-its-shape", story)
-            if bucket.leads is not None:
-                check(bucket.leads.leader is bucket, "leads-its-bed", story)
-        check(len(resting) + len(self._awake) == count, "no-bucket-is-left-behind", str(count))
-        for bed in dict.fromkeys(one.bed for one in resting if one.bed is not None):
-            keys = [key for key, _ in bed.line]
-            check(keys == sorted(keys), "beds-are-in-order", str(bed.at))
+            story = f"{eqclass.path} {eqclass.group}"
+            listed_in = eqclass.listed_in
+            check((eqclass in self._active) == (listed_in is None), "awake-or-at-rest", story)
+            if listed_in is not None:
+                check((eqclass.listed_by, eqclass) in listed_in.line, "lies-in-its-bed", story)
+                check(eqclass.listed_by == eqclass.key, "lies-by-its-head", story)
+                of_shape = self._of_shapes[eqclass.shape][eqclass.slope]
+                check(
+                    listed_in.at is not None or listed_in is of_shape, "lies-with-its-shape", story
+                )
+            if eqclass.represents is not None:
+                check(eqclass.represents.representative is eqclass, "leads-its-bed", story)
+        check(len(resting) + len(self._active) == count, "no-bucket-is-left-behind", str(count))
+        for listed_in in dict.fromkeys(
+            one.listed_in for one in resting if one.listed_in is not None
+        ):
+            keys = [key for key, _ in listed_in.line]
+            check(keys == sorted(keys), "beds-are-in-order", str(listed_in.at))
             check(
-                bed.leader is None or bed.leader.leads is bed, "beds-know-their-leader", str(bed.at)
+                listed_in.representative is None
+                or listed_in.representative.represents is listed_in,
+                "beds-know-their-leader",
+                str(listed_in.at),
             )
 
     # -- beds ----------------------------------------------------------------------------------
 
-    def _bed_for(self, bucket: Bucket, refusal: Refusal) -> Bed:
+    def _list_for(self, eqclass: EquivalenceClass, refusal: Refusal) -> InadmissibleList:
         limit = refusal.quota
         if limit is None:
-            return bucket.of_shape
-        where, amount = (limit.tree, limit.node or limit.leaf), (limit.requested, bucket.slope)
-        beds = self._at_nodes.setdefault(where, {}).setdefault(limit.resource, SortedDict())
-        bed: Bed | None = beds.get(amount)
-        if bed is None:
-            bed = beds[amount] = Bed((where, limit.resource, amount))
-        return bed
+            return eqclass.of_shape
+        where, amount = (limit.tree, limit.node or limit.leaf), (limit.requested, eqclass.slope)
+        lists = self._at_nodes.setdefault(where, {}).setdefault(limit.resource, SortedDict())
+        listed_in: InadmissibleList | None = lists.get(amount)
+        if listed_in is None:
+            listed_in = lists[amount] = InadmissibleList((where, limit.resource, amount))
+        return listed_in
 
-    def _let_in(self) -> list[Bed]:
+    def _let_in(self) -> list[InadmissibleList]:
         """The beds at nodes of quota trees that have room enough now. One with another way to the
         root is woken at once."""
         news = self._forest.take_news()
         if news.rerouted:
-            rerouted = [b for b in self._resting() if not news.rerouted.isdisjoint(b.path)]
-            for bucket in rerouted:
-                self.wake(bucket)
-        found: list[Bed] = []
+            rerouted = [b for b in self._all_inadmissible() if not news.rerouted.isdisjoint(b.path)]
+            for eqclass in rerouted:
+                self.requeue(eqclass)
+        found: list[InadmissibleList] = []
         for tree, node in news.risen:
-            for resource, beds in self._at_nodes.get((tree, node), {}).items():
+            for resource, lists in self._at_nodes.get((tree, node), {}).items():
                 room = self._forest.room(tree, node, resource)
-                for (amount, _), bed in beds.items():
+                for (amount, _), listed_in in lists.items():
                     if amount > room:
                         break
-                    found.append(bed)
+                    found.append(listed_in)
         return found
 
-    def _resting(self) -> Iterator[Bucket]:
+    def _all_inadmissible(self) -> Iterator[EquivalenceClass]:
         for of_shape in self._of_shapes.values():
-            for bed in of_shape.values():
-                yield from (bucket for _, bucket in bed.line)
+            for listed_in in of_shape.values():
+                yield from (eqclass for _, eqclass in listed_in.line)
         for resources in self._at_nodes.values():
-            for beds in resources.values():
-                for bed in beds.values():
-                    yield from (bucket for _, bucket in bed.line)
+            for lists in resources.values():
+                for listed_in in lists.values():
+                    yield from (eqclass for _, eqclass in listed_in.line)
 
-    def _open(self, bed: Bed, *, everyone: bool) -> None:
-        self._tested.pop(bed, None)
-        bed.refusal = None
+    def _retry(self, listed_in: InadmissibleList, *, everyone: bool) -> None:
+        self._tested.pop(listed_in, None)
+        listed_in.refusal = None
         if everyone:
-            for _, bucket in list(bed.line):
-                self.wake(bucket)
-        elif bed.leader is None:
-            self._lead(bed)
+            for _, eqclass in list(listed_in.line):
+                self.requeue(eqclass)
+        elif listed_in.representative is None:
+            self._appoint(listed_in)
 
-    def _lead(self, bed: Bed) -> None:
+    def _appoint(self, listed_in: InadmissibleList) -> None:
         """The first of the bed wakes, if there is one."""
-        if bed.line:
-            bucket = bed.leader = self._turns.first(bed.line)
-            bucket.leads = bed
-            self.wake(bucket)
+        if listed_in.line:
+            eqclass = listed_in.representative = self._turns.first(listed_in.line)
+            eqclass.represents = listed_in
+            self.requeue(eqclass)
         else:
-            self._tidy(bed)
+            self._tidy(listed_in)
 
-    def _get_up(self, bucket: Bucket) -> None:
-        bed = bucket.bed
-        if bed is not None:
-            del bed.line[_index(bucket, bed)]
-            bucket.bed = bucket.lies_by = None
-            self._tidy(bed)
+    def _remove(self, eqclass: EquivalenceClass) -> None:
+        listed_in = eqclass.listed_in
+        if listed_in is not None:
+            del listed_in.line[_index(eqclass, listed_in)]
+            eqclass.listed_in = eqclass.listed_by = None
+            self._tidy(listed_in)
 
-    def _tidy(self, bed: Bed) -> None:
+    def _tidy(self, listed_in: InadmissibleList) -> None:
         """None waits for that at this node of a quota tree any more."""
-        if bed.at is None or bed.line or bed.leader is not None:
+        if listed_in.at is None or listed_in.line or listed_in.representative is not None:
             return
-        where, resource, amount = bed.at
-        beds = self._at_nodes[where]
-        del beds[resource][amount]
-        if not beds[resource]:
-            del beds[resource]
-        if not beds:
+        where, resource, amount = listed_in.at
+        lists = self._at_nodes[where]
+        del lists[resource][amount]
+        if not lists[resource]:
+            del lists[resource]
+        if not lists:
             del self._at_nodes[where]
-        self._tested.pop(bed, None)
+        self._tested.pop(listed_in, None)
 
 
-def _lie_down(bucket: Bucket, bed: Bed) -> None:
-    bucket.bed, bucket.lies_by = bed, bucket.key
-    insort(bed.line, (bucket.lies_by, bucket))
+def _insert(eqclass: EquivalenceClass, listed_in: InadmissibleList) -> None:
+    eqclass.listed_in, eqclass.listed_by = listed_in, eqclass.key
+    insort(listed_in.line, (eqclass.listed_by, eqclass))
 
 
-def _index(bucket: Bucket, bed: Bed) -> int:
-    return bisect_left(bed.line, (bucket.lies_by,))
+def _index(eqclass: EquivalenceClass, listed_in: InadmissibleList) -> int:
+    return bisect_left(listed_in.line, (eqclass.listed_by,))

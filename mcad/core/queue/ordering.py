@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcad.core.nodes.resources import Books, book
-from mcad.core.queue.equivalence import MS, Bucket, Key, Turn
+from mcad.core.queue.equivalence import MS, EquivalenceClass, Key, Turn
 from mcad.core.state.model import Resources
 from mcad.core.state.settings import Fairness, Policy, Settings
 from mcad.core.state.units import Instant
@@ -76,18 +76,18 @@ class Turns:
 
     # -- order ---------------------------------------------------------------------------------
 
-    def share(self, bucket: Bucket) -> int:
+    def share(self, eqclass: EquivalenceClass) -> int:
         """The dominant share of its group."""
         if self._fairness is Fairness.NAMESPACE:
-            return self._share(("", bucket.group))
+            return self._share(("", eqclass.group))
         if self._fairness is Fairness.LEAF:
-            return max(map(self._share, bucket.path), default=0)
+            return max(map(self._share, eqclass.path), default=0)
         return 0
 
-    def has_its_share(self, bucket: Bucket) -> bool:
+    def has_its_share(self, eqclass: EquivalenceClass) -> bool:
         """Whether its leaves have all of their share of something that it demands, so that it would
         borrow what reclaim may take back. All of a leaf with the same demand are alike in that."""
-        return self.has_owners and self._forest.is_spent(bucket.path, bucket.shape.fixed)
+        return self.has_owners and self._forest.is_spent(eqclass.path, eqclass.shape.fixed)
 
     def _share(self, whose: tuple[str, str]) -> int:
         share = self._known.get(whose)
@@ -111,26 +111,26 @@ class Turns:
             for whose in (("", namespace), *self._forest.path_of(uid)):
                 self._known.pop(whose, None)
 
-    def of(self, bucket: Bucket, now: Instant) -> Turn:
+    def of(self, eqclass: EquivalenceClass, now: Instant) -> Turn:
         """How the head of a bucket compares with heads of others at this instant."""
-        return self.at(bucket, bucket.key, now)
+        return self.at(eqclass, eqclass.key, now)
 
-    def at(self, bucket: Bucket, key: Key, now: Instant) -> Turn:
+    def at(self, eqclass: EquivalenceClass, key: Key, now: Instant) -> Turn:
         """The same for any member of the bucket."""
         static, seen, uid = key
-        rank = static - bucket.slope * (now // MS)
-        return (self.has_its_share(bucket), rank, self.share(bucket), seen, uid)
+        rank = static - eqclass.slope * (now // MS)
+        return (self.has_its_share(eqclass), rank, self.share(eqclass), seen, uid)
 
-    def first(self, line: list[tuple[Key, Bucket]]) -> Bucket:
+    def first(self, line: list[tuple[Key, EquivalenceClass]]) -> EquivalenceClass:
         """Whose turn comes first, of buckets of one slope by the keys of their heads, which are in
         order."""
         if not self.change:
             return line[0][1]
         if self._fairness is Fairness.NONE:  # then their order changes only by which of them borrow
             is_spent = self._forest.is_spent
-            for _, bucket in line:
-                if not is_spent(bucket.path, bucket.shape.fixed):
-                    return bucket
+            for _, eqclass in line:
+                if not is_spent(eqclass.path, eqclass.shape.fixed):
+                    return eqclass
             return line[0][1]
         return min(line, key=lambda one: self.at(one[1], one[0], 0))[1]
 
@@ -143,9 +143,13 @@ class Turns:
         for namespace, amounts in self._held.values():
             book(books.setdefault(namespace, {}), amounts)
         for namespace, booked in self._in_use.items():
-            told = {name: n for name, n in booked.items() if n}
+            reported = {name: n for name, n in booked.items() if n}
             computed = {name: n for name, n in books.get(namespace, {}).items() if n}
-            check(told == computed, "in-use-is-what-is-held", f"{namespace}: {told}, {computed}")
+            check(
+                reported == computed,
+                "in-use-is-what-is-held",
+                f"{namespace}: {reported}, {computed}",
+            )
 
 
 def _dominant(used: Mapping[str, int], whole: Mapping[str, int]) -> int:

@@ -1,8 +1,8 @@
 """``maxPriority``: how high the AppWrappers of a namespace may climb in the line.
 
-In a shared cluster a priority is a claim on the places of all others. Too high a claim is cut, not
-refused: the manifest goes on working wherever it came from, and a Warning says what it queues with.
-A ``priorityslope`` climbs to the ceiling and no further.
+In a shared cluster a priority is a reservation on the places of all others. Too high a reservation
+is cut, not refused: the manifest goes on working wherever it came from, and a Warning says what it
+queues with. A ``priorityslope`` climbs to the ceiling and no further.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SLOPE_UNIT = 1_000_000  # slopes are in millionths per second
 
 
 def cut(work: Workload, ceilings: Mapping[str, int]) -> Workload:
-    """The AppWrapper as it queues: its claim within the ceiling of its namespace."""
+    """The AppWrapper as it queues: its reservation within the ceiling of its namespace."""
     ceiling = _ceiling(work, ceilings)
     if ceiling is None or work.priority <= ceiling:
         return work

@@ -74,11 +74,11 @@ class AbsentSubtrees:
         for key, one in list(self._absent.items()):
             if not one.until:
                 one.until = now + self._grace
-                self._tell(one, is_over=False)
+                self._report(one, is_over=False)
             elif one.until <= now:
                 del self._absent[key]
                 ended.add(one.tree)
-                self._tell(one, is_over=True)
+                self._report(one, is_over=True)
         return ended
 
     # -- answers -------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ class AbsentSubtrees:
         news, self._news = self._news, []
         return news
 
-    def _tell(self, one: _Absence, *, is_over: bool) -> None:
+    def _report(self, one: _Absence, *, is_over: bool) -> None:
         text = _over(one) if is_over else self._text(one)
         self._news.append(AbsenceNews(one.tree, one.subtree, is_over, text))
 
@@ -130,7 +130,7 @@ class AbsentSubtrees:
         )
 
 
-def tells_of_absence(message: str) -> bool:
+def reports_absence(message: str) -> bool:
     """Whether a message has a sentence on an absence."""
     return _UNTIL in message
 

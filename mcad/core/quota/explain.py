@@ -13,7 +13,7 @@ from mcad.core.state.reasons import explain_refusal, some_of
 from mcad.core.state.refusal import QuotaLimit, Refusal
 from mcad.core.state.spelling import ALIKE_MAX, did_you_mean
 
-ABSENT_TOLD = 1
+ABSENT_REPORTED = 1
 """Absent QuotaSubtrees of a tree that a refusal there names."""
 
 
@@ -35,7 +35,7 @@ class Words:
         if tree is None:
             return f'Quota tree "{limit.tree}" was taken away just now.'
         text = self._used_up(limit, tree) if limit.node else self._no_leaf(limit, tree)
-        return " ".join((text, *islice(self._forest.absent.texts(limit.tree), ABSENT_TOLD)))
+        return " ".join((text, *islice(self._forest.absent.texts(limit.tree), ABSENT_REPORTED)))
 
     def _used_up(self, limit: QuotaLimit, tree: Tree) -> str:
         resource = limit.resource

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.quota.records import Designation
 from mcad.core.quota.tree import Tree
 from mcad.core.state.entry import Entry
@@ -28,10 +28,10 @@ class Holder(Struct, frozen=True):
     amounts: Resources
 
 
-def waiting(world: World) -> dict[str, Mapping[str, Resources]]:
+def waiting(cluster: Cluster) -> dict[str, Mapping[str, Resources]]:
     """What those in line demand, by tree and leaf."""
-    asked, demand = world.forest.waiting, world.admission.demand
-    return {tree: asked.of(tree, demand) for tree in world.forest.names()}
+    asked, demand = cluster.forest.waiting, cluster.admission.demand
+    return {tree: asked.of(tree, demand) for tree in cluster.forest.names()}
 
 
 def leads_to(tree: Tree, leaf: str, node: str) -> bool:
@@ -44,22 +44,22 @@ def leaf_of(work: Workload, tree: str) -> str:
     return Designation(work.quota).leaf(tree)
 
 
-def paths(world: World, entry: Entry) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+def paths(cluster: Cluster, entry: Entry) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """(tree, leaf, nodes from there to the root) in every tree that is in force: where it is
     charged, or would be. A leaf that the tree does not have leads nowhere."""
-    for name, leaf in world.forest.path_of(entry.uid) or world.path(entry):
-        tree = world.forest.tree(name)
+    for name, leaf in cluster.forest.path_of(entry.uid) or cluster.path(entry):
+        tree = cluster.forest.tree(name)
         node = tree.nodes.get(leaf) if tree is not None else None
         is_leaf = node is not None and not node.children
         yield name, leaf, tuple(one.name for one in node.chain) if node and is_leaf else ()
 
 
-def holders(world: World, tree: Tree, node: str) -> Iterator[Holder]:
+def holders(cluster: Cluster, tree: Tree, node: str) -> Iterator[Holder]:
     """What is charged at the node or below it for something that the tree names, by namespace and
     name."""
     found = [
-        _holder(world, tree, *charge)
-        for charge in world.forest.held(tree.name)
+        _holder(cluster, tree, *charge)
+        for charge in cluster.forest.held(tree.name)
         if leads_to(tree, charge[1], node)
     ]
     yield from sorted(
@@ -67,8 +67,8 @@ def holders(world: World, tree: Tree, node: str) -> Iterator[Holder]:
     )
 
 
-def _holder(world: World, tree: Tree, uid: str, leaf: str, amounts: Resources) -> Holder:
-    entry = world.entries.get(uid)
+def _holder(cluster: Cluster, tree: Tree, uid: str, leaf: str, amounts: Resources) -> Holder:
+    entry = cluster.entries.get(uid)
     named = tuple(each for each in amounts if each[0] in tree.named)
     if entry is None or entry.rebuilt:
         return Holder(uid, "", "", "", leaf, named)

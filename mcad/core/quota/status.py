@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 READY, INVALID = "Ready", "Invalid"
 IN_FORCE, OVERCOMMITTED = "InForce", "Overcommitted"
 
-FAULTS_TOLD = 5
+FAULTS_REPORTED = 5
 """Sentences of one object about what is wrong with it; more are counted."""
 
 
@@ -94,5 +94,5 @@ def _nonzero(figures: Iterator[tuple[str, int]]) -> Figures:
 def _together(faults: list[Fault]) -> str:
     """Every sentence once."""
     said = list(dict.fromkeys(fault.message for fault in faults))
-    more = len(said) - FAULTS_TOLD
-    return " ".join(said[:FAULTS_TOLD]) + (f" And {more} more." if more > 0 else "")
+    more = len(said) - FAULTS_REPORTED
+    return " ".join(said[:FAULTS_REPORTED]) + (f" And {more} more." if more > 0 else "")

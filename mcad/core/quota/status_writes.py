@@ -18,7 +18,7 @@ from mcad.core.state.reasons import EventReason
 from mcad.core.state.units import Instant
 
 if TYPE_CHECKING:
-    from mcad.core.cluster import World
+    from mcad.core.cluster import Cluster
 
 
 @dataclass(slots=True)
@@ -58,94 +58,94 @@ class QuotaStatuses:
             self._not_before[tree] = now + QUOTA_INTERVAL
 
 
-def heard(world: World, event: QuotaSeen | QuotaGone | QuotaWritten | QuotaRefused) -> None:
+def heard(cluster: Cluster, event: QuotaSeen | QuotaGone | QuotaWritten | QuotaRefused) -> None:
     """What happens to QuotaSubtrees, and to the writes of their statuses."""
     match event:
         case QuotaSeen():
-            world.forest.seen(event.subtree)
-            writes = world.quota_statuses.writes.setdefault(event.subtree.uid, QuotaWrites())
+            cluster.forest.seen(event.subtree)
+            writes = cluster.quota_statuses.writes.setdefault(event.subtree.uid, QuotaWrites())
             writes.shown = event.shown
-            world.quota_statuses.want(event.subtree.tree)
+            cluster.quota_statuses.want(event.subtree.tree)
         case QuotaGone():
-            world.forest.gone(event.uid)
-            world.quota_statuses.writes.pop(event.uid, None)
+            cluster.forest.gone(event.uid)
+            cluster.quota_statuses.writes.pop(event.uid, None)
         case QuotaWritten() | QuotaRefused():
-            writes = world.quota_statuses.writes.get(event.uid, QuotaWrites())
+            writes = cluster.quota_statuses.writes.get(event.uid, QuotaWrites())
             if writes.flying is not None and writes.serial == event.serial:
-                _answered(world, event, writes)
+                _answered(cluster, event, writes)
 
 
-def _answered(world: World, event: QuotaWritten | QuotaRefused, writes: QuotaWrites) -> None:
+def _answered(cluster: Cluster, event: QuotaWritten | QuotaRefused, writes: QuotaWrites) -> None:
     """What was refused is said again, ever more slowly: what the object shows then the watch tells,
     if that is news."""
     if isinstance(event, QuotaWritten):
         writes.shown, writes.tries = writes.flying, Tries()
     else:
         writes.is_stale = True
-        writes.not_before = world.now + max(QUOTA_INTERVAL, writes.tries.pause(event.answer))
+        writes.not_before = cluster.now + max(QUOTA_INTERVAL, writes.tries.pause(event.answer))
     writes.flying = None
     if writes.is_stale:
-        world.quota_statuses.want(world.forest.tree_of(event.uid), writes.not_before)
+        cluster.quota_statuses.want(cluster.forest.tree_of(event.uid), writes.not_before)
 
 
-def expect_trees(world: World) -> None:
+def expect_trees(cluster: Cluster) -> None:
     """At a start: the trees in which AppWrappers are on record to count may be about to return."""
-    for name in sorted({tree for entry in world.entries.values() for tree, _ in entry.path}):
-        world.forest.expect(name)
+    for name in sorted({tree for entry in cluster.entries.values() for tree, _ in entry.path}):
+        cluster.forest.expect(name)
 
 
-def refresh(world: World) -> None:
+def refresh(cluster: Cluster) -> None:
     """QuotaSubtrees that came, changed and went count; one that is absent counts on for a while.
     Statuses do not name a tree any more that is gone for good."""
-    before = dict.fromkeys(world.forest.in_force)
-    is_other = world.forest.refresh(world.now)
-    if world.forest.absent.next_end:
-        world.wake_at(world.forest.absent.next_end)
-    for news in world.forest.absent.take_news():
+    before = dict.fromkeys(cluster.forest.in_force)
+    is_other = cluster.forest.refresh(cluster.now)
+    if cluster.forest.absent.next_end:
+        cluster.wake_at(cluster.forest.absent.next_end)
+    for news in cluster.forest.absent.take_news():
         reason = EventReason.QUOTA_DROPPED if news.is_over else EventReason.QUOTA_ABSENT
-        world.emit(RecordQuotaEvent(news.subtree, True, reason, "Limit", news.text))
+        cluster.emit(RecordQuotaEvent(news.subtree, True, reason, "Limit", news.text))
     if not is_other:
         return
-    for entry in world.queue.entries():
-        world.rank_anew(entry)
-    gone = before.keys() - world.forest.in_force
-    for entry in world.entries.values() if gone else ():
+    for entry in cluster.queue.entries():
+        cluster.rank_anew(entry)
+    gone = before.keys() - cluster.forest.in_force
+    for entry in cluster.entries.values() if gone else ():
         if not gone.isdisjoint(tree for tree, _ in entry.path):
             entry.path = tuple(one for one in entry.path if one[0] not in gone)
-            world.settle(entry)
+            cluster.settle(entry)
 
 
-def tell(world: World) -> None:
+def report(cluster: Cluster) -> None:
     """One tree has its say, if it is time; the next one in another pass."""
-    statuses = world.quota_statuses
-    for name in world.forest.take_moved():
+    statuses = cluster.quota_statuses
+    for name in cluster.forest.take_moved():
         statuses.want(name)
     turn = statuses.next()
-    if turn is not None and turn[0] <= world.now:
-        _tell_tree(world, turn[1])
+    if turn is not None and turn[0] <= cluster.now:
+        _report_tree(cluster, turn[1])
         turn = statuses.next()
     if turn is not None:
-        world.wake_at(max(turn[0], world.now))
+        cluster.wake_at(max(turn[0], cluster.now))
 
 
-def _tell_tree(world: World, name: str) -> None:
-    statuses = world.quota_statuses
-    statuses.has_its_say(name, world.now, exists=bool(world.forest.subtrees(name)))
-    for finding in findings(world.forest, name, world.admission.demand):
+def _report_tree(cluster: Cluster, name: str) -> None:
+    statuses = cluster.quota_statuses
+    statuses.has_its_say(name, cluster.now, exists=bool(cluster.forest.subtrees(name)))
+    for finding in findings(cluster.forest, name, cluster.admission.demand):
         writes = statuses.writes[finding.subtree.uid]
-        said = view(finding, writes.shown, world.now)
+        said = view(finding, writes.shown, cluster.now)
         if writes.flying is not None:
             writes.is_stale = True
         elif said != writes.shown:
-            _write(world, name, finding.subtree.uid, said)
+            _write(cluster, name, finding.subtree.uid, said)
 
 
-def _write(world: World, tree: str, uid: str, said: QuotaView) -> None:
-    writes = world.quota_statuses.writes[uid]
-    if world.now < writes.not_before:
-        world.quota_statuses.want(tree, writes.not_before)
+def _write(cluster: Cluster, tree: str, uid: str, said: QuotaView) -> None:
+    writes = cluster.quota_statuses.writes[uid]
+    if cluster.now < writes.not_before:
+        cluster.quota_statuses.want(tree, writes.not_before)
         return
     writes.serial += 1
     writes.flying, writes.is_stale = said, False
-    writes.not_before = world.now + QUOTA_INTERVAL
-    world.emit(WriteQuota(uid, writes.serial, said))
+    writes.not_before = cluster.now + QUOTA_INTERVAL
+    cluster.emit(WriteQuota(uid, writes.serial, said))

@@ -280,7 +280,7 @@ class Forest:
             self._moved[name] = None
             self._risen.update(dict.fromkeys((name, n.name) for n in tree.node_of(leaf).limits))
 
-    def is_in_debt(self, uid: str) -> bool:
+    def is_overcommitted(self, uid: str) -> bool:
         """Whether more is charged to a limit above it than there is, of what it holds itself."""
         charge = self._charges.get(uid)
         if charge is None:

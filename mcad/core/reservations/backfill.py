@@ -1,16 +1,16 @@
-"""What goes ahead of a claim: an AppWrapper that is gone before its room is wanted, by what both
-declared (core R9), and one with a higher priority (R8)."""
+"""What goes ahead of a reservation: an AppWrapper that is gone before its room is wanted, by what
+both declared (core R9), and one with a higher priority (R8)."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
 from mcad.core.attempts import create
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.cycle import pre_enqueue
 from mcad.core.cycle.admit import in_order, stand_in_front
 from mcad.core.fit.exact import Plan
-from mcad.core.queue.equivalence import Bucket
+from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.quota.records import Designation
 from mcad.core.reservations import manage, release_set
 from mcad.core.reservations.precedence import ends_before, may_pass
@@ -19,94 +19,97 @@ from mcad.core.state.bounds import BACKFILL_MEMBERS, BACKFILL_TRIES, Look
 from mcad.core.state.entry import Entry
 
 
-def walk(world: World) -> None:
+def walk(cluster: Cluster) -> None:
     """After all others: the refused are offered, in their order, what others have left since, or
     all that is free, if nothing was offered to them before."""
-    is_new = world.capacity.is_relieved or world.queue.new
-    if not (world.claims and is_new and world.is_time_for(Look.BACKFILL)):
+    is_new = cluster.capacity.is_relieved or cluster.queue.new
+    if not (cluster.reservations and is_new and cluster.is_time_for(Look.BACKFILL)):
         return
-    new, world.queue.new = world.queue.new, {}
-    offer = _Offer(world, new)
+    new, cluster.queue.new = cluster.queue.new, {}
+    offer = _Offer(cluster, new)
     if not offer.free:
         return
     tries = BACKFILL_TRIES
-    line = in_order(world, filter(offer.may_fit, world.queue.buckets()))
-    for bucket in line:
-        if tries <= 0 or not world.claims:
+    line = in_order(cluster, filter(offer.may_fit, cluster.queue.eqclasses()))
+    for eqclass in line:
+        if tries <= 0 or not cluster.reservations:
             break
-        tries -= _try(world, bucket, offer, tries)
+        tries -= _try(cluster, eqclass, offer, tries)
     else:
         return
-    _offer_later(world, (bucket, *line))
+    _offer_later(cluster, (eqclass, *line))
 
 
 class _Offer:
-    """What is free in claims, and what of it is offered: what others have left, or to ``new``
+    """What is free in reservations, and what of it is offered: what others have left, or to ``new``
     buckets all of it."""
 
-    def __init__(self, world: World, new: Container[Bucket]) -> None:
-        self.relieved = world.capacity.take_relieved()
-        self.free = world.capacity.spare()
-        self._capacity = world.capacity
+    def __init__(self, cluster: Cluster, new: Container[EquivalenceClass]) -> None:
+        self.relieved = cluster.capacity.take_relieved()
+        self.free = cluster.capacity.spare()
+        self._capacity = cluster.capacity
         self._new = new
 
-    def places(self, bucket: Bucket) -> Spare:
+    def places(self, eqclass: EquivalenceClass) -> Spare:
         """What is offered to it."""
-        return self.free if bucket in self._new else self.relieved
+        return self.free if eqclass in self._new else self.relieved
 
-    def may_fit(self, bucket: Bucket) -> bool:
+    def may_fit(self, eqclass: EquivalenceClass) -> bool:
         """Whether a pod of it fits on what is offered, and all others may on all that is free."""
-        has_place = self._capacity.has_place(bucket.shape, self.places(bucket))
-        return has_place and self._capacity.may_fit(bucket.shape, self.free)
+        has_place = self._capacity.has_place(eqclass.shape, self.places(eqclass))
+        return has_place and self._capacity.may_fit(eqclass.shape, self.free)
 
     def taken(self) -> None:
         """Some of it was taken."""
         self.relieved, self.free = self.relieved.again(), self.free.again()
 
 
-def _offer_later(world: World, buckets: Iterable[Bucket]) -> None:
+def _offer_later(cluster: Cluster, eqclasses: Iterable[EquivalenceClass]) -> None:
     """These were not reached: at the next look they are offered all that is free."""
-    world.queue.new.update((bucket, None) for bucket in buckets if bucket.members)
-    world.is_time_for(Look.BACKFILL)
+    cluster.queue.new.update((eqclass, None) for eqclass in eqclasses if eqclass.members)
+    cluster.is_time_for(Look.BACKFILL)
 
 
-def _try(world: World, bucket: Bucket, offer: _Offer, most: int) -> int:
+def _try(cluster: Cluster, eqclass: EquivalenceClass, offer: _Offer, most: int) -> int:
     """As many of the bucket as may go; returns how often that was looked at, ``most`` times."""
     for tries in range(most):
-        if not bucket.members or not offer.may_fit(bucket):
+        if not eqclass.members or not offer.may_fit(eqclass):
             return tries
-        found = _next(world, bucket, offer.places(bucket))
+        found = _next(cluster, eqclass, offer.places(eqclass))
         if found is None:
             return tries
         entry, lifted = found
-        plan = release_set.what_if(world, entry, lifted).plan()
+        plan = release_set.what_if(cluster, entry, lifted).plan()
         if plan is None:
             return tries + 1
-        _go(world, entry, plan)
+        _go(cluster, entry, plan)
         offer.taken()
     return most
 
 
-def _next(world: World, bucket: Bucket, places: Spare) -> tuple[Entry, list[str]] | None:
-    """The first of the bucket that may go on one of the nodes, and the claims that it may pass."""
-    for entry in bucket.front(BACKFILL_MEMBERS):
-        claimed = world.claims.items()
-        lifted = [uid for uid, owner in claimed if may_pass(world, entry, owner)]
+def _next(
+    cluster: Cluster, eqclass: EquivalenceClass, places: Spare
+) -> tuple[Entry, list[str]] | None:
+    """The first of the bucket that may go on one of the nodes, and the reservations that it may
+    pass."""
+    for entry in eqclass.front(BACKFILL_MEMBERS):
+        reserved = cluster.reservations.items()
+        lifted = [uid for uid, owner in reserved if may_pass(cluster, entry, owner)]
         if places.is_of(lifted):
             return entry, lifted
     return None
 
 
-def _go(world: World, entry: Entry, plan: Plan) -> None:
-    hindrance = pre_enqueue.obstacle(world, entry)
+def _go(cluster: Cluster, entry: Entry, plan: Plan) -> None:
+    hindrance = pre_enqueue.obstacle(cluster, entry)
     if hindrance is not None:
-        world.hold(entry, hindrance)
+        cluster.hold(entry, hindrance)
         return
-    for uid in {row.claimant: None for _, row, _ in plan if row.claimant}:
-        owner = world.entries[uid]
-        if owner.claim is not None and not ends_before(world, entry, owner.claim):
-            manage.give_way(world, owner, entry)
-    gang = world.next_gang(entry)
-    world.admission.reserve_at(gang, Designation(entry.workload.quota), plan)
-    stand_in_front(world, entry)
-    create.begin(world, entry)
+    for uid in {row.reserved_for: None for _, row, _ in plan if row.reserved_for}:
+        owner = cluster.entries[uid]
+        if owner.reservation is not None and not ends_before(cluster, entry, owner.reservation):
+            manage.give_way(cluster, owner, entry)
+    gang = cluster.next_gang(entry)
+    cluster.admission.assume_at(gang, Designation(entry.workload.quota), plan)
+    stand_in_front(cluster, entry)
+    create.begin(cluster, entry)

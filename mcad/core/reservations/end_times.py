@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.state.bounds import TEARDOWN_MARGIN
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import TEARING_DOWN, Phase
@@ -42,70 +42,70 @@ def declared(work: Workload, first: Instant, since: Instant) -> Instant:
     return min(by_itself, max(since, first + work.run_limit)) if work.run_limit else by_itself
 
 
-def at_latest(world: World, entry: Entry) -> Instant:
+def at_latest(cluster: Cluster, entry: Entry) -> Instant:
     """When one that holds room is gone, its teardown included, ``NEVER`` if nothing says so. For
     how long one that is reset keeps it cannot be told."""
     record = entry.dispatch
     if entry.keeps_room or record is None:
         return NEVER
     if entry.phase in TEARING_DOWN or entry.phase is Phase.GONE:
-        return max(record.entered + teardown_time(world, entry), world.now + TEARDOWN_MARGIN)
+        return max(record.entered + teardown_time(cluster, entry), cluster.now + TEARDOWN_MARGIN)
     if entry.phase is Phase.KEEPING:
-        return _gone(world, entry, record.entered, world.now)
-    begun = record.confirmed or world.now  # until all exists no limit runs
+        return _gone(cluster, entry, record.entered, cluster.now)
+    begun = record.confirmed or cluster.now  # until all exists no limit runs
     limit = declared(entry.workload, entry.limit_counts_from(begun), begun)
-    return limit if limit == NEVER else _gone(world, entry, limit, world.now)
+    return limit if limit == NEVER else _gone(cluster, entry, limit, cluster.now)
 
 
-def if_begun(world: World, entry: Entry, at: Instant) -> Instant:
+def if_begun(cluster: Cluster, entry: Entry, at: Instant) -> Instant:
     """The same of an AppWrapper that waits, if it started then."""
     limit = declared(entry.workload, entry.limit_counts_from(at), at)
-    return limit if limit == NEVER else _gone(world, entry, limit, at)
+    return limit if limit == NEVER else _gone(cluster, entry, limit, at)
 
 
-def _gone(world: World, entry: Entry, failed: Instant, now: Instant) -> Instant:
+def _gone(cluster: Cluster, entry: Entry, failed: Instant, now: Instant) -> Instant:
     """When an AppWrapper that may fail then has been kept for people to look at, and torn down."""
     kept = failed + entry.workload.tolerance.deletion_on_failure_grace
-    return max(kept, now) + teardown_time(world, entry)
+    return max(kept, now) + teardown_time(cluster, entry)
 
 
-def teardown_time(world: World, entry: Entry) -> Duration:
+def teardown_time(cluster: Cluster, entry: Entry) -> Duration:
     """For how long a teardown may keep its room."""
-    return grace(world, entry) + TEARDOWN_MARGIN
+    return grace(cluster, entry) + TEARDOWN_MARGIN
 
 
-def grace(world: World, entry: Entry) -> Duration:
+def grace(cluster: Cluster, entry: Entry) -> Duration:
     """For how long its pods may go on once they are deleted: the grace period of their template, or
     of their own if that was changed at their creation."""
-    return max(entry.workload.grace, world.capacity.pods.grace(entry.uid))
+    return max(entry.workload.grace, cluster.capacity.pods.grace(entry.uid))
 
 
-def of_present(world: World, entry: Entry) -> End:
+def of_present(cluster: Cluster, entry: Entry) -> End:
     """Of one that holds room."""
-    late, record = at_latest(world, entry), entry.dispatch
+    late, record = at_latest(cluster, entry), entry.dispatch
     if record is None or entry.phase not in _AT_WORK:
-        return End(world.now, late, late != NEVER)
-    return _end(world, entry.workload, late, record.since)
+        return End(cluster.now, late, late != NEVER)
+    return _end(cluster, entry.workload, late, record.since)
 
 
-def of_start(world: World, entry: Entry, at: Instant) -> End:
+def of_start(cluster: Cluster, entry: Entry, at: Instant) -> End:
     """Of one that waits, if it started then."""
-    return _end(world, entry.workload, if_begun(world, entry, at), at)
+    return _end(cluster, entry.workload, if_begun(cluster, entry, at), at)
 
 
-def _end(world: World, work: Workload, late: Instant, since: Instant) -> End:
+def _end(cluster: Cluster, work: Workload, late: Instant, since: Instant) -> End:
     """With a limit expectations say only when it is over at the earliest."""
-    early, likely = _expected(world, work, since)
+    early, likely = _expected(cluster, work, since)
     return End(min(early, late), likely if late == NEVER else late, late != NEVER)
 
 
-def _expected(world: World, work: Workload, since: Instant) -> tuple[Instant, Instant]:
+def _expected(cluster: Cluster, work: Workload, since: Instant) -> tuple[Instant, Instant]:
     """(not before, in all likelihood): at once and never, if it runs for longer than expected."""
     by_itself = since + work.run_expected
-    if work.run_expected and by_itself > world.now:
+    if work.run_expected and by_itself > cluster.now:
         return by_itself, by_itself
-    shape, over = world.capacity.shape(work.sets), max(0, world.now - since)
-    quick = world.history.quantile(shape, QUICK, over)
+    shape, over = cluster.capacity.shape(work.sets), max(0, cluster.now - since)
+    quick = cluster.history.quantile(shape, QUICK, over)
     if not quick:
-        return max(since, world.now), NEVER
-    return since + quick, since + world.history.quantile(shape, SLOW, over)
+        return max(since, cluster.now), NEVER
+    return since + quick, since + cluster.history.quantile(shape, SLOW, over)

@@ -1,45 +1,47 @@
-"""What need not keep off a claim: an AppWrapper that is gone before its room is wanted, by what
-both declared (core R9), and one with a higher priority (R8)."""
+"""What need not keep off a reservation: an AppWrapper that is gone before its room is wanted, by
+what both declared (core R9), and one with a higher priority (R8)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
 
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.reservations import end_times
 from mcad.core.state.bounds import AVOIDED_MAX
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import ReservedNodes
-from mcad.core.state.reservation import EVICTIONS, Claim
+from mcad.core.state.reservation import EVICTIONS, Reservation
 
 
-def may_pass(world: World, entry: Entry, owner: Entry) -> bool:
+def may_pass(cluster: Cluster, entry: Entry, owner: Entry) -> bool:
     """Whether an AppWrapper that waits may take room that is reserved for the owner."""
-    claim = owner.claim
-    return claim is not None and (ends_before(world, entry, claim) or outranks(entry, owner))
+    reservation = owner.reservation
+    return reservation is not None and (
+        ends_before(cluster, entry, reservation) or outranks(entry, owner)
+    )
 
 
-def ends_before(world: World, entry: Entry, claim: Claim) -> bool:
+def ends_before(cluster: Cluster, entry: Entry, reservation: Reservation) -> bool:
     """Whether it is gone by the start that the reservation promises, if it goes now."""
-    return end_times.if_begun(world, entry, world.now) <= claim.start
+    return end_times.if_begun(cluster, entry, cluster.now) <= reservation.start
 
 
 def outranks(entry: Entry, owner: Entry) -> bool:
-    """Whether one that waits goes before the owner of a claim. What others were evicted for goes to
-    the preemptor."""
-    claim = owner.claim
-    evicts = claim is not None and claim.reason in EVICTIONS
+    """Whether one that waits goes before the owner of a reservation. What others were evicted for
+    goes to the preemptor."""
+    reservation = owner.reservation
+    evicts = reservation is not None and reservation.reason in EVICTIONS
     return entry.workload.priority > owner.workload.priority and not evicts
 
 
-def outranked(world: World, entry: Entry) -> dict[str, None]:
-    """The uids (an ordered set) of the owners of claims that it outranks: their claims do not count
-    for it."""
-    return {uid: None for uid, owner in world.claims.items() if outranks(entry, owner)}
+def outranked(cluster: Cluster, entry: Entry) -> dict[str, None]:
+    """The uids (an ordered set) of the owners of reservations that it outranks: their reservations
+    do not count for it."""
+    return {uid: None for uid, owner in cluster.reservations.items() if outranks(entry, owner)}
 
 
-def reserved_nodes(world: World, entry: Entry) -> ReservedNodes:
+def reserved_nodes(cluster: Cluster, entry: Entry) -> ReservedNodes:
     """The nodes that are reserved for others, and that its pods keep off; of the oldest
     reservations.
 
@@ -49,23 +51,23 @@ def reserved_nodes(world: World, entry: Entry) -> ReservedNodes:
     that was made between the dispatch and the create lies beside the slots that its own pods have:
     nothing forbids those nodes, or the pods would find no node.
     """
-    own = frozenset(world.capacity.nodes_of(entry.uid))
-    avoid = [name for name in _of_the_redeemed(world) if name not in own]
+    own = frozenset(cluster.capacity.nodes_of(entry.uid))
+    avoid = [name for name in _of_the_fulfilled(cluster) if name not in own]
     exclude: list[str] = []
-    for owner in world.claims.values():
-        claim = owner.claim
-        if claim is not None and not may_pass(world, entry, owner):
-            (exclude if claim.reason in EVICTIONS else avoid).extend(claim.nodes)
+    for owner in cluster.reservations.values():
+        reservation = owner.reservation
+        if reservation is not None and not may_pass(cluster, entry, owner):
+            (exclude if reservation.reason in EVICTIONS else avoid).extend(reservation.nodes)
     exclude = [name for name in exclude if name not in own]
     return ReservedNodes(*(_first(names) for names in (avoid, exclude)))
 
 
-def _of_the_redeemed(world: World) -> list[str]:
+def _of_the_fulfilled(cluster: Cluster) -> list[str]:
     """The nodes of those that were dispatched to what was reserved for them, while pods of theirs
     are not bound: these nodes are the emptiest, so kube-scheduler would fill them with others."""
-    for uid in [uid for uid in world.redeemed if not sum(world.capacity.outstanding(uid))]:
-        del world.redeemed[uid]
-    return [name for uid in world.redeemed for name in world.capacity.nodes_of(uid)]
+    for uid in [uid for uid in cluster.fulfilled if not sum(cluster.capacity.outstanding(uid))]:
+        del cluster.fulfilled[uid]
+    return [name for uid in cluster.fulfilled for name in cluster.capacity.nodes_of(uid)]
 
 
 def _first(names: Iterable[str]) -> tuple[str, ...]:

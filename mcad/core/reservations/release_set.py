@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.fit.exact import Plan
 from mcad.core.reservations import end_times
-from mcad.core.snapshot.removal import Departures, fewest
+from mcad.core.snapshot.removal import Removal, fewest
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import TEARING_DOWN
 from mcad.core.state.units import Instant
 
 
-class Drain(NamedTuple):
+class ReleaseSet(NamedTuple):
     """Where a gang goes when those in ``leaving`` (uids) are gone. That is at ``start`` at the
     latest if they keep their limits, 0 if one of them declares none; then it is at ``likely`` in
     all likelihood, by what others of equal shape took, 0 if that is unknown."""
@@ -26,54 +26,54 @@ class Drain(NamedTuple):
     likely: Instant = 0
 
 
-def what_if(world: World, entry: Entry, lifted: Collection[str] = ()) -> Departures:
-    """What would become of a waiting AppWrapper if others left. The claims of those in ``lifted``
-    (uids) do not count."""
-    shape, path = world.capacity.shape(entry.workload.sets), world.path(entry)
-    return world.admission.what_if(shape, path, lifted)
+def what_if(cluster: Cluster, entry: Entry, lifted: Collection[str] = ()) -> Removal:
+    """What would become of a waiting AppWrapper if others left. The reservations of those in
+    ``lifted`` (uids) do not count."""
+    shape, path = cluster.capacity.shape(entry.workload.sets), cluster.path(entry)
+    return cluster.admission.what_if(shape, path, lifted)
 
 
-def drain(world: World, entry: Entry, lifted: Collection[str] = ()) -> Drain | None:
-    """Those that end first, as few as suffice; None if not even all of them do. The claims of those
-    in ``lifted`` (uids) do not count.
+def earliest(cluster: Cluster, entry: Entry, lifted: Collection[str] = ()) -> ReleaseSet | None:
+    """Those that end first, as few as suffice; None if not even all of them do. The reservations of
+    those in ``lifted`` (uids) do not count.
 
     Of those without a limit the one ends first that is likely to, and of those without any
     expectation the one that was dispatched last: what has run for long runs on.
     """
-    line = sorted((_end(world, one), one.uid) for one in present(world))
-    found = fewest(what_if(world, entry, lifted), [uid for _, uid in line])
+    line = sorted((_end(cluster, one), one.uid) for one in present(cluster))
+    found = fewest(what_if(cluster, entry, lifted), [uid for _, uid in line])
     if found is None:
         return None
     leaving = set(found.leaving)
     gone = [end for end, uid in line if uid in leaving]
-    start, likely = (max((end[n] for end in gone), default=world.now) for n in range(2))
+    start, likely = (max((end[n] for end in gone), default=cluster.now) for n in range(2))
     known = (0 if at == end_times.NEVER else at for at in (start, likely))
-    return Drain(found.plan, found.leaving, *known)
+    return ReleaseSet(found.plan, found.leaving, *known)
 
 
-def without(world: World, entry: Entry, leaving: Iterable[str]) -> Drain | None:
+def without(cluster: Cluster, entry: Entry, leaving: Iterable[str]) -> ReleaseSet | None:
     """Where it goes when those (uids) are gone, or some of them; None if that is nowhere."""
-    found = fewest(what_if(world, entry), leaving)
-    return Drain(found.plan, found.leaving) if found is not None else None
+    found = fewest(what_if(cluster, entry), leaving)
+    return ReleaseSet(found.plan, found.leaving) if found is not None else None
 
 
-def leavers(world: World) -> list[str]:
+def releasing_soon(cluster: Cluster) -> list[str]:
     """The uids of those that are being torn down, and keep no room for another attempt."""
-    return [one.uid for one in present(world) if one.phase in TEARING_DOWN and not one.keeps_room]
+    return [one.uid for one in present(cluster) if one.phase in TEARING_DOWN and not one.keeps_room]
 
 
-def present(world: World) -> Iterator[Entry]:
-    """Those that have room and no claim."""
-    for uid in world.capacity.reserved():
-        entry = world.entries.get(uid)
-        if entry is not None and uid not in world.claims:
+def present(cluster: Cluster) -> Iterator[Entry]:
+    """Those that have room and no reservation."""
+    for uid in cluster.capacity.assumed_uids():
+        entry = cluster.entries.get(uid)
+        if entry is not None and uid not in cluster.reservations:
             yield entry
 
 
-def _end(world: World, entry: Entry) -> tuple[Instant, Instant, Instant]:
+def _end(cluster: Cluster, entry: Entry) -> tuple[Instant, Instant, Instant]:
     """(when it is gone at the latest, when in all likelihood, what decides between those without an
     expected end)"""
-    end, record = end_times.at_latest(world, entry), entry.dispatch
+    end, record = end_times.at_latest(cluster, entry), entry.dispatch
     if end != end_times.NEVER or record is None:
         return end, end, 0
-    return end, end_times.of_present(world, entry).late, -record.since
+    return end, end_times.of_present(cluster, entry).late, -record.since

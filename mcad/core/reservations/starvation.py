@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from itertools import islice
 
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.cycle import pre_enqueue
 from mcad.core.cycle.admit import in_order
 from mcad.core.fit.shape import Shape
-from mcad.core.queue.equivalence import Bucket
+from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.reservations import manage, release_set
 from mcad.core.reservations.precedence import outranked, outranks
 from mcad.core.state.bounds import FIRSTS_LOOK, FIRSTS_LOOKED_AT, FIRSTS_MAX, STEPS_PER_PASS
 from mcad.core.state.entry import Entry
-from mcad.core.state.reservation import ClaimReason
+from mcad.core.state.reservation import ReservationReason
 from mcad.core.state.settings import Fit, Policy
 from mcad.core.state.units import SECOND, Duration
 
@@ -31,23 +31,23 @@ _LOOKS = 10
 """How often the first in line is looked for within the time after which it is protected."""
 
 
-def watch(world: World) -> None:
+def watch(cluster: Cluster) -> None:
     """Now and then: which one is first, and for how long."""
-    interval = _interval(world)
-    if not interval or world.settings.fit is not Fit.NODES or not len(world.queue):
+    interval = _interval(cluster)
+    if not interval or cluster.settings.fit is not Fit.NODES or not len(cluster.queue):
         return
-    firsts = world.firsts
-    passed = world.now - firsts.looked_at
-    if passed >= interval or firsts.claim_ended:
-        firsts.looked_at, firsts.claim_ended = world.now, False
-        _look(world, passed)
-    world.wake_at(firsts.looked_at + interval)
+    firsts = cluster.firsts
+    passed = cluster.now - firsts.looked_at
+    if passed >= interval or firsts.reservation_ended:
+        firsts.looked_at, firsts.reservation_ended = cluster.now, False
+        _look(cluster, passed)
+    cluster.wake_at(firsts.looked_at + interval)
 
 
-def _interval(world: World) -> Duration:
+def _interval(cluster: Cluster) -> Duration:
     """How often the first in line is looked for; 0 is never. One that is never overtaken needs no
-    claim."""
-    settings = world.settings
+    reservation."""
+    settings = cluster.settings
     match settings.policy:
         case Policy.STRICT_FIFO:
             return 0
@@ -58,83 +58,83 @@ def _interval(world: World) -> Duration:
             return max(interval, SECOND) if interval else 0
 
 
-def _look(world: World, passed: Duration) -> None:
-    before = world.firsts.waited
-    waited = world.firsts.waited = {uid: n for uid, n in before.items() if _waits(world, uid)}
-    for entry in list(_firsts(world)):
+def _look(cluster: Cluster, passed: Duration) -> None:
+    before = cluster.firsts.waited
+    waited = cluster.firsts.waited = {uid: n for uid, n in before.items() if _waits(cluster, uid)}
+    for entry in list(_firsts(cluster)):
         known = before.get(entry.uid)
         waited[entry.uid] = 0 if known is None else known + passed
-        _consider(world, entry)
+        _consider(cluster, entry)
 
 
-def _waits(world: World, uid: str) -> bool:
-    entry = world.entries.get(uid)
-    return entry is not None and (entry in world.queue or uid in world.claims)
+def _waits(cluster: Cluster, uid: str) -> bool:
+    entry = cluster.entries.get(uid)
+    return entry is not None and (entry in cluster.queue or uid in cluster.reservations)
 
 
-def _firsts(world: World) -> Iterator[Entry]:
+def _firsts(cluster: Cluster) -> Iterator[Entry]:
     """The first of all that were refused and would fit if AppWrappers left, and the first of those
     that want neither the same nodes nor the same share, and so on. To ask what would fit is bounded
     work: what was found is remembered, so the next look gets further."""
-    most = world.admission.steps + STEPS_PER_PASS // 2
+    most = cluster.admission.steps + STEPS_PER_PASS // 2
     taken: list[Shape] = []
     scopes: set[tuple[str, str]] = set()
     behind: set[_Kind] = set()  # those with another first for their nodes
-    for bucket in islice(in_order(world, _unclaimed(world)), FIRSTS_LOOKED_AT):
-        if len(taken) >= FIRSTS_MAX or world.admission.steps >= most:
+    for eqclass in islice(in_order(cluster, _unreserved(cluster)), FIRSTS_LOOKED_AT):
+        if len(taken) >= FIRSTS_MAX or cluster.admission.steps >= most:
             return
-        kind = _kind(world, bucket)
+        kind = _kind(cluster, eqclass)
         if kind in behind:
             continue
-        if any(world.capacity.compete(one, bucket.shape) for one in taken):
+        if any(cluster.capacity.compete(one, eqclass.shape) for one in taken):
             behind.add(kind)
             continue
-        limit = bucket.refusal.quota if bucket.refusal is not None else None
+        limit = eqclass.refusal.quota if eqclass.refusal is not None else None
         if limit is not None and (limit.tree, limit.node) in scopes:
             continue
-        if world.capacity.would_fit_emptied(bucket.shape):
-            taken.append(bucket.shape)
+        if cluster.capacity.would_fit_emptied(eqclass.shape):
+            taken.append(eqclass.shape)
             if limit is not None:
                 scopes.add((limit.tree, limit.node))
-            yield bucket.first()
+            yield eqclass.first()
 
 
-def _kind(world: World, bucket: Bucket) -> _Kind:
-    return world.capacity.pools_of(bucket.shape), bucket.first().workload.priority
+def _kind(cluster: Cluster, eqclass: EquivalenceClass) -> _Kind:
+    return cluster.capacity.pools_of(eqclass.shape), eqclass.first().workload.priority
 
 
-def _unclaimed(world: World) -> Iterator[Bucket]:
-    """The buckets that want no node of a claim which counts for them. While a claim stands there is
-    mostly none, so this is asked before they are put in order."""
+def _unreserved(cluster: Cluster) -> Iterator[EquivalenceClass]:
+    """The buckets that want no node of a reservation which counts for them. While a reservation
+    stands there is mostly none, so this is asked before they are put in order."""
     behind: dict[_Kind, bool] = {}
-    for bucket in world.queue.buckets():
-        kind = _kind(world, bucket)
+    for eqclass in cluster.queue.eqclasses():
+        kind = _kind(cluster, eqclass)
         is_behind = behind.get(kind)
         if is_behind is None:
-            is_behind = behind[kind] = _is_behind_a_claim(world, bucket)
+            is_behind = behind[kind] = _is_behind_a_reservation(cluster, eqclass)
         if not is_behind:
-            yield bucket
+            yield eqclass
 
 
-def _is_behind_a_claim(world: World, bucket: Bucket) -> bool:
-    entry, shape_of = bucket.first(), world.capacity.shape
-    owners = (one for one in world.claims.values() if not outranks(entry, one))
-    claimed = (shape_of(one.workload.sets) for one in owners)
-    return any(world.capacity.compete(one, bucket.shape) for one in claimed)
+def _is_behind_a_reservation(cluster: Cluster, eqclass: EquivalenceClass) -> bool:
+    entry, shape_of = eqclass.first(), cluster.capacity.shape
+    owners = (one for one in cluster.reservations.values() if not outranks(entry, one))
+    reserved = (shape_of(one.workload.sets) for one in owners)
+    return any(cluster.capacity.compete(one, eqclass.shape) for one in reserved)
 
 
-def _consider(world: World, entry: Entry) -> None:
-    settings = world.settings
-    if world.now < entry.patience.until:
+def _consider(cluster: Cluster, entry: Entry) -> None:
+    settings = cluster.settings
+    if cluster.now < entry.patience.until:
         return
-    is_starved = 0 < settings.protect_after <= world.firsts.waited[entry.uid]
+    is_starved = 0 < settings.protect_after <= cluster.firsts.waited[entry.uid]
     if not is_starved and settings.policy is not Policy.BACKFILL:
         return
-    if pre_enqueue.obstacle(world, entry) is not None:
+    if pre_enqueue.obstacle(cluster, entry) is not None:
         return  # it could not go if it had the room
-    drain = release_set.drain(world, entry, outranked(world, entry))
-    if drain is None or not drain.leaving or not (is_starved or drain.start):
+    releasing = release_set.earliest(cluster, entry, outranked(cluster, entry))
+    if releasing is None or not releasing.leaving or not (is_starved or releasing.start):
         return
-    manage.clear(world, entry, drain.plan)
-    reason = ClaimReason.STARVED if is_starved else ClaimReason.PLANNED
-    manage.make(world, entry, reason, drain)
+    manage.clear(cluster, entry, releasing.plan)
+    reason = ReservationReason.STARVED if is_starved else ReservationReason.PLANNED
+    manage.make(cluster, entry, reason, releasing)

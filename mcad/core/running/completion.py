@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mcad.core.attempts import teardown
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.commands import Urgency
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Signal
@@ -49,23 +49,23 @@ def _words(entry: Entry, item: int) -> Iterable[str]:
     return entry.workload.items[item].completion or (*_FINISHED, _FAILED)
 
 
-def judge(world: World, entry: Entry) -> bool:
+def judge(cluster: Cluster, entry: Entry) -> bool:
     """Whether it is Completed: it says so and wants no pod any more; a count of pods never tells.
 
     A word may be said before any pod exists (a Deployment's Progressing), and between two waves of
     a Job no pod does.
     """
     is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
-    if not (_has_succeeded(world, entry) if is_v1beta2 else _has_said_so(entry)):
+    if not (_has_succeeded(cluster, entry) if is_v1beta2 else _has_said_so(entry)):
         _record(entry)
         return False
-    pods = world.capacity.pods.counts(entry.uid)
-    if not (pods.running or pods.pending or world.capacity.pods.wanted(entry.uid)):
-        _complete(world, entry)
+    pods = cluster.capacity.pods.counts(entry.uid)
+    if not (pods.running or pods.pending or cluster.capacity.pods.wanted(entry.uid)):
+        _complete(cluster, entry)
         return True
     if not is_v1beta2 and not entry.shows(ConditionType.RUNNING_HOLD_COMPLETION):
         entry.set_condition(
-            ConditionType.RUNNING_HOLD_COMPLETION, world.now, reason=SOME_ITEMS_COMPLETED
+            ConditionType.RUNNING_HOLD_COMPLETION, cluster.now, reason=SOME_ITEMS_COMPLETED
         )
     _record(entry)
     return False
@@ -88,7 +88,7 @@ def _has_said_so(entry: Entry) -> bool:
     return bool(flagged) and entry.finished.issuperset(flagged)
 
 
-def _has_succeeded(world: World, entry: Entry) -> bool:
+def _has_succeeded(cluster: Cluster, entry: Entry) -> bool:
     """v1beta2: every item with pods says that it succeeded; of a kind that cannot say, all pods.
 
     Without declared pods nothing can succeed; upstream calls that an instant success.
@@ -98,18 +98,18 @@ def _has_succeeded(world: World, entry: Entry) -> bool:
         if one.replicas or one.per_node:
             declared[one.item] = declared.get(one.item, 0) + max(1, one.replicas)
     return bool(declared) and all(
-        item in entry.finished or _have_pods_succeeded(world, entry, item, pods)
+        item in entry.finished or _have_pods_succeeded(cluster, entry, item, pods)
         for item, pods in declared.items()
     )
 
 
-def _have_pods_succeeded(world: World, entry: Entry, item: int, declared: int) -> bool:
+def _have_pods_succeeded(cluster: Cluster, entry: Entry, item: int, declared: int) -> bool:
     if entry.workload.items[item].tells_end:
         return False
-    return world.capacity.pods.succeeded(entry.uid, item) >= declared
+    return cluster.capacity.pods.succeeded(entry.uid, item) >= declared
 
 
-def keep(world: World, entry: Entry) -> None:
+def keep(cluster: Cluster, entry: Entry) -> None:
     """What succeeded is deleted when it has been kept for long enough."""
     ttl, record = entry.workload.tolerance.success_ttl, entry.dispatch
     said = entry.conditions.get(ConditionType.COMPLETED)
@@ -118,21 +118,21 @@ def keep(world: World, entry: Entry) -> None:
         entry.stop(Timer.TTL)
         return
     until = said.changed + ttl
-    if world.now < until:
-        world.wake_in(entry, Timer.TTL, until - world.now)
+    if cluster.now < until:
+        cluster.wake_in(entry, Timer.TTL, until - cluster.now)
         return
     message = f"It was finished {ttl // SECOND} s ago."
-    teardown.take_back(world, entry, TeardownReason.SUCCESS_TTL, message, Next.COMPLETED)
+    teardown.take_back(cluster, entry, TeardownReason.SUCCESS_TTL, message, Next.COMPLETED)
 
 
-def _complete(world: World, entry: Entry) -> None:
-    now = world.now
-    pod_counts.count(entry, world.capacity, now)
+def _complete(cluster: Cluster, entry: Entry) -> None:
+    now = cluster.now
+    pod_counts.count(entry, cluster.capacity, now)
     entry.unset_condition(ConditionType.RUNNING_HOLD_COMPLETION, now, reason=PODS_COMPLETED)
     entry.set_condition(ConditionType.COMPLETED, now, reason=PODS_COMPLETED)
-    world.remember_run(entry)
-    world.release(entry)
+    cluster.remember_run(entry)
+    cluster.release(entry)
     entry.move(Signal.COMPLETE, now)
-    world.settle(entry, Urgency.DISPATCH)
-    world.announce(entry, EventReason.COMPLETED, "All items are finished.", action="Complete")
-    keep(world, entry)
+    cluster.settle(entry, Urgency.DISPATCH)
+    cluster.announce(entry, EventReason.COMPLETED, "All items are finished.", action="Complete")
+    keep(cluster, entry)

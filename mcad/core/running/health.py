@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
-from mcad.core.cluster import World, kind_key
+from mcad.core.cluster import Cluster, kind_key
 from mcad.core.commands import InspectItem
 from mcad.core.events import ItemInspected
 from mcad.core.running import reset
@@ -31,41 +31,43 @@ from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND, Instant
 
 
-def judge(world: World, entry: Entry) -> None:
+def judge(cluster: Cluster, entry: Entry) -> None:
     """What runs is left alone, or it is reset or has failed."""
-    broken = _missing(world, entry) or _failed_item(world, entry)
+    broken = _missing(cluster, entry) or _failed_item(cluster, entry)
     if broken is None:
-        broken, borne = _failed_pods(world, entry)
-        broken = broken or _evicted(world, entry)
+        broken, borne = _failed_pods(cluster, entry)
+        broken = broken or _evicted(cluster, entry)
     if broken is None:
-        broken, warm = _too_few(world, entry)
+        broken, warm = _too_few(cluster, entry)
     if broken is not None:
-        reset.break_down(world, entry, broken)
+        reset.break_down(cluster, entry, broken)
         return
-    _look_again(world, entry, [at for at in (borne, warm) if at])
+    _look_again(cluster, entry, [at for at in (borne, warm) if at])
 
 
-def judge_items(world: World, entry: Entry) -> None:
+def judge_items(cluster: Cluster, entry: Entry) -> None:
     """In v1beta1, which has no other such rule: without an item that it needs to have pods it can
     do nothing. Where ``minAvailable`` asks for pods, requeue.py sees that they are too few."""
     if entry.workload.min_available:
         return
-    broken = _missing(world, entry, {one.item for one in entry.workload.sets})
+    broken = _missing(cluster, entry, {one.item for one in entry.workload.sets})
     if broken is not None:
-        reset.break_down(world, entry, broken)
+        reset.break_down(cluster, entry, broken)
 
 
-def _look_again(world: World, entry: Entry, ends: list[Instant]) -> None:
+def _look_again(cluster: Cluster, entry: Entry, ends: list[Instant]) -> None:
     if not ends:
         entry.stop(Timer.HEALTH)
     elif entry.timers.get(Timer.HEALTH) != min(ends):
-        world.wake_in(entry, Timer.HEALTH, min(ends) - world.now)
+        cluster.wake_in(entry, Timer.HEALTH, min(ends) - cluster.now)
 
 
 # -- items ---------------------------------------------------------------------------------------
 
 
-def _missing(world: World, entry: Entry, needed: Container[int] | None = None) -> Breakdown | None:
+def _missing(
+    cluster: Cluster, entry: Entry, needed: Container[int] | None = None
+) -> Breakdown | None:
     """An item (of those ``needed``) was deleted, and not because it was finished. Without a retry,
     as upstream.
 
@@ -79,12 +81,12 @@ def _missing(world: World, entry: Entry, needed: Container[int] | None = None) -
         if number not in there
         and number not in entry.finished
         and (needed is None or number in needed)
-        and kind_key(item.ref) not in world.unwatched
+        and kind_key(item.ref) not in cluster.unwatched
     ]
     lost = [str(entry.workload.items[number].ref) for number in unseen if number in absent]
     for number in unseen:
         if number not in absent:
-            _read(world, entry, number)
+            _read(cluster, entry, number)
     if not lost:
         return None
     total = len(entry.workload.items)
@@ -92,16 +94,16 @@ def _missing(world: World, entry: Entry, needed: Container[int] | None = None) -
     return Breakdown(TeardownReason.MISSING_COMPONENT, message, final=True)
 
 
-def _read(world: World, entry: Entry, number: int) -> None:
+def _read(cluster: Cluster, entry: Entry, number: int) -> None:
     """Read an item live, if it is time for that."""
     due = entry.creation.read_again.get(number, 0)
-    if due <= world.now and world.item_reads.take(world.now):
-        world.emit(InspectItem(entry.uid, entry.attempt, number, entry.ref(number)))
-        due = entry.creation.read_again[number] = world.now + LOOK_BASE
-    world.wake_in(entry, Timer.ITEMS, max(due - world.now, SECOND))
+    if due <= cluster.now and cluster.item_reads.take(cluster.now):
+        cluster.emit(InspectItem(entry.uid, entry.attempt, number, entry.ref(number)))
+        due = entry.creation.read_again[number] = cluster.now + LOOK_BASE
+    cluster.wake_in(entry, Timer.ITEMS, max(due - cluster.now, SECOND))
 
 
-def item_read(world: World, entry: Entry, event: ItemInspected) -> None:
+def item_read(cluster: Cluster, entry: Entry, event: ItemInspected) -> None:
     """What a live read of an item of a running attempt found; one that fails is repeated."""
     if event.attempt != entry.attempt or event.answer is not None:
         return
@@ -109,14 +111,14 @@ def item_read(world: World, entry: Entry, event: ItemInspected) -> None:
     is_other = holder is not None and holder.owner_uid != entry.uid and not holder.terminating
     if (holder is None or is_other) and item not in entry.creation.created:
         entry.creation.absent.add(item)
-        world.to_judge[entry.uid] = None
+        cluster.to_judge[entry.uid] = None
 
 
-def _failed_item(world: World, entry: Entry) -> Breakdown | None:
+def _failed_item(cluster: Cluster, entry: Entry) -> Breakdown | None:
     failed = [str(ref) for ref in _refs(entry, entry.failed) if ref.kind != "Pod"]
     if not failed:
         return None
-    final = _is_final(entry.workload.tolerance, world.capacity.pods.failed(entry.uid))
+    final = _is_final(entry.workload.tolerance, cluster.capacity.pods.failed(entry.uid))
     message = f"Failed: {some_of(failed)}."
     return Breakdown(TeardownReason.FAILED_COMPONENT, message, final=final)
 
@@ -128,33 +130,33 @@ def _refs(entry: Entry, items: Iterable[int]) -> list[ObjectRef]:
 # -- pods ----------------------------------------------------------------------------------------
 
 
-def _failed_pods(world: World, entry: Entry) -> tuple[Breakdown | None, Instant]:
+def _failed_pods(cluster: Cluster, entry: Entry) -> tuple[Breakdown | None, Instant]:
     """Failed pods are borne for a while, and as long as they want if others took their place."""
-    left = _unreplaced(world, entry)
+    left = _unreplaced(cluster, entry)
     if not left:
-        entry.unset_condition(ConditionType.UNHEALTHY, world.now, reason=FOUND_NO_FAILED_PODS)
+        entry.unset_condition(ConditionType.UNHEALTHY, cluster.now, reason=FOUND_NO_FAILED_PODS)
         return None, 0
     names = some_of([pod.name for pod in left])
     if not entry.shows(ConditionType.UNHEALTHY):
         message = f"Failed and not replaced: {names}."
         entry.set_condition(
-            ConditionType.UNHEALTHY, world.now, reason=FOUND_FAILED_PODS, message=message
+            ConditionType.UNHEALTHY, cluster.now, reason=FOUND_FAILED_PODS, message=message
         )
     tolerance = entry.workload.tolerance
     due = entry.conditions[ConditionType.UNHEALTHY].changed + tolerance.failure_grace
-    if world.now < due:
+    if cluster.now < due:
         return None, due
     message = f"Failed and not replaced: {names}.{_codes(left)}"
     final = _is_final(tolerance, left)
     return Breakdown(TeardownReason.FOUND_FAILED_PODS, message, final=final), 0
 
 
-def _unreplaced(world: World, entry: Entry) -> list[Pod]:
-    if not world.capacity.pods.counts(entry.uid).failed:
+def _unreplaced(cluster: Cluster, entry: Entry) -> list[Pod]:
+    if not cluster.capacity.pods.counts(entry.uid).failed:
         return []
     items = set(entry.creation.created.values())  # a bare Pod is replaced by nothing
-    replaced = world.capacity.pods.replaced(entry.uid)
-    failed = world.capacity.pods.failed(entry.uid)
+    replaced = cluster.capacity.pods.replaced(entry.uid)
+    failed = cluster.capacity.pods.failed(entry.uid)
     return [pod for pod in failed if pod.uid in items or pod.uid not in replaced]
 
 
@@ -171,32 +173,35 @@ def _codes(failed: list[Pod]) -> str:
     return f" Exit codes: {some_of([str(code) for code in codes])}." if codes else ""
 
 
-def _evicted(world: World, entry: Entry) -> Breakdown | None:
-    nodes = world.capacity.pods.nodes_to_leave(entry.uid)
+def _evicted(cluster: Cluster, entry: Entry) -> Breakdown | None:
+    nodes = cluster.capacity.pods.nodes_to_leave(entry.uid)
     if not nodes:
         return None
     message = f"Its pods have to leave: {some_of(nodes)}."
     return Breakdown(TeardownReason.AUTOPILOT_NO_EXECUTE, message, counted=False)
 
 
-def _too_few(world: World, entry: Entry) -> tuple[Breakdown | None, Instant]:
+def _too_few(cluster: Cluster, entry: Entry) -> tuple[Breakdown | None, Instant]:
     """Pods that do not exist are borne for the admission grace, and ones that do not run for the
     warm-up grace, from the dispatch or from when there were enough of them.
 
     Since when pods are missing is not on record: after a restart that clock begins anew.
     """
-    pods, expected = world.capacity.pods.counts(entry.uid), world.capacity.pods.expected(entry.uid)
+    pods, expected = (
+        cluster.capacity.pods.counts(entry.uid),
+        cluster.capacity.pods.expected(entry.uid),
+    )
     ready, kind = pods.running + pods.succeeded - pods.leaving, ConditionType.PODS_READY
     if ready >= expected:
         entry.missing_since = 0
-        entry.set_condition(kind, world.now, reason=SUFFICIENT_PODS_READY)
+        entry.set_condition(kind, cluster.now, reason=SUFFICIENT_PODS_READY)
         return None, 0
     exist = ready + pods.pending
-    entry.missing_since = (entry.missing_since or world.now) if exist < expected else 0
+    entry.missing_since = (entry.missing_since or cluster.now) if exist < expected else 0
     message = f"Of {expected} pods {exist} exist, and {ready} run or have succeeded."
-    entry.unset_condition(kind, world.now, reason=INSUFFICIENT_PODS_READY, message=message)
+    entry.unset_condition(kind, cluster.now, reason=INSUFFICIENT_PODS_READY, message=message)
     due = patience(entry)
-    if world.now < due:
+    if cluster.now < due:
         return None, due
     return Breakdown(TeardownReason.INSUFFICIENT_PODS_READY, message), 0
 

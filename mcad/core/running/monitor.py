@@ -7,7 +7,7 @@ The spec counts, not its change: that may have come during the creation, or befo
 from __future__ import annotations
 
 from mcad.core.attempts import create, remains, teardown
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.running import completion, health, requeue, reset, unscheduled
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
@@ -17,60 +17,60 @@ from mcad.core.state.timers import Timer
 from mcad.core.views import pod_counts
 
 
-def judge(world: World) -> None:
+def judge(cluster: Cluster) -> None:
     """Complete what is finished, take back what breaks or is not to run, and keep the times."""
-    for uid in world.to_judge:
-        entry = world.entries.get(uid)
+    for uid in cluster.to_judge:
+        entry = cluster.entries.get(uid)
         if entry is None:
             continue
         if entry.workload.deleting:
-            remains.linger(world, entry)
+            remains.linger(cluster, entry)
             continue
         match entry.phase:
             case Phase.CREATING:
-                create.judge(world, entry)
+                create.judge(cluster, entry)
             case Phase.RUNNING:
-                _judge_running(world, entry)
+                _judge_running(cluster, entry)
             case Phase.COMPLETED:
-                completion.keep(world, entry)
+                completion.keep(cluster, entry)
             case Phase.KEEPING:
-                reset.keep(world, entry)
+                reset.keep(cluster, entry)
             case Phase.PAUSING:
-                reset.pause(world, entry)
+                reset.pause(cluster, entry)
             case _:
                 pass
-        _tell_pod_counts(world, entry)
-    world.to_judge.clear()
+        _report_pod_counts(cluster, entry)
+    cluster.to_judge.clear()
 
 
-def _tell_pod_counts(world: World, entry: Entry) -> None:
+def _report_pod_counts(cluster: Cluster, entry: Entry) -> None:
     """Pods changed and no other write tells of it: one does, when the last one is old enough."""
-    interval = world.settings.pod_counts_interval
+    interval = cluster.settings.pod_counts_interval
     if entry.phase not in pod_counts.LIVE or Timer.COUNTS in entry.timers or not interval:
         return
-    if pod_counts.are_right(entry, world.capacity):
+    if pod_counts.are_right(entry, cluster.capacity):
         return
     due = entry.counted_at + interval
-    if world.now < due:
-        world.wake_in(entry, Timer.COUNTS, due - world.now)
+    if cluster.now < due:
+        cluster.wake_in(entry, Timer.COUNTS, due - cluster.now)
         return
-    pod_counts.recount(entry, world.capacity, interval, world.now)
-    world.settle(entry)
+    pod_counts.recount(entry, cluster.capacity, interval, cluster.now)
+    cluster.settle(entry)
 
 
-def _judge_running(world: World, entry: Entry) -> None:
+def _judge_running(cluster: Cluster, entry: Entry) -> None:
     said = (entry.conditions.copy(), entry.record)
-    if completion.judge(world, entry):
+    if completion.judge(cluster, entry):
         return
     if entry.workload.suspended:
-        teardown.take_back(world, entry, TeardownReason.SUSPENDED, SUSPENDED_NOTE)
+        teardown.take_back(cluster, entry, TeardownReason.SUSPENDED, SUSPENDED_NOTE)
         return
-    requeue.judge(world, entry)
+    requeue.judge(cluster, entry)
     if entry.phase is Phase.RUNNING and entry.workload.dialect is Dialect.V1BETA2:
-        health.judge(world, entry)
+        health.judge(cluster, entry)
     elif entry.phase is Phase.RUNNING:
-        health.judge_items(world, entry)
+        health.judge_items(cluster, entry)
     if entry.phase is Phase.RUNNING:
-        unscheduled.report(world, entry)
+        unscheduled.report(cluster, entry)
     if entry.phase is Phase.RUNNING and said != (entry.conditions, entry.record):
-        world.settle(entry)  # after a restart nothing is written that is on record already
+        cluster.settle(entry)  # after a restart nothing is written that is on record already

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from mcad.core.attempts import teardown
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Dialect, Pod
@@ -24,70 +24,70 @@ SLOW_PLACEMENT: Duration = 10 * SECOND
 """What kube-scheduler needs at most where there is room: no write is made of less."""
 
 
-def begin(world: World, entry: Entry) -> None:
+def begin(cluster: Cluster, entry: Entry) -> None:
     """It runs, or was found running: its pods are waited for from now on.
 
     After a restart it is unknown since when a pod is missing. It may have vanished a moment ago,
     and its controller is about to replace it, so that time begins anew (C4). A pod that has no node
     says since when it exists, so the other one goes on (P15).
     """
-    world.capacity.needs.begin(entry.uid, world.now)
-    entry.awaits_nodes = not world.capacity.needs.is_placed(entry.uid)
+    cluster.capacity.pod_waits.begin(entry.uid, cluster.now)
+    entry.awaits_nodes = not cluster.capacity.pod_waits.is_placed(entry.uid)
     entry.waited_for_nodes = 0
-    _time(world, entry)
-    timeout = _placement_timeout(world, entry)
+    _time(cluster, entry)
+    timeout = _placement_timeout(cluster, entry)
     if timeout:
-        left = entry.record.confirmed + timeout - world.now
+        left = entry.record.confirmed + timeout - cluster.now
         if left <= 0:
-            world.capacity.needs.end_placement(entry.uid)
-        world.wake_in(entry, Timer.PLACEMENT, max(0, left))
+            cluster.capacity.pod_waits.end_placement(entry.uid)
+        cluster.wake_in(entry, Timer.PLACEMENT, max(0, left))
 
 
-def watch(world: World) -> None:
+def watch(cluster: Cluster) -> None:
     """What came and went since the last pass begins, moves and ends the times of waiting."""
-    for uid in world.capacity.needs.note(world.now):
-        entry = world.entries.get(uid)
+    for uid in cluster.capacity.pod_waits.note(cluster.now):
+        entry = cluster.entries.get(uid)
         if entry is not None and entry.phase is Phase.RUNNING:
-            if entry.awaits_nodes and world.capacity.needs.is_placed(uid):
-                _all_have_nodes(world, entry)
-            _time(world, entry)
-            _time_placement(world, entry)
+            if entry.awaits_nodes and cluster.capacity.pod_waits.is_placed(uid):
+                _all_have_nodes(cluster, entry)
+            _time(cluster, entry)
+            _time_placement(cluster, entry)
 
 
-def _all_have_nodes(world: World, entry: Entry) -> None:
+def _all_have_nodes(cluster: Cluster, entry: Entry) -> None:
     """``dispatchDuration.limit`` counts from now on, if its pods had to wait for their nodes.
 
     With backfill it counts from the confirmation as ever: starts are promised to others by it.
     """
     entry.awaits_nodes = False
     record = entry.record
-    waited = world.now - record.confirmed
-    is_promised = world.settings.policy is Policy.BACKFILL
+    waited = cluster.now - record.confirmed
+    is_promised = cluster.settings.policy is Policy.BACKFILL
     if not entry.workload.run_limit or is_promised or waited < SLOW_PLACEMENT:
         return
     counts_from = entry.limit_counts_from(record.confirmed) + waited
     entry.waited_for_nodes = waited
     entry.dispatch = replace(record, limit_since=counts_from)
-    world.to_judge[entry.uid] = None
-    world.settle(entry)
+    cluster.to_judge[entry.uid] = None
+    cluster.settle(entry)
 
 
-def _time(world: World, entry: Entry) -> None:
-    since = world.capacity.needs.since(entry.uid)
+def _time(cluster: Cluster, entry: Entry) -> None:
+    since = cluster.capacity.pod_waits.since(entry.uid)
     if since is None:
         entry.stop(Timer.RESERVATION)
         return
-    until = since + world.settings.reservation_timeout
+    until = since + cluster.settings.reservation_timeout
     if entry.timers.get(Timer.RESERVATION) != until:
-        world.wake_in(entry, Timer.RESERVATION, max(0, until - world.now))
+        cluster.wake_in(entry, Timer.RESERVATION, max(0, until - cluster.now))
 
 
-def give_up(world: World, entry: Entry) -> None:
+def give_up(cluster: Cluster, entry: Entry) -> None:
     """C4: nothing is reserved for ever for pods that are never made."""
-    timeout = world.settings.reservation_timeout
-    given_up = world.capacity.needs.give_up(entry.uid, world.now - timeout)
-    world.to_judge[entry.uid] = None  # pods that are not waited for keep none from completing
-    _time(world, entry)
+    timeout = cluster.settings.reservation_timeout
+    given_up = cluster.capacity.pod_waits.give_up(entry.uid, cluster.now - timeout)
+    cluster.to_judge[entry.uid] = None  # pods that are not waited for keep none from completing
+    _time(cluster, entry)
     if given_up:
         pods = "1 pod that is" if given_up == 1 else f"{given_up} pods that are"
         ends = "its" if given_up == 1 else "their"
@@ -95,35 +95,37 @@ def give_up(world: World, entry: Entry) -> None:
             f"{pods} wanted did not appear within {timeout // SECOND} s; "
             f"{ends} reservation ends. Is the controller of the wrapped kind running?"
         )
-        world.announce(entry, EventReason.PODS_NOT_ATTRIBUTED, note, action="Reserve", warning=True)
+        cluster.announce(
+            entry, EventReason.PODS_NOT_ATTRIBUTED, note, action="Reserve", warning=True
+        )
 
 
 # -- placement -----------------------------------------------------------------------------------
 
 
-def _placement_timeout(world: World, entry: Entry) -> Duration:
+def _placement_timeout(cluster: Cluster, entry: Entry) -> Duration:
     """v1beta2 waits for pods by graces of its own (health.py)."""
     is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
-    return 0 if is_v1beta2 else world.settings.placement_timeout
+    return 0 if is_v1beta2 else cluster.settings.placement_timeout
 
 
-def _time_placement(world: World, entry: Entry) -> None:
+def _time_placement(cluster: Cluster, entry: Entry) -> None:
     """A pod without a node is looked at when the first of them may have been so for too long."""
     if Timer.PLACEMENT in entry.timers:
         return
-    until = placement_deadline(world, entry)
+    until = placement_deadline(cluster, entry)
     if until:
-        world.wake_in(entry, Timer.PLACEMENT, max(0, until - world.now))
+        cluster.wake_in(entry, Timer.PLACEMENT, max(0, until - cluster.now))
 
 
-def placement_deadline(world: World, entry: Entry) -> Instant:
+def placement_deadline(cluster: Cluster, entry: Entry) -> Instant:
     """When the first of its pods will have been without a node for too long; 0 if none can be."""
-    timeout = _placement_timeout(world, entry)
-    unbound = world.capacity.pods.unbound(entry.uid) if timeout else ()
+    timeout = _placement_timeout(cluster, entry)
+    unbound = cluster.capacity.pods.unbound(entry.uid) if timeout else ()
     return min((unbound_since(entry, pod) + timeout for pod in unbound), default=0)
 
 
-def take_back_unplaced(world: World, entry: Entry) -> None:
+def take_back_unplaced(cluster: Cluster, entry: Entry) -> None:
     """C6: pods have been without a node for ``placementTimeout``, or never came into being.
 
     What was lost and is not replaced yet is no reason: a Job waits for minutes before it repeats
@@ -131,34 +133,36 @@ def take_back_unplaced(world: World, entry: Entry) -> None:
     """
     if entry.workload.deleting:
         return
-    timeout = world.settings.placement_timeout
-    unbound = world.capacity.pods.unbound(entry.uid)
-    late = [pod for pod in unbound if unbound_since(entry, pod) + timeout <= world.now]
-    missing = world.capacity.needs.never_came(entry.uid)
-    world.capacity.needs.end_placement(entry.uid)
+    timeout = cluster.settings.placement_timeout
+    unbound = cluster.capacity.pods.unbound(entry.uid)
+    late = [pod for pod in unbound if unbound_since(entry, pod) + timeout <= cluster.now]
+    missing = cluster.capacity.pod_waits.never_came(entry.uid)
+    cluster.capacity.pod_waits.end_placement(entry.uid)
     entry.awaits_nodes = False
     if late or missing:
-        _take_back(world, entry, late, missing, timeout)
+        _take_back(cluster, entry, late, missing, timeout)
     else:
-        _time_placement(world, entry)
+        _time_placement(cluster, entry)
 
 
-def take_back_if_never_placed(world: World, entry: Entry) -> bool:
+def take_back_if_never_placed(cluster: Cluster, entry: Entry) -> bool:
     """Whether some of its pods have no node, and never in this attempt did all of them have one:
     then it queues again."""
-    if entry.workload.deleting or world.capacity.needs.is_placed(entry.uid):
+    if entry.workload.deleting or cluster.capacity.pod_waits.is_placed(entry.uid):
         return False
-    late = world.capacity.pods.unbound(entry.uid)
-    missing = world.capacity.needs.never_came(entry.uid)
+    late = cluster.capacity.pods.unbound(entry.uid)
+    missing = cluster.capacity.pod_waits.never_came(entry.uid)
     if late or missing:
-        _take_back(world, entry, late, missing, world.now - entry.record.confirmed)
+        _take_back(cluster, entry, late, missing, cluster.now - entry.record.confirmed)
     return bool(late or missing)
 
 
-def _take_back(world: World, entry: Entry, late: list[Pod], missing: int, waited: Duration) -> None:
+def _take_back(
+    cluster: Cluster, entry: Entry, late: list[Pod], missing: int, waited: Duration
+) -> None:
     entry.requeueings += 1
     message = _unplaced(late, missing, waited // SECOND)
-    teardown.take_back(world, entry, TeardownReason.NOT_PLACED, message)
+    teardown.take_back(cluster, entry, TeardownReason.NOT_PLACED, message)
 
 
 def unbound_since(entry: Entry, pod: Pod) -> Instant:
@@ -179,11 +183,11 @@ def _shorten(words: str) -> str:
 
 
 def _unplaced(late: list[Pod], missing: int, seconds: int) -> str:
-    told = []
+    reported = []
     if late:
         words = refusal(late)
         why = f" ({words})" if words else ""
-        told.append(f"Without a node for {seconds} s: {some_of([p.name for p in late])}{why}.")
+        reported.append(f"Without a node for {seconds} s: {some_of([p.name for p in late])}{why}.")
     if missing:
-        told.append(f"Pods that are wanted and did not come into being: {missing}.")
-    return " ".join(told)
+        reported.append(f"Pods that are wanted and did not come into being: {missing}.")
+    return " ".join(reported)

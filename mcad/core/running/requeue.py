@@ -7,7 +7,7 @@ good; ``dispatchDuration.limit`` makes it fail (facts: v1beta1, sections 3.5 to 
 from __future__ import annotations
 
 from mcad.core.attempts import teardown
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.running import pod_timeouts, reset
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import Dialect, Next, PodCounts
@@ -23,26 +23,26 @@ from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND, Duration, Instant
 
 
-def judge(world: World, entry: Entry) -> None:
+def judge(cluster: Cluster, entry: Entry) -> None:
     """It goes on as it is, or is taken back, or has failed."""
     deadline = _deadline(entry)
-    if deadline and deadline <= world.now:
-        _time_is_over(world, entry)
+    if deadline and deadline <= cluster.now:
+        _time_is_over(cluster, entry)
         return
-    nodes = world.capacity.pods.nodes_to_leave(entry.uid)
+    nodes = cluster.capacity.pods.nodes_to_leave(entry.uid)
     if nodes and entry.workload.dialect is Dialect.V1BETA1:
         message = f"Its pods have to leave: {some_of(nodes)}."
-        teardown.take_back(world, entry, TeardownReason.AUTOPILOT_NO_EXECUTE, message)
+        teardown.take_back(cluster, entry, TeardownReason.AUTOPILOT_NO_EXECUTE, message)
         return
-    due = _too_few_until(world, entry)
-    if due and due <= world.now:
-        _requeue(world, entry)
+    due = _too_few_until(cluster, entry)
+    if due and due <= cluster.now:
+        _requeue(cluster, entry)
         return
     ends = [at for at in (deadline, due) if at]
     if not ends:
         entry.stop(Timer.LIMIT)
     elif entry.timers.get(Timer.LIMIT) != min(ends):
-        world.wake_in(entry, Timer.LIMIT, min(ends) - world.now)
+        cluster.wake_in(entry, Timer.LIMIT, min(ends) - cluster.now)
 
 
 def _deadline(entry: Entry) -> Instant:
@@ -50,21 +50,23 @@ def _deadline(entry: Entry) -> Instant:
     return entry.limit_counts_from(entry.record.confirmed) + limit if limit else 0
 
 
-def _time_is_over(world: World, entry: Entry) -> None:
+def _time_is_over(cluster: Cluster, entry: Entry) -> None:
     """It has failed. What never had all of its nodes has not run for too long: it queues again."""
-    if pod_timeouts.take_back_if_never_placed(world, entry):
+    if pod_timeouts.take_back_if_never_placed(cluster, entry):
         return
     seconds = entry.workload.run_limit // SECOND
     message = f"Dispatch deadline exceeded. allowed to run for {seconds} seconds"
     reason = TeardownReason.DEADLINE_EXCEEDED
-    entry.set_condition(ConditionType.PREEMPT_CANDIDATE, world.now, reason=reason, message=message)
-    reset.fail(world, entry, reason, message)
+    entry.set_condition(
+        ConditionType.PREEMPT_CANDIDATE, cluster.now, reason=reason, message=message
+    )
+    reset.fail(cluster, entry, reason, message)
 
 
 # -- minAvailable --------------------------------------------------------------------------------
 
 
-def _too_few_until(world: World, entry: Entry) -> Instant:
+def _too_few_until(cluster: Cluster, entry: Entry) -> Instant:
     """Until when it may have too few pods, 0 if it has enough.
 
     The wait begins with the confirmation, or when there were enough pods for the last time.
@@ -72,14 +74,14 @@ def _too_few_until(world: World, entry: Entry) -> Instant:
     minimum = entry.workload.min_available
     if not minimum:
         return 0
-    pods, kind = world.capacity.pods.counts(entry.uid), ConditionType.RUNNING
+    pods, kind = cluster.capacity.pods.counts(entry.uid), ConditionType.RUNNING
     if _enough(pods) >= minimum:
-        entry.set_condition(kind, world.now, reason=PODS_RUNNING)
+        entry.set_condition(kind, cluster.now, reason=PODS_RUNNING)
         candidate = entry.conditions.get(ConditionType.PREEMPT_CANDIDATE)
         if candidate is not None and candidate.reason == MIN_PODS_NOT_RUNNING:
-            entry.unset_condition(ConditionType.PREEMPT_CANDIDATE, world.now, reason=PODS_RUNNING)
+            entry.unset_condition(ConditionType.PREEMPT_CANDIDATE, cluster.now, reason=PODS_RUNNING)
         return 0
-    entry.unset_condition(kind, world.now, reason=MIN_PODS_NOT_RUNNING)
+    entry.unset_condition(kind, cluster.now, reason=MIN_PODS_NOT_RUNNING)
     shown = entry.conditions.get(kind)
     since = max(entry.record.confirmed, shown.changed if shown is not None else 0)
     return since + (entry.requeueing_wait or entry.workload.requeuing.wait)
@@ -89,21 +91,23 @@ def _enough(pods: PodCounts) -> int:
     return pods.running + pods.succeeded - pods.leaving
 
 
-def _requeue(world: World, entry: Entry) -> None:
-    pods, rule = world.capacity.pods.counts(entry.uid), entry.workload.requeuing
+def _requeue(cluster: Cluster, entry: Entry) -> None:
+    pods, rule = cluster.capacity.pods.counts(entry.uid), entry.workload.requeuing
     message = (
         "Insufficient number of Running and Completed pods, "
         f"minimum={entry.workload.min_available}, running={pods.running - pods.leaving}, "
         f"completed={pods.succeeded}."
     )
     reason = TeardownReason.MIN_PODS_NOT_RUNNING
-    entry.set_condition(ConditionType.PREEMPT_CANDIDATE, world.now, reason=reason, message=message)
+    entry.set_condition(
+        ConditionType.PREEMPT_CANDIDATE, cluster.now, reason=reason, message=message
+    )
     if rule.times_max and entry.requeueings >= rule.times_max:
-        teardown.take_back(world, entry, reason, message, Next.DELETED)
+        teardown.take_back(cluster, entry, reason, message, Next.DELETED)
         return
     entry.requeueing_wait = next_wait(rule, entry.requeueing_wait)
     entry.requeueings += 1
-    teardown.take_back(world, entry, reason, message)
+    teardown.take_back(cluster, entry, reason, message)
 
 
 def next_wait(rule: Requeuing, wait: Duration) -> Duration:

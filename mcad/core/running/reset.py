@@ -7,7 +7,7 @@ after a pause and does not queue (protocol C7; v1beta2's phases Resetting and Re
 from __future__ import annotations
 
 from mcad.core.attempts import create, teardown
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.commands import Urgency
 from mcad.core.cycle import pre_enqueue
 from mcad.core.state.entry import Entry
@@ -28,10 +28,10 @@ class Breakdown(Struct, frozen=True):
     final: bool = False
 
 
-def break_down(world: World, entry: Entry, what: Breakdown) -> None:
+def break_down(cluster: Cluster, entry: Entry, what: Breakdown) -> None:
     """It is reset if it may be, else it has failed."""
     entry.set_condition(
-        ConditionType.UNHEALTHY, world.now, reason=what.reason, message=what.message
+        ConditionType.UNHEALTHY, cluster.now, reason=what.reason, message=what.message
     )
     limit = entry.workload.tolerance.retry_limit
     retried = not what.final and (not what.counted or entry.resets < limit)
@@ -41,79 +41,79 @@ def break_down(world: World, entry: Entry, what: Breakdown) -> None:
     else:
         fate = "no retry" if what.final else f"all {limit} retries are used up"
     note = f"{what.reason}: {what.message} ({fate})"
-    world.announce(entry, EventReason.UNHEALTHY, note, action="Check", warning=True)
+    cluster.announce(entry, EventReason.UNHEALTHY, note, action="Check", warning=True)
     if retried:
-        teardown.take_back(world, entry, what.reason, what.message, Next.RESET)
+        teardown.take_back(cluster, entry, what.reason, what.message, Next.RESET)
     else:
-        fail(world, entry, what.reason, what.message)
+        fail(cluster, entry, what.reason, what.message)
 
 
 # -- failure -------------------------------------------------------------------------------------
 
 
-def fail(world: World, entry: Entry, reason: TeardownReason, message: str) -> None:
+def fail(cluster: Cluster, entry: Entry, reason: TeardownReason, message: str) -> None:
     """It has failed; its objects are kept for a while if that is asked for."""
     if not entry.workload.tolerance.deletion_on_failure_grace or entry.workload.suspended:
-        teardown.take_back(world, entry, reason, message, Next.FAILED)
+        teardown.take_back(cluster, entry, reason, message, Next.FAILED)
         return
-    entry.end(DispatchPhase.KEEPING, world.now, reason, message, Next.FAILED)
-    entry.move(Signal.KEEP, world.now)
-    keep(world, entry)
-    world.settle(entry, Urgency.DISPATCH)
+    entry.end(DispatchPhase.KEEPING, cluster.now, reason, message, Next.FAILED)
+    entry.move(Signal.KEEP, cluster.now)
+    keep(cluster, entry)
+    cluster.settle(entry, Urgency.DISPATCH)
 
 
-def keep(world: World, entry: Entry) -> None:
+def keep(cluster: Cluster, entry: Entry) -> None:
     """What failed is kept for people to look at, until the time is over or it is suspended."""
     record = entry.record
     until = record.entered + entry.workload.tolerance.deletion_on_failure_grace
-    if entry.workload.suspended or until <= world.now:
+    if entry.workload.suspended or until <= cluster.now:
         reason = TeardownReason(record.reason)
-        teardown.take_back(world, entry, reason, record.message, Next.FAILED)
+        teardown.take_back(cluster, entry, reason, record.message, Next.FAILED)
     else:
-        world.wake_in(entry, Timer.KEEP, until - world.now)
+        cluster.wake_in(entry, Timer.KEEP, until - cluster.now)
 
 
 # -- the pause and what follows it ---------------------------------------------------------------
 
 
-def settled(world: World, entry: Entry) -> None:
+def settled(cluster: Cluster, entry: Entry) -> None:
     """The end of a teardown is persisted; after a reset the pause begins."""
-    teardown.settled(world, entry)
+    teardown.settled(cluster, entry)
     if entry.phase is Phase.PAUSING:
-        pause(world, entry)
+        pause(cluster, entry)
 
 
-def pause(world: World, entry: Entry) -> None:
+def pause(cluster: Cluster, entry: Entry) -> None:
     """Wait for the next attempt. One that was suspended or edited meanwhile gives the room up."""
     if entry.workload.deleting:
         return
     until = entry.record.entered + entry.workload.tolerance.retry_pause
     if entry.workload.suspended or entry.edited is not None:
-        give_up_room(world, entry)
-    elif world.now < until:
-        world.wake_in(entry, Timer.PAUSE, until - world.now)
+        give_up_room(cluster, entry)
+    elif cluster.now < until:
+        cluster.wake_in(entry, Timer.PAUSE, until - cluster.now)
     else:
-        world.to_resume[entry.uid] = None
+        cluster.to_resume[entry.uid] = None
 
 
-def resume(world: World) -> None:
+def resume(cluster: Cluster) -> None:
     """Those with a pause that is over go on by the room that they kept; or queue, if it is gone
     with its node, or if something besides room keeps them from going."""
-    for uid in world.to_resume:
-        entry = world.entries.get(uid)
+    for uid in cluster.to_resume:
+        entry = cluster.entries.get(uid)
         if entry is None or entry.phase is not Phase.PAUSING or entry.workload.deleting:
             continue
-        if world.capacity.homeless(uid) or pre_enqueue.obstacle(world, entry) is not None:
-            give_up_room(world, entry)
+        if cluster.capacity.unplaced(uid) or pre_enqueue.obstacle(cluster, entry) is not None:
+            give_up_room(cluster, entry)
         else:
-            create.begin(world, entry, Signal.RETRY)
-    world.to_resume.clear()
+            create.begin(cluster, entry, Signal.RETRY)
+    cluster.to_resume.clear()
 
 
-def give_up_room(world: World, entry: Entry) -> None:
+def give_up_room(cluster: Cluster, entry: Entry) -> None:
     """It queues again at its old place, like all others."""
     entry.dispatch = replace(entry.record, phase=DispatchPhase.RELEASED, next=Next.QUEUED)
-    world.end_attempt(entry)
-    entry.move(Signal.GIVE_UP_ROOM, world.now)
-    world.line_up(entry)
-    world.settle(entry)
+    cluster.end_attempt(entry)
+    entry.move(Signal.GIVE_UP_ROOM, cluster.now)
+    cluster.line_up(entry)
+    cluster.settle(entry)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.running import health, pod_timeouts
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
@@ -35,17 +35,17 @@ class Unplaced(Struct, frozen=True):
     until: Instant
 
 
-def explain(world: World, entry: Entry, now: Instant) -> str:
+def explain(cluster: Cluster, entry: Entry, now: Instant) -> str:
     """One sentence with the figures of this moment, "" if there is nothing to tell."""
-    found = _look(world, entry)
+    found = _look(cluster, entry)
     return _for_now(entry, found, now) if found is not None else ""
 
 
-def report(world: World, entry: Entry) -> None:
+def report(cluster: Cluster, entry: Entry) -> None:
     """Tell in the condition and by an Event, unless the last report is too young or says it all."""
     shown = entry.conditions.get(_shown_in(entry))
-    tells = world.capacity.pods.counts(entry.uid).pending and not _are_ready(entry)
-    found = _look(world, entry) if tells else None
+    tells = cluster.capacity.pods.counts(entry.uid).pending and not _are_ready(entry)
+    found = _look(cluster, entry) if tells else None
     if shown is None or (found is None and not _is_report(shown)):
         entry.stop(Timer.UNSCHEDULED)
         return
@@ -53,46 +53,46 @@ def report(world: World, entry: Entry) -> None:
     if _gist(message) == _gist(shown.message):
         entry.stop(Timer.UNSCHEDULED)
         return
-    due = _due(world, entry, shown, found)
-    if world.now < due:
+    due = _due(cluster, entry, shown, found)
+    if cluster.now < due:
         if entry.timers.get(Timer.UNSCHEDULED) != due:
-            world.wake_in(entry, Timer.UNSCHEDULED, due - world.now)
+            cluster.wake_in(entry, Timer.UNSCHEDULED, due - cluster.now)
         return
     entry.put_condition(
-        _shown_in(entry), world.now, status=shown.status, reason=shown.reason, message=message
+        _shown_in(entry), cluster.now, status=shown.status, reason=shown.reason, message=message
     )
     if found is not None and _reasons(message) != _reasons(shown.message):
-        note = _for_now(entry, found, world.now)
-        world.announce(entry, EventReason.UNSCHEDULED, note, action="Place", warning=True)
+        note = _for_now(entry, found, cluster.now)
+        cluster.announce(entry, EventReason.UNSCHEDULED, note, action="Place", warning=True)
 
 
-def _due(world: World, entry: Entry, shown: Condition, found: Unplaced | None) -> Instant:
+def _due(cluster: Cluster, entry: Entry, shown: Condition, found: Unplaced | None) -> Instant:
     """When this may be told. That all have nodes is told along with the pod counts."""
     due = shown.updated + REPORT_INTERVAL if _is_report(shown) else 0
     if found is not None:
         return max(due, found.since + REPORT_AFTER)
-    return max(due, entry.counted_at + world.settings.pod_counts_interval)
+    return max(due, entry.counted_at + cluster.settings.pod_counts_interval)
 
 
 # -- what there is -------------------------------------------------------------------------------
 
 
-def _look(world: World, entry: Entry) -> Unplaced | None:
+def _look(cluster: Cluster, entry: Entry) -> Unplaced | None:
     if entry.phase is not Phase.RUNNING or entry.workload.deleting:
         return None
-    pods = world.capacity.pods.unbound(entry.uid)
+    pods = cluster.capacity.pods.unbound(entry.uid)
     refused = [pod for pod in pods if pod.unscheduled is not None]
     if not refused:
         return None
     since = min(pod_timeouts.unbound_since(entry, pod) for pod in refused)
-    return Unplaced(len(refused), pod_timeouts.refusal(refused), since, _until(world, entry))
+    return Unplaced(len(refused), pod_timeouts.refusal(refused), since, _until(cluster, entry))
 
 
-def _until(world: World, entry: Entry) -> Instant:
+def _until(cluster: Cluster, entry: Entry) -> Instant:
     """When the attempt ends if nothing changes."""
     if entry.workload.dialect is Dialect.V1BETA2:
         return 0 if _are_ready(entry) else health.patience(entry)
-    ends = (pod_timeouts.placement_deadline(world, entry), entry.timers.get(Timer.LIMIT, 0))
+    ends = (pod_timeouts.placement_deadline(cluster, entry), entry.timers.get(Timer.LIMIT, 0))
     return min((at for at in ends if at), default=0)
 
 

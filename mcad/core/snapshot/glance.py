@@ -6,7 +6,7 @@ with the glance.
 
 from __future__ import annotations
 
-from mcad.core.assumed.unplaced import Arrears
+from mcad.core.assumed.unplaced import UnplacedPods
 from mcad.core.fit.fit import Judge
 from mcad.core.fit.shape import Shape
 from mcad.core.fit.shape_cache import Memory
@@ -25,10 +25,10 @@ class Glance:
     """
 
     def __init__(
-        self, settings: Settings, ledger: Ledger, memory: Memory, arrears: Arrears
+        self, settings: Settings, ledger: Ledger, memory: Memory, unplaced_pods: UnplacedPods
     ) -> None:
         self._copies = Copies(ledger, memory)
-        twins = arrears.twin(lambda pods: self._copies.pod_class(pods.key))
+        twins = unplaced_pods.twin(lambda pods: self._copies.pod_class(pods.key))
         self._judge = Judge(settings, ledger, twins)
 
     def refusal(self, shape: Shape) -> Refusal | None:

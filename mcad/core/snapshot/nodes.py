@@ -3,7 +3,7 @@
 Leaving is tried and undone on copies: no book changes, and none may change while it goes on. To
 begin costs a look at every node of the gang's pools, one that leaves or stays a look at the nodes
 that it is on. What a gang may use then is what it could use at once: no node that is set aside for
-reservations without one (C6), and none that is in another one's claim.
+reservations without one (C6), and none that is in another one's reservation.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from mcad.core.assumed.assumed import Held, Reservations
-from mcad.core.assumed.pod_index import Roster
-from mcad.core.assumed.unplaced import Arrears
+from mcad.core.assumed.assumed import Assumed, Held
+from mcad.core.assumed.pod_index import PodIndex
+from mcad.core.assumed.unplaced import UnplacedPods
 from mcad.core.fit.bounds import WHAT_IF_SEARCH_MAX, WHAT_IF_WORK_MAX
 from mcad.core.fit.exact import Plan
 from mcad.core.fit.feasible import Part, Prospect
@@ -38,12 +38,12 @@ class View(NamedTuple):
 
     settings: Settings
     ledger: Ledger
-    arrears: Arrears
-    roster: Roster
-    reservations: Reservations
+    unplaced_pods: UnplacedPods
+    pod_index: PodIndex
+    assumed: Assumed
 
 
-class AssumedPods(NamedTuple):
+class PlannedPods(NamedTuple):
     """What a gang would take: (node, amounts), or in a sum so much of whatever is there."""
 
     pods: Held
@@ -64,26 +64,26 @@ class WhatIf:
         self._view = view
         self._prospect = prospect
         self._searched = 0
-        self._assumed: dict[str, AssumedPods] = {}
+        self._planned: dict[str, PlannedPods] = {}
         self._found: TentativePlan | None = None
         self._in_vain = False  # whether a search has found none for those that have left now
         self._needed = Needed()
         self._spots: dict[str, _Spot] = {}
-        self._known = view.reservations.held if remembers else {}
+        self._known = view.assumed.held if remembers else {}
         self._on_nodes = view.settings.fit is Fit.NODES
         rows = self._all_rows()
-        claimed = {row.rank for row in rows if _is_anothers(row, lifted)}
+        reserved = {row.rank for row in rows if _is_anothers(row, lifted)}
         names = {name for part in prospect.parts for name, _ in part.pods.request}
-        self._nodes = Later(view.arrears.barred.keys() | claimed, names)
+        self._nodes = Later(view.unplaced_pods.barred.keys() | reserved, names)
         usable = [row for row in rows if not self._nodes.barred(row)]
         for row in usable:
-            if row.claimant:
+            if row.reserved_for:
                 self._nodes.to_change(row)
         self.steps = len(usable) * len(prospect.parts)
         if self._on_nodes:
             self._test: Enough = Slots(prospect.parts, usable, self._nodes, view.ledger.allocatable)
             concerned, enough = _once_emptied(prospect.parts, usable)
-            self.hopeless = not enough or _weighs(view.arrears, prospect.pools)
+            self.hopeless = not enough or _weighs(view.unplaced_pods, prospect.pools)
         else:
             self._test, concerned = self._sum_of(usable, lifted), usable
             self.hopeless = False
@@ -102,22 +102,22 @@ class WhatIf:
         counted = [row for row in usable if any(row.rank in pool.rows for pool in pools)]
         test = Sum(self._prospect.demand, counted, self._nodes)
         test.give(self._view.settings.potential_capacity, 1)
-        test.give(self._view.arrears.demand(), -1)
+        test.give(self._view.unplaced_pods.demand(), -1)
         for uid in lifted:
-            if uid in self._view.reservations.claimed:
-                test.give(self._adrift(uid), 1)
+            if uid in self._view.assumed.reserved:
+                test.give(self._unplaced(uid), 1)
         return test
 
     # -- leaving and coming back -------------------------------------------------------------------
 
-    def leave(self, uid: str) -> bool:
+    def remove(self, uid: str) -> bool:
         """The AppWrapper gives back what its pods use and what is reserved for it. False if the
         gang could not use any of that, or lacks nothing more; it is given back all the same."""
         lacks = not (self._test.exact and self._test.suffices())
         self._needed.clear()
         return self._shift(uid, 1) and lacks
 
-    def leave_in_turn(self, uids: Iterable[str], least: int) -> list[str]:
+    def remove_in_turn(self, uids: Iterable[str], least: int) -> list[str]:
         """They leave in order, so many at ``least``, until there is enough. Returns what has left;
         what has nothing that the gang could use stays."""
         shift, changed, suffices = self._shift, self._test.changed, self._test.suffices
@@ -130,21 +130,21 @@ class WhatIf:
                     break
         return gone
 
-    def stay(self, uid: str) -> None:
+    def restore(self, uid: str) -> None:
         """Put back what the AppWrapper gave back."""
         self._shift(uid, -1)
 
-    def come_back(self, uid: str) -> bool:
+    def restore_if_spare(self, uid: str) -> bool:
         """Put back what one of the departed gave back, if the gang fits all the same. It must fit
         now."""
         if self._is_beside_the_plan(uid):
             self._shift(uid, -1)
             return True
-        same = self._held(uid), self._adrift(uid)
+        same = self._held(uid), self._unplaced(uid)
         if self._needed.has(same):
             return False
         without = self._kinds(uid)
-        alike = without, self._amounts(uid), self._adrift(uid)
+        alike = without, self._amounts(uid), self._unplaced(uid)
         if not self._needed.has(alike):
             self._shift(uid, -1)
             if self._fits_with(uid, without):
@@ -173,7 +173,7 @@ class WhatIf:
         ranks = [self._spots[name][0] for name, _ in self._held(uid) if name in self._spots]
         return self._found.is_beside(ranks)
 
-    def come_back_idle(self, gone: Sequence[str]) -> list[str]:
+    def restore_idle(self, gone: Sequence[str]) -> list[str]:
         """Put back at once all departed ones on nodes that gained no room for a further pod of the
         gang: they make no difference. Returns what is still gone."""
         gained = self._test.gained() if self._test.exact else None
@@ -202,10 +202,10 @@ class WhatIf:
         found = self._give_back(held) if times > 0 else self._take_again(held)
         self.steps += 2
         self._in_vain = False
-        adrift = self._adrift(uid)
-        if adrift:
-            self._test.give(adrift, times)
-        return found or bool(adrift)
+        unplaced = self._unplaced(uid)
+        if unplaced:
+            self._test.give(unplaced, times)
+        return found or bool(unplaced)
 
     def _give_back(self, held: Held) -> bool:
         spots, least, changed, found = self._spots, self._least, self._test.changed, False
@@ -255,19 +255,19 @@ class WhatIf:
         """Whether both could have pods on the same node."""
         return not self._rows.keys().isdisjoint(other._rows)
 
-    def assumed(self, plan: Plan) -> AssumedPods:
+    def planned(self, plan: Plan) -> PlannedPods:
         """What the gang itself would take, placed like that."""
         if not self._on_nodes:
-            return AssumedPods((), self._prospect.demand)
+            return PlannedPods((), self._prospect.demand)
         parts = self._prospect.parts
         placed = [(row.node.name, ((parts[n].pods.request, k),)) for n, row, k in plan]
-        return AssumedPods(tuple((name, total(pods)) for name, pods in placed), ())
+        return PlannedPods(tuple((name, total(pods)) for name, pods in placed), ())
 
-    def assume(self, uid: str, held: AssumedPods) -> None:
+    def assume(self, uid: str, held: PlannedPods) -> None:
         """Assume this for an AppWrapper that has nothing in the books, until it leaves."""
-        if not self._assumed:
+        if not self._planned:
             self._known = self._known.copy()  # assumptions stay in this question
-        self._assumed[uid] = held
+        self._planned[uid] = held
         self._known[uid] = held.pods
         for name, amounts in held.pods:
             free = (self._spot(name) or (0, {}))[1]
@@ -278,20 +278,20 @@ class WhatIf:
         """What it has on nodes; found out once until that changes."""
         held = self._known.get(uid)
         if held is None:
-            held = self._view.roster.held(uid)
+            held = self._view.pod_index.held(uid)
             if held:  # then its leaving makes a difference
                 self._known[uid] = held
         return held
 
-    def _adrift(self, uid: str) -> Resources:
+    def _unplaced(self, uid: str) -> Resources:
         """What it has on no node, where that counts."""
         if self._on_nodes:
             return ()
-        if uid in self._assumed:
-            return self._assumed[uid].anywhere
-        reservation = self._view.reservations.by_uid.get(uid)
-        allotments = reservation.allotments if reservation is not None else ()
-        return total((one.pods.request, one.adrift) for one in allotments if one.adrift)
+        if uid in self._planned:
+            return self._planned[uid].anywhere
+        gang = self._view.assumed.by_uid.get(uid)
+        allotments = gang.allotments if gang is not None else ()
+        return total((one.pods.request, one.unplaced) for one in allotments if one.unplaced)
 
     # -- the answer ------------------------------------------------------------------------------
 
@@ -347,8 +347,8 @@ class WhatIf:
 
 
 def _is_anothers(row: Row, lifted: Collection[str]) -> bool:
-    """Whether the node is in a claim that stands."""
-    return bool(row.claimant) and row.claimant not in lifted
+    """Whether the node is in a reservation that stands."""
+    return bool(row.reserved_for) and row.reserved_for not in lifted
 
 
 def _once_emptied(parts: Sequence[Part], rows: Collection[Row]) -> tuple[list[Row], bool]:
@@ -367,8 +367,10 @@ def _once_emptied(parts: Sequence[Part], rows: Collection[Row]) -> tuple[list[Ro
     return list(found.values()), enough
 
 
-def _weighs(arrears: Arrears, pools: Sequence[Pool]) -> bool:
+def _weighs(unplaced_pods: UnplacedPods, pools: Sequence[Pool]) -> bool:
     """Whether anything without a node could go to one of the pools."""
     return any(
-        not pods.pool.rows.keys().isdisjoint(pool.rows) for pods in arrears.adrift for pool in pools
+        not pods.pool.rows.keys().isdisjoint(pool.rows)
+        for pods in unplaced_pods.by_class
+        for pool in pools
     )

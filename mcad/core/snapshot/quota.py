@@ -43,7 +43,7 @@ class WhatIf:
     ) -> None:
         self._trees = trees
         self._charges = charges
-        self._assumed: dict[str, tuple[Seat, ...]] = {}
+        self._planned: dict[str, tuple[Seat, ...]] = {}
         self._left: dict[QuotaNode, Books] = {}
         self._missing: dict[QuotaNode, Books] = {}  # of limits, below 0 if there is more than that
         self._short = 0  # how many of those are above 0
@@ -54,7 +54,7 @@ class WhatIf:
             if tree is not None:
                 self._sit(tree, tree.nodes.get(leaf), demand)
         for uid in lifted:
-            self.leave(uid)
+            self.remove(uid)
 
     def _sit(self, tree: Tree, node: QuotaNode | None, demand: Resources) -> None:
         if node is None or node.children:
@@ -67,12 +67,12 @@ class WhatIf:
             self._short += sum(n > 0 for n in missing.values())
             self.hopeless |= any(n > limit.nominal.get(name, 0) for name, n in named)
 
-    def leave(self, uid: str) -> bool:
+    def remove(self, uid: str) -> bool:
         """The AppWrapper gives back its charge. False if the gang lacks none of it; it is given
         back all the same."""
         return self._move(uid, 1)
 
-    def stay(self, uid: str) -> None:
+    def restore(self, uid: str) -> None:
         """Put one of the departed back."""
         self._move(uid, -1)
 
@@ -106,13 +106,13 @@ class WhatIf:
 
     def assume(self, uid: str, seats: tuple[Seat, ...]) -> None:
         """Assume this charge for an AppWrapper without one, until it leaves."""
-        self._assumed[uid] = seats
+        self._planned[uid] = seats
         self._move(uid, -1)
 
     def held(self, uid: str) -> Iterator[tuple[Tree, QuotaNode, Resources]]:
         """(tree, where, what) an AppWrapper is charged."""
-        if uid in self._assumed:
-            yield from self._assumed[uid]
+        if uid in self._planned:
+            yield from self._planned[uid]
             return
         charge = self._charges.get(uid)
         if charge is not None:

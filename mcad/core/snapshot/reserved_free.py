@@ -1,4 +1,5 @@
-"""What is free on nodes in claims, claims aside: what those that may pass a claim are offered."""
+"""What is free on nodes in reservations, reservations aside: what those that may pass a reservation
+are offered."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from mcad.core.nodes.resources import Books, book
 
 
 class Spare:
-    """Nodes in claims on which something is free, as they were when it was made.
+    """Nodes in reservations on which something is free, as they were when it was made.
 
     Most pods find no slot there, and many classes of pods ask: so for each resource the nodes are
     sorted once, those with most of it first, and one that has too little is not looked at.
@@ -20,8 +21,8 @@ class Spare:
 
     def __init__(self, rows: Iterable[Row]) -> None:
         """Those of the rows that are such."""
-        claimed = (row for row in rows if row.claimed and row.has_room)
-        self._rows = [(row, {name: row.unclaimed(name) for name in row.free}) for row in claimed]
+        reserved = (row for row in rows if row.reserved and row.has_room)
+        self._rows = [(row, {name: row.unreserved(name) for name in row.free}) for row in reserved]
         self._by_resource: dict[str, list[tuple[Row, Books]]] = {}
 
     def __bool__(self) -> bool:
@@ -38,9 +39,9 @@ class Spare:
             book(sums, ((name, max(0, n)) for name, n in free.items()))
         return sums
 
-    def is_of(self, claimants: Container[str]) -> bool:
-        """Whether one of the nodes is in a claim of one of these."""
-        return any(row.claimant in claimants for row, _ in self._rows)
+    def is_of(self, reserved_for: Container[str]) -> bool:
+        """Whether one of the nodes is in a reservation of one of these."""
+        return any(row.reserved_for in reserved_for for row, _ in self._rows)
 
     def slots(self, pods: PodClass, most: int) -> int:
         """How many pods of the class fit; from ``most`` on it is not counted further."""

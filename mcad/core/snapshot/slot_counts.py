@@ -37,17 +37,17 @@ class Later(Nodes):
 
     def to_change(self, row: Row) -> Books:
         """The same, to be changed: of everything that is held there. At first that is what is
-        free now; a claim on the node, if there is one, does not count."""
+        free now; a reservation on the node, if there is one, does not count."""
         free = self._changed.get(row.rank)
         if free is None:
-            free = self._changed[row.rank] = self._unclaimed(row)
+            free = self._changed[row.rank] = self._unreserved(row)
         return free
 
-    def _unclaimed(self, row: Row) -> Books:
+    def _unreserved(self, row: Row) -> Books:
         free = row.free.copy()
         for name in self.names:
             free.setdefault(name, 0)
-        book(free, row.claimed.items())
+        book(free, row.reserved.items())
         return free
 
     def places(self, pods: PodClass) -> Iterator[Row]:

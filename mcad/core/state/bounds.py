@@ -81,21 +81,21 @@ class PerSecond:
 class Look(StrEnum):
     """At what is looked now and then, however often is decided."""
 
-    CLAIMS = "claims"  # whether there is room elsewhere, and what is still in the way
-    BACKFILL = "backfill"  # which others may use what is claimed and free
+    RESERVATIONS = "reservations"  # whether there is room elsewhere, and what is still in the way
+    BACKFILL = "backfill"  # which others may use what is reserved and free
     EVICTIONS = "evictions"  # for which AppWrappers others may be evicted
 
 
 LOOKS: dict[Look, Duration] = {
-    Look.CLAIMS: 10 * SECOND,
+    Look.RESERVATIONS: 10 * SECOND,
     Look.BACKFILL: 20 * SECOND,
     Look.EVICTIONS: SECOND,
 }
 """At most so often. Slurm looks for backfill every 30 s (``bf_interval``)."""
 
 FIRSTS_LOOK: Duration = 30 * SECOND
-"""How often, with the policy Backfill, the present first in line gets a date; at once if a claim
-ended."""
+"""How often, with the policy Backfill, the present first in line gets a date; at once if a
+reservation ended."""
 
 BACKFILL_TRIES = 20
 """How many it is offered to at a time: each costs a look at every node."""
@@ -107,11 +107,11 @@ AVOIDED_MAX = 128
 """Names of nodes that a pod template is told to keep off: each takes 60 bytes of it."""
 
 OUTRANKING_TRIED = 20
-"""How many of a higher priority are asked whether they want claimed room that is free; each costs a
-look at every node."""
+"""How many of a higher priority are asked whether they want reserved room that is free; each costs
+a look at every node."""
 
 FIRSTS_MAX = 8
-"""Claims that may stand at a time before no other is protected."""
+"""Reservations that may stand at a time before no other is protected."""
 
 FIRSTS_LOOKED_AT = 2_000
 """Shapes of which it is asked whether their first is first in line for its nodes."""
@@ -120,9 +120,9 @@ OWNERS_MAX = 64
 """How many may keep borrowers waiting at a time: all are looked at in every pass in which one would
 borrow."""
 
-CLAIM_TRIES_MAX = 8
-"""A claim without a date lasts twice as long as the one before, up to 2^8 times ``protectAfter``:
-a day and a half by default."""
+RESERVATION_TRIES_MAX = 8
+"""A reservation without a date lasts twice as long as the one before, up to 2^8 times
+``protectAfter``: a day and a half by default."""
 
 EVICTION_STEPS = 20_000
 """Work of plans at a time, about a microsecond each; one more is begun as long as any is left."""
@@ -131,8 +131,8 @@ RUN_TIME_DOUBLES_MAX = 6
 """One that was evicted this often or more runs 64 times ``minRunTime`` at least: 5 hours by
 default."""
 
-FORECAST_AHEAD = 100
-FORECAST_STEPS = 30_000
+START_TIMES_AHEAD = 100
+START_TIMES_STEPS = 30_000
 """How many in line are looked at for a forecast, and with how much work, about a microsecond each:
 people ask, and the loop has other things to do."""
 

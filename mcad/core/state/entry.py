@@ -24,7 +24,7 @@ from mcad.core.state.model import (
 from mcad.core.state.reasons import ConditionType, TeardownReason
 from mcad.core.state.records import Struct, replace
 from mcad.core.state.refusal import Refusal
-from mcad.core.state.reservation import Claim, Eviction, Patience
+from mcad.core.state.reservation import Eviction, Patience, Reservation
 from mcad.core.state.timers import OF_PHASE, Timer
 from mcad.core.state.units import Duration, Instant
 from mcad.core.state.violations import InvariantViolated
@@ -112,22 +112,21 @@ class Entry:
     counts those since it was created.
 
     ``path`` is where it counts in the quota trees, as its status shows it: it is looked up when
-    there is something to tell, so that a new tree does not rewrite the whole line.
-    ``claim`` is the room that is reserved for it while it waits, and ``waits_for`` holds those that
-    have to leave for that, uid -> attempt; ``redeemed`` is the reservation of an intent that is not
+    there is something to tell, so that a new tree does not rewrite the whole line. ``reservation``
+    is the room that is reserved for it while it waits, and ``waits_for`` holds those that have to
+    leave for that, uid -> attempt; ``fulfilled`` is the reservation of an intent that is not
     persisted yet. ``patience`` tells of reservations that came to nothing because others did not
-    end, ``eviction_patience`` of those for which others were evicted, and ``planned_at`` is when
-    it was last looked for victims while it has a reservation. ``eviction`` is the last time that
-    its room was taken for another one's; ``opponents`` are the uids of all for which it was, and
-    when.
-    ``told`` is the refusal that its status shows and ``told_at`` when it was written; ``announced``
-    whether an Event said so in this stay in the queue; ``restored`` until the first verdict after a
-    restart, which must not rewrite figures that are on record. ``untested``: its attempt is another
-    leader's and was first seen after the barrier, so it is unknown yet whether it fits (P12).
-    ``rebuilt``: only objects that it left were seen, not the AppWrapper (P9). ``unreadable``:
-    its record of an attempt is not understood, so it is left alone until that changes.
-    ``head_since`` is when it became the head of the line, if it is; ``head_for`` for how long it
-    was that before, in this stay in the queue (R6).
+    end, ``eviction_patience`` of those for which others were evicted, and ``planned_at`` is when it
+    was last looked for victims while it has a reservation. ``eviction`` is the last time that its
+    room was taken for another one's; ``opponents`` are the uids of all for which it was, and when.
+    ``reported`` is the refusal that its status shows and ``reported_at`` when it was written;
+    ``announced`` whether an Event said so in this stay in the queue; ``restored`` until the first
+    verdict after a restart, which must not rewrite figures that are on record. ``untested``: its
+    attempt is another leader's and was first seen after the barrier, so it is unknown yet whether
+    it fits (P12). ``rebuilt``: only objects that it left were seen, not the AppWrapper (P9).
+    ``unreadable``: its record of an attempt is not understood, so it is left alone until that
+    changes. ``head_since`` is when it became the head of the line, if it is; ``head_for`` for how
+    long it was that before, in this stay in the queue (R6).
 
     ``awaits_nodes`` is whether this leader has seen it run before all of its pods had nodes, and
     ``waited_for_nodes`` for how long, if that does not count for its limit (pod_timeouts.py).
@@ -165,16 +164,16 @@ class Entry:
     hold: Hold | None = None
     pause: Hold | None = None
     path: Path = ()
-    claim: Claim | None = None
+    reservation: Reservation | None = None
     waits_for: dict[str, int] = field(default_factory=dict)
-    redeemed: Claim | None = None
+    fulfilled: Reservation | None = None
     patience: Patience = field(default_factory=Patience)
     eviction_patience: Patience = field(default_factory=Patience)
     planned_at: Instant = 0
     eviction: Eviction | None = None
     opponents: dict[str, Instant] = field(default_factory=dict)
-    told: Refusal | None = None
-    told_at: Instant = 0
+    reported: Refusal | None = None
+    reported_at: Instant = 0
     announced: bool = False
     restored: bool = False
     untested: bool = False

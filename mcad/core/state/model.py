@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from mcad.core.state.records import Struct
-from mcad.core.state.reservation import Claim, Eviction
+from mcad.core.state.reservation import Eviction, Reservation
 from mcad.core.state.run_policy import AS_DOCUMENTED, LENIENT, FaultTolerance, Requeuing
 from mcad.core.state.units import SECOND, Duration, Instant
 
@@ -286,7 +286,7 @@ class Persisted(Struct, frozen=True):
     pods: PodCounts = PodCounts()
     observed_generation: int = 0
     quota: tuple[tuple[str, str], ...] = ()
-    claim: Claim | None = None
+    reservation: Reservation | None = None
     eviction: Eviction | None = None
     foreign: bool = False
     unreadable: str = ""
@@ -302,11 +302,11 @@ class Workload(Struct, frozen=True):
     ``created`` is metadata.creationTimestamp. ``payload`` is the SHA-256 of what would be created.
     ``slope`` is priorityslope in millionths per second. With a ``problem`` the items may be
     incomplete and the AppWrapper is refused until its manifest changes. ``managed`` is False if
-    another ``spec.managedBy`` claims it: then it is ignored, but its pods count. ``cascade`` is of
-    interest once it is ``deleting``. ``run_limit`` is how long it may hold room (lifecycle.md),
-    0 is no limit; ``run_expected`` is how long it says that it will, 0 if it says nothing, and
-    ``attempt_limit`` is when whatever it wraps ends by itself, counted from each dispatch, or 0.
-    ``grace`` is the longest ``terminationGracePeriodSeconds`` of its pod templates.
+    another ``spec.managedBy`` reservations it: then it is ignored, but its pods count. ``cascade``
+    is of interest once it is ``deleting``. ``run_limit`` is how long it may hold room
+    (lifecycle.md), 0 is no limit; ``run_expected`` is how long it says that it will, 0 if it says
+    nothing, and ``attempt_limit`` is when whatever it wraps ends by itself, counted from each
+    dispatch, or 0. ``grace`` is the longest ``terminationGracePeriodSeconds`` of its pod templates.
     ``never_preempts`` (its PriorityClass says so) and ``never_preempted`` (its annotation, where
     that is permitted) keep it out of evictions, as the one or the other side. ``quota`` holds its
     labels as (key, value) if quotas count: a key that is the name of a tree names its leaf there.

@@ -1,4 +1,4 @@
-"""A claim: room that is promised to a waiting AppWrapper before it is free (core R8-R10).
+"""A reservation: room that is promised to a waiting AppWrapper before it is free (core R8-R10).
 
 All others keep off it, and it ends in a dispatch or is given up. None has two, and no node is in
 two.
@@ -14,7 +14,7 @@ from mcad.core.state.records import Struct
 from mcad.core.state.units import Duration, Instant
 
 
-class ClaimReason(StrEnum):
+class ReservationReason(StrEnum):
     """Why room is promised, and what makes it free."""
 
     STARVED = "Starved"  # first in line for ``protectAfter``: others end (R8)
@@ -23,12 +23,12 @@ class ClaimReason(StrEnum):
     RECLAIMING = "Reclaiming"  # AppWrappers that borrow what is its share are evicted
 
 
-EVICTIONS = frozenset({ClaimReason.PREEMPTING, ClaimReason.RECLAIMING})
-"""Claims for which others are evicted."""
+EVICTIONS = frozenset({ReservationReason.PREEMPTING, ReservationReason.RECLAIMING})
+"""Reservations for which others are evicted."""
 
 
-class Claim(Struct, frozen=True):
-    """What one waiting AppWrapper claims, as its status shows it.
+class Reservation(Struct, frozen=True):
+    """What one waiting AppWrapper reserves, as its status shows it.
 
     ``start`` is when all of it is free at the latest if declared limits hold, 0 if that is unknown;
     ``until`` is when it is given up. ``nodes`` are the names of the nodes that it is on, sorted,
@@ -36,7 +36,7 @@ class Claim(Struct, frozen=True):
     (namespace/name) of those that still have to leave, sorted.
     """
 
-    reason: ClaimReason
+    reason: ReservationReason
     since: Instant
     until: Instant
     start: Instant = 0
@@ -58,7 +58,7 @@ class Eviction(Struct, frozen=True):
     """
 
     count: int
-    reason: ClaimReason
+    reason: ReservationReason
     by: str
     title: str
     at: Instant
@@ -69,14 +69,15 @@ class PendingEviction(NamedTuple):
     called."""
 
     by: str
-    reason: ClaimReason
+    reason: ReservationReason
     message: str
     at: Instant
 
 
 @dataclass(slots=True)
 class Patience:
-    """How often claims of one AppWrapper came to nothing, and before when there is no other one."""
+    """How often reservations of one AppWrapper came to nothing, and before when there is no other
+    one."""
 
     tries: int = 0
     until: Instant = 0
@@ -84,9 +85,9 @@ class Patience:
 
 @dataclass(slots=True)
 class Firsts:
-    """The first in line at the last look, and for how long so far, by uid (R8); and whether a claim
-    ended since, so that the next look is now."""
+    """The first in line at the last look, and for how long so far, by uid (R8); and whether a
+    reservation ended since, so that the next look is now."""
 
     looked_at: Instant = 0
     waited: dict[str, Duration] = field(default_factory=dict)
-    claim_ended: bool = False
+    reservation_ended: bool = False

@@ -78,7 +78,7 @@ class Timers:
             self._wishes.add(at)
             heappush(self._lines, (at, "", ""))
 
-    def ripe(self, now: Instant) -> Iterator[tuple[Entry, Timer]]:
+    def expired(self, now: Instant) -> Iterator[tuple[Entry, Timer]]:
         """The timers that have run out, first to last; not those that an earlier one stopped."""
         if self._woken_at <= now:
             self._woken_at = 0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mcad.core.assumed.assumed import Reservations
-from mcad.core.assumed.pod_index import Roster
-from mcad.core.assumed.unplaced import Arrears
+from mcad.core.assumed.assumed import Assumed
+from mcad.core.assumed.pod_index import PodIndex
+from mcad.core.assumed.unplaced import UnplacedPods
 from mcad.core.nodes.host_ports import without_ports
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pools import Row
@@ -29,12 +29,12 @@ class Report:
     """Every node and all of them together, each answer as it is when it is asked for."""
 
     def __init__(
-        self, ledger: Ledger, roster: Roster, reservations: Reservations, arrears: Arrears
+        self, ledger: Ledger, pod_index: PodIndex, assumed: Assumed, unplaced_pods: UnplacedPods
     ) -> None:
         self._ledger = ledger
-        self._roster = roster
-        self._reservations = reservations
-        self._arrears = arrears
+        self._pod_index = pod_index
+        self._assumed = assumed
+        self._unplaced_pods = unplaced_pods
 
     def nodes(self) -> Iterator[NodeReport]:
         """Each node by name; one that is gone when its turn comes is left out."""
@@ -50,10 +50,10 @@ class Report:
         A node gets there when its allocatable shrinks, and when kube-scheduler loses the answer to
         a binding: it forgets the pod that it assumed there and binds another one.
         """
-        for name in sorted(self._ledger.overdrawn):
+        for name in sorted(self._ledger.overcommitted):
             row = self._ledger.rows[name]
             unused = dict(row.free)
-            book(unused, reserved_on(name, self._reservations))
+            book(unused, reserved_on(name, self._assumed))
             if any(n < 0 for _, n in without_ports(resources(unused))):
                 yield self._node(row)
 
@@ -62,8 +62,8 @@ class Report:
         return NodeReport(
             name,
             row.node.allocatable,
-            without_ports(used_on(name, self._roster)),
-            without_ports(reserved_on(name, self._reservations)),
+            without_ports(used_on(name, self._pod_index)),
+            without_ports(reserved_on(name, self._assumed)),
             without_ports(resources(row.free)),
         )
 
@@ -81,7 +81,7 @@ class Report:
                     free[name] = free.get(name, 0) + n
         reserved = total(
             (allotment.pods.request, allotment.at[name])
-            for name, allotments in self._reservations.slots_on.items()
+            for name, allotments in self._assumed.slots_on.items()
             if name in ledger.rows
             for allotment in allotments
         )
@@ -89,20 +89,19 @@ class Report:
         parts = (resources(books) for books in (ledger.allocatable, used))
         return NodeReport("", *map(without_ports, (*parts, reserved, resources(free))))
 
-    def adrift(self) -> Resources:
+    def unplaced(self) -> Resources:
         """The reservations that have no node."""
-        return without_ports(self._arrears.demand())
+        return without_ports(self._unplaced_pods.demand())
 
 
-def used_on(name: str, roster: Roster) -> Resources:
+def used_on(name: str, pod_index: PodIndex) -> Resources:
     """What the pods bound to the node use (C1)."""
-    uses = roster.on_node.get(name, {}).values()
+    uses = pod_index.on_node.get(name, {}).values()
     return total((use.request, 1) for use in uses if use.pod.phase not in TERMINAL_PHASES)
 
 
-def reserved_on(name: str, reservations: Reservations) -> Resources:
+def reserved_on(name: str, assumed: Assumed) -> Resources:
     """What is assumed on the node."""
     return total(
-        (allotment.pods.request, allotment.at[name])
-        for allotment in reservations.slots_on.get(name, {})
+        (allotment.pods.request, allotment.at[name]) for allotment in assumed.slots_on.get(name, {})
     )

@@ -78,7 +78,7 @@ class _Drive:
         self._found: dict[tuple[str, int], Foreseen] = {}
 
     def evictions(self) -> list[Foreseen]:
-        end = self._begun + self._dispatcher.world.settings.min_run_time + HORIZON
+        end = self._begun + self._dispatcher.cluster.settings.min_run_time + HORIZON
         while self._wakes and (at := min(self._wakes)) <= end:
             self._wakes = {one for one in self._wakes if one > at}
             # A second at a time: what is looked at now and then is not looked at more often.
@@ -90,7 +90,7 @@ class _Drive:
         """A status tells of an eviction, maybe of one that is on record."""
         after = eviction.at - self._begun
         if after > 0:
-            title = self._dispatcher.world.entries[uid].title
+            title = self._dispatcher.cluster.entries[uid].title
             found = Foreseen(title, eviction.title, eviction.reason.value, after)
             self._found.setdefault((uid, eviction.count), found)
 
@@ -124,6 +124,6 @@ class _Drive:
 
     def _gone(self, uid: str) -> list[Event]:
         """The objects and pods of an AppWrapper that is taken back."""
-        world = self._dispatcher.world
-        children = [ChildGone(one) for one in world.children_of.get(uid, {})]
-        return [*children, *(PodGone(pod.uid) for pod in world.capacity.pods.of(uid))]
+        cluster = self._dispatcher.cluster
+        children = [ChildGone(one) for one in cluster.children_of.get(uid, {})]
+        return [*children, *(PodGone(pod.uid) for pod in cluster.capacity.pods.of(uid))]

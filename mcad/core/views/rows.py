@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from operator import itemgetter
 
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.cycle import cycle, pre_enqueue
-from mcad.core.queue.equivalence import Bucket
+from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.quota.explain import Words
 from mcad.core.running import unscheduled
 from mcad.core.state.entry import Entry, Hold
@@ -74,14 +74,14 @@ class Picture:
     which its row is made; a caller that lets events come in between says so (``renew``).
     """
 
-    def __init__(self, world: World, now: Instant) -> None:
-        self._world = world
+    def __init__(self, cluster: Cluster, now: Instant) -> None:
+        self._cluster = cluster
         self._now = now
-        world.turns.renew()
-        self._places = world.queue.places()
+        cluster.turns.renew()
+        self._places = cluster.queue.places()
         self._stills = [
             (subject(e), e.first_seen, e.phase, e.hold, e.dispatch, e.conditions.copy())
-            for e in world.entries.values()
+            for e in cluster.entries.values()
             if e.phase is not Phase.GONE
         ]
         self._ordered: list[tuple[_Key, _Still]] | None = None
@@ -91,8 +91,8 @@ class Picture:
 
     def renew(self) -> None:
         """Something may have happened: what is asked from now on is answered anew."""
-        self._glance = self._world.capacity.glance()
-        self._words = Words(self._world.forest)
+        self._glance = self._cluster.capacity.glance()
+        self._words = Words(self._cluster.forest)
 
     def order(self) -> Iterator[None]:
         """Put the copies in order, in small steps; the first row takes them if they were not."""
@@ -109,29 +109,29 @@ class Picture:
         Of those that are not ``wanted``, by place from 1 and record, there is None.
         """
         deque(self.order(), maxlen=0)
-        verdicts: dict[Bucket, Refusal | None] = {}
-        seen: set[Bucket] = set()
-        head, doubts = "", self._world.doubts
+        verdicts: dict[EquivalenceClass, Refusal | None] = {}
+        seen: set[EquivalenceClass] = set()
+        head, doubts = "", self._cluster.doubts
         is_open = doubts is not None and (doubts.room or doubts.shares)
         for place, ((group, *_), still) in enumerate(self._ordered or (), 1):
             work = still[0]
-            bucket = self._places[work.uid][0] if group == _IN_LINE else None
-            if bucket is not None and not head and bucket not in seen and len(seen) < HEADS_ASKED:
-                seen.add(bucket)
-                head = work.uid if cycle.may_be_head(self._world, self._glance, bucket) else ""
+            eqclass = self._places[work.uid][0] if group == _IN_LINE else None
+            if eqclass is not None and not head and eqclass not in seen and len(seen) < HEADS_ASKED:
+                seen.add(eqclass)
+                head = work.uid if cycle.may_be_head(self._cluster, self._glance, eqclass) else ""
             if not wanted(place, work):
                 yield None
                 continue
-            if bucket is not None and bucket not in verdicts:
-                verdicts[bucket] = cycle.verdict(self._world, self._glance, bucket)
-            is_head = None if is_open and bucket is not None else head == work.uid
-            yield self._row(still, bucket, verdicts, place, head=is_head)
+            if eqclass is not None and eqclass not in verdicts:
+                verdicts[eqclass] = cycle.verdict(self._cluster, self._glance, eqclass)
+            is_head = None if is_open and eqclass is not None else head == work.uid
+            yield self._row(still, eqclass, verdicts, place, head=is_head)
 
     def _row(
         self,
         still: _Still,
-        bucket: Bucket | None,
-        verdicts: dict[Bucket, Refusal | None],
+        eqclass: EquivalenceClass | None,
+        verdicts: dict[EquivalenceClass, Refusal | None],
         place: int,
         *,
         head: bool | None,
@@ -140,29 +140,29 @@ class Picture:
         entry = Entry(
             work, first_seen, phase=phase, hold=hold, dispatch=dispatch, conditions=conditions
         )
-        if bucket is not None:
-            waits = self._waits_in_line(entry, verdicts[bucket])
-            return _row(entry, self._glance.demand(bucket.shape), waits, place, head=head)
-        is_open = self._world.doubts is not None and standby_view.is_edited(entry)
-        demand = None if is_open else self._glance.demand(self._world.capacity.shape(work.sets))
+        if eqclass is not None:
+            waits = self._waits_in_line(entry, verdicts[eqclass])
+            return _row(entry, self._glance.demand(eqclass.shape), waits, place, head=head)
+        is_open = self._cluster.doubts is not None and standby_view.is_edited(entry)
+        demand = None if is_open else self._glance.demand(self._cluster.capacity.shape(work.sets))
         return _row(entry, demand, _waits_on_hold(entry) or self._runs(work.uid))
 
     def _waits_in_line(self, entry: Entry, refusal: Refusal | None) -> tuple[str, str]:
-        doubts = self._world.doubts
+        doubts = self._cluster.doubts
         if refusal is not None and doubts is not None and doubts.concern(refusal):
             return OPEN, f"Only the dispatcher can tell. {standby_view.last_word(entry)}".rstrip()
         if refusal is not None:
-            why = (self._words.explain(refusal), self._world.eviction_pace.explain(entry.uid))
+            why = (self._words.explain(refusal), self._cluster.eviction_pace.explain(entry.uid))
             return refusal.binding or refusal.kind.value, " ".join(filter(None, why))
-        hindrance = pre_enqueue.obstacle(self._world, entry)
+        hindrance = pre_enqueue.obstacle(self._cluster, entry)
         if hindrance is not None:
             return str(hindrance.reason), hindrance.message
         return "", FITS_NEXT if doubts is None else FITS_AS_STORED
 
     def _runs(self, uid: str) -> tuple[str, str]:
         """What runs waits for nothing, but some of its pods may."""
-        entry = self._world.entries.get(uid)
-        why = unscheduled.explain(self._world, entry, self._now) if entry is not None else ""
+        entry = self._cluster.entries.get(uid)
+        why = unscheduled.explain(self._cluster, entry, self._now) if entry is not None else ""
         return "", why
 
     def line(self, count: int) -> list[str]:
@@ -179,7 +179,7 @@ class Picture:
         work, first_seen, phase = still[:3]
         place = self._places.get(work.uid)
         if place is not None:
-            return (_IN_LINE, *self._world.turns.at(*place, self._now))
+            return (_IN_LINE, *self._cluster.turns.at(*place, self._now))
         return (_ON_HOLD if phase is Phase.WAITING else _OTHER, False, 0, 0, first_seen, work.uid)
 
 

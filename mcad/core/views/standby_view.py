@@ -7,7 +7,7 @@ an onlooker tells less (``verdicts.Doubts``).
 from __future__ import annotations
 
 from mcad.core.attempts import leftovers, recovery
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.quota.records import Designation
 from mcad.core.reservations import manage
 from mcad.core.state.entry import Entry, Hold
@@ -15,72 +15,75 @@ from mcad.core.state.lifecycle import ENDED, Phase
 from mcad.core.state.model import DispatchPhase
 from mcad.core.state.reasons import ConditionType, HoldReason
 from mcad.core.state.refusal import Doubts
-from mcad.core.state.reservation import Claim
+from mcad.core.state.reservation import Reservation
 
 _ON_RECORD = frozenset(HoldReason) - {
     HoldReason.SUSPENDED,
     HoldReason.DELETED,
-    HoldReason.ROOM_CLAIMED,
+    HoldReason.ROOM_RESERVED,
 }
 """Holds that are the dispatcher's findings. The first two follow from the AppWrapper itself, the
-last one from ``status.claim``."""
+last one from ``status.reservation``."""
 
 
-def look_on(world: World, *, is_led: bool) -> None:
-    """Everything is listed: attempts and claims hold their room, and holds stand as written. Where
-    it ``is_led``, another process knows more."""
-    if world.forest.refresh(world.now):
-        for entry in world.queue.entries():
-            world.rank_anew(entry)
-    recovery.take_as_recorded(world)
-    leftovers.take_up(world)
-    world.capacity.rehome()
-    found, world.claims_on_record = world.claims_on_record, {}
-    for entry, claim in manage.in_line(world, found):
-        if entry.uid not in world.to_settle:
-            _claim_as_recorded(world, entry, claim)
-    for entry in world.queue.entries():
-        _hold_as_recorded(world, entry)
-    world.doubts = _doubts(world) if is_led else None
+def look_on(cluster: Cluster, *, is_led: bool) -> None:
+    """Everything is listed: attempts and reservations hold their room, and holds stand as written.
+    Where it ``is_led``, another process knows more."""
+    if cluster.forest.refresh(cluster.now):
+        for entry in cluster.queue.entries():
+            cluster.rank_anew(entry)
+    recovery.take_as_recorded(cluster)
+    leftovers.take_up(cluster)
+    cluster.capacity.place_unplaced()
+    found, cluster.reservations_on_record = cluster.reservations_on_record, {}
+    for entry, reservation in manage.in_line(cluster, found):
+        if entry.uid not in cluster.to_settle:
+            _reservation_as_recorded(cluster, entry, reservation)
+    for entry in cluster.queue.entries():
+        _hold_as_recorded(cluster, entry)
+    cluster.doubts = _doubts(cluster) if is_led else None
 
 
-def _claim_as_recorded(world: World, entry: Entry, claim: Claim) -> None:
-    """The claim is where its record says, and nothing is planned anew."""
-    shape = world.capacity.shape(entry.workload.sets)
-    if claim.is_placed:
-        places = dict(zip(claim.nodes, claim.pods, strict=True))
-        plan = world.capacity.plan_at(shape, places)
+def _reservation_as_recorded(cluster: Cluster, entry: Entry, reservation: Reservation) -> None:
+    """The reservation is where its record says, and nothing is planned anew."""
+    shape = cluster.capacity.shape(entry.workload.sets)
+    if reservation.is_placed:
+        places = dict(zip(reservation.nodes, reservation.pods, strict=True))
+        plan = cluster.capacity.plan_at(shape, places)
     else:
-        plan = world.capacity.plan_on(shape, claim.nodes)
+        plan = cluster.capacity.plan_on(shape, reservation.nodes)
     shown = entry.conditions.get(ConditionType.BACKOFF)
-    is_told = shown is not None and shown.status and shown.reason == HoldReason.ROOM_CLAIMED
-    message = shown.message if shown is not None and is_told else manage.message_of(claim)
-    world.queue.remove(entry)
-    world.admission.claim(world.next_gang(entry), Designation(entry.workload.quota), plan)
-    world.claims[entry.uid], entry.claim = entry, claim
-    world.hold(entry, Hold(HoldReason.ROOM_CLAIMED, message))
+    is_told = shown is not None and shown.status and shown.reason == HoldReason.ROOM_RESERVED
+    message = shown.message if shown is not None and is_told else manage.message_of(reservation)
+    cluster.queue.remove(entry)
+    cluster.admission.reserve(cluster.next_gang(entry), Designation(entry.workload.quota), plan)
+    cluster.reservations[entry.uid], entry.reservation = entry, reservation
+    cluster.hold(entry, Hold(HoldReason.ROOM_RESERVED, message))
 
 
-def _hold_as_recorded(world: World, entry: Entry) -> None:
+def _hold_as_recorded(cluster: Cluster, entry: Entry) -> None:
     """What is written counts as long as the spec is the one that it was written about."""
     shown = entry.conditions.get(ConditionType.BACKOFF)
-    if shown is None or not shown.status or entry.uid in world.to_settle:
+    if shown is None or not shown.status or entry.uid in cluster.to_settle:
         return
     if shown.reason in _ON_RECORD:
-        world.hold(entry, Hold(shown.reason, shown.message))
+        cluster.hold(entry, Hold(shown.reason, shown.message))
 
 
-def _doubts(world: World) -> Doubts:
+def _doubts(cluster: Cluster) -> Doubts:
     """Open is on which nodes pods without one are assumed, what an attempt declared whose spec was
-    edited since, what deleted AppWrappers hold, and where a claim is that does not say it all."""
-    holders = [one for one in world.entries.values() if world.capacity.holds(one.uid)]
-    attempts = [one for one in holders if one.claim is None]
+    edited since, what deleted AppWrappers hold, and where a reservation is that does not say it
+    all."""
+    holders = [one for one in cluster.entries.values() if cluster.capacity.holds(one.uid)]
+    attempts = [one for one in holders if one.reservation is None]
     is_gone = any(one.phase is Phase.GONE for one in attempts)
-    is_unbound = any(sum(world.capacity.outstanding(one.uid)) for one in attempts)
-    is_unplaced = any(one.claim is not None and not one.claim.is_placed for one in holders)
+    is_unbound = any(sum(cluster.capacity.outstanding(one.uid)) for one in attempts)
+    is_unplaced = any(
+        one.reservation is not None and not one.reservation.is_placed for one in holders
+    )
     return Doubts(
         room=is_unbound or is_gone or is_unplaced,
-        shares=world.forest.has_trees and (is_gone or any(map(is_edited, attempts))),
+        shares=cluster.forest.has_trees and (is_gone or any(map(is_edited, attempts))),
     )
 
 

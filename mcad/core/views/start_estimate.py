@@ -11,12 +11,12 @@ from bisect import insort
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mcad.core.cluster import World
+from mcad.core.cluster import Cluster
 from mcad.core.fit.shape import Shape
 from mcad.core.quota.records import Path
 from mcad.core.reservations import end_times, release_set
 from mcad.core.reservations.end_times import NEVER, End
-from mcad.core.snapshot.removal import Assumed, Departures, soonest
+from mcad.core.snapshot.removal import Planned, Removal, soonest
 from mcad.core.state.entry import Entry
 from mcad.core.state.units import Instant
 
@@ -40,7 +40,7 @@ class _Placed(NamedTuple):
     key: _Key
     start: Start
     end: End
-    assumed: Assumed
+    planned: Planned
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class _Room:
     the first ``seen`` have been looked at.
     """
 
-    departures: Departures
+    removal: Removal
     agenda: list[tuple[Instant, str]]
     at: int = 0
     seen: int = 0
@@ -59,13 +59,13 @@ class _Room:
     soft: int = 0
 
 
-class Rehearsal:
+class StartEstimate:
     """Ask ``place`` for one after the other, in the order of the line."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
         self._ends = {
-            one.uid: end_times.of_present(world, one) for one in release_set.present(world)
+            one.uid: end_times.of_present(cluster, one) for one in release_set.present(cluster)
         }
         self._early = sorted((end.early, uid) for uid, end in self._ends.items())
         self._agenda = sorted(
@@ -74,23 +74,23 @@ class Rehearsal:
         self._rooms: dict[_Key, _Room] = {}
         self._placed: list[_Placed] = []
         self._rivals: dict[tuple[_Key, _Key], bool] = {}
-        self._glance = world.capacity.glance()
+        self._glance = cluster.capacity.glance()
         self._others = 2 * len(self._ends)  # to find out and to sort when they end
 
     @property
     def steps(self) -> int:
         """The work so far, about a microsecond each."""
-        asked = sum(room.departures.steps for room in self._rooms.values())
+        asked = sum(room.removal.steps for room in self._rooms.values())
         return self._others + asked
 
     def is_hopeless(self, entry: Entry) -> bool:
         """Whether it would not fit, whatever left; it is in no other's way. What only waits for
-        others' claims, or for pods that lost their nodes, is not."""
+        others' reservations, or for pods that lost their nodes, is not."""
         shape, path = self._key(entry)
-        departures = self._room((shape, path)).departures
-        if not departures.hopeless:
+        removal = self._room((shape, path)).removal
+        if not removal.hopeless:
             return False
-        return departures.shares.hopeless or not self._glance.would_fit_emptied(shape)
+        return removal.shares.hopeless or not self._glance.would_fit_emptied(shape)
 
     def compete(self, one: Entry, other: Entry) -> bool:
         """Whether two in line want the same nodes, or shares of the same tree."""
@@ -103,15 +103,15 @@ class Rehearsal:
         room = self._room(key)
         rivals = [one for one in self._placed if self._compete(key, one.key)]
         for one in rivals[room.seen :]:
-            room.departures.assume(one.uid, one.assumed)
+            room.removal.assume(one.uid, one.planned)
             if one.end.late != NEVER:
                 insort(room.agenda, (one.end.late, one.uid), lo=room.at)
         room.seen = len(rivals)
-        at = max(self._world.now, not_before, *(one.start.at for one in rivals))
+        at = max(self._cluster.now, not_before, *(one.start.at for one in rivals))
         while room.at < len(room.agenda) and room.agenda[room.at][0] <= at:
             self._leave(room, room.agenda[room.at][1], to_go=True)
             room.at += 1
-        found = soonest(room.departures, [uid for _, uid in room.agenda[room.at :]])
+        found = soonest(room.removal, [uid for _, uid in room.agenda[room.at :]])
         if found is None:
             return None
         for uid in found.leaving:
@@ -123,10 +123,10 @@ class Rehearsal:
             room.at += 1
         soft = room.soft + sum(one.start.soft > 0 for one in rivals)
         start = Start(at, len(rivals), room.left, soft)
-        end = end_times.of_start(self._world, entry, at)
+        end = end_times.of_start(self._cluster, entry, at)
         self._ends[entry.uid] = end
-        assumed = room.departures.assumed(found.plan)
-        self._placed.append(_Placed(entry.uid, key, start, end, assumed))
+        planned = room.removal.planned(found.plan)
+        self._placed.append(_Placed(entry.uid, key, start, end, planned))
         return start
 
     def lacking(self, entry: Entry) -> int:
@@ -135,39 +135,43 @@ class Rehearsal:
         room = self._room(self._key(entry))
         known = [uid for _, uid in room.agenda[room.at :]]
         unknown = [uid for uid, end in self._ends.items() if end.late == NEVER]
-        found = soonest(room.departures, [*known, *unknown])
+        found = soonest(room.removal, [*known, *unknown])
         if found is None:
             return 0
         for uid in found.leaving:
-            room.departures.stay(uid)
+            room.removal.restore(uid)
         return len(set(unknown).intersection(found.leaving))
 
     def earliest(self, entry: Entry) -> Instant:
-        """When there is room at the earliest if no other takes any, claims included, and if those
-        without an expected end left at once; 0 if that may be any moment."""
+        """When there is room at the earliest if no other takes any, reservations included, and if
+        those without an expected end left at once; 0 if that may be any moment."""
         shape, path = self._key(entry)
-        departures = self._world.admission.what_if(shape, path, self._world.claims, for_people=True)
-        found = soonest(departures, [uid for _, uid in self._early])
-        self._others += departures.steps
+        removal = self._cluster.admission.what_if(
+            shape, path, self._cluster.reservations, for_people=True
+        )
+        found = soonest(removal, [uid for _, uid in self._early])
+        self._others += removal.steps
         if found is None or not found.leaving:
             return 0
         at = self._ends[found.leaving[-1]].early
-        return at if at > self._world.now else 0
+        return at if at > self._cluster.now else 0
 
     def _leave(self, room: _Room, uid: str, *, to_go: bool) -> None:
-        if not to_go or room.departures.leave(uid):
+        if not to_go or room.removal.remove(uid):
             room.left += 1
             room.soft += not self._ends[uid].firm
 
     def _key(self, entry: Entry) -> _Key:
-        shape = self._world.capacity.shape(entry.workload.sets)
-        return shape, self._world.path(entry)
+        shape = self._cluster.capacity.shape(entry.workload.sets)
+        return shape, self._cluster.path(entry)
 
     def _room(self, key: _Key) -> _Room:
         room = self._rooms.get(key)
         if room is None:
-            departures = self._world.admission.what_if(*key, self._world.claims, for_people=True)
-            room = self._rooms[key] = _Room(departures, self._agenda.copy())
+            removal = self._cluster.admission.what_if(
+                *key, self._cluster.reservations, for_people=True
+            )
+            room = self._rooms[key] = _Room(removal, self._agenda.copy())
         return room
 
     def _compete(self, one: _Key, other: _Key) -> bool:
@@ -175,7 +179,7 @@ class Rehearsal:
         if known is None:
             trees = {tree for tree, _ in one[1]}.intersection(tree for tree, _ in other[1])
             known = one[0] == other[0] or bool(trees)
-            mine, others = self._room(one).departures, self._room(other).departures
+            mine, others = self._room(one).removal, self._room(other).removal
             known = known or mine.competes(others)
             self._rivals[one, other] = known
         return known

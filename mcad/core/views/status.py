@@ -74,7 +74,7 @@ def derive(entry: Entry) -> StatusView:
         items=entry.workload.items if is_v1beta2 else (),
         sets=entry.workload.sets if is_v1beta2 else (),
         quota=() if _has_ended(entry) else entry.path,
-        claim=entry.claim,
+        reservation=entry.reservation,
         eviction=entry.eviction,
     )
 
@@ -93,7 +93,7 @@ def persisted(view: StatusView) -> Persisted:
         view.pods,
         view.observed_generation,
         view.quota,
-        view.claim,
+        view.reservation,
         view.eviction,
     )
 

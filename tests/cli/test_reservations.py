@@ -1,0 +1,107 @@
+"""What `mcad describe` says of reservations and evictions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcad.cli.colours import palette
+from mcad.cli.story import Page, Story
+from tests.cli.cluster import NOW_US
+
+Json = dict[str, Any]
+
+SINCE = "2027-01-15T07:57:00.000000Z"
+UNTIL = "2027-01-15T08:07:00.000000Z"
+CLAIM: Json = {
+    "reason": "Starved",
+    "since": SINCE,
+    "until": UNTIL,
+    "nodeCount": 2,
+    "nodes": ["n1", "n2"],
+    "waitsFor": ["team/a", "team/b"],
+}
+DETAIL: Json = {
+    "namespace": "team",
+    "name": "big",
+    "uid": "uid-big",
+    "dialect": "v1beta2",
+    "priority": 0,
+    "firstSeen": SINCE,
+    "state": "Pending",
+    "queuejobstate": "Backoff",
+    "position": 0,
+    "waitsFor": "",
+    "why": "",
+    "demand": {"cpu": "1"},
+    "pods": {},
+    "items": [],
+    "podSets": [],
+}
+
+
+def said(**more: Any) -> list[str]:
+    """The lines about reservations and evictions."""
+    lines = list(Page(NOW_US, palette("never")).lines(Story(None, DETAIL | more)))
+    begin = next(n for n, line in enumerate(lines) if line.startswith("Position:")) + 1
+    end = next(n for n, line in enumerate(lines) if line.startswith("Demand:"))
+    return lines[begin:end]
+
+
+def test_who_has_a_claim_is_told_on_what_and_for_whom_it_waits() -> None:
+    assert said(reservation=CLAIM) == [
+        "Reservation:",
+        "  Reason:       Starved (it was first in line for long)",
+        "  Room:         2 nodes: n1, n2",
+        "  Since:        2027-01-15T07:57:00.000000Z (3m ago)",
+        "  Given up:     2027-01-15T08:07:00.000000Z, if it is not free by then",
+        "  Waits for:    team/a, team/b",
+    ]
+
+
+def test_a_start_that_limits_promise() -> None:
+    lines = said(reservation=CLAIM | {"reason": "Planned", "start": UNTIL, "waitsFor": None})
+    assert "  Starts by:    2027-01-15T08:07:00.000000Z, if those there keep their limits" in lines
+    assert lines[-1] == "  Waits for:    nobody any more"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "count", "room"),
+    [
+        (["n1"], 1, "1 node: n1"),
+        (["n1", "n2", "n3", "n4"], 4, "4 nodes: n1, n2, n3 and 1 more"),
+        ([f"n{number:02d}" for number in range(16)], 40, "40 nodes: n00, n01, n02 and 37 more"),
+        (None, 0, "0 nodes"),
+    ],
+)
+def test_of_many_nodes_some_are_named(nodes: Any, count: int, room: str) -> None:
+    lines = said(reservation=CLAIM | {"nodes": nodes, "nodeCount": count})
+    assert f"  Room:         {room}" in lines
+
+
+def test_a_reason_of_a_later_version_is_told_as_it_is() -> None:
+    assert "  Reason:       Because" in said(reservation=CLAIM | {"reason": "Because"})
+
+
+def test_who_is_kept_off_is_told_by_whom() -> None:
+    owners = [
+        {"namespace": "team", "name": "big", "reason": "Starved", "nodeCount": 4, "start": None},
+        {"namespace": "ops", "name": "x", "reason": "Planned", "nodeCount": 1, "start": UNTIL},
+    ]
+    assert said(keptOffBy=owners) == [
+        "Kept off by:  team/big, which has reserved 4 nodes (Starved)",
+        f"Kept off by:  ops/x, which has reserved 1 node (Planned, starts by {UNTIL})",
+    ]
+
+
+@pytest.mark.parametrize(("count", "times"), [(1, "once"), (3, "3 times, last")])
+def test_who_was_evicted_is_told_for_whom(count: int, times: str) -> None:
+    evicted = {"count": count, "reason": "Reclaiming", "by": "u", "title": "ops/x", "at": SINCE}
+    assert said(eviction=evicted) == [
+        f"Evicted:      {times} for ops/x (Reclaiming), {SINCE} (3m ago)"
+    ]
+
+
+def test_an_older_dispatcher_does_not_tell() -> None:
+    assert said() == said(reservation=None, keptOffBy=[], eviction=None) == []

@@ -1,0 +1,175 @@
+"""Quota as people are shown it: the figures of trees, who holds a share, who waits for one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcad.controller.quota_views import node_view, trees_view
+from mcad.controller.views import detail_view
+from mcad.core.state.model import Workload
+from tests.core.bench import Bench, node, workload
+from tests.core.quotas import GOLD, SILVER, child, subtree, teams
+
+Json = dict[str, Any]
+
+
+def of(team: str, name: str, milli: int) -> Workload:
+    return workload(name, milli, quota=((GOLD, team),))
+
+
+def bench() -> Bench:
+    """A full tree: ``red`` borrows 200m of ``blue``, which therefore waits for its own share."""
+    made = Bench(nodes=[node(milli=100_000)])
+    made.share(*teams(1000, red=400, blue=600))
+    made.submit(of("red", "r1", 300), of("red", "r2", 300), of("blue", "b1", 400))
+    made.settle()
+    made.submit(of("blue", "b2", 100), of("red", "r3", 50))
+    made.settle()
+    return made
+
+
+def trees(made: Bench) -> list[Json]:
+    found: list[Json] = trees_view(made.dispatcher.cluster, enabled=True)["trees"]
+    return found
+
+
+def one(made: Bench, name: str, tree: str = GOLD) -> Json | None:
+    return node_view(made.dispatcher.cluster, made.now, tree, name)
+
+
+def test_a_tree_is_told_from_its_root_down_with_figures_that_add_up() -> None:
+    (tree,) = trees(bench())
+
+    assert (tree["tree"], tree["resources"], tree["faults"], tree["warnings"]) == (
+        GOLD,
+        ["cpu"],
+        [],
+        [],
+    )
+    assert tree["nodes"] == [
+        {
+            "node": "root",
+            "parent": "",
+            "path": ["root"],
+            "hardLimit": False,
+            "leaf": False,
+            "nominal": {"cpu": "1"},
+            "allocated": {"cpu": "1"},
+            "borrowed": {},
+            "lent": {},
+            "waiting": {"cpu": "150m"},
+        },
+        {
+            "node": "red",
+            "parent": "root",
+            "path": ["red", "root"],
+            "hardLimit": False,
+            "leaf": True,
+            "nominal": {"cpu": "400m"},
+            "allocated": {"cpu": "600m"},
+            "borrowed": {"cpu": "200m"},
+            "lent": {},
+            "waiting": {"cpu": "50m"},
+        },
+        {
+            "node": "blue",
+            "parent": "root",
+            "path": ["blue", "root"],
+            "hardLimit": False,
+            "leaf": True,
+            "nominal": {"cpu": "600m"},
+            "allocated": {"cpu": "400m"},
+            "borrowed": {},
+            "lent": {"cpu": "200m"},
+            "waiting": {"cpu": "100m"},
+        },
+    ]
+
+
+def test_what_is_wrong_with_a_tree_is_told_with_its_object() -> None:
+    made = bench()
+    made.share(subtree("lost", child("x"), parent="nowhere"), subtree("s", child("s"), parent="t"))
+    made.share(subtree("more", child("y"), parent="t", tree=SILVER))
+    made.settle()
+    gold, silver = trees(made)
+
+    assert [(f["quotaSubtree"], f["node"], f["reason"]) for f in gold["faults"]] == [
+        ("quota/lost", "x", "ParentMissing"),
+        ("quota/s", "s", "ParentMissing"),
+    ]
+    assert (silver["nodes"], silver["resources"]) == ([], [])
+    assert [fault["reason"] for fault in silver["faults"]] == ["NoRoot"]
+
+
+def test_a_node_tells_who_holds_it_and_who_waits_there() -> None:
+    made = bench()
+    red, root = one(made, "red"), one(made, "root")
+    assert red is not None
+    assert root is not None
+
+    assert [(each["name"], each["leaf"], each["amounts"]) for each in red["holders"]] == [
+        ("r1", "red", {"cpu": "300m"}),
+        ("r2", "red", {"cpu": "300m"}),
+    ]
+    assert [(each["name"], each["waitsFor"]) for each in red["queue"]] == [("r3", "gold/root:cpu")]
+    assert [each["name"] for each in root["holders"]] == ["b1", "r1", "r2"]
+    assert [(each["name"], each["leaf"]) for each in root["queue"]] == [
+        ("b2", "blue"),
+        ("r3", "red"),
+    ]
+    assert red["borrowed"] == {"cpu": "200m"}
+
+
+def test_who_names_an_unknown_leaf_is_found_at_the_root() -> None:
+    made = bench()
+    made.submit(of("grene", "lost", 10))
+    made.settle()
+    root, red = one(made, "root"), one(made, "red")
+    assert root is not None
+    assert red is not None
+    assert [each["leaf"] for each in root["queue"]] == ["blue", "red", "grene"]
+    assert [each["leaf"] for each in red["queue"]] == ["red"]
+
+
+def test_who_holds_nothing_that_the_tree_names_is_no_holder() -> None:
+    made = bench()
+    made.submit(workload("disk", 0, quota=((GOLD, "red"),)))
+    made.settle()
+    red = one(made, "red")
+    assert made.state("disk") == "Running"
+    assert red is not None
+    assert [each["name"] for each in red["holders"]] == ["r1", "r2"]
+
+
+def test_nodes_and_trees_that_do_not_exist() -> None:
+    made = bench()
+    assert one(made, "purple") is None
+    assert one(made, "red", SILVER) is None
+    assert trees(Bench(nodes=[node()])) == []
+
+
+def test_an_appwrapper_tells_its_path_and_the_figures_of_the_share_that_it_waits_for() -> None:
+    made = bench()
+    cluster = made.dispatcher.cluster
+    waits, runs = (detail_view(cluster, made.now, "default", name) for name in ("b2", "r1"))
+    assert waits is not None
+    assert runs is not None
+
+    assert runs["quota"] == [{"tree": GOLD, "leaf": "red", "path": ["red", "root"]}]
+    assert waits["quota"] == [{"tree": GOLD, "leaf": "blue", "path": ["blue", "root"]}]
+    assert waits["figures"] == [
+        {"resource": "cpu", "requested": "100m", "available": "0", "missing": "100m"}
+    ]
+    assert waits["why"] == (
+        'Quota tree "gold", node "root": cpu: 100m requested, 1 of 1 used. '
+        "Borrowing there: red (200m)."
+    )
+
+
+def test_a_leaf_that_is_not_there_leads_nowhere() -> None:
+    made = bench()
+    made.submit(of("grene", "lost", 10))
+    made.settle()
+    view = detail_view(made.dispatcher.cluster, made.now, "default", "lost")
+    assert view is not None
+    assert (view["quota"], view["figures"]) == ([{"tree": GOLD, "leaf": "grene", "path": []}], [])

@@ -1,0 +1,397 @@
+"""Reservations: what is promised, and what binding and ending pods do to it.
+
+The numbers of the protocol are in the names: C1 use, C2 size of the reservation.
+"""
+
+import pytest
+
+from mcad.core.state.model import PodCounts, PodPhase
+from mcad.core.state.refusal import RefusalKind
+from mcad.core.state.violations import InvariantViolated
+from tests.core.builders import (
+    GPU,
+    adopt,
+    cluster,
+    expire,
+    fits,
+    free_on,
+    hold,
+    node,
+    pod,
+    pods,
+    report_of,
+    reserved,
+    taint,
+    waiting,
+    wants,
+)
+
+
+def test_a_reservation_takes_room_before_any_pod_exists() -> None:
+    capacity = cluster(node("a", "4"))
+    hold(capacity, "one", pods(3))
+
+    assert fits(capacity, pods(1))
+    assert not fits(capacity, pods(2))
+    assert free_on(capacity, "a") == wants("1", "16Gi", pods="107")
+
+
+def test_two_gangs_never_get_the_same_room_however_late_their_pods_appear() -> None:
+    capacity = cluster(node("a", "2"), node("b", "2"))
+    hold(capacity, "one", pods(3))
+    assert not fits(capacity, pods(2))
+    hold(capacity, "two", pods(1))
+
+    for i in range(3):
+        assert not fits(capacity, pods(1))
+        capacity.pod_seen(pod(f"one-{i}", "a" if i < 2 else "b", of="one", item=0, index=0))
+        capacity.check()
+    capacity.pod_seen(pod("two-0", "b", of="two", item=0, index=0))
+    assert not fits(capacity, pods(1))
+    assert reserved(capacity) == {}
+    assert capacity.report.sums().free == wants("0", "32Gi", pods="216")
+
+
+def test_a_gang_that_is_refused_reserves_nothing() -> None:
+    capacity = cluster(node("a", "3"), node("b", "3"))
+    sets = (pods(1, "3"), pods(2, "2", item=1))
+    refused = capacity.assume("one", 1, capacity.shape(sets), sets)
+
+    assert refused is not None
+    assert refused.kind is RefusalKind.INSUFFICIENT
+    assert not capacity.holds("one")
+    assert reserved(capacity) == {}
+    capacity.check()
+
+
+def test_a_gang_of_equal_sets_is_dealt_out_set_by_set() -> None:
+    capacity = cluster(node("a", "2"), node("b", "3"))
+    hold(capacity, "one", pods(2), pods(3, item=1))
+
+    assert capacity.outstanding("one") == (2, 3)
+
+
+def test_reserving_twice_is_a_bug_of_the_caller() -> None:
+    capacity = cluster(node("a"))
+    hold(capacity, "one", pods(1))
+    with pytest.raises(InvariantViolated, match="reserved-once"):
+        hold(capacity, "one", pods(1))
+
+
+def test_a_gang_without_pods_is_held_all_the_same() -> None:
+    capacity = cluster()
+    hold(capacity, "one")
+
+    assert capacity.holds("one")
+    assert capacity.outstanding("one") == ()
+    capacity.release("one")
+    assert not capacity.holds("one")
+
+
+def test_what_nobody_holds_can_be_released_frozen_expired_and_wanted() -> None:
+    capacity = cluster()
+    capacity.release("x")
+    capacity.freeze("x")
+    capacity.want("x", 0, 0, 1)
+
+    assert expire(capacity, "x") == 0
+    assert capacity.outstanding("x") == ()
+    assert capacity.pods.counts("x") == PodCounts()
+
+
+# -- C1 ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("phase", "terminating", "counts"),
+    [
+        (PodPhase.PENDING, False, True),
+        (PodPhase.RUNNING, False, True),
+        (PodPhase.UNKNOWN, False, True),
+        (PodPhase.RUNNING, True, True),
+        (PodPhase.SUCCEEDED, False, False),
+        (PodPhase.FAILED, False, False),
+        (PodPhase.FAILED, True, False),
+    ],
+)
+def test_c1_a_bound_pod_counts_until_it_is_terminal(
+    phase: PodPhase, terminating: bool, counts: bool
+) -> None:
+    capacity = cluster(node("a", "2"))
+    capacity.pod_seen(pod("x", "a", phase=phase, terminating=terminating))
+
+    assert free_on(capacity, "a")[0] == ("cpu", 1000 if counts else 2000)
+    capacity.check()
+
+
+def test_c1_pods_may_precede_their_node_and_outlive_it() -> None:
+    capacity = cluster()
+    capacity.pod_seen(pod("x", "a", "3"))
+    assert not fits(capacity, pods(1))
+    capacity.node_seen(node("a", "4"))
+    assert not fits(capacity, pods(2))
+    capacity.node_gone("a")
+    capacity.check()
+    capacity.node_seen(node("a", "4"))
+    assert not fits(capacity, pods(2))
+    capacity.pod_gone("x")
+    assert fits(capacity, pods(4))
+    capacity.check()
+
+
+def test_c1_a_pod_that_is_resized_counts_with_its_new_size() -> None:
+    capacity = cluster(node("a", "4"))
+    capacity.pod_seen(pod("x", "a", "1"))
+    capacity.pod_seen(pod("x", "a", "3"))
+    assert free_on(capacity, "a")[0] == ("cpu", 1000)
+    capacity.pod_seen(pod("x", "a", "2"))
+    assert free_on(capacity, "a")[0] == ("cpu", 2000)
+    capacity.check()
+
+
+def test_c1_a_pod_takes_nothing_before_it_is_bound() -> None:
+    capacity = cluster(node("a", "4"), node("b", "4"))
+    capacity.pod_seen(pod("x", cpu="3"))
+    assert fits(capacity, pods(2, "4"))
+    capacity.pod_seen(pod("x", "a", cpu="3"))
+    assert not fits(capacity, pods(2, "4"))
+    capacity.pod_seen(pod("x", "b", cpu="3"))
+    assert free_on(capacity, "a")[0] == ("cpu", 4000)
+    capacity.check()
+
+
+def test_a_covering_pod_that_appears_on_another_node_still_covers() -> None:
+    """Kubernetes never binds a pod twice, but a lost event may make it look as if."""
+    capacity = cluster(node("a", "4"), node("b", "4"))
+    hold(capacity, "one", pods(2))
+    for name in "ab":
+        capacity.pod_seen(pod("x", name, of="one", item=0, index=0))
+        assert capacity.outstanding("one") == (1,)
+        capacity.check()
+
+
+def test_c1_use_may_exceed_what_there_is_and_then_nothing_new_goes_there() -> None:
+    capacity = cluster(node("a", "2"), node("b", "2"))
+    capacity.pod_seen(pod("x", "a", "5"))
+
+    assert free_on(capacity, "a")[0] == ("cpu", -3000)
+    assert fits(capacity, pods(2))
+    assert not fits(capacity, pods(3))
+
+
+def test_an_unknown_pod_or_node_may_go_without_having_come() -> None:
+    capacity = cluster()
+    capacity.pod_gone("x")
+    capacity.node_gone("a")
+    capacity.check()
+
+
+# -- C2 ------------------------------------------------------------------------------------------
+
+
+def test_c2_binding_moves_one_unit_from_reservation_to_use_in_one_event() -> None:
+    capacity = cluster(node("a", "2"))
+    hold(capacity, "one", pods(2))
+    assert capacity.refusal(waiting(capacity, pods(1))) is not None
+    capacity.pod_seen(pod("x", of="one", item=0, index=0))
+    assert capacity.outstanding("one") == (2,)
+
+    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
+    assert capacity.outstanding("one") == (1,)
+    assert free_on(capacity, "a") == wants("0", "16Gi", pods="108")
+    assert capacity.take_requeued() == [], "nothing rose, so nobody is woken"
+    capacity.check()
+
+
+def test_c2_binding_elsewhere_frees_the_slot_that_was_assumed_last() -> None:
+    capacity = cluster(node("a", "2"), node("b", "1"), node("c", "1"))
+    hold(capacity, "one", pods(2, "1"), pods(1, "2", item=1))
+    assert reserved(capacity)["a"][0] == ("cpu", 2000)
+    capacity.node_seen(node("d", "4"))
+
+    capacity.pod_seen(pod("x", "d", of="one", item=0, index=0))
+    assert capacity.outstanding("one") == (1, 1)
+    assert sorted(reserved(capacity)) in (["a", "b"], ["a", "c"])
+    assert free_on(capacity, "d")[0] == ("cpu", 3000)
+    capacity.check()
+
+
+def test_c2_binding_releases_what_is_adrift_rather_than_a_slot_elsewhere() -> None:
+    capacity = cluster(node("a", "1"))
+    adopt(capacity, "one", pods(2))
+    capacity.place_unplaced()
+    assert capacity.report.unplaced() == wants("1", pods="1")
+    capacity.node_seen(node("b", "1", taints=[taint("t")]))
+
+    capacity.pod_seen(pod("x", "b", of="one", item=0, index=0))
+    assert capacity.report.unplaced() == ()
+    assert reserved(capacity) == {"a": wants("1", pods="1")}
+    capacity.check()
+
+
+def test_c2_a_bound_pod_that_ends_is_reserved_again() -> None:
+    capacity = cluster(node("a", "2"))
+    hold(capacity, "one", pods(1, "2"))
+    capacity.pod_seen(pod("x", "a", "2", of="one", item=0, index=0))
+    assert capacity.outstanding("one") == (0,)
+
+    capacity.pod_seen(pod("x", "a", "2", of="one", item=0, index=0, phase=PodPhase.FAILED))
+    capacity.place_unplaced()
+    assert capacity.outstanding("one") == (1,)
+    assert reserved(capacity) == {"a": wants("2", pods="1")}
+    capacity.check()
+
+
+def test_c2_a_terminating_pod_still_counts_and_its_successor_is_reserved_as_well() -> None:
+    capacity = cluster(node("a", "1"), node("b", "1"))
+    hold(capacity, "one", pods(1))
+    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
+    assert fits(capacity, pods(1))
+
+    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0, terminating=True))
+    capacity.place_unplaced()
+    assert reserved(capacity) == {"b": wants("1", pods="1")}
+    assert not fits(capacity, pods(1))
+
+
+@pytest.mark.parametrize(
+    ("want", "outstanding"),
+    [
+        pytest.param(None, 3, id="unknown: what was declared"),
+        pytest.param(3, 3, id="as declared"),
+        pytest.param(1, 1, id="scaled down"),
+        pytest.param(0, 0, id="terminal"),
+        pytest.param(9, 3, id="growth above declared is not reserved"),
+    ],
+)
+def test_c2_the_live_child_says_how_many_pods_it_wants(want: int | None, outstanding: int) -> None:
+    capacity = cluster(node("a", "4"))
+    hold(capacity, "one", pods(3))
+    capacity.want("one", 0, 0, want)
+
+    assert capacity.outstanding("one") == (outstanding,)
+    capacity.check()
+
+
+def test_c2_growth_above_declared_is_charged_when_it_is_bound() -> None:
+    capacity = cluster(node("a", "4"))
+    hold(capacity, "one", pods(1))
+    capacity.want("one", 0, 0, 3)
+    for i in range(3):
+        capacity.pod_seen(pod(f"x{i}", "a", of="one", item=0, index=0))
+
+    assert capacity.outstanding("one") == (0,)
+    assert free_on(capacity, "a")[0] == ("cpu", 1000)
+
+
+def test_c2_a_wish_that_grows_back_is_reserved_again() -> None:
+    capacity = cluster(node("a", "4"))
+    hold(capacity, "one", pods(3))
+    capacity.want("one", 0, 0, 1)
+    capacity.want("one", 0, 0, 2)
+    capacity.place_unplaced()
+
+    assert capacity.outstanding("one") == (2,)
+    assert reserved(capacity)["a"][0] == ("cpu", 2000)
+
+
+def test_c2_a_wish_for_a_set_that_was_not_declared_is_ignored() -> None:
+    capacity = cluster(node("a", "4"))
+    hold(capacity, "one", pods(3))
+    capacity.want("one", 0, 7, 0)
+
+    assert capacity.outstanding("one") == (3,)
+
+
+def test_c2_where_the_wish_is_unknown_succeeded_pods_count_even_when_they_are_gone() -> None:
+    capacity = cluster(node("a", "4"))
+    hold(capacity, "one", pods(3, counts_pods=True))
+    done = pod("x", "a", of="one", item=0, index=0, phase=PodPhase.SUCCEEDED)
+    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
+    capacity.pod_seen(done)
+    capacity.pod_seen(done)
+    assert capacity.outstanding("one") == (2,)
+    capacity.pod_gone("x")
+    assert capacity.outstanding("one") == (2,)
+    capacity.pod_seen(pod("y", "a", of="one", item=0, index=0, phase=PodPhase.FAILED))
+    assert capacity.outstanding("one") == (2,)
+    capacity.check()
+
+
+def test_c2_where_the_child_tells_a_succeeded_pod_alone_changes_nothing() -> None:
+    capacity = cluster(node("a", "4"))
+    hold(capacity, "one", pods(3))
+    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0, phase=PodPhase.SUCCEEDED))
+
+    assert capacity.outstanding("one") == (3,)
+
+
+def test_c2_a_frozen_reservation_stays_what_it_is() -> None:
+    capacity = cluster(node("a", "4"))
+    hold(capacity, "one", pods(3))
+    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
+    capacity.freeze("one")
+
+    capacity.want("one", 0, 0, 0)
+    capacity.pod_gone("x")
+    capacity.pod_seen(pod("y", "a", of="one", item=0, index=0))
+    assert expire(capacity, "one") == 0
+    assert capacity.outstanding("one") == (2,)
+    capacity.check()
+    capacity.release("one")
+    assert fits(capacity, pods(3))
+    capacity.check()
+
+
+def test_c2_pods_that_are_bound_before_the_reservation_cover_it_from_the_start() -> None:
+    capacity = cluster(node("a", "3"))
+    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0, attempt=1))
+    hold(capacity, "one", pods(3), attempt=1)
+
+    assert capacity.outstanding("one") == (2,)
+    assert free_on(capacity, "a")[0] == ("memory", 16 << 30)
+
+
+def test_c2_a_pod_of_an_earlier_attempt_is_use_but_covers_nothing() -> None:
+    capacity = cluster(node("a", "3"))
+    capacity.pod_seen(pod("old", "a", of="one", item=0, index=0, attempt=1))
+    hold(capacity, "one", pods(2), attempt=2)
+    assert capacity.outstanding("one") == (2,)
+    assert not fits(capacity, pods(1))
+
+    capacity.pod_seen(pod("new", "a", of="one", item=0, index=0, attempt=2))
+    assert capacity.outstanding("one") == (1,)
+    assert capacity.pods.counts("one") == PodCounts(running=1)
+    capacity.check()
+
+
+def test_release_gives_back_what_is_reserved_and_leaves_what_is_used() -> None:
+    capacity = cluster(node("a", "4"))
+    hold(capacity, "one", pods(3))
+    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
+    capacity.release("one")
+
+    assert free_on(capacity, "a")[0] == ("cpu", 3000)
+    capacity.check()
+    hold(capacity, "one", pods(3), attempt=2)
+    assert capacity.outstanding("one") == (2,), "a pod of unknown attempt covers any"
+
+
+# -- report --------------------------------------------------------------------------------------
+
+
+def test_the_report_sorts_nodes_by_name_and_clamps_the_sum_of_what_is_free() -> None:
+    capacity = cluster(node("b", "2", "0", gpu=1), node("a", "1", "0"))
+    capacity.pod_seen(pod("x", "a", "3"))
+    hold(capacity, "one", pods(1, "1", gpu=1))
+    adopt(capacity, "two", pods(1, "9"))
+    report = report_of(capacity)
+
+    assert [n.name for n in report.nodes] == ["a", "b"]
+    assert report.nodes[0].free == (("cpu", -2000), ("pods", 109))
+    assert report.sums.allocatable == wants("3", gpu=1, pods="220")
+    assert report.sums.used == wants("3", pods="1")
+    assert report.sums.reserved == wants("1", gpu=1, pods="1")
+    assert report.sums.free == wants("1", pods="218")
+    assert report.unplaced == wants("9", pods="1")
+    assert dict(report.nodes[1].reserved)[GPU] == 1

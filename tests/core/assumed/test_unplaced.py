@@ -1,0 +1,404 @@
+"""Where slots are, and where they go when nodes change (protocol C6, core rule R3)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcad.core.fit.capacity import Capacity
+from mcad.core.state.model import Node
+from mcad.core.state.settings import Settings
+from tests.core.builders import (
+    adopt,
+    cluster,
+    fits,
+    hold,
+    node,
+    on,
+    pod,
+    pods,
+    reserved,
+    taint,
+    waiting,
+    wants,
+)
+
+
+def test_c6_own_pods_on_a_node_that_is_gone_are_reserved_again() -> None:
+    capacity = cluster(node("a", "1"), node("b", "1"))
+    hold(capacity, "one", pods(1))
+    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
+    capacity.node_gone("a")
+    assert capacity.outstanding("one") == (1,)
+    capacity.check()
+
+    capacity.place_unplaced()
+    assert reserved(capacity) == {"b": wants("1", pods="1")}
+    capacity.node_seen(node("a", "1"))
+    assert capacity.outstanding("one") == (0,)
+    assert fits(capacity, pods(1))
+    capacity.check()
+
+
+def test_c6_own_pods_on_a_node_that_is_not_ready_are_reserved_again() -> None:
+    capacity = cluster(node("a", "1"), node("b", "1"))
+    hold(capacity, "one", pods(1))
+    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
+    capacity.node_seen(node("a", "1", ready=False))
+    assert capacity.outstanding("one") == (1,)
+    capacity.node_seen(node("a", "1"))
+    assert capacity.outstanding("one") == (0,)
+    capacity.check()
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        pytest.param(None, id="gone"),
+        pytest.param(node("a", "1", ready=False), id="not ready"),
+        pytest.param(node("a", "1", cordoned=True), id="cordoned"),
+        pytest.param(node("a", "1", taints=[taint("t")]), id="tainted"),
+        pytest.param(node("a", "1", labels={"zone": "b"}), id="relabelled"),
+        pytest.param(node("a", "500m", labels={"zone": "a"}), id="smaller"),
+    ],
+)
+def test_c6_slots_leave_a_node_that_is_not_for_them_any_more(after: object) -> None:
+    capacity = cluster(node("a", "1", labels={"zone": "a"}))
+    hold(capacity, "one", pods(1, where=on(zone="a")))
+    capacity.node_seen(node("b", "1", labels={"zone": "a"}))
+    if after is None:
+        capacity.node_gone("a")
+    else:
+        capacity.node_seen(after)  # type: ignore[arg-type]
+    capacity.check()
+
+    capacity.place_unplaced()
+    assert reserved(capacity) == {"b": wants("1", pods="1")}
+    assert capacity.report.unplaced() == ()
+    capacity.check()
+
+
+def test_c6_slots_stay_where_a_changed_node_still_admits_them() -> None:
+    capacity = cluster(node("a", "2"), node("b", "2"))
+    hold(capacity, "one", pods(2))
+    before = reserved(capacity)
+    for name in "ab":
+        capacity.node_seen(node(name, "2", labels={"new": "label"}))
+        capacity.node_seen(node(name, "3", labels={"new": "label"}))
+    capacity.check()
+
+    assert reserved(capacity) == before
+
+
+def test_c6_the_latest_dispatch_gives_way_when_a_node_is_overdrawn() -> None:
+    capacity = cluster(node("a", "4"))
+    hold(capacity, "older", pods(2))
+    hold(capacity, "newer", pods(2))
+    capacity.node_seen(node("b", "1"))
+    capacity.pod_seen(pod("foreign", "a", "1"))
+    capacity.check()
+
+    capacity.place_unplaced()
+    assert capacity.outstanding("newer") == (2,)
+    assert reserved(capacity) == {"a": wants("3", pods="3"), "b": wants("1", pods="1")}
+    capacity.check()
+    capacity.release("older")
+    assert reserved(capacity) == {"a": wants("1", pods="1"), "b": wants("1", pods="1")}
+
+
+def test_c6_only_slots_that_take_what_is_overdrawn_give_way() -> None:
+    capacity = cluster(node("a", "4", gpu=2))
+    hold(capacity, "gpu", pods(1, "1", gpu=2))
+    hold(capacity, "cpu", pods(1, "1"))
+    capacity.node_seen(node("a", "4", gpu=0))
+    capacity.place_unplaced()
+
+    assert capacity.report.unplaced() == wants("1", gpu=2, pods="1")
+    assert reserved(capacity) == {"a": wants("1", pods="1")}
+    capacity.check()
+
+
+def test_c6_older_dispatches_find_a_home_first() -> None:
+    capacity = cluster()
+    adopt(capacity, "first", pods(1))
+    adopt(capacity, "second", pods(1))
+    capacity.node_seen(node("a", "1"))
+    capacity.place_unplaced()
+
+    capacity.release("second")
+    assert reserved(capacity) == {"a": wants("1", pods="1")}
+    capacity.release("first")
+    assert reserved(capacity) == {}
+
+
+def test_c6_what_is_adrift_finds_a_home_before_the_queue_does() -> None:
+    capacity = cluster(node("a", "1"))
+    adopt(capacity, "one", pods(2))
+    capacity.place_unplaced()
+    capacity.node_seen(node("b", "1"))
+    assert not fits(capacity, pods(1))
+    capacity.place_unplaced()
+
+    assert not fits(capacity, pods(1))
+    assert sorted(reserved(capacity)) == ["a", "b"]
+    assert capacity.report.unplaced() == ()
+
+
+def test_c6_the_queue_may_not_take_bit_by_bit_what_somebody_adrift_waits_for() -> None:
+    """The sum leaves room for one small pod, but not on the node the large one waits for."""
+    autoscaled = Settings(potential_capacity=wants("10", pods="10"))  # which is for sums alone
+    capacity = cluster(node("a", "4"), node("b", "2"), node("c", "1"), settings=autoscaled)
+    capacity.pod_seen(pod("foreign", "a", "1"))
+    adopt(capacity, "large", pods(1, "4"))
+    capacity.place_unplaced()
+    assert capacity.report.unplaced() == wants("4", pods="1")
+    hold(capacity, "small", pods(1, "1"))
+    assert not fits(capacity, pods(2, "1")), "3 + 2 + 1 less 4 adrift less 1 is 1"
+
+    assert "a" not in reserved(capacity)
+    capacity.pod_gone("foreign")
+    capacity.place_unplaced()
+    assert reserved(capacity)["a"] == wants("4", pods="1")
+    capacity.check()
+
+
+def test_c6_what_is_adrift_weighs_on_those_only_who_share_nodes_with_it() -> None:
+    capacity = cluster(node("a", "4", labels={"zone": "a"}), node("b", "4", labels={"zone": "b"}))
+    adopt(capacity, "lost", pods(2, "4", where=on(zone="a")))
+    adopt(capacity, "nowhere", pods(9, "4", where=on(zone="c")))
+    capacity.place_unplaced()
+
+    assert fits(capacity, pods(4, where=on(zone="b")))
+    assert not fits(capacity, pods(1, where=on(zone="a")))
+    assert not fits(capacity, pods(1)), "4 free, 4 adrift that could come to zone a"
+
+
+def test_c6_nodes_that_are_set_aside_no_longer_wake_those_who_wait() -> None:
+    capacity = cluster(node("a", "4"), node("b", "4"))
+    capacity.pod_seen(pod("f", "a", "3"))
+    capacity.pod_seen(pod("g", "b", "3"))
+    adopt(capacity, "lost", pods(1, "2", "16Gi"))
+    capacity.place_unplaced()
+    shape = waiting(capacity, pods(2, "1"))
+    assert capacity.refusal(shape) is not None
+    assert capacity.take_requeued() == []
+
+    capacity.release("lost")
+    capacity.place_unplaced()
+    assert capacity.take_requeued() == [shape]
+    assert capacity.refusal(shape) is None
+
+
+def test_c6_what_no_node_could_hold_weighs_until_it_is_released() -> None:
+    """No node is set aside for it, so none is given back: its weight alone keeps others out."""
+    capacity = cluster(node("a", "4"))
+    adopt(capacity, "lost", pods(1, "5"))
+    capacity.place_unplaced()
+    shape = waiting(capacity, pods(1))
+    assert capacity.refusal(shape) is not None
+    assert capacity.take_requeued() == []
+
+    capacity.release("lost")
+    capacity.place_unplaced()
+    assert capacity.take_requeued() == [shape]
+    assert capacity.refusal(shape) is None
+
+
+def lacking_one_cpu() -> Capacity:
+    """4 CPUs are adrift: ``a`` has 3 free and is set aside, the others of its zone have 2."""
+    zone = {"zone": "a"}
+    capacity = cluster(*(node(name, "4", labels=zone) for name in "acde"), node("b", "5"))
+    used = {"a": "1", "c": "2", "d": "2", "e": "2", "b": "3"}
+    for name, cpu in used.items():
+        capacity.pod_seen(pod(f"foreign-{name}", name, cpu))
+    adopt(capacity, "lost", pods(1, "4"))
+    capacity.place_unplaced()
+    return capacity
+
+
+def test_c6_nobody_goes_to_the_node_that_is_set_aside_though_the_sum_suffices() -> None:
+    capacity = lacking_one_cpu()
+    assert not fits(capacity, pods(1, "3")), "a alone has as much free"
+    assert not fits(capacity, pods(1, "3"), pods(1, "1")), "nor beside another one"
+    assert fits(capacity, pods(2, "2"))
+
+
+def test_c6_a_node_that_is_not_the_nearest_any_more_is_given_back() -> None:
+    """Who waits for it is woken, although nothing has changed on any node that it could use."""
+    capacity = lacking_one_cpu()
+    shape = waiting(capacity, pods(1, "3", where=on(zone="a")))
+    assert capacity.refusal(shape) is not None
+    assert capacity.take_requeued() == []
+
+    capacity.pod_gone("foreign-b")
+    capacity.pod_seen(pod("smaller", "b", "1500m"))
+    capacity.place_unplaced()
+    assert capacity.report.unplaced() != ()
+    assert shape in capacity.take_requeued()
+    assert capacity.refusal(shape) is None
+
+
+def test_c6_a_node_less_may_end_what_weighed_on_others() -> None:
+    """The only node that the lost pods could come to goes, and with it their weight on the rest."""
+    capacity = cluster(node("a", "1", labels={"zone": "a"}), node("b", "3"))
+    adopt(capacity, "lost", pods(1, "4", where=on(zone="a")))
+    capacity.place_unplaced()
+    shape = waiting(capacity, pods(2))
+    assert capacity.refusal(shape) is not None
+    assert capacity.take_requeued() == []
+
+    capacity.node_gone("a")
+    capacity.place_unplaced()
+    assert capacity.take_requeued() == [shape]
+    assert capacity.refusal(shape) is None
+
+
+def test_c6_what_drifts_and_is_home_before_anybody_asks_wakes_nobody() -> None:
+    """A pod of a Job ends: its slot drifts, and comes home at the beginning of the pass."""
+    capacity = cluster(node("a", "2", labels={"zone": "a"}), node("b", "1"))
+    hold(capacity, "job", pods(2))
+    capacity.pod_seen(pod("x", "a", of="job", item=0, index=0))
+    everywhere, elsewhere = waiting(capacity, pods(9)), waiting(capacity, pods(2, "1", "99Gi"))
+    for shape in (everywhere, elsewhere):
+        assert capacity.refusal(shape) is not None
+    assert capacity.take_requeued() == []
+
+    capacity.adopt("one", 1, capacity.shape((pods(1),)), (pods(1),))
+    capacity.want("one", 0, 0, 0)
+    capacity.place_unplaced()
+    assert capacity.take_requeued() == []
+    assert capacity.report.unplaced() == ()
+
+
+def test_adoption_is_adrift_until_the_next_pass() -> None:
+    capacity = cluster(node("a", "4"))
+    adopt(capacity, "one", pods(2), pods(1, item=1))
+    assert capacity.outstanding("one") == (2, 1)
+    assert capacity.report.unplaced() == wants("3", pods="3")
+
+    capacity.place_unplaced()
+    assert capacity.report.unplaced() == ()
+    assert reserved(capacity) == {"a": wants("3", pods="3")}
+
+
+def test_a_cap_counts_own_pods_and_slots_when_a_home_is_looked_for() -> None:
+    capacity = cluster(node("a", "4"), node("b", "4"))
+    hold(capacity, "one", pods(2, cap=1))
+    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
+    capacity.node_gone("b")
+    capacity.place_unplaced()
+
+    assert capacity.report.unplaced() == wants("1", pods="1")
+    capacity.node_seen(node("c", "4"))
+    capacity.place_unplaced()
+    assert reserved(capacity) == {"c": wants("1", pods="1")}
+
+
+# -- DaemonSets ----------------------------------------------------------------------------------
+
+
+def test_a_daemon_set_reserves_one_pod_on_every_admitted_node() -> None:
+    capacity = cluster(node("a"), node("b"), node("c", cordoned=True))
+    hold(capacity, "one", pods(0, per_node=True), pods(2, "3", item=1))
+
+    assert capacity.outstanding("one") == (2, 2)
+    assert reserved(capacity) == {"a": wants("4", pods="2"), "b": wants("4", pods="2")}
+
+
+def test_a_daemon_set_has_a_pod_to_come_on_a_node_that_joins_later() -> None:
+    capacity = cluster(node("a"))
+    hold(capacity, "one", pods(0, per_node=True))
+    capacity.node_seen(node("b", "1"))
+    capacity.place_unplaced()
+    assert reserved(capacity) == {"a": wants("1", pods="1"), "b": wants("1", pods="1")}
+    capacity.check()
+    assert not fits(capacity, pods(4))
+
+    capacity.pod_seen(pod("x", "b", of="one", item=0, index=0))
+    assert reserved(capacity) == {"a": wants("1", pods="1")}
+    capacity.check()
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        pytest.param(None, id="gone"),
+        pytest.param(node("b", ready=False), id="not ready"),
+        pytest.param(node("b", cordoned=True), id="cordoned"),
+    ],
+)
+def test_a_daemon_set_owes_no_pod_to_a_node_that_was_decommissioned(after: Node | None) -> None:
+    capacity = cluster(node("a"), node("b"), node("c"))
+    hold(capacity, "one", pods(0, per_node=True))
+    for name in "ab":
+        capacity.pod_seen(pod(name, name, of="one", item=0, index=0))
+    for before in (node("b"), None):
+        if after is None:
+            capacity.node_gone("b")
+        else:
+            capacity.node_seen(after)
+        capacity.place_unplaced()
+        assert capacity.outstanding("one") == (1,)
+        assert reserved(capacity) == {"c": wants("1", pods="1")}
+        assert capacity.report.unplaced() == ()
+        capacity.check()
+        if before is not None:
+            capacity.node_seen(before)
+            capacity.check()
+            assert capacity.outstanding("one") == (1,), "its pod is still there"
+
+
+def test_two_equal_daemon_sets_of_one_gang_come_to_every_node_both() -> None:
+    capacity = cluster(node("a"), node("b"))
+    hold(capacity, "one", pods(0, per_node=True), pods(0, per_node=True, item=1))
+    assert reserved(capacity) == {"a": wants("2", pods="2"), "b": wants("2", pods="2")}
+
+    capacity.node_gone("b")
+    capacity.node_seen(node("c"))
+    capacity.place_unplaced()
+    assert reserved(capacity) == {"a": wants("2", pods="2"), "c": wants("2", pods="2")}
+
+
+def test_a_refused_daemon_set_may_fit_when_a_node_leaves() -> None:
+    capacity = cluster(node("a"), node("b", "500m"))
+    shape = waiting(capacity, pods(0, per_node=True))
+    assert capacity.refusal(shape) is not None
+    assert capacity.take_requeued() == []
+
+    capacity.node_gone("b")
+    assert capacity.take_requeued() == [shape]
+    assert capacity.refusal(shape) is None
+
+
+def test_a_daemon_set_whose_pods_are_there_already_needs_no_second_one() -> None:
+    capacity = cluster(node("a"), node("b"))
+    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
+    hold(capacity, "one", pods(0, per_node=True))
+
+    assert reserved(capacity) == {"b": wants("1", pods="1")}
+
+
+@given(st.data())
+def test_c6_nodes_set_aside_are_those_that_a_look_at_all_of_them_would_find(
+    data: st.DataObject,
+) -> None:
+    """Looking only at what changed must find the same nodes as looking at every one."""
+    capacity, thorough = Capacity(Settings()), Capacity(Settings())
+    thorough._unplaced_pods._few = lambda *_: None  # type: ignore[assignment, method-assign]
+    for step in range(data.draw(st.integers(4, 20))):
+        name = f"n{data.draw(st.integers(0, 5))}"
+        what = data.draw(st.sampled_from(["node", "node", "pod", "pod", "end", "lost", "gone"]))
+        cpu = str(data.draw(st.integers(1, 6)))
+        for each in (capacity, thorough):
+            match what:
+                case "node":
+                    each.node_seen(node(name, cpu))
+                case "pod":
+                    each.pod_seen(pod(f"p{step}", name, cpu))
+                case "end":
+                    each.pod_gone(f"p{step - int(cpu)}")
+                case "gone":
+                    each.node_gone(name)
+                case _:
+                    adopt(each, f"lost{step}", pods(int(cpu) % 3 + 1, "5"))
+            each.place_unplaced()
+        assert list(capacity._unplaced_pods.barred) == list(thorough._unplaced_pods.barred)

@@ -1,0 +1,204 @@
+"""Deleted AppWrappers: what they leave is deleted at once, unless it is meant to stay (P9)."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from mcad.core.commands import CreateItem, DeleteStray
+from mcad.core.events import Answer, AppWrapperGone
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.model import Cascade, PodPhase
+from mcad.core.state.run_policy import FaultTolerance
+from mcad.core.state.units import SECOND
+from tests.core.bench import Bench, node, workload
+
+FORBIDDEN = Answer(403, "Forbidden", "no")
+
+
+def gone(bench: Bench, uid: str = "uid-a") -> None:
+    """An AppWrapper is deleted, and nobody collects its objects."""
+    del bench.works[uid]
+    bench.status.pop(uid, None)
+    bench.feed(AppWrapperGone(uid))
+
+
+def running(*milli: int) -> Bench:
+    """``a`` runs, ``b`` waits for its room."""
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("a", *milli), workload("b", 900))
+    bench.settle()
+    assert bench.order == ["a"]
+    return bench
+
+
+def test_what_a_deleted_one_leaves_is_deleted_at_once() -> None:
+    bench = running(500, 400)
+    uids = {thing.child.uid for thing in bench.things.values()}
+    gone(bench)
+    bench.decide()
+    strays = [one for one in bench.pending if isinstance(one, DeleteStray)]
+    assert {one.object_uid for one in strays} == uids
+    bench.settle()
+
+    assert bench.names() == ["b-0"]
+    assert bench.writes["stray"] == 2
+
+
+def test_its_room_is_free_only_when_it_is_gone() -> None:
+    bench = running(900)
+    ref = next(iter(bench.things))
+    bench.things[ref].finalizers = ("example.com/keep",)
+    gone(bench)
+    bench.settle()
+    bench.advance(500)
+    assert bench.order == ["a"]
+    assert bench.writes["stray"] == 1
+
+    bench.remove(ref)
+    bench.settle()
+    assert bench.order == ["a", "b"]
+
+
+def test_what_is_orphaned_stays() -> None:
+    bench = running(900)
+    bench.edit("uid-a", deleting=True, cascade=Cascade.ORPHAN)
+    bench.settle()
+    gone(bench)
+    bench.settle()
+    bench.advance(30)
+
+    assert bench.names() == ["a-0"]
+    assert bench.writes["stray"] == 0
+
+
+def test_with_foreground_deletion_the_objects_go_first() -> None:
+    bench = running(900)
+    bench.edit("uid-a", deleting=True, cascade=Cascade.FOREGROUND)
+    bench.settle()
+    assert bench.names() == []
+    assert "uid-a" in bench.works
+
+    gone(bench)
+    bench.settle()
+    assert bench.order == ["a", "b"]
+
+
+def test_foreground_deletion_may_be_asked_for_later() -> None:
+    bench = running(900)
+    bench.edit("uid-a", deleting=True)  # somebody's finalizer keeps it
+    bench.settle()
+    assert bench.names() == ["a-0"]
+    bench.edit("uid-a", deleting=True, cascade=Cascade.FOREGROUND)
+    bench.settle()
+    assert bench.names() == []
+
+
+def test_foreground_deletion_that_began_while_nobody_looked() -> None:
+    bench = running(900)
+    bench.works["uid-a"] = replace(bench.works["uid-a"], deleting=True, cascade=Cascade.FOREGROUND)
+    bench.crash()
+    bench.settle()
+    assert bench.names() == []
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_what_is_finished_leaves_nothing_either(restarts: bool) -> None:
+    bench = Bench(nodes=[node()])
+    work = workload("a", 900)
+    bench.submit(replace(work, items=(replace(work.items[0], completion=("succeeded",)),)))
+    bench.settle()
+    bench.bind("a-0")
+    bench.change("a-0", phase=PodPhase.SUCCEEDED)
+    bench.settle()
+    assert bench.state("a") == "Completed"
+    if restarts:
+        bench.crash()
+        bench.settle()
+    gone(bench)
+    bench.settle()
+
+    assert bench.names() == []
+    assert "uid-a" not in bench.dispatcher.cluster.entries
+
+
+def test_a_create_under_way_is_swept_when_it_is_committed() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("a", 900))
+    bench.decide()
+    bench.execute(bench.pending.pop(0))
+    create = bench.pending.pop(0)
+    assert isinstance(create, CreateItem)
+    late = bench.works["uid-a"]
+    gone(bench)
+    bench.settle()
+    bench.works["uid-a"] = late
+    bench.execute(create)  # sent before, committed after
+    del bench.works["uid-a"]
+    assert bench.names() == ["a-0"]
+    bench.settle()
+
+    assert bench.names() == []
+    assert "uid-a" not in bench.dispatcher.cluster.entries
+
+
+def test_what_no_watch_has_told_of_is_deleted_when_it_is_found() -> None:
+    bench = running(900)
+    cluster = bench.dispatcher.cluster
+    (child,) = list(cluster.children.values())
+    cluster.drop_child(child.uid)  # as if the watch had never told
+    gone(bench)
+    bench.settle()
+    assert bench.names() == ["a-0"]
+    bench.advance(31)
+    assert bench.names() == []
+    bench.advance(31)
+    assert bench.order == ["a", "b"]
+
+
+def test_a_deletion_that_is_refused_is_asked_for_again() -> None:
+    bench = running(900)
+    bench.refuse("DeleteStray", FORBIDDEN)
+    gone(bench)
+    bench.settle()
+    assert bench.names() == ["a-0"]
+    bench.advance(61)
+    assert bench.order == ["a", "b"]
+
+
+def test_what_a_teardown_could_not_delete_is_deleted_with_the_appwrapper() -> None:
+    bench = running(900)
+    bench.refuse("DeleteItem", FORBIDDEN)
+    bench.edit("uid-a", suspended=True)
+    bench.decide()
+    while bench.entry("a").phase is not Phase.DELETING:
+        bench.execute(bench.pending.pop(0))
+    bench.execute(bench.pending.pop(0))
+    gone(bench)
+    bench.settle()
+
+    assert bench.order == ["a", "b"]
+
+
+def test_pods_of_a_deleted_one_that_do_not_go_are_deleted_by_force() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    forced = FaultTolerance(forceful_deletion_grace=300 * SECOND)
+    bench.submit(workload("a", 900, tolerance=forced), workload("b", 900))
+    bench.settle()
+    bench.stubborn.add("a-0")
+    gone(bench)
+    bench.advance(295)
+    assert (bench.writes["force"], bench.order) == (0, ["a"])
+    bench.advance(40)
+    assert (bench.writes["force"], bench.order) == (1, ["a", "b"])
+
+
+def test_what_is_meant_to_stay_is_not_forced() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    forced = FaultTolerance(forceful_deletion_grace=60 * SECOND)
+    bench.submit(workload("a", 900, tolerance=forced))
+    bench.settle()
+    bench.edit("uid-a", deleting=True, cascade=Cascade.ORPHAN)
+    gone(bench)
+    bench.advance(2000)
+    assert (bench.writes["force"], bench.names()) == (0, ["a-0"])

@@ -1,0 +1,196 @@
+"""Teardowns that take long: they look ever more slowly, say what for, and end when that goes."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from mcad.core.attempts.teardown import stuck_teardowns
+from mcad.core.commands import DeleteItem, LookForRemains
+from mcad.core.events import Answer, AppWrapperGone, ItemDeleted, PodSeen
+from mcad.core.state.model import ObjectRef, Pod, PodPhase, Remnant
+from mcad.core.state.reasons import explain_remains
+from tests.core.bench import Bench, cpu, node, workload
+
+KEEP = "example.com/keep"
+
+
+def stuck(*names: str) -> Bench:
+    """AppWrappers are taken back, and somebody's finalizer keeps what they made."""
+    bench = Bench(nodes=[node(milli=10_000)])
+    bench.submit(*(workload(name, 100) for name in names))
+    bench.settle()
+    for thing in bench.things.values():
+        thing.finalizers = (KEEP,)
+    for name in names:
+        bench.edit(f"uid-{name}", suspended=True)
+    bench.settle()
+    bench.looks = 0
+    return bench
+
+
+def test_who_waits_looks_ever_more_slowly() -> None:
+    bench = stuck("a")
+    bench.advance(3600)
+    assert bench.looks < 20  # every 5 s would be 720
+    bench.advance(36_000)
+    assert bench.looks < 150
+
+
+def test_twenty_that_wait_do_not_ask_more_than_a_few_times_a_minute() -> None:
+    bench = stuck(*(f"w{number}" for number in range(20)))
+    bench.advance(3600)
+    bench.looks = 0
+    bench.advance(600)
+    assert bench.looks <= 20 * 2
+
+
+def test_what_goes_ends_the_teardown_at_once_however_long_it_took() -> None:
+    bench = stuck("a")
+    bench.advance(3600)
+    bench.remove(next(iter(bench.things)))
+    bench.settle()
+    assert bench.entry("a").phase == "waiting"
+
+
+def test_what_goes_while_a_look_is_under_way_is_looked_for_once_more() -> None:
+    """The answer may have been made before it went; the next look would be minutes away."""
+    bench = stuck("a")
+    bench.advance(3600)
+    bench.now = next(iter(sorted(bench.wishes)))
+    bench.decide()
+    (look,) = [one for one in bench.pending if isinstance(one, LookForRemains)]
+    bench.pending.clear()
+    stale = bench.apply(look)
+    bench.remove(next(iter(bench.things)))
+    bench.feed(stale)
+    bench.settle()
+    assert bench.entry("a").phase == "waiting"
+
+
+def test_what_was_said_to_be_gone_and_is_not_is_deleted_once_more() -> None:
+    """Somebody on the way to the server answered 404; its uid may be that of a late create."""
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, 1))
+    bench.settle()
+    bench.edit("uid-a", suspended=True)
+    bench.decide()
+    while bench.pending:
+        command = bench.pending.pop(0)
+        if isinstance(command, DeleteItem) and command.item == 0:
+            bench.feed(ItemDeleted("uid-a", 1, 0))  # nothing was
+        else:
+            bench.execute(command)
+    assert bench.names() == ["a-0"]
+    bench.advance(60)
+    assert bench.names() == []
+    assert bench.entry("a").phase == "waiting"
+
+
+def test_what_is_going_is_not_deleted_again() -> None:
+    bench = stuck("a")
+    before = bench.writes["delete"]
+    bench.advance(3600)
+    assert bench.writes["delete"] == before
+
+
+def test_it_says_what_it_waits_for_and_stops_saying_so() -> None:
+    bench = stuck("a")
+    bench.events.clear()
+    bench.advance(30)
+    assert bench.condition("a", "DeletingResources") is None
+    assert stuck_teardowns(bench.dispatcher.cluster) == {}
+    bench.advance(3600)
+
+    told = "Pod default/a-0 has to go, but keeps its finalizer example.com/keep: "
+    told += "whoever set it has to remove it, or you by hand."
+    assert bench.condition("a", "DeletingResources") == (True, "WaitingForRemains", told)
+    assert [(event.reason, event.note) for event in bench.events] == [("WaitingForRemains", told)]
+    assert stuck_teardowns(bench.dispatcher.cluster) == {"Pod": 1}
+    writes = bench.writes["status"]
+    bench.advance(3600)
+    assert bench.writes["status"] == writes
+
+    bench.remove(next(iter(bench.things)))
+    bench.settle()
+    assert bench.condition("a", "DeletingResources") == (False, "DeletionComplete", "")
+    assert stuck_teardowns(bench.dispatcher.cluster) == {}
+
+
+def test_after_a_restart_it_is_not_announced_again() -> None:
+    bench = stuck("a")
+    bench.advance(100)
+    bench.events.clear()
+    bench.crash()
+    bench.settle()
+    bench.advance(3600)
+    assert bench.events == []
+    assert stuck_teardowns(bench.dispatcher.cluster) == {"Pod": 1}
+
+
+def test_a_pod_on_a_lost_node_is_named_with_the_node() -> None:
+    bench = stuck("a")
+    ref = next(iter(bench.things))
+    bench.things[ref].finalizers = ()
+    uid = bench.things[ref].child.uid
+    pod = Pod(uid, "default", ref.name, "n1", PodPhase.RUNNING, cpu(100, 1), terminating=True)
+    bench.feed(PodSeen(replace(pod, workload="uid-a", item=0, attempt=1, root=uid)))
+    bench.advance(100)
+
+    condition = bench.condition("a", "DeletingResources")
+    assert condition is not None
+    told = (
+        "Pod default/a-0 is terminating on node n1: if the node is lost, delete the pod by force."
+    )
+    assert condition[2] == told
+
+
+def test_what_a_deleted_appwrapper_waits_for_is_counted_too() -> None:
+    bench = stuck("a")
+    del bench.works["uid-a"]
+    bench.feed(AppWrapperGone("uid-a"))
+    assert stuck_teardowns(bench.dispatcher.cluster) == {}
+    bench.events.clear()
+    bench.advance(300)
+    assert stuck_teardowns(bench.dispatcher.cluster) == {"Pod": 1}
+    told = "Pod default/a-0 outlives its AppWrapper and keeps its room for now; what keeps it?"
+    assert [(event.reason, event.note) for event in bench.events] == [("WaitingForRemains", told)]
+
+
+POD = ObjectRef("", "v1", "pods", "Pod", "default", "p")
+JOB = ObjectRef("batch", "v1", "jobs", "Job", "default", "j")
+
+
+@pytest.mark.parametrize(
+    ("remains", "text"),
+    [
+        pytest.param(
+            [Remnant(JOB, "1", True, ("foregroundDeletion",)), Remnant(POD, "2", True)],
+            "Pod default/p is terminating on node n1: if the node is lost, delete the pod by "
+            "force. Left besides: 1.",
+            id="a pod rather than its owner",
+        ),
+        pytest.param(
+            [Remnant(POD, "2", True), Remnant(JOB, "1", True, ("foregroundDeletion", KEEP))],
+            f"Job default/j has to go, but keeps its finalizer {KEEP}: whoever set it has to "
+            "remove it, or you by hand. Left besides: 1.",
+            id="a finalizer rather than a pod",
+        ),
+        pytest.param([Remnant(JOB, "1")], "Job default/j is still there.", id="neither"),
+    ],
+)
+def test_the_most_telling_object_is_named(remains: list[Remnant], text: str) -> None:
+    assert explain_remains(remains, "n1") == text
+
+
+def test_only_the_deletion_that_was_refused_is_repeated() -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 1, 1, 1))
+    bench.settle()
+    bench.refuse("DeleteItem", Answer(500, "InternalError", "injected"))
+    bench.edit("uid-a", suspended=True)
+    bench.settle()
+    deletions = bench.writes["delete"]
+    bench.advance(1)
+    assert bench.writes["delete"] == deletions + 1
+    assert bench.names() == []

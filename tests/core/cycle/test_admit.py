@@ -1,0 +1,208 @@
+"""The walk along the line: passes are bounded, nobody starves, and so is the hold of the head."""
+
+import pytest
+
+from mcad.core.commands import WriteStatus
+from mcad.core.cycle import admit
+from mcad.core.events import NodeSeen
+from mcad.core.fit.bounds import VERDICT_STEPS
+from mcad.core.fit.shape import Shape
+from mcad.core.state.lifecycle import Phase
+from mcad.core.state.refusal import Refusal
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND
+from tests.core.bench import Bench, node, workload
+
+HOLDING = 30
+
+
+def counted(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> list[Shape]:
+    """The shapes that are judged from now on, one after the other."""
+    capacity, judged = bench.dispatcher.cluster.capacity, []
+    judge = capacity.refusal
+
+    def refusal(shape: Shape) -> Refusal | None:
+        judged.append(shape)
+        return judge(shape)
+
+    monkeypatch.setattr(capacity, "refusal", refusal)
+    return judged
+
+
+def begun(bench: Bench) -> list[str]:
+    """Who is being dispatched, in the order of the intents."""
+    entries = bench.dispatcher.cluster.entries
+    begun = [entries[c.uid] for c in bench.pending if isinstance(c, WriteStatus)]
+    return [entry.workload.name for entry in begun if entry.phase is Phase.INTENDING]
+
+
+def refusals(bench: Bench) -> int:
+    """How many buckets have a verdict."""
+    return sum(
+        eqclass.refusal is not None for eqclass in bench.dispatcher.cluster.queue.eqclasses()
+    )
+
+
+def test_a_pass_ends_at_its_work_and_asks_for_another_that_goes_on_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(admit, "STEPS_PER_PASS", 3 * VERDICT_STEPS)
+    bench = Bench(nodes=[node(milli=100)])
+    bench.submit(*(workload(f"w{i}", 200 + i) for i in range(8)))
+    judged = counted(bench, monkeypatch)
+    passes = []
+    for _ in range(4):
+        bench.decide()
+        passes.append((len(judged), refusals(bench), bench.now in bench.wishes))
+
+    # In passes that go on, half of the work is kept for those that are passed already.
+    assert passes == [(3, 3, True), (5, 5, True), (7, 7, True), (8, 8, False)]
+
+
+def test_what_is_refused_is_tested_again_whatever_is_told() -> None:
+    bench = Bench(Settings(backoff=20 * SECOND), nodes=[node(milli=100)])
+    bench.submit(workload("a", 200))
+    bench.settle()
+    cluster = bench.dispatcher.cluster
+    assert bench.now < cluster.look_again_at <= bench.now + 20 * SECOND
+    assert cluster.look_again_at in bench.wishes
+
+
+def test_a_pass_dispatches_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each one is a write, and events are waiting."""
+    monkeypatch.setattr(admit, "DISPATCHES_PER_PASS", 3)
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(*(workload(f"w{i}", 100 + i) for i in range(5)))
+    bench.decide()
+    assert begun(bench) == ["w0", "w1", "w2"]
+    assert bench.now in bench.wishes
+    bench.decide()
+    assert begun(bench) == ["w0", "w1", "w2", "w3", "w4"]
+
+
+def test_those_at_the_end_get_their_turn_however_often_those_in_front_are_woken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(admit, "STEPS_PER_PASS", 4 * VERDICT_STEPS)
+    bench = Bench(nodes=[node("n1", 100), node("n2", 100)])
+    # Two pods that each need a node of their own: every rise of a node wakes all of them.
+    bench.submit(*(workload(f"w{i}", 150 + i, 1) for i in range(12)), workload("last", 50))
+    for turn in range(12):
+        bench.feed(NodeSeen(node("n1", 300 + turn if turn % 2 else 1)))
+        bench.feed(NodeSeen(node("n1", 100)))
+        bench.decide()
+        if begun(bench):
+            break
+
+    assert begun(bench) == ["last"]
+
+
+def test_whose_room_rose_since_is_asked_again_before_anybody_behind_goes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(admit, "STEPS_PER_PASS", 2 * VERDICT_STEPS)
+    bench = Bench(nodes=[node(milli=100)])
+    bench.submit(workload("first", 300), workload("second", 400), workload("third", 300, 50))
+    bench.decide()
+    assert refusals(bench) == 2
+    bench.pending.clear()
+    bench.feed(NodeSeen(node(milli=350)))
+    bench.decide()
+
+    assert begun(bench) == ["first"]
+
+
+def test_putting_on_hold_is_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admit, "STEPS_PER_PASS", 3 * VERDICT_STEPS)
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("holder", 1))
+    bench.settle()
+    taken = [workload(f"w{i}", 1, items=bench.works["uid-holder"].items) for i in range(9)]
+    bench.submit(*taken)
+    bench.decide()
+    held = [entry for entry in bench.dispatcher.cluster.entries.values() if entry.hold is not None]
+
+    assert 0 < len(held) <= 3
+    assert bench.now in bench.wishes
+
+
+# -- the hold of the head of the line ------------------------------------------------------------
+
+
+def with_a_head() -> Bench:
+    """``big`` is the head; ``small`` would fit and is held."""
+    settings = Settings(head_of_line_holding=HOLDING * SECOND)
+    bench = Bench(settings=settings, nodes=[node(milli=1000)])
+    bench.submit(workload("first", 700))
+    bench.settle()
+    bench.bind("first-0")
+    bench.submit(workload("big", 900), workload("small", 100))
+    bench.settle()
+    assert bench.order == ["first"]
+    return bench
+
+
+def test_another_attempt_holds_again() -> None:
+    bench = with_a_head()
+    bench.advance(HOLDING + 1)
+    assert bench.order == ["first", "small"]
+    bench.delete("uid-first")
+    bench.delete("uid-small")
+    bench.settle()
+    assert bench.order[2:] == ["big"]
+    bench.edit("uid-big", suspended=True)
+    bench.settle()
+    bench.submit(workload("next", 700))
+    bench.settle()
+    bench.bind("next-0")
+    bench.edit("uid-big", suspended=False)
+    bench.submit(workload("late", 100))
+    bench.settle()
+
+    assert bench.order[3:] == ["next"]
+    bench.advance(HOLDING + 1)
+    assert bench.order[3:] == ["next", "late"]
+
+
+def test_while_somebody_else_is_head_the_clock_of_the_hold_stands_still() -> None:
+    bench = with_a_head()
+    bench.advance(HOLDING - 10)
+    bench.submit(workload("vip", 800, priority=9))
+    bench.settle()
+    bench.advance(HOLDING - 5)
+    assert bench.order == ["first"]
+    bench.delete("uid-vip")
+    bench.settle()
+    bench.advance(8)
+    assert bench.order == ["first"], "10 s were left of the hold of big"
+    bench.advance(3)
+    assert bench.order == ["first", "small"]
+
+
+def test_coming_back_as_head_again_and_again_holds_no_longer() -> None:
+    bench = with_a_head()
+    for number in range(6):
+        bench.advance(HOLDING / 5)
+        bench.submit(workload(f"vip{number}", 800, priority=9))
+        bench.settle()
+        bench.delete(f"uid-vip{number}")
+        bench.settle()
+
+    assert bench.order == ["first", "small"]
+
+
+def test_once_the_head_is_known_nobody_else_is_asked_whether_he_might_be_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = with_a_head()
+    bench.advance(HOLDING + 1)
+    bench.submit(*(workload(f"w{i}", 800 + i) for i in range(9)))
+    bench.settle()
+    capacity, asked = bench.dispatcher.cluster.capacity, []
+    ask = capacity.would_fit_emptied
+    monkeypatch.setattr(
+        capacity, "would_fit_emptied", lambda shape: asked.append(shape) or ask(shape)
+    )
+    bench.decide()
+
+    assert len(asked) == 1

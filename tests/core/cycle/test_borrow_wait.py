@@ -1,0 +1,76 @@
+"""Who would borrow waits for whoever asks within its share, and not for ever."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Policy, Settings
+from mcad.core.state.units import SECOND
+from tests.core.bench import PATIENT, Bench, node, workload
+from tests.core.preemption.test_search import of
+from tests.core.quotas import teams
+
+LENDING = replace(PATIENT, protect_after=0)
+
+
+def lent(settings: Settings, **changes: object) -> Bench:
+    """Red has both nodes, of which one is its share; blue waits for the other one, and then a small
+    one of red, which would fit at once."""
+    bench = Bench(settings, nodes=[node("n1"), node("n2")])
+    bench.share(*teams(2000, red=1000, blue=1000))
+    for name in "ab":
+        bench.submit(of("red", workload(name, 600, **changes)))
+    bench.settle()
+    bench.submit(of("blue", workload("w", 900)))
+    bench.settle()
+    bench.submit(of("red", workload("small", 300)))
+    bench.advance(30)
+    return bench
+
+
+def freed(settings: Settings) -> Bench:
+    """Red has more than its share, and the next of red came before the first of blue."""
+    bench = Bench(settings, nodes=[node()])
+    bench.share(*teams(1000, red=400, blue=600))
+    bench.submit(of("red", workload("a", 500)), of("red", workload("b", 500)))
+    bench.settle()
+    bench.submit(of("red", workload("next", 400)))
+    bench.settle()
+    bench.submit(of("blue", workload("w", 400)))
+    bench.delete("uid-a")
+    bench.settle()
+    return bench
+
+
+def test_whoever_has_its_share_already_goes_after_those_who_have_not() -> None:
+    assert freed(LENDING).order == ["a", "b", "w"]
+
+
+@pytest.mark.parametrize("changes", [{"reclaim": False}, {"policy": Policy.STRICT_FIFO}])
+def test_the_order_is_that_of_arrival_where_it_is_strict_or_nothing_is_taken_back(
+    changes: dict[str, object],
+) -> None:
+    assert freed(replace(LENDING, **changes)).order == ["a", "b", "next"]
+
+
+def test_nobody_borrows_what_would_be_taken_back_in_minutes() -> None:
+    bench = lent(LENDING)
+    assert bench.order == ["a", "b"]
+    told = bench.condition("small", "Backoff")
+    assert told is not None
+    assert "It would borrow room that another one waits for within its share." in told[2]
+    bench.advance(400)
+    assert bench.order == ["a", "b", "w", "small"]  # red has no more than its share then
+    assert bench.entry("small").eviction is None
+
+
+def test_who_gets_nothing_back_keeps_nobody_waiting_for_long() -> None:
+    bench = lent(LENDING, never_preempted=True)
+    assert bench.order == ["a", "b"]
+    bench.advance((LENDING.min_run_time + LENDING.backoff) / SECOND)
+    assert bench.order == ["a", "b", "small"]
+
+
+def test_nobody_waits_where_nothing_is_taken_back() -> None:
+    assert lent(replace(LENDING, reclaim=False)).order == ["a", "b", "small"]

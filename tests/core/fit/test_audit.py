@@ -1,0 +1,109 @@
+"""The audit notices every kind of wrong entry: an invariant nobody can violate checks nothing."""
+
+from collections.abc import Callable
+
+import pytest
+
+from mcad.core.cluster import Cluster
+from mcad.core.fit.capacity import Capacity
+from mcad.core.state.violations import InvariantViolated
+from tests.core.bench import Bench, workload
+from tests.core.bench import node as worker
+from tests.core.builders import cluster, node, on, pod, pods
+from tests.core.quotas import teams
+
+
+def lived_in() -> Capacity:
+    """Two nodes, a gang that is half bound, one adrift, a foreign pod."""
+    capacity = cluster(node("a", "4", labels={"zone": "a"}), node("b", "4"))
+    sets = (pods(3, where=on()), pods(1, item=1, where=on(zone="a")))
+    capacity.pod_seen(pod("foreign", "b"))
+    assert capacity.assume("one", 1, capacity.shape(sets), sets) is None
+    capacity.pod_seen(pod("x", "a", of="one", item=0, index=0))
+    lost = (pods(2, "9"),)
+    capacity.adopt("two", 1, capacity.shape(lost), lost)
+    capacity.place_unplaced()
+    capacity.check()
+    return capacity
+
+
+def _allotment(capacity: Capacity, position: int = 0) -> object:
+    return capacity._assumed.by_uid["one"].allotments[position]
+
+
+SPOILT: dict[str, Callable[[Capacity], object]] = {
+    "free-is-what-is-left": lambda c: c._ledger.rows["a"].free.update(cpu=1),
+    "idle-is-what-foreign-pods-leave": lambda c: c._ledger.rows["b"].idle.update(cpu=1),
+    "one-reservation-at-most": lambda c: setattr(
+        c._ledger.rows["a"], "reserved_for", "x"
+    ),
+    "reserved-is-what-is-reserved": lambda c: c._ledger.rows["b"].reserved.update(cpu=1),
+    "overcommitted-is-known": lambda c: c._ledger.overcommitted.update(a=None),
+    "pool-holds-whom-it-admits": lambda c: c._ledger.pools()[0].rows.popitem(),
+    "pool-total-is-clamped-sum": lambda c: c._ledger.pools()[0].total.update(cpu=1),
+    "shared-nodes-are-counted": lambda c: [
+        pool.neighbours().update(dict.fromkeys(pool.neighbours(), 9)) for pool in c._ledger.pools()
+    ],
+    "class-room-is-exact": lambda c: setattr(
+        c._memory.classes()[0], "_total", c._memory.classes()[0]._total + 50
+    ),
+    "slots-are-known-by-node": lambda c: c._assumed.slots_on.update(gone={}),
+    "assumed-is-the-sum-of-slots": lambda c: setattr(_allotment(c), "assumed", 7),
+    "assumed-and-adrift-is-the-reservation": lambda c: setattr(_allotment(c), "want", 1),
+    "have-is-counted": lambda c: (
+        setattr(_allotment(c), "have", 0),
+        setattr(_allotment(c), "given_up", 1),
+    ),
+    "live-is-counted": lambda c: setattr(_allotment(c), "live", 0),
+    "bound-is-counted-by-node": lambda c: setattr(_allotment(c), "bound", {}),
+    "allotments-of-the-living": lambda c: setattr(
+        c._pod_index.uses["foreign"], "allotment", cluster_allotment()
+    ),
+    "arrears-are-what-is-adrift": lambda c: c._unplaced_pods.by_class.popitem(),
+    "held-is-what-is-there": lambda c: c._assumed.held.update(one=()),
+    "held-by-nobody-is-forgotten": lambda c: c._assumed.held.update(nobody=()),
+}
+
+
+def cluster_allotment() -> object:
+    """An allotment of a reservation that this Capacity never heard of."""
+    return _allotment(lived_in())
+
+
+def charged() -> Cluster:
+    """A world in which one AppWrapper runs by its team's share."""
+    bench = Bench(nodes=[worker()])
+    bench.share(*teams(1000, red=500))
+    bench.submit(workload("a", 300, quota=(("gold", "red"),)))
+    bench.settle()
+    bench.dispatcher.cluster.admission.check()
+    return bench.dispatcher.cluster
+
+
+SPOILT_SHARES: dict[str, Callable[[Cluster], object]] = {
+    "usage-is-what-is-charged": lambda w: w.forest.tree("gold").nodes["red"].usage.update(cpu=1),
+    "path-is-current": lambda w: w.forest._charges.update(
+        {"uid-a": w.forest._charges["uid-a"]._replace(path=())}
+    ),
+    "charged-as-long-as-reserved": lambda w: w.forest.release("uid-a"),
+}
+
+
+@pytest.mark.parametrize("name", SPOILT_SHARES)
+def test_the_audit_notices_what_is_wrong_with_shares(name: str) -> None:
+    cluster = charged()
+    SPOILT_SHARES[name](cluster)
+    with pytest.raises(InvariantViolated) as caught:
+        cluster.admission.check()
+
+    assert caught.value.name == name
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_the_audit_notices(name: str) -> None:
+    capacity = lived_in()
+    SPOILT[name](capacity)
+    with pytest.raises(InvariantViolated) as caught:
+        capacity.check()
+
+    assert caught.value.name == name

@@ -1,0 +1,415 @@
+"""Verdicts: what fits, why something does not, with which figures, and what is remembered."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcad.core.fit import fit, greedy
+from mcad.core.fit.capacity import Capacity
+from mcad.core.state.model import Node, PodSet
+from mcad.core.state.refusal import RefusalKind, Shortage
+from mcad.core.state.settings import Settings
+from tests.core.builders import (
+    GPU,
+    cluster,
+    figures,
+    needs,
+    node,
+    on,
+    pod,
+    pods,
+    refusal,
+    taint,
+    tolerates,
+    waiting,
+)
+
+KIND = RefusalKind
+
+
+@pytest.mark.parametrize(
+    ("nodes", "sets"),
+    [
+        pytest.param([], [], id="a gang without sets needs nothing, not even a node"),
+        pytest.param([], [pods(0)], id="a gang without replicas needs nothing either"),
+        pytest.param([node(cpu="4")], [pods(4)], id="exactly full"),
+        pytest.param([node("a", "2"), node("b", "2")], [pods(4)], id="spread over two nodes"),
+        pytest.param(
+            [node("a", "3"), node("b", "5")],
+            [pods(1, "3"), pods(1, "5", item=1)],
+            id="each set has its own node",
+        ),
+        pytest.param(
+            [node("a", "4"), node("b", "4", gpu=1)],
+            [pods(2, "2"), pods(1, "4", gpu=1, item=1)],
+            id="the small ones keep away from the GPU",
+        ),
+        pytest.param([node(pods=3)], [pods(3, "0")], id="pods that request nothing take a slot"),
+        pytest.param(
+            [node("a", cordoned=True), node("b", "1")], [pods(1)], id="one node is cordoned"
+        ),
+        pytest.param(
+            [node("a", taints=[taint("t")])],
+            [pods(1, where=on(tolerating=[tolerates("t")]))],
+            id="a taint is tolerated",
+        ),
+        pytest.param([node("a"), node("b")], [pods(2, cap=1)], id="one per node, two nodes"),
+        pytest.param(
+            [node("a"), node("b", "1", taints=[taint("t")])],
+            [pods(0, per_node=True), pods(3, item=1)],
+            id="a DaemonSet takes one of the four CPUs of the only node it may go to",
+        ),
+        pytest.param([], [pods(0, per_node=True)], id="a DaemonSet without nodes has no pods"),
+    ],
+)
+def test_what_fits(nodes: list[Node], sets: list[PodSet]) -> None:
+    assert refusal(cluster(*nodes), *sets) is None
+
+
+@pytest.mark.parametrize(
+    ("nodes", "sets", "kind", "named", "missing"),
+    [
+        pytest.param([], [pods(1)], KIND.NO_NODE, 0, 1, id="no node at all"),
+        pytest.param([node(ready=False)], [pods(1)], KIND.NO_NODE, 0, 1, id="none is ready"),
+        pytest.param(
+            [node(labels={"zone": "a"})],
+            [pods(1), pods(2, item=1, where=on(zone="b"))],
+            KIND.NO_NODE,
+            1,
+            2,
+            id="the second set has no node",
+        ),
+        pytest.param([node()], [pods(1, "5")], KIND.TOO_LARGE, 0, 1, id="larger than the node"),
+        pytest.param(
+            [node("a", "8", gpu=0), node("b", "2", gpu=4)],
+            [pods(1, "4", gpu=2)],
+            KIND.TOO_LARGE,
+            0,
+            1,
+            id="one node has the CPUs, another the GPUs",
+        ),
+        pytest.param([node()], [pods(5)], KIND.INSUFFICIENT, -1, 0, id="the sum is short"),
+        pytest.param([node(pods=2)], [pods(3, "0")], KIND.INSUFFICIENT, -1, 0, id="pods slots"),
+        pytest.param(
+            [node("a", "3"), node("b", "3")], [pods(3, "2")], KIND.FRAGMENTED, 0, 1, id="in halves"
+        ),
+        pytest.param(
+            [node("a"), node("b")], [pods(3, cap=1)], KIND.FRAGMENTED, 0, 1, id="one per node"
+        ),
+        pytest.param(
+            [node("a", labels={"z": "a"}), node("b", "8", labels={"z": "b"})],
+            [pods(5, where=on(z="a")), pods(1, item=1, where=on(z="b"))],
+            KIND.INSUFFICIENT,
+            0,
+            1,
+            id="the sum of all suffices, that of the set's own nodes does not",
+        ),
+        pytest.param(
+            [node("a", "5"), node("b", "5")],
+            [pods(2, "3"), pods(2, "2.5", item=1)],
+            KIND.INSUFFICIENT,
+            -1,
+            0,
+            id="each set fits alone, both together are too much",
+        ),
+        pytest.param(
+            [node("a", "3"), node("b", "4")],
+            [pods(1, "4"), pods(2, "1", item=1, cap=1)],
+            KIND.FRAGMENTED,
+            -1,
+            1,
+            id="the large one leaves a single node for two that may not share one",
+        ),
+        pytest.param(
+            [node("a", "5"), node("b", "5")],
+            [pods(2, "3"), pods(1, "4", item=1)],
+            KIND.FRAGMENTED,
+            -1,
+            1,
+            id="each set fits alone, the sum suffices, together there is no way",
+        ),
+        pytest.param(
+            [node("a", "1"), node("b", "4")],
+            [pods(0, "2", per_node=True)],
+            KIND.FRAGMENTED,
+            0,
+            1,
+            id="a DaemonSet lacks one node",
+        ),
+        pytest.param(
+            [node("a")], [pods(0, "5", per_node=True)], KIND.TOO_LARGE, 0, 1, id="DaemonSet, large"
+        ),
+    ],
+)
+def test_why_it_does_not_fit(
+    nodes: list[Node], sets: list[PodSet], kind: RefusalKind, named: int, missing: int
+) -> None:
+    found = refusal(cluster(*nodes), *sets)
+
+    assert found is not None
+    assert (found.kind, found.item, found.missing) == (kind, named, missing)
+
+
+def test_figures_are_those_of_the_whole_gang_the_binding_resource_first() -> None:
+    capacity = cluster(node("a", "4", "16Gi", gpu=2), node("b", "4", "16Gi"))
+    capacity.pod_seen(pod("x", "a", "1", gpu=1))
+
+    found = refusal(capacity, pods(2, "2", "1Gi", gpu=1), pods(10, "500m", "1Gi", item=1))
+
+    assert found is not None
+    assert found.binding == GPU
+    assert found.shortages[0] == Shortage(GPU, 2, 1)
+    assert sorted(figures(found)) == [
+        ("cpu", 9000, 7000),
+        ("memory", 12 << 30, 32 << 30),
+        (GPU, 2, 1),
+        ("pods", 12, 219),
+    ]
+    assert [s.missing for s in found.shortages] == [1, 2000, 0, 0]
+
+
+def test_an_overdrawn_node_lends_nobody_its_debt() -> None:
+    capacity = cluster(node("a", "4"), node("b", "4"))
+    capacity.pod_seen(pod("x", "a", "10"))
+
+    assert refusal(capacity, pods(4)) is None
+    assert ("cpu", 5000, 4000) in figures(refusal(capacity, pods(5)))
+
+
+def _crossing(cpu: str) -> Capacity:
+    """Three nodes in two pools that overlap in one: neither pool tells what both have together."""
+    return cluster(
+        node("a", cpu, labels={"zone": "a", "kind": "y"}),
+        node("ax", cpu, labels={"zone": "a", "kind": "x"}),
+        node("x", cpu, labels={"zone": "b", "kind": "x"}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("replicas", "kind"),
+    [(5, None), (6, None), (7, KIND.INSUFFICIENT), (8, KIND.INSUFFICIENT)],
+)
+def test_the_sum_of_pools_that_overlap_counts_shared_nodes_once(
+    replicas: int, kind: RefusalKind | None
+) -> None:
+    in_a = pods(6, "1", where=on(zone="a"))
+    of_x = pods(replicas, "1", item=1, where=on(kind="x"))
+    capacity = _crossing("4")
+    found = refusal(capacity, in_a, of_x)
+
+    assert (found.kind if found else None) == kind
+    if found is not None:
+        assert figures(found)[0] == ("cpu", (6 + replicas) * 1000, 12000)
+
+
+def test_pools_that_overlap_may_have_the_sum_and_not_the_nodes() -> None:
+    found = refusal(
+        _crossing("3"),
+        pods(3, "2", where=on(zone="a", kind="y")),
+        pods(1, "1", item=1, where=on(kind="x")),
+    )
+    assert found is not None
+    assert (found.kind, found.item) == (KIND.INSUFFICIENT, 0)
+    sets = pods(2, "2", where=on(zone="a")), pods(2, "2", item=1, where=on(kind="x"))
+    found = refusal(_crossing("3"), *sets)
+    assert found is not None
+    assert (found.kind, found.item) == (KIND.FRAGMENTED, -1)
+    assert figures(found)[0] == ("cpu", 8000, 9000)
+
+
+def test_sets_that_share_no_node_are_placed_independently() -> None:
+    """Were they searched together, the states would be too many."""
+    capacity = cluster(*(node(f"n{i}", "5", labels={"zone": "abc"[i % 3]}) for i in range(60)))
+    sets = tuple(pods(40, "2", item=i, where=on(zone="abc"[i])) for i in range(3))
+
+    assert refusal(capacity, *sets) is None
+    assert refusal(capacity, *sets[:2], pods(41, "2", item=2, where=on(zone="c"))) is not None
+
+
+def test_when_a_pass_has_looked_at_too_many_nodes_the_rest_waits_for_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A thousand gangs that nearly fit must not keep the process from renewing its lease."""
+    monkeypatch.setattr(fit, "GREEDY_WORK_PER_PASS_MAX", 3)
+    capacity = cluster(node("a", "5"), node("b", "5"))
+    sizes = ("3.5", "3.6", "3.7", "4")
+    shapes = [waiting(capacity, pods(2, "3"), pods(1, size, item=1)) for size in sizes]
+    decided = []
+    for _ in range(4):
+        capacity.place_unplaced()
+        found = [capacity.refusal(shape) for shape in shapes]
+        decided.append(sum(r is not None and r.kind is KIND.FRAGMENTED for r in found))
+        assert all(r is not None and figures(r)[0][0] == "cpu" for r in found)
+
+    assert decided == [1, 2, 3, 4]
+
+
+def test_too_large_compares_one_pod_with_the_largest_node() -> None:
+    found = refusal(cluster(node("a", "4"), node("b", "8")), pods(3, "9"))
+
+    assert figures(found)[0] == ("cpu", 9000, 8000)
+
+
+def test_too_large_is_said_even_if_the_sum_is_short_as_well() -> None:
+    found = refusal(cluster(node("a", "4")), pods(1), pods(3, "9", item=1))
+
+    assert found is not None
+    assert (found.kind, found.item) == (KIND.TOO_LARGE, 1)
+
+
+def test_a_node_that_is_only_busy_makes_nothing_too_large() -> None:
+    capacity = cluster(node("a", "4"))
+    capacity.pod_seen(pod("x", "a", "1"))
+    found = refusal(capacity, pods(1, "4"))
+
+    assert found is not None
+    assert found.kind is KIND.INSUFFICIENT
+
+
+def test_predicates_that_are_not_looked_at_are_named_once() -> None:
+    sets = [pods(9, unmodelled=("topologySpread",)), pods(1, item=1, unmodelled=("podAffinity",))]
+    found = refusal(cluster(node()), *sets, pods(1, item=2, unmodelled=("topologySpread",)))
+
+    assert found is not None
+    assert found.unmodelled == ("topologySpread", "podAffinity")
+
+
+def test_a_refusal_by_a_set_names_its_own_place_in_the_manifest() -> None:
+    capacity = cluster(node("a", "3"), node("b", "3"))
+    one = refusal(capacity, pods(3, "2", item=0, index=1))
+    other = refusal(capacity, pods(3, "2", item=4, index=2))
+
+    assert one is not None
+    assert other is not None
+    assert (one.item, one.index, other.item, other.index) == (0, 1, 4, 2)
+
+
+def test_sets_of_equal_pods_are_one_part_of_the_gang() -> None:
+    """Sixteen bare pods as sixteen items are 2^16 states if nobody sees that they are equal."""
+    capacity = cluster(*(node(f"n{i}", "5") for i in range(8)))
+    singles = [pods(1, "2", item=i) for i in range(16)]
+    shape = capacity.shape(tuple(singles))
+
+    assert len(shape.alike) == 1
+    assert capacity.refusal(shape) is None
+    found = refusal(capacity, *singles, pods(1, "2", item=16))
+    assert found is not None
+    assert (found.kind, found.missing) == (KIND.FRAGMENTED, 1)
+
+
+# -- memory --------------------------------------------------------------------------------------
+
+
+def test_the_set_that_refused_last_is_asked_first_and_the_others_after_it() -> None:
+    capacity = cluster(node("a", "6"), *(node(name, "3") for name in "bcd"))
+    shape = capacity.shape((pods(2, "3"), pods(2, "4", item=1)))
+    found = capacity.refusal(shape)
+    assert found is not None
+    assert (found.kind, found.item, found.missing) == (KIND.FRAGMENTED, 1, 1)
+
+    capacity.node_seen(node("c", "5"))
+    assert capacity.refusal(shape) is None
+    for name in "ad":
+        capacity.pod_seen(pod(f"x{name}", name, "2"))
+    found = capacity.refusal(shape)
+    assert found is not None
+    assert (found.kind, found.item) == (KIND.INSUFFICIENT, -1)
+
+
+def test_what_was_found_for_one_gang_is_not_given_to_another() -> None:
+    capacity = cluster(node("a", "5"), node("b", "5"))
+    mixed = capacity.shape((pods(1, "4"), pods(1, "5", item=1)))
+    single = (pods(2, "5"),)
+    assert capacity.refusal(mixed) is None
+
+    assert capacity.assume("one", 1, capacity.shape(single), single) is None
+    assert capacity.outstanding("one") == (2,)
+    capacity.check()
+
+
+def test_a_failed_search_is_not_repeated_until_something_rises(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    searches = []
+    monkeypatch.setattr(fit, "pack", lambda *a: searches.append(1) or greedy.pack(*a))  # type: ignore[func-returns-value]
+    capacity = cluster(node("a", "5"), node("b", "5"))
+    shape = waiting(capacity, pods(2, "3"), pods(1, "4", item=1))
+
+    assert [capacity.refusal(shape) is None for _ in range(3)] == [False] * 3
+    assert len(searches) == 1
+    capacity.pod_seen(pod("x", "a", "500m"))
+    assert capacity.refusal(shape) is not None
+    assert len(searches) == 1
+    capacity.node_seen(node("c", "4"))
+    assert capacity.refusal(shape) is None
+    assert len(searches) == 2
+
+
+def test_a_search_beyond_its_budget_is_undecided_and_said_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(greedy, "EXACT_WORK_MAX", 3)
+    monkeypatch.setattr(fit, "EXACT_WORK_MAX", 3)
+    found = refusal(cluster(node("a", "5"), node("b", "5")), pods(2, "3"), pods(1, "4", item=1))
+
+    assert found is not None
+    assert (found.kind, found.item) == (KIND.UNDECIDED, -1)
+
+
+def test_what_the_budget_of_a_pass_did_not_suffice_for_is_asked_again_in_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fit, "EXACT_WORK_PER_PASS_MAX", 10)
+    capacity = cluster(node("a", "5"), node("b", "5"))
+    shapes = [waiting(capacity, pods(2, "3"), pods(1, size, item=1)) for size in ("3.5", "4")]
+    capacity.place_unplaced()
+    kinds = [capacity.refusal(shape).kind for shape in shapes]  # type: ignore[union-attr]
+    assert capacity.take_requeued() == []
+    capacity.place_unplaced()
+
+    assert kinds == [KIND.FRAGMENTED, KIND.UNDECIDED]
+    assert capacity.take_requeued() == [shapes[1]]
+    assert capacity.refusal(shapes[1]).kind is KIND.FRAGMENTED  # type: ignore[union-attr]
+
+
+def test_an_unusable_term_is_no_reason_to_fail() -> None:
+    found = refusal(cluster(node()), pods(1, where=on((needs("x", "Gt", "y"),))))
+
+    assert found is not None
+    assert found.kind is KIND.NO_NODE
+
+
+@given(st.data())
+def test_on_emptied_nodes_a_look_at_what_changed_finds_what_a_look_at_all_does(
+    data: st.DataObject,
+) -> None:
+    capacity, thorough = Capacity(Settings()), Capacity(Settings())
+    thorough._judge._still_lacks = lambda _: False  # type: ignore[method-assign]
+    sets = (pods(data.draw(st.integers(1, 9)), "2"), pods(1, "3", item=1, where=on(zone="a")))
+    for each in (capacity, thorough):
+        each.remember(each.shape(sets))
+    for step in range(data.draw(st.integers(4, 20))):
+        name = f"n{data.draw(st.integers(0, 4))}"
+        what = data.draw(st.sampled_from(["node", "node", "foreign", "own", "end", "gone"]))
+        cpu, zone = str(data.draw(st.integers(1, 8))), data.draw(st.sampled_from("ab"))
+        for each in (capacity, thorough):
+            match what:
+                case "node":
+                    each.node_seen(node(name, cpu, labels={"zone": zone}))
+                case "foreign":
+                    each.pod_seen(pod(f"p{step}", name, cpu))
+                case "own":
+                    each.pod_seen(pod(f"p{step - 1}", name, cpu, of="ours"))
+                case "end":
+                    each.pod_gone(f"p{step - int(cpu)}")
+                case _:
+                    each.node_gone(name)
+        found = [each.would_fit_emptied(each.shape(sets)) for each in (capacity, thorough)]
+        assert found[0] is found[1]
+
+
+def test_people_may_ask_for_nodes_that_were_not_asked_for_before() -> None:
+    capacity = cluster(node("a", "4", labels={"zone": "a"}))
+    shape = capacity.shape((pods(1, where=on(zone="a")),))
+    assert capacity.glance().refusal(shape) is None
+    assert capacity.glance().refusal(capacity.shape((pods(1, where=on(zone="b")),))) is not None

@@ -1,0 +1,298 @@
+"""Pod classes and pools: what they remember is what a look at every node would find."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from mcad.core.fit.shape import ClassKey
+from mcad.core.nodes import ledger as ledgers
+from mcad.core.nodes import node_events, sorted_nodes
+from mcad.core.nodes import pod_signature as classes
+from mcad.core.nodes.filters import admits
+from mcad.core.nodes.ledger import ChangeLog, Ledger
+from mcad.core.nodes.pod_signature import PodClass, slots
+from mcad.core.nodes.pools import Pool, joint_total, rough_total, sum_of, widest
+from mcad.core.nodes.resources import resources
+from mcad.core.state.model import Constraint, Node, Resources
+from tests.core import strategies
+from tests.core.builders import GPU, node, on, wants
+
+
+def alike(request: Resources, cap: int = 0) -> ClassKey:
+    return ClassKey(request, Constraint(), cap)
+
+
+def pool_of(ledger: Ledger, **selector: str) -> Pool:
+    where = on(**selector)
+    return ledger.pool(lambda each: admits(each, where))
+
+
+@pytest.fixture(params=[(50_000, 8, 64, 64), (2, 1, 1, 0), (6, 0, 0, 1)], ids=str)
+def bounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    told, fallen, room, short = request.param
+    monkeypatch.setattr(node_events, "NEWS_MAX", told)
+    monkeypatch.setattr(sorted_nodes, "FALLEN_PER_NODE", fallen)
+    monkeypatch.setattr(sorted_nodes, "RISEN_SHARE", 1 if short else 8)
+    monkeypatch.setattr(sorted_nodes, "TAIL_SHORT", short)
+    monkeypatch.setattr(classes, "ROOM_MAX", room)
+    monkeypatch.setattr(classes, "SCAN_STEP", 1 if room < 64 else 16)
+
+
+# -- slots ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("free", "request_", "cap", "expected"),
+    [
+        ({"cpu": 10, "pods": 9}, (("cpu", 3), ("pods", 1)), 99, 3),
+        ({"cpu": 10, "pods": 2}, (("cpu", 3), ("pods", 1)), 99, 2),
+        ({"cpu": 10, "pods": 9}, (("cpu", 3), ("pods", 1)), 1, 1),
+        ({"cpu": 2, "pods": 9}, (("cpu", 3), ("pods", 1)), 99, 0),
+        ({"cpu": -9, "pods": 9}, (("cpu", 3), ("pods", 1)), 99, 0),
+        ({"cpu": -9, "pods": 9}, (("pods", 1),), 99, 9),
+        ({"pods": 9}, (("cpu", 3), ("pods", 1)), 99, 0),
+        ({}, (("pods", 1),), 99, 0),
+    ],
+)
+def test_slots(
+    free: dict[str, int], request_: tuple[tuple[str, int], ...], cap: int, expected: int
+) -> None:
+    assert slots(free, request_, cap) == expected
+
+
+def test_what_only_some_nodes_have_is_asked_for_first() -> None:
+    ledger = Ledger()
+    pods = PodClass(alike(wants("1", "1Gi", 2)), pool_of(ledger), ledger.log)
+
+    assert [name for name, _ in pods.request] == [GPU, "cpu", "memory", "pods"]
+
+
+# -- the memory of a class -----------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("bounds")
+@settings(max_examples=40)
+@given(st.data())
+def test_missing_is_exact_at_zero_and_a_lower_bound_beyond_through_any_history(
+    data: st.DataObject,
+) -> None:
+    ledger = Ledger()
+    pool = pool_of(ledger)
+    requests = [wants("1"), wants("3", gpu=1), wants("2")]
+    pods = [
+        PodClass(alike(each, cap), pool, ledger.log)
+        for each, cap in zip(requests, (0, 0, 1), strict=True)
+    ]
+    for step in range(data.draw(st.integers(3, 25))):
+        name = f"n{data.draw(st.integers(0, 5))}"
+        _change(ledger, data, name)
+        for each in pods if data.draw(st.booleans()) else ():
+            exact = sum(each.slots(row) for row in pool.rows.values())
+            asked = (
+                data.draw(st.integers(0, 40)) if step % 2 else exact + data.draw(st.integers(0, 1))
+            )
+            missing = each.missing(asked)
+            event("fits" if not missing else "refused")
+            assert (missing == 0) == (exact >= asked)
+            assert missing <= max(0, asked - exact)
+
+
+def _change(ledger: Ledger, data: st.DataObject, name: str) -> None:
+    if name not in ledger.rows:
+        ledger.add(data.draw(strategies.nodes(name)))
+    elif data.draw(st.integers(0, 5)) == 0:
+        ledger.remove(name)
+    elif data.draw(st.integers(0, 5)) == 0:
+        ledger.replace(data.draw(strategies.nodes(name)))
+    else:
+        taken = wants(str(data.draw(st.integers(0, 4))), gpu=data.draw(st.integers(0, 2)))
+        ledger.note(name, taken, data.draw(st.sampled_from([1, 1, -1])))
+        ledger.post()
+
+
+@pytest.mark.usefixtures("bounds")
+@settings(max_examples=40)
+@given(st.data())
+def test_places_are_a_superset_of_the_nodes_with_room(data: st.DataObject) -> None:
+    ledger = Ledger()
+    pool = pool_of(ledger)
+    pods = PodClass(alike(wants("2", gpu=1)), pool, ledger.log)
+    for _ in range(data.draw(st.integers(3, 25))):
+        _change(ledger, data, f"n{data.draw(st.integers(0, 5))}")
+        if data.draw(st.booleans()):
+            pods.missing(data.draw(st.integers(0, 9)))
+        if data.draw(st.booleans()):
+            with_room = {rank for rank, row in pool.rows.items() if pods.slots(row)}
+            assert with_room <= {row.rank for row in pods.places()}
+
+
+def test_a_class_that_saw_everything_looks_only_at_what_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ledger = Ledger()
+    pods = PodClass(alike(wants("3")), pool_of(ledger), ledger.log)
+    for i in range(40):
+        ledger.add(node(f"n{i}", "4" if i < 10 else "2"))
+    assert pods.missing(11) == 1
+    looked: list[int] = []
+    monkeypatch.setattr(classes, "slots", lambda *a: looked.append(1) or slots(*a))  # type: ignore[func-returns-value]
+
+    assert pods.missing(10) == 0
+    assert pods.missing(11) == 1
+    assert looked == []
+    ledger.note("n3", wants("2"), 1)
+    ledger.post()
+    assert pods.missing(10) == 1
+    assert len(looked) == 1
+
+
+def test_a_scan_goes_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two hundred gangs of one class, one after the other, look at every node once."""
+    monkeypatch.setattr(classes, "SCAN_STEP", 1)
+    ledger = Ledger()
+    pods = PodClass(alike(wants("4")), pool_of(ledger), ledger.log)
+    for i in range(60):
+        ledger.add(node(f"n{i}", "4"))
+    looked: list[int] = []
+    monkeypatch.setattr(classes, "slots", lambda *a: looked.append(1) or slots(*a))  # type: ignore[func-returns-value]
+    for _ in range(60):
+        assert pods.missing(1) == 0
+        row = next(iter(pods.places()))
+        ledger.note(row.node.name, pods.request, 1)
+        ledger.post()
+
+    assert pods.missing(1) == 1
+    assert len(looked) <= 2 * 60, "once in the scan, once when it was taken"
+
+
+# -- too large -----------------------------------------------------------------------------------
+
+
+def test_too_large_is_a_matter_of_one_node_not_of_each_resource() -> None:
+    ledger = Ledger()
+    pods = PodClass(alike(wants("4", gpu=2)), pool_of(ledger), ledger.log)
+    assert pods.too_large()
+    ledger.add(node("cpus", "8"))
+    ledger.add(node("gpus", "2", gpu=4))
+    assert pods.too_large()
+    ledger.add(node("both", "4", gpu=2))
+    assert not pods.too_large()
+    ledger.resize(node("both", "4", gpu=1))
+    assert pods.too_large()
+    ledger.replace(node("gpus", "4", gpu=2, labels={"a": "b"}))
+    assert not pods.too_large()
+    ledger.remove("gpus")
+    assert pods.too_large()
+
+
+# -- pools ---------------------------------------------------------------------------------------
+
+
+def _zones() -> tuple[Ledger, Pool, Pool, Pool]:
+    ledger = Ledger()
+    pools = pool_of(ledger), pool_of(ledger, zone="a"), pool_of(ledger, kind="x")
+    for i, (zone, kind) in enumerate([("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")]):
+        ledger.add(node(f"n{i}", "1", labels={"zone": zone, "kind": kind}))
+    return ledger, *pools
+
+
+def test_the_sum_of_pools_counts_every_node_once() -> None:
+    ledger, everything, a, x = _zones()
+    b = pool_of(ledger, zone="b")
+
+    assert widest((a,)) == (a,)
+    assert widest((a, everything)) == (everything,)
+    assert widest((everything, a, x)) == (everything,)
+    assert widest((a, b)) == (a, b)
+    assert widest((a, x)) is None
+    assert dict(sum_of([a, b]))["cpu"] == 4000
+    assert joint_total([a, x])["cpu"] == 3000
+    assert rough_total([a, x])["cpu"] == 2000
+
+
+def test_pools_know_how_many_nodes_they_share_as_nodes_come_and_go() -> None:
+    ledger, everything, a, x = _zones()
+    assert (a.shared(x), x.shared(a), a.shared(everything), a.shared(a)) == (1, 1, 2, 2)
+
+    ledger.replace(node("n2", "1", labels={"zone": "a", "kind": "x"}))
+    assert (a.shared(x), x.shared(a), a.shared(everything)) == (2, 2, 3)
+    ledger.remove("n0")
+    assert (a.shared(x), x.shared(a), a.shared(everything)) == (1, 1, 2)
+
+
+def test_a_pool_that_is_dropped_is_nobodys_neighbour_any_more() -> None:
+    ledger, everything, a, x = _zones()
+    assert a.shared(x) == 1
+    ledger.keep_pools({everything: None, a: None})
+
+    assert a.neighbours() == {}
+    assert ledger.pools() == [everything, a]
+    assert [len(row.pools) for row in ledger.rows.values()] == [2, 2, 1, 1]
+
+
+# -- the log -------------------------------------------------------------------------------------
+
+
+def test_the_log_names_what_changed_since_the_latest_first() -> None:
+    log = ChangeLog()
+    for rank in (1, 2, 3, 1):
+        log.touch(rank)
+
+    assert log.since(0) == [1, 3, 2]
+    assert log.since(2) == [1, 3]
+    assert log.since(4) == []
+
+
+def test_the_log_knows_when_it_has_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledgers, "CATCH_UP_MAX", 2)
+    log = ChangeLog()
+    for rank in (1, 2, 3):
+        log.touch(rank)
+
+    assert log.since(0) is None
+    assert log.since(1) == [3, 2]
+    log.tick()
+    assert log.since(3) == []
+
+
+def test_entries_that_cancel_out_are_no_change() -> None:
+    ledger = Ledger()
+    pool = pool_of(ledger)
+    ledger.add(node("a"))
+    before = (ledger.log.now, pool.risen, resources(pool.total))
+    ledger.note("a", wants("1"), 1)
+    ledger.note("a", wants("1"), -1)
+    ledger.post()
+
+    assert (ledger.log.now, pool.risen, resources(pool.total)) == before
+
+
+def test_a_resource_that_the_node_does_not_have_can_be_overdrawn_and_given_back() -> None:
+    ledger = Ledger()
+    pool = pool_of(ledger)
+    ledger.add(node("a"))
+    ledger.note("a", wants(gpu=2), 1)
+    ledger.post()
+    assert ledger.rows["a"].free[GPU] == -2
+    assert list(ledger.overcommitted) == ["a"]
+    assert pool.total[GPU] == 0
+
+    ledger.note("a", wants(gpu=2), -1)
+    ledger.post()
+    assert ledger.overcommitted == {}
+
+
+@given(st.lists(st.sampled_from([node("a"), node("a", "2"), node("a", gpu=1)]), max_size=5))
+def test_profiles_are_counted_by_kind(seen: list[Node]) -> None:
+    ledger = Ledger()
+    pool = pool_of(ledger)
+    for each in seen:
+        if "a" in ledger.rows:
+            ledger.resize(each)
+        else:
+            ledger.add(each)
+
+    assert [dict(p.amounts) for p in pool.profiles] == [dict(e.allocatable) for e in seen[-1:]]
+    assert pool.largest() == (dict(seen[-1].allocatable) if seen else {})

@@ -1,0 +1,146 @@
+"""Victims that take all of their grace period: no eviction is in vain for that (core R10)."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from mcad.core.reservations import manage
+from mcad.core.state.model import Workload
+from mcad.core.state.records import replace
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND
+from tests.core.bench import Bench, node, workload
+from tests.core.preemption.test_eviction_lives import Life
+from tests.core.quotas import GOLD, teams
+
+SECONDS = 60
+"""What a start may take besides minimum run time and grace: looks, retries, live lists."""
+
+
+def of(team: str, work: Workload, grace: int) -> Workload:
+    return replace(work, quota=((GOLD, team),), grace=grace * SECOND)
+
+
+def bind_all(bench: Bench) -> None:
+    """kube-scheduler puts each pod on the node with the most room for it."""
+    free = {one.name: dict(one.allocatable)["cpu"] for one in bench.nodes}
+    for thing in bench.things.values():
+        if thing.node:
+            free[thing.node] -= dict(thing.request)["cpu"]
+    for ref, thing in list(bench.things.items()):
+        if not thing.node and not thing.child.terminating:
+            name = max(free, key=lambda one: (free[one], one))
+            if free[name] >= dict(thing.request)["cpu"]:
+                free[name] -= dict(thing.request)["cpu"]
+                bench.bind(ref.name, on=name)
+
+
+def play(bench: Bench, seconds: int, step: int = 5) -> None:
+    for _ in range(0, seconds, step):
+        bind_all(bench)
+        bench.advance(step)
+
+
+def borrowed(settings: Settings, grace: int) -> Bench:
+    """Two teams with 2 CPUs each on two nodes; team b has all of it and more in the queue."""
+    bench = Bench(settings, nodes=[node(f"n{i}", 2000) for i in range(2)], graceful=True)
+    bench.share(*teams(4000, a=2000, b=2000))
+    for number in range(8):
+        bench.submit(of("b", workload(f"b{number}", 1000, created=bench.now), grace))
+        bench.settle()
+    bind_all(bench)
+    return bench
+
+
+MATRIX = [
+    *product((0, 30, 320, 600, 3600), (0, 300, 3600), (0, 600), (0, 30)),
+]
+SHARE = {"one pod": (1000,), "one large pod": (2000,), "a gang": (1000, 1000)}
+
+
+@pytest.mark.parametrize("pods", SHARE.values(), ids=SHARE)
+@pytest.mark.parametrize(("grace", "minimum", "protect", "notice"), MATRIX)
+def test_a_team_gets_its_share_back_within_minimum_run_time_and_grace(
+    pods: tuple[int, ...], grace: int, minimum: int, protect: int, notice: int
+) -> None:
+    settings = Settings(
+        min_run_time=minimum * SECOND,
+        protect_after=protect * SECOND,
+        preemption_grace=notice * SECOND,
+        placement_timeout=0,
+    )
+    bench = borrowed(settings, grace)
+    bench.submit(of("a", workload("a", *pods, created=bench.now), grace))
+    play(bench, minimum + grace + notice + SECONDS)
+    assert bench.state("a") == "Running"
+    evicted = [uid for uid, view in bench.status.items() if view.eviction is not None]
+    assert len(evicted) == sum(pods) // 1000, "none is evicted in vain"
+
+
+class SlowLife(Life):
+    """Pods end only when their grace period is over; the dispatcher is restarted meanwhile."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed, quiet=True, minimum=(20, 40))  # else it may be twice at a time
+        self.bench.graceful = True
+        self.restarts = seed % 2 == 1
+
+    def submit(self) -> None:
+        before = self.made
+        super().submit()
+        uid = f"uid-w{before}"
+        if self.made > before and not self.bench.status.get(uid):
+            grace = self.random.choice((0, 30, 90, 320, 600))
+            self.bench.edit(uid, grace=grace * SECOND)
+
+    def pods(self) -> None:
+        super().pods()
+        if self.restarts and self.random.random() < 0.2:
+            self.bench.crash()
+
+    def watch(self) -> None:
+        """After each act: kube-scheduler is quick, beside a grace period."""
+        super().watch()
+        for ref, thing in list(self.bench.things.items()):
+            if not thing.node and not thing.child.terminating:
+                self.place(ref, thing)
+
+    def pass_by(self, seconds: int) -> None:
+        for _ in range(0, seconds, 10):
+            self.bench.advance(min(seconds, 10))
+            self.watch()
+
+    def outlast(self) -> None:
+        """Everything that was begun comes to its end."""
+        for _ in range(40):
+            self.pods()
+            self.pass_by(60)
+
+
+@pytest.mark.parametrize("begin", range(0, 60, 20))
+def test_no_eviction_of_slow_victims_is_in_vain(begin: int) -> None:
+    evicted = slow = 0
+    for seed in range(begin, begin + 20):
+        life = SlowLife(seed)
+        life.run(60)
+        life.outlast()
+        gone = {f"uid-{name}" for name in life.bench.order}
+        for uid, by in life.pairs:
+            assert by in gone, f"{seed=}: {uid} was evicted for {by}, which was not dispatched"
+            evicted += 1
+            slow += life.bench.works[uid].grace >= 320 * SECOND
+    assert evicted >= 20
+    assert slow >= 5
+
+
+def test_a_victim_that_runs_elsewhere_by_now_is_not_waited_for() -> None:
+    bench = Bench(nodes=[node(milli=1000)])
+    bench.submit(workload("victim", 600), workload("owner", 700))
+    bench.settle()
+    cluster, owner, victim = bench.dispatcher.cluster, bench.entry("owner"), bench.entry("victim")
+    owner.waits_for = {victim.uid: victim.attempt}
+    assert manage.still_there(cluster, owner) == [victim.uid]
+    owner.waits_for = {victim.uid: victim.attempt - 1}
+    assert manage.still_there(cluster, owner) == []

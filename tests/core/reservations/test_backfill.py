@@ -1,0 +1,276 @@
+"""Backfill (R9): the first in line has a date, and whoever does not delay it goes ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from mcad.core.cluster import Cluster
+from mcad.core.events import NodeSeen
+from mcad.core.reservations import release_set
+from mcad.core.snapshot.removal import Removal
+from mcad.core.state.bounds import BACKFILL_TRIES, LOOKS, STUCK_AFTER, Look
+from mcad.core.state.entry import Entry
+from mcad.core.state.model import Workload
+from mcad.core.state.reasons import EventReason
+from mcad.core.state.records import replace
+from mcad.core.state.reservation import ReservationReason
+from mcad.core.state.settings import Policy
+from mcad.core.state.units import SECOND
+from tests.core.bench import PATIENT, Bench, node, workload
+
+BACKFILL = replace(PATIENT, policy=Policy.BACKFILL)
+GANG = workload("gang", 900, 900, run_limit=1000 * SECOND)
+
+
+def limited(name: str, milli: int, seconds: int, **changes: object) -> Workload:
+    return workload(name, milli, run_limit=seconds * SECOND, **changes)
+
+
+def busy(policy: Policy = Policy.BACKFILL) -> Bench:
+    """Two nodes with one AppWrapper each, which end after 600 and 1200 s, and a gang that needs
+    both."""
+    bench = Bench(replace(BACKFILL, policy=policy), nodes=[node("n1"), node("n2")])
+    bench.submit(limited("one", 600, 600), limited("two", 600, 1200))
+    bench.settle()
+    bench.submit(GANG)
+    bench.advance(10)
+    return bench
+
+
+def test_the_first_in_line_has_a_date() -> None:
+    bench = busy()
+    reservation = bench.entry("gang").reservation
+    assert reservation is not None
+    assert reservation.reason is ReservationReason.PLANNED
+    assert reservation.nodes == ("n1", "n2")
+    assert reservation.waits_for == ("default/one", "default/two")
+    assert list(bench.dispatcher.cluster.capacity.report.overcommitted()) == []
+    assert reservation.start == bench.entry("two").first_dispatch + 1200 * SECOND + STUCK_AFTER
+
+
+def test_several_pods_may_go_to_one_node_that_is_claimed() -> None:
+    bench = busy()
+    bench.submit(workload("short", 100, 100, 100, 100, run_limit=1000 * SECOND))
+    bench.advance(2 * LOOKS[Look.BACKFILL] // SECOND)
+    assert bench.order == ["one", "two", "short"]
+
+
+def test_it_waits_for_those_that_end_first() -> None:
+    bench = Bench(BACKFILL, nodes=[node("n1"), node("n2")])
+    bench.submit(limited("late", 600, 1200), limited("soon", 600, 600))
+    bench.settle()
+    bench.submit(limited("next", 900, 100))
+    bench.advance(10)
+    reservation = bench.entry("next").reservation
+    assert reservation is not None
+    assert reservation.waits_for == ("default/soon",)
+
+
+@pytest.mark.parametrize("policy", [Policy.BEST_EFFORT_FIFO, Policy.STRICT_FIFO])
+def test_with_another_policy_nobody_has_one(policy: Policy) -> None:
+    assert busy(policy).entry("gang").reservation is None
+
+
+def test_a_reservation_that_a_higher_priority_passes_ends_and_that_is_said() -> None:
+    bench = busy()
+    bench.submit(workload("urgent", 300, priority=5))
+    bench.advance(2 * LOOKS[Look.BACKFILL] // SECOND)
+    assert bench.order == ["one", "two", "urgent"]
+    ended = [one.note for one in bench.events if one.reason is EventReason.RESERVATION_ENDED]
+    assert ended[:1] == [
+        "Room is not kept for it any more. default/urgent has a higher priority and goes first."
+    ]
+
+
+def test_whoever_is_gone_in_time_goes_ahead() -> None:
+    bench = busy()
+    bench.submit(limited("short", 300, 1000), limited("long", 300, 1200), workload("ever", 300))
+    bench.advance(2 * LOOKS[Look.BACKFILL] // SECOND)
+    assert bench.order == ["one", "two", "short"]
+    bench.dispatcher.cluster.admission.check()
+
+
+def test_nodes_that_the_first_in_line_does_not_want_are_anybodys() -> None:
+    bench = busy()
+    bench.feed(NodeSeen(node("n3", 500)))
+    bench.submit(workload("ever", 500))  # reserved nodes have 400 to spare
+    bench.settle()
+    assert bench.order == ["one", "two", "ever"]
+
+
+@pytest.mark.parametrize("other_end", [600, 1200])
+def test_a_reservation_moves_at_once_if_pods_that_stay_are_bound_to_its_nodes(
+    other_end: int,
+) -> None:
+    """kube-scheduler puts them there although another node was meant."""
+    bench = Bench(BACKFILL, nodes=[node("n1"), node("n2")])
+    bench.submit(limited("one", 600, 600), limited("two", 600, other_end))
+    bench.settle()
+    bench.submit(workload("large", 900))
+    bench.feed(NodeSeen(node("n3", 400)))
+    bench.advance(40)
+    reservation = bench.entry("large").reservation
+    assert reservation is not None
+    assert reservation.nodes == ("n1",)
+    bench.submit(workload("ever", 400))
+    bench.settle()
+    bench.bind("ever-0", on="n1")
+    bench.advance(1)
+    moved = bench.entry("large").reservation
+    assert moved is not None
+    assert (moved.start, moved.until) == (reservation.start, reservation.until)
+    assert moved.nodes == (("n2",) if other_end == 600 else ("n1",))
+    bench.dispatcher.cluster.admission.check()
+
+
+def test_what_was_let_in_ahead_may_take_its_seconds_to_go() -> None:
+    """A teardown takes a moment: no other start is promised for that."""
+    bench = busy()
+    reservation = bench.entry("gang").reservation
+    assert reservation is not None
+    bench.submit(limited("short", 300, 1000))
+    bench.advance(2 * LOOKS[Look.BACKFILL] // SECOND)
+    bench.stubborn.add("short-0")
+    bench.bind("short-0", on=bench.dispatcher.cluster.capacity.nodes_of("uid-short")[0])
+    bench.advance((reservation.start - bench.now) // SECOND + 5)
+    after = bench.entry("gang").reservation
+    assert after is not None
+    assert after.start == reservation.start
+    bench.remove(next(ref for ref in bench.things if ref.name == "short-0"))
+    bench.advance(1)
+    assert bench.order == ["one", "two", "short", "gang"]
+
+
+def test_pods_keep_off_nodes_that_an_appwrapper_with_a_kept_promise_waits_for() -> None:
+    bench = busy()
+    for name in ("one", "two"):
+        bench.delete(f"uid-{name}")
+    bench.settle()
+    assert bench.order == ["one", "two", "gang"]
+    bench.feed(NodeSeen(node("n3")))
+    bench.submit(workload("next", 500))
+    bench.settle()
+    assert bench.avoided["uid-next"] == ("n1", "n2")
+    for number, name in enumerate(("gang-0", "gang-1")):
+        bench.bind(name, on=f"n{number + 1}")
+    bench.submit(workload("later", 100))
+    bench.settle()
+    assert not bench.avoided["uid-later"]
+
+
+def test_whoever_goes_past_a_claim_is_told_to_keep_off_its_nodes() -> None:
+    """kube-scheduler would put its pods where most is free, which is where others have left."""
+    bench = busy()
+    bench.feed(NodeSeen(node("n3", 500)))
+    bench.submit(workload("ever", 500), limited("short", 300, 1000))
+    bench.advance(2 * LOOKS[Look.BACKFILL] // SECOND)
+    assert bench.avoided["uid-ever"] == ("n1", "n2")
+    assert not bench.avoided["uid-short"]  # it is gone in time, wherever it is
+
+
+def test_it_starts_when_it_was_promised_to() -> None:
+    bench = busy()
+    reservation = bench.entry("gang").reservation
+    assert reservation is not None
+    bench.submit(limited("short", 300, 1000))
+    while "gang" not in bench.order and bench.now < reservation.start + 600 * SECOND:
+        bench.advance(5)
+    assert "gang" in bench.order
+    assert bench.now <= reservation.start
+
+
+def test_it_starts_before_that_if_others_end_early() -> None:
+    bench = busy()
+    bench.delete("uid-one")
+    bench.delete("uid-two")
+    bench.settle()
+    assert bench.order == ["one", "two", "gang"]
+
+
+def test_without_limits_there_is_no_date_and_no_claim() -> None:
+    bench = Bench(BACKFILL, nodes=[node("n1"), node("n2")])
+    bench.submit(workload("one", 600), limited("two", 600, 1200))
+    bench.settle()
+    bench.submit(GANG, limited("short", 300, 60))
+    bench.advance(10)
+    assert bench.entry("gang").reservation is None
+    assert bench.order == ["one", "two", "short"]
+
+
+def test_a_restart_keeps_the_date() -> None:
+    bench = busy()
+    before = bench.entry("gang").reservation
+    bench.crash()
+    bench.decide()
+    assert bench.entry("gang").reservation == before
+
+
+def test_a_limit_that_is_not_kept_ends_the_claim() -> None:
+    bench = busy()
+    bench.edit("uid-two", run_limit=0)
+    reservation = bench.entry("gang").reservation
+    assert reservation is not None
+    while bench.now < reservation.until + 10 * SECOND:
+        bench.advance(30)
+    assert bench.entry("gang").reservation is None
+    (note,) = [event.note for event in bench.events if event.reason == "ReservationEnded"]
+    assert note == "Room is not kept for it any more. It expired while waiting for default/two."
+
+
+def test_whom_a_look_does_not_reach_the_next_one_does() -> None:
+    """Nobody else may leave for an hour."""
+    bench = Bench(BACKFILL, nodes=[node("n0"), node("n1", 4000)])
+    bench.submit(
+        workload("short", 1000, run_limit=7200 * SECOND),
+        workload("long", 3900, run_limit=3000 * SECOND),
+    )
+    bench.settle()
+    bench.submit(workload("gang", 900, 3900))
+    bench.advance(15)
+    assert bench.entry("gang").reservation is not None
+    count = BACKFILL_TRIES + 10
+    bench.submit(*(workload(f"j{i}", 110 + i, run_limit=3000 * SECOND) for i in range(count)))
+    bench.advance(60)
+    assert len(bench.order) == 2
+    bench.delete("uid-long")
+    bench.advance(60)
+    assert len(bench.order) == 2 + count
+
+
+def test_nobody_is_planned_for_who_finds_too_few_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan costs a look at every node; that the sum suffices says little where all is in bits."""
+    small = [node(f"e{i}", 200) for i in range(4)]
+    bench = Bench(BACKFILL, nodes=[node("n1"), node("n2"), *small])
+    bench.submit(limited("one", 600, 600), limited("two", 600, 1200))
+    bench.settle()
+    bench.submit(GANG)
+    bench.advance(10)
+    asked: list[str] = []
+    real = release_set.what_if
+
+    def counted(cluster: Cluster, entry: Entry, lifted: Sequence[str] = ()) -> Removal:
+        asked.append(entry.workload.name)
+        return real(cluster, entry, lifted)
+
+    monkeypatch.setattr(release_set, "what_if", counted)
+    for i in range(50):  # slots for two of the four
+        bench.submit(workload(f"j{i}", *[300 + i] * 4, run_limit=300 * SECOND))
+    bench.submit(limited("short", 390, 300))
+    bench.advance(20)
+    assert bench.order == ["one", "two", "short"]
+    assert [name for name in asked if name != "gang"] == ["short"]
+
+
+def test_it_is_looked_at_only_when_somebody_left_or_came() -> None:
+    bench = busy()
+    cluster = bench.dispatcher.cluster
+    before = cluster.looked_at.get(Look.BACKFILL, 0)
+    for _ in range(30):
+        bench.advance(1)
+        bench.decide()
+    assert cluster.looked_at.get(Look.BACKFILL, 0) == before
+    bench.delete("uid-one")
+    bench.decide()
+    assert cluster.looked_at[Look.BACKFILL] > before
