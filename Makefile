@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint mutants cluster golden lock crd
+.PHONY: demo test soak lint mutants cluster golden lock crd
 .DEFAULT_GOAL := test
 
 demo: .venv/runtime
@@ -15,6 +15,11 @@ WORKERS ?= 2
 
 test: lint
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+# Every fault at every write, and every seed: what a push draws representatives of. An hour.
+soak: .venv/ready
+	MCAD_SOAK=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile \
+	  --no-loadscope-reorder tests/faults
 
 lint: .venv/ready
 	$(BIN)/ruff format --check .

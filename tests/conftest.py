@@ -6,6 +6,8 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import budget
+
 # Whoever runs the suite in the background of a script lets it ignore SIGINT, and every command that
 # it starts would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -17,6 +19,11 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("mcad")
+
+
+def pytest_report_header() -> str:
+    """What this run plays of what can be enumerated."""
+    return budget.header()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

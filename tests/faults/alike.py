@@ -1,4 +1,4 @@
-"""Which writes and which events are alike: of those one is refused or missed, in any scenario.
+"""Which writes and which events are alike: a push has a fault at one of those, in any scenario.
 
 Two are alike if a dispatcher cannot tell them apart, but for names. What it could tell them by is
 their gist, and the end of their scenario is none of it: a fault that is borne in one scenario, and
@@ -15,8 +15,9 @@ from typing import Any
 
 from mcad.api import labels
 from mcad.kube.port import Request
+from tests import budget
 from tests.faults.catalog import SCENARIOS
-from tests.faults.injection import Fault, Moment, Plan
+from tests.faults.injection import Befalling, Fault, Gap, Moment, Plan
 from tests.faults.scenarios import Scenario
 from tests.faults.world import MORE_WRITES, run, undisturbed
 
@@ -67,24 +68,26 @@ def _said(request: Request) -> Gist:
 
 
 @cache
-def _firsts(key: Callable[[Moment], Gist]) -> dict[Scenario, list[int]]:
-    """Per scenario its writes of which none before was alike, of all scenarios."""
-    known: set[Gist] = set()
-    found: dict[Scenario, list[int]] = {}
+def _kinds(key: Callable[[Moment], Gist]) -> dict[Gist, list[tuple[Scenario, int]]]:
+    """The writes of all scenarios that are alike."""
+    kinds: dict[Gist, list[tuple[Scenario, int]]] = {}
     for scenario in SCENARIOS:
-        found[scenario] = []
         for number, moment in enumerate(undisturbed(scenario).moments):
-            if (one := key(moment)) not in known:
-                known.add(one)
-                found[scenario].append(number)
-    return found
+            kinds.setdefault(key(moment), []).append((scenario, number))
+    return kinds
 
 
-def writes(scenario: Scenario, key: Callable[[Moment], Gist] = gist) -> list[int]:
-    """The writes of a scenario that have a fault: those that no earlier scenario has, and its last
-    one, so that none of the stories goes without."""
-    last = undisturbed(scenario).writes - 1
-    return sorted({*_firsts(key)[scenario], last})
+def writes(
+    scenario: Scenario, befalling: Befalling, key: Callable[[Moment], Gist] = bare
+) -> list[int]:
+    """The writes of a scenario at which this happens: of those that are alike, in whatever
+    scenario, one, drawn for each befalling; one of its own if none of these is. In a soak all."""
+    count = undisturbed(scenario).writes
+    if budget.SOAK:
+        return list(range(count))
+    drawn = [budget.draw(one, 1, befalling.name, kind) for kind, one in _kinds(key).items()]
+    mine = {number for ((at, number),) in drawn if at is scenario}
+    return sorted(mine or budget.draw(range(count), 1, befalling.name, scenario.name))
 
 
 def befall(scenario: Scenario, fault: Fault, numbers: Iterable[int]) -> None:
@@ -144,9 +147,23 @@ def _heard() -> dict[Gist, list[tuple[Scenario, int]]]:
     return heard
 
 
-def events(scenario: Scenario, *, last: bool) -> list[int]:
-    """The events of a scenario that have a gap: those that are the first of all that are alike, in
-    whatever scenario, and the ``last`` ones, too, if there is much to miss."""
-    places = _heard().values()
-    mine = {n for one in places for at, n in (one[0], one[-1 if last else 0]) if at is scenario}
-    return sorted(mine)
+def events(scenario: Scenario, gap: Gap) -> list[int]:
+    """The events of a scenario that have this gap: of those that are alike, in whatever scenario,
+    one, drawn for each gap; one of its own if none of these is. In a soak the first of all that
+    are alike, and the last, too, if there is much to miss."""
+    places = _heard()
+    if budget.SOAK:
+        ends = (0,) if gap is Gap.CUT else (0, -1)
+        return sorted({one[n][1] for one in places.values() for n in ends if one[n][0] is scenario})
+    drawn = [budget.draw(one, 1, gap.name, kind) for kind, one in _told(places).items()]
+    mine = {number for ((at, number),) in drawn if at is scenario}
+    own = [number for one in places.values() for at, number in one if at is scenario]
+    return sorted(mine or budget.draw(sorted(own), 1, gap.name, scenario.name))
+
+
+def _told(heard: dict[Gist, list[tuple[Scenario, int]]]) -> dict[Gist, list[tuple[Scenario, int]]]:
+    """The same, by what an event tells of its own object alone."""
+    kinds: dict[Gist, list[tuple[Scenario, int]]] = {}
+    for (told, _), places in heard.items():
+        kinds.setdefault(told, []).extend(places)
+    return kinds

@@ -11,6 +11,7 @@ import pytest
 
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError
+from tests import budget
 from tests.faults.catalog import SCENARIOS
 from tests.faults.injection import Plan
 from tests.faults.meddling import Edit, patches
@@ -30,6 +31,8 @@ from tests.faults.world import run, undisturbed
 
 WRITES_OF_AN_EDIT = 16  # an attempt is taken back, and another one is made of what was edited
 IN_A_ROW = 10
+SHARE = 5  # of the moments one in so many has its edit in a push
+TOGGLED_FROM = 6
 LASTING = (COMPLETED, ROLLED_BACK, SUSPENDED, RESET, LATE, KEPT_AND_CLEARED, REQUEUED)
 """In these nobody deletes an AppWrapper or makes it anew."""
 EDITS = [one for one in Edit if one is not Edit.DELETED]
@@ -46,7 +49,8 @@ def test_one_edit_at_any_write_leaves_everything_whole(scenario: Scenario) -> No
     expected = undisturbed(scenario)
     acts = tuple((at_s, if_there(act)) for at_s, act in scenario.acts)
     for edit in EDITS:
-        for k in moments(scenario, edit):
+        found = moments(scenario, edit)
+        for k in budget.draw(found, 1 + len(found) // SHARE, edit.name, scenario.name):
             plan = Plan(writes=lambda number, k=k, edit=edit: edit if number == k else None)
             outcome = run(replace(scenario, acts=acts), plan)
             where = f"{edit.value}: write {k}, {expected.requests[k]}"
@@ -63,9 +67,9 @@ def test_every_edit_has_its_moments() -> None:
 @pytest.mark.parametrize("scenario", LASTING, ids=lambda one: one.name)
 def test_one_that_is_deleted_at_any_write_is_gone_and_leaves_nothing(scenario: Scenario) -> None:
     """In whatever phase it is then."""
-    for k, moment in enumerate(undisturbed(scenario).moments):
-        if (about := moment.about) is None:
-            continue
+    found = enumerate(one.about for one in undisturbed(scenario).moments)
+    abouts = [(k, about) for k, about in found if about is not None]
+    for k, about in budget.draw(abouts, 1 + len(abouts) // SHARE, scenario.name):
         name = about["metadata"]["name"]
         ends = {one: "" if one == name else "*" for one in scenario.ends}
         acts = tuple((at_s, if_there(act)) for at_s, act in scenario.acts)
@@ -93,7 +97,7 @@ def if_there(act: Action) -> Action:
 def test_whoever_toggles_all_the_time_gets_no_more_than_pauses(scenario: Scenario) -> None:
     """From any write on, at each of so many: every attempt costs a toggle, and they wait."""
     expected = undisturbed(scenario)
-    for k in range(expected.writes):
+    for k in budget.draw(range(expected.writes), TOGGLED_FROM, scenario.name):
         plan = Plan(writes=lambda number, k=k: Edit.TOGGLED if k <= number < k + IN_A_ROW else None)
         outcome = run(scenario, plan)
         where = f"writes from {k} on, {expected.requests[k]}"

@@ -12,6 +12,7 @@ from collections.abc import Collection
 
 import pytest
 
+from tests import budget
 from tests.faults.trials import Trial, drawn, judged
 from tests.faults.upheavals import Upheaval
 
@@ -58,12 +59,12 @@ def test_what_has_failed_once_does_not_fail(kind: str, seed: int, kept: Collecti
     drawn(kind, seed).play(kept)
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", budget.draw(range(SEEDS), SEEDS // 4, "plain"))
 def test_whatever_happens_everything_is_whole_and_true_at_rest(seed: int) -> None:
     judged(drawn("plain", seed))
 
 
-@pytest.mark.parametrize("begin", range(0, BLOCK * BLOCKS, BLOCK))
+@pytest.mark.parametrize("begin", budget.draw(range(0, BLOCK * BLOCKS, BLOCK), 1, "contested"))
 def test_whatever_happens_to_claims_they_are_kept_and_whoever_can_run_has(begin: int) -> None:
     found: Counter[str] = Counter()
     for seed in range(begin, begin + BLOCK):

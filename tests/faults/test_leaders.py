@@ -7,12 +7,16 @@ from functools import cache
 import pytest
 
 from mcad.api.config import LeaderElection
+from tests import budget
 from tests.faults.evictions import PREEMPTED, RECLAIMED
 from tests.faults.injection import SPELLS, Fault, Plan
 from tests.faults.pair import Leases, run
 from tests.faults.scenarios import COMPLETED, IN_TURN, ROLLED_BACK, Scenario
 from tests.faults.shares import BORROWED
 from tests.faults.world import MORE_WRITES, Outcome
+
+OF_EACH = 6
+"""So many writes of a scenario have each fault in a push."""
 
 LOSING = (Fault.KILLED_BEFORE, Fault.KILLED_AFTER, Fault.BEQUEATHED, *SPELLS)
 KEEPING = (Fault.LOST_AFTER, Fault.LATE, Fault.BROKEN)  # those of a write are another suite's
@@ -38,7 +42,7 @@ def undisturbed(scenario: Scenario) -> Outcome:
 )
 def test_one_fault_changes_nothing_in_the_end(scenario: Scenario, fault: Fault) -> None:
     expected = undisturbed(scenario)
-    for k in range(expected.writes):
+    for k in budget.draw(range(expected.writes), OF_EACH, fault.name, scenario.name):
         plan = Plan(writes=lambda number, k=k: fault if number == k else None)
         outcome, pair = run(scenario, plan)
         where = f"{fault.value}: write {k}, {expected.requests[k]}"
@@ -67,7 +71,7 @@ def test_slow_renewals_and_other_terms_change_nothing(
     """The holder's own record says for how long it holds, and a renewal counts from when it was
     sent: otherwise the first leader would write after the second one has begun."""
     leases, expected = Leases(terms, ANSWER_S), undisturbed(IN_TURN)
-    for k in range(0, expected.writes, 2):
+    for k in budget.draw(range(0, expected.writes, 2), OF_EACH // 2, fault.name, terms):
         plan = Plan(writes=lambda number, k=k: fault if number == k else None)
         outcome, pair = run(IN_TURN, plan, leases)
         where = f"{fault.value}: write {k}, {expected.requests[k]}"

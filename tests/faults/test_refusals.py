@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.faults.alike import bare, befall, gist, writes
+from tests.faults.alike import befall, writes
 from tests.faults.catalog import SCENARIOS
 from tests.faults.injection import REFUSALS, Fault
 from tests.faults.scenarios import IN_TURN, KEPT, SUSPENDED, Scenario
 
 ALIKE = (Fault.NOT_ALLOWED, Fault.TIMED_OUT, Fault.REDIRECTED)
 """Answers that the dispatcher takes for the same; these scenarios have every kind of write."""
-JUDGED = (Fault.DENIED, Fault.NOT_FOUND)
-"""Answers that the core decides about; after all others the request is sent again."""
 CASES = [
     (scenario, fault)
     for scenario in SCENARIOS
@@ -28,4 +26,4 @@ CASES = [
     ("scenario", "fault"), CASES, ids=[f"{one.name}: {fault.name.lower()}" for one, fault in CASES]
 )
 def test_one_refusal_changes_nothing_in_the_end(scenario: Scenario, fault: Fault) -> None:
-    befall(scenario, fault, writes(scenario, gist if fault in JUDGED else bare))
+    befall(scenario, fault, writes(scenario, fault))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.faults.alike import bare, writes
+from tests import budget
 from tests.faults.histories import arrive
 from tests.faults.injection import Plan
 from tests.faults.scenarios import (
@@ -27,6 +27,7 @@ from tests.faults.weather import Terminated, Weather
 from tests.faults.world import Outcome, run, undisturbed
 from tests.manifests import components, config_map, generic
 
+SHARE = 5  # of the writes one in so many has its upheaval in a push
 FORGERIES = (Upheaval.FORGED_HERE, Upheaval.FORGED_ELSEWHERE)
 
 
@@ -41,7 +42,7 @@ def once(scenario: Scenario, upheaval: Upheaval, number: int) -> tuple[Outcome, 
 @pytest.mark.parametrize("scenario", [IN_TURN, COMPLETED, RESET], ids=lambda one: one.name)
 def test_a_forged_object_moves_nothing(scenario: Scenario, forgery: Upheaval) -> None:
     """Not one write is another one."""
-    expected, forged, numbers = undisturbed(scenario), 0, writes(scenario, bare)
+    expected, forged, numbers = undisturbed(scenario), 0, range(undisturbed(scenario).writes)
     for k in numbers:
         outcome, has_occurred = once(scenario, forgery, k)
         forged += has_occurred
@@ -59,7 +60,7 @@ def test_one_that_is_replaced_by_force_starts_anew_and_ends_as_before() -> None:
 def test_one_that_is_replaced_by_force_queues_behind_the_others() -> None:
     """In whatever phase it is then, what it had is gone before it has it again."""
     anywhere = replace(RESET, ends={"a": "*", "b": "Running"})
-    for k in writes(RESET, bare):
+    for k in range(undisturbed(RESET).writes):
         assert once(anywhere, Upheaval.FORCE_REPLACED, k)[1], f"write {k}"
 
 
@@ -68,9 +69,9 @@ def test_one_that_is_deleted_in_the_foreground_is_gone_and_leaves_nothing(
     scenario: Scenario,
 ) -> None:
     acts = tuple((at_s, if_there(act)) for at_s, act in scenario.acts)
-    for k in writes(scenario):
-        about = undisturbed(scenario).moments[k].about
-        assert about is not None
+    found = enumerate(one.about for one in undisturbed(scenario).moments)
+    abouts = [(k, about) for k, about in found if about is not None]
+    for k, about in budget.draw(abouts, 1 + len(abouts) // SHARE, scenario.name):
         name = about["metadata"]["name"]
         ends = {one: "" if one == name else "*" for one in scenario.ends}
         outcome, _ = once(replace(scenario, ends=ends, acts=acts), Upheaval.FOREGROUND, k)

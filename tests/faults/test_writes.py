@@ -1,15 +1,15 @@
 """One fault at every write of every scenario: the end is that of a run in which nothing went wrong.
 
 Sieve's intermediate states (OSDI 22), enumerated: what is killed, lost, refused or late is each
-write in turn; a request that never arrives is sent again, so of writes that are alike (alike.py)
-one is lost before.
+write in turn; in a push, of writes that are alike (alike.py) one for each fault.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from tests.faults.alike import bare, befall, writes
+from tests import budget
+from tests.faults.alike import befall, writes
 from tests.faults.catalog import SCENARIOS
 from tests.faults.evictions import PREEMPTED, RECLAIMED, UNMOVED
 from tests.faults.injection import REFUSALS, SPELLS, Fault, Plan
@@ -42,12 +42,12 @@ def test_somebody_is_evicted_and_once(scenario: Scenario) -> None:
     ("scenario", "fault"), CASES, ids=[f"{one.name}: {fault.name.lower()}" for one, fault in CASES]
 )
 def test_one_fault_changes_nothing_in_the_end(scenario: Scenario, fault: Fault) -> None:
-    each = range(undisturbed(scenario).writes)
-    befall(scenario, fault, writes(scenario, bare) if fault is Fault.LOST_BEFORE else each)
+    befall(scenario, fault, writes(scenario, fault))
 
 
 OUTAGES = (Fault.LOST_AFTER, Fault.UNAUTHORIZED, Fault.NOT_FOUND, Fault.NOT_ALLOWED)
 IN_A_ROW = 10
+OUTAGES_OF_EACH = 6
 
 
 @pytest.mark.parametrize("fault", OUTAGES, ids=lambda one: one.name.lower())
@@ -56,7 +56,7 @@ def test_an_outage_from_any_write_on_changes_nothing_in_the_end(
     scenario: Scenario, fault: Fault
 ) -> None:
     expected = undisturbed(scenario)
-    for k in range(expected.writes):
+    for k in budget.draw(range(expected.writes), OUTAGES_OF_EACH, fault.name, scenario.name):
         plan = Plan(writes=lambda number, k=k: fault if k <= number < k + IN_A_ROW else None)
         outcome = run(scenario, plan)
         where = f"{fault.value}: writes from {k} on, {expected.requests[k]}"

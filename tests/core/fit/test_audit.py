@@ -34,9 +34,7 @@ def _allotment(capacity: Capacity, position: int = 0) -> object:
 SPOILT: dict[str, Callable[[Capacity], object]] = {
     "free-is-what-is-left": lambda c: c._ledger.rows["a"].free.update(cpu=1),
     "idle-is-what-foreign-pods-leave": lambda c: c._ledger.rows["b"].idle.update(cpu=1),
-    "one-reservation-at-most": lambda c: setattr(
-        c._ledger.rows["a"], "reserved_for", "x"
-    ),
+    "one-reservation-at-most": lambda c: setattr(c._ledger.rows["a"], "reserved_for", "x"),
     "reserved-is-what-is-reserved": lambda c: c._ledger.rows["b"].reserved.update(cpu=1),
     "overcommitted-is-known": lambda c: c._ledger.overcommitted.update(a=None),
     "pool-holds-whom-it-admits": lambda c: c._ledger.pools()[0].rows.popitem(),

@@ -156,9 +156,7 @@ def test_one_node_is_in_one_claim() -> None:
     theirs = what_if(capacity, *sets)
     theirs.remove("a")
     plan = [(part, row, n) for part, row, n in theirs.plan() or [] if row.node.name == "n1"]
-    capacity.reserve(
-        "owner", 1, capacity.shape(sets), sets, plan or _on(capacity, "n1")
-    )
+    capacity.reserve("owner", 1, capacity.shape(sets), sets, plan or _on(capacity, "n1"))
 
     asked = what_if(capacity, pods(1, "4"))
     assert asked.hopeless

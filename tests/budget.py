@@ -1,0 +1,51 @@
+"""How much of each enumeration one run of the suite plays.
+
+A push plays one representative of each kind of case, drawn by its commit, so that pushes play
+different ones; ``make soak`` (``MCAD_SOAK=1``) plays every case. ``MCAD_SEED`` repeats a draw.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import TypeVar
+
+T = TypeVar("T")
+
+SOAK = os.environ.get("MCAD_SOAK", "") not in ("", "0")
+"""Whether everything is played."""
+
+
+def _commit() -> str:
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=12", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):  # an unpacked archive has no commit
+        return "none"
+
+
+SEED = os.environ.get("MCAD_SEED") or _commit()
+"""What is drawn depends on this and on nothing else."""
+
+
+def rng(*salt: object) -> Random:
+    """The generator of one draw; ``salt`` is what it is about."""
+    return Random(" ".join(map(str, (SEED, *salt))))
+
+
+def draw(cases: Sequence[T], count: int, *salt: object) -> list[T]:
+    """So many of the cases in their order, or all in a soak."""
+    if SOAK or count >= len(cases):
+        return list(cases)
+    numbers = sorted(rng(*salt).sample(range(len(cases)), count))
+    return [cases[number] for number in numbers]
+
+
+def header() -> str:
+    """The line at the head of a run."""
+    if SOAK:
+        return "budget: every case (MCAD_SOAK)"
+    return f"budget: cases drawn by MCAD_SEED={SEED}; MCAD_SOAK=1 plays all"

@@ -1,0 +1,75 @@
+"""What a push plays of what can be enumerated."""
+
+import pytest
+
+from tests import budget
+from tests.faults.alike import bare, events, writes
+from tests.faults.catalog import SCENARIOS
+from tests.faults.injection import Fault, Gap
+from tests.faults.world import undisturbed
+
+
+@pytest.fixture(autouse=True)
+def push(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "SOAK", False)
+    monkeypatch.setattr(budget, "SEED", "one")
+
+
+def test_a_draw_depends_on_the_seed_and_on_what_it_is_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn = budget.draw(range(100), 5, "late")
+
+    assert len(drawn) == 5
+    assert drawn == sorted(drawn) == budget.draw(range(100), 5, "late")
+    assert drawn != budget.draw(range(100), 5, "lost")
+    monkeypatch.setattr(budget, "SEED", "two")
+    assert drawn != budget.draw(range(100), 5, "late")
+
+
+def test_a_soak_draws_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "SOAK", True)
+
+    assert budget.draw(range(100), 5, "late") == list(range(100))
+    assert budget.draw([], 5) == []
+
+
+@pytest.mark.parametrize("fault", [Fault.KILLED_AFTER, Fault.LATE])
+def test_each_kind_of_write_of_all_scenarios_has_each_fault(fault: Fault) -> None:
+    everything, drawn = set(), []
+    for scenario in SCENARIOS:
+        moments = undisturbed(scenario).moments
+        everything |= set(map(bare, moments))
+        numbers = writes(scenario, fault)
+        assert numbers, scenario.name
+        drawn += [bare(moments[number]) for number in numbers]
+
+    assert set(drawn) == everything
+    assert len(drawn) < len(everything) + len(SCENARIOS)
+
+
+def test_other_commits_draw_other_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    once = [writes(scenario, Fault.LATE) for scenario in SCENARIOS]
+    monkeypatch.setattr(budget, "SEED", "two")
+
+    assert once != [writes(scenario, Fault.LATE) for scenario in SCENARIOS]
+
+
+def test_a_soak_has_each_fault_at_every_write_and_gaps_at_every_event(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pushed = [len(events(scenario, Gap.DELAYED)) for scenario in SCENARIOS]
+    monkeypatch.setattr(budget, "SOAK", True)
+
+    assert min(pushed) >= 1
+    for scenario in SCENARIOS:
+        assert writes(scenario, Fault.LATE) == list(range(undisturbed(scenario).writes))
+    cut = [len(events(scenario, Gap.CUT)) for scenario in SCENARIOS]
+    soaked = [len(events(scenario, Gap.DELAYED)) for scenario in SCENARIOS]
+    assert sum(pushed) < sum(cut) < sum(soaked)
+
+
+def test_the_head_of_a_run_says_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert budget.header() == "budget: cases drawn by MCAD_SEED=one; MCAD_SOAK=1 plays all"
+    monkeypatch.setattr(budget, "SOAK", True)
+    assert budget.header() == "budget: every case (MCAD_SOAK)"
