@@ -29,9 +29,9 @@ from random import Random
 from time import process_time_ns
 
 from benchmarks.measuring import cpu_ms
-from mcad.core.fit.capacity import Capacity
-from mcad.core.fit.shape import Shape
+from mcad.core.capacity import Capacity
 from mcad.core.nodes.resources import resources
+from mcad.core.nodes.shape import Shape
 from mcad.core.state.model import (
     Constraint,
     Node,

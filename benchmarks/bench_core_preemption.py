@@ -39,9 +39,9 @@ from benchmarks.builders import Fed, item, machines, own_child, own_pod, with_at
 from benchmarks.measuring import cpu_ms, spread
 from mcad.core.events import AppWrapperSeen, ChildSeen, Decide, NodeSeen, PodSeen, QuotaSeen
 from mcad.core.preemption import search
-from mcad.core.quota.records import QuotaChild, QuotaSubtree
 from mcad.core.reservations import release_set
 from mcad.core.state.model import PodSet, Workload
+from mcad.core.state.quota_records import QuotaChild, QuotaSubtree
 from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND
 from tests.core.builders import START, appwrapper

@@ -31,9 +31,9 @@ from random import Random
 from benchmarks.builders import Fed, item, machines, with_attempt
 from benchmarks.measuring import cpu_ms, spread
 from mcad.core.events import AppWrapperGone, AppWrapperSeen, Decide, NodeSeen, QuotaSeen
-from mcad.core.quota.records import Designation, QuotaChild, QuotaSubtree
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import PodSet, Workload
+from mcad.core.state.quota_records import Designation, QuotaChild, QuotaSubtree
 from mcad.core.state.records import replace
 from mcad.core.state.settings import Fairness, Settings
 from mcad.core.state.units import SECOND

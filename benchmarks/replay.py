@@ -28,14 +28,12 @@ from mcad.core.commands import (
     InspectItem,
     LookForRemains,
     RecordEvent,
-    StatusView,
     WakeAt,
     WriteQuota,
     WriteStatus,
 )
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import (
-    Answer,
     AppWrapperGone,
     AppWrapperSeen,
     ChildGone,
@@ -55,7 +53,7 @@ from mcad.core.events import (
     Remaining,
     StatusWritten,
 )
-from mcad.core.quota.records import QuotaSubtree
+from mcad.core.state.answer import Answer
 from mcad.core.state.model import (
     Child,
     DispatchPhase,
@@ -69,9 +67,11 @@ from mcad.core.state.model import (
     Resources,
     Workload,
 )
+from mcad.core.state.quota_records import QuotaSubtree
 from mcad.core.state.reasons import ConditionType, TeardownReason
 from mcad.core.state.records import replace
 from mcad.core.state.settings import Settings
+from mcad.core.state.status_view import StatusView
 from mcad.core.state.units import SECOND, Duration, Instant
 from tests.core.builders import START, appwrapper
 

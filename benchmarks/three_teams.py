@@ -35,7 +35,7 @@ from random import Random
 
 from benchmarks.builders import cores, machines
 from benchmarks.replay import COUNTED, DAY, HOUR, MINUTE, Job, Life, Meter, Replay
-from mcad.core.quota.records import QuotaChild, QuotaSubtree
+from mcad.core.state.quota_records import QuotaChild, QuotaSubtree
 from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND, Duration, Instant
 from tests.core.builders import START

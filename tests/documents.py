@@ -11,7 +11,7 @@ from pathlib import Path
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import RETAINING, TABLE, TEARING_DOWN, Phase, Signal
 from mcad.core.state.model import Dialect, DispatchPhase, DispatchRecord, Next
-from mcad.core.views.status import derive
+from mcad.core.status.status import derive
 from tests.core.builders import appwrapper
 
 LIFECYCLE = Path(__file__).parent.parent / "docs" / "lifecycle.md"

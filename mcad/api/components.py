@@ -7,8 +7,8 @@ together (ADR 22); whether an object itself exists is shown by ``mcad describe``
 from collections.abc import Iterator
 
 from mcad.api.wire import Map, format_instant
-from mcad.core.commands import StatusView
 from mcad.core.state.model import PodSet
+from mcad.core.state.status_view import StatusView
 
 DEPLOYED = "ResourcesDeployed"
 INITIATED = "ComponentCreationInitiated"

@@ -16,9 +16,9 @@ from mcad.api.quotamodels import QuotaChildSpec, Quotas, QuotaSubtreeSpec
 from mcad.api.quotas import read_quota
 from mcad.api.validation import explain
 from mcad.api.wire import Json, Map, as_list, as_map, as_text
-from mcad.core.quota.records import DEFAULT_LEAF, QuotaSubtree
 from mcad.core.quota.report import overcommitted
 from mcad.core.quota.tree import Fault, Flaw, Tree, grow
+from mcad.core.state.quota_records import DEFAULT_LEAF, QuotaSubtree
 from mcad.core.state.spelling import ALIKE_MAX, did_you_mean
 
 API_VERSION = f"{QUOTA_GROUP}/{QUOTA_VERSION}"

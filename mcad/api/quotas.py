@@ -18,7 +18,8 @@ from mcad.api.wire import (
     format_instant,
     parse_instant,
 )
-from mcad.core.quota.records import (
+from mcad.core.state.quantity import format_amount
+from mcad.core.state.quota_records import (
     Figures,
     NodeStatus,
     QuotaChild,
@@ -26,7 +27,6 @@ from mcad.core.quota.records import (
     QuotaSubtree,
     QuotaView,
 )
-from mcad.core.state.quantity import format_amount
 
 
 def read_quota(obj: Map) -> QuotaSubtree:

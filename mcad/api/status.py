@@ -18,7 +18,6 @@ from mcad.api.wire import (
     format_instant,
     parse_instant,
 )
-from mcad.core.commands import StatusView
 from mcad.core.state.model import (
     Condition,
     DispatchPhase,
@@ -30,6 +29,7 @@ from mcad.core.state.model import (
     Unscheduled,
 )
 from mcad.core.state.reservation import Eviction, Reservation, ReservationReason
+from mcad.core.state.status_view import StatusView
 from mcad.core.state.units import SECOND
 
 QUEUED = "Pending"

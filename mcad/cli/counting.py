@@ -29,10 +29,10 @@ from mcad.controller.views import capacity_view, detail_view, rows_view
 from mcad.core.cluster import Cluster
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import Event, KindWatched, LookOn, QuotaSeen
+from mcad.core.outlook import unhurried
 from mcad.core.state.model import Pod
 from mcad.core.state.settings import Settings as CoreSettings
 from mcad.core.state.units import Instant
-from mcad.core.views.outlook import unhurried
 from mcad.core.views.rows import FITS_AS_STORED, OPEN
 from mcad.kube import selectors
 from mcad.kube.client import Client

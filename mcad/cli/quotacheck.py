@@ -19,10 +19,10 @@ from mcad.cli.errors import FAILED, CliError, warn
 from mcad.cli.options import Settings, files_option, settings_options, target_options
 from mcad.cli.session import Target, environment
 from mcad.cli.tables import NONE, amounts, echo, table
+from mcad.core.outlook import Foreseen
 from mcad.core.quota.tree import Tree
 from mcad.core.state.quantity import format_amount
 from mcad.core.state.units import SECOND, format_duration
-from mcad.core.views.outlook import Foreseen
 
 Json = dict[str, Any]
 

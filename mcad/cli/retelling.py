@@ -13,10 +13,10 @@ from mcad.core.commands import (
     InspectItem,
     LookForRemains,
     RecordEvent,
-    StatusView,
     WriteStatus,
 )
 from mcad.core.events import AppWrapperGone, AppWrapperSeen, Event
+from mcad.core.state.status_view import StatusView
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,7 @@ from mcad.cli.progress import Progress
 from mcad.cli.tenant import Tenant
 from mcad.controller.event_translation import slim_pod
 from mcad.controller.kinds import Kinds
-from mcad.core.views.outlook import Foreseen, foresee
+from mcad.core.outlook import Foreseen, foresee
 from mcad.kube.client import Client, Selection
 from mcad.kube.discovery import Discovery
 from mcad.kube.document import Document

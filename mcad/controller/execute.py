@@ -28,7 +28,6 @@ from mcad.core.commands import (
     RecordEvent,
     RecordQuotaEvent,
     ReviewAccess,
-    Urgency,
     WakeAt,
     WriteQuota,
     WriteStatus,
@@ -47,6 +46,7 @@ from mcad.core.events import (
     StrayRefused,
 )
 from mcad.core.state.model import ObjectRef, Remnant
+from mcad.core.state.status_view import Urgency
 from mcad.core.state.units import Instant
 from mcad.kube.client import Client, CreateOptions, DeleteOptions, Selection
 from mcad.kube.errors import ApiError, KubeError

@@ -12,6 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 import mcad
 from mcad.controller.cooperative import with_pauses
+from mcad.controller.invariant_audit import Checks
 from mcad.controller.lanes import Lane
 from mcad.controller.quotametrics import quota_metrics
 from mcad.controller.streams import Stream
@@ -22,7 +23,7 @@ from mcad.core.commands import Command, RecordEvent, WriteStatus
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import DispatchPhase
 from mcad.core.state.reasons import EventReason
-from mcad.core.views.status import state
+from mcad.core.status.status import state
 from mcad.kube.clock import Clock
 
 WAIT_BUCKETS = tuple(0.01 * 2**n for n in range(24))  # 10 ms to a day
@@ -71,6 +72,14 @@ class Metrics:
             "mcad_node_overcommitments_total",
             "How often the pods of a node came to request more than it has",
         )
+        self._checked = counter(
+            "mcad_invariant_checks_total", "AppWrappers whose books were compared after a cycle"
+        )
+        self._violated = counter(
+            "mcad_invariant_violations_total",
+            "Differences in the books of the dispatcher, by name: faults of the dispatcher itself",
+            ["name"],
+        )
         self._wait = Histogram(
             "mcad_queue_wait_seconds",
             "From first sight of an AppWrapper to the confirmation of a dispatch",
@@ -112,6 +121,12 @@ class Metrics:
     def count_overcommitments(self, nodes: int) -> None:
         """So many nodes are overcommitted that were not before."""
         self._overcommitted.inc(nodes)
+
+    def count_checks(self, found: Checks) -> None:
+        """What the audit after a cycle has found."""
+        self._checked.inc(found.appwrappers)
+        for name in found.violations:
+            self._violated.labels(name).inc()
 
     async def page(self) -> bytes:
         """The exposition, in the text format; others have their turns while it is made."""

@@ -9,10 +9,10 @@ then nothing is placed on that node, and the rest of the cluster is used as befo
 import logging
 
 from mcad.controller.views import quantities
+from mcad.core.assumed.node_report import NodeReport
 from mcad.core.cluster import Cluster
 from mcad.core.state.model import Resources
 from mcad.core.state.units import Instant
-from mcad.core.views.node_report import NodeReport
 
 _log = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mcad.core.commands import WriteQuota
     from mcad.core.events import Event
-    from mcad.core.quota.records import QuotaSubtree
+    from mcad.core.state.quota_records import QuotaSubtree
     from mcad.kube.client import Client
 
 Json = dict[str, Any]

@@ -1,6 +1,6 @@
 """What a failed request tells the core: its facts, without a judgement."""
 
-from mcad.core.events import Answer
+from mcad.core.state.answer import Answer
 from mcad.kube.errors import ApiError, KubeError
 
 

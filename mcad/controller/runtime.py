@@ -24,6 +24,7 @@ from mcad.controller.event_translation import Readers, Sightings
 from mcad.controller.execute import Executor
 from mcad.controller.held_log import HoldLog
 from mcad.controller.installed_kinds import Installs
+from mcad.controller.invariant_audit import InvariantAudit
 from mcad.controller.kinds import Kinds
 from mcad.controller.log_lines import LogLines
 from mcad.controller.lookups import Lookups
@@ -112,6 +113,7 @@ class Controller:
         self._holds = HoldLog()
         self._log_lines = LogLines(self.dispatcher.cluster)
         self._overcommitments = OvercommitmentLog(self.dispatcher.cluster)
+        self._audit = InvariantAudit(self.dispatcher.cluster)
         self._alarm = Alarm(self.clock, self._wake)
         self._inbox: deque[Event] = deque()
         self._stopped = False
@@ -121,7 +123,10 @@ class Controller:
         self._failure: BaseException | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self.metrics = Metrics(
-            self.dispatcher.cluster, self.watches.streams, self.executor.lanes, self.clock
+            self.dispatcher.cluster,
+            self.watches.streams,
+            self.executor.lanes,
+            self.clock,
         )
         self.stepped_at = self.clock.monotonic()
         self._is_held = False  # nothing is dispatched, and that was said
@@ -275,6 +280,7 @@ class Controller:
         self._holds.look(self.dispatcher.cluster.held_resources(), now)
         if isinstance(event, Decide):
             self.metrics.count_overcommitments(self._overcommitments.look())
+            self.metrics.count_checks(self._audit.look(self.stepped_at))
         else:
             self._wake()
 

@@ -13,7 +13,8 @@ from mcad.controller.lanes import Lane
 from mcad.controller.mirror import Mirror, Reflection, status_mark
 from mcad.controller.request_failures import answer_of
 from mcad.core.commands import WriteStatus
-from mcad.core.events import Answer, Event, StatusRefused, StatusWritten
+from mcad.core.events import Event, StatusRefused, StatusWritten
+from mcad.core.state.answer import Answer
 from mcad.kube.client import Client
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.kinds import APPWRAPPERS

@@ -9,16 +9,16 @@ from typing import Any
 from mcad.api.wire import format_instant
 from mcad.controller.reservation_views import reservation_view
 from mcad.controller.start_time_views import starts_of_line, starts_of_one
+from mcad.core.assumed.node_report import NodeReport
 from mcad.core.attempts import leftovers
 from mcad.core.cluster import Cluster
 from mcad.core.cycle import cycle
-from mcad.core.quota import holders
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import Resources, Workload
 from mcad.core.state.quantity import format_amount
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.units import Instant
-from mcad.core.views.node_report import NodeReport
+from mcad.core.views import quota_holders
 from mcad.core.views.rows import Picture, Row, subject
 
 Json = dict[str, Any]
@@ -164,7 +164,7 @@ def _quota(cluster: Cluster, entry: Entry) -> list[Json]:
     tree has no such leaf."""
     return [
         {"tree": tree, "leaf": leaf, "path": list(nodes)}
-        for tree, leaf, nodes in holders.paths(cluster, entry)
+        for tree, leaf, nodes in quota_holders.paths(cluster, entry)
     ]
 
 

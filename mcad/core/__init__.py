@@ -1,21 +1,28 @@
 """Decisions only: no clock, no I/O, no threads. Events go in, commands come out.
 
-dispatcher      the entrance: ``step(event, now)``
-events, commands   what the core can be told, and what it can ask for
-cluster         everything that the core knows
-admission       the books of nodes and quota, changed together
-invariants      compares everything that is kept twice
+Each line imports from the lines below it and from none above (import-linter holds that).
 
+outlook         which AppWrappers would be evicted if a dispatcher started now
+dispatcher      the entrance: ``step(event, now)``
+invariants      compares everything that is kept twice
+views           what lists and questions show
 cycle           one scheduling cycle, in its order
+observed        what is observed of AppWrappers, objects and pods, and taken up after a restart
+preemption      which AppWrappers are evicted, and for which one
+reservations    room that is kept for an AppWrapper before it is free
+running         AppWrappers that run: finished, unhealthy, requeued
+attempts        objects are created and deleted
+eligibility     what keeps an AppWrapper from starting though there is room
+cluster         everything that the core knows
+status          what the status of an AppWrapper says
+admission       the books of nodes and quota, changed together
 queue           what waits, in which order, and what need not be tried again yet
-nodes, fit      what the nodes have; whether a gang fits
-assumed         pods of dispatched AppWrappers that are not bound yet
+capacity        nodes, assumed pods and verdicts as one
 snapshot        dry runs: what would fit if others left
 quota           the shares of teams
-reservations    room that is kept for an AppWrapper before it is free
-preemption      which AppWrappers are evicted, and for which one
-attempts        objects are created, observed and deleted
-running         AppWrappers that run: finished, unhealthy, requeued
-views           what statuses, lists and questions show
+fit             whether a gang fits
+assumed         pods of dispatched AppWrappers that are not bound yet
+nodes           what the nodes have
+commands, events   what the core can ask for, and what it can be told
 state           records, enumerations, times, and the state of one AppWrapper
 """

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from mcad.core.fit.capacity import NOTHING_REPORTED, Capacity, Wants
-from mcad.core.fit.exact import Plan
-from mcad.core.fit.shape import Shape
+from mcad.core.capacity import NOTHING_REPORTED, Capacity, Wants
+from mcad.core.nodes.pools import Plan
+from mcad.core.nodes.shape import Shape
 from mcad.core.queue.ordering import Turns
-from mcad.core.quota.records import Designation, Path
 from mcad.core.quota.usage import Forest
+from mcad.core.snapshot.quota import WhatIf as Shares
 from mcad.core.snapshot.removal import Removal
 from mcad.core.state.model import PodSet, Resources
+from mcad.core.state.quota_records import Designation, Path
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.violations import check
 
@@ -66,7 +67,8 @@ class Admission:
         """Where a gang would go, charged there, if others left. The reservations of ``lifted``
         count as free, on nodes and in shares."""
         nodes = self._capacity.what_if(shape, lifted, for_people=for_people)
-        return Removal(nodes, self._forest.what_if(path, self.demand(shape), lifted))
+        shares = Shares(*self._forest.books(), path, self.demand(shape), lifted)
+        return Removal(nodes, shares)
 
     def assume(
         self,

@@ -9,23 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mcad.core.admission import Admission, Gang
-from mcad.core.attempts.access import Rights, concern
-from mcad.core.attempts.names import Names
-from mcad.core.attempts.unproven import Unproven
-from mcad.core.commands import Command, RecordEvent, Urgency, WakeAt, WriteStatus
-from mcad.core.fit.capacity import Capacity
-from mcad.core.preemption.eviction_pace import EvictionPace
+from mcad.core.capacity import Capacity
+from mcad.core.commands import Command, RecordEvent, WakeAt, WriteStatus
 from mcad.core.queue import priority_ceiling
 from mcad.core.queue.equivalence import EquivalenceClass, Turn
 from mcad.core.queue.inadmissible import InadmissibleLists
 from mcad.core.queue.ordering import Turns
 from mcad.core.queue.queue import Queue
-from mcad.core.quota.records import NOBODYS, Designation, Path
+from mcad.core.queue.run_history import History
 from mcad.core.quota.status_writes import QuotaStatuses
 from mcad.core.quota.usage import Forest
-from mcad.core.reservations.run_history import History
 from mcad.core.state.bounds import LOOKS, READS_PER_SECOND, Look, PerSecond
 from mcad.core.state.entry import Entry, Hold
+from mcad.core.state.eviction_pace import EvictionPace
 from mcad.core.state.lifecycle import TEARING_DOWN, Phase
 from mcad.core.state.model import (
     Child,
@@ -36,15 +32,20 @@ from mcad.core.state.model import (
     Remnant,
     Workload,
 )
+from mcad.core.state.names import Names
+from mcad.core.state.quota_records import NOBODYS, Designation, Path
 from mcad.core.state.reasons import APPLIED, ConditionType, EventReason, HoldReason
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Doubts
 from mcad.core.state.reservation import Firsts, Patience, PendingEviction, Reservation
+from mcad.core.state.rights import Rights
 from mcad.core.state.settings import Settings
+from mcad.core.state.status_view import Urgency
 from mcad.core.state.timers import Timer, Timers
 from mcad.core.state.units import Duration, Instant
-from mcad.core.views import pod_counts, v1beta2_conditions
-from mcad.core.views.status import derive
+from mcad.core.state.unproven import Unproven
+from mcad.core.status import pod_counts, v1beta2_conditions
+from mcad.core.status.status import derive
 
 KindKey = tuple[str, str]
 
@@ -262,7 +263,7 @@ class Cluster:
         if hold.reason == HoldReason.KIND_NOT_WATCHED:
             self.waiting_for_kind[entry.uid] = None
         if hold.reason == HoldReason.MISSING_RIGHT:
-            concern(self, entry)
+            self.rights.concern(entry.uid, _names_of(entry))
         if hold.reason == HoldReason.WAITING_FOR_NAME:
             self.names.wait(entry.uid, _names_of(entry))
 

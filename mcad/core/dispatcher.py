@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mcad.core.attempts import (
-    create,
-    observed_objects,
-    observed_workloads,
-    orphans,
-    remains,
-    teardown,
-)
+from mcad.core.attempts import create, orphans, remains, teardown
 from mcad.core.cluster import AWAITED, Cluster
-from mcad.core.commands import Command, Urgency
-from mcad.core.cycle import cycle
+from mcad.core.commands import Command
+from mcad.core.cycle import cycle, quota_reports
 from mcad.core.events import (
     AccessReviewed,
     AppWrapperGone,
@@ -45,13 +38,14 @@ from mcad.core.events import (
     StatusWritten,
     StrayRefused,
 )
-from mcad.core.quota import status_writes
+from mcad.core.observed import objects, workloads
 from mcad.core.running import health, reset
 from mcad.core.state.bounds import Tries
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.reasons import EventReason
 from mcad.core.state.settings import Settings
+from mcad.core.state.status_view import Urgency
 from mcad.core.state.timers import Timer
 from mcad.core.state.units import Instant
 from mcad.core.views import standby_view
@@ -86,23 +80,23 @@ class Dispatcher:
         cluster = self.cluster
         match event:
             case AppWrapperSeen():
-                observed_workloads.appwrapper_seen(cluster, event)
+                workloads.appwrapper_seen(cluster, event)
             case AppWrapperGone():
-                observed_workloads.appwrapper_gone(cluster, event.uid)
+                workloads.appwrapper_gone(cluster, event.uid)
             case NodeSeen() | NodeGone():
-                observed_workloads.node_heard(cluster, event)
+                workloads.node_heard(cluster, event)
             case QuotaSeen() | QuotaGone() | QuotaWritten() | QuotaRefused():
-                status_writes.heard(cluster, event)
+                quota_reports.heard(cluster, event)
             case PodSeen():
-                observed_objects.pod_seen(cluster, event)
+                objects.pod_seen(cluster, event)
             case PodGone():
-                observed_objects.pod_gone(cluster, event.uid)
+                objects.pod_gone(cluster, event.uid)
             case ChildSeen():
-                observed_objects.child_seen(cluster, event.child)
+                objects.child_seen(cluster, event.child)
             case ChildGone():
-                observed_objects.child_gone(cluster, event.uid)
+                objects.child_gone(cluster, event.uid)
             case KindWatched():
-                observed_objects.kind_watched(cluster, event)
+                objects.kind_watched(cluster, event)
             case StrayRefused():
                 orphans.refused(cluster, event)
             case Leading() | Decide() | LookOn():

@@ -5,8 +5,9 @@ of a command comes back as an event that carries the facts of the server's answe
 is decided in the core (protocol P3a).
 """
 
-from mcad.core.quota.records import QuotaSubtree, QuotaView
+from mcad.core.state.answer import Answer
 from mcad.core.state.model import Child, Node, Pod, Remnant, Workload
+from mcad.core.state.quota_records import QuotaSubtree, QuotaView
 from mcad.core.state.records import Struct
 
 
@@ -113,20 +114,6 @@ class LookOn(Struct, frozen=True):
     """
 
     is_led: bool = True
-
-
-class Answer(Struct, frozen=True):
-    """The facts of an API server's answer that was not a success.
-
-    ``status`` is the HTTP code, 0 if no answer came (then the outcome is unknown, protocol P5).
-    ``reason`` is the Status reason, or the first cause's reason where that says more
-    (``NamespaceTerminating``). ``retry_after`` is in microseconds, 0 if not given.
-    """
-
-    status: int
-    reason: str
-    message: str
-    retry_after: int = 0
 
 
 class StatusWritten(Struct, frozen=True):

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from mcad.core.commands import Command, StatusView, WriteStatus
+from mcad.core.commands import Command, WriteStatus
 from mcad.core.events import AppWrapperGone, AppWrapperSeen, Event, NodeGone, NodeSeen
 from mcad.core.state.model import DispatchPhase, Node, Persisted, Workload
 from mcad.core.state.reasons import State
+from mcad.core.state.status_view import StatusView
 from mcad.core.state.units import Duration, Instant
 
 ENDED = frozenset({State.COMPLETED, State.FAILED, State.DELETED})

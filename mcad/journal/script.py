@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from mcad.core.cluster import Cluster
 from mcad.core.events import (
-    Answer,
     AppWrapperGone,
     AppWrapperSeen,
     ChildGone,
@@ -27,6 +26,7 @@ from mcad.core.events import (
     QuotaGone,
     QuotaSeen,
 )
+from mcad.core.state.answer import Answer
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import DispatchPhase, Persisted
@@ -34,7 +34,7 @@ from mcad.core.state.reasons import State
 from mcad.core.state.records import Struct, replace
 from mcad.core.state.settings import Settings
 from mcad.core.state.units import Duration, Instant
-from mcad.core.views.status import derive, persisted
+from mcad.core.status.status import derive, persisted
 from mcad.journal.lives import Lives
 from mcad.journal.reader import Begin, Gap, Session
 from mcad.journal.replay import Made, drive

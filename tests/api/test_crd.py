@@ -14,7 +14,7 @@ import yaml
 from mcad.api.crd import crd_yaml, crds
 from mcad.api.quotas import render_quota_status
 from mcad.api.status import render_status
-from mcad.core.quota.records import QuotaCondition, QuotaView
+from mcad.core.state.quota_records import QuotaCondition, QuotaView
 from tests.api.test_status import QUEUED, RUNNING
 
 CHECKED_IN = Path(__file__).parents[2] / "deploy/crds"

@@ -16,7 +16,13 @@ from mcad.api.quotas import (
     read_quota_status,
     render_quota_status,
 )
-from mcad.core.quota.records import NodeStatus, QuotaChild, QuotaCondition, QuotaSubtree, QuotaView
+from mcad.core.state.quota_records import (
+    NodeStatus,
+    QuotaChild,
+    QuotaCondition,
+    QuotaSubtree,
+    QuotaView,
+)
 from mcad.core.state.units import SECOND
 from tests.api.builders import pod, v1beta2
 

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from mcad.api.status import MAX_NAMES, read_status, render_status
 from mcad.api.wire import format_instant, parse_instant
-from mcad.core.commands import StatusView
 from mcad.core.state.model import (
     Condition,
     DispatchPhase,
@@ -26,6 +25,7 @@ from mcad.core.state.model import (
     Unscheduled,
 )
 from mcad.core.state.reservation import Eviction, Reservation, ReservationReason
+from mcad.core.state.status_view import StatusView
 from mcad.core.state.units import SECOND
 from tests.api.describe import describe, squeezed
 

@@ -22,13 +22,10 @@ from mcad.core.commands import (
     InspectItem,
     LookForRemains,
     ReviewAccess,
-    StatusView,
-    Urgency,
     WriteStatus,
 )
 from mcad.core.events import (
     AccessReviewed,
-    Answer,
     Event,
     ItemCreated,
     ItemDeleted,
@@ -39,7 +36,9 @@ from mcad.core.events import (
     StatusWritten,
     StrayRefused,
 )
+from mcad.core.state.answer import Answer
 from mcad.core.state.model import PodCounts
+from mcad.core.state.status_view import StatusView, Urgency
 from mcad.kube.client import Client
 from mcad.kube.clock import RealClock
 from mcad.kube.errors import ApiError, RequestTimeout

@@ -26,7 +26,6 @@ from mcad.core.commands import (
     RecordEvent,
     RecordQuotaEvent,
     ReviewAccess,
-    StatusView,
     WakeAt,
     WriteQuota,
     WriteStatus,
@@ -34,7 +33,6 @@ from mcad.core.commands import (
 from mcad.core.dispatcher import Dispatcher
 from mcad.core.events import (
     AccessReviewed,
-    Answer,
     AppWrapperGone,
     AppWrapperSeen,
     ChildGone,
@@ -59,7 +57,7 @@ from mcad.core.events import (
     StatusWritten,
     StrayRefused,
 )
-from mcad.core.quota.records import QuotaSubtree, QuotaView
+from mcad.core.state.answer import Answer
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import (
     Child,
@@ -73,10 +71,12 @@ from mcad.core.state.model import (
     Resources,
     Workload,
 )
+from mcad.core.state.quota_records import QuotaSubtree, QuotaView
 from mcad.core.state.settings import Settings
+from mcad.core.state.status_view import StatusView
 from mcad.core.state.units import SECOND, Duration, Instant
+from mcad.core.status.status import persisted
 from mcad.core.views.rows import Picture, Row
-from mcad.core.views.status import persisted
 from tests.core.builders import START, appwrapper
 
 PATIENT = Settings(placement_timeout=0)

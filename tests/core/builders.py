@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from mcad.core.fit.capacity import Capacity
-from mcad.core.fit.shape import Shape
+from mcad.core.assumed.node_report import NodeReport
+from mcad.core.capacity import Capacity
 from mcad.core.nodes.filters import admits
 from mcad.core.nodes.resources import resources, with_pod_slot
+from mcad.core.nodes.shape import Shape
 from mcad.core.state.model import (
     Constraint,
     Dialect,
@@ -32,7 +33,6 @@ from mcad.core.state.quantity import amount
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Fit, Settings
 from mcad.core.state.units import SECOND, Instant
-from mcad.core.views.node_report import NodeReport
 
 START: Instant = 1_700_000_000 * SECOND
 GPU = "nvidia.com/gpu"

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from mcad.core.quota.records import NOBODYS, Designation, QuotaChild, QuotaSubtree
 from mcad.core.state.model import Resources
+from mcad.core.state.quota_records import NOBODYS, Designation, QuotaChild, QuotaSubtree
 from mcad.core.state.records import replace
 from mcad.core.state.units import SECOND
 

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mcad.core.commands import CreateItem, Urgency, WriteStatus
+from mcad.core.commands import CreateItem, WriteStatus
 from mcad.core.dispatcher import ClockWentBackError, Dispatcher
-from mcad.core.events import Answer, AppWrapperSeen, Decide, KindWatched, NodeSeen
+from mcad.core.events import AppWrapperSeen, Decide, KindWatched, NodeSeen
+from mcad.core.state.answer import Answer
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import (
     Dialect,
@@ -19,6 +20,7 @@ from mcad.core.state.model import (
     ProblemKind,
 )
 from mcad.core.state.settings import Policy, Settings
+from mcad.core.state.status_view import Urgency
 from mcad.core.state.units import SECOND
 from tests.core.bench import PATIENT, START, Bench, node, workload
 

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from mcad.core.cluster import AWAITED
 from mcad.core.commands import WriteStatus
-from mcad.core.events import Answer, AppWrapperSeen, NodeSeen, StatusRefused
+from mcad.core.events import AppWrapperSeen, NodeSeen, StatusRefused
+from mcad.core.state.answer import Answer
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import RETAINING, TABLE, TEARING_DOWN, Phase, Signal
 from mcad.core.state.model import (
@@ -29,7 +30,7 @@ from mcad.core.state.run_policy import FaultTolerance, Growth, Requeuing
 from mcad.core.state.settings import Policy, Settings
 from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND, Instant
-from mcad.core.views import pod_counts
+from mcad.core.status import pod_counts
 from tests.core.bench import Bench, node, workload
 from tests.core.quotas import GOLD, teams
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from mcad.core.attempts import observed_objects
 from mcad.core.commands import CreateItem, DeleteItem, DeleteStray, WriteStatus
+from mcad.core.eligibility import precedence
 from mcad.core.events import (
-    Answer,
     AppWrapperSeen,
     ChildSeen,
     Holder,
@@ -15,7 +14,8 @@ from mcad.core.events import (
     NodeSeen,
     StatusWritten,
 )
-from mcad.core.reservations import precedence
+from mcad.core.observed import objects
+from mcad.core.state.answer import Answer
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Child, DispatchPhase, DispatchRecord, Next, Persisted, Workload
 from mcad.core.state.records import replace
@@ -191,7 +191,7 @@ def test_an_object_of_an_older_attempt_tells_nothing_of_the_present_one() -> Non
     bench.settle()
     cluster, entry = bench.dispatcher.cluster, bench.entry("a")
     (child,) = cluster.children_for(entry)
-    observed_objects.apply(cluster, entry, replace(child, uid="older", attempt=entry.attempt - 1))
+    objects.apply(cluster, entry, replace(child, uid="older", attempt=entry.attempt - 1))
     assert entry.creation.created == {0: child.uid}
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from mcad.api import labels
 from mcad.api.quotas import read_quota
-from mcad.core.quota.records import Designation, QuotaSubtree
 from mcad.core.state.model import Resources
+from mcad.core.state.quota_records import Designation, QuotaSubtree
 from mcad.kube.kinds import QUOTA_SUBTREES
 from mcad.sim.registry import Registry
 from mcad.sim.store import Change

@@ -14,7 +14,7 @@ from mcad.core.cycle.admit import HELD_BACK
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.reasons import HoldReason
-from mcad.core.views.status import derive
+from mcad.core.status.status import derive
 from tests.faults.bailiff import Bailiff
 from tests.faults.forging import is_forged
 from tests.faults.meddling import STORAGE, WRAPPED

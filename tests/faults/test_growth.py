@@ -41,7 +41,7 @@ def tight_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger, "PORTS_KEPT_MIN", 1)
     monkeypatch.setattr(shape_cache, "POOLS_KEPT_MIN", 1)
     monkeypatch.setattr("mcad.api.template_cache._KNOWN_MAX", 1)
-    monkeypatch.setattr("mcad.core.reservations.run_history.SHAPES_MAX", 1)
+    monkeypatch.setattr("mcad.core.queue.run_history.SHAPES_MAX", 1)
     monkeypatch.setattr("mcad.kube.recorder.Limits", lambda: Limits(objects_max=2))
 
 

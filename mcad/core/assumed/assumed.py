@@ -7,20 +7,32 @@ looks for homes.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from mcad.core.assumed.allotments import Allotment, AssumedGang
 from mcad.core.assumed.unplaced import UnplacedPods
-from mcad.core.fit.exact import Plan
-from mcad.core.fit.shape import ClassKey, Shape
-from mcad.core.fit.shape_cache import Memory
 from mcad.core.nodes.ledger import Ledger
-from mcad.core.nodes.pod_signature import UNBOUNDED
-from mcad.core.nodes.pools import Row
+from mcad.core.nodes.pod_signature import UNBOUNDED, PodClass
+from mcad.core.nodes.pools import Plan, Row
+from mcad.core.nodes.shape import ClassKey, Shape
 from mcad.core.state.model import PodSet, Resources
 from mcad.core.state.records import replace
 from mcad.core.state.violations import check
 
 Held = tuple[tuple[str, Resources], ...]
 """(node, amounts) of each pod, and of the slots of each allotment on each node."""
+
+
+class PodClasses(Protocol):
+    """Where pods that are equal for kube-scheduler are kept as one class."""
+
+    def hold_class(self, key: ClassKey) -> PodClass:
+        """The class of the key, kept until it is let go as often as it was held."""
+        ...
+
+    def let_go_class(self, pods: PodClass) -> None:
+        """One holder less."""
+        ...
 
 
 class Assumed:
@@ -31,12 +43,12 @@ class Assumed:
     """
 
     def __init__(
-        self, ledger: Ledger, unplaced_pods: UnplacedPods, memory: Memory, *, on_nodes: bool
+        self, ledger: Ledger, unplaced_pods: UnplacedPods, classes: PodClasses, *, on_nodes: bool
     ) -> None:
         self._ledger = ledger
         self._on_nodes = on_nodes
         self._unplaced_pods = unplaced_pods
-        self._memory = memory
+        self._classes = classes
         self._made = 0
         self._unplaced: dict[Allotment, None] = {}
         self._per_node: dict[Allotment, None] = {}
@@ -57,7 +69,7 @@ class Assumed:
         gang = AssumedGang(uid, attempt, self._made, leaving=leaving)
         allotments = []
         for position, pod_set in enumerate(sets):
-            pods = self._memory.hold_class(ClassKey.of(pod_set))
+            pods = self._classes.hold_class(ClassKey.of(pod_set))
             allotments.append(Allotment(gang, position, pod_set, pods))
         gang.allotments = tuple(allotments)
         self._per_node.update(dict.fromkeys(one for one in allotments if one.pod_set.per_node))
@@ -101,7 +113,7 @@ class Assumed:
             self._add_unplaced(allotment, -allotment.unplaced)
             for name, held in list(allotment.at.items()):
                 self._release(allotment, name, held)
-            self._memory.let_go_class(allotment.pods)
+            self._classes.let_go_class(allotment.pods)
         gang.allotments = ()  # they know it, so nothing but the collector would free them
 
     # -- size ----------------------------------------------------------------------------------

@@ -12,12 +12,12 @@ from copy import copy
 from heapq import nsmallest
 from typing import NamedTuple
 
-from mcad.core.fit.bounds import EARMARKED_CLASSES_MAX, EARMARKED_NODES_MAX
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pod_signature import PodClass, slots
 from mcad.core.nodes.pools import Pool, Row
 from mcad.core.nodes.resources import total
 from mcad.core.state.model import Resources
+from mcad.core.state.work_bounds import EARMARKED_CLASSES_MAX, EARMARKED_NODES_MAX
 
 _MILLION = 1_000_000
 

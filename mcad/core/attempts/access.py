@@ -7,48 +7,15 @@ else goes on, and one review after the other asks whether the right is back (ADR
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
+from mcad.core.cluster import Cluster
 from mcad.core.commands import ReviewAccess
 from mcad.core.events import AccessReviewed
 from mcad.core.state.bounds import RIGHT_TEST_BASE, RIGHT_TEST_MAX, backoff
-from mcad.core.state.entry import Entry, Hold
+from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import TEARING_DOWN, Phase
 from mcad.core.state.model import HeldResource, ObjectRef
 from mcad.core.state.reasons import EventReason, HoldReason, missing_right
-from mcad.core.state.units import Instant
-
-if TYPE_CHECKING:
-    from mcad.core.cluster import Cluster
-
-RightKey = tuple[str, str, str]
-"""(namespace, group, resource): what a right to create is granted for."""
-
-
-def right_key(ref: ObjectRef) -> RightKey:
-    """The right that creating the object takes."""
-    return (ref.namespace, ref.group, ref.resource)
-
-
-@dataclass(slots=True)
-class Held:
-    """A held resource: ``ref`` is one object of it, to ask about; ``concerned`` are the AppWrappers
-    that wait."""
-
-    resource: HeldResource
-    ref: ObjectRef
-    test_at: Instant = 0
-    tests: int = 0
-    concerned: dict[str, None] = field(default_factory=dict)
-
-
-class Rights:
-    """Which rights are missing, and for which of them a review is asked: uid -> (attempt, item)."""
-
-    def __init__(self) -> None:
-        self.held: dict[RightKey, Held] = {}
-        self.asked: dict[RightKey, dict[str, tuple[int, int]]] = {}
+from mcad.core.state.rights import Held, RightKey, right_key
 
 
 def ask(cluster: Cluster, entry: Entry, item: int, ref: ObjectRef) -> None:
@@ -125,17 +92,3 @@ def _concerns(cluster: Cluster, key: RightKey, uid: str) -> bool:
     if entry is None or not (entry.phase is Phase.WAITING or entry.phase in TEARING_DOWN):
         return False
     return any(right_key(item.ref) == key for item in entry.workload.items)
-
-
-def hold_of(cluster: Cluster, ref: ObjectRef) -> Hold | None:
-    """The hold of whatever contains an object like this, None if its resource is not held."""
-    held = cluster.rights.held.get(right_key(ref))
-    return Hold(HoldReason.MISSING_RIGHT, held.resource.message) if held is not None else None
-
-
-def concern(cluster: Cluster, entry: Entry) -> None:
-    """An AppWrapper waits for every held resource that it contains."""
-    for item in entry.workload.items:
-        held = cluster.rights.held.get(right_key(item.ref))
-        if held is not None:
-            held.concerned[entry.uid] = None

@@ -10,10 +10,10 @@ controllers ends in such an object. While that object is not known, the pod belo
 
 from __future__ import annotations
 
-from mcad.core.attempts.names import name_key
 from mcad.core.cluster import Cluster
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import Child, ObjectRef, Pod, Remnant
+from mcad.core.state.names import name_key
 from mcad.core.state.records import replace
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from mcad.core.attempts import access, teardown
+from mcad.core.attempts import access, pod_clocks, teardown
 from mcad.core.cluster import Cluster
-from mcad.core.commands import CreateItem, InspectItem, Urgency
-from mcad.core.events import AccessReviewed, Answer, Holder, ItemCreated, ItemInspected, ItemRefused
-from mcad.core.reservations import precedence
-from mcad.core.running import pod_timeouts
+from mcad.core.commands import CreateItem, InspectItem
+from mcad.core.eligibility import pre_enqueue, precedence
+from mcad.core.events import AccessReviewed, Holder, ItemCreated, ItemInspected, ItemRefused
+from mcad.core.state.answer import Answer
 from mcad.core.state.bounds import (
     COMMIT_GRACE,
     CREATION_ATTEMPTS_MAX,
@@ -34,6 +34,7 @@ from mcad.core.state.reasons import (
     some_of,
 )
 from mcad.core.state.records import replace
+from mcad.core.state.status_view import Urgency
 from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND, Duration
 
@@ -128,8 +129,8 @@ def continue_attempt(cluster: Cluster, entry: Entry) -> None:
         entry.creation.cursor += 1
     if entry.creation.cursor == len(entry.inventory):
         _all_exist(cluster, entry)
-    elif (hold := access.hold_of(cluster, entry.ref(entry.creation.cursor))) is not None:
-        access.concern(cluster, entry)
+    elif (hold := pre_enqueue.missing_right(cluster, entry.ref(entry.creation.cursor))) is not None:
+        cluster.rights.concern(entry.uid, [item.ref for item in entry.workload.items])
         teardown.take_back(cluster, entry, TeardownReason.MISSING_RIGHT, hold.message)
     else:
         entry.creation.asked = True
@@ -176,7 +177,7 @@ def confirmed(cluster: Cluster, entry: Entry) -> None:
         f"Created {count} item{'' if count == 1 else 's'} {waited} ms after it was first seen.",
         action="Dispatch",
     )
-    pod_timeouts.begin(cluster, entry)
+    pod_clocks.begin(cluster, entry)
     cluster.to_judge[entry.uid] = None
 
 
@@ -227,7 +228,7 @@ def _note_doubt(cluster: Cluster, entry: Entry, event: ItemRefused) -> None:
 def _forbidden(cluster: Cluster, entry: Entry, item: int, words: str) -> None:
     """A 403 is borne a few times, unless all know by now that the right is missing (ADR 8)."""
     ref = entry.ref(item)
-    if access.hold_of(cluster, ref) is not None:
+    if pre_enqueue.missing_right(cluster, ref) is not None:
         continue_attempt(cluster, entry)
     elif entry.tries.denials < DENIALS_BORNE:
         entry.tries.denials += 1

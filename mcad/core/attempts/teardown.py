@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from mcad.core.attempts import attribution, orphans
-from mcad.core.attempts.names import name_key
 from mcad.core.cluster import Cluster
-from mcad.core.commands import DeleteItem, ForceDeletion, LookForRemains, Urgency
+from mcad.core.commands import DeleteItem, ForceDeletion, LookForRemains
 from mcad.core.events import DeletionRefused, ItemDeleted, LookFailed, Remaining
 from mcad.core.state.bounds import (
     CREATION_BACKOFF_BASE,
@@ -18,6 +17,7 @@ from mcad.core.state.bounds import (
 from mcad.core.state.entry import Entry, Hold
 from mcad.core.state.lifecycle import Phase, Signal
 from mcad.core.state.model import DispatchPhase, DispatchRecord, Next
+from mcad.core.state.names import name_key
 from mcad.core.state.reasons import (
     AWAITING_HEAD_OF_LINE,
     CAME_TO_NOTHING,
@@ -31,6 +31,7 @@ from mcad.core.state.reasons import (
     most_telling,
 )
 from mcad.core.state.records import replace
+from mcad.core.state.status_view import Urgency
 from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND, Duration, Instant
 

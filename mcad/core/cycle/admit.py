@@ -9,16 +9,15 @@ behind it goes, with up to half of the work of the pass; what is left over waits
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush, heapreplace
 
 from mcad.core.attempts import create
 from mcad.core.cluster import Cluster
-from mcad.core.cycle import pre_enqueue
-from mcad.core.cycle.borrow_wait import DeferredBorrowing, ask_back
-from mcad.core.cycle.head_of_line import IMPOSSIBLE, HeadOfLineBlocking
+from mcad.core.cycle.head_of_line import HeadOfLineBlocking
+from mcad.core.eligibility import pre_enqueue
+from mcad.core.eligibility.borrow_wait import DeferredBorrowing, ask_back
+from mcad.core.eligibility.order import stand_in_front
 from mcad.core.queue.equivalence import EquivalenceClass, Turn
-from mcad.core.quota.records import Designation
 from mcad.core.state.bounds import (
     DISPATCHES_PER_PASS,
     HOLD_STEPS,
@@ -26,12 +25,10 @@ from mcad.core.state.bounds import (
     STEPS_PER_PASS,
 )
 from mcad.core.state.entry import Entry
-from mcad.core.state.reasons import FRONT_OF_QUEUE, ConditionType
-from mcad.core.state.refusal import Refusal, RefusalKind
+from mcad.core.state.quota_records import Designation
+from mcad.core.state.refusal import HELD_BACK, Refusal, RefusalKind
 
 _BLOCKED, _LENDING = Refusal(RefusalKind.BLOCKED), Refusal(RefusalKind.LENDING)
-HELD_BACK = frozenset({RefusalKind.BLOCKED, RefusalKind.LENDING})
-"""Refusals of those that might fit, but let another one go first."""
 
 Line = list[tuple[Turn, EquivalenceClass]]
 """A heap of buckets by the keys of their heads, of which no two are equal."""
@@ -231,27 +228,3 @@ def signature(refusal: Refusal) -> tuple[RefusalKind, str, bool]:
 def rests_on_absence(refusal: Refusal) -> bool:
     """Whether it is by a quota tree of which a QuotaSubtree is absent."""
     return refusal.quota is not None and refusal.quota.is_absent
-
-
-def stand_in_front(cluster: Cluster, entry: Entry) -> None:
-    """The condition HeadOfLine: it comes with the first verdict, whichever it is."""
-    entry.set_condition(ConditionType.HEAD_OF_LINE, cluster.now, reason=FRONT_OF_QUEUE)
-
-
-_NOT_REFUSED = IMPOSSIBLE | HELD_BACK
-
-
-def refused(cluster: Cluster) -> Iterator[EquivalenceClass]:
-    """Buckets that were refused for want of room, in the order of their heads."""
-    return in_order(cluster, cluster.queue.eqclasses())
-
-
-def in_order(cluster: Cluster, eqclasses: Iterable[EquivalenceClass]) -> Iterator[EquivalenceClass]:
-    """The same of those that were."""
-    at, now = cluster.turns.at, cluster.now
-    line = [
-        (at(eqclass, eqclass.listed_by or eqclass.key, now), eqclass)
-        for eqclass in eqclasses
-        if eqclass.refusal is not None and eqclass.refusal.kind not in _NOT_REFUSED
-    ]
-    return (eqclass for _, eqclass in sorted(line))

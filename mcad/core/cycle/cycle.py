@@ -10,21 +10,18 @@ from __future__ import annotations
 
 from itertools import islice
 
-from mcad.core.attempts import access, create, leftovers, orphans, recovery, remains, teardown
+from mcad.core.attempts import access, create, leftovers, orphans, remains, teardown
 from mcad.core.cluster import AWAITED, Cluster
-from mcad.core.commands import Urgency
+from mcad.core.cycle import quota_reports
 from mcad.core.cycle.admit import (
-    HELD_BACK,
     dispatch,
     rests_on_absence,
     signature,
-    stand_in_front,
 )
-from mcad.core.cycle.head_of_line import IMPOSSIBLE
+from mcad.core.eligibility.order import stand_in_front
+from mcad.core.observed import recovery
 from mcad.core.preemption import eviction, search
-from mcad.core.preemption.eviction_pace import reports_due_evictions
 from mcad.core.queue.equivalence import EquivalenceClass
-from mcad.core.quota import status_writes
 from mcad.core.quota.absent import reports_absence
 from mcad.core.quota.explain import Words
 from mcad.core.reservations import backfill, manage, starvation
@@ -32,6 +29,7 @@ from mcad.core.running import monitor, pod_timeouts, reset
 from mcad.core.snapshot.glance import Glance
 from mcad.core.state.bounds import REPORTS_PER_PASS, RESTATE_INTERVAL
 from mcad.core.state.entry import Entry, Hold
+from mcad.core.state.eviction_pace import reports_due_evictions
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.reasons import (
     INSUFFICIENT_QUOTA,
@@ -41,7 +39,8 @@ from mcad.core.state.reasons import (
     EventReason,
     HoldReason,
 )
-from mcad.core.state.refusal import Refusal
+from mcad.core.state.refusal import HELD_BACK, IMPOSSIBLE, Refusal
+from mcad.core.state.status_view import Urgency
 from mcad.core.state.timers import Timer
 
 
@@ -50,7 +49,7 @@ def decide(cluster: Cluster, *, may_dispatch: bool) -> None:
     is_first = not cluster.started
     if is_first:
         _start(cluster)
-    status_writes.refresh(cluster)
+    quota_reports.refresh(cluster)
     recovery.recover(cluster)
     if is_first:
         leftovers.take_up(cluster)
@@ -71,7 +70,7 @@ def decide(cluster: Cluster, *, may_dispatch: bool) -> None:
         starvation.watch(cluster)
         backfill.walk(cluster)
         _report(cluster)
-        status_writes.report(cluster)
+        quota_reports.report(cluster)
 
 
 def _start(cluster: Cluster) -> None:
@@ -81,7 +80,7 @@ def _start(cluster: Cluster) -> None:
     cluster.started = True
     evictions = [e.eviction.at for e in cluster.entries.values() if e.eviction is not None]
     cluster.eviction_pace.recall(evictions)
-    status_writes.expect_trees(cluster)
+    quota_reports.expect_trees(cluster)
 
 
 def _on_timer(cluster: Cluster, entry: Entry, timer: Timer) -> None:

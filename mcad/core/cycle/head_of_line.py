@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from mcad.core.cluster import Cluster, Scope
-from mcad.core.fit.shape import Shape
+from mcad.core.nodes.shape import Shape
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.state.entry import Entry
-from mcad.core.state.refusal import Refusal, RefusalKind
+from mcad.core.state.refusal import IMPOSSIBLE, Refusal
 from mcad.core.state.settings import Policy
 from mcad.core.state.units import Instant
-
-IMPOSSIBLE = frozenset(
-    {
-        RefusalKind.NO_NODE,
-        RefusalKind.TOO_LARGE,
-        RefusalKind.ABOVE_QUOTA,
-        RefusalKind.NO_LEAF,
-    }
-)
-"""Refusals that block no other, because no release of room will ever let the refused in."""
 
 
 class HeadOfLineBlocking:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from mcad.core.assumed.allotments import Allotment
 from mcad.core.assumed.assumed import Assumed
+from mcad.core.assumed.node_report import reserved_on, used_on
 from mcad.core.assumed.pod_index import PodIndex, Use
 from mcad.core.assumed.unplaced import UnplacedPods
 from mcad.core.fit.shape_cache import Memory
@@ -16,7 +17,6 @@ from mcad.core.nodes.pools import Pool, Row, joint_total
 from mcad.core.nodes.resources import Books, book, resources, total
 from mcad.core.state.model import TERMINAL_PHASES
 from mcad.core.state.violations import check
-from mcad.core.views.node_report import reserved_on, used_on
 
 
 def audit(

@@ -15,14 +15,11 @@ from math import prod
 from operator import add, lt
 from typing import NamedTuple
 
-from mcad.core.fit.bounds import EXACT_STATES_MAX
 from mcad.core.nodes.pod_signature import PodClass, slots
-from mcad.core.nodes.pools import Row
+from mcad.core.nodes.pools import Plan, Row
 from mcad.core.nodes.resources import Books
 from mcad.core.state.records import Struct
-
-Plan = list[tuple[int, Row, int]]
-"""(part, node, pods): where the pods of each part of a gang go."""
+from mcad.core.state.work_bounds import EXACT_STATES_MAX
 
 FreeOf = Callable[[Row], Books]
 

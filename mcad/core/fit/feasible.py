@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from mcad.core.fit.shape import Shape
 from mcad.core.nodes.pod_signature import PodClass, slots
 from mcad.core.nodes.pools import Pool, Row, rough_total
+from mcad.core.nodes.reserved_free import Spare
 from mcad.core.nodes.resources import total
-from mcad.core.snapshot.reserved_free import Spare
+from mcad.core.nodes.shape import Shape
 from mcad.core.state.model import Resources
 from mcad.core.state.refusal import Refusal
 

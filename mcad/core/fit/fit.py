@@ -10,23 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from mcad.core.assumed.unplaced import UnplacedPods
-from mcad.core.fit.bounds import (
-    EXACT_WORK_MAX,
-    EXACT_WORK_PER_PASS_MAX,
-    GREEDY_WORK_PER_PASS_MAX,
-    VERDICT_STEPS,
-)
-from mcad.core.fit.exact import Plan
 from mcad.core.fit.feasible import InsufficientSlots, InsufficientSum, NoNodes, Part, Prospect
 from mcad.core.fit.greedy import Nodes, Outcome, as_many_as_fit, pack
 from mcad.core.nodes.host_ports import in_whole_ports, is_port
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pod_signature import slots
-from mcad.core.nodes.pools import Pool, joint_total, rough_total, sum_of, widest
+from mcad.core.nodes.pools import Plan, Pool, joint_total, rough_total, sum_of, widest
 from mcad.core.nodes.resources import book
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal, RefusalKind, Shortage
 from mcad.core.state.settings import Fit, Settings
+from mcad.core.state.work_bounds import (
+    EXACT_WORK_MAX,
+    EXACT_WORK_PER_PASS_MAX,
+    GREEDY_WORK_PER_PASS_MAX,
+    VERDICT_STEPS,
+)
 
 _MILLION = 1_000_000
 

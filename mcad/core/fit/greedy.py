@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from mcad.core.fit.bounds import EXACT_WORK_MAX
-from mcad.core.fit.exact import FreeOf, KnownChoices, Need, Plan, exact
+from mcad.core.fit.exact import FreeOf, KnownChoices, Need, exact
 from mcad.core.fit.feasible import Prospect
 from mcad.core.nodes.pod_signature import PodClass, slots
-from mcad.core.nodes.pools import Row
+from mcad.core.nodes.pools import Plan, Row
 from mcad.core.nodes.resources import Books
 from mcad.core.state.model import Resources
 from mcad.core.state.records import Struct, replace
+from mcad.core.state.work_bounds import EXACT_WORK_MAX
 
 
 class Nodes:

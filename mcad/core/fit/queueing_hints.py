@@ -12,11 +12,11 @@ from typing import NamedTuple, TypeAlias
 
 from sortedcontainers import SortedList
 
-from mcad.core.fit.bounds import CHECKS_MAX, VERDICT_STEPS
 from mcad.core.fit.feasible import InsufficientSlots, InsufficientSum, NoNodes, Obstacle, Prospect
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pod_signature import UNBOUNDED, PodClass
 from mcad.core.nodes.pools import Pool, sum_of, widest
+from mcad.core.state.work_bounds import CHECKS_MAX, VERDICT_STEPS
 
 _Sum = tuple[tuple[Pool, ...], str]
 _Line: TypeAlias = "SortedList[tuple[int, int, Prospect]]"

@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from mcad.core.fit.bounds import POOLS_KEPT_MIN
 from mcad.core.fit.feasible import Part, Prospect
 from mcad.core.fit.queueing_hints import QueueingHints
-from mcad.core.fit.shape import ClassKey, Shape
 from mcad.core.nodes.filters import admits, in_service
 from mcad.core.nodes.host_ports import is_port
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pod_signature import PodClass
 from mcad.core.nodes.pools import Pool
+from mcad.core.nodes.shape import ClassKey, Shape
 from mcad.core.state.model import Constraint, Node
+from mcad.core.state.work_bounds import POOLS_KEPT_MIN
 
 
 class Memory:

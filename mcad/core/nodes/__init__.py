@@ -4,6 +4,8 @@ ledger          what is used on each node, and which nodes changed last
 pools           the nodes that one placement constraint admits, and their sums
 sorted_nodes, node_events   those nodes sorted; which of them gained room since the last look
 pod_signature   pods that are equal for kube-scheduler
+shape           what a gang demands
 filters         whether a node admits a pod
+reserved_free   what is free on reserved nodes
 resources, host_ports   arithmetic on amounts; host ports as amounts
 """

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Container, Iterable
 
-from mcad.core.fit.bounds import CATCH_UP_MAX, PORTS_KEPT_MIN, PORTS_MAX
 from mcad.core.nodes import host_ports
 from mcad.core.nodes.pools import Pool, Profile, Row
 from mcad.core.nodes.resources import Books, book, with_pod_slot
 from mcad.core.state.model import Constraint, HostPort, Node, Resources
+from mcad.core.state.work_bounds import CATCH_UP_MAX, PORTS_KEPT_MIN, PORTS_MAX
 
 
 class ChangeLog:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from sortedcontainers import SortedDict
 
-from mcad.core.fit.bounds import NEWS_MAX
 from mcad.core.nodes.sorted_nodes import with_at_least
 from mcad.core.state.model import Resources
+from mcad.core.state.work_bounds import NEWS_MAX
 
 if TYPE_CHECKING:
     from mcad.core.nodes.pools import Row

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy
 
-from mcad.core.fit.bounds import ROOM_MAX, SCAN_STEP
-from mcad.core.fit.shape import ClassKey
 from mcad.core.nodes.ledger import ChangeLog
 from mcad.core.nodes.pools import Pool, Profile, Row
 from mcad.core.nodes.resources import PODS, Books, with_pod_slot
+from mcad.core.nodes.shape import ClassKey
 from mcad.core.nodes.sorted_nodes import Cut, with_at_least
 from mcad.core.state.model import Resources
 from mcad.core.state.quantity import CPU, EPHEMERAL_STORAGE, MEMORY
+from mcad.core.state.work_bounds import ROOM_MAX, SCAN_STEP
 
 UNBOUNDED = 1 << 62
 """Slots of a pod that takes nothing; no request is without ``pods``, so none has them."""

@@ -83,6 +83,10 @@ class Row:
             pool.total.setdefault(resource, 0)
 
 
+Plan = list[tuple[int, Row, int]]
+"""(part, node, pods): where the pods of each part of a gang go."""
+
+
 class Pool:
     """The nodes that ``admits`` selects.
 

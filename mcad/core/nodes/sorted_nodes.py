@@ -11,9 +11,9 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from mcad.core.fit.bounds import FALLEN_PER_NODE, RISEN_SHARE, SAMPLED, TAIL_SHORT
 from mcad.core.nodes.resources import PODS
 from mcad.core.state.model import Resources
+from mcad.core.state.work_bounds import FALLEN_PER_NODE, RISEN_SHARE, SAMPLED, TAIL_SHORT
 
 if TYPE_CHECKING:
     from mcad.core.nodes.pools import Row

@@ -3,5 +3,4 @@
 search          the search for a set of victims
 targets         which AppWrappers may be victims, in which order
 eviction        how an eviction is announced, begun and ended
-eviction_pace   how many evictions in a minute
 """

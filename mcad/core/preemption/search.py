@@ -12,19 +12,19 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from mcad.core.cluster import Cluster
-from mcad.core.cycle import pre_enqueue
-from mcad.core.cycle.admit import in_order
-from mcad.core.cycle.borrow_wait import ask_back
+from mcad.core.eligibility import end_times, pre_enqueue
+from mcad.core.eligibility.borrow_wait import ask_back
+from mcad.core.eligibility.order import in_order
+from mcad.core.eligibility.precedence import outranked
 from mcad.core.preemption import eviction
-from mcad.core.preemption.eviction_pace import NextEvictions
 from mcad.core.preemption.targets import evictions
 from mcad.core.queue.equivalence import EquivalenceClass
-from mcad.core.reservations import end_times, manage, release_set
-from mcad.core.reservations.precedence import outranked
+from mcad.core.reservations import manage, release_set
 from mcad.core.reservations.release_set import ReleaseSet
 from mcad.core.snapshot.removal import Room, spare_victims
 from mcad.core.state.bounds import EVICTION_STEPS, RUN_TIME_DOUBLES_MAX, TEARDOWN_MARGIN, Look
 from mcad.core.state.entry import Entry
+from mcad.core.state.eviction_pace import NextEvictions
 from mcad.core.state.lifecycle import TEARING_DOWN
 from mcad.core.state.model import Workload
 from mcad.core.state.reservation import EVICTIONS, ReservationReason

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from mcad.core.fit.exact import Plan
-from mcad.core.quota.records import Path
+from mcad.core.nodes.pools import Plan
 from mcad.core.quota.tree import QuotaNode
 from mcad.core.snapshot.quota import Seat
 from mcad.core.snapshot.quota import WhatIf as Shares
 from mcad.core.snapshot.removal import Removal, Room, fewest, spare_victims
 from mcad.core.state.model import Resources, Workload
+from mcad.core.state.quota_records import Path
 from mcad.core.state.reservation import ReservationReason
 from mcad.core.state.settings import Settings
 

@@ -5,4 +5,5 @@ equivalence     classes of AppWrappers that share a verdict
 inadmissible    classes that were refused, and what makes them worth another try
 ordering        whose turn it is
 priority_ceiling   how high a priority may be
+run_history     how long AppWrappers of equal shape ran
 """

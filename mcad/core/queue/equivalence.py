@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from sortedcontainers import SortedDict
 
-from mcad.core.quota.records import Path
+from mcad.core.state.quota_records import Path
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.units import Instant
 
 if TYPE_CHECKING:
-    from mcad.core.fit.shape import Shape
+    from mcad.core.nodes.shape import Shape
     from mcad.core.state.entry import Entry
 
 MS = 1_000

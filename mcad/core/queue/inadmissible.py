@@ -21,8 +21,8 @@ from mcad.core.state.units import Instant
 from mcad.core.state.violations import check
 
 if TYPE_CHECKING:
-    from mcad.core.fit.capacity import Capacity
-    from mcad.core.fit.shape import Shape
+    from mcad.core.capacity import Capacity
+    from mcad.core.nodes.shape import Shape
     from mcad.core.queue.ordering import Turns
 
 

@@ -22,7 +22,7 @@ from mcad.core.state.violations import check
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mcad.core.fit.capacity import Capacity
+    from mcad.core.capacity import Capacity
     from mcad.core.quota.usage import Forest
 
 WHOLE = 1_000_000

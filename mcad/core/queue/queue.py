@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 
 from mcad.core.queue.equivalence import MS, EquivalenceClass, Key
 from mcad.core.quota.demand import Waiting
-from mcad.core.quota.records import Path
+from mcad.core.state.quota_records import Path
 from mcad.core.state.records import Struct
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.units import Instant
 from mcad.core.state.violations import check
 
 if TYPE_CHECKING:
-    from mcad.core.fit.capacity import Capacity
-    from mcad.core.fit.shape import Shape
+    from mcad.core.capacity import Capacity
+    from mcad.core.nodes.shape import Shape
     from mcad.core.queue.inadmissible import InadmissibleLists
     from mcad.core.state.entry import Entry
 

@@ -1,12 +1,10 @@
 """Quota: shares of the cluster, in trees; idle shares are lent. Entrance: ``Forest``.
 
 usage           what is used where, and whether one more fits
-records         QuotaSubtrees as the border reads them, and the leaf that an AppWrapper names
 tree            how QuotaSubtrees become a tree, and what is wrong with those that do not
 absent          deleted QuotaSubtrees that count until they return or their grace ends
 demand          what the AppWrappers in line demand of every leaf
 explain         a refusal by quota in sentences
 report, status  the figures of a tree; what the status of a QuotaSubtree says
-status_writes   when that status is written
-holders         which AppWrappers use what
+status_writes   what is being written to each, and when each tree has its turn
 """

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mcad.core.quota.records import QuotaSubtree
+from mcad.core.state.quota_records import QuotaSubtree
 from mcad.core.state.units import Duration, Instant, format_duration
 
 _UNTIL = " until it is back, for "

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from mcad.core.nodes.resources import Books, book, resources
-from mcad.core.quota.records import Path
 from mcad.core.state.model import Resources
+from mcad.core.state.quota_records import Path
 
 if TYPE_CHECKING:
-    from mcad.core.fit.shape import Shape
+    from mcad.core.nodes.shape import Shape
 
 
 class Waiting:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from itertools import islice
 
-from mcad.core.quota.records import DEFAULT_LEAF
 from mcad.core.quota.tree import QuotaNode, Tree
 from mcad.core.quota.usage import Forest
 from mcad.core.state.quantity import format_amount
+from mcad.core.state.quota_records import DEFAULT_LEAF
 from mcad.core.state.reasons import explain_refusal, some_of
 from mcad.core.state.refusal import QuotaLimit, Refusal
 from mcad.core.state.spelling import ALIKE_MAX, did_you_mean

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from mcad.core.quota.records import Figures, NodeStatus, QuotaCondition, QuotaSubtree, QuotaView
 from mcad.core.quota.report import Share, overcommitted, shares
 from mcad.core.quota.tree import Fault
 from mcad.core.quota.usage import Forest
 from mcad.core.state.model import Resources
+from mcad.core.state.quota_records import (
+    Figures,
+    NodeStatus,
+    QuotaCondition,
+    QuotaSubtree,
+    QuotaView,
+)
 from mcad.core.state.units import Instant
 
 if TYPE_CHECKING:
-    from mcad.core.fit.shape import Shape
+    from mcad.core.nodes.shape import Shape
 
 READY, INVALID = "Ready", "Invalid"
 IN_FORCE, OVERCOMMITTED = "InForce", "Overcommitted"

@@ -1,24 +1,12 @@
-"""QuotaSubtrees that are told what becomes of them: which statuses are written, and when.
-
-Of every tree in turn, and of each at most once a second; what is shown already is not written
-again. Nothing of that costs anything while no figure changes.
-"""
+"""What is written to the status of each QuotaSubtree, and when each tree has its turn."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from mcad.core.commands import RecordQuotaEvent, WriteQuota
-from mcad.core.events import QuotaGone, QuotaRefused, QuotaSeen, QuotaWritten
-from mcad.core.quota.records import QuotaView
-from mcad.core.quota.status import findings, view
 from mcad.core.state.bounds import QUOTA_INTERVAL, Tries
-from mcad.core.state.reasons import EventReason
+from mcad.core.state.quota_records import QuotaView
 from mcad.core.state.units import Instant
-
-if TYPE_CHECKING:
-    from mcad.core.cluster import Cluster
 
 
 @dataclass(slots=True)
@@ -56,96 +44,3 @@ class QuotaStatuses:
         self._not_before.pop(tree, None)
         if exists:
             self._not_before[tree] = now + QUOTA_INTERVAL
-
-
-def heard(cluster: Cluster, event: QuotaSeen | QuotaGone | QuotaWritten | QuotaRefused) -> None:
-    """What happens to QuotaSubtrees, and to the writes of their statuses."""
-    match event:
-        case QuotaSeen():
-            cluster.forest.seen(event.subtree)
-            writes = cluster.quota_statuses.writes.setdefault(event.subtree.uid, QuotaWrites())
-            writes.shown = event.shown
-            cluster.quota_statuses.want(event.subtree.tree)
-        case QuotaGone():
-            cluster.forest.gone(event.uid)
-            cluster.quota_statuses.writes.pop(event.uid, None)
-        case QuotaWritten() | QuotaRefused():
-            writes = cluster.quota_statuses.writes.get(event.uid, QuotaWrites())
-            if writes.flying is not None and writes.serial == event.serial:
-                _answered(cluster, event, writes)
-
-
-def _answered(cluster: Cluster, event: QuotaWritten | QuotaRefused, writes: QuotaWrites) -> None:
-    """What was refused is said again, ever more slowly: what the object shows then the watch tells,
-    if that is news."""
-    if isinstance(event, QuotaWritten):
-        writes.shown, writes.tries = writes.flying, Tries()
-    else:
-        writes.is_stale = True
-        writes.not_before = cluster.now + max(QUOTA_INTERVAL, writes.tries.pause(event.answer))
-    writes.flying = None
-    if writes.is_stale:
-        cluster.quota_statuses.want(cluster.forest.tree_of(event.uid), writes.not_before)
-
-
-def expect_trees(cluster: Cluster) -> None:
-    """At a start: the trees in which AppWrappers are on record to count may be about to return."""
-    for name in sorted({tree for entry in cluster.entries.values() for tree, _ in entry.path}):
-        cluster.forest.expect(name)
-
-
-def refresh(cluster: Cluster) -> None:
-    """QuotaSubtrees that came, changed and went count; one that is absent counts on for a while.
-    Statuses do not name a tree any more that is gone for good."""
-    before = dict.fromkeys(cluster.forest.in_force)
-    is_other = cluster.forest.refresh(cluster.now)
-    if cluster.forest.absent.next_end:
-        cluster.wake_at(cluster.forest.absent.next_end)
-    for news in cluster.forest.absent.take_news():
-        reason = EventReason.QUOTA_DROPPED if news.is_over else EventReason.QUOTA_ABSENT
-        cluster.emit(RecordQuotaEvent(news.subtree, True, reason, "Limit", news.text))
-    if not is_other:
-        return
-    for entry in cluster.queue.entries():
-        cluster.rank_anew(entry)
-    gone = before.keys() - cluster.forest.in_force
-    for entry in cluster.entries.values() if gone else ():
-        if not gone.isdisjoint(tree for tree, _ in entry.path):
-            entry.path = tuple(one for one in entry.path if one[0] not in gone)
-            cluster.settle(entry)
-
-
-def report(cluster: Cluster) -> None:
-    """One tree has its say, if it is time; the next one in another pass."""
-    statuses = cluster.quota_statuses
-    for name in cluster.forest.take_moved():
-        statuses.want(name)
-    turn = statuses.next()
-    if turn is not None and turn[0] <= cluster.now:
-        _report_tree(cluster, turn[1])
-        turn = statuses.next()
-    if turn is not None:
-        cluster.wake_at(max(turn[0], cluster.now))
-
-
-def _report_tree(cluster: Cluster, name: str) -> None:
-    statuses = cluster.quota_statuses
-    statuses.has_its_say(name, cluster.now, exists=bool(cluster.forest.subtrees(name)))
-    for finding in findings(cluster.forest, name, cluster.admission.demand):
-        writes = statuses.writes[finding.subtree.uid]
-        said = view(finding, writes.shown, cluster.now)
-        if writes.flying is not None:
-            writes.is_stale = True
-        elif said != writes.shown:
-            _write(cluster, name, finding.subtree.uid, said)
-
-
-def _write(cluster: Cluster, tree: str, uid: str, said: QuotaView) -> None:
-    writes = cluster.quota_statuses.writes[uid]
-    if cluster.now < writes.not_before:
-        cluster.quota_statuses.want(tree, writes.not_before)
-        return
-    writes.serial += 1
-    writes.flying, writes.is_stale = said, False
-    writes.not_before = cluster.now + QUOTA_INTERVAL
-    cluster.emit(WriteQuota(uid, writes.serial, said))

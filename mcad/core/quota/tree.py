@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from mcad.core.nodes.resources import Books, book
-from mcad.core.quota.records import QuotaChild, QuotaSubtree
 from mcad.core.state.model import Resources
+from mcad.core.state.quota_records import QuotaChild, QuotaSubtree
 from mcad.core.state.units import Instant
 
 

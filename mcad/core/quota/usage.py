@@ -14,10 +14,9 @@ from typing import NamedTuple
 from mcad.core.nodes.resources import Books, book, resources
 from mcad.core.quota.absent import AbsentSubtrees
 from mcad.core.quota.demand import Waiting
-from mcad.core.quota.records import Designation, Path, QuotaSubtree
 from mcad.core.quota.tree import Fault, QuotaNode, Tree, grow, without_nodes
-from mcad.core.snapshot.quota import WhatIf
 from mcad.core.state.model import Resources
+from mcad.core.state.quota_records import Designation, Path, QuotaSubtree
 from mcad.core.state.refusal import QuotaLimit, Refusal, RefusalKind
 from mcad.core.state.units import Duration, Instant
 from mcad.core.state.violations import check
@@ -245,10 +244,9 @@ class Forest:
                 )
         return False
 
-    def what_if(self, path: Path, demand: Resources, lifted: Iterable[str] = ()) -> WhatIf:
-        """Whether so much would fit there if others left; what ``lifted`` hold counts as free.
-        Good until something changes here."""
-        return WhatIf(self._trees, self._charges, path, demand, lifted)
+    def books(self) -> tuple[Mapping[str, Tree], Mapping[str, Charge]]:
+        """The trees by name and the charges by uid themselves, for dry runs: not to be changed."""
+        return self._trees, self._charges
 
     def take_news(self) -> News:
         """What happened since the last call that may let one in."""

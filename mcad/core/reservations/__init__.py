@@ -3,7 +3,5 @@
 manage          makes, keeps and ends reservations
 starvation      starvation prevention: the head of the line gets a reservation after a time
 backfill        which AppWrappers may start without delaying the head of the line
-precedence      which AppWrappers may use reserved room
-release_set, end_times   which AppWrappers have to end for a reservation, and when they do
-run_history     how long AppWrappers of equal shape ran
+release_set     which AppWrappers have to end for a reservation
 """

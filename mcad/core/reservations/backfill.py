@@ -7,16 +7,16 @@ from collections.abc import Container, Iterable
 
 from mcad.core.attempts import create
 from mcad.core.cluster import Cluster
-from mcad.core.cycle import pre_enqueue
-from mcad.core.cycle.admit import in_order, stand_in_front
-from mcad.core.fit.exact import Plan
+from mcad.core.eligibility import pre_enqueue
+from mcad.core.eligibility.order import in_order, stand_in_front
+from mcad.core.eligibility.precedence import ends_before, may_pass
+from mcad.core.nodes.pools import Plan
+from mcad.core.nodes.reserved_free import Spare
 from mcad.core.queue.equivalence import EquivalenceClass
-from mcad.core.quota.records import Designation
 from mcad.core.reservations import manage, release_set
-from mcad.core.reservations.precedence import ends_before, may_pass
-from mcad.core.snapshot.reserved_free import Spare
 from mcad.core.state.bounds import BACKFILL_MEMBERS, BACKFILL_TRIES, Look
 from mcad.core.state.entry import Entry
+from mcad.core.state.quota_records import Designation
 
 
 def walk(cluster: Cluster) -> None:

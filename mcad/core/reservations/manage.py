@@ -14,12 +14,11 @@ from itertools import islice
 
 from mcad.core.attempts import create
 from mcad.core.cluster import Cluster
-from mcad.core.cycle import pre_enqueue
-from mcad.core.cycle.admit import refused, stand_in_front
-from mcad.core.fit.exact import Plan
-from mcad.core.quota.records import Designation
-from mcad.core.reservations import end_times, release_set
-from mcad.core.reservations.precedence import outranked, outranks
+from mcad.core.eligibility import end_times, pre_enqueue
+from mcad.core.eligibility.order import refused, stand_in_front
+from mcad.core.eligibility.precedence import outranked, outranks
+from mcad.core.nodes.pools import Plan
+from mcad.core.reservations import release_set
 from mcad.core.reservations.release_set import ReleaseSet
 from mcad.core.snapshot.removal import fewest
 from mcad.core.state.bounds import (
@@ -31,6 +30,7 @@ from mcad.core.state.bounds import (
     Look,
 )
 from mcad.core.state.entry import Entry, Hold
+from mcad.core.state.quota_records import Designation
 from mcad.core.state.reasons import EventReason, HoldReason, some_of
 from mcad.core.state.records import replace
 from mcad.core.state.reservation import EVICTIONS, Reservation, ReservationReason

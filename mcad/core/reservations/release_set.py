@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from mcad.core.cluster import Cluster
-from mcad.core.fit.exact import Plan
-from mcad.core.reservations import end_times
+from mcad.core.eligibility import end_times
+from mcad.core.nodes.pools import Plan
 from mcad.core.snapshot.removal import Removal, fewest
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import TEARING_DOWN

@@ -12,12 +12,12 @@ from collections.abc import Hashable, Iterator
 from itertools import islice
 
 from mcad.core.cluster import Cluster
-from mcad.core.cycle import pre_enqueue
-from mcad.core.cycle.admit import in_order
-from mcad.core.fit.shape import Shape
+from mcad.core.eligibility import pre_enqueue
+from mcad.core.eligibility.order import in_order
+from mcad.core.eligibility.precedence import outranked, outranks
+from mcad.core.nodes.shape import Shape
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.reservations import manage, release_set
-from mcad.core.reservations.precedence import outranked, outranks
 from mcad.core.state.bounds import FIRSTS_LOOK, FIRSTS_LOOKED_AT, FIRSTS_MAX, STEPS_PER_PASS
 from mcad.core.state.entry import Entry
 from mcad.core.state.reservation import ReservationReason

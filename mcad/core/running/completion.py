@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from mcad.core.attempts import teardown
 from mcad.core.cluster import Cluster
-from mcad.core.commands import Urgency
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Signal
 from mcad.core.state.model import Child, Dialect, DispatchPhase, Next
@@ -18,9 +17,10 @@ from mcad.core.state.reasons import (
     TeardownReason,
 )
 from mcad.core.state.records import replace
+from mcad.core.state.status_view import Urgency
 from mcad.core.state.timers import Timer
 from mcad.core.state.units import SECOND
-from mcad.core.views import pod_counts
+from mcad.core.status import pod_counts
 
 _FAILED = "failed"
 _FINISHED = frozenset({"complete", "completed", "succeeded"})

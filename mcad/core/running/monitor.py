@@ -14,7 +14,7 @@ from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Dialect
 from mcad.core.state.reasons import SUSPENDED_NOTE, TeardownReason
 from mcad.core.state.timers import Timer
-from mcad.core.views import pod_counts
+from mcad.core.status import pod_counts
 
 
 def judge(cluster: Cluster) -> None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from mcad.core.attempts import teardown
+from mcad.core.attempts import pod_clocks, teardown
 from mcad.core.cluster import Cluster
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
-from mcad.core.state.model import Dialect, Pod
+from mcad.core.state.model import Pod
 from mcad.core.state.reasons import EventReason, TeardownReason, some_of
 from mcad.core.state.records import replace
 from mcad.core.state.settings import Policy
@@ -24,25 +24,6 @@ SLOW_PLACEMENT: Duration = 10 * SECOND
 """What kube-scheduler needs at most where there is room: no write is made of less."""
 
 
-def begin(cluster: Cluster, entry: Entry) -> None:
-    """It runs, or was found running: its pods are waited for from now on.
-
-    After a restart it is unknown since when a pod is missing. It may have vanished a moment ago,
-    and its controller is about to replace it, so that time begins anew (C4). A pod that has no node
-    says since when it exists, so the other one goes on (P15).
-    """
-    cluster.capacity.pod_waits.begin(entry.uid, cluster.now)
-    entry.awaits_nodes = not cluster.capacity.pod_waits.is_placed(entry.uid)
-    entry.waited_for_nodes = 0
-    _time(cluster, entry)
-    timeout = _placement_timeout(cluster, entry)
-    if timeout:
-        left = entry.record.confirmed + timeout - cluster.now
-        if left <= 0:
-            cluster.capacity.pod_waits.end_placement(entry.uid)
-        cluster.wake_in(entry, Timer.PLACEMENT, max(0, left))
-
-
 def watch(cluster: Cluster) -> None:
     """What came and went since the last pass begins, moves and ends the times of waiting."""
     for uid in cluster.capacity.pod_waits.note(cluster.now):
@@ -50,7 +31,7 @@ def watch(cluster: Cluster) -> None:
         if entry is not None and entry.phase is Phase.RUNNING:
             if entry.awaits_nodes and cluster.capacity.pod_waits.is_placed(uid):
                 _all_have_nodes(cluster, entry)
-            _time(cluster, entry)
+            pod_clocks.time_reservation(cluster, entry)
             _time_placement(cluster, entry)
 
 
@@ -72,22 +53,12 @@ def _all_have_nodes(cluster: Cluster, entry: Entry) -> None:
     cluster.settle(entry)
 
 
-def _time(cluster: Cluster, entry: Entry) -> None:
-    since = cluster.capacity.pod_waits.since(entry.uid)
-    if since is None:
-        entry.stop(Timer.RESERVATION)
-        return
-    until = since + cluster.settings.reservation_timeout
-    if entry.timers.get(Timer.RESERVATION) != until:
-        cluster.wake_in(entry, Timer.RESERVATION, max(0, until - cluster.now))
-
-
 def give_up(cluster: Cluster, entry: Entry) -> None:
     """C4: nothing is reserved for ever for pods that are never made."""
     timeout = cluster.settings.reservation_timeout
     given_up = cluster.capacity.pod_waits.give_up(entry.uid, cluster.now - timeout)
     cluster.to_judge[entry.uid] = None  # pods that are not waited for keep none from completing
-    _time(cluster, entry)
+    pod_clocks.time_reservation(cluster, entry)
     if given_up:
         pods = "1 pod that is" if given_up == 1 else f"{given_up} pods that are"
         ends = "its" if given_up == 1 else "their"
@@ -103,12 +74,6 @@ def give_up(cluster: Cluster, entry: Entry) -> None:
 # -- placement -----------------------------------------------------------------------------------
 
 
-def _placement_timeout(cluster: Cluster, entry: Entry) -> Duration:
-    """v1beta2 waits for pods by graces of its own (health.py)."""
-    is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
-    return 0 if is_v1beta2 else cluster.settings.placement_timeout
-
-
 def _time_placement(cluster: Cluster, entry: Entry) -> None:
     """A pod without a node is looked at when the first of them may have been so for too long."""
     if Timer.PLACEMENT in entry.timers:
@@ -120,7 +85,7 @@ def _time_placement(cluster: Cluster, entry: Entry) -> None:
 
 def placement_deadline(cluster: Cluster, entry: Entry) -> Instant:
     """When the first of its pods will have been without a node for too long; 0 if none can be."""
-    timeout = _placement_timeout(cluster, entry)
+    timeout = pod_clocks.placement_timeout(cluster, entry)
     unbound = cluster.capacity.pods.unbound(entry.uid) if timeout else ()
     return min((unbound_since(entry, pod) + timeout for pod in unbound), default=0)
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from mcad.core.attempts import create, teardown
 from mcad.core.cluster import Cluster
-from mcad.core.commands import Urgency
-from mcad.core.cycle import pre_enqueue
+from mcad.core.eligibility import pre_enqueue
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase, Signal
 from mcad.core.state.model import DispatchPhase, Next
 from mcad.core.state.reasons import ConditionType, EventReason, TeardownReason
 from mcad.core.state.records import Struct, replace
+from mcad.core.state.status_view import Urgency
 from mcad.core.state.timers import Timer
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from functools import partial
 
 from mcad.core.fit.feasible import Part, Prospect
-from mcad.core.fit.shape import ClassKey, Shape
 from mcad.core.fit.shape_cache import Memory, admitted
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pod_signature import PodClass
 from mcad.core.nodes.pools import Pool
+from mcad.core.nodes.shape import ClassKey, Shape
 from mcad.core.state.model import Constraint
 
 

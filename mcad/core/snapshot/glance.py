@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from mcad.core.assumed.unplaced import UnplacedPods
 from mcad.core.fit.fit import Judge
-from mcad.core.fit.shape import Shape
 from mcad.core.fit.shape_cache import Memory
 from mcad.core.nodes.host_ports import without_ports
 from mcad.core.nodes.ledger import Ledger
+from mcad.core.nodes.shape import Shape
 from mcad.core.snapshot.copies import Copies
 from mcad.core.state.model import Resources
 from mcad.core.state.refusal import Refusal

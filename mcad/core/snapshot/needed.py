@@ -9,7 +9,7 @@ from __future__ import annotations
 from operator import le
 from typing import NamedTuple
 
-from mcad.core.fit.bounds import NEEDED_KEPT_MAX
+from mcad.core.state.work_bounds import NEEDED_KEPT_MAX
 
 Kind = tuple[int, ...]
 """What of a node matters to the gang: which of its parts it admits, then the amounts free there."""

@@ -15,19 +15,18 @@ from typing import NamedTuple
 from mcad.core.assumed.assumed import Assumed, Held
 from mcad.core.assumed.pod_index import PodIndex
 from mcad.core.assumed.unplaced import UnplacedPods
-from mcad.core.fit.bounds import WHAT_IF_SEARCH_MAX, WHAT_IF_WORK_MAX
-from mcad.core.fit.exact import Plan
 from mcad.core.fit.feasible import Part, Prospect
 from mcad.core.fit.greedy import as_many_as_fit, pack
 from mcad.core.nodes.ledger import Ledger
 from mcad.core.nodes.pod_signature import slots
-from mcad.core.nodes.pools import Pool, Row
+from mcad.core.nodes.pools import Plan, Pool, Row
 from mcad.core.nodes.resources import Books, total
 from mcad.core.snapshot.needed import Kind, Loss, Needed
 from mcad.core.snapshot.slot_counts import Enough, Later, Slots, Sum
 from mcad.core.snapshot.tentative import TentativePlan
 from mcad.core.state.model import Resources
 from mcad.core.state.settings import Fit, Settings
+from mcad.core.state.work_bounds import WHAT_IF_SEARCH_MAX, WHAT_IF_WORK_MAX
 
 _Spot = tuple[int, Books]
 """(rank, what would be free there): a node that the gang could go to."""

@@ -6,15 +6,13 @@ Leaving is tried and undone beside the books: O(depth x resources) each, and no 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from mcad.core.nodes.resources import Books
-from mcad.core.quota.records import Path
 from mcad.core.quota.tree import QuotaNode, Tree
+from mcad.core.quota.usage import Charge
 from mcad.core.state.model import Resources
-
-if TYPE_CHECKING:
-    from mcad.core.quota.usage import Charge
+from mcad.core.state.quota_records import Path
 
 
 class Seat(NamedTuple):

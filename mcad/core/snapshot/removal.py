@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from mcad.core.fit.exact import Plan
+from mcad.core.nodes.pools import Plan
 from mcad.core.snapshot.nodes import PlannedPods
 from mcad.core.snapshot.nodes import WhatIf as Nodes
 from mcad.core.snapshot.quota import Seat

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from mcad.core.fit.bounds import FILLS_MAX
 from mcad.core.fit.feasible import Part
 from mcad.core.fit.greedy import Nodes, size
 from mcad.core.nodes.pod_signature import PodClass, slots
@@ -16,6 +15,7 @@ from mcad.core.nodes.pools import Row
 from mcad.core.nodes.resources import Books, book
 from mcad.core.snapshot.needed import Kind
 from mcad.core.state.model import Resources
+from mcad.core.state.work_bounds import FILLS_MAX
 
 
 class Later(Nodes):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from mcad.core.fit.exact import Plan
 from mcad.core.fit.feasible import Part
+from mcad.core.nodes.pools import Plan
 from mcad.core.nodes.resources import Books, book
 from mcad.core.snapshot.slot_counts import Later
 

@@ -3,11 +3,17 @@
 entry           the state of one AppWrapper
 lifecycle       its phases, as one table
 timers          what waits for a time
-model, reservation   records of AppWrappers, nodes, pods and objects; of reservations and evictions
+model, reservation, quota_records   AppWrappers, nodes, pods, objects; reservations; QuotaSubtrees
+status_view, answer   what a status says; what a failed request says
 records         immutable records, implemented in C
 settings, run_policy, bounds   what users set, for all and for one AppWrapper; other limits
+work_bounds     limits of the work of a verdict
 refusal         why something does not fit, with figures
 reasons, spelling   every word and text that users meet; suggestions for misspelled names
+names, rights   names that are taken; rights that are missing
+inventory       the items that an attempt is judged by
+unproven        pods whose owners do not prove the AppWrapper that their labels name
+eviction_pace   how many evictions in a minute
 units, quantity   times, and amounts of resources
 violations      checks that stay on in production
 """

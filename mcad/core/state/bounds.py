@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mcad.core.events import Answer
+from mcad.core.state.answer import Answer
 from mcad.core.state.units import SECOND, Duration, Instant
 
 DISPATCHES_PER_PASS = 200

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mcad.core.attempts.inventory import aligned
-from mcad.core.attempts.names import NameKey, name_key
-from mcad.core.commands import StatusView, Urgency
-from mcad.core.quota.records import Path
 from mcad.core.state.bounds import Tries
+from mcad.core.state.inventory import aligned
 from mcad.core.state.lifecycle import RETAINING, TEARING_DOWN, Phase, Signal, transition
 from mcad.core.state.model import (
     Cascade,
@@ -21,10 +18,13 @@ from mcad.core.state.model import (
     Remnant,
     Workload,
 )
+from mcad.core.state.names import NameKey, name_key
+from mcad.core.state.quota_records import Path
 from mcad.core.state.reasons import ConditionType, TeardownReason
 from mcad.core.state.records import Struct, replace
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.reservation import Eviction, Patience, Reservation
+from mcad.core.state.status_view import StatusView, Urgency
 from mcad.core.state.timers import OF_PHASE, Timer
 from mcad.core.state.units import Duration, Instant
 from mcad.core.state.violations import InvariantViolated

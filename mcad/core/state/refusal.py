@@ -25,6 +25,20 @@ HOST_PORT = "host port"
 """How the ``resource`` of a shortage begins if it is a host port: ``host port 8080/TCP``."""
 
 
+IMPOSSIBLE = frozenset(
+    {
+        RefusalKind.NO_NODE,
+        RefusalKind.TOO_LARGE,
+        RefusalKind.ABOVE_QUOTA,
+        RefusalKind.NO_LEAF,
+    }
+)
+"""Refusals that block no other, because no release of room will ever let the refused in."""
+
+HELD_BACK = frozenset({RefusalKind.BLOCKED, RefusalKind.LENDING})
+"""Refusals of those that might fit, but let another one go first."""
+
+
 class Shortage(NamedTuple):
     """One resource of a refusal: what the gang requests and what is available to it.
 

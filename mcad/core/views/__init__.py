@@ -1,9 +1,7 @@
-"""What statuses, lists and questions show. Nothing here decides.
+"""What lists and questions show. Nothing here decides.
 
-status, v1beta2_conditions, pod_counts   what the status of an AppWrapper says
-rows, blocking_reservations   what lists show; the reservations that an AppWrapper waits for
+rows, blocking_reservations   AppWrappers as rows; the reservations that one waits for
+quota_holders   which AppWrappers use what of a quota tree
 start_times, start_estimate   when a waiting AppWrapper starts
-outlook         which AppWrappers would be evicted if a dispatcher started now
 standby_view    what a process shows that does not decide
-node_report     the books of the nodes for people
 """

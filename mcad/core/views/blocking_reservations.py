@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mcad.core.cluster import Cluster
-from mcad.core.quota import holders
 from mcad.core.state.entry import Entry
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.reservation import Reservation
+from mcad.core.views import quota_holders
 
 
 def in_the_way(
@@ -42,4 +42,6 @@ def _is_in_the_way(cluster: Cluster, refusal: Refusal, entry: Entry, owner: Entr
 
 def _charged(cluster: Cluster, owner: Entry) -> Iterator[tuple[str, str]]:
     """(tree, node) of every node of quota trees on its way to the roots."""
-    return ((tree, node) for tree, _, nodes in holders.paths(cluster, owner) for node in nodes)
+    return (
+        (tree, node) for tree, _, nodes in quota_holders.paths(cluster, owner) for node in nodes
+    )

@@ -8,7 +8,8 @@ from itertools import islice
 from operator import itemgetter
 
 from mcad.core.cluster import Cluster
-from mcad.core.cycle import cycle, pre_enqueue
+from mcad.core.cycle import cycle
+from mcad.core.eligibility import pre_enqueue
 from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.quota.explain import Words
 from mcad.core.running import unscheduled
@@ -18,8 +19,8 @@ from mcad.core.state.model import Condition, DispatchRecord, Resources, Workload
 from mcad.core.state.records import Struct
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.units import Instant
+from mcad.core.status.status import queue_job_state, state
 from mcad.core.views import standby_view
-from mcad.core.views.status import queue_job_state, state
 
 
 class Row(Struct, frozen=True):

@@ -6,13 +6,14 @@ an onlooker tells less (``verdicts.Doubts``).
 
 from __future__ import annotations
 
-from mcad.core.attempts import leftovers, recovery
+from mcad.core.attempts import leftovers
 from mcad.core.cluster import Cluster
-from mcad.core.quota.records import Designation
+from mcad.core.observed import recovery
 from mcad.core.reservations import manage
 from mcad.core.state.entry import Entry, Hold
 from mcad.core.state.lifecycle import ENDED, Phase
 from mcad.core.state.model import DispatchPhase
+from mcad.core.state.quota_records import Designation
 from mcad.core.state.reasons import ConditionType, HoldReason
 from mcad.core.state.refusal import Doubts
 from mcad.core.state.reservation import Reservation

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mcad.core.cluster import Cluster
-from mcad.core.fit.shape import Shape
-from mcad.core.quota.records import Path
-from mcad.core.reservations import end_times, release_set
-from mcad.core.reservations.end_times import NEVER, End
+from mcad.core.eligibility import end_times
+from mcad.core.eligibility.end_times import NEVER, End
+from mcad.core.nodes.shape import Shape
+from mcad.core.reservations import release_set
 from mcad.core.snapshot.removal import Planned, Removal, soonest
 from mcad.core.state.entry import Entry
+from mcad.core.state.quota_records import Path
 from mcad.core.state.units import Instant
 
 _Key = tuple[Shape, Path]

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from mcad.core.cluster import Cluster
-from mcad.core.reservations.end_times import NEVER, QUICK, SLOW
+from mcad.core.eligibility.end_times import NEVER, QUICK, SLOW
 from mcad.core.state.bounds import START_TIMES_AHEAD, START_TIMES_STEPS
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcad.core.fit.capacity import Capacity
+from mcad.core.capacity import Capacity
 from mcad.core.state.model import Node
 from mcad.core.state.settings import Settings
 from tests.core.builders import (

@@ -11,9 +11,9 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from mcad.core.attempts.names import name_key
 from mcad.core.commands import CreateItem, WriteStatus
-from mcad.core.events import Answer, AppWrapperSeen
+from mcad.core.events import AppWrapperSeen
+from mcad.core.state.answer import Answer
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import (
@@ -27,6 +27,7 @@ from mcad.core.state.model import (
     ProblemKind,
     Workload,
 )
+from mcad.core.state.names import name_key
 from mcad.core.state.units import SECOND
 from tests.core.bench import START, Bench, node, workload
 

@@ -6,7 +6,6 @@ from msgspec.structs import replace
 from mcad.core.attempts.create import Meaning, classify
 from mcad.core.commands import CreateItem, DeleteStray, LookForRemains, WriteStatus
 from mcad.core.events import (
-    Answer,
     AppWrapperGone,
     AppWrapperSeen,
     ChildGone,
@@ -16,6 +15,7 @@ from mcad.core.events import (
     ItemRefused,
     Leading,
 )
+from mcad.core.state.answer import Answer
 from mcad.core.state.bounds import READS_PER_SECOND
 from mcad.core.state.lifecycle import TABLE, InvalidTransitionError, Phase, Signal, transition
 from mcad.core.state.model import (

@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from mcad.core.commands import CreateItem, DeleteStray
-from mcad.core.events import Answer, AppWrapperGone
+from mcad.core.events import AppWrapperGone
+from mcad.core.state.answer import Answer
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Cascade, PodPhase
 from mcad.core.state.run_policy import FaultTolerance

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from mcad.core.attempts.teardown import stuck_teardowns
 from mcad.core.commands import DeleteItem, LookForRemains
-from mcad.core.events import Answer, AppWrapperGone, ItemDeleted, PodSeen
+from mcad.core.events import AppWrapperGone, ItemDeleted, PodSeen
+from mcad.core.state.answer import Answer
 from mcad.core.state.model import ObjectRef, Pod, PodPhase, Remnant
 from mcad.core.state.reasons import explain_remains
 from tests.core.bench import Bench, cpu, node, workload

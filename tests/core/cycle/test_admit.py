@@ -5,12 +5,12 @@ import pytest
 from mcad.core.commands import WriteStatus
 from mcad.core.cycle import admit
 from mcad.core.events import NodeSeen
-from mcad.core.fit.bounds import VERDICT_STEPS
-from mcad.core.fit.shape import Shape
+from mcad.core.nodes.shape import Shape
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND
+from mcad.core.state.work_bounds import VERDICT_STEPS
 from tests.core.bench import Bench, node, workload
 
 HOLDING = 30

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from mcad.core.capacity import Capacity
 from mcad.core.cluster import Cluster
-from mcad.core.fit.capacity import Capacity
 from mcad.core.state.violations import InvariantViolated
 from tests.core.bench import Bench, workload
 from tests.core.bench import node as worker

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from random import Random
 
-from mcad.core.fit.capacity import Capacity
+from mcad.core.capacity import Capacity
 from mcad.core.state.model import Pod, PodPhase, PodSet
 from mcad.core.state.settings import Fit, Settings
 from tests.core.builders import (

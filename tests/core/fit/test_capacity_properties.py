@@ -23,14 +23,14 @@ from hypothesis.stateful import (
 )
 from msgspec.structs import replace
 
+from mcad.core.assumed.node_report import NodeReport
+from mcad.core.capacity import Capacity
 from mcad.core.fit import queueing_hints
-from mcad.core.fit.capacity import Capacity
 from mcad.core.nodes import ledger, node_events, pod_signature, sorted_nodes
 from mcad.core.nodes.filters import admits
 from mcad.core.nodes.resources import with_pod_slot
 from mcad.core.state.model import TERMINAL_PHASES, Node, Pod, PodPhase, PodSet
 from mcad.core.state.settings import Fit, Settings
-from mcad.core.views.node_report import NodeReport
 from tests.core import strategies
 from tests.core.builders import Reported, pods, report_of, waiting
 

@@ -7,12 +7,12 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from mcad.core.fit import exact as exact_search
-from mcad.core.fit.bounds import EXACT_WORK_MAX
-from mcad.core.fit.exact import KnownChoices, Need, Plan, Verdict, exact
+from mcad.core.fit.exact import KnownChoices, Need, Verdict, exact
 from mcad.core.nodes.pod_signature import slots
-from mcad.core.nodes.pools import Row
+from mcad.core.nodes.pools import Plan, Row
 from mcad.core.nodes.resources import Books
 from mcad.core.state.model import Node, PodSet
+from mcad.core.state.work_bounds import EXACT_WORK_MAX
 from tests.core import strategies
 from tests.core.builders import cluster, fits_by_brute_force, hosts_of, node, on, pods
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcad.core.capacity import Capacity
 from mcad.core.fit import fit, greedy
-from mcad.core.fit.capacity import Capacity
 from mcad.core.state.model import Node, PodSet
 from mcad.core.state.refusal import RefusalKind, Shortage
 from mcad.core.state.settings import Settings

@@ -3,8 +3,8 @@
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from mcad.core.capacity import Capacity
 from mcad.core.fit import greedy
-from mcad.core.fit.capacity import Capacity
 from mcad.core.state.model import Node, PodSet
 from mcad.core.state.refusal import RefusalKind
 from tests.core import strategies

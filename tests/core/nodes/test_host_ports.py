@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcad.core.fit import bounds
 from mcad.core.nodes import ledger as ledgers
 from mcad.core.nodes.host_ports import load
+from mcad.core.state import work_bounds
 from mcad.core.state.model import HostPort, PodPhase
 from mcad.core.state.reasons import explain_refusal
 from mcad.core.state.refusal import RefusalKind
@@ -167,7 +167,7 @@ def test_ports_are_forgotten_where_a_pool_has_no_node(monkeypatch: pytest.Monkey
 def test_ports_beyond_what_the_books_take_are_kept_apart_within_their_set(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert bounds.PORTS_MAX == ledgers.PORTS_MAX
+    assert work_bounds.PORTS_MAX == ledgers.PORTS_MAX
     monkeypatch.setattr(ledgers, "PORTS_MAX", 1)
     capacity = cluster(node("a"), node("b"))
     capacity.pod_seen(pod("x", "a", ports=[port(80)]))

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from mcad.core.fit.shape import ClassKey
 from mcad.core.nodes import ledger as ledgers
 from mcad.core.nodes import node_events, sorted_nodes
 from mcad.core.nodes import pod_signature as classes
@@ -15,6 +14,7 @@ from mcad.core.nodes.ledger import ChangeLog, Ledger
 from mcad.core.nodes.pod_signature import PodClass, slots
 from mcad.core.nodes.pools import Pool, joint_total, rough_total, sum_of, widest
 from mcad.core.nodes.resources import resources
+from mcad.core.nodes.shape import ClassKey
 from mcad.core.state.model import Constraint, Node, Resources
 from tests.core import strategies
 from tests.core.builders import GPU, node, on, wants

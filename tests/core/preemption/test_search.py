@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mcad.core.commands import WriteStatus
-from mcad.core.events import Answer, Decide, NodeSeen, PodGone, PodSeen
+from mcad.core.events import Decide, NodeSeen, PodGone, PodSeen
 from mcad.core.preemption import search
+from mcad.core.state.answer import Answer
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Dialect, Next, PodPhase, Workload
 from mcad.core.state.reasons import ConditionType, EventReason

@@ -15,14 +15,14 @@ from random import Random
 import pytest
 
 from mcad.core.admission import Admission, Gang
-from mcad.core.fit.capacity import Capacity
+from mcad.core.capacity import Capacity
 from mcad.core.preemption import targets
 from mcad.core.preemption.targets import Evictions, Precedence, evictions
 from mcad.core.queue.ordering import Turns
-from mcad.core.quota.records import Designation, QuotaChild, QuotaSubtree
 from mcad.core.quota.usage import Forest
 from mcad.core.snapshot.removal import Removal
 from mcad.core.state.model import Node, PodSet, Workload
+from mcad.core.state.quota_records import Designation, QuotaChild, QuotaSubtree
 from mcad.core.state.reservation import ReservationReason
 from mcad.core.state.settings import Fit, Settings
 from tests.core.builders import Host, appwrapper, fits_by_brute_force, on

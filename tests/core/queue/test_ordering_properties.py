@@ -11,9 +11,9 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 
 from mcad.core.cycle import admit
-from mcad.core.cycle.borrow_wait import DeferredBorrowing
-from mcad.core.quota.records import Designation
+from mcad.core.eligibility.borrow_wait import DeferredBorrowing
 from mcad.core.state.model import Workload
+from mcad.core.state.quota_records import Designation
 from mcad.core.state.records import replace
 from mcad.core.state.settings import Fairness
 from tests.core.bench import PATIENT, Bench, node, workload

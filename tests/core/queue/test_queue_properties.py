@@ -17,12 +17,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from mcad.core.cycle import admit
 from mcad.core.events import NodeGone, NodeSeen
-from mcad.core.fit.bounds import VERDICT_STEPS
-from mcad.core.quota.records import Designation, QuotaSubtree
 from mcad.core.state.bounds import STEPS_PER_PASS
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import PodPhase
+from mcad.core.state.quota_records import Designation, QuotaSubtree
 from mcad.core.state.records import replace
+from mcad.core.state.work_bounds import VERDICT_STEPS
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import Model, child, subtree
 

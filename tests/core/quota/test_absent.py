@@ -6,8 +6,8 @@ import pytest
 
 from mcad.core.commands import RecordQuotaEvent
 from mcad.core.events import QuotaGone, QuotaSeen
-from mcad.core.quota.records import QuotaSubtree
 from mcad.core.state.bounds import RESTATE_INTERVAL
+from mcad.core.state.quota_records import QuotaSubtree
 from mcad.core.state.reasons import EventReason
 from mcad.core.state.records import replace
 from mcad.core.state.settings import Settings

@@ -12,9 +12,9 @@ from random import Random
 
 import pytest
 
-from mcad.core.quota.records import NOBODYS, Designation, Path, QuotaSubtree
 from mcad.core.quota.tree import Flaw
 from mcad.core.quota.usage import Forest
+from mcad.core.state.quota_records import NOBODYS, Designation, Path, QuotaSubtree
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal, RefusalKind
 from mcad.core.state.violations import InvariantViolated

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcad.core.quota.records import Designation
 from mcad.core.quota.report import Share, overcommitted, shares
 from mcad.core.quota.usage import Forest
+from mcad.core.state.quota_records import Designation
 from mcad.core.state.refusal import QuotaLimit, Refusal, RefusalKind
 from tests.core.quotas import GOLD, child, subtree, teams
 

@@ -9,14 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcad.core.commands import WriteQuota
-from mcad.core.events import Answer, Decide, NodeSeen, QuotaWritten
-from mcad.core.fit.shape import Shape
-from mcad.core.quota import status_writes
-from mcad.core.quota.records import Designation, NodeStatus, QuotaSubtree, QuotaView
+from mcad.core.cycle import quota_reports
+from mcad.core.events import Decide, NodeSeen, QuotaWritten
+from mcad.core.nodes.shape import Shape
 from mcad.core.quota.status import Finding, findings
 from mcad.core.quota.usage import Forest
+from mcad.core.state.answer import Answer
 from mcad.core.state.bounds import QUOTA_INTERVAL
 from mcad.core.state.model import Resources, Workload
+from mcad.core.state.quota_records import Designation, NodeStatus, QuotaSubtree, QuotaView
 from mcad.core.state.records import replace
 from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, node, workload
@@ -411,7 +412,7 @@ def test_a_tree_is_counted_once_a_second_and_one_of_them_in_a_pass(
         counted.append(name)
         return list(findings(forest, name, demand))
 
-    monkeypatch.setattr(status_writes, "findings", count)
+    monkeypatch.setattr(quota_reports, "findings", count)
     made = bench(100_000, red=500)
     made.share(subtree("root", child("root", cpu=9), tree=SILVER))
     made.decide()

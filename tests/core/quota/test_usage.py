@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mcad.core.events import Answer, AppWrapperGone, AppWrapperSeen, Decide, NodeSeen
+from mcad.core.events import AppWrapperGone, AppWrapperSeen, Decide, NodeSeen
 from mcad.core.running.requeue import Requeuing
+from mcad.core.state.answer import Answer
 from mcad.core.state.bounds import RESTATED_PER_SHAPE
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import (

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mcad.core.events import Answer
+from mcad.core.state.answer import Answer
 from mcad.core.state.model import PodPhase
 from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND

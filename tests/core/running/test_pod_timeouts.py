@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from mcad.core.events import ChildSeen, PodGone, PodSeen
 from mcad.core.state.lifecycle import Phase
-from mcad.core.state.model import Cascade, DispatchPhase, PodPhase, Workload
+from mcad.core.state.model import Cascade, Dialect, DispatchPhase, PodPhase, Workload
+from mcad.core.state.run_policy import FaultTolerance
 from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND
 from tests.core.bench import Bench, node, workload
@@ -300,3 +301,15 @@ def test_c6_what_is_being_deleted_is_not_taken_back() -> None:
     bench.settle()
     bench.advance(2 * TIMEOUT_S)
     assert bench.entry("a").phase is Phase.RUNNING
+
+
+@pytest.mark.parametrize("dialect", list(Dialect))
+def test_v1beta2_waits_for_nodes_by_its_own_graces(dialect: Dialect) -> None:
+    """Its warm-up grace is longer than the placement time-out here, so it runs on."""
+    patient = replace(FaultTolerance(), warmup_grace=10 * TIMEOUT_S * SECOND)
+    bench = unplaced(100, dialect=dialect, tolerance=patient)
+
+    bench.advance(2 * TIMEOUT_S)
+
+    taken_back = dialect is Dialect.V1BETA1
+    assert (bench.status["uid-a"].dispatch.attempt > 1) == taken_back

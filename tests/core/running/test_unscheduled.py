@@ -13,7 +13,7 @@ from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND
 from mcad.core.views.rows import Picture
 from tests.core.bench import PATIENT
-from tests.core.views.test_pod_counts import GANG, Stage
+from tests.core.status.test_pod_counts import GANG, Stage
 
 DIALECTS = pytest.mark.parametrize("dialect", Dialect)
 ENDS = {Dialect.V1BETA1: "taken back", Dialect.V1BETA2: "reset"}

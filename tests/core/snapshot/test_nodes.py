@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcad.core.fit.capacity import Capacity
-from mcad.core.fit.exact import Plan
-from mcad.core.fit.shape import Shape
+from mcad.core.capacity import Capacity
+from mcad.core.nodes.pools import Plan
+from mcad.core.nodes.shape import Shape
 from mcad.core.snapshot.nodes import WhatIf
 from mcad.core.state.model import Node, Pod, PodPhase, PodSet
 from mcad.core.state.settings import Fit, Settings

@@ -10,13 +10,13 @@ from random import Random
 import pytest
 
 from mcad.core.admission import Admission, Gang
-from mcad.core.fit.capacity import Capacity
+from mcad.core.capacity import Capacity
 from mcad.core.queue.ordering import Turns
-from mcad.core.quota.records import Designation, QuotaSubtree
 from mcad.core.quota.usage import Forest
 from mcad.core.snapshot.needed import Needed
 from mcad.core.snapshot.removal import Removal, Room, fewest, soonest
 from mcad.core.state.model import Node, PodSet
+from mcad.core.state.quota_records import Designation, QuotaSubtree
 from mcad.core.state.settings import Fit, Settings
 from tests.core.builders import cluster, node, on, pods
 from tests.core.quotas import child, subtree, teams

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcad.core.events import Answer
+from mcad.core.state.answer import Answer
 from mcad.core.state.bounds import REFUSED_WRITE_RETRY, RETRY_BASE, RETRY_MAX, Tries
 from mcad.core.state.units import SECOND
 

@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from mcad.core.commands import CreateItem, ReviewAccess, WriteStatus
-from mcad.core.events import Answer, NodeSeen
+from mcad.core.events import NodeSeen
+from mcad.core.state.answer import Answer
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase, Signal
 from mcad.core.state.timers import HORIZON, Timer, Timers

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from itertools import chain, islice
 
 from mcad.core.cluster import Cluster
-from mcad.core.cycle.head_of_line import IMPOSSIBLE
 from mcad.core.queue.equivalence import NOBODY, EquivalenceClass
 from mcad.core.state.bounds import OWNERS_MAX
+from mcad.core.state.refusal import IMPOSSIBLE
 from mcad.core.state.units import Instant
 
 

@@ -4,7 +4,6 @@ MCAD's words for both dialects, and ``phase`` for v1beta2 on top (facts: v1beta1
 v1beta2 section 2.1).
 """
 
-from mcad.core.commands import StatusView
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import ENDED, TEARING_DOWN, Phase
 from mcad.core.state.model import Dialect, Next, Persisted
@@ -19,6 +18,7 @@ from mcad.core.state.reasons import (
     ConditionType,
     State,
 )
+from mcad.core.state.status_view import StatusView
 
 _CAN_RUN = frozenset({Phase.INTENDING, Phase.CREATING, Phase.CONFIRMING, Phase.RUNNING})
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from mcad.core.attempts import create, edits, observed_objects, teardown
+from mcad.core.attempts import create, edits, pod_clocks, teardown
 from mcad.core.cluster import Cluster, kind_key
+from mcad.core.observed import objects
 from mcad.core.preemption import eviction
 from mcad.core.reservations import manage
-from mcad.core.running import pod_timeouts, reset
+from mcad.core.running import reset
 from mcad.core.state.bounds import COMMIT_GRACE
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
@@ -203,7 +204,7 @@ def _assume_again(cluster: Cluster, entry: Entry) -> None:
     if not cluster.capacity.holds(entry.uid):
         cluster.adopt(entry)
     for child in cluster.children_for(entry):
-        observed_objects.apply(cluster, entry, child)
+        objects.apply(cluster, entry, child)
     if entry.workload.deleting:
         cluster.freeze(entry)
     elif entry.phase is Phase.DELETING and not entry.keeps_room:
@@ -216,7 +217,7 @@ def _note_absence(cluster: Cluster, entry: Entry) -> None:
         return
     for number, item in enumerate(entry.workload.items):
         if number not in entry.creation.created and kind_key(item.ref) not in cluster.unwatched:
-            observed_objects.wants_nothing(cluster, entry, number)
+            objects.wants_nothing(cluster, entry, number)
 
 
 def _resume(cluster: Cluster, entry: Entry) -> None:
@@ -238,6 +239,6 @@ def _resume(cluster: Cluster, entry: Entry) -> None:
         teardown.delete_all(cluster, entry)
     elif entry.phase is Phase.RUNNING:
         making.cursor = len(entry.inventory)  # all exist, for a teardown to come
-        pod_timeouts.begin(cluster, entry)
+        pod_clocks.begin(cluster, entry)
     elif entry.phase in (Phase.KEEPING, Phase.PAUSING):
         making.cursor = len(entry.inventory)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mcad.core.fit.shape import Shape
-from mcad.core.reservations.run_history import RUNS_MAX, RUNS_MIN, SHAPES_MAX, History
+from mcad.core.nodes.shape import Shape
+from mcad.core.queue.run_history import RUNS_MAX, RUNS_MIN, SHAPES_MAX, History
 from mcad.core.state.model import PodPhase, Workload
 from mcad.core.state.units import SECOND
 from tests.core.bench import PATIENT, Bench, node, workload

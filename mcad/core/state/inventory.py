@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mcad.core.attempts.names import name_key
 from mcad.core.state.model import DispatchPhase, DispatchRecord, Item, Workload
+from mcad.core.state.names import name_key
 from mcad.core.state.records import replace
 
 

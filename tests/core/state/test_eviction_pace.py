@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcad.core.events import NodeSeen
-from mcad.core.preemption.eviction_pace import MINUTE, EvictionPace
+from mcad.core.state.eviction_pace import MINUTE, EvictionPace
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.records import replace
 from mcad.core.state.settings import Settings

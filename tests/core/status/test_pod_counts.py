@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from mcad.core.commands import StatusView
 from mcad.core.events import PodGone, PodSeen
 from mcad.core.state.model import (
     Dialect,
@@ -18,8 +17,9 @@ from mcad.core.state.model import (
     Unscheduled,
 )
 from mcad.core.state.settings import Settings
+from mcad.core.state.status_view import StatusView
 from mcad.core.state.units import SECOND
-from mcad.core.views.pod_counts import UNSCHEDULED_SHOWN
+from mcad.core.status.pod_counts import UNSCHEDULED_SHOWN
 from tests.core.bench import PATIENT, START, Bench, cpu, node, workload
 
 INTERVAL = 30

@@ -2,11 +2,11 @@
 
 import pytest
 
+from mcad.core.capacity import Capacity
 from mcad.core.fit import queueing_hints, shape_cache
-from mcad.core.fit.capacity import Capacity
-from mcad.core.fit.shape import Shape
 from mcad.core.nodes import node_events
 from mcad.core.nodes.resources import resources, total, with_pod_slot
+from mcad.core.nodes.shape import Shape
 from mcad.core.state.settings import Settings
 from mcad.core.state.violations import InvariantViolated, check
 from tests.core.builders import cluster, needs, node, on, pod, pods, waiting, wants

@@ -7,7 +7,7 @@ later.
 
 from __future__ import annotations
 
-from mcad.core.fit.capacity import Capacity
+from mcad.core.capacity import Capacity
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Next, PodCounts

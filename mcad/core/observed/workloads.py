@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mcad.core.attempts import edits, observed_objects, recovery, remains
+from mcad.core.attempts import edits, remains
 from mcad.core.cluster import Cluster
 from mcad.core.events import AppWrapperSeen, NodeGone, NodeSeen
+from mcad.core.observed import objects, recovery
 from mcad.core.preemption import eviction
 from mcad.core.queue.priority_ceiling import cut
 from mcad.core.state.entry import Entry
@@ -61,7 +62,7 @@ def _first_sight(cluster: Cluster, work: Workload, *, listed: bool) -> None:
     if saved is not None:
         recovery.restore(cluster, entry, saved)
     if work.uid in cluster.children_of or cluster.capacity.pods.exist(work.uid):
-        observed_objects.disown_strangers(cluster, entry)
+        objects.disown_strangers(cluster, entry)
     if entry.phase is Phase.WAITING:
         _enter_queue(cluster, entry)
     elif entry.phase is Phase.COMPLETED:
@@ -189,7 +190,7 @@ def _take_over(cluster: Cluster, entry: Entry, work: Workload) -> None:
     _first_sight(cluster, work, listed=True)
     entry = cluster.entries[work.uid]
     entry.writes.serial = serial  # an answer to an earlier write says nothing of the next
-    observed_objects.look_at_disowned(cluster, entry)
+    objects.look_at_disowned(cluster, entry)
 
 
 def node_heard(cluster: Cluster, event: NodeSeen | NodeGone) -> None:

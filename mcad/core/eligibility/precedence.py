@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from mcad.core.cluster import Cluster
-from mcad.core.reservations import end_times
+from mcad.core.eligibility import end_times
 from mcad.core.state.bounds import AVOIDED_MAX
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import ReservedNodes

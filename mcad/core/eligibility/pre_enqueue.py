@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from functools import partial
 
-from mcad.core.attempts import access
-from mcad.core.attempts.names import name_key
 from mcad.core.cluster import Cluster, kind_key
 from mcad.core.state.entry import Entry, Hold
 from mcad.core.state.lifecycle import TEARING_DOWN, Phase
 from mcad.core.state.model import ObjectRef
+from mcad.core.state.names import name_key
 from mcad.core.state.reasons import HoldReason
+from mcad.core.state.rights import right_key
 
 
 def obstacle(cluster: Cluster, entry: Entry) -> Hold | None:
     """A kind that cannot be watched or created, or a name that is still taken; changes nothing."""
     refs = [item.ref for item in entry.workload.items]
-    for find in (_unwatched, access.hold_of, partial(_name_taken, but_by=entry)):
+    for find in (_unwatched, missing_right, partial(_name_taken, but_by=entry)):
         for ref in refs:
             hold = find(cluster, ref)
             if hold is not None:
                 return hold
     return None
+
+
+def missing_right(cluster: Cluster, ref: ObjectRef) -> Hold | None:
+    """The hold of whatever contains an object like this, None if its resource is not held."""
+    held = cluster.rights.held.get(right_key(ref))
+    return Hold(HoldReason.MISSING_RIGHT, held.resource.message) if held is not None else None
 
 
 def _unwatched(cluster: Cluster, ref: ObjectRef) -> Hold | None:

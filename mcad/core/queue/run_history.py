@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mcad.core.state.units import Duration, Instant
 
 if TYPE_CHECKING:
-    from mcad.core.fit.shape import Shape
+    from mcad.core.nodes.shape import Shape
 
 RUNS_MAX = 64
 """Of one shape the last ones count: what people run changes."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from mcad.core.attempts.names import Names
 from mcad.core.commands import CreateItem, InspectItem
 from mcad.core.events import AppWrapperGone, ChildGone, ChildSeen, Decide, PodGone
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Child, ObjectRef, Workload
+from mcad.core.state.names import Names
 from tests.core.bench import Bench, Thing, node, workload
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from mcad.core.cluster import Cluster
-from mcad.core.quota.records import Designation
 from mcad.core.quota.tree import Tree
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import Resources, Workload
+from mcad.core.state.quota_records import Designation
 from mcad.core.state.records import Struct
-from mcad.core.views.status import state
+from mcad.core.status.status import state
 
 
 class Holder(Struct, frozen=True):

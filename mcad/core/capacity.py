@@ -12,28 +12,28 @@ from itertools import repeat
 
 from mcad.core.assumed.allotments import AssumedGang
 from mcad.core.assumed.assumed import Assumed, shrunk_to
+from mcad.core.assumed.node_report import NodeReport, Report
 from mcad.core.assumed.pod_index import PodIndex
 from mcad.core.assumed.pod_waits import PodWaits
 from mcad.core.assumed.unplaced import UnplacedPods
 from mcad.core.assumed.workload_pods import WorkloadPods
 from mcad.core.fit.audit import audit
-from mcad.core.fit.exact import Plan
 from mcad.core.fit.fit import Judge
-from mcad.core.fit.shape import Shape
 from mcad.core.fit.shape_cache import Memory
 from mcad.core.nodes.host_ports import without_ports
 from mcad.core.nodes.ledger import Ledger
+from mcad.core.nodes.pools import Plan
+from mcad.core.nodes.reserved_free import Spare
 from mcad.core.nodes.resources import Books, book, total
+from mcad.core.nodes.shape import Shape
 from mcad.core.snapshot.copies import Copies
 from mcad.core.snapshot.glance import Glance
 from mcad.core.snapshot.nodes import View, WhatIf
-from mcad.core.snapshot.reserved_free import Spare
 from mcad.core.state.model import Node, Pod, PodSet, Resources
 from mcad.core.state.records import replace
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.settings import Fit, Settings
 from mcad.core.state.violations import check
-from mcad.core.views.node_report import NodeReport, Report
 
 __all__ = ["NOTHING_REPORTED", "Capacity", "Glance", "NodeReport", "Shape", "Wants"]
 

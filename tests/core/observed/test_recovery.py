@@ -4,7 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from mcad.core.dispatcher import Dispatcher
-from mcad.core.events import Answer, AppWrapperSeen, NodeSeen
+from mcad.core.events import AppWrapperSeen, NodeSeen
+from mcad.core.state.answer import Answer
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import (
     Cascade,

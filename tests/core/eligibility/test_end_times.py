@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from mcad.core.events import Answer
-from mcad.core.reservations import end_times
-from mcad.core.reservations.end_times import NEVER
+from mcad.core.eligibility import end_times
+from mcad.core.eligibility.end_times import NEVER
+from mcad.core.state.answer import Answer
 from mcad.core.state.bounds import STUCK_AFTER
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import Dialect, PodPhase, Workload

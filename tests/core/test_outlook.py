@@ -6,11 +6,11 @@ from copy import deepcopy
 from random import Random
 
 from mcad.core.dispatcher import Dispatcher
+from mcad.core.outlook import foresee, unhurried
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.records import replace
 from mcad.core.state.settings import Settings
 from mcad.core.state.units import SECOND
-from mcad.core.views.outlook import foresee, unhurried
 from tests.core.bench import PATIENT, Bench, node, workload
 from tests.core.quotas import child, subtree
 

@@ -1,0 +1,83 @@
+"""Checks what the core keeps twice, for a few AppWrappers after each cycle.
+
+A difference is a fault of the core. It is logged and counted, and changes nothing: the dispatcher
+goes on, because one wrong book is better than none. The work is a share of the time that passes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from time import thread_time
+from typing import NamedTuple
+
+from mcad.core.cluster import Cluster
+from mcad.core.invariants import appwrapper
+from mcad.core.state.violations import InvariantViolated
+
+_log = logging.getLogger(__name__)
+
+SHARE = 0.005
+"""CPU seconds per second that passes."""
+AT_ONCE_S = 0.002
+"""CPU seconds after one cycle, so that no cycle is late because of it."""
+LOGGED_MAX = 100
+"""Violations are counted without end, and logged up to this many."""
+
+
+class Checks(NamedTuple):
+    """How many AppWrappers were checked, and the name of each violation that was found."""
+
+    appwrappers: int
+    violations: tuple[str, ...]
+
+
+class InvariantAudit:
+    """Looks at the AppWrappers in turn."""
+
+    def __init__(self, cluster: Cluster, cpu: Callable[[], float] = thread_time) -> None:
+        self._cluster = cluster
+        self._cpu = cpu
+        self._turn: Iterator[str] = iter(())
+        self._looked_at = 0.0
+        self._left_s = 0.0
+        self._logged = 0
+
+    def look(self, now: float) -> Checks:
+        """Check as many AppWrappers as the time since the last look allows; ``now`` is monotonic,
+        in seconds. At most each of them once."""
+        self._left_s += (now - self._looked_at) * SHARE
+        self._looked_at, self._left_s = now, min(self._left_s, AT_ONCE_S)
+        begun, most = self._cpu(), len(self._cluster.entries)
+        checked, violations = 0, list[str]()
+        while checked < most and self._cpu() - begun < self._left_s:
+            checked += 1
+            violated = self._check(self._next())
+            if violated is not None:
+                violations.append(violated.name)
+                self._log(violated)
+        self._left_s -= self._cpu() - begun
+        return Checks(checked, tuple(violations))
+
+    def _next(self) -> str:
+        uid = next(self._turn, None)
+        if uid is None:
+            self._turn = iter(list(self._cluster.entries))
+            uid = next(self._turn)
+        return uid
+
+    def _check(self, uid: str) -> InvariantViolated | None:
+        cluster = self._cluster
+        entry = cluster.entries.get(uid)
+        if entry is None or uid in cluster.to_judge or uid in cluster.to_recover:
+            return None  # the next cycle is going to change it
+        try:
+            appwrapper(cluster, entry)
+        except InvariantViolated as violated:
+            return violated
+        return None
+
+    def _log(self, violated: InvariantViolated) -> None:
+        self._logged += 1
+        if self._logged <= LOGGED_MAX:
+            _log.error("invariant violated name=%s story=%s", violated.name, violated.story)

@@ -1,0 +1,46 @@
+"""The two clocks of the pods of an attempt: how long a missing pod keeps its room, and how long a
+pod may be without a node (C4, P15)."""
+
+from __future__ import annotations
+
+from mcad.core.cluster import Cluster
+from mcad.core.state.entry import Entry
+from mcad.core.state.model import Dialect
+from mcad.core.state.timers import Timer
+from mcad.core.state.units import Duration
+
+
+def begin(cluster: Cluster, entry: Entry) -> None:
+    """It runs, or was found running: its pods are waited for from now on.
+
+    After a restart it is unknown since when a pod is missing. It may have vanished a moment ago,
+    and its controller is about to replace it, so that time begins anew (C4). A pod that has no node
+    says since when it exists, so the other one goes on (P15).
+    """
+    cluster.capacity.pod_waits.begin(entry.uid, cluster.now)
+    entry.awaits_nodes = not cluster.capacity.pod_waits.is_placed(entry.uid)
+    entry.waited_for_nodes = 0
+    time_reservation(cluster, entry)
+    timeout = placement_timeout(cluster, entry)
+    if timeout:
+        left = entry.record.confirmed + timeout - cluster.now
+        if left <= 0:
+            cluster.capacity.pod_waits.end_placement(entry.uid)
+        cluster.wake_in(entry, Timer.PLACEMENT, max(0, left))
+
+
+def time_reservation(cluster: Cluster, entry: Entry) -> None:
+    """Set the timer of the pod that has been missing longest; stop it if none is missing."""
+    since = cluster.capacity.pod_waits.since(entry.uid)
+    if since is None:
+        entry.stop(Timer.RESERVATION)
+        return
+    until = since + cluster.settings.reservation_timeout
+    if entry.timers.get(Timer.RESERVATION) != until:
+        cluster.wake_in(entry, Timer.RESERVATION, max(0, until - cluster.now))
+
+
+def placement_timeout(cluster: Cluster, entry: Entry) -> Duration:
+    """v1beta2 waits for pods by graces of its own (health.py)."""
+    is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
+    return 0 if is_v1beta2 else cluster.settings.placement_timeout

@@ -1,0 +1,35 @@
+"""Refused equivalence classes in the order of their heads, and the condition of the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from mcad.core.cluster import Cluster
+from mcad.core.queue.equivalence import EquivalenceClass
+from mcad.core.state.entry import Entry
+from mcad.core.state.reasons import FRONT_OF_QUEUE, ConditionType
+from mcad.core.state.refusal import HELD_BACK, IMPOSSIBLE
+
+
+def stand_in_front(cluster: Cluster, entry: Entry) -> None:
+    """The condition HeadOfLine: it comes with the first verdict, whichever it is."""
+    entry.set_condition(ConditionType.HEAD_OF_LINE, cluster.now, reason=FRONT_OF_QUEUE)
+
+
+_NOT_REFUSED = IMPOSSIBLE | HELD_BACK
+
+
+def refused(cluster: Cluster) -> Iterator[EquivalenceClass]:
+    """Buckets that were refused for want of room, in the order of their heads."""
+    return in_order(cluster, cluster.queue.eqclasses())
+
+
+def in_order(cluster: Cluster, eqclasses: Iterable[EquivalenceClass]) -> Iterator[EquivalenceClass]:
+    """The same of those that were."""
+    at, now = cluster.turns.at, cluster.now
+    line = [
+        (at(eqclass, eqclass.listed_by or eqclass.key, now), eqclass)
+        for eqclass in eqclasses
+        if eqclass.refusal is not None and eqclass.refusal.kind not in _NOT_REFUSED
+    ]
+    return (eqclass for _, eqclass in sorted(line))

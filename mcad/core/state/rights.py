@@ -1,0 +1,44 @@
+"""Rights to create objects that are missing, and the AppWrappers that wait for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from mcad.core.state.model import HeldResource, ObjectRef
+from mcad.core.state.units import Instant
+
+RightKey = tuple[str, str, str]
+"""(namespace, group, resource): what a right to create is granted for."""
+
+
+def right_key(ref: ObjectRef) -> RightKey:
+    """The right that creating the object takes."""
+    return (ref.namespace, ref.group, ref.resource)
+
+
+@dataclass(slots=True)
+class Held:
+    """A held resource: ``ref`` is one object of it, to ask about; ``concerned`` are the AppWrappers
+    that wait."""
+
+    resource: HeldResource
+    ref: ObjectRef
+    test_at: Instant = 0
+    tests: int = 0
+    concerned: dict[str, None] = field(default_factory=dict)
+
+
+class Rights:
+    """Which rights are missing, and for which of them a review is asked: uid -> (attempt, item)."""
+
+    def __init__(self) -> None:
+        self.held: dict[RightKey, Held] = {}
+        self.asked: dict[RightKey, dict[str, tuple[int, int]]] = {}
+
+    def concern(self, uid: str, refs: Iterable[ObjectRef]) -> None:
+        """An AppWrapper waits for every held resource that it contains."""
+        for ref in refs:
+            held = self.held.get(right_key(ref))
+            if held is not None:
+                held.concerned[uid] = None
