@@ -1,8 +1,8 @@
-"""What is let in: quota and capacity as one. Room is taken in both or in neither, and is given back
-to both, so no other part of the core reserves, adopts or releases (R11, C7).
+"""The books of nodes and quota, changed together: room is taken in both or in neither, and given
+back to both, so no other part of the core assumes, reserves or releases (R11, C7).
 
-Quota is asked first: its answer is exact and costs little. A charge exists as long as there is a
-reservation, be it of nothing, and says what was declared, whatever of it is bound.
+Quota is asked first: its answer is exact and cheap. A charge exists as long as there is a gang,
+even an empty one, and says what was declared, however much of it is bound.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ class Admission:
         designation: Designation,
         wants: Wants = NOTHING_REPORTED,
     ) -> Refusal | None:
-        """Take room for the whole gang; None if that is done, else why not, and nothing changed."""
+        """Take room for the whole gang. Returns None if that is done, else why not, and nothing is
+        changed."""
         refused = self.quota_refusal(gang.shape, self._forest.path(designation))
         if refused is None:
             refused = self._capacity.assume(gang.uid, gang.attempt, gang.shape, gang.sets, wants)
@@ -85,29 +86,29 @@ class Admission:
         return refused
 
     def adopt(self, gang: Gang, designation: Designation, *, leaving: bool = False) -> None:
-        """What was dispatched before holds its room, whatever fits; shares may go into debt.
-        ``leaving`` as for ``Capacity.adopt``."""
+        """An attempt that was dispatched before holds its room, whether it fits or not; shares may
+        become overcommitted. ``leaving`` as for ``Capacity.adopt``."""
         self._capacity.adopt(gang.uid, gang.attempt, gang.shape, gang.sets, leaving=leaving)
         self._charge(gang, designation)
 
     def reserve(self, gang: Gang, designation: Designation, plan: Plan) -> None:
-        """Keep room for it that others still have; their shares may go into debt as well."""
+        """Keep room that others still use; shares may become overcommitted."""
         self._capacity.reserve(gang.uid, gang.attempt, gang.shape, gang.sets, plan)
         self._charge(gang, designation)
 
     def assume_at(self, gang: Gang, designation: Designation, plan: Plan) -> None:
-        """Take the room of a plan that was found by looking past reservations."""
+        """Take the room of a plan that looked past reservations."""
         self._capacity.assume_at(gang.uid, gang.attempt, gang.shape, gang.sets, plan)
         self._charge(gang, designation)
 
     def unreserve(self, gang: Gang) -> None:
-        """The reservation ends, whatever becomes of its room."""
+        """The reservation ends."""
         self._capacity.unreserve(gang.uid, gang.shape)
         self._turns.release(gang.uid)
         self._forest.release(gang.uid)
 
     def is_free(self, uid: str) -> bool:
-        """Whether no other has any more what this one reserves, neither on nodes nor by quota."""
+        """Whether no other AppWrapper uses the reserved room any more, on nodes and in quota."""
         return self._capacity.is_free(uid) and not self._forest.is_overcommitted(uid)
 
     def _charge(self, gang: Gang, designation: Designation) -> None:
@@ -116,19 +117,19 @@ class Admission:
         self._turns.charge(gang.uid, gang.namespace, demand)
 
     def renew(self, uid: str, attempt: int, sets: tuple[PodSet, ...]) -> None:
-        """The reservation makes way for that of the next attempt, which is of nothing if there is
-        none to come; the charge stays (C7)."""
+        """Replace the gang by that of the next attempt, which is empty if there is none to come;
+        the charge stays (C7)."""
         self._capacity.release(uid)
         self._capacity.adopt(uid, attempt, self._capacity.shape(sets), sets)
 
     def release(self, uid: str) -> None:
-        """It needs no room any more."""
+        """The AppWrapper needs no room any more."""
         self._capacity.release(uid)
         self._turns.release(uid)
         self._forest.release(uid)
 
     def check(self) -> None:
-        """Both books, and that they tell of the same AppWrappers; for tests. O(all)."""
+        """Both books are right and tell of the same AppWrappers; for tests. O(all)."""
         self._capacity.check()
         self._forest.check()
         self._turns.check(self._capacity.assumed_uids())

@@ -44,7 +44,7 @@ NOTHING_REPORTED: Wants = {}
 
 
 class Capacity:
-    """Ledger, roster, reservations and verdicts, kept in step.
+    """The ledger of the nodes, the pod index, the assumed gangs and the verdicts, kept in step.
 
     ``pods`` answers about the pods of an AppWrapper, ``pod_waits`` about those that it still lacks,
     and ``report`` has the books of the nodes.
@@ -119,8 +119,8 @@ class Capacity:
         return owner
 
     def place_unplaced(self) -> None:
-        """First in each pass: move slots off overdrawn nodes, find homes for what is adrift, and
-        set nodes aside for what finds none."""
+        """The first step of each pass: take slots off overcommitted nodes, find nodes for unplaced
+        pods, and set nodes aside for those that find none."""
         if self._ledger.has_many_ports():
             self._forget_unused_ports()
         self._assumed.place_unplaced()
@@ -148,8 +148,9 @@ class Capacity:
         self._memory.let_go(shape)
 
     def refusal(self, shape: Shape) -> Refusal | None:
-        """Why a gang of this shape does not fit now; None if it does. A refused one sleeps. For
-        deciding: the answer spends the budget of the pass. People ask a ``glance``."""
+        """Why a gang of this shape does not fit now; None if it does. A refused shape is registered
+        for the changes that may let it in. For deciding only: the answer spends the budget of the
+        pass. Questions of people use a ``glance``."""
         with self._memory.held(shape) as prospect:
             refused = self._judge.refusal(prospect)
             if refused is None:
@@ -205,8 +206,8 @@ class Capacity:
         sets: tuple[PodSet, ...],
         wants: Wants = NOTHING_REPORTED,
     ) -> Refusal | None:
-        """Place the whole gang, less its pods that are bound already; None if that is done, else
-        why not, and nothing is changed."""
+        """Place the whole gang, less its pods that are bound already. Returns None if that is done,
+        else why not, and nothing is changed."""
         gang = self._begin(uid, attempt, sets)
         for allotment in gang.allotments:
             allotment.want = wants.get((allotment.pod_set.item, allotment.pod_set.index))
@@ -233,10 +234,11 @@ class Capacity:
         *,
         leaving: bool = False,
     ) -> None:
-        """A reservation that exists whatever fits: it is adrift until the next ``place_unplaced``.
+        """Assume a gang that exists already, whether it fits or not: its pods are unplaced until
+        the next ``place_unplaced``.
 
-        ``leaving``: its attempt is being taken back. A pod that terminates then stands for its own
-        room, as it did before a restart: else the room would be held twice.
+        ``leaving``: its attempt is being taken back. A terminating pod then stands for its own
+        room, as it did before a restart; otherwise the room would be held twice.
         """
         self._assumed.place(self._begin(uid, attempt, sets, leaving=leaving), shape, [])
         self._ledger.post()
@@ -244,7 +246,7 @@ class Capacity:
     def assume_at(
         self, uid: str, attempt: int, shape: Shape, sets: tuple[PodSet, ...], plan: Plan
     ) -> None:
-        """Reserve where the plan says, be it where others have reservations."""
+        """Assume the gang where the plan puts it, even on nodes that are reserved for others."""
         self._assumed.place(self._begin(uid, attempt, sets), shape, plan)
         self._ledger.post()
 
@@ -274,8 +276,8 @@ class Capacity:
     def reserve(
         self, uid: str, attempt: int, shape: Shape, sets: tuple[PodSet, ...], plan: Plan
     ) -> None:
-        """Reserve where the plan says, although others may still be there: none that comes gets
-        that room. The plan, of ``what_if``, has a place for every pod."""
+        """Reserve the places of the plan although others may still be there: no newcomer gets that
+        room. The plan, made by ``what_if``, has a place for every pod."""
         self.remember(shape)
         self._assumed.reserve(self._begin(uid, attempt, sets), shape, plan)
         self._ledger.post()
@@ -286,8 +288,8 @@ class Capacity:
         self.forget(shape)
 
     def is_free(self, uid: str) -> bool:
-        """Whether none is any more where this one has a reservation, and all of it has nodes; where
-        only sums count, whether they suffice for it."""
+        """Whether the reserved room is free of others and all of it has nodes; where only sums
+        count, whether they suffice."""
         if not self._on_nodes:
             return self._is_free_by_sum(self._assumed.by_uid[uid])
         rows = self._ledger.rows
@@ -321,9 +323,9 @@ class Capacity:
         return pods, list(uids)
 
     def is_left(self, uid: str, attempts: Mapping[str, int]) -> bool:
-        """Whether a pod still leaves the nodes of its reservation: one that is told to go, or one
-        of these attempts, by the uids of their AppWrappers. The watch of pods may be later than the
-        live list that ends a teardown."""
+        """Whether a pod is still leaving the reserved nodes: a terminating one, or one of these
+        attempts (uid -> attempt). The watch of pods may lag behind the live list that ends a
+        teardown."""
         uses = (self._pod_index.on_node.get(name, {}).values() for name in self.nodes_of(uid))
         pods = (one.pod for of_node in uses for one in of_node if one.weighs)
         return any(pod.terminating or attempts.get(pod.workload) == pod.attempt for pod in pods)
@@ -393,19 +395,19 @@ class Capacity:
             return without_ports(prospect.demand)
 
     def assumed_uids(self) -> Iterable[str]:
-        """The uids of those that have a reservation, be it of nothing."""
+        """The uids of all assumed gangs, also of those that hold nothing."""
         return self._assumed.by_uid.keys()
 
     def holds(self, uid: str) -> bool:
-        """Whether there is a reservation, be it of nothing."""
+        """Whether the AppWrapper has an assumed gang, even an empty one."""
         return uid in self._assumed.by_uid
 
     def outstanding(self, uid: str) -> tuple[int, ...]:
-        """Reserved pods per set, in the order of the sets; () without a reservation."""
+        """Assumed pods per set, in the order of the sets; () without a gang."""
         return tuple(allotment.size for allotment in self._assumed.allotments(uid))
 
     def assumed(self, uid: str) -> Resources:
-        """The sum of what is reserved for its pods that are not bound."""
+        """The sum of the requests of its assumed pods."""
         allotments = self._assumed.allotments(uid)
         return without_ports(total((one.pods.request, one.size) for one in allotments))
 
@@ -443,7 +445,7 @@ class Capacity:
             ]
 
     def unplaced(self, uid: str) -> int:
-        """Reserved pods that no node has room for, as of the last ``place_unplaced``; none of a
+        """Assumed pods that no node has room for, as of the last ``place_unplaced``; 0 for a
         reservation where only sums count."""
         if uid in self._assumed.reserved and not self._on_nodes:
             return 0

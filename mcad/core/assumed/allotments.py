@@ -1,6 +1,6 @@
-"""What one attempt of an AppWrapper is promised: an allotment per pod set (protocol C2, C4).
+"""What one attempt of an AppWrapper has to bind: an allotment per pod set (protocol C2, C4).
 
-An allotment says how many slots it should hold; where they are is the business of the reservations.
+An allotment says how many slots it should hold; ``Assumed`` decides on which nodes.
 """
 
 from __future__ import annotations
@@ -122,14 +122,14 @@ class Allotment:
 
 @dataclass(slots=True, eq=False)
 class AssumedGang:
-    """The allotments of one attempt. ``order`` numbers reservations as they were made.
+    """The allotments of one attempt. ``order`` numbers gangs as they were made.
 
-    ``frozen`` allotments keep their size whatever happens: while the reservation is being made, and
-    again during teardown until nothing is left (protocol C2, P4 c). ``leaving``: it was found in
-    one, so pods that terminate still stand for the room that they have. ``awaited``: its items
-    exist, so its pods are waited for, and not for ever (C4). ``placed``: all of them had nodes
+    ``frozen`` allotments keep their size whatever happens: while the gang is being placed, and
+    again during teardown until nothing is left (protocol C2, P4 c). ``leaving``: it was found in a
+    teardown, so terminating pods still stand for the room that they have. ``awaited``: its items
+    exist, so its pods are waited for, up to a time-out (C4). ``placed``: all of its pods had nodes
     once, or the time for that is over. ``reserved``: it is a reservation, for an attempt that has
-    not begun, on room that others may still have.
+    not begun, on room that others may still use.
     """
 
     uid: str
@@ -143,10 +143,8 @@ class AssumedGang:
     reserved: bool = False
 
     def allotment_for(self, pod: Pod) -> Allotment | None:
-        """Whose pod this is (C3): by its label; the only set of its item; an equal request.
-
-        Pods of another attempt never cover this one.
-        """
+        """The allotment of this pod (C3): by its label, as the only set of its item, or by an equal
+        request. A pod of another attempt has none."""
         if pod.attempt not in (0, self.attempt):
             return None
         of_item = [allotment for allotment in self.allotments if allotment.pod_set.item == pod.item]

@@ -1,8 +1,8 @@
-"""Reservations on concrete nodes: assumed, released, moved and brought home (core rule R3, C6).
+"""Which nodes the assumed pods take: placed, released, moved (core rule R3, protocol C6).
 
-For every allotment assumed + adrift = reservation. Observations only let slots go or set them
-adrift; ``place_unplaced``, which comes first in each pass, takes slots off overdrawn nodes and
-looks for homes.
+For every allotment: size = assumed (on nodes) + unplaced. Observations only release slots or
+unplace them. ``place_unplaced``, the first step of each pass, takes slots off overcommitted nodes
+and finds nodes for what has none.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class PodClasses(Protocol):
 
 
 class Assumed:
-    """Every reservation by uid, and which allotments hold slots on which node (``slots_on``).
+    """Every assumed gang by uid, and which allotments hold slots on which node (``slots_on``).
 
-    ``held`` is for what-if questions: what AppWrappers have on nodes, by uid, until that changes.
-    ``reserved`` are those for attempts that have not begun, the oldest first.
+    ``held`` serves dry runs: what each AppWrapper has on nodes, by uid, until that changes.
+    ``reserved`` holds the gangs of reservations, the oldest first.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Assumed:
     def make(
         self, uid: str, attempt: int, sets: tuple[PodSet, ...], *, leaving: bool = False
     ) -> AssumedGang:
-        """A reservation that holds nothing yet, and will not until it is placed."""
+        """A gang that holds nothing until it is placed."""
         check(uid not in self.by_uid, "reserved-once", f"{uid} has a reservation already")
         self._made += 1
         gang = AssumedGang(uid, attempt, self._made, leaving=leaving)
@@ -77,7 +77,7 @@ class Assumed:
         return gang
 
     def allotments(self, uid: str) -> tuple[Allotment, ...]:
-        """Those of the AppWrapper, per set in the order of the sets; () without a reservation."""
+        """The allotments of the AppWrapper, in the order of its pod sets; () if it has none."""
         gang = self.by_uid.get(uid)
         return gang.allotments if gang is not None else ()
 
@@ -90,7 +90,7 @@ class Assumed:
         gang.frozen = True
 
     def place(self, gang: AssumedGang, shape: Shape, plan: Plan) -> None:
-        """Assume the slots where the plan puts them; the rest drifts."""
+        """Assume the slots where the plan puts them; the rest is unplaced."""
         gang.frozen = False
         for number, row, times in plan:
             name, left = row.node.name, times
@@ -104,7 +104,7 @@ class Assumed:
             self.settle(allotment)
 
     def end(self, uid: str) -> None:
-        """The reservation is over."""
+        """The gang holds nothing any more."""
         gang = self.by_uid.pop(uid)
         self.reserved.pop(uid, None)
         for allotment in gang.allotments:
@@ -119,9 +119,9 @@ class Assumed:
     # -- size ----------------------------------------------------------------------------------
 
     def settle(self, allotment: Allotment, near: str = "") -> None:
-        """Bring the allotment to its size: what it lacks drifts until the next pass. What is too
-        much goes from the node that a pod was just bound to, else from what is adrift, else from
-        the node assumed last (R3)."""
+        """Bring the allotment to its target size. What it lacks is unplaced until the next pass. A
+        surplus is taken from the node that a pod was just bound to (``near``), else from unplaced
+        slots, else from the node assumed last (R3)."""
         self._unnoted[allotment] = None
         surplus = allotment.size - allotment.target
         if surplus < 0:
@@ -141,21 +141,22 @@ class Assumed:
             surplus -= part
 
     def settle_daemons(self) -> None:
-        """A node came or went: DaemonSets have a pod more or less to make."""
+        """A node came or went: each DaemonSet has a pod more or less to create."""
         for allotment in self._per_node:
             self.settle(allotment)
 
     def counts_in_sums(self, gang: AssumedGang) -> bool:
-        """Whether what it has without a node is taken off the sum of others."""
+        """Whether its unplaced pods are taken off the sum of others."""
         return not (gang.reserved and self._on_nodes)
 
     def take_unnoted(self) -> list[Allotment]:
-        """The allotments whose pods or wishes changed since the last call."""
+        """The allotments whose pods or wanted counts changed since the last call."""
         unnoted, self._unnoted = self._unnoted, {}
         return list(unnoted)
 
     def leave(self, name: str, *, unless_admitted_by: Row | None = None) -> None:
-        """Slots on the node drift: all of them, or those that the node does not admit any more."""
+        """Unplace the slots on the node: all of them, or those that the node does not admit any
+        more."""
         row = unless_admitted_by
         for allotment in list(self.slots_on.get(name, {})):
             if row is None or row.rank not in allotment.pods.pool.rows:
@@ -164,16 +165,15 @@ class Assumed:
     # -- homes ---------------------------------------------------------------------------------
 
     def place_unplaced(self) -> None:
-        """First in each pass: existing reservations come before the queue, older ones first."""
+        """The first step of each pass: gangs that exist come before the queue, older ones first."""
         for name in list(self._ledger.overcommitted):
             self._shed(name)
         for allotment in sorted(self._unplaced, key=lambda allotment: allotment.order):
             self._find_nodes(allotment)
 
     def _shed(self, name: str) -> None:
-        """While the node is overdrawn its latest slots give way, if they take what it lacks. A
-        reservation stays: it waits for the node to be less used, and takes nothing from those
-        there."""
+        """While the node is overcommitted, unplace its latest slots if they take what it lacks.
+        Reserved slots stay: a reservation waits for the node, and takes nothing from pods there."""
         row = self._ledger.rows[name]
         holders = [one for one in self.slots_on.get(name, {}) if not one.gang.reserved]
         for allotment in sorted(holders, key=lambda one: one.order, reverse=True):
@@ -245,7 +245,7 @@ class Assumed:
 
 
 def shrunk_to(sets: tuple[PodSet, ...], gang: AssumedGang) -> tuple[PodSet, ...]:
-    """The sets with only as many replicas as the reservation still misses."""
+    """The pod sets with only as many replicas as the gang still misses."""
     return tuple(
         pod_set
         if pod_set.per_node or allotment.uncovered == pod_set.replicas

@@ -1,7 +1,7 @@
-"""What is owed to reservations that have no node, and what the queue may not touch because of it.
+"""Assumed pods that have no node, and the room that is kept for them.
 
-An adrift reservation stays subtracted from the sum of all that share nodes with it, and the
-nodes nearest to having room for it are set aside for the pass (protocol C6): otherwise those behind
+They stay subtracted from the sum of all pools that share nodes with theirs, and the nodes nearest
+to having room for them are set aside for the pass (protocol C6): otherwise AppWrappers behind them
 would take every bit of room that comes up.
 """
 
@@ -30,12 +30,12 @@ class _Picked(NamedTuple):
 
 
 class UnplacedPods:
-    """``by_class``: pods by class, in the order in which classes went adrift. ``barred``: the nodes
-    set aside for them, by rank.
+    """``by_class``: pods by class, oldest class first. ``barred``: the nodes set aside for them, by
+    rank.
 
-    A shape that was refused because of adrift reservations is woken when these become fewer. A
-    class that no verdict has counted yet (``_weighed``) wakes nothing: every pod that ends goes
-    adrift for a moment.
+    A shape that was refused because of unplaced pods is requeued when these become fewer. A class
+    that no verdict has counted yet (``_weighed``) requeues nothing: every pod that ends is unplaced
+    for a moment.
     """
 
     def __init__(self, ledger: Ledger, *, on_nodes: bool) -> None:
@@ -56,7 +56,7 @@ class UnplacedPods:
         return twin
 
     def add(self, pods: PodClass, more: int) -> None:
-        """So many more pods (fewer, if negative) of the class have no node."""
+        """So many more pods of the class (fewer, if negative) have no node."""
         left = self.by_class.get(pods, 0) + more
         if left:
             self.by_class[pods] = left
@@ -70,12 +70,12 @@ class UnplacedPods:
                 del self._weighed[pods]
 
     def demand(self) -> Resources:
-        """All that is adrift."""
+        """The sum of the requests of all unplaced pods."""
         return total((pods.request, n) for pods, n in self.by_class.items())
 
     def weighing_on(self, pools: tuple[Pool, ...]) -> list[tuple[Resources, int]]:
-        """(request, pods) of what is adrift and could go to one of these pools; where nodes do not
-        matter, of all that is adrift."""
+        """(request, pods) of the unplaced pods that could go to one of these pools; of all of them
+        where nodes do not matter."""
         self._weighed.update(dict.fromkeys(self.by_class))
         return [
             (pods.request, n)
@@ -89,7 +89,7 @@ class UnplacedPods:
         return sum(pods.slots(row) for rank, row in self.barred.items() if rank in rows)
 
     def new_pass(self) -> None:
-        """Set aside, for each adrift pod, the node of its pool that is nearest to having room."""
+        """Set aside, for each unplaced pod, the node of its pool that is nearest to having room."""
         if not self._on_nodes:
             return
         if self._weighed and self._membership != self._ledger.membership:
@@ -144,7 +144,7 @@ class UnplacedPods:
         return [rank for rank in dict.fromkeys(ranks) if rank in rows]
 
     def _ease(self, pool: Pool | None) -> None:
-        """The prospects to wake: those with this in their sum; None stands for all."""
+        """Let the shapes that counted this pool be tried again; None stands for all pools."""
         change = self._ledger.log.tick()
         for other in self._ledger.pools():
             if pool is None or not self._on_nodes or other.shared(pool):

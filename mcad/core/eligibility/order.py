@@ -12,7 +12,7 @@ from mcad.core.state.refusal import HELD_BACK, IMPOSSIBLE
 
 
 def stand_in_front(cluster: Cluster, entry: Entry) -> None:
-    """The condition HeadOfLine: it comes with the first verdict, whichever it is."""
+    """Set the condition HeadOfLine, which comes with the first verdict, whichever it is."""
     entry.set_condition(ConditionType.HEAD_OF_LINE, cluster.now, reason=FRONT_OF_QUEUE)
 
 
@@ -20,12 +20,13 @@ _NOT_REFUSED = IMPOSSIBLE | HELD_BACK
 
 
 def refused(cluster: Cluster) -> Iterator[EquivalenceClass]:
-    """Buckets that were refused for want of room, in the order of their heads."""
+    """All classes that were refused for lack of room, in the order of their heads."""
     return in_order(cluster, cluster.queue.eqclasses())
 
 
 def in_order(cluster: Cluster, eqclasses: Iterable[EquivalenceClass]) -> Iterator[EquivalenceClass]:
-    """The same of those that were."""
+    """The refused classes among these, in the order of their heads; without those that can never
+    fit and those that only let others go first."""
     at, now = cluster.turns.at, cluster.now
     line = [
         (at(eqclass, eqclass.listed_by or eqclass.key, now), eqclass)

@@ -1,8 +1,8 @@
-"""What was refused, and sleeps until something happens that may let it in (core rule R4).
+"""Refused shapes, and the changes that may let them in (core rule R4).
 
-A refused shape costs nothing until then. It sleeps until the sum that was short suffices; until the
-pods that found too few slots may find enough; or, where no such obstacle is known, until any node
-of its pools gains room.
+A refused shape costs nothing until such a change. It waits until the sum that was short suffices,
+until the pods that found too few slots may find enough, or, where no such obstacle is known, until
+any node of its pools gains room.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Line: TypeAlias = "SortedList[tuple[int, int, Prospect]]"
 
 
 class _Registration(NamedTuple):
-    """What a prospect waits for; ``serial`` tells apart those that wait for the same."""
+    """What a prospect waits for; ``serial`` orders those that wait for the same."""
 
     obstacle: Obstacle | None
     serial: int
@@ -42,7 +42,7 @@ class _Watch:
 
 
 class QueueingHints:
-    """The refused prospects of a capacity, and the woken ones that were not asked for yet."""
+    """The refused prospects of a capacity, and those that may fit by now and were not taken yet."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -56,7 +56,8 @@ class QueueingHints:
         self._requeued: dict[Prospect, None] = {}
 
     def take_requeued(self) -> list[Prospect]:
-        """Those that woke since the last call and sleep no more."""
+        """Those that may fit after what happened since the last call; they are not registered any
+        more."""
         self._check()
         woken, self._requeued = self._requeued, {}
         return list(woken)
@@ -84,19 +85,19 @@ class QueueingHints:
                     self._watch(pool).any_rise[prospect] = None
 
     def register_for_any_rise(self, prospect: Prospect | None) -> None:
-        """It was refused for pods that it shares with others: any rise may let it in."""
+        """The prospect was refused for pods that it shares with others: any rise may let it in."""
         if prospect is not None:
             prospect.obstacle = None
             self.register(prospect)
 
     def requeue(self, prospect: Prospect) -> None:
-        """It fits, or something happened that may let it in."""
+        """The prospect fits, or something happened that may let it in."""
         if prospect in self._registered:
             self._unregister(prospect)
             self._requeued[prospect] = None
 
     def forget(self, prospect: Prospect) -> None:
-        """None waits with it any more."""
+        """No AppWrapper waits with the prospect any more."""
         self._requeued.pop(prospect, None)
         if prospect in self._registered:
             self._unregister(prospect)
@@ -148,7 +149,7 @@ class QueueingHints:
     # -- waking --------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        """Wake all that may be let in by what happened since the last look."""
+        """Requeue all that may fit after what happened since the last check."""
         since, self._seen = self._seen, self._ledger.log.now
         if since == self._seen:
             return
@@ -166,7 +167,8 @@ class QueueingHints:
                     self.requeue(prospect)
 
     def _still_few(self, pods: PodClass, replicas: int) -> bool:
-        """Whether there are surely too few slots, and the class will ring if there may be more."""
+        """Whether there are surely too few slots, and the class will report when there may be
+        more."""
         if self._checks > 0:
             looked = pods.looked
             pods.missing(replicas)

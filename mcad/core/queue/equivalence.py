@@ -1,7 +1,8 @@
-"""Waiting AppWrappers that share a verdict, and what several such buckets may lie in together.
+"""Equivalence classes of waiting AppWrappers, which share a verdict, and lists of refused classes
+that wait for the same.
 
-A bucket is kept by the queue (what stands in it, and where) and by the beds (whether it rests, and
-with which others).
+The queue keeps the members of a class; ``InadmissibleLists`` keeps whether it needs a verdict, and
+in which list it waits.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
 MS = 1_000
 
 Key = tuple[int, int, str]
-"""Where an AppWrapper stands in its bucket, for good: priority and age, first seen, uid."""
+"""The place of an AppWrapper in its class, which never changes: priority and age, first seen, uid.
+"""
 
 Turn = tuple[bool, int, int, int, str]
-"""How heads of buckets compare at an instant: whether it borrows what others may take back, then
+"""How heads of classes compare at an instant: whether it would borrow what others may reclaim, then
 priority with age, share in use, first seen, uid."""
 
 NOBODY: tuple[str, Instant] = ("", 0)
@@ -35,12 +37,13 @@ Node = tuple[str, str]  # a quota tree and a node of it
 
 @dataclass(slots=True, eq=False)
 class InadmissibleList:
-    """Refused buckets that wait for the same, in order: room on nodes for one shape, or so much of
-    one resource at one node of a quota tree.
+    """Refused classes that wait for the same, in order: room on nodes for one shape, or an amount
+    of one resource at one node of a quota tree.
 
-    Only its ``representative`` is awake, if any is: not before it has gone on need the next one be
-    looked at. ``refusal`` is the verdict that all of them share, reached at ``tested_at``; None
-    while it has to be reached anew. ``at`` says where it stands in the index of the quota trees.
+    At most its ``representative`` is tried again; the next class is not looked at before the
+    representative has been dispatched or refused. ``refusal`` is the verdict that all of them
+    share, reached at ``tested_at``; it is None while a new one is needed. ``at`` is the place of
+    the list in the index of the quota trees.
     """
 
     at: tuple[Node, str, tuple[int, int]] | None = None
@@ -54,12 +57,12 @@ class InadmissibleList:
 class EquivalenceClass:
     """Waiting AppWrappers of one shape, slope, quota path and group (ordering.py).
 
-    ``refusal`` is their common verdict, reached at ``tested_at``; it stands while the bucket is in
-    a ``listed_in``, where it lies by the key of its first. ``represents`` is the bed that waits for
-    what becomes of this one, ``of_shape`` that of those with its shape and slope that wait for
-    nodes. ``planned_at`` is when victims for its first were last looked for, 0 if another has come
-    before it since. ``asks_back`` tells which of its firsts keeps borrowers waiting, and since when
-    (borrow_wait.py).
+    ``refusal`` is their common verdict, reached at ``tested_at``. It stands while the class is
+    ``listed_in`` a list, at the key of its head (``listed_by``). ``represents`` is the list that
+    waits for the verdict on this class, ``of_shape`` the list of the classes with its shape and
+    slope that wait for nodes. ``planned_at`` is when victims for its head were last searched, 0 if
+    the head has changed since. ``asks_back`` is the uid of the head that keeps borrowers waiting,
+    and since when (borrow_wait.py).
     """
 
     shape: Shape
@@ -78,17 +81,17 @@ class EquivalenceClass:
 
     @property
     def is_inadmissible(self) -> bool:
-        """Whether the verdict on it stands."""
+        """Whether its verdict stands, so that it need not be tried."""
         return self.listed_in is not None
 
     @property
     def key(self) -> Key:
-        """Where its head stands; the bucket must not be empty."""
+        """The key of its head; the class must not be empty."""
         key: Key = self.members.peekitem(0)[0]
         return key
 
     def first(self) -> Entry:
-        """The head of this bucket; the bucket must not be empty."""
+        """Its head; the class must not be empty."""
         entry: Entry = self.members.peekitem(0)[1]
         return entry
 

@@ -1,8 +1,8 @@
-"""Which buckets rest, and which are woken. A bucket rests while the verdict on it stands: then
-nothing has to look at it (core rule R4).
+"""Which equivalence classes need a verdict, and which are inadmissible until something changes
+(core rule R4).
 
-Of those that wait for the same only the first is woken, so a release of room costs as much whether
-one leaf of a quota tree waits for it or a thousand do.
+Of the classes that wait for the same only the first is requeued, so a release of room costs the
+same whether one leaf of a quota tree waits for it or a thousand do.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class InadmissibleLists:
-    """All buckets that are in line, those that need a verdict and those that rest."""
+    """All classes in line: those that need a verdict (active), and those whose verdict stands."""
 
     def __init__(self, capacity: Capacity, forest: Forest, turns: Turns) -> None:
         self._capacity = capacity
@@ -44,27 +44,28 @@ class InadmissibleLists:
     # -- the line ------------------------------------------------------------------------------
 
     def of_shape(self, shape: Shape, slope: int) -> InadmissibleList:
-        """Where those of one shape and slope lie that wait for nodes."""
+        """The list of the refused classes of one shape and slope that wait for nodes."""
         return self._of_shapes.setdefault(shape, {}).setdefault(slope, InadmissibleList())
 
     def forget(self, shape: Shape, slope: int) -> None:
-        """None of that shape and slope is in line any more."""
+        """No AppWrapper of that shape and slope is in line any more."""
         lists = self._of_shapes[shape]
         self._tested.pop(lists.pop(slope), None)
         if not lists:
             del self._of_shapes[shape]
 
     def enter(self, eqclass: EquivalenceClass) -> None:
-        """A new bucket is in line; it needs a verdict."""
+        """A new class is in line; it needs a verdict."""
         self._active[eqclass] = None
 
     def leave(self, eqclass: EquivalenceClass) -> None:
-        """None stands in the bucket any more."""
+        """The class is empty."""
         self._remove(eqclass)
         self._active.pop(eqclass, None)
 
     def move(self, eqclass: EquivalenceClass) -> None:
-        """It rests and has another head. Where one leads, this one may have to go before it."""
+        """An inadmissible class has another head. If its list has a representative, the class may
+        have to be tried before it."""
         listed_in = eqclass.listed_in
         if listed_in is None or listed_in.representative is not None:
             self.requeue(eqclass)
@@ -75,16 +76,16 @@ class InadmissibleLists:
     # -- the walk ------------------------------------------------------------------------------
 
     def active(self) -> Iterator[EquivalenceClass]:
-        """The buckets that need a verdict."""
+        """The classes that need a verdict."""
         return iter(self._active)
 
     def take_requeued(self) -> list[EquivalenceClass]:
-        """Those that have come to need one since the last call."""
+        """The classes that have been requeued since the last call."""
         called, self._requeued = self._requeued, []
         return called
 
     def refuse(self, eqclass: EquivalenceClass, refusal: Refusal, now: Instant) -> None:
-        """The bucket was refused, and may rest until what it waits for may be there."""
+        """The class was refused; it is inadmissible until what it waits for may be there."""
         listed_in = self._list_for(eqclass, refusal)
         self._active.pop(eqclass, None)
         if eqclass.represents is listed_in:
@@ -98,8 +99,8 @@ class InadmissibleLists:
         _insert(eqclass, listed_in)
 
     def hand_over(self, eqclass: EquivalenceClass) -> None:
-        """It does not lead any more, if it did; the next one does, unless the bed has a verdict by
-        now."""
+        """The class ends representing its list, if it did. The next one takes over, unless the list
+        has a verdict by now."""
         listed_in, eqclass.represents = eqclass.represents, None
         if listed_in is not None:
             listed_in.representative = None
@@ -109,15 +110,15 @@ class InadmissibleLists:
                 self._tidy(listed_in)
 
     def requeue(self, eqclass: EquivalenceClass) -> None:
-        """The bucket needs a verdict."""
+        """The class needs a verdict."""
         if eqclass.is_inadmissible:
             self._remove(eqclass)
             self._requeued.append(eqclass)
         self._active[eqclass] = None
 
     def requeue_all(self, until: Instant, *, everyone: bool) -> None:
-        """Those that may be let in by what happened, and those that were tested at that time or
-        before: of all that wait for the same the first, or ``everyone``."""
+        """Requeue the classes that may fit after what happened, and those tested at ``until`` or
+        before: the first of each list, or ``everyone``."""
         self._turns.renew()
         for eqclass in list(self._active) if self._turns.change else ():
             self.reconsider(eqclass)
@@ -133,8 +134,8 @@ class InadmissibleLists:
         self._requeued = []  # the caller gets them with this answer
 
     def reconsider(self, representative: EquivalenceClass) -> None:
-        """It has not gone on, and shares are others than when it was woken: what comes first in its
-        bed by now leads instead."""
+        """The shares have changed since the representative was requeued, and it was not dispatched:
+        if another class of its list comes first by now, that one takes over."""
         listed_in = representative.represents
         if listed_in is None or not listed_in.line:
             return
@@ -150,7 +151,7 @@ class InadmissibleLists:
             self.requeue(first)
 
     def check(self, eqclasses: Iterable[EquivalenceClass]) -> None:
-        """Each bucket is awake or lies in one bed, where that says; raises ``InvariantViolated``.
+        """Each class is active or in one list, at its place; raises ``InvariantViolated``.
         O(all)."""
         count, resting = 0, list(self._all_inadmissible())
         for eqclass in eqclasses:
@@ -194,8 +195,8 @@ class InadmissibleLists:
         return listed_in
 
     def _let_in(self) -> list[InadmissibleList]:
-        """The beds at nodes of quota trees that have room enough now. One with another way to the
-        root is woken at once."""
+        """The lists at nodes of quota trees that have room enough now. Classes whose path to the
+        root has changed are requeued at once."""
         news = self._forest.take_news()
         if news.rerouted:
             rerouted = [b for b in self._all_inadmissible() if not news.rerouted.isdisjoint(b.path)]
@@ -230,7 +231,7 @@ class InadmissibleLists:
             self._appoint(listed_in)
 
     def _appoint(self, listed_in: InadmissibleList) -> None:
-        """The first of the bed wakes, if there is one."""
+        """Requeue the first class of the list, if there is one, as its representative."""
         if listed_in.line:
             eqclass = listed_in.representative = self._turns.first(listed_in.line)
             eqclass.represents = listed_in
@@ -246,7 +247,7 @@ class InadmissibleLists:
             self._tidy(listed_in)
 
     def _tidy(self, listed_in: InadmissibleList) -> None:
-        """None waits for that at this node of a quota tree any more."""
+        """Drop the list if it is empty and belongs to a node of a quota tree."""
         if listed_in.at is None or listed_in.line or listed_in.representative is not None:
             return
         where, resource, amount = listed_in.at

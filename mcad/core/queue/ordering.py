@@ -1,11 +1,11 @@
 """Whose turn it is: by priority, then (core rule R12) by the smaller use, then by the time of first
 sight.
 
-What a group of AppWrappers has in use is its *dominant share*: the largest, over the resources, of
-what they hold of the whole (Ghodsi et al., Dominant Resource Fairness, NSDI 2011). The groups are
+The use of a group of AppWrappers is its *dominant share*: the largest, over the resources, of what
+they hold of the whole (Ghodsi et al., Dominant Resource Fairness, NSDI 2011). The groups are
 namespaces, and the whole is what the nodes have; or leaves of quota trees, and the whole is what
-the root of their tree has. Shares are parts in a million; FIFO is the contract, so by default there
-are no groups and no shares.
+the root of their tree has. Shares are in millionths. The default is FIFO, without groups and
+shares.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WHOLE = 1_000_000
 
 
 class Turns:
-    """What every group holds, and the order that follows from it."""
+    """What each group holds, and the order that follows from it."""
 
     def __init__(self, settings: Settings, capacity: Capacity, forest: Forest) -> None:
         self._fairness = settings.fairness
@@ -43,23 +43,22 @@ class Turns:
 
     @property
     def change(self) -> bool:
-        """Whether a dispatch makes others come first."""
+        """Whether a dispatch changes the order of others."""
         return self._fairness is not Fairness.NONE or self.has_owners
 
     @property
     def has_owners(self) -> bool:
-        """Whether an AppWrapper that asks within its share gets it back from borrowers."""
+        """Whether an AppWrapper within its share can reclaim it from borrowers."""
         return self._reclaims and self._forest.has_trees
 
     def group(self, namespace: str) -> str:
-        """The group with which an AppWrapper of this namespace shares a bucket, as far as shares
-        go."""
+        """The group of AppWrappers of this namespace; "" where namespaces do not matter."""
         return namespace if self._fairness is Fairness.NAMESPACE else ""
 
     # -- what is in use ------------------------------------------------------------------------
 
     def charge(self, uid: str, namespace: str, amounts: Resources) -> None:
-        """An AppWrapper holds so much from now on; its shares of quota trees are charged by now."""
+        """The AppWrapper holds this much from now on; its quota is charged already."""
         self._forget(uid, namespace)
         if self._fairness is not Fairness.NAMESPACE:
             return
@@ -68,7 +67,7 @@ class Turns:
         book(self._in_use.setdefault(namespace, {}), amounts)
 
     def release(self, uid: str) -> None:
-        """It holds nothing any more, if it did; its shares of quota trees are still charged."""
+        """The AppWrapper holds nothing any more; its quota is still charged."""
         namespace, amounts = self._held.pop(uid, ("", ()))
         self._forget(uid, namespace)
         if amounts:
@@ -77,7 +76,7 @@ class Turns:
     # -- order ---------------------------------------------------------------------------------
 
     def share(self, eqclass: EquivalenceClass) -> int:
-        """The dominant share of its group."""
+        """The dominant share of its group, in millionths."""
         if self._fairness is Fairness.NAMESPACE:
             return self._share(("", eqclass.group))
         if self._fairness is Fairness.LEAF:
@@ -85,8 +84,9 @@ class Turns:
         return 0
 
     def has_its_share(self, eqclass: EquivalenceClass) -> bool:
-        """Whether its leaves have all of their share of something that it demands, so that it would
-        borrow what reclaim may take back. All of a leaf with the same demand are alike in that."""
+        """Whether its leaves have used up their share of a resource that it demands, so that it
+        would borrow what others may reclaim. This is equal for all AppWrappers of a leaf with the
+        same demand."""
         return self.has_owners and self._forest.is_spent(eqclass.path, eqclass.shape.fixed)
 
     def _share(self, whose: tuple[str, str]) -> int:
@@ -103,7 +103,7 @@ class Turns:
         return _dominant(grown.held.get(name, {}), grown.root.nominal) if grown is not None else 0
 
     def renew(self) -> None:
-        """Nodes or trees may be others: what each group has of the whole is counted anew."""
+        """Nodes or trees may have changed: forget the shares, which are counted again on demand."""
         self._known.clear()
 
     def _forget(self, uid: str, namespace: str) -> None:
@@ -112,18 +112,18 @@ class Turns:
                 self._known.pop(whose, None)
 
     def of(self, eqclass: EquivalenceClass, now: Instant) -> Turn:
-        """How the head of a bucket compares with heads of others at this instant."""
+        """The turn of the head of a class at this instant."""
         return self.at(eqclass, eqclass.key, now)
 
     def at(self, eqclass: EquivalenceClass, key: Key, now: Instant) -> Turn:
-        """The same for any member of the bucket."""
+        """The turn of any member of the class."""
         static, seen, uid = key
         rank = static - eqclass.slope * (now // MS)
         return (self.has_its_share(eqclass), rank, self.share(eqclass), seen, uid)
 
     def first(self, line: list[tuple[Key, EquivalenceClass]]) -> EquivalenceClass:
-        """Whose turn comes first, of buckets of one slope by the keys of their heads, which are in
-        order."""
+        """The class whose turn comes first, among classes of one slope that are sorted by the keys
+        of their heads."""
         if not self.change:
             return line[0][1]
         if self._fairness is Fairness.NONE:  # then their order changes only by which of them borrow
@@ -153,5 +153,6 @@ class Turns:
 
 
 def _dominant(used: Mapping[str, int], whole: Mapping[str, int]) -> int:
-    """What is used of a resource that no node has counts as nothing."""
+    """The largest used part of the whole, in millionths; a resource that no node has counts as
+    unused."""
     return max((n * WHOLE // whole[name] for name, n in used.items() if whole.get(name)), default=0)

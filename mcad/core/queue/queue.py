@@ -1,10 +1,10 @@
-"""What waits, in which order. Equal shapes of one quota path and group stand in one bucket, because
-they share their verdict and their turn.
+"""All AppWrappers in line, in their order. Those with equal shape, quota path and group form one
+equivalence class, because they share their verdict and their turn.
 
-The order is (priority descending, first seen ascending, uid), but for ``fairness``. A
+The order is (priority descending, first seen ascending, uid), unless ``fairness`` is set. A
 ``priorityslope`` ages with a static integer key (core rule R7): slope x first seen - priority x
-10^9; what all members of a bucket gain with time is the same, so it is subtracted for heads only
-and nothing is ever re-sorted.
+10^9. What all members of a class gain with time is equal, so it is subtracted for heads only and
+nothing is ever sorted again.
 """
 
 from __future__ import annotations
@@ -42,15 +42,18 @@ class Rank(Struct, frozen=True):
     until: Instant = 0
 
     def key(self, entry: Entry) -> Key:
-        """The static sort key within a bucket."""
+        """The static sort key within an equivalence class."""
         seen_ms = entry.first_seen // MS
         return (self.slope * seen_ms - self.priority * _SCALE, entry.first_seen, entry.uid)
 
 
 class Queue:
-    """All buckets that have members; the capacity remembers their shapes as long as they have, the
-    beds know which of them rest, and ``waiting`` what they ask of every leaf. ``new`` are those
-    that one has entered since they were offered what is reserved and free (backfill.py)."""
+    """All equivalence classes that have members.
+
+    The capacity remembers the shape of each, ``inadmissible`` knows which of them need no verdict
+    now, and ``waiting`` sums their demand per leaf. ``new`` holds the classes that gained a member
+    since reserved room was last offered to them (backfill.py).
+    """
 
     def __init__(
         self, capacity: Capacity, inadmissible: InadmissibleLists, waiting: Waiting
@@ -72,7 +75,7 @@ class Queue:
     def add(
         self, entry: Entry, shape: Shape, path: Path, group: str, rank: Rank
     ) -> EquivalenceClass:
-        """Put an AppWrapper in line; in a refused bucket this is an insertion and no more."""
+        """Put an AppWrapper in line; in a refused class this is one insertion."""
         alike = self._eqclasses.setdefault(shape, {}).setdefault(rank.slope, {})
         eqclass = alike.get((path, group))
         if eqclass is None:
@@ -127,7 +130,7 @@ class Queue:
         self._capacity.forget(eqclass.shape)
 
     def eqclass_of(self, entry: Entry) -> EquivalenceClass | None:
-        """Where an AppWrapper stands, None if it is not in line."""
+        """The class of an AppWrapper, None if it is not in line."""
         place = self._places.get(entry.uid)
         return place[0] if place is not None else None
 
@@ -141,21 +144,21 @@ class Queue:
         return [entry for eqclass in self.eqclasses() for entry in eqclass.members.values()]
 
     def eqclasses(self) -> Iterator[EquivalenceClass]:
-        """All buckets, those with equal shapes together."""
+        """All classes, those with equal shapes together."""
         for slopes in self._eqclasses.values():
             for alike in slopes.values():
                 yield from alike.values()
 
     def by_path(self) -> Iterator[tuple[Path, Iterable[EquivalenceClass]]]:
-        """All buckets, those of the same leaves together."""
+        """All classes by quota path."""
         return ((path, eqclasses.keys()) for path, eqclasses in self._by_path.items())
 
     def places(self) -> dict[str, tuple[EquivalenceClass, Key]]:
-        """Where all in line stand (by uid), and their static keys there; a copy."""
+        """The class and the static key of each AppWrapper in line, by uid; a copy."""
         return dict(self._places)
 
     def check(self) -> None:
-        """Buckets, places and sums agree; raises ``InvariantViolated``. O(all in line)."""
+        """Classes, places and sums agree; raises ``InvariantViolated``. O(all in line)."""
         asked = Waiting()
         for eqclass in self.eqclasses():
             story = f"{eqclass.path} {eqclass.group}"
