@@ -1,9 +1,10 @@
-"""A borrower waits for those that ask within their share, if both want the same nodes.
+"""Deferred borrowing: a borrower waits for AppWrappers that ask within their share, if both want
+the same nodes.
 
-Without this a borrower took what came free before the owner of the share had room for a whole gang,
-and was evicted for it minutes later: work for nothing. As reclaim evicts nothing within
-``minRunTime`` of its dispatch, an AppWrapper that asks within its share gets it back within that
-time, if evicting borrowers can give it; so none keeps others waiting for longer.
+Otherwise a borrower took what came free before the owner of the share had room for a whole gang,
+and was evicted minutes later. Reclaim evicts nothing within ``minRunTime`` of its dispatch, so an
+AppWrapper within its share gets its room within that time, if evicting borrowers can provide it. No
+AppWrapper keeps borrowers waiting for longer.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from mcad.core.state.units import Instant
 
 
 def ask_back(cluster: Cluster, eqclass: EquivalenceClass) -> None:
-    """It was refused: if its first asks within its share, borrowers wait for it from now on."""
+    """The class was refused: if its head asks within its share, borrowers wait for it from now
+    on."""
     if not (cluster.turns.has_owners and eqclass.path):
         return
     if cluster.turns.has_its_share(eqclass) or not _may_ask_back(cluster, eqclass):
@@ -33,8 +35,8 @@ def ask_back(cluster: Cluster, eqclass: EquivalenceClass) -> None:
 
 
 class DeferredBorrowing:
-    """The AppWrappers that keep borrowers waiting in one pass; looked for when the first borrower
-    would go, and no further than until one is found that it waits for."""
+    """The classes that keep borrowers waiting in one pass. They are searched when the first
+    borrower is about to start, and only until one is found that it has to wait for."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -42,7 +44,7 @@ class DeferredBorrowing:
         self._others = iter(list(islice(cluster.ask_back, OWNERS_MAX)))
 
     def waits(self, eqclass: EquivalenceClass) -> bool:
-        """Whether the first of the bucket lets another go first, if it fits."""
+        """Whether the head of the class borrows and has to let another one go first, if it fits."""
         cluster = self._cluster
         if not (cluster.ask_back and eqclass.path) or _is_within(cluster, eqclass):
             return False
@@ -55,9 +57,9 @@ class DeferredBorrowing:
         )
 
     def _more(self) -> Iterator[EquivalenceClass]:
-        """The buckets with a first that asks within its share and has kept borrowers waiting for
-        less than ``minRunTime``, in which what runs now may not be evicted, and until it is asked
-        again."""
+        """The classes whose head asks within its share and has kept borrowers waiting for less than
+        ``minRunTime`` (in which running AppWrappers may not be evicted) and the time until the next
+        search."""
         cluster = self._cluster
         for eqclass in self._others:
             ask_back(cluster, eqclass)

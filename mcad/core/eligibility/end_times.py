@@ -1,9 +1,8 @@
-"""When running AppWrappers are gone: at the latest by what they declare, and by what is to be
-expected.
+"""When running AppWrappers are gone: at the latest by declared limits, and by what is expected.
 
-What is declared is enforced, by the dispatcher or by whatever is wrapped. What is expected is what
-they say themselves, else what runs of equal shape took (run_history.py); only
-forecasts ask for that.
+Declared limits are enforced, by the dispatcher or by the wrapped object's controller. Expected is
+what the AppWrapper itself says, else what earlier runs of equal shape took (run_history.py); only
+start time estimates use that.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ _AT_WORK = frozenset({Phase.INTENDING, Phase.CREATING, Phase.CONFIRMING, Phase.R
 
 
 class End(NamedTuple):
-    """When one is gone: not before ``early``, and at ``late`` in all likelihood; if it is ``firm``,
-    then by what is declared."""
+    """When an AppWrapper is gone: not before ``early``, and probably at ``late``; ``firm`` ends are
+    declared."""
 
     early: Instant
     late: Instant
@@ -43,8 +42,8 @@ def declared(work: Workload, first: Instant, since: Instant) -> Instant:
 
 
 def at_latest(cluster: Cluster, entry: Entry) -> Instant:
-    """When one that holds room is gone, its teardown included, ``NEVER`` if nothing says so. For
-    how long one that is reset keeps it cannot be told."""
+    """When an AppWrapper that holds room is gone, its teardown included, ``NEVER`` if nothing says
+    so, or if it keeps its room for a reset."""
     record = entry.dispatch
     if entry.keeps_room or record is None:
         return NEVER
@@ -58,30 +57,30 @@ def at_latest(cluster: Cluster, entry: Entry) -> Instant:
 
 
 def if_begun(cluster: Cluster, entry: Entry, at: Instant) -> Instant:
-    """The same of an AppWrapper that waits, if it started then."""
+    """The same for an AppWrapper that waits, if it started then."""
     limit = declared(entry.workload, entry.limit_counts_from(at), at)
     return limit if limit == NEVER else _gone(cluster, entry, limit, at)
 
 
 def _gone(cluster: Cluster, entry: Entry, failed: Instant, now: Instant) -> Instant:
-    """When an AppWrapper that may fail then has been kept for people to look at, and torn down."""
+    """When an AppWrapper that may fail then has been kept for inspection, and torn down."""
     kept = failed + entry.workload.tolerance.deletion_on_failure_grace
     return max(kept, now) + teardown_time(cluster, entry)
 
 
 def teardown_time(cluster: Cluster, entry: Entry) -> Duration:
-    """For how long a teardown may keep its room."""
+    """How long its teardown may keep its room."""
     return grace(cluster, entry) + TEARDOWN_MARGIN
 
 
 def grace(cluster: Cluster, entry: Entry) -> Duration:
-    """For how long its pods may go on once they are deleted: the grace period of their template, or
-    of their own if that was changed at their creation."""
+    """The longest grace period of its pods: of their template, or of a pod itself if admission
+    changed it."""
     return max(entry.workload.grace, cluster.capacity.pods.grace(entry.uid))
 
 
 def of_present(cluster: Cluster, entry: Entry) -> End:
-    """Of one that holds room."""
+    """The end of an AppWrapper that holds room."""
     late, record = at_latest(cluster, entry), entry.dispatch
     if record is None or entry.phase not in _AT_WORK:
         return End(cluster.now, late, late != NEVER)
@@ -89,18 +88,18 @@ def of_present(cluster: Cluster, entry: Entry) -> End:
 
 
 def of_start(cluster: Cluster, entry: Entry, at: Instant) -> End:
-    """Of one that waits, if it started then."""
+    """The end of an AppWrapper that waits, if it started then."""
     return _end(cluster, entry.workload, if_begun(cluster, entry, at), at)
 
 
 def _end(cluster: Cluster, work: Workload, late: Instant, since: Instant) -> End:
-    """With a limit expectations say only when it is over at the earliest."""
+    """With a limit, expectations only say when it is over at the earliest."""
     early, likely = _expected(cluster, work, since)
     return End(min(early, late), likely if late == NEVER else late, late != NEVER)
 
 
 def _expected(cluster: Cluster, work: Workload, since: Instant) -> tuple[Instant, Instant]:
-    """(not before, in all likelihood): at once and never, if it runs for longer than expected."""
+    """(not before, probably): at once and never, if it runs for longer than expected."""
     by_itself = since + work.run_expected
     if work.run_expected and by_itself > cluster.now:
         return by_itself, by_itself

@@ -1,4 +1,4 @@
-"""What keeps an AppWrapper from being dispatched though there is room: asked before an intent."""
+"""What keeps an AppWrapper from being dispatched though there is room, checked before an intent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def obstacle(cluster: Cluster, entry: Entry) -> Hold | None:
 
 
 def missing_right(cluster: Cluster, ref: ObjectRef) -> Hold | None:
-    """The hold of whatever contains an object like this, None if its resource is not held."""
+    """The hold of every AppWrapper with an object like this, None if its resource is not held."""
     held = cluster.rights.held.get(right_key(ref))
     return Hold(HoldReason.MISSING_RIGHT, held.resource.message) if held is not None else None
 
@@ -39,8 +39,8 @@ def _unwatched(cluster: Cluster, ref: ObjectRef) -> Hold | None:
 
 
 def _name_taken(cluster: Cluster, ref: ObjectRef, *, but_by: Entry) -> Hold | None:
-    """P6 ii, before intent: by an object, or by an attempt that is about to make one. One that was
-    reset has reserved its own names."""
+    """P6 ii, before the intent: the name is taken by an object, or by an attempt that is about to
+    create one. An AppWrapper that was reset has taken its own names."""
     child = cluster.children.get(cluster.names.observed(ref) or "")
     uid = child.workload if child is not None else cluster.names.taken_by(ref)
     owner = cluster.entries.get(uid or "")
@@ -57,7 +57,7 @@ def _name_taken(cluster: Cluster, ref: ObjectRef, *, but_by: Entry) -> Hold | No
 
 
 def _uses(owner: Entry, ref: ObjectRef) -> bool:
-    """Whether a name that is reserved is or will be used: what runs makes nothing any more."""
+    """Whether a taken name is or will be used: an attempt that runs creates nothing any more."""
     if owner.phase not in (Phase.RUNNING, Phase.COMPLETED):
         return True
     names = [name_key(one) for one in owner.inventory]

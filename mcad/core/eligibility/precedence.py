@@ -1,5 +1,5 @@
-"""What need not keep off a reservation: an AppWrapper that is gone before its room is wanted, by
-what both declared (core R9), and one with a higher priority (R8)."""
+"""Which AppWrappers may use reserved room: those that end before it is wanted, by declared limits
+(core R9), and those with a higher priority (R8)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mcad.core.state.reservation import EVICTIONS, Reservation
 
 
 def may_pass(cluster: Cluster, entry: Entry, owner: Entry) -> bool:
-    """Whether an AppWrapper that waits may take room that is reserved for the owner."""
+    """Whether a waiting AppWrapper may take room that is reserved for the owner."""
     reservation = owner.reservation
     return reservation is not None and (
         ends_before(cluster, entry, reservation) or outranks(entry, owner)
@@ -23,33 +23,32 @@ def may_pass(cluster: Cluster, entry: Entry, owner: Entry) -> bool:
 
 
 def ends_before(cluster: Cluster, entry: Entry, reservation: Reservation) -> bool:
-    """Whether it is gone by the start that the reservation promises, if it goes now."""
+    """Whether the AppWrapper, started now, is gone by the start that the reservation promises."""
     return end_times.if_begun(cluster, entry, cluster.now) <= reservation.start
 
 
 def outranks(entry: Entry, owner: Entry) -> bool:
-    """Whether one that waits goes before the owner of a reservation. What others were evicted for
-    goes to the preemptor."""
+    """Whether a waiting AppWrapper goes before the owner of a reservation. Room that victims were
+    evicted for goes to the preemptor."""
     reservation = owner.reservation
     evicts = reservation is not None and reservation.reason in EVICTIONS
     return entry.workload.priority > owner.workload.priority and not evicts
 
 
 def outranked(cluster: Cluster, entry: Entry) -> dict[str, None]:
-    """The uids (an ordered set) of the owners of reservations that it outranks: their reservations
+    """The uids (an ordered set) of the owners of reservations that it outranks: these reservations
     do not count for it."""
     return {uid: None for uid, owner in cluster.reservations.items() if outranks(entry, owner)}
 
 
 def reserved_nodes(cluster: Cluster, entry: Entry) -> ReservedNodes:
-    """The nodes that are reserved for others, and that its pods keep off; of the oldest
-    reservations.
+    """The nodes that are reserved for others and that its pods avoid, of the oldest reservations.
 
-    kube-scheduler knows of no reservation and puts pods where most is free. That is where others
-    have left, so no owner would ever see its nodes empty. A wish may not be granted; where
-    AppWrappers are evicted for the room, their loss would be for nothing (ADR 34). A reservation
-    that was made between the dispatch and the create lies beside the slots that its own pods have:
-    nothing forbids those nodes, or the pods would find no node.
+    kube-scheduler knows of no reservation and puts pods where most is free. That is where victims
+    have left, so an owner would never see its nodes empty. Avoiding is a preference; where
+    AppWrappers are evicted for the room it is a requirement, or their loss would be for nothing
+    (ADR 34). A reservation made between the dispatch and the create may share nodes with the slots
+    of its own pods: those nodes are never excluded, or the pods would find no node.
     """
     own = frozenset(cluster.capacity.nodes_of(entry.uid))
     avoid = [name for name in _of_the_fulfilled(cluster) if name not in own]
@@ -63,8 +62,9 @@ def reserved_nodes(cluster: Cluster, entry: Entry) -> ReservedNodes:
 
 
 def _of_the_fulfilled(cluster: Cluster) -> list[str]:
-    """The nodes of those that were dispatched to what was reserved for them, while pods of theirs
-    are not bound: these nodes are the emptiest, so kube-scheduler would fill them with others."""
+    """The nodes of AppWrappers that were dispatched to their reserved room, while pods of theirs
+    are not bound: these nodes are the emptiest, so kube-scheduler would fill them with other pods.
+    """
     for uid in [uid for uid in cluster.fulfilled if not sum(cluster.capacity.outstanding(uid))]:
         del cluster.fulfilled[uid]
     return [name for uid in cluster.fulfilled for name in cluster.capacity.nodes_of(uid)]

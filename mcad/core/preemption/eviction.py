@@ -1,8 +1,9 @@
-"""How an AppWrapper is evicted for another one: told, left a while if there is a grace, and taken
-back to queue again where it stood (core R10).
+"""How an AppWrapper is evicted for another one: announced, left running during a grace period if
+there is one, then taken back and requeued at its original position (core R10).
 
-Until it is taken back it may be called off: the other one has found room, or is gone. After a
-restart none is told any more; the other one asks anew, with those gone that are taken back.
+Until it is taken back the eviction can be called off: the preemptor has found room, or is gone. A
+restart forgets announced evictions; the preemptor is planned again, counting on the victims that
+are being taken back already.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _WORDS = {
 
 
 def may_be_evicted(entry: Entry) -> bool:
-    """Whether its attempt may be taken back now, as far as it is concerned."""
+    """Whether the state of its attempt allows taking it back now."""
     phase = entry.phase
     if phase is not Phase.RUNNING and (phase is not Phase.CREATING or entry.creation.asked):
         return False
@@ -39,7 +40,7 @@ def may_be_evicted(entry: Entry) -> bool:
 def begin(
     cluster: Cluster, preemptor: Entry, victims: Iterable[tuple[str, ReservationReason]]
 ) -> None:
-    """They are told for which one they have to leave; without a grace they leave at once."""
+    """Announce the eviction to the victims; without a grace period they are taken back at once."""
     at = cluster.now + cluster.settings.preemption_grace
     for uid, reason in victims:
         entry = cluster.entries[uid]
@@ -58,7 +59,7 @@ def begin(
 
 
 def continue_attempt(cluster: Cluster) -> None:
-    """Those with a grace that is over leave, if they still have to."""
+    """Take back the victims whose grace is over, if they are still needed."""
     reported: dict[str, list[str]] = {}
     for uid, pending in cluster.evictions.items():
         reported.setdefault(pending.by, []).append(uid)
@@ -104,7 +105,8 @@ def _stands(cluster: Cluster, uid: str) -> bool:
 
 
 def _still_needed(cluster: Cluster, owner: Entry, uids: Collection[str]) -> set[str] | None:
-    """Which of them have to leave, now that the grace is over; None: it would be in vain."""
+    """The victims that are still needed now that their grace is over; None if evicting them makes
+    no room any more."""
     removal = release_set.what_if(cluster, owner, (owner.uid,))
     for uid in manage.still_there(cluster, owner):
         if uid not in uids:
@@ -124,7 +126,8 @@ def _take_back(cluster: Cluster, entry: Entry, pending: PendingEviction) -> None
 
 
 def in_vain(cluster: Cluster, preemptor: Entry) -> None:
-    """A user holds it back before it got the room: it may ask the same ones again."""
+    """A user holds the preemptor back before it got its room: it may ask for the same victims
+    again."""
     for uid in preemptor.waits_for:
         victim = cluster.entries.get(uid)
         if victim is not None:
@@ -139,7 +142,7 @@ def _call_off(cluster: Cluster, uid: str) -> None:
 
 
 def forget(cluster: Cluster, entry: Entry) -> None:
-    """Its status says that it is evicted: say that this was called off."""
+    """Its status says that it is evicted: report that this was called off."""
     shown = entry.conditions.get(ConditionType.PREEMPT_CANDIDATE)
     reported = {cause for cause, _ in _WORDS.values()}
     if shown is None or not shown.status or shown.reason not in reported:

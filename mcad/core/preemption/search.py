@@ -1,8 +1,9 @@
 """When evictions for a waiting AppWrapper are considered, and for which one (core R10).
 
-Refused AppWrappers are looked at after the walk, in the order of the line. After a plan that found
-no victims the next one waits for half of ``backoffTime``, as with verdicts. A look is bounded work,
-and there is at most one a second, so plans that fail cost a share of the time however many wait.
+Refused AppWrappers are considered after the walk, in the order of the line. After a plan without
+victims the same AppWrapper is planned again after half of ``backoffTime`` at the earliest, as with
+verdicts. There is at most one search a second, and its work is bounded, so failing plans cost a
+constant share of the time however many AppWrappers wait.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _HIGHEST = 2**31
 
 
 def walk(cluster: Cluster) -> None:
-    """One look, if it is time for one."""
+    """Search once, if a search is due."""
     if not (_is_possible(cluster) and (len(cluster.queue) or cluster.reservations)):
         return
     if _may_evict_now(cluster) and cluster.is_time_for(Look.EVICTIONS):
@@ -43,7 +44,7 @@ def walk(cluster: Cluster) -> None:
 
 
 def _may_evict_now(cluster: Cluster) -> bool:
-    """Whether evictions may begin: while a preemptor waits for its own, no other one evicts."""
+    """Whether evictions may begin: while one preemptor waits for its victims, no other evicts."""
     due = cluster.eviction_pace.next
     if due is None or due.at <= cluster.now or _still_waits(cluster, due) is None:
         return True
@@ -64,8 +65,9 @@ def _is_possible(cluster: Cluster) -> bool:
 
 
 def _due(cluster: Cluster) -> list[EquivalenceClass]:
-    """The AppWrappers to be tried: the oldest last plan first, then in the order of the line. Those
-    without a right are left out before any order is asked for: at overload that is nearly all."""
+    """The AppWrappers to plan for: the oldest last plan first, then in the order of the line.
+    AppWrappers without a right to evict, nearly all of them at overload, are left out before
+    sorting."""
     last = cluster.now - cluster.settings.backoff // 2
     rightful = (
         cluster.queue.eqclasses() if cluster.settings.preemption else _within_their_shares(cluster)
@@ -75,7 +77,7 @@ def _due(cluster: Cluster) -> list[EquivalenceClass]:
 
 
 def _within_their_shares(cluster: Cluster) -> Iterator[EquivalenceClass]:
-    """Those with a leaf in one of the trees that has something left of all that they demand."""
+    """The classes with a leaf in one of the trees that has share left of all that they demand."""
     for path, eqclasses in cluster.queue.by_path():
         spent = cluster.forest.spent(path)
         for eqclass in eqclasses:
@@ -105,7 +107,7 @@ def _look(cluster: Cluster, due: Sequence[EquivalenceClass]) -> None:
 
 
 def _next_preemptor(cluster: Cluster) -> Iterator[Entry]:
-    """The preemptor with evictions that are due, if it still waits. Its status ceases to announce
+    """The preemptor whose evictions are due, if it still waits. Its status stops announcing
     them."""
     due, cluster.eviction_pace.next = cluster.eviction_pace.next, None
     entry = _still_waits(cluster, due) if due is not None else None
@@ -115,13 +117,13 @@ def _next_preemptor(cluster: Cluster) -> Iterator[Entry]:
 
 
 def _report_anew(cluster: Cluster, entry: Entry) -> None:
-    """The reason to wait is another one by now."""
+    """Its reason to wait has changed."""
     entry.reported = None
     cluster.to_report[entry.uid] = None
 
 
 def _firsts(cluster: Cluster, due: Iterable[EquivalenceClass]) -> Iterator[Entry]:
-    """The first of each bucket, which counts as looked at when its turn comes."""
+    """The head of each class; it counts as planned for when its turn comes."""
     for eqclass in due:
         if eqclass.members:
             eqclass.planned_at = cluster.now
@@ -130,8 +132,8 @@ def _firsts(cluster: Cluster, due: Iterable[EquivalenceClass]) -> Iterator[Entry
 
 
 def _due_owners(cluster: Cluster) -> Iterator[Entry]:
-    """Those that have a reservation and wait for others to end: by that they lose no right to have
-    others evicted, which may be sooner."""
+    """Owners of reservations that wait for others to end by themselves. They keep the right to
+    evict, which may be sooner."""
     last = cluster.now - cluster.settings.backoff // 2
     for entry in list(cluster.reservations.values()):
         waits = entry.reservation is not None and entry.reservation.reason not in EVICTIONS
@@ -141,7 +143,7 @@ def _due_owners(cluster: Cluster) -> Iterator[Entry]:
 
 
 def _may_win(cluster: Cluster, entry: Entry) -> bool:
-    """Whether nothing but room keeps it from going, and no reservation of its own was in vain
+    """Whether nothing but room keeps it from starting, and no reservation of its own has expired
     lately."""
     if entry.workload.never_preempts or cluster.now < entry.eviction_patience.until:
         return False
@@ -150,8 +152,8 @@ def _may_win(cluster: Cluster, entry: Entry) -> bool:
 
 def _has_a_right(cluster: Cluster, entry: Entry, lowest: int | None = None) -> bool:
     """Whether there may be a victim for it (targets.py), where ``lowest`` is the lowest priority of
-    all candidates, if that is known. It is cheaper to ask that first: what waits at overload mostly
-    has all of its share and more."""
+    all candidates, if that is known. This cheap question comes first: at overload most AppWrappers
+    that wait have used up their share."""
     settings, work = cluster.settings, entry.workload
     if settings.preemption and (lowest is None or lowest < work.priority):
         return True
@@ -162,9 +164,9 @@ def _has_a_right(cluster: Cluster, entry: Entry, lowest: int | None = None) -> b
 
 
 class Survey(NamedTuple):
-    """The AppWrappers that hold room: the ``candidates`` for eviction by uid, in order; the uids of
-    ``releasing_soon``, which go soon without one, so that nothing is evicted where they make room;
-    and the ``opponents`` of candidates, the preemptors that evicted them before."""
+    """The AppWrappers that hold room: the ``candidates`` for eviction by uid, in order; the uids
+    ``releasing_soon``, which leave soon without an eviction and are counted on; and the
+    ``opponents`` of each candidate, the preemptors that evicted it before."""
 
     candidates: dict[str, Workload]
     releasing_soon: list[str]
@@ -177,8 +179,8 @@ class Survey(NamedTuple):
 
 
 def survey(cluster: Cluster) -> Survey:
-    """All that hold room, in the order of eviction: the lowest priority first, then the latest
-    dispatch."""
+    """All AppWrappers that hold room, in the order of eviction: the lowest priority first, then the
+    latest dispatch."""
     found: list[tuple[int, int, str, Entry]] = []
     releasing_soon: list[str] = []
     opponents: dict[str, dict[str, Instant]] = {}
@@ -199,8 +201,8 @@ def survey(cluster: Cluster) -> Survey:
 
 
 def _run_time(cluster: Cluster, entry: Entry) -> Duration:
-    """How long it runs at least: twice as long after each eviction, so that a borrower gets work
-    done in the end."""
+    """Its minimum run time, doubled by each eviction, so that a borrower gets work done in the
+    end."""
     count = entry.eviction.count if entry.eviction is not None else 0
     return cluster.settings.min_run_time << min(count, RUN_TIME_DOUBLES_MAX)
 
@@ -215,8 +217,9 @@ def _leaves_soon(cluster: Cluster, entry: Entry) -> bool:
 
 
 class Sought(NamedTuple):
-    """The result of a plan: the victims, if their eviction is of use, the leavers that are waited
-    for as well, where the preemptor goes; and how much work the plan was, in ``steps``."""
+    """The result of a plan: the victims, if their eviction is of use; the AppWrappers that leave
+    soon and are waited for as well; where the preemptor goes; and the work of the plan in
+    ``steps``."""
 
     steps: int
     victims: tuple[tuple[str, ReservationReason], ...] = ()
@@ -225,9 +228,12 @@ class Sought(NamedTuple):
 
 
 def plan(cluster: Cluster, entry: Entry, everybody: Survey) -> Sought:
-    """The victims that would make room for a waiting AppWrapper; nothing is changed. No pair meets
-    twice, whichever of the two was evicted: shares and priorities may change, and two that evicted
-    each other in turn would do nothing else. After a restart the last time of each is known."""
+    """The victims that would make room for a waiting AppWrapper; nothing is changed.
+
+    No pair meets twice, whichever of the two was evicted: shares and priorities may change, and two
+    that evict each other in turn would do nothing else. After a restart the last opponent of each
+    is known.
+    """
     removal = release_set.what_if(cluster, entry, (*outranked(cluster, entry), entry.uid))
     releasing_soon = [uid for uid in everybody.releasing_soon if removal.remove(uid)]
     met = _met(entry, everybody)
@@ -245,13 +251,14 @@ def plan(cluster: Cluster, entry: Entry, everybody: Survey) -> Sought:
 
 
 def _met(entry: Entry, everybody: Survey) -> set[str]:
-    """The uids with which it met: evicted for it, whatever came of that, or it for them."""
+    """The uids of its former opponents: evicted for it, called off or not, or preemptors that
+    evicted it."""
     lost = {uid for uid, known in everybody.opponents.items() if entry.uid in known}
     return lost | entry.opponents.keys()
 
 
 def _try(cluster: Cluster, entry: Entry, everybody: Survey) -> Sought:
-    """Evict for a waiting AppWrapper, if that is of use."""
+    """Plan for a waiting AppWrapper, and evict if that is of use."""
     sought = plan(cluster, entry, everybody)
     if sought.releasing is None:
         return sought

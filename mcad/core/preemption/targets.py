@@ -1,9 +1,9 @@
 """Which AppWrappers may be evicted for a preemptor, and which of them have to be (core R10).
 
-Two rights, each with its setting. *Reclaim*: a request within the nominal share gets it back from
-its borrowers, whatever their priority. *Preemption*: the higher priority goes first, but no
-priority entitles to what is another team's own. Nothing is evicted unless the whole preemptor fits
-then, on nodes and in all its shares, and no victim could be spared.
+There are two rights, each with its setting. *Reclaim*: a request within the nominal share gets it
+back from borrowers, whatever their priority. *Preemption*: the higher priority goes first, but no
+priority entitles to the own share of another team. Nothing is evicted unless the whole preemptor
+fits then, on nodes and in all its shares, and every victim is needed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mcad.core.state.reservation import ReservationReason
 from mcad.core.state.settings import Settings
 
 SEARCHED_MAX = 10
-"""The number of candidates up to which every permitted set of victims is looked at, where neither
+"""The number of candidates up to which every permitted set of victims is tried, where neither
 taking them in order nor sparing as many as possible finds one; each more doubles the work."""
 
 LOWEST = -(2**63)
@@ -32,7 +32,8 @@ Over = Callable[[QuotaNode, str], bool]
 """Whether a node has more than its share of a resource."""
 
 Right = Callable[[str], ReservationReason | None]
-"""By what right the preemptor may evict this one, with the departed gone; None: by none."""
+"""By what right the preemptor may evict this candidate, with the removed ones gone; None: by none.
+"""
 
 
 class Evictions(NamedTuple):
@@ -44,14 +45,14 @@ class Evictions(NamedTuple):
 
     @property
     def reason(self) -> ReservationReason:
-        """What the winner's reservation is called: reclaiming, if that is all."""
+        """The reason of the preemptor's reservation: reclaiming, if all victims are borrowers."""
         if all(reason is ReservationReason.RECLAIMING for _, reason in self.victims):
             return ReservationReason.RECLAIMING
         return ReservationReason.PREEMPTING
 
 
 class _Seat(NamedTuple):
-    """The winner's leaf in one tree, the common nodes below which it asks within its share, and
+    """The preemptor's leaf in one tree, the common nodes below which it asks within its share, and
     which of the resources that it demands the tree names."""
 
     node: QuotaNode
@@ -60,11 +61,12 @@ class _Seat(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """How a leaf stands to the winner's in one tree, seen from their lowest common node.
+    """How a candidate's leaf stands to the preemptor's in one tree, seen from their lowest common
+    node.
 
-    ``same``: they are one leaf. ``nodes`` are the other's below the common node: there are none if
-    it is charged to no leaf that there is, and then it borrows whatever it holds. ``nominal``: the
-    winner asks within its share at all of its own below it.
+    ``same``: they are one leaf. ``nodes`` are the candidate's nodes below the common node; there
+    are none if its leaf does not exist, and then all that it holds is borrowed. ``nominal``: the
+    preemptor asks within its share at all of its own nodes below the common one.
     """
 
     same: bool
@@ -75,8 +77,8 @@ class _Side(NamedTuple):
 class Precedence:
     """The rights of one preemptor; what has left ``shares`` is gone.
 
-    Whether it asks within its share is judged before any has left: room made in its own team does
-    not make it less of a borrower.
+    Whether it asks within its share is judged before any victim has left: room made in its own team
+    does not make it less of a borrower.
     """
 
     def __init__(self, preemptor: Workload, shares: Shares, settings: Settings) -> None:
@@ -98,8 +100,8 @@ class Precedence:
         return (uid for uid, one in others.items() if one.priority < priority)
 
     def entitled(self, others: Mapping[str, Workload]) -> Iterator[str]:
-        """The candidates that may be evicted before any is, whatever leaves meanwhile. Those that
-        are charged alike come under the same rights."""
+        """The candidates that may be evicted first. Candidates that are charged alike come under
+        the same rights."""
         account, priority = self._shares.account, self._preemptor.priority
         known: dict[tuple[Path, Resources, bool], bool] = {}
         for uid, one in others.items():
@@ -111,8 +113,8 @@ class Precedence:
                 yield uid
 
     def in_turn(self, others: Mapping[str, Workload]) -> Iterator[str]:
-        """The candidates that may be evicted when those before have left and none comes back. One
-        that is charged like one that may not be is not either: borrowing only becomes less."""
+        """The candidates that may be evicted when those before them have left and none is restored.
+        If one may not be evicted, no other with the same charge may: borrowing only decreases."""
         barred: set[tuple[Path, Resources, bool]] = set()
         for uid, one in others.items():
             alike = (*self._shares.account(uid), one.priority < self._preemptor.priority)
@@ -124,7 +126,7 @@ class Precedence:
                 yield uid
 
     def right(self, other: Workload) -> ReservationReason | None:
-        """By what right the winner may evict the other now; None: by none."""
+        """By what right the preemptor may evict the candidate now; None: by none."""
         return self._right(other, self._shares.over)
 
     def _right(self, other: Workload, over: Over) -> ReservationReason | None:
@@ -148,8 +150,8 @@ class Precedence:
 
 
 def _borrows(side: _Side, seat: _Seat, amounts: Resources, over: Over) -> bool:
-    """Whether its side has more than its share of something that the winner demands and it holds,
-    at each of its nodes."""
+    """Whether the candidate's side has more than its share of a resource that the preemptor demands
+    and the candidate holds, at each of its nodes."""
     for name, n in amounts:
         if n and name in seat.named:
             for node in side.nodes:
@@ -161,7 +163,7 @@ def _borrows(side: _Side, seat: _Seat, amounts: Resources, over: Over) -> bool:
 
 
 def _nominal(seat: Seat, shares: Shares) -> Iterator[QuotaNode]:
-    """The common nodes below which the winner asks within its share."""
+    """The common nodes below which the preemptor asks within its share."""
     for node in seat.node.chain:
         yield node
         if any(shares.over(node, name, n) for name, n in seat.demand):
@@ -180,8 +182,8 @@ def evictions(
 ) -> Evictions | None:
     """The victims among the candidates (by uid), in their order; None if evictions are of no use.
 
-    Each of them may be evicted with those before it gone: a team that is back within its share
-    loses no more. None of them could be spared. Those of the result have left.
+    Each victim may be evicted with those before it gone: a team that is back within its share loses
+    no more. Each is needed. The victims of the result are removed from the snapshot.
     """
     if removal.hopeless:
         return None
@@ -213,14 +215,14 @@ def evictions(
 
 
 def _among_few(removal: Removal, candidates: list[str], right: Right) -> Room | None:
-    """Taken in turn, some use up what their team borrows and are of no use then. So, if they are
-    few, any set is sought that may go one after the other."""
+    """Taken in turn, some candidates only use up what their team borrows. So, if they are few, any
+    set of victims is searched that may be evicted one after the other."""
     gone = _any(removal, candidates, right) if len(candidates) <= SEARCHED_MAX else None
     return None if gone is None else spare_victims(removal, gone)
 
 
 def _any(removal: Removal, candidates: list[str], right: Right) -> list[str] | None:
-    """The first of all sets that may go one after the other, so that the winner fits."""
+    """The first of all sets that may be evicted one after the other, so that the preemptor fits."""
     if removal.fits():
         return []
     for number, uid in enumerate(candidates):
@@ -236,8 +238,8 @@ def _any(removal: Removal, candidates: list[str], right: Right) -> list[str] | N
 def _one_after_the_other(
     removal: Removal, leaving: Sequence[str], right: Right
 ) -> tuple[tuple[str, ReservationReason], ...]:
-    """The departed and the rights to evict them; without those that may not be evicted once the
-    others before them are gone."""
+    """The removed candidates and the rights to evict them, without those that may not be evicted
+    once the others before them are gone."""
     for uid in leaving:
         removal.restore(uid)
     victims = []

@@ -1,5 +1,5 @@
-"""What goes ahead of a reservation: an AppWrapper that is gone before its room is wanted, by what
-both declared (core R9), and one with a higher priority (R8)."""
+"""Which AppWrappers may use reserved room: those that end before it is wanted, by declared limits
+(core R9), and those with a higher priority (R8)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from mcad.core.state.quota_records import Designation
 
 
 def walk(cluster: Cluster) -> None:
-    """After all others: the refused are offered, in their order, what others have left since, or
-    all that is free, if nothing was offered to them before."""
+    """After all others: offer the refused, in their order, the reserved room that came free since
+    the last offer, or all that is free if they had no offer yet."""
     is_new = cluster.capacity.is_relieved or cluster.queue.new
     if not (cluster.reservations and is_new and cluster.is_time_for(Look.BACKFILL)):
         return
@@ -41,8 +41,8 @@ def walk(cluster: Cluster) -> None:
 
 
 class _Offer:
-    """What is free in reservations, and what of it is offered: what others have left, or to ``new``
-    buckets all of it."""
+    """What is free on reserved nodes, and what of it is offered: what came free, or all of it to
+    ``new`` classes."""
 
     def __init__(self, cluster: Cluster, new: Container[EquivalenceClass]) -> None:
         self.relieved = cluster.capacity.take_relieved()
@@ -51,11 +51,12 @@ class _Offer:
         self._new = new
 
     def places(self, eqclass: EquivalenceClass) -> Spare:
-        """What is offered to it."""
+        """What is offered to the class."""
         return self.free if eqclass in self._new else self.relieved
 
     def may_fit(self, eqclass: EquivalenceClass) -> bool:
-        """Whether a pod of it fits on what is offered, and all others may on all that is free."""
+        """Whether one of its pods fits on what is offered, and the others may fit on all that is
+        free."""
         has_place = self._capacity.has_place(eqclass.shape, self.places(eqclass))
         return has_place and self._capacity.may_fit(eqclass.shape, self.free)
 
@@ -65,13 +66,13 @@ class _Offer:
 
 
 def _offer_later(cluster: Cluster, eqclasses: Iterable[EquivalenceClass]) -> None:
-    """These were not reached: at the next look they are offered all that is free."""
+    """These classes were not reached: the next walk offers them all that is free."""
     cluster.queue.new.update((eqclass, None) for eqclass in eqclasses if eqclass.members)
     cluster.is_time_for(Look.BACKFILL)
 
 
 def _try(cluster: Cluster, eqclass: EquivalenceClass, offer: _Offer, most: int) -> int:
-    """As many of the bucket as may go; returns how often that was looked at, ``most`` times."""
+    """Start as many of the class as possible; returns how many were tried, at most ``most``."""
     for tries in range(most):
         if not eqclass.members or not offer.may_fit(eqclass):
             return tries
@@ -90,8 +91,8 @@ def _try(cluster: Cluster, eqclass: EquivalenceClass, offer: _Offer, most: int) 
 def _next(
     cluster: Cluster, eqclass: EquivalenceClass, places: Spare
 ) -> tuple[Entry, list[str]] | None:
-    """The first of the bucket that may go on one of the nodes, and the reservations that it may
-    pass."""
+    """The first member that may start on one of the nodes, and the uids of the reservations that it
+    may pass."""
     for entry in eqclass.front(BACKFILL_MEMBERS):
         reserved = cluster.reservations.items()
         lifted = [uid for uid, owner in reserved if may_pass(cluster, entry, owner)]

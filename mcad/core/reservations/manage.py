@@ -1,9 +1,9 @@
-"""Reservations as they live: made, kept, and ended by a dispatch or given up (core R8-R10).
+"""The life of reservations: made, kept, and ended by a dispatch or given up (core R8-R10).
 
-An AppWrapper with a reservation is out of the line. What is reserved is reserved for it and charged
-to its shares, although others still have it, so no other is let in there. As soon as nothing of it
-is owed any more it is dispatched. A reservation is on record in its status: the next leader plans
-it anew, with those that leave already.
+An AppWrapper with a reservation is out of the line. Its room is reserved and charged to its shares
+although others still use it, so no newcomer is let in there. As soon as all of it is free the
+AppWrapper is dispatched. A reservation is recorded in status: the next leader plans it anew,
+counting on the AppWrappers that leave already.
 """
 
 from __future__ import annotations
@@ -41,8 +41,7 @@ from mcad.core.state.units import Duration, Instant
 
 
 def make(cluster: Cluster, entry: Entry, reason: ReservationReason, releasing: ReleaseSet) -> None:
-    """Reserve room for an AppWrapper in line the room that comes free when those of the drain are
-    gone."""
+    """Reserve, for an AppWrapper in line, the room that comes free when the release set is gone."""
     until = _until(cluster, entry, reason, releasing)
     message = _begin(
         cluster, entry, Reservation(reason, cluster.now, until, releasing.start), releasing
@@ -53,8 +52,9 @@ def make(cluster: Cluster, entry: Entry, reason: ReservationReason, releasing: R
 def _until(
     cluster: Cluster, entry: Entry, reason: ReservationReason, releasing: ReleaseSet
 ) -> Instant:
-    """When it is given up. By then the victims are gone, or some limit was not kept. Without a date
-    it lasts for as long as is likely to do, but not longer than any other one might."""
+    """When the reservation expires. By then the victims are gone, or a limit was not kept. Without
+    a start date it lasts as long as is likely to suffice, but no longer than any other reservation
+    may."""
     settings = cluster.settings
     if reason in EVICTIONS:
         return cluster.now + settings.preemption_grace + evicted_within(cluster, releasing.leaving)
@@ -68,15 +68,15 @@ def _until(
 
 
 def evicted_within(cluster: Cluster, victims: Iterable[str]) -> Duration:
-    """For how long a reservation waits for victims (uids) once they are told to leave: their pods
-    have their grace period, however long that is, and something may delay their end."""
+    """How long a reservation waits for victims (uids) from the announcement on: the grace period of
+    their pods, and a margin for delays."""
     entries = (cluster.entries.get(uid) for uid in victims)
     graces = (end_times.grace(cluster, one) for one in entries if one is not None)
     return max(graces, default=0) + to_leave(cluster.settings)
 
 
 def to_leave(settings: Settings) -> Duration:
-    """For how much longer than it may take a reservation waits for what has to be gone."""
+    """The margin for AppWrappers to be gone after their time."""
     return max(settings.reservation_timeout, STUCK_AFTER)
 
 
@@ -101,13 +101,13 @@ def _begin(cluster: Cluster, entry: Entry, reservation: Reservation, releasing: 
 
 
 def _waits_for(cluster: Cluster, entry: Entry) -> tuple[str, ...]:
-    """The titles of those that have to leave and have not."""
+    """The titles of the AppWrappers of the release set that are still there."""
     return tuple(sorted(cluster.entries[uid].title for uid in still_there(cluster, entry)))
 
 
 def still_there(cluster: Cluster, entry: Entry) -> list[str]:
-    """The uids of those that have to leave and have not. One that has left, and runs elsewhere in
-    another attempt, is not waited for."""
+    """The uids of the AppWrappers of the release set that are still there. One that has left and
+    runs elsewhere in another attempt is not waited for."""
     return [
         uid
         for uid, attempt in entry.waits_for.items()
@@ -119,7 +119,7 @@ def still_there(cluster: Cluster, entry: Entry) -> list[str]:
 
 
 def message_of(reservation: Reservation) -> str:
-    """What is told of an AppWrapper that has this reservation."""
+    """The message about an AppWrapper that has this reservation."""
     count = len(reservation.nodes)
     where = f" on {count} node{'' if count == 1 else 's'}" if count else ""
     room = f"Room{where} is kept for it"
@@ -141,8 +141,8 @@ def message_of(reservation: Reservation) -> str:
 
 
 def keep(cluster: Cluster) -> None:
-    """Before anything else is decided: an AppWrapper that has what it reserves goes, and one that
-    waits in vain gives up."""
+    """First in a pass: dispatch the AppWrappers whose reserved room is free, and end the
+    reservations that have expired."""
     if cluster.reservations_on_record or cluster.preemptors_on_record:
         resume(cluster)
     pressed = cluster.capacity.take_pressed()
@@ -166,8 +166,8 @@ def keep(cluster: Cluster) -> None:
 
 
 def _may_come_free(cluster: Cluster, entry: Entry, *, look: bool) -> bool:
-    """Whether those that have to leave are still there, and (on a ``look``) make enough room: what
-    is bound to the nodes by now may stay for ever."""
+    """Whether the release set is still there and (on a ``look``) makes enough room: pods that were
+    bound to the nodes meanwhile may stay for ever."""
     reservation = entry.reservation
     if reservation is not None and cluster.now < reservation.start:
         return True  # what ends in time was let in there (backfill)
@@ -197,8 +197,8 @@ def _may_come_free(cluster: Cluster, entry: Entry, *, look: bool) -> bool:
 
 
 def _is_crowded(cluster: Cluster, entry: Entry, nodes: Iterable[str], *, look: bool) -> bool:
-    """Whether what stays beyond the promised start has more of the nodes (on a ``look``, of any of
-    its nodes) than is left to it: kube-scheduler puts pods on nodes that are reserved."""
+    """Whether pods that stay beyond the promised start use room of the reservation (on a ``look``,
+    on any of its nodes): kube-scheduler binds pods to reserved nodes too."""
     reservation = entry.reservation
     if reservation is None or not reservation.start:
         return False
@@ -215,14 +215,14 @@ def _is_crowded(cluster: Cluster, entry: Entry, nodes: Iterable[str], *, look: b
 
 
 def _promised(cluster: Cluster, reservation: Reservation) -> Instant:
-    """What is gone by then breaks no promise: ends move by the seconds that a creation takes, and
-    what is overdue is about to go."""
+    """The time by which room has to be free to keep the promise, with a margin: ends move by the
+    seconds that a creation takes, and overdue AppWrappers are about to leave."""
     return max(reservation.start, cluster.now + TEARDOWN_MARGIN) + TEARDOWN_MARGIN
 
 
 def _move(cluster: Cluster, entry: Entry) -> None:
-    """To other nodes, where it starts as promised; if there are none it waits: an AppWrapper may
-    end earlier than it has to."""
+    """Move it to other nodes, where it starts as promised. If there are none it waits: an
+    AppWrapper may end earlier than it has to."""
     reservation = entry.reservation
     if reservation is None:
         return
@@ -239,14 +239,16 @@ def _move(cluster: Cluster, entry: Entry) -> None:
 
 
 def _lacks_quota(cluster: Cluster, entry: Entry) -> bool:
-    """Whether its shares are overcommitted, and no victim of any reservation is still to leave."""
+    """Whether its shares are overcommitted although no victim of any reservation is still to
+    leave."""
     if not cluster.forest.is_overcommitted(entry.uid):
         return False
     return not any(still_there(cluster, owner) for owner in cluster.reservations.values())
 
 
 def _intruders(cluster: Cluster, entry: Entry) -> list[str]:
-    """What is on its nodes and has not to leave, by name: kube-scheduler binds pods there too."""
+    """The names of what uses its nodes and does not have to leave: kube-scheduler binds pods there
+    too."""
     pods, uids = cluster.capacity.occupants(entry.uid)
     names: dict[str, None] = {}
     for pod in pods:
@@ -262,13 +264,13 @@ def _owner(cluster: Cluster, uid: str) -> str:
 
 
 def _fits(cluster: Cluster, entry: Entry) -> bool:
-    """Whether it goes if its reservation is no more. Its nodes may be free and it does not: a
-    holder that had a pod there a moment ago may be about to make another one (C2)."""
+    """Whether the AppWrapper fits without its reservation. Its nodes may be free while it does not
+    fit: an AppWrapper that had a pod there a moment ago may be about to replace it (C2)."""
     return _room(cluster, entry) is not None
 
 
 def _room(cluster: Cluster, entry: Entry) -> Plan | None:
-    """Where it goes if its reservation is no more. Where only sums count no room has an owner,
+    """Where the AppWrapper goes without its reservation. Where only sums count room has no owner,
     so younger reservations count for nothing."""
     uids = [entry.uid]
     if cluster.settings.fit is not Fit.NODES:
@@ -277,9 +279,9 @@ def _room(cluster: Cluster, entry: Entry) -> Plan | None:
 
 
 def _fulfil(cluster: Cluster, entry: Entry) -> None:
-    """What was reserved is free, or as much elsewhere. What comes free by itself goes to the
-    highest priority by now, and if that cannot go, to any; what others were evicted for does
-    not."""
+    """The reserved room is free, or as much elsewhere: dispatch. Room that came free by itself goes
+    to the highest priority by now, and if that does not fit, to any; room that victims were evicted
+    for does not."""
     reservation = entry.reservation
     hindrance = pre_enqueue.obstacle(cluster, entry)
     if reservation is not None and reservation.reason in EVICTIONS:
@@ -303,7 +305,7 @@ def _fulfil(cluster: Cluster, entry: Entry) -> None:
 
 
 def _reserve(cluster: Cluster, entry: Entry, plan: Plan | None) -> bool:
-    """Take its room, where the plan says if there is one; False if it has none after all."""
+    """Assume its room, where the plan says if there is one; False if it does not fit after all."""
     gang, designation = cluster.next_gang(entry), Designation(entry.workload.quota)
     if plan is None:
         return cluster.admission.assume(gang, designation) is None
@@ -312,8 +314,9 @@ def _reserve(cluster: Cluster, entry: Entry, plan: Plan | None) -> bool:
 
 
 def _plan_again(cluster: Cluster, entry: Entry, why: str) -> None:
-    """The nodes will not come free for it: a node is gone or admits its pods no more, or others are
-    bound there. It waits for the same, elsewhere; what waits for others to end may wait for any."""
+    """Its nodes will not come free: a node is gone or does not admit its pods any more, or other
+    pods are bound there. The reservation moves, with the same release set or, if it waits for
+    declared ends, with any."""
     reservation, leaving = entry.reservation, still_there(cluster, entry)
     cluster.unreserve(entry)
     releasing = release_set.without(cluster, entry, leaving)
@@ -330,7 +333,7 @@ def _plan_again(cluster: Cluster, entry: Entry, why: str) -> None:
 def _with_the_date_of(
     cluster: Cluster, entry: Entry, reservation: Reservation, releasing: ReleaseSet | None
 ) -> Reservation | None:
-    """The same reservation with another start; None if there is none, and one was promised."""
+    """The same reservation with another start; None if there is none although one was promised."""
     if releasing is None or (reservation.start and not releasing.start):
         return None
     until = max(reservation.until, _until(cluster, entry, reservation.reason, releasing))
@@ -338,7 +341,7 @@ def _with_the_date_of(
 
 
 def _look(cluster: Cluster, entry: Entry) -> None:
-    """There may be room elsewhere by now; else it is told what is still there."""
+    """Dispatch if there is room elsewhere by now; else report what is still there."""
     reservation = entry.reservation
     if reservation is None:
         return
@@ -358,9 +361,9 @@ def _look(cluster: Cluster, entry: Entry) -> None:
 
 
 def end(cluster: Cluster, entry: Entry, why: str) -> None:
-    """The reservation has lasted for too long: its room is free for all, and the AppWrapper is in
-    line again. Before the next one of this kind there is a pause, three times as long as it lasted;
-    one that waited for others to end costs no right to evict."""
+    """The reservation has lasted too long: its room is free for all, and the AppWrapper is in line
+    again. The next one of this kind has to wait three times as long as this one lasted; if it
+    waited for others to end by themselves the AppWrapper keeps its right to evict."""
     reservation = entry.reservation
     if reservation is not None:
         patience = entry.eviction_patience if reservation.reason in EVICTIONS else entry.patience
@@ -372,8 +375,8 @@ def end(cluster: Cluster, entry: Entry, why: str) -> None:
 
 
 def outranking(cluster: Cluster, owner: Entry) -> Iterator[Entry]:
-    """Those in line that go before the owner of a reservation and want the same nodes, in order, if
-    there is as much as they want, reservations aside."""
+    """The AppWrappers in line, in order, that go before the owner of the reservation, want the same
+    nodes, and fit, reservations aside."""
     shape, free = cluster.capacity.shape(owner.workload.sets), cluster.capacity.spare()
     for eqclass in refused(cluster):
         entry = eqclass.first()
@@ -384,13 +387,13 @@ def outranking(cluster: Cluster, owner: Entry) -> Iterator[Entry]:
 
 
 def clear(cluster: Cluster, entry: Entry, plan: Plan) -> None:
-    """Reservations of others on nodes of the plan end: it goes before them."""
+    """End the reservations of others on nodes of the plan, which goes before them."""
     for uid in {row.reserved_for: None for _, row, _ in plan if row.reserved_for}:
         give_way(cluster, cluster.entries[uid], entry)
 
 
 def give_way(cluster: Cluster, entry: Entry, other: Entry) -> None:
-    """Another one with a higher priority goes first."""
+    """An AppWrapper with a higher priority goes first."""
     cluster.unreserve(entry)
     cluster.line_up(entry)
     _say_ended(cluster, entry, f"{other.title} has a higher priority and goes first.")
@@ -405,7 +408,7 @@ def _say_ended(cluster: Cluster, entry: Entry, why: str) -> None:
 
 
 def resume(cluster: Cluster) -> None:
-    """Reservations on record, the oldest first: what leaves already leaves, as far as it does."""
+    """Reservations on record, the oldest first, as far as their victims leave already."""
     found = cluster.preemptors_on_record | cluster.reservations_on_record
     cluster.preemptors_on_record, cluster.reservations_on_record = {}, {}
     for entry, reservation in in_line(cluster, found):

@@ -1,9 +1,10 @@
-"""An AppWrapper that is first in line for too long gets room kept for it, so that no stream of
-small ones starves it (core R8). With the policy Backfill it gets that at once, if its start is
-known (R9).
+"""Starvation prevention: an AppWrapper that is first in line for too long gets a reservation, so
+that no stream of small ones starves it (core R8). With the policy Backfill it gets one at once, if
+its start is known (R9).
 
-There is one such first for each set of nodes, and for each node of a quota tree. The clock runs
-while it is first and would fit if AppWrappers left, and stands still while another one is first.
+There is one first AppWrapper for each set of nodes, and for each node of a quota tree. Its clock
+runs while it is first and would fit on an empty cluster, and stands still while another one is
+first.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _LOOKS = 10
 
 
 def watch(cluster: Cluster) -> None:
-    """Now and then: which one is first, and for how long."""
+    """At intervals: find the AppWrappers that are first, and how long they have been."""
     interval = _interval(cluster)
     if not interval or cluster.settings.fit is not Fit.NODES or not len(cluster.queue):
         return
@@ -45,8 +46,8 @@ def watch(cluster: Cluster) -> None:
 
 
 def _interval(cluster: Cluster) -> Duration:
-    """How often the first in line is looked for; 0 is never. One that is never overtaken needs no
-    reservation."""
+    """How often the first in line is looked for; 0 is never. An AppWrapper that is never overtaken
+    needs no reservation."""
     settings = cluster.settings
     match settings.policy:
         case Policy.STRICT_FIFO:
@@ -73,9 +74,9 @@ def _waits(cluster: Cluster, uid: str) -> bool:
 
 
 def _firsts(cluster: Cluster) -> Iterator[Entry]:
-    """The first of all that were refused and would fit if AppWrappers left, and the first of those
-    that want neither the same nodes nor the same share, and so on. To ask what would fit is bounded
-    work: what was found is remembered, so the next look gets further."""
+    """The first AppWrapper that was refused and would fit on an empty cluster, the first of those
+    that want neither the same nodes nor the same share, and so on. The work is bounded; results are
+    remembered, so the next look gets further."""
     most = cluster.admission.steps + STEPS_PER_PASS // 2
     taken: list[Shape] = []
     scopes: set[tuple[str, str]] = set()
@@ -104,8 +105,8 @@ def _kind(cluster: Cluster, eqclass: EquivalenceClass) -> _Kind:
 
 
 def _unreserved(cluster: Cluster) -> Iterator[EquivalenceClass]:
-    """The buckets that want no node of a reservation which counts for them. While a reservation
-    stands there is mostly none, so this is asked before they are put in order."""
+    """The classes that want no node of a reservation that counts for them. While a reservation
+    stands there are few, so this comes before sorting."""
     behind: dict[_Kind, bool] = {}
     for eqclass in cluster.queue.eqclasses():
         kind = _kind(cluster, eqclass)
