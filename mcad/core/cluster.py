@@ -1,7 +1,7 @@
-"""All that the dispatcher knows, and the few movements that every procedure shares.
+"""All that the dispatcher knows, and the state changes that procedures share.
 
-The procedures (attempts, teardown, observing, children, recovery, completion, deciding) are
-functions over a World; the Dispatcher routes events to them. Nothing here decides who goes first.
+The procedures (cycle, observed, preemption, reservations, running, attempts, eligibility) are
+functions over a Cluster; the Dispatcher routes events to them. Nothing here decides what starts.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ from mcad.core.status.status import derive
 KindKey = tuple[str, str]
 
 Scope = tuple[str, str] | None
-"""What an AppWrapper waits for: a node of a quota tree, as (tree, node), or None for the
-cluster's."""
+"""A node of a quota tree that an AppWrapper waits for, as (tree, node), or None for the nodes of
+the cluster."""
 
 AWAITED = frozenset({Phase.INTENDING, Phase.CONFIRMING, Phase.UNDEPLOYING, Phase.SETTLING})
 """Phases that last until a status write is acknowledged."""
@@ -128,7 +128,8 @@ class Cluster:
         self.out: list[Command] = []
 
     def judged(self, uid: str) -> Workload | None:
-        """An AppWrapper with the items that it is judged by: those of its attempt if one stands."""
+        """An AppWrapper with the items of its attempt if one stands, otherwise those of its
+        spec."""
         entry = self.entries.get(uid)
         return entry.workload if entry is not None and not entry.rebuilt else None
 
@@ -156,11 +157,11 @@ class Cluster:
         self.timers.start(entry, timer, self.now + delay)
 
     def wake_at(self, at: Instant) -> None:
-        """Decide at this instant, for none in particular."""
+        """Decide at this instant."""
         self.timers.wish(at)
 
     def is_time_for(self, look: Look) -> bool:
-        """Whether to look now; if not, they decide again when it is time."""
+        """Whether it is time for this look; if not, decide again when it is."""
         due_at = self.looked_at.get(look, 0) + LOOKS[look]
         if self.now < due_at:
             self.wake_at(due_at)
@@ -169,11 +170,11 @@ class Cluster:
         return True
 
     def expired(self) -> Iterator[tuple[Entry, Timer]]:
-        """The timers that have run out, in the order of their times."""
+        """The timers that have expired, in the order of their times."""
         return self.timers.expired(self.now)
 
     def ask_to_be_woken(self) -> None:
-        """At the end of a step: one wake-up is under way however many wait (ADR 4)."""
+        """At the end of a step: request one wake-up, however many timers run (ADR 4)."""
         at = self.timers.next_wake_up(self.now)
         if at is not None:
             self.emit(WakeAt(at))
@@ -222,8 +223,8 @@ class Cluster:
         self.to_report[entry.uid] = None
 
     def rank_anew(self, entry: Entry) -> None:
-        """It may climb no further; one that was told why it waits is told no more because of
-        that."""
+        """Its priority climbs no further: rank it anew. Its reason to wait is not reported again
+        because of that."""
         if entry in self.queue:
             self.queue.remove(entry)
             self._stand(entry)
@@ -237,7 +238,8 @@ class Cluster:
             self.wake_in(entry, Timer.CEILING, rank.until - self.now)
 
     def leave_line(self, entry: Entry) -> None:
-        """Take it out of the line and off any hold; room that is kept for it is free for all."""
+        """Take it out of the line and off any hold; room that is reserved for it is free for
+        all."""
         self.queue.remove(entry)
         self.unreserve(entry)
         if entry.hold is not None and entry.hold.reason == HoldReason.WAITING_FOR_NAME:
@@ -254,7 +256,7 @@ class Cluster:
             self.admission.unreserve(self.next_gang(entry))
 
     def hold(self, entry: Entry, hold: Hold) -> None:
-        """Keep a waiting AppWrapper out of the line; the next Decide tells why."""
+        """Keep a waiting AppWrapper out of the line; the next Decide reports why."""
         self.queue.remove(entry)
         entry.hold = hold
         self.to_report[entry.uid] = None
@@ -268,14 +270,14 @@ class Cluster:
             self.names.wait(entry.uid, _names_of(entry))
 
     def look_again(self, uids: Iterable[str]) -> None:
-        """What kept these out of the line may be over: the next Decide finds out."""
+        """What kept these AppWrappers out of the line may be over; the next Decide finds out."""
         for uid in uids:
             entry = self.entries.get(uid)
             if entry is not None and entry.phase is Phase.WAITING and entry.hold is not None:
                 self.line_up(entry)
 
     def begin_attempt(self, entry: Entry, record: DispatchRecord) -> None:
-        """An attempt stands, ours or a predecessor's, and is going to use the names in it."""
+        """An attempt stands, of this leader or an earlier one, and takes its names."""
         entry.take_up(record)
         self.names.take(entry.uid, record.inventory)
 
@@ -298,47 +300,47 @@ class Cluster:
         return Designation((*known, *entry.workload.quota))
 
     def gang(self, entry: Entry) -> Gang:
-        """What its attempt needs room for; if it keeps room, that is the next one."""
+        """What its attempt needs room for; if it keeps room, what the next attempt needs."""
         sets, attempt = entry.workload.sets, entry.attempt + entry.keeps_room
         work = entry.workload
         return Gang(work.uid, work.namespace, attempt, self.capacity.shape(sets), sets)
 
     def next_gang(self, entry: Entry) -> Gang:
-        """What the attempt needs room for that a waiting AppWrapper would begin."""
+        """What the next attempt of a waiting AppWrapper would need room for."""
         work, sets = entry.workload, entry.workload.sets
         shape = self.capacity.shape(sets)
         return Gang(work.uid, work.namespace, entry.attempt + 1, shape, sets)
 
     def adopt(self, entry: Entry) -> None:
-        """What it was dispatched with it has, whatever fits."""
+        """Assume what it was dispatched with, whether it fits or not."""
         leaves = entry.phase in TEARING_DOWN and not entry.keeps_room
         leaving = entry.workload.deleting or leaves
         self.admission.adopt(self.gang(entry), self.designation(entry), leaving=leaving)
 
     def keep_room(self, entry: Entry) -> None:
         """Its room is that of the next attempt from now on (C7). Where its pods have not gone yet,
-        that finds no place for a while, but neither does any other (C6)."""
+        that finds no place for a while, but neither does any other AppWrapper (C6)."""
         self.admission.renew(entry.uid, entry.attempt + 1, entry.workload.sets)
 
     def freeze(self, entry: Entry) -> None:
-        """It is deleted: what its objects hold they hold until they are gone, and no more; its
-        shares it holds as long (P9)."""
+        """It is deleted: its objects hold their room until they are gone, and no more; so does its
+        charge (P9)."""
         if entry.keeps_room:
             self.admission.renew(entry.uid, entry.attempt + 1, ())
         self.capacity.freeze(entry.uid)
 
     def want(self, entry: Entry, item: int, index: int, want: int | None) -> None:
-        """A live object of the present attempt wants so many pods of a set. One that failed wants
-        none, but it is tried again by the room that it had (C7)."""
+        """A live object of the present attempt wants so many pods of a set. A failed one wants
+        none, but the next attempt gets its room (C7)."""
         if not entry.keeps_room:
             self.capacity.want(entry.uid, item, index, None if item in entry.failed else want)
 
     def release(self, entry: Entry) -> None:
-        """Its attempt needs no room any more; whatever gives room back does it here."""
+        """Its attempt needs no room any more; all room is given back here."""
         self.admission.release(entry.uid)
 
     def end_attempt(self, entry: Entry) -> None:
-        """Nothing of its attempt is left: room and names are others', and its spec counts again."""
+        """Nothing of its attempt is left: room and names are free, and its spec counts again."""
         self.release(entry)
         if entry.edited is not None:
             entry.unset_condition(ConditionType.EDIT_PENDING, self.now, reason=APPLIED)
@@ -348,17 +350,17 @@ class Cluster:
             self.look_again(self.names.waiters(ref))
 
     def waits_no_more(self, entry: Entry) -> None:
-        """It has got what it waited for, or is gone: another time it begins anew."""
+        """It got what it waited for, or is gone: it starts afresh the next time."""
         self.firsts.waited.pop(entry.uid, None)
         entry.patience, entry.eviction_patience = Patience(), Patience()
         entry.head_for = 0
 
     def held_resources(self) -> tuple[HeldResource, ...]:
-        """The wrapped resources that are held in a namespace, in the order of their beginning."""
+        """The wrapped resources that are held in a namespace, oldest hold first."""
         return tuple(held.resource for held in self.rights.held.values())
 
     def forget(self, entry: Entry) -> None:
-        """Drop every trace of an AppWrapper: it is gone and holds nothing, or is taken up anew."""
+        """Drop every trace of an AppWrapper that is gone and holds nothing, or is taken up anew."""
         self.leave_line(entry)
         self.waits_no_more(entry)
         self.end_attempt(entry)

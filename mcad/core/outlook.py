@@ -1,7 +1,7 @@
-"""Which AppWrappers would be evicted if a dispatcher began now and none ended by itself.
+"""Which AppWrappers would be evicted if a dispatcher started now and none ended by itself.
 
-The dispatcher is driven on in a time of its own, and everything that it commands succeeds. Nothing
-of it is carried out: it answers what new shares or settings would do.
+A dispatcher is run ahead in simulated time, and all its commands succeed without being carried out.
+This answers what new shares or settings would do.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NEVER: Duration = 365 * 86_400 * SECOND
 
 
 class Foreseen(NamedTuple):
-    """One eviction: of which AppWrapper, for which, by what right, and how soon."""
+    """One eviction: the victim, the preemptor, the right, and how soon."""
 
     victim: str
     preemptor: str
@@ -55,8 +55,8 @@ class Foreseen(NamedTuple):
 
 
 def unhurried(settings: Settings) -> Settings:
-    """The settings to ask with: the pace of evictions is not the question, and pods that exist in
-    no cluster are never placed."""
+    """The settings to ask with: the pace of evictions is left out, and pods that exist in no
+    cluster are never placed."""
     return replace(
         settings,
         max_evictions_per_minute=0,
@@ -66,7 +66,7 @@ def unhurried(settings: Settings) -> Settings:
 
 
 def foresee(dispatcher: Dispatcher, now: Instant) -> list[Foreseen]:
-    """Drive a dispatcher that was told of everything; what was evicted, in order."""
+    """Run a dispatcher that has observed everything; returns the evictions in order."""
     return _Drive(dispatcher, now).evictions()
 
 
@@ -87,7 +87,7 @@ class _Drive:
         return list(self._found.values())
 
     def _note(self, uid: str, eviction: Eviction) -> None:
-        """A status tells of an eviction, maybe of one that is on record."""
+        """A status reports an eviction, maybe one on record."""
         after = eviction.at - self._begun
         if after > 0:
             title = self._dispatcher.cluster.entries[uid].title

@@ -1,10 +1,10 @@
-"""The walk along the line: which go, and which are refused (core R4-R6, R11).
+"""The walk along the line: which AppWrappers start, and which are refused (core R4-R6, R11).
 
-A walk leads from the first in line to the last and takes as many passes as it needs: each ends at a
-number of dispatches or at a bound of counted work, and the next one goes on there, so that those at
-the end get their verdict however often those in front are woken. All that are ahead of that point
-have had a verdict in this walk. If room rose for one of them since, it is judged again before any
-behind it goes, with up to half of the work of the pass; what is left over waits for the next walk.
+A walk leads from the first in line to the last and takes as many passes as it needs. Each pass ends
+at a number of dispatches or at a bound of counted work, and the next one continues there, so that
+the last in line get a verdict however often the first are requeued. All AppWrappers ahead of that
+point have had a verdict in this walk. If room rose for one of them since, it is judged again before
+any behind it starts, with up to half of the work of the pass; the rest waits for the next walk.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Line = list[tuple[Turn, EquivalenceClass]]
 
 
 class _Effort:
-    """The work of one pass. ``leftover``: one ahead was left for the next walk."""
+    """The work of one pass. ``leftover``: a class ahead was left for the next walk."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -47,11 +47,11 @@ class _Effort:
         self.leftover = False
 
     def dispatched(self) -> None:
-        """One more goes."""
+        """One more AppWrapper starts."""
         self._dispatches += 1
 
     def held(self) -> None:
-        """One more does not, for a reason of its own."""
+        """One more fits and does not start, for a reason of its own."""
         self._holds += 1
 
     def is_over(self, key: Turn) -> bool:
@@ -67,7 +67,7 @@ class _Effort:
         return spent > 0 and spent >= share  # the next in the walk gets a verdict
 
     def leaves(self, key: Turn, eqclass: EquivalenceClass) -> bool:
-        """Whether this head keeps the verdict it had in this walk, although room rose since."""
+        """Whether this head keeps its verdict of this walk, although room rose since."""
         had_one = eqclass.refusal is not None and eqclass.refusal.kind not in HELD_BACK
         if not (had_one and self._is_passed(key) and self._spent() >= STEPS_PER_PASS // 2):
             return False
@@ -82,7 +82,7 @@ class _Effort:
 
 
 def dispatch(cluster: Cluster) -> None:
-    """Go along the line as far as this pass gets."""
+    """Continue the walk as far as this pass gets."""
     blocking, effort, deferred = (
         HeadOfLineBlocking(cluster),
         _Effort(cluster),
@@ -122,8 +122,8 @@ def dispatch(cluster: Cluster) -> None:
 
 
 def _call_next(cluster: Cluster, blocking: HeadOfLineBlocking, line: Line) -> None:
-    """Those that waited for the same as one that has gone on, or is refused for another reason now,
-    are looked at in this pass: all of them are behind it."""
+    """Classes that waited for the verdict on a representative are tried in this pass: all of them
+    are behind it."""
     for eqclass in cluster.inadmissible.take_requeued():
         if blocking.open_to_all:
             heappush(line, (cluster.turns.of(eqclass, cluster.now), eqclass))
@@ -142,7 +142,7 @@ def _end(cluster: Cluster, blocking: HeadOfLineBlocking, effort: _Effort, line: 
 def _go(
     cluster: Cluster, blocking: HeadOfLineBlocking, effort: _Effort, eqclass: EquivalenceClass
 ) -> None:
-    """The first of the bucket fits: it goes, unless something besides capacity hinders it."""
+    """The head of the class fits: it starts, unless something besides room prevents it."""
     entry = eqclass.first()
     hindrance = pre_enqueue.obstacle(cluster, entry)
     if hindrance is not None:

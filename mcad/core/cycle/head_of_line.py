@@ -1,4 +1,4 @@
-"""What a refused head of the line does to those behind it (core R6)."""
+"""Head-of-line blocking: what a refused head keeps from those behind it (core R6)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from mcad.core.state.units import Instant
 
 
 class HeadOfLineBlocking:
-    """The gate of one pass.
+    """Head-of-line blocking in one pass.
 
-    The head is the first in order among the refused that would fit if AppWrappers left; each node
-    of a quota tree has a head of its own, which blocks only those that want the same share. A hold
-    starts on becoming head, once per attempt: while another one is ahead its clock stands still
-    (``Entry.head_for``), so none holds the others for longer than one holding time in all.
+    The head is the first of the refused that would fit on an empty cluster. Each node of a quota
+    tree has a head of its own, which blocks only AppWrappers that want the same share. A hold
+    starts on becoming head, once per attempt. While another AppWrapper is ahead its clock stands
+    still (``Entry.head_for``), so none blocks the others for longer than one holding time in all.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -36,11 +36,11 @@ class HeadOfLineBlocking:
 
     @property
     def open_to_all(self) -> bool:
-        """None can be blocked, so refused buckets need not even be looked at in order."""
+        """No AppWrapper can be blocked, so refused classes need not be looked at in order."""
         return not self._strict and not self._holding
 
     def blocks(self, eqclass: EquivalenceClass) -> bool:
-        """Whether one further ahead keeps this bucket from going."""
+        """Whether a head further ahead keeps this class from starting."""
         cluster = self._cluster
         if self._closed:
             return True
@@ -63,7 +63,7 @@ class HeadOfLineBlocking:
             self._waited_for.setdefault(scope, set()).add(dict(eqclass.path)[scope[0]])
 
     def refused(self, eqclass: EquivalenceClass, refusal: Refusal) -> None:
-        """The head of a bucket was refused: it may block those behind. The impossible never do."""
+        """The head of a class was refused: it may block those behind, unless it can never fit."""
         if self.open_to_all or refusal.kind in IMPOSSIBLE:
             return
         scope = (refusal.quota.tree, refusal.quota.node) if refusal.quota is not None else None
@@ -91,13 +91,13 @@ class HeadOfLineBlocking:
             cluster.wake_at(until)
 
     def goes(self, entry: Entry) -> None:
-        """The AppWrapper is dispatched: another attempt may hold again."""
+        """The AppWrapper is dispatched: another attempt may block again."""
         for scope in [each for each, uid in self._cluster.heads.items() if uid == entry.uid]:
             self._step_down(scope)
         entry.head_for = 0
 
     def closes(self) -> None:
-        """All of the line was looked at. Where there is no head, no clock runs."""
+        """The whole line was looked at. Where there is no head, no clock runs."""
         for scope in [each for each in self._cluster.heads if each not in self._heads]:
             self._step_down(scope)
 
@@ -109,5 +109,5 @@ class HeadOfLineBlocking:
 
 
 def _place(entry: Entry) -> tuple[int, Instant, str]:
-    """Where it stands, or would stand without its reservation; none climbs meanwhile."""
+    """The turn of the AppWrapper, with or without a reservation."""
     return (-entry.workload.priority, entry.first_seen, entry.uid)

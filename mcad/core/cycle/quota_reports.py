@@ -1,7 +1,7 @@
 """The statuses of QuotaSubtrees: which are written, and when.
 
-Of every tree in turn, and of each at most once a second; what is shown already is not written
-again. Nothing of that costs anything while no figure changes.
+Trees take turns, each at most once a second; a status that is shown already is not written again.
+While no figure changes this costs nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mcad.core.state.reasons import EventReason
 
 
 def heard(cluster: Cluster, event: QuotaSeen | QuotaGone | QuotaWritten | QuotaRefused) -> None:
-    """What happens to QuotaSubtrees, and to the writes of their statuses."""
+    """Observed changes of QuotaSubtrees, and answers to the writes of their statuses."""
     match event:
         case QuotaSeen():
             cluster.forest.seen(event.subtree)
@@ -34,8 +34,8 @@ def heard(cluster: Cluster, event: QuotaSeen | QuotaGone | QuotaWritten | QuotaR
 
 
 def _answered(cluster: Cluster, event: QuotaWritten | QuotaRefused, writes: QuotaWrites) -> None:
-    """What was refused is said again, ever more slowly: what the object shows then the watch tells,
-    if that is news."""
+    """A refused write is repeated, ever more slowly; if the object shows something else by then the
+    watch tells."""
     if isinstance(event, QuotaWritten):
         writes.shown, writes.tries = writes.flying, Tries()
     else:
@@ -47,14 +47,15 @@ def _answered(cluster: Cluster, event: QuotaWritten | QuotaRefused, writes: Quot
 
 
 def expect_trees(cluster: Cluster) -> None:
-    """At a start: the trees in which AppWrappers are on record to count may be about to return."""
+    """After a start: the trees in which AppWrappers are recorded as charged may be about to
+    return."""
     for name in sorted({tree for entry in cluster.entries.values() for tree, _ in entry.path}):
         cluster.forest.expect(name)
 
 
 def refresh(cluster: Cluster) -> None:
-    """QuotaSubtrees that came, changed and went count; one that is absent counts on for a while.
-    Statuses do not name a tree any more that is gone for good."""
+    """Apply QuotaSubtrees that came, changed and went; a deleted one counts until its grace ends.
+    Statuses stop naming trees that are gone for good."""
     before = dict.fromkeys(cluster.forest.in_force)
     is_other = cluster.forest.refresh(cluster.now)
     if cluster.forest.absent.next_end:
@@ -74,7 +75,7 @@ def refresh(cluster: Cluster) -> None:
 
 
 def report(cluster: Cluster) -> None:
-    """One tree has its say, if it is time; the next one in another pass."""
+    """Write the statuses of one tree, if one is due; the next tree follows in another pass."""
     statuses = cluster.quota_statuses
     for name in cluster.forest.take_moved():
         statuses.want(name)

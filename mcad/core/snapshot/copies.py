@@ -1,7 +1,7 @@
-"""Copies of what a capacity remembers of shapes, for questions that must leave no trace.
+"""Copies of what a capacity remembers of shapes, for questions that must change nothing.
 
-Pools, classes and prospects are copied when a question first touches them, and what the question
-makes the copies remember is gone with them. They are good until the next event.
+Pools, classes and prospects are copied when a question first touches them, and dropped with the
+question. They are valid until the next event.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mcad.core.state.model import Constraint
 
 
 class Copies:
-    """Twins of prospects, of their classes and of their pools, one of each."""
+    """Copies of prospects, of their classes and of their pools, one of each."""
 
     def __init__(self, ledger: Ledger, memory: Memory) -> None:
         self._ledger = ledger
@@ -28,7 +28,7 @@ class Copies:
         self._prospects: dict[Shape, Prospect] = {}
 
     def prospect(self, shape: Shape) -> Prospect:
-        """The shape's prospect, whether it has a holder or not."""
+        """The shape's prospect, whether an AppWrapper waits with it or not."""
         prospect = self._prospects.get(shape)
         if prospect is None:
             prospect = self._prospects[shape] = self._copy(shape)
@@ -46,7 +46,7 @@ class Copies:
         return known.twin(parts, pools)
 
     def pod_class(self, key: ClassKey) -> PodClass:
-        """The twin of a class, on the twin of its pool."""
+        """The copy of a class, on the copy of its pool."""
         key = self._memory.in_books(key)
         twin = self._classes.get(key)
         if twin is None:
@@ -64,7 +64,7 @@ class Copies:
         return twin
 
     def _survey(self, constraint: Constraint) -> Pool:
-        """The nodes of a constraint without a pool; no node will know of this one."""
+        """The nodes of a constraint without a pool; no pool is registered for it."""
         pool = Pool(partial(admitted, constraint))
         pool.survey(self._ledger.worth_asking(constraint))
         return pool

@@ -1,8 +1,5 @@
-"""Questions from people: the verdict that the judge would give now, given from copies.
-
-Nothing that is asked here changes a later answer: what a question makes anything remember is gone
-with the glance.
-"""
+"""Questions from people: the verdict that would be given now, computed on copies, so that no
+question changes a later answer."""
 
 from __future__ import annotations
 
@@ -19,10 +16,8 @@ from mcad.core.state.settings import Settings
 
 
 class Glance:
-    """One look at a capacity, to be used until the next event and then thrown away.
-
-    All that is asked of one glance shares the budget of one pass.
-    """
+    """Verdicts for people, valid until the next event. All questions to one glance share the budget
+    of one pass."""
 
     def __init__(
         self, settings: Settings, ledger: Ledger, memory: Memory, unplaced_pods: UnplacedPods
@@ -36,7 +31,8 @@ class Glance:
         return self._judge.refusal(self._copies.prospect(shape))
 
     def would_fit_emptied(self, shape: Shape) -> bool:
-        """Whether it would fit if every AppWrapper's pods and reservations left (R6)."""
+        """Whether the gang would fit on an empty cluster: without the pods and assumed pods of all
+        AppWrappers (R6)."""
         return self._judge.would_fit_emptied(self._copies.prospect(shape))
 
     def demand(self, shape: Shape) -> Resources:

@@ -1,9 +1,9 @@
-"""What if these left? Where one gang would go if some AppWrappers gave back what they hold.
+"""Dry run on nodes: where one gang would go if some AppWrappers were removed.
 
-Leaving is tried and undone on copies: no book changes, and none may change while it goes on. To
-begin costs a look at every node of the gang's pools, one that leaves or stays a look at the nodes
-that it is on. What a gang may use then is what it could use at once: no node that is set aside for
-reservations without one (C6), and none that is in another one's reservation.
+Removing and restoring work on copies: no book changes, and no event may come in between. Creating a
+dry run costs a look at every node of the gang's pools; removing or restoring an AppWrapper costs a
+look at its nodes. The gang may use what it could use at once: no node that is set aside for
+unplaced pods (C6), and none that is reserved for another AppWrapper.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _Spot = tuple[int, Books]
 
 
 class View(NamedTuple):
-    """The books that a question is about."""
+    """The books that a dry run reads."""
 
     settings: Settings
     ledger: Ledger
@@ -43,18 +43,19 @@ class View(NamedTuple):
 
 
 class PlannedPods(NamedTuple):
-    """What a gang would take: (node, amounts), or in a sum so much of whatever is there."""
+    """What a gang would take: (node, amounts), or where only sums count the amounts
+    ``anywhere``."""
 
     pods: Held
     anywhere: Resources
 
 
 class WhatIf:
-    """Where one gang would go if the AppWrappers left that have been told to.
+    """Where one gang would go without the removed AppWrappers.
 
-    ``hopeless``: it would not fit even if all left, or what has no node has to find one first.
-    ``steps`` counts the work so far, about a microsecond each. Beyond ``WHAT_IF_WORK_MAX`` for
-    searching with several parts nothing fits any more; what was found before holds.
+    ``hopeless``: it would not fit even if all were removed, or unplaced pods have to find nodes
+    first. ``steps`` counts the work so far, about a microsecond each. Beyond ``WHAT_IF_WORK_MAX``
+    for searches with several parts nothing fits any more; what was found before stays valid.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class WhatIf:
         self._rows = {row.node.name: row for row in concerned}
 
     def _all_rows(self) -> list[Row]:
-        """The nodes that the gang could go to; in a sum every node may count."""
+        """The nodes that the gang could go to; where only sums count, every node."""
         if not self._on_nodes:
             return list(self._view.ledger.rows.values())
         pools = self._prospect.pools
@@ -110,15 +111,15 @@ class WhatIf:
     # -- leaving and coming back -------------------------------------------------------------------
 
     def remove(self, uid: str) -> bool:
-        """The AppWrapper gives back what its pods use and what is reserved for it. False if the
-        gang could not use any of that, or lacks nothing more; it is given back all the same."""
+        """Give back what the AppWrapper's pods use and what is assumed for it. False if the gang
+        could not use any of that, or lacks nothing more; it is given back all the same."""
         lacks = not (self._test.exact and self._test.suffices())
         self._needed.clear()
         return self._shift(uid, 1) and lacks
 
     def remove_in_turn(self, uids: Iterable[str], least: int) -> list[str]:
-        """They leave in order, so many at ``least``, until there is enough. Returns what has left;
-        what has nothing that the gang could use stays."""
+        """Remove AppWrappers in order, at ``least`` so many, until there is enough room. Returns
+        the removed; those with nothing that the gang could use stay."""
         shift, changed, suffices = self._shift, self._test.changed, self._test.suffices
         self._needed.clear()
         gone: list[str] = []
@@ -130,12 +131,11 @@ class WhatIf:
         return gone
 
     def restore(self, uid: str) -> None:
-        """Put back what the AppWrapper gave back."""
+        """Take again what the AppWrapper gave back."""
         self._shift(uid, -1)
 
     def restore_if_spare(self, uid: str) -> bool:
-        """Put back what one of the departed gave back, if the gang fits all the same. It must fit
-        now."""
+        """Restore a removed AppWrapper if the gang, which fits now, still fits with it."""
         if self._is_beside_the_plan(uid):
             self._shift(uid, -1)
             return True
@@ -153,8 +153,8 @@ class WhatIf:
         return False
 
     def _fits_with(self, uid: str, without: tuple[Kind, ...]) -> bool:
-        """Whether the gang fits with this one back; ``without`` tells of its nodes as they were
-        while it was gone."""
+        """Whether the gang fits with the AppWrapper restored; ``without`` has its nodes as they
+        were while it was removed."""
         if self._test.exact:
             return self.suffices()
         loss = Loss(without, self._kinds(uid))
@@ -166,15 +166,15 @@ class WhatIf:
         return False
 
     def _is_beside_the_plan(self, uid: str) -> bool:
-        """Whether the plan at hand uses no node of this one; False if there is none."""
+        """Whether the present plan uses none of its nodes; False if there is no plan."""
         if self._found is None or self._test.exact:
             return False
         ranks = [self._spots[name][0] for name, _ in self._held(uid) if name in self._spots]
         return self._found.is_beside(ranks)
 
     def restore_idle(self, gone: Sequence[str]) -> list[str]:
-        """Put back at once all departed ones on nodes that gained no room for a further pod of the
-        gang: they make no difference. Returns what is still gone."""
+        """Restore at once all removed AppWrappers on nodes that gained no room for a further pod of
+        the gang: they make no difference. Returns those still removed."""
         gained = self._test.gained() if self._test.exact else None
         if gained is None:
             return list(gone)
@@ -195,8 +195,8 @@ class WhatIf:
         return left
 
     def _shift(self, uid: str, times: int) -> bool:
-        """Give back what the AppWrapper has (``times`` 1), or put it back (-1). A plan does this
-        thousands of times, so what is not always needed is worked out on demand."""
+        """Give back what the AppWrapper has (``times`` 1), or take it again (-1). A plan does this
+        thousands of times, so what is not always needed is computed on demand."""
         held = self._held(uid)
         found = self._give_back(held) if times > 0 else self._take_again(held)
         self.steps += 2
@@ -263,7 +263,7 @@ class WhatIf:
         return PlannedPods(tuple((name, total(pods)) for name, pods in placed), ())
 
     def assume(self, uid: str, held: PlannedPods) -> None:
-        """Assume this for an AppWrapper that has nothing in the books, until it leaves."""
+        """Assume this for an AppWrapper that has nothing in the books, until it is removed."""
         if not self._planned:
             self._known = self._known.copy()  # assumptions stay in this question
         self._planned[uid] = held
@@ -274,7 +274,7 @@ class WhatIf:
         self._shift(uid, -1)
 
     def _held(self, uid: str) -> Held:
-        """What it has on nodes; found out once until that changes."""
+        """What it has on nodes, cached until that changes."""
         held = self._known.get(uid)
         if held is None:
             held = self._view.pod_index.held(uid)
@@ -283,7 +283,7 @@ class WhatIf:
         return held
 
     def _unplaced(self, uid: str) -> Resources:
-        """What it has on no node, where that counts."""
+        """Its unplaced amounts, where only sums count."""
         if self._on_nodes:
             return ()
         if uid in self._planned:
@@ -295,13 +295,13 @@ class WhatIf:
     # -- the answer ------------------------------------------------------------------------------
 
     def suffices(self) -> bool:
-        """Whether there is room for each part by itself, and in sum for all of them: as good as
-        ``fits`` for one part."""
+        """Whether there is room for each part by itself, and in sum for all: necessary, and for one
+        part sufficient."""
         return not self.hopeless and self._test.suffices()
 
     @property
     def is_exact(self) -> bool:
-        """Whether ``suffices`` says all, so that ``fits`` costs nothing."""
+        """Whether ``suffices`` is the whole answer, so that ``fits`` costs nothing."""
         return self._test.exact
 
     def fits(self) -> bool:
@@ -323,7 +323,7 @@ class WhatIf:
         return self._found is not None and self._found.is_there()
 
     def _has_plan(self) -> bool:
-        """The last plan that was found, if there is still room for it, that one mended, or another
+        """Whether there is a plan: the last one if it still holds, the last one repaired, or a new
         one."""
         if self._is_there() or (self._found is not None and self._found.mend()):
             return True
@@ -346,13 +346,13 @@ class WhatIf:
 
 
 def _is_anothers(row: Row, lifted: Collection[str]) -> bool:
-    """Whether the node is in a reservation that stands."""
+    """Whether the node is reserved for an AppWrapper that is not lifted."""
     return bool(row.reserved_for) and row.reserved_for not in lifted
 
 
 def _once_emptied(parts: Sequence[Part], rows: Collection[Row]) -> tuple[list[Row], bool]:
-    """The nodes on which any part has room once all AppWrappers have left, and whether each part by
-    itself has enough then."""
+    """The nodes on which any part has room without AppWrappers, and whether each part by itself has
+    enough room then."""
     found: dict[int, Row] = {}
     enough = True
     for part in parts:
@@ -367,7 +367,7 @@ def _once_emptied(parts: Sequence[Part], rows: Collection[Row]) -> tuple[list[Ro
 
 
 def _weighs(unplaced_pods: UnplacedPods, pools: Sequence[Pool]) -> bool:
-    """Whether anything without a node could go to one of the pools."""
+    """Whether an unplaced pod could go to one of the pools."""
     return any(
         not pods.pool.rows.keys().isdisjoint(pool.rows)
         for pods in unplaced_pods.by_class

@@ -1,6 +1,7 @@
-"""What if these left? Whether one gang's shares would suffice if some gave back what they hold.
+"""Dry run on quota: whether one gang's shares would suffice if some AppWrappers were removed.
 
-Leaving is tried and undone beside the books: O(depth x resources) each, and no tree changes.
+Removing and restoring are computed beside the books: O(depth x resources) each, and no tree
+changes.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from mcad.core.state.quota_records import Path
 
 
 class Seat(NamedTuple):
-    """Where the gang would be charged in one tree, and for what: the resources that the tree
-    names. ``node`` is a leaf in force."""
+    """Where the gang would be charged in one tree, and for what: the resources that the tree names.
+    ``node`` is a leaf in force."""
 
     tree: Tree
     node: QuotaNode
@@ -25,10 +26,10 @@ class Seat(NamedTuple):
 
 
 class WhatIf:
-    """The shares of one gang, if those left that have been told to.
+    """The shares of one gang without the removed AppWrappers.
 
-    ``hopeless``: its leaf is none, or it demands more than the whole of a limit. ``seats`` are its
-    places in the trees in force.
+    ``hopeless``: its leaf does not exist, or it demands more than the whole of a limit. ``seats``
+    are its places in the trees in force.
     """
 
     def __init__(
@@ -66,12 +67,12 @@ class WhatIf:
             self.hopeless |= any(n > limit.nominal.get(name, 0) for name, n in named)
 
     def remove(self, uid: str) -> bool:
-        """The AppWrapper gives back its charge. False if the gang lacks none of it; it is given
-        back all the same."""
+        """Give back the AppWrapper's charge. False if the gang lacks none of it; it is given back
+        all the same."""
         return self._move(uid, 1)
 
     def restore(self, uid: str) -> None:
-        """Put one of the departed back."""
+        """Charge a removed AppWrapper again."""
         self._move(uid, -1)
 
     def _move(self, uid: str, times: int) -> bool:
@@ -103,12 +104,12 @@ class WhatIf:
         return not self._short and not self.hopeless
 
     def assume(self, uid: str, seats: tuple[Seat, ...]) -> None:
-        """Assume this charge for an AppWrapper without one, until it leaves."""
+        """Assume this charge for an AppWrapper without one, until it is removed."""
         self._planned[uid] = seats
         self._move(uid, -1)
 
     def held(self, uid: str) -> Iterator[tuple[Tree, QuotaNode, Resources]]:
-        """(tree, where, what) an AppWrapper is charged."""
+        """(tree, node, amounts): where the AppWrapper is charged, and for what."""
         if uid in self._planned:
             yield from self._planned[uid]
             return
@@ -119,18 +120,18 @@ class WhatIf:
                 yield tree, tree.node_of(leaf), charge.amounts
 
     def account(self, uid: str) -> tuple[Path, Resources]:
-        """Equal for two that are charged the same at the same leaves; of those that are charged."""
+        """Equal for two charged AppWrappers with the same charge at the same leaves."""
         charge = self._charges.get(uid)
         return ((), ()) if charge is None else (charge.path, charge.amounts)
 
     def over(self, node: QuotaNode, resource: str, more: int = 0) -> bool:
-        """Whether with so much ``more`` the node and those below it would have more than its share,
-        once those have left that are to leave."""
+        """Whether the node and those below it would have more than its share with so much ``more``,
+        without the removed AppWrappers."""
         left = self._left.get(node)
         return more > node.room(resource) + (left.get(resource, 0) if left is not None else 0)
 
     def over_by_now(self) -> Callable[[QuotaNode, str], bool]:
-        """The same without any more, whatever leaves from now on."""
+        """The same without ``more``, fixed at this moment whatever is removed later."""
         left_by_now = {node: books.copy() for node, books in self._left.items()}
 
         def over(node: QuotaNode, resource: str) -> bool:

@@ -1,7 +1,6 @@
-"""What has to leave so that one gang fits, on nodes and in its shares: tried, and no book changes.
+"""Dry run on nodes and quota together: which AppWrappers have to be removed so that one gang fits.
 
-Whatever makes room for one by the leaving of others asks here: evictions, drains, and the replay of
-ends that dates a start. Entrance: ``Admission.what_if``.
+Evictions, release sets and start time estimates use this. Entrance: ``Admission.what_if``.
 """
 
 from __future__ import annotations
@@ -17,24 +16,23 @@ from mcad.core.snapshot.quota import WhatIf as Shares
 
 
 class Room(NamedTuple):
-    """What has to leave, in the order of the candidates, and where the gang goes then."""
+    """The AppWrappers that have to leave, in the order of the candidates, and where the gang goes
+    then."""
 
     leaving: tuple[str, ...]
     plan: Plan
 
 
 class Planned(NamedTuple):
-    """What a waiting AppWrapper would hold, on nodes and by quota."""
+    """What a waiting AppWrapper would hold, on nodes and in quota."""
 
     pods: PlannedPods
     seats: tuple[Seat, ...]
 
 
 class Removal:
-    """One gang, and those that leave for it. Good until the next event.
-
-    ``shares`` tells what would be held by quota then.
-    """
+    """One gang, and the AppWrappers removed for it. Valid until the next event. ``shares`` is the
+    quota part."""
 
     def __init__(self, nodes: Nodes, shares: Shares) -> None:
         self._nodes = nodes
@@ -43,7 +41,7 @@ class Removal:
 
     @property
     def hopeless(self) -> bool:
-        """Whether the gang would surely not fit, whatever left."""
+        """Whether the gang would not fit even if all were removed."""
         return self._nodes.hopeless or self.shares.hopeless
 
     @property
@@ -52,16 +50,17 @@ class Removal:
         return self._nodes.steps
 
     def remove(self, uid: str) -> bool:
-        """This one leaves. False if it has nothing that the gang still lacks: then it stays."""
+        """Remove an AppWrapper. False if it has nothing that the gang still lacks: then it
+        stays."""
         by_quota, on_nodes = self._has_seats and self.shares.remove(uid), self._nodes.remove(uid)
         if not (by_quota or on_nodes):
             self.restore(uid)
         return by_quota or on_nodes
 
     def remove_in_turn(self, uids: Iterable[str], least: int) -> list[str]:
-        """They leave in order, so many at ``least``, until there is enough room for each part, and
-        of its shares. Returns what has left; what has nothing that the gang lacks stays. Each is
-        taken from ``uids`` when those before it have left."""
+        """Remove AppWrappers in order, at ``least`` so many, until there is room for each part, and
+        quota. Returns the removed; those with nothing that the gang lacks stay. Each is taken from
+        ``uids`` when those before it are removed."""
         if not self._has_seats:
             return self._nodes.remove_in_turn(uids, least)
         gone = []
@@ -73,13 +72,13 @@ class Removal:
         return gone
 
     def restore(self, uid: str) -> None:
-        """Put one of the departed back."""
+        """Restore a removed AppWrapper."""
         if self._has_seats:
             self.shares.restore(uid)
         self._nodes.restore(uid)
 
     def restore_if_spare(self, uid: str) -> bool:
-        """Put one of the departed back, if the gang fits without its room."""
+        """Restore a removed AppWrapper if the gang still fits with it."""
         if not self._has_seats:
             return self._nodes.restore_if_spare(uid)
         self.shares.restore(uid)
@@ -89,8 +88,8 @@ class Removal:
         return False
 
     def restore_idle(self, gone: Sequence[str]) -> list[str]:
-        """Put back at once those that surely make no difference: far cheaper than to try them one
-        by one. Returns what is still gone."""
+        """Restore at once the removed AppWrappers that surely make no difference, which is far
+        cheaper than trying them one by one. Returns those still removed."""
         return list(gone) if self._has_seats else self._nodes.restore_idle(gone)
 
     def planned(self, plan: Plan) -> Planned:
@@ -98,7 +97,7 @@ class Removal:
         return Planned(self._nodes.planned(plan), tuple(self.shares.seats))
 
     def assume(self, uid: str, planned: Planned) -> None:
-        """A waiting AppWrapper holds room as well, until it leaves."""
+        """A waiting AppWrapper holds room as well, until it is removed."""
         self.shares.assume(uid, planned.seats)
         self._nodes.assume(uid, planned.pods)
 
@@ -121,26 +120,27 @@ class Removal:
 
 
 def fewest(removal: Removal, candidates: Iterable[str]) -> Room | None:
-    """The candidates that have to leave, none of which could be spared (R10).
+    """The candidates that have to leave, each of them needed (R10).
 
-    They leave in order until the gang fits; then the last, which are the dearest, come back first
-    if it fits without them. Each candidate is asked for when those before it have left. Those of
-    the result have left; without one none has.
+    They are removed in order until the gang fits. Then the last, which are the most valuable, are
+    restored first if the gang fits with them. Each candidate is asked for when those before it are
+    removed. Those of the result stay removed; without a result none is.
     """
     gone = _leave_until_it_fits(removal, candidates)
     return None if gone is None else spare_victims(removal, gone)
 
 
 def soonest(removal: Removal, candidates: Iterable[str]) -> Room | None:
-    """The same if none can come back: as few of the first candidates as there have to be. Those
-    that have nothing that the gang could use are not in the result."""
+    """The first candidates that suffice, where none can be spared; without those that have nothing
+    that the gang could use."""
     gone = _leave_until_it_fits(removal, candidates)
     return None if gone is None else spare_victims(removal, gone, to_the_end=False)
 
 
 def _leave_until_it_fits(removal: Removal, candidates: Iterable[str]) -> list[str] | None:
-    """What has left then, perhaps more than had to: where there is enough and it still does not
-    fit, it is looked at after one more departure, two, four..., since a look is dear then."""
+    """The AppWrappers removed until the gang fits, perhaps more than needed. A test is expensive
+    where sums suffice and the gang still does not fit, so it is repeated after one more removal,
+    two, four..."""
     if removal.hopeless:
         return None
     gone: list[str] = []
@@ -157,8 +157,8 @@ def _leave_until_it_fits(removal: Removal, candidates: Iterable[str]) -> list[st
 
 
 def spare_victims(removal: Removal, gone: Sequence[str], *, to_the_end: bool = True) -> Room | None:
-    """With those ``gone`` it fits. From the last to the first, those come back without which it
-    does as well; all of them, or (not ``to_the_end``) those before the first that cannot."""
+    """With those ``gone`` the gang fits. Restore, from the last to the first, those that it does
+    not need; all of them, or (not ``to_the_end``) those before the first that is needed."""
     left, kept = removal.restore_idle(gone), list[str]()
     while left and (to_the_end or not kept):
         uid = left.pop()

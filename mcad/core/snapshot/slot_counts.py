@@ -1,7 +1,5 @@
-"""Whether there is enough for a gang on nodes that others are about to leave (nodes.py).
-
-Kept up to date node by node, so that it costs nothing to ask.
-"""
+"""Whether there are enough slots for a gang on nodes that AppWrappers are about to leave
+(nodes.py). Counts are kept up to date node by node, so that asking is free."""
 
 from __future__ import annotations
 
@@ -19,9 +17,11 @@ from mcad.core.state.work_bounds import FILLS_MAX
 
 
 class Later(Nodes):
-    """The nodes as they would be: those with room for most pods first, so that a plan is on few.
+    """The nodes as they would be. Those with room for most pods come first, so that a plan uses few
+    nodes.
 
-    ``room`` says by rank for how many pods of a class there would be room, where that is counted.
+    ``room`` has, by rank, for how many pods of a class a node would have room, where that is
+    counted.
     """
 
     def __init__(self, barred: Collection[int], names: Collection[str]) -> None:
@@ -32,12 +32,12 @@ class Later(Nodes):
         self.room: dict[PodClass, dict[int, int]] = {}
 
     def free(self, row: Row) -> Books:
-        """What would be free there; at least of what the gang demands."""
+        """What would be free there, at least of what the gang demands."""
         return self._changed.get(row.rank, row.free)
 
     def to_change(self, row: Row) -> Books:
-        """The same, to be changed: of everything that is held there. At first that is what is
-        free now; a reservation on the node, if there is one, does not count."""
+        """What would be free there, to be changed: of all resources held there. At first that is
+        what is free now, without regard to a reservation on the node."""
         free = self._changed.get(row.rank)
         if free is None:
             free = self._changed[row.rank] = self._unreserved(row)
@@ -61,10 +61,10 @@ class Later(Nodes):
 
 
 class Enough(Protocol):
-    """Whether there is room for all parts of a gang; if not ``exact``, that is only necessary.
+    """Whether there is room for all parts of a gang; necessary only, unless ``exact``.
 
-    In ``changed`` are the nodes of which something was given back or taken, by rank, with what
-    would be free there; they are looked at when it is asked.
+    ``changed`` has the nodes where something was given back or taken, by rank, with what would be
+    free there; they are counted when asked.
     """
 
     exact: bool
@@ -73,16 +73,16 @@ class Enough(Protocol):
     changed: dict[int, Books]
 
     def gained(self) -> Collection[int] | None:
-        """The nodes with more room than at first, by rank; None if it is not a matter of nodes."""
+        """The nodes with more room than at first, by rank; None where nodes do not matter."""
 
     def kind(self, rank: int, free: Books) -> Kind:
-        """What of a node with so much free matters to the gang."""
+        """What matters to the gang of a node with so much free."""
 
     def give(self, amounts: Resources, times: int) -> None:
-        """So much would be free of what has no node."""
+        """So much is given back that is on no node."""
 
     def suffices(self) -> bool:
-        """Whether no other has to leave for that."""
+        """Whether no further AppWrapper has to leave."""
 
 
 class _Counted:
@@ -116,10 +116,9 @@ class _Counted:
 
 
 class _Fill:
-    """How much of a gang all nodes could take together, each filled as well as can be with pods of
-    any parts; a pod counts as its size. Necessary for several parts, and it spares most searches
-    that would find nothing.
-    """
+    """How much of a gang all nodes could take together, each filled as well as possible with pods
+    of any parts; a pod counts as its size. Necessary for several parts, and it saves most searches
+    that would find nothing."""
 
     def __init__(self, parts: Sequence[Part], weights: Mapping[str, int]) -> None:
         kinds = [
@@ -133,7 +132,8 @@ class _Fill:
         )
 
     def count(self, rank: int, kind: object, free: Books) -> None:
-        """The node has so much free now; many nodes are of a kind, so that is worked out once."""
+        """The node has so much free now; many nodes are of one kind, so each kind is computed
+        once."""
         now = self._known.get(kind)
         if now is None:
             kinds = [(n, pods) for n, pods in self._kinds if rank in pods.pool.rows]
@@ -170,7 +170,7 @@ def _fill(free: Books, kinds: Sequence[tuple[int, PodClass]]) -> int:
 
 
 class Slots:
-    """Slots of each part on the nodes: ``exact`` if there is but one, else only necessary."""
+    """Slots of each part on the nodes: ``exact`` for one part, otherwise only necessary."""
 
     def __init__(
         self,
@@ -209,7 +209,7 @@ class Slots:
         return (admitting, *[free.get(name, 0) for name in self._names])
 
     def give(self, amounts: Resources, times: int) -> None:
-        """Pods without a node take nothing here: while there are any, nothing is planned."""
+        """Unplaced amounts take nothing here: while there are any, nothing is planned."""
 
     def suffices(self) -> bool:
         if self.changed:

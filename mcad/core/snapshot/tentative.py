@@ -1,6 +1,7 @@
-"""A plan for a gang of several parts while others leave and come back: mended, not made anew.
+"""A plan for a gang of several parts that is repaired, not made anew, while AppWrappers are removed
+and restored.
 
-To move the pods of one node costs a tenth of a search or less, and most who come back touch a
+Moving the pods of one node costs a tenth of a search or less, and most restored AppWrappers touch a
 single node.
 """
 
@@ -15,7 +16,7 @@ from mcad.core.snapshot.slot_counts import Later
 
 
 class TentativePlan:
-    """Where the gang would go, until the node of a pod has too little left."""
+    """Where the gang would go, until the node of a pod has too little room."""
 
     def __init__(self, parts: Sequence[Part], nodes: Later, plan: Plan) -> None:
         self._parts = parts
@@ -32,7 +33,7 @@ class TentativePlan:
             book(self._taken.setdefault(row.rank, {}), request, count)
 
     def whole(self) -> Plan:
-        """All of it, part after part."""
+        """The plan, part after part."""
         return sorted((one for plan in self._on.values() for one in plan), key=lambda one: one[0])
 
     def is_beside(self, ranks: Collection[int]) -> bool:
@@ -54,8 +55,8 @@ class TentativePlan:
         return any(free.get(name, 0) < n for name, n in self._taken[rank].items())
 
     def mend(self) -> bool:
-        """Move what has no room any more to nodes that it does not use yet. False if that is not
-        possible: then it is as it was."""
+        """Move pods without room to nodes that the plan does not use yet. False if that is not
+        possible: then the plan is as it was."""
         moved: Plan = []
         taken: set[int] = set()
         for rank in self._fallen:

@@ -1,4 +1,4 @@
-"""For people: which reservations keep a waiting AppWrapper off room that it would need."""
+"""Which reservations keep a waiting AppWrapper off room that it would need."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from mcad.core.views import quota_holders
 def in_the_way(
     cluster: Cluster, entry: Entry, refusal: Refusal | None
 ) -> list[tuple[Entry, Reservation]]:
-    """The reservations on what refuses an AppWrapper in line with their owners, the oldest first;
-    none if nothing does.
+    """The reservations on what refuses a waiting AppWrapper, with their owners, the oldest first;
+    none if nothing refuses it.
 
-    On nodes those count where pods of both could go, in a quota tree those that are charged at the
-    node that refuses. Whether it would fit without them is not asked.
+    On nodes these are the reservations with pods that could go to the same nodes, in a quota tree
+    those charged at the node that refuses. Whether the AppWrapper would fit without them is not
+    asked.
     """
     if refusal is None:
         return []

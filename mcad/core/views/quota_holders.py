@@ -1,4 +1,4 @@
-"""Quota for people: what is demanded of which leaf, and what is held below a node."""
+"""Quota for people: what is demanded of each leaf, and which AppWrappers use what below a node."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from mcad.core.status.status import state
 class Holder(Struct, frozen=True):
     """An AppWrapper that is charged below a node, and what for, as far as the tree names it.
 
-    ``leaf`` may be one that the tree does not have: that counts at the root. Of an AppWrapper that
-    was deleted while no dispatcher ran, ``name`` is "".
+    ``leaf`` may be missing in the tree: then it counts at the root. ``name`` is "" for an
+    AppWrapper that was deleted while no dispatcher ran.
     """
 
     uid: str
@@ -29,13 +29,13 @@ class Holder(Struct, frozen=True):
 
 
 def waiting(cluster: Cluster) -> dict[str, Mapping[str, Resources]]:
-    """What those in line demand, by tree and leaf."""
+    """What the AppWrappers in line demand, by tree and leaf."""
     asked, demand = cluster.forest.waiting, cluster.admission.demand
     return {tree: asked.of(tree, demand) for tree in cluster.forest.names()}
 
 
 def leads_to(tree: Tree, leaf: str, node: str) -> bool:
-    """Whether what is charged to the leaf counts at the node."""
+    """Whether a charge to the leaf counts at the node."""
     return any(one.name == node for one in tree.node_of(leaf).chain)
 
 
@@ -55,8 +55,7 @@ def paths(cluster: Cluster, entry: Entry) -> Iterator[tuple[str, str, tuple[str,
 
 
 def holders(cluster: Cluster, tree: Tree, node: str) -> Iterator[Holder]:
-    """What is charged at the node or below it for something that the tree names, by namespace and
-    name."""
+    """What is charged at the node or below it, of what the tree names, by namespace and name."""
     found = [
         _holder(cluster, tree, *charge)
         for charge in cluster.forest.held(tree.name)

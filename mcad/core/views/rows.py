@@ -1,4 +1,4 @@
-"""AppWrappers as rows for people: the CLI and the HTTP port print the same ones."""
+"""AppWrappers as rows for people: the CLI and the HTTP port show the same."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Row(Struct, frozen=True):
     """One AppWrapper.
 
     ``position`` is its place in line from 1, 0 if it is not in line. ``waits_for`` is a reason in
-    one word, "" if it does not wait; ``why`` is a sentence with figures, also about what runs with
-    pods that have no node. An onlooker leaves open (None) who is the head of the line, and what an
-    edited attempt declared.
+    one word, "" if it does not wait; ``why`` is a sentence with figures, also about running
+    AppWrappers with pods without a node. A standby leaves open (None) which AppWrapper is the head
+    of the line, and what an edited attempt declared.
     """
 
     uid: str
@@ -48,8 +48,8 @@ class Row(Struct, frozen=True):
 
 
 HEADS_ASKED = 100
-"""Shapes that are asked whether their first is the head of the line. One with more in front that
-would not fit even if all AppWrappers left is called no head: each costs a look at every node."""
+"""Shapes that are asked whether their first AppWrapper is the head of the line. Beyond this many
+that would not fit on an empty cluster none is called head: each costs a look at every node."""
 
 _IN_LINE, _ON_HOLD, _OTHER = range(3)
 
@@ -58,7 +58,7 @@ _Still = tuple[Workload, Instant, Phase, Hold | None, DispatchRecord | None, dic
 
 
 OPEN = "open"
-"""What an AppWrapper waits for where an onlooker cannot tell what that is."""
+"""What an AppWrapper waits for where a standby cannot tell."""
 
 FITS_NEXT = "It fits and is dispatched next."
 FITS_AS_STORED = "It fits by what is stored; only the dispatcher knows whether it goes next."
@@ -69,10 +69,10 @@ def _all(_: int, __: Workload) -> bool:
 
 
 class Picture:
-    """The AppWrappers of one moment, as copies: rows are made of them one at a time, even later.
+    """The AppWrappers of one moment, as copies: rows are made one at a time, even later.
 
     What an AppWrapper is and where it stands is of that moment. Why it waits is of the moment at
-    which its row is made; a caller that lets events come in between says so (``renew``).
+    which its row is made; a caller that lets events in between calls ``renew``.
     """
 
     def __init__(self, cluster: Cluster, now: Instant) -> None:
@@ -91,12 +91,12 @@ class Picture:
         self.renew()
 
     def renew(self) -> None:
-        """Something may have happened: what is asked from now on is answered anew."""
+        """Events may have come in: later questions are answered anew."""
         self._glance = self._cluster.capacity.glance()
         self._words = Words(self._cluster.forest)
 
     def order(self) -> Iterator[None]:
-        """Put the copies in order, in small steps; the first row takes them if they were not."""
+        """Sort the copies in small steps; the first row sorts them if they are not sorted."""
         if self._ordered is None:
             keyed = []
             for still in self._stills:
@@ -105,10 +105,8 @@ class Picture:
             self._ordered = sorted(keyed, key=itemgetter(0))
 
     def rows(self, wanted: Callable[[int, Workload], bool] = _all) -> Iterator[Row | None]:
-        """Those in line in their order, then those on hold and the others by first-seen time.
-
-        Of those that are not ``wanted``, by place from 1 and record, there is None.
-        """
+        """AppWrappers in line in their order, then those on hold and all others by first-seen time.
+        In place of one that is not ``wanted``, by place from 1 and record, there is None."""
         deque(self.order(), maxlen=0)
         verdicts: dict[EquivalenceClass, Refusal | None] = {}
         seen: set[EquivalenceClass] = set()
@@ -161,7 +159,7 @@ class Picture:
         return "", FITS_NEXT if doubts is None else FITS_AS_STORED
 
     def _runs(self, uid: str) -> tuple[str, str]:
-        """What runs waits for nothing, but some of its pods may."""
+        """What a running AppWrapper waits for: nothing, or nodes for some of its pods."""
         entry = self._cluster.entries.get(uid)
         why = unscheduled.explain(self._cluster, entry, self._now) if entry is not None else ""
         return "", why
@@ -173,7 +171,7 @@ class Picture:
         return [still[0].uid for (group, *_), still in first if group == _IN_LINE]
 
     def waits(self, _: int, work: Workload) -> bool:
-        """Whether an AppWrapper was waiting, for ``rows``."""
+        """Whether the AppWrapper was waiting, for ``rows``."""
         return work.uid in self._waiting
 
     def _key(self, still: _Still) -> _Key:

@@ -1,7 +1,7 @@
-"""What an onlooker knows: a process that decides nothing and takes all records as they are.
+"""What a standby knows: a process that decides nothing and takes all records as they are.
 
-The dispatcher remembers more than it writes. Where the stored objects leave open what it would say,
-an onlooker tells less (``verdicts.Doubts``).
+The leader remembers more than it writes. Where the stored objects leave open what it would say, a
+standby tells less (``refusal.Doubts``).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def look_on(cluster: Cluster, *, is_led: bool) -> None:
 
 
 def _reservation_as_recorded(cluster: Cluster, entry: Entry, reservation: Reservation) -> None:
-    """The reservation is where its record says, and nothing is planned anew."""
+    """The reservation is where its record says; nothing is planned anew."""
     shape = cluster.capacity.shape(entry.workload.sets)
     if reservation.is_placed:
         places = dict(zip(reservation.nodes, reservation.pods, strict=True))
@@ -63,7 +63,7 @@ def _reservation_as_recorded(cluster: Cluster, entry: Entry, reservation: Reserv
 
 
 def _hold_as_recorded(cluster: Cluster, entry: Entry) -> None:
-    """What is written counts as long as the spec is the one that it was written about."""
+    """A recorded hold counts as long as the spec is the one that it was written about."""
     shown = entry.conditions.get(ConditionType.BACKOFF)
     if shown is None or not shown.status or entry.uid in cluster.to_settle:
         return
@@ -72,8 +72,8 @@ def _hold_as_recorded(cluster: Cluster, entry: Entry) -> None:
 
 
 def _doubts(cluster: Cluster) -> Doubts:
-    """Open is on which nodes pods without one are assumed, what an attempt declared whose spec was
-    edited since, what deleted AppWrappers hold, and where a reservation is that does not say it
+    """What is open: the nodes of assumed pods, the declaration of attempts whose spec was edited
+    since, what deleted AppWrappers hold, and the place of reservations whose record does not say it
     all."""
     holders = [one for one in cluster.entries.values() if cluster.capacity.holds(one.uid)]
     attempts = [one for one in holders if one.reservation is None]
@@ -97,6 +97,6 @@ def is_edited(entry: Entry) -> bool:
 
 
 def last_word(entry: Entry) -> str:
-    """What the dispatcher has written about one that it refused, "" if there is nothing."""
+    """The recorded message about a refused AppWrapper, "" if there is none."""
     shown = entry.conditions.get(ConditionType.BACKOFF)
     return shown.message if shown is not None and shown.status else ""

@@ -1,8 +1,8 @@
-"""The line as it would go on: the ends of running AppWrappers are replayed, and those ahead start
-first, for as long as they may run. Nothing is changed. For forecasts; good until the next event.
+"""Start time estimates: the ends of running AppWrappers are replayed, and the AppWrappers ahead
+start first, for as long as they may run. Nothing is changed; valid until the next event.
 
-None starts before one ahead that competes with it for nodes or shares: it may go around that one,
-but that cannot be counted on.
+No AppWrapper starts before one ahead that competes with it for nodes or shares: it may go around
+that one, but that cannot be counted on.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class _Placed(NamedTuple):
 class _Room:
     """What one shape at one place in the quota trees waits for, as far as that is replayed.
 
-    ``agenda`` has (when, uid) of those that leave; those before ``at`` have. Of those placed ahead
-    the first ``seen`` have been looked at.
+    ``agenda`` has (when, uid) of the AppWrappers that leave; those before ``at`` have left. Of
+    those placed ahead the first ``seen`` have been looked at.
     """
 
     removal: Removal
@@ -61,7 +61,7 @@ class _Room:
 
 
 class StartEstimate:
-    """Ask ``place`` for one after the other, in the order of the line."""
+    """Call ``place`` for one AppWrapper after the other, in the order of the line."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -85,8 +85,8 @@ class StartEstimate:
         return self._others + asked
 
     def is_hopeless(self, entry: Entry) -> bool:
-        """Whether it would not fit, whatever left; it is in no other's way. What only waits for
-        others' reservations, or for pods that lost their nodes, is not."""
+        """Whether it would not fit on an empty cluster; then it delays no other. One that only
+        waits for reservations, or for pods that lost their nodes, is not hopeless."""
         shape, path = self._key(entry)
         removal = self._room((shape, path)).removal
         if not removal.hopeless:
@@ -94,7 +94,7 @@ class StartEstimate:
         return removal.shares.hopeless or not self._glance.would_fit_emptied(shape)
 
     def compete(self, one: Entry, other: Entry) -> bool:
-        """Whether two in line want the same nodes, or shares of the same tree."""
+        """Whether two AppWrappers in line want the same nodes, or shares of the same tree."""
         return self._compete(self._key(one), self._key(other))
 
     def place(self, entry: Entry, not_before: Instant = 0) -> Start | None:
@@ -131,8 +131,8 @@ class StartEstimate:
         return start
 
     def lacking(self, entry: Entry) -> int:
-        """How many of those that it waits for declare no end, and have none expected; 0 if that is
-        not why its start is unknown."""
+        """How many of the AppWrappers that it waits for declare no end, and have none expected; 0
+        if that is not why its start is unknown."""
         room = self._room(self._key(entry))
         known = [uid for _, uid in room.agenda[room.at :]]
         unknown = [uid for uid, end in self._ends.items() if end.late == NEVER]

@@ -1,10 +1,10 @@
-"""When a waiting AppWrapper starts, and what that rests on. It is told to people: nothing is
-changed, and no decision asks here (core R9, ADR 31).
+"""When a waiting AppWrapper starts, and what that rests on. For people: nothing is changed, and no
+decision uses it (core R9, ADR 31).
 
-``latest`` comes of a rehearsal: it rests on declared limits, or, where there is none, on what is
-expected. AppWrappers that come later and go ahead are not foreseen, so only a reservation is a
-promise. ``earliest`` is when there is room if none ahead takes any: no sooner, if what is expected
-of the running ones is true. Nodes and pods of others are taken to stay as they are.
+``latest`` is a start time estimate: it rests on declared limits, or, where there are none, on what
+is expected. AppWrappers that come later and go ahead are not foreseen, so only a reservation is a
+promise. ``earliest`` is when there is room if no AppWrapper ahead takes any: no sooner, if the
+expected ends hold. Nodes and pods of others are taken to stay as they are.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Basis(StrEnum):
 
 
 class StartTime(Struct, frozen=True):
-    """When it starts; an instant is 0 if that is unknown. ``why`` says what they rest on, or why
-    there is no latest one; "" if it does not wait."""
+    """When it starts; an instant is 0 if that is unknown. ``why`` says what the estimate rests on,
+    or why there is no latest start; "" if the AppWrapper does not wait."""
 
     earliest: Instant = 0
     latest: Instant = 0
@@ -45,8 +45,8 @@ class StartTime(Struct, frozen=True):
 def start_times(
     cluster: Cluster, line: Sequence[str], wanted: Iterable[str]
 ) -> dict[str, StartTime]:
-    """For those ``wanted`` (uids). ``line`` has the uids of those in line in their order, at least
-    the first ``START_TIMES_AHEAD`` of them; of those further back nothing is told."""
+    """The start times of those ``wanted`` (uids). ``line`` has the uids of those in line in their
+    order, at least the first ``START_TIMES_AHEAD``; of those further back nothing is said."""
     estimate, asked = StartEstimate(cluster), dict.fromkeys(wanted)
     ahead = [cluster.entries[uid] for uid in line[:START_TIMES_AHEAD] if _is_in_line(cluster, uid)]
     while ahead and ahead[-1].uid not in asked:
@@ -68,7 +68,7 @@ def _is_in_line(cluster: Cluster, uid: str) -> bool:
 def _of_line(
     estimate: StartEstimate, reservations: list[Entry], ahead: list[Entry], asked: dict[str, None]
 ) -> dict[str, StartTime]:
-    """As many of them as the budget suffices for, behind those that have reservations."""
+    """As many of them as the budget suffices for, behind those with reservations."""
     found: dict[str, StartTime] = {}
     undated = _with_reservations(estimate, reservations)
     for entry in ahead:
@@ -81,7 +81,7 @@ def _of_line(
 
 
 def _with_reservations(estimate: StartEstimate, owners: list[Entry]) -> list[Entry]:
-    """Those with a reservation go first; returns those of unknown start."""
+    """Those with a reservation come first; returns those of unknown start."""
     dated = sorted(
         (one.reservation.start or NEVER, one.uid, one) for one in owners if one.reservation
     )
@@ -123,7 +123,8 @@ def _rests_on(start: Start) -> str:
 
 
 def _with_earliest(estimate: StartEstimate, entry: Entry, start_time: StartTime) -> StartTime:
-    """Or without, where there may be room at any moment, or that is unknown."""
+    """The start time with its earliest; without, where there may be room at any moment, or that is
+    unknown."""
     earliest = estimate.earliest(entry)
     if not earliest:
         return start_time
@@ -136,7 +137,7 @@ def _with_earliest(estimate: StartEstimate, entry: Entry, start_time: StartTime)
 
 
 def _of_another(estimate: StartEstimate, entry: Entry) -> StartTime:
-    """Of an AppWrapper that is not among the first in line."""
+    """The start time of an AppWrapper that is not among the first in line."""
     if entry.phase is not Phase.WAITING:
         return StartTime()
     if entry.reservation is not None:
