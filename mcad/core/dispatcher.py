@@ -1,4 +1,4 @@
-"""The one entrance: ``step(event, now)`` -> commands. Same events in, same commands out."""
+"""The one entrance: ``step(event, now)`` -> commands. Equal events give equal commands."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ class ClockWentBackError(Exception):
 
 
 class Dispatcher:
-    """The state machine. Owns its World; nothing else may change it."""
+    """The state machine. It owns its Cluster; nothing else may change that."""
 
     def __init__(self, settings: Settings) -> None:
         self.cluster = Cluster(settings)
 
     def step(self, event: Event, now: Instant) -> tuple[Command, ...]:
-        """Take one event at ``now`` (microseconds, never decreasing) and answer with commands.
+        """Take one event at ``now`` (microseconds, never decreasing) and return commands.
 
-        Observations and answers only change state and move begun attempts on; what goes first is
-        decided on ``Decide`` alone.
+        Observations and answers change state and continue attempts; what starts is decided on
+        ``Decide`` alone.
         """
         cluster = self.cluster
         if now < cluster.now:
@@ -170,11 +170,9 @@ _ON_WRITTEN: dict[Phase, Callable[[Cluster, Entry], None]] = {
 
 
 def _status_refused(cluster: Cluster, entry: Entry, event: StatusRefused) -> None:
-    """A conflict means that the object has changed: judge anew. Anything else is repeated.
-
-    A 404 too: if the AppWrapper is gone, its deletion is on the way to us and ends the repetition;
-    if it is not, then a proxy on the way to the server was wrong.
-    """
+    """A conflict means that the object has changed: judge it anew. Any other refused write is
+    repeated, also after a 404: if the AppWrapper is gone, its deletion is going to be observed and
+    ends the repetition; if not, a proxy was wrong."""
     if event.serial != entry.writes.serial or entry.writes.flying is None:
         return
     entry.writes.flying, entry.writes.written = None, None

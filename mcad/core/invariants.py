@@ -1,9 +1,8 @@
-"""Everything that is kept twice, compared: a difference is a fault of the core.
+"""Compares everything that is kept twice; a difference is a fault of the core.
 
-``everything`` is for tests, after every pass: it costs as much as there is. ``appwrapper`` looks at
-one, so that a running dispatcher can look at a few in every second. Both raise
-``InvariantViolated``, and both are for the time between two passes: observations leave some of it
-to the next one (core rule R5).
+``everything`` is for tests, after every pass. ``appwrapper`` checks one, so that a running
+dispatcher can check a few after each cycle. Both raise ``InvariantViolated``. Both hold between two
+passes only: observations leave some of it to the next one (core rule R5).
 """
 
 from __future__ import annotations

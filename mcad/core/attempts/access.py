@@ -1,8 +1,9 @@
-"""Whether a wrapped resource may be created in a namespace: asked once for all, held while not.
+"""Access reviews of rights to create objects: one review for all AppWrappers that need the right,
+and a hold on the resource while it is missing.
 
 A 403 that an access review confirms says nothing about any manifest: a right has to be granted.
-Until then the *resource* is held in that namespace. What contains it is not dispatched, everything
-else goes on, and one review after the other asks whether the right is back (ADR 8).
+Until then the *resource* is held in that namespace. AppWrappers that contain it are not dispatched,
+everything else goes on, and reviews are repeated until the right is back (ADR 8).
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from mcad.core.state.rights import Held, RightKey, right_key
 
 
 def ask(cluster: Cluster, entry: Entry, item: int, ref: ObjectRef) -> None:
-    """Have the right reviewed because a create was refused; one review serves all that ask."""
+    """Request a review of the right because a create was refused; one review serves all that
+    ask."""
     asked = cluster.rights.asked
     if right_key(ref) not in asked:
         asked[right_key(ref)] = {}
@@ -28,7 +30,7 @@ def ask(cluster: Cluster, entry: Entry, item: int, ref: ObjectRef) -> None:
 
 
 def reviewed(cluster: Cluster, event: AccessReviewed) -> list[tuple[Entry, int]]:
-    """Begin, go on with or end the hold; returns the items that wait for this answer."""
+    """Begin, continue or end the hold; returns the items that wait for this answer."""
     key = (event.namespace, event.group, event.resource)
     asked = [
         (entry, item)
@@ -45,7 +47,7 @@ def reviewed(cluster: Cluster, event: AccessReviewed) -> list[tuple[Entry, int]]
 
 
 def _begin(cluster: Cluster, entry: Entry, item: int, user: str) -> None:
-    """Hold the resource; ``entry`` is the first that learnt of it, and tells."""
+    """Hold the resource; the Event is about ``entry``, the first AppWrapper that was refused."""
     ref = entry.ref(item)
     key = right_key(ref)
     message = missing_right(ref, entry.creation.words, user)
@@ -56,7 +58,7 @@ def _begin(cluster: Cluster, entry: Entry, item: int, user: str) -> None:
 
 
 def _test_later(cluster: Cluster, key: RightKey) -> None:
-    """The right is not back, or the review failed: ask again, ever more slowly."""
+    """The right is not back, or the review failed: review it again, ever more slowly."""
     held = cluster.rights.held[key]
     held.tests += 1
     held.test_at = cluster.now + backoff(held.tests, RIGHT_TEST_BASE, RIGHT_TEST_MAX)
@@ -64,7 +66,7 @@ def _test_later(cluster: Cluster, key: RightKey) -> None:
 
 
 def _end(cluster: Cluster, key: RightKey) -> None:
-    """The right is there: what waited for it stands in line again."""
+    """The right is granted: AppWrappers that waited for it are in line again."""
     held = cluster.rights.held.pop(key, None)
     for uid in held.concerned if held is not None else ():
         entry = cluster.entries.get(uid)
@@ -74,7 +76,7 @@ def _end(cluster: Cluster, key: RightKey) -> None:
 
 
 def test(cluster: Cluster) -> None:
-    """Ask for the rights that are due; a hold that concerns no AppWrapper any more ends."""
+    """Request the reviews that are due; a hold that concerns no AppWrapper any more ends."""
     rights = cluster.rights
     for key, held in list(rights.held.items()):
         if held.test_at > cluster.now or key in rights.asked:

@@ -18,11 +18,8 @@ from mcad.core.state.records import replace
 
 
 def own_child(entry: Entry, child: Child) -> Child | None:
-    """The object as its AppWrapper has to take it; None if it is not its own.
-
-    The one that is known by uid to be an item of the present attempt stays that, whatever is
-    written on its labels since.
-    """
+    """The object as its AppWrapper takes it; None if it is not its own. An object that is known by
+    uid to be an item of the present attempt stays that, whatever its labels say later."""
     if entry.rebuilt:
         return child
     item = _item_at(entry, child.ref)
@@ -35,15 +32,15 @@ def own_child(entry: Entry, child: Child) -> Child | None:
 
 
 def _item_at(entry: Entry, ref: ObjectRef) -> int | None:
-    """The number of the item that lives there; before the first attempt, the spec's."""
+    """The number of the item with this kind and name; before the first attempt, of the spec."""
     refs = entry.inventory or [item.ref for item in entry.workload.items]
     key = name_key(ref)
     return next((number for number, one in enumerate(refs) if name_key(one) == key), None)
 
 
 def is_own_pod(cluster: Cluster, pod: Pod) -> bool:
-    """Whether the pod is that of the AppWrapper that it names. One that is not known, or only by
-    what it left, cannot tell."""
+    """Whether the pod belongs to the AppWrapper that it names. False if that AppWrapper is unknown,
+    or known by its remains only."""
     entry = cluster.entries.get(pod.workload)
     if entry is None or entry.rebuilt:
         return True
@@ -53,8 +50,8 @@ def is_own_pod(cluster: Cluster, pod: Pod) -> bool:
 
 
 def own_remains(cluster: Cluster, entry: Entry, found: tuple[Remnant, ...]) -> tuple[Remnant, ...]:
-    """Those of a live list by label that a teardown has to wait for. A pod counts unless it is
-    known to be none of its own."""
+    """The objects of a live list by label that a teardown has to wait for. A pod counts unless it
+    is known to belong to another owner."""
     return tuple(one for one in found if _remains(cluster, entry, one))
 
 

@@ -51,8 +51,8 @@ class Meaning(StrEnum):
 def classify(answer: Answer) -> Meaning:
     """The meaning of an answer to a create: only what the manifest is to blame for is a failure.
 
-    An unknown outcome is none (P5), nor is a credential, a redirect, or a collection that is not
-    there: they tell of the server's or the installation's state, and are repeated.
+    An unknown outcome is no failure (P5), nor is a credential, a redirect, or a missing collection:
+    they depend on the state of the server or the installation, and are repeated.
     """
     match answer.status:
         case 409 if answer.reason == "AlreadyExists":
@@ -66,7 +66,7 @@ def classify(answer: Answer) -> Meaning:
 
 
 def _is_unknown(answer: Answer) -> bool:
-    """No answer, or one of a server that may have lost sight of its own write."""
+    """No answer, or the answer of a server that may have lost track of its own write."""
     return answer.status == 0 or answer.status >= 500
 
 
@@ -93,7 +93,7 @@ def begin(cluster: Cluster, entry: Entry, signal: Signal = Signal.RESERVED) -> N
 
 
 def intent_refused(cluster: Cluster, entry: Entry) -> None:
-    """The object changed under the intent: nothing was recorded, judge it anew."""
+    """The object changed before the intent was written: nothing was recorded, judge it anew."""
     if entry.superseded is not None and entry.superseded.phase is DispatchPhase.PAUSED:
         _retry_refused(cluster, entry)
         return
@@ -107,7 +107,7 @@ def intent_refused(cluster: Cluster, entry: Entry) -> None:
 
 
 def _retry_refused(cluster: Cluster, entry: Entry) -> None:
-    """The room is still its own."""
+    """The AppWrapper still has its room: try again."""
     entry.end_attempt()
     entry.dispatch = entry.superseded
     entry.move(Signal.RETRY_REFUSED, cluster.now)
@@ -115,7 +115,7 @@ def _retry_refused(cluster: Cluster, entry: Entry) -> None:
 
 
 def intent_written(cluster: Cluster, entry: Entry) -> None:
-    """The intent is persisted: from here on the reservation exists for every observer."""
+    """The intent is persisted: from here on every observer counts its room."""
     entry.fulfilled = None
     entry.move(Signal.INTENT_WRITTEN, cluster.now)
     continue_attempt(cluster, entry)
@@ -139,10 +139,8 @@ def continue_attempt(cluster: Cluster, entry: Entry) -> None:
 
 
 def judge(cluster: Cluster, entry: Entry) -> bool:
-    """Whether what is being created is wanted no more, and is taken back.
-
-    A create under way is waited for: its answer comes here too.
-    """
+    """Take the attempt back if it is not wanted any more; returns whether that happens. A create
+    under way is waited for: its answer leads here too."""
     if entry.creation.asked:
         return False
     if entry.workload.suspended:
@@ -165,7 +163,7 @@ def _all_exist(cluster: Cluster, entry: Entry) -> None:
 
 
 def confirmed(cluster: Cluster, entry: Entry) -> None:
-    """The confirmation is persisted: it runs."""
+    """The confirmation is persisted: the AppWrapper runs."""
     entry.move(Signal.CONFIRMED, cluster.now)
     entry.refusals, entry.announced, entry.reported = 0, False, None
     cluster.waits_no_more(entry)
@@ -217,7 +215,8 @@ def item_refused(cluster: Cluster, entry: Entry, event: ItemRefused) -> None:
 
 
 def _note_doubt(cluster: Cluster, entry: Entry, event: ItemRefused) -> None:
-    """Without a clear answer it may still be committed; or it was, and the watch told (ADR 7)."""
+    """Without a clear answer the create may still be committed, unless a watch has shown the object
+    (ADR 7)."""
     entry.creation.asked = False
     if _is_unknown(event.answer):
         entry.creation.doubt = cluster.now + COMMIT_GRACE
@@ -226,7 +225,7 @@ def _note_doubt(cluster: Cluster, entry: Entry, event: ItemRefused) -> None:
 
 
 def _forbidden(cluster: Cluster, entry: Entry, item: int, words: str) -> None:
-    """A 403 is borne a few times, unless all know by now that the right is missing (ADR 8)."""
+    """A 403 is retried a few times, unless the right is known to be missing (ADR 8)."""
     ref = entry.ref(item)
     if pre_enqueue.missing_right(cluster, ref) is not None:
         continue_attempt(cluster, entry)
@@ -239,7 +238,8 @@ def _forbidden(cluster: Cluster, entry: Entry, item: int, words: str) -> None:
 
 
 def access_reviewed(cluster: Cluster, event: AccessReviewed) -> None:
-    """A 403 comes from our rights, or from a quota or admission that may change its mind."""
+    """Whether a 403 came from a missing right, or from a quota or admission that may change its
+    answer."""
     for entry, item in access.reviewed(cluster, event):
         if event.allowed is None:
             _retry(cluster, entry, Answer(0, "", entry.creation.words))
@@ -250,14 +250,15 @@ def access_reviewed(cluster: Cluster, event: AccessReviewed) -> None:
 
 
 def _refused_for_now(cluster: Cluster, entry: Entry, item: int) -> None:
-    """By a quota or admission: tried again after a pause, and given up after some times."""
+    """Refused by a quota or admission: retried after a pause, and given up after some attempts."""
     entry.refusals += 1
     hopeless = entry.refusals >= CREATION_ATTEMPTS_MAX
     _roll_back(cluster, entry, item, entry.creation.words, Next.FAILED if hopeless else Next.QUEUED)
 
 
 def item_inspected(cluster: Cluster, entry: Entry, event: ItemInspected) -> None:
-    """The name was taken: by us, by something on its way out, or by a stranger (P6)."""
+    """The name was taken: by this AppWrapper, by an object that is being deleted, or by a stranger
+    (P6)."""
     if not entry.is_at(event.attempt, event.item):
         return
     if event.answer is not None:
@@ -303,7 +304,7 @@ def _wait_for_name(cluster: Cluster, entry: Entry) -> None:
 def _again(
     cluster: Cluster, entry: Entry, grace: Duration, message: str, at_least: Duration = 0
 ) -> None:
-    """In place, while the grace lasts; then the attempt is taken back."""
+    """Create it again while the grace lasts; then take the attempt back."""
     entry.tries.failures += 1
     if cluster.now - entry.step_since > grace:
         _roll_back(cluster, entry, entry.creation.cursor, message, Next.QUEUED)
@@ -313,7 +314,7 @@ def _again(
 
 
 def _give_way(cluster: Cluster, entry: Entry, item: int, rival: Entry) -> None:
-    """Another AppWrapper of ours has the name: wait for it as if that had been known before."""
+    """Another AppWrapper has the name: wait for it, as if that had been known before."""
     note = f"{entry.ref(item)} belongs to AppWrapper {rival.title}; it waits until that is gone."
     teardown.take_back(cluster, entry, TeardownReason.WAITING_FOR_NAME, note)
 

@@ -1,7 +1,8 @@
-"""An edit of what is dispatched: it is accepted, and counts from the next attempt (protocol P8).
+"""An edit of an AppWrapper that is dispatched: accepted, and effective from the next attempt
+(protocol P8).
 
-The API server takes such an edit of a v1beta1 AppWrapper, whose items are not immutable; so its
-user is told that what runs is not what the spec says.
+Items of a v1beta1 AppWrapper are not immutable, so the API server takes such an edit. The user is
+told that what runs differs from the spec.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _NOTE = (
 
 
 def report(cluster: Cluster, entry: Entry) -> None:
-    """Once for all edits of one attempt; a restart does not repeat what the condition says."""
+    """Report an edit once per attempt; a restart does not repeat what the condition says."""
     kind = ConditionType.EDIT_PENDING
     if entry.edited is None:
         if entry.shows(kind):
@@ -34,5 +35,5 @@ def report(cluster: Cluster, entry: Entry) -> None:
 
 
 def _is_not_read(spec: Workload) -> bool:
-    """Whether it names a kind that is not discovered now: then nothing tells whether it differs."""
+    """Whether it names a kind that is not discovered now: then it cannot be compared."""
     return spec.problem is not None and spec.problem.kind is ProblemKind.NOT_INSTALLED

@@ -1,9 +1,10 @@
-"""Objects of AppWrappers that are gone: what their pods hold after a change of leader (P9).
+"""Objects of AppWrappers that do not exist any more: what their pods hold after a change of leader
+(P9).
 
 An AppWrapper may be deleted while no dispatcher leads. Its objects are found at the barrier, and
-their pods without a node still come: room for those is kept for a while. Labels prove nothing, so
-the pods alone count, by their own requests, and those of a namespace for a part of the cluster only
-(ADR 9). What is first seen later holds what its pods use on their nodes, like any other pod.
+pods of theirs without a node still come: room for those is kept for a while. Labels prove nothing,
+so only pods count, by their own requests, and those of one namespace for a part of the cluster only
+(ADR 9). Objects that are first seen later hold what their pods use on nodes, like any other pod.
 """
 
 from __future__ import annotations
@@ -34,9 +35,8 @@ from mcad.core.state.units import Instant, format_duration
 
 
 def take_up(cluster: Cluster) -> None:
-    """At the barrier, once. The objects are left to the cluster's garbage collector: that an
-    AppWrapper is not known here does not prove that there is none, because others may look after
-    other namespaces."""
+    """At the barrier, once. The objects are left to the cluster's garbage collector: an AppWrapper
+    that is unknown here may exist, because another dispatcher may watch other namespaces."""
     budgets: dict[str, _Budget] = {}
     for uid in [uid for uid in cluster.children_of if uid and uid not in cluster.entries]:
         left = [child for child in cluster.children_of[uid].values() if child.labelled]
@@ -65,7 +65,7 @@ def _take_up_one(cluster: Cluster, left: list[Child], budget: _Budget) -> None:
 
 
 def _sets(cluster: Cluster, left: list[Child], attempt: int, budget: _Budget) -> Iterable[PodSet]:
-    """One for all pods of an object that request the same. The index is none that a label has: the
+    """One pod set for all pods of an object with equal requests. The index matches no label: the
     request decides which pods are meant."""
     roots = {child.uid: child for child in left}
     pods = [
@@ -91,7 +91,7 @@ class _Budget:
         self._left = {name: amount // LEFTOVERS_PART for name, amount in has}
 
     def takes(self, pod: Pod) -> bool:
-        """Whether there is enough for the pod, which has it then."""
+        """Whether there is enough for the pod, which then has it."""
         if any(n > self._left.get(name, 0) for name, n in pod.request):
             return False
         for name, n in pod.request:
@@ -100,7 +100,7 @@ class _Budget:
 
 
 def _stand_in(left: list[Child], sets: tuple[PodSet, ...]) -> Workload:
-    """As much of the AppWrapper as its objects tell; it is named after the first of them."""
+    """A stand-in for the AppWrapper, as far as its objects tell; named after the first of them."""
     first = left[0]
     return Workload(
         uid=first.workload,
@@ -132,7 +132,7 @@ def _report(cluster: Cluster, entry: Entry, first: Child) -> None:
 
 
 def pods_changed(cluster: Cluster, entry: Entry) -> None:
-    """A pod of it came, went or changed: it holds no more than its pods do."""
+    """One of its pods came, went or changed: the stand-in holds no more than its pods need."""
     for one, live in cluster.capacity.pods.live_by_set(entry.uid):
         cluster.want(entry, one.item, one.index, live)
 
@@ -143,7 +143,7 @@ def room_held(cluster: Cluster, entry: Entry) -> Resources:
 
 
 def by_namespace(cluster: Cluster) -> dict[str, Resources]:
-    """What is kept in each namespace for pods of AppWrappers that are not known."""
+    """What is kept in each namespace for pods of unknown AppWrappers."""
     sums: dict[str, dict[str, int]] = {}
     for entry in map(cluster.entries.__getitem__, cluster.leftovers):
         books = sums.setdefault(entry.workload.namespace, {})

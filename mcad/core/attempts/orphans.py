@@ -35,7 +35,8 @@ def sweep(cluster: Cluster) -> None:
 
 
 def found_of_deleted(cluster: Cluster, entry: Entry, found: Sequence[Remnant]) -> None:
-    """What no watch has told of is there after all and is swept, or it is not."""
+    """A live read found an object that no watch has shown: sweep it. Otherwise it does not
+    exist."""
     if not found:
         entry.creation.created.clear()
     for one in found:
@@ -44,14 +45,14 @@ def found_of_deleted(cluster: Cluster, entry: Entry, found: Sequence[Remnant]) -
 
 
 def judge_anew(cluster: Cluster, entry: Entry) -> None:
-    """Let the next sweep judge all objects of an AppWrapper anew."""
+    """The next sweep judges all objects of the AppWrapper again."""
     for child in cluster.children_for(entry):
         cluster.swept.pop(child.uid, None)
         cluster.unswept[child.uid] = None
 
 
 def refused(cluster: Cluster, event: StrayRefused) -> None:
-    """A stray could not be deleted: again, after a while."""
+    """A stray object could not be deleted: try again after a while."""
     if event.object_uid not in cluster.children:
         return
     slow = is_denial(event.answer)
@@ -62,7 +63,7 @@ def refused(cluster: Cluster, event: StrayRefused) -> None:
 
 
 def is_spared(entry: Entry) -> bool:
-    """Whether the objects of a deleted AppWrapper stay, as its deletion asked for."""
+    """Whether the objects of a deleted AppWrapper stay, because its deletion asked for that."""
     return entry.workload.cascade is Cascade.ORPHAN
 
 

@@ -11,11 +11,11 @@ from mcad.core.state.units import Duration
 
 
 def begin(cluster: Cluster, entry: Entry) -> None:
-    """It runs, or was found running: its pods are waited for from now on.
+    """The AppWrapper runs: its pods are waited for from now on.
 
     After a restart it is unknown since when a pod is missing. It may have vanished a moment ago,
-    and its controller is about to replace it, so that time begins anew (C4). A pod that has no node
-    says since when it exists, so the other one goes on (P15).
+    and its controller is about to replace it, so that clock starts anew (C4). A pod without a node
+    says since when it exists, so the other clock continues (P15).
     """
     cluster.capacity.pod_waits.begin(entry.uid, cluster.now)
     entry.awaits_nodes = not cluster.capacity.pod_waits.is_placed(entry.uid)
@@ -41,6 +41,6 @@ def time_reservation(cluster: Cluster, entry: Entry) -> None:
 
 
 def placement_timeout(cluster: Cluster, entry: Entry) -> Duration:
-    """v1beta2 waits for pods by graces of its own (health.py)."""
+    """The placement time-out; 0 for v1beta2, which has graces of its own (health.py)."""
     is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
     return 0 if is_v1beta2 else cluster.settings.placement_timeout

@@ -1,7 +1,8 @@
-"""Deleted AppWrappers: what they leave is deleted at once and holds its room until it is gone (P9).
+"""Deleted AppWrappers: their objects are deleted at once and hold their room until they are gone
+(P9).
 
-The cluster's garbage collector would delete it too, but late: for up to half a minute it does not
-know AppWrappers that were installed just now, and in a large cluster it lags.
+The cluster's garbage collector would delete them too, but late: for up to half a minute it does not
+know AppWrappers of a CRD installed just now, and in a large cluster it lags.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ from mcad.core.state.timers import Timer
 
 
 def deletion_seen(cluster: Cluster, entry: Entry) -> None:
-    """It is being deleted: nothing more is created, and with foreground deletion its objects go."""
+    """The AppWrapper is being deleted: nothing more is created, and with foreground deletion its
+    objects are deleted."""
     cluster.freeze(entry)
     cluster.to_judge[entry.uid] = cluster.to_settle[entry.uid] = None
     orphans.judge_anew(cluster, entry)
 
 
 def linger(cluster: Cluster, entry: Entry) -> None:
-    """It goes after its objects: what keeps them is looked at, and force is used, as in a teardown.
-    The clock is that of the condition, which is persisted."""
+    """It is deleted after its objects: report what keeps them, and use force as in a teardown. The
+    clock is that of the condition, which is persisted."""
     if not entry.lingers or Timer.TOMBSTONE in entry.timers:
         return
     if not entry.shows(ConditionType.DELETING_RESOURCES):
@@ -49,7 +51,8 @@ def object_gone(cluster: Cluster, entry: Entry) -> None:
 
 
 def bury(cluster: Cluster, entry: Entry) -> None:
-    """End a tombstone if nothing of it is left and nothing can come any more; else look again."""
+    """Forget the AppWrapper if nothing of it is left and nothing can come any more; else look
+    again."""
     left = entry.creation.asked or entry.creation.created or cluster.children_of.get(entry.uid)
     grace = TOMBSTONE_GRACE + (entry.workload.tolerance.forceful_deletion_grace or 0)
     until = entry.step_since + grace if left else entry.creation.doubt
@@ -61,7 +64,7 @@ def bury(cluster: Cluster, entry: Entry) -> None:
 
 
 def _say_what_is_left(cluster: Cluster, entry: Entry) -> None:
-    """Once: there is no status any more that could show it."""
+    """Report once what is left, by an Event: there is no status any more."""
     left = cluster.children_for(entry)
     if not left or entry.announced or cluster.now - entry.step_since < STUCK_AFTER:
         return
@@ -71,7 +74,7 @@ def _say_what_is_left(cluster: Cluster, entry: Entry) -> None:
 
 
 def visit(cluster: Cluster, entry: Entry) -> None:
-    """A tombstone's timer has run out, or that of one that is going to be one."""
+    """The timer of a deleted AppWrapper has expired, or of one that is about to be deleted."""
     if entry.lingers:
         teardown.look(cluster, entry)
     if entry.phase is not Phase.GONE:
@@ -85,5 +88,5 @@ def visit(cluster: Cluster, entry: Entry) -> None:
 
 
 def alive_after_all(cluster: Cluster, entry: Entry) -> None:
-    """The AppWrapper is there: another leader made it, and its objects were told of first."""
+    """The AppWrapper exists: another leader created it, and its objects were seen first."""
     cluster.forget(entry)

@@ -46,11 +46,12 @@ _PAUSED: dict[str, HoldReason] = {
 """After these nothing tells for sure when another attempt is worth while: there is a pause."""
 
 _QUIET = frozenset({TeardownReason.MISSING_RIGHT, TeardownReason.SUCCESS_TTL})
-"""Teardowns that are no warning: told once for all (access.py), or in the course of things."""
+"""Reasons of teardowns that are no warning: reported elsewhere (access.py), or expected."""
 
 _WISHED = frozenset({TeardownReason.SUSPENDED, TeardownReason.SPEC_CHANGED})
-"""What its user wants costs no turn, but an AppWrapper that takes room again and again, and never
-has pods, keeps others out for nothing: there is a pause from the second attempt in vain on."""
+"""Reasons that users cause. They cost no turn, but an AppWrapper that takes room again and again
+and never has pods keeps others out for nothing: from the second such attempt on there is a pause.
+"""
 
 
 def take_back(
@@ -62,8 +63,8 @@ def take_back(
 ) -> None:
     """Record that the attempt is being taken back.
 
-    Its reservation is frozen until it is gone. For a reset it makes way at once for that of the
-    next attempt, which finds its place as the pods go.
+    Its assumed pods are frozen until it is gone. For a reset they are replaced at once by those of
+    the next attempt, which find their place as the pods go.
     """
     if reason in _PAUSED:
         in_vain = entry.phase is not Phase.RUNNING or cluster.capacity.pod_waits.in_vain(entry.uid)
@@ -86,7 +87,7 @@ def teardown_written(cluster: Cluster, entry: Entry) -> None:
 
 
 def delete_all(cluster: Cluster, entry: Entry) -> None:
-    """Ask for the deletion of every inventoried object up to the one whose create may be open."""
+    """Delete every object of the inventory up to the one whose create may be open."""
     entry.removal.undeleted = set(range(min(entry.creation.cursor + 1, len(entry.inventory))))
     delete_rest(cluster, entry)
     if not entry.removal.undeleted:
@@ -94,13 +95,13 @@ def delete_all(cluster: Cluster, entry: Entry) -> None:
 
 
 def delete_rest(cluster: Cluster, entry: Entry) -> None:
-    """Ask for those deletions that are not accepted yet."""
+    """Repeat the deletions that are not accepted yet."""
     for item in sorted(entry.removal.undeleted):
         _delete(cluster, entry, item)
 
 
 def late_item(cluster: Cluster, entry: Entry, item: int) -> None:
-    """A create with an open outcome when the teardown began did succeed."""
+    """A create with an open outcome at the beginning of the teardown did succeed."""
     if entry.phase in (Phase.DELETING, Phase.VERIFYING):
         _delete(cluster, entry, item)
 
@@ -129,7 +130,8 @@ def item_deleted(cluster: Cluster, entry: Entry, event: ItemDeleted) -> None:
 
 
 def deletion_refused(cluster: Cluster, entry: Entry, event: DeletionRefused) -> None:
-    """A deletion failed: repeat it; without the right to delete, say so and repeat it slowly."""
+    """A deletion failed: repeat it; without the right to delete, report that and repeat it
+    slowly."""
     if event.attempt != entry.attempt or entry.phase is not Phase.DELETING:
         return
     first = Timer.STEP not in entry.timers  # of those that were asked for at once
@@ -155,10 +157,8 @@ def look(cluster: Cluster, entry: Entry) -> None:
 
 
 def remaining(cluster: Cluster, entry: Entry, event: Remaining) -> None:
-    """The result of a live list: look again, ever more slowly, until nothing is left.
-
-    What the watches tell meanwhile shortens that (``last_one_gone``).
-    """
+    """The result of a live list: look again, ever more slowly, until nothing is left. What the
+    watches tell meanwhile shortens that (``last_one_gone``)."""
     if event.attempt != entry.attempt:
         return
     event = replace(event, objects=attribution.own_remains(cluster, entry, event.objects))
@@ -191,20 +191,20 @@ def remaining(cluster: Cluster, entry: Entry, event: Remaining) -> None:
 
 
 def _asked_to_go(entry: Entry) -> Instant:
-    """Since when the objects of one that lingers have to go."""
+    """Since when the objects of an AppWrapper in foreground deletion have to be deleted."""
     return entry.conditions[ConditionType.DELETING_RESOURCES].changed
 
 
 def next_look(cluster: Cluster, entry: Entry) -> Duration:
-    """How long from now the objects of one that lingers are looked at: when it is told what keeps
-    them, when force is due, and else ever more slowly."""
+    """How long until the objects of an AppWrapper in foreground deletion are looked at: when a
+    report on what keeps them is due, when force is due, and else ever more slowly."""
     due = force_is_due(cluster, entry, _asked_to_go(entry))
     pause = backoff(entry.removal.looks, STUCK_AFTER, LOOK_MAX)
     return min(pause, due) if due > 0 else pause
 
 
 def _delete_what_stayed(cluster: Cluster, entry: Entry) -> None:
-    """An answer that an item was gone, or that it would go, was wrong: ask again."""
+    """An answer that an item was gone, or would go, was wrong: delete it again."""
     numbers = {name_key(ref): number for number, ref in enumerate(entry.inventory)}
     for one in entry.removal.remains:
         item = numbers.get(name_key(one.ref))
@@ -213,14 +213,14 @@ def _delete_what_stayed(cluster: Cluster, entry: Entry) -> None:
 
 
 def force_is_due(cluster: Cluster, entry: Entry, since: Instant) -> Duration:
-    """How long from now it takes until force may be used on what has to go ``since`` then."""
+    """How long until force may be used on objects that have to be deleted ``since`` then."""
     grace = entry.workload.tolerance.forceful_deletion_grace
     return LOOK_MAX if grace is None else since + grace - cluster.now
 
 
 def _use_force(cluster: Cluster, entry: Entry, since: Instant) -> Duration:
-    """Pods that do not go are deleted by force after ``forceful_deletion_grace``, and when none is
-    left the items are; returns for how long that is not done yet. Finalizers are left alone."""
+    """Delete remaining pods by force after ``forceful_deletion_grace``, and then the items. Returns
+    how long until that is due. Finalizers are never removed."""
     left = force_is_due(cluster, entry, since)
     if left > 0 or not entry.removal.remains:
         return left
@@ -237,7 +237,7 @@ def _use_force(cluster: Cluster, entry: Entry, since: Instant) -> Duration:
 
 
 def _say_what_is_left(cluster: Cluster, entry: Entry, since: Instant) -> None:
-    """It is unknown why it takes long unless it is told."""
+    """Report what the teardown waits for."""
     if cluster.now - since < STUCK_AFTER:
         return
     node = cluster.capacity.pods.node_of(most_telling(entry.removal.remains).uid)
@@ -255,13 +255,13 @@ def _is_stuck(entry: Entry) -> bool:
 
 
 def look_failed(cluster: Cluster, entry: Entry, event: LookFailed) -> None:
-    """The list could not be made: absence is not proven."""
+    """The list failed: absence is not proven."""
     if entry.phase is Phase.VERIFYING and event.attempt == entry.attempt:
         cluster.wake_in(entry, Timer.STEP, entry.tries.pause(event.answer))
 
 
 def last_one_gone(cluster: Cluster, entry: Entry) -> None:
-    """No child and no pod of the AppWrapper is observed any more: that is worth a look."""
+    """No object and no pod of the AppWrapper is observed any more: look now."""
     if entry.phase is not Phase.VERIFYING:
         return
     if Timer.STEP in entry.timers:
@@ -292,7 +292,7 @@ def _nothing_left(cluster: Cluster, entry: Entry) -> None:
 
 
 TAKEN_BACK = "TakeBack"
-"""The action of the Event that tells of the end of a teardown, and of nothing else."""
+"""The action of the Event at the end of a teardown, and of no other Event."""
 
 _SETTLED = {
     Next.QUEUED: (Signal.SETTLED_QUEUED, EventReason.TAKEN_BACK),
@@ -336,7 +336,7 @@ def _queue_again(cluster: Cluster, entry: Entry, record: DispatchRecord) -> None
 
 def pause_on_record(cluster: Cluster, entry: Entry) -> Hold | None:
     """The pause that was running before a restart, if it is not over: as long as a first one, since
-    how many attempts came to nothing is not on record. A name is looked for anew anyway."""
+    the number of failed attempts is not on record. Names are checked again anyway."""
     record = entry.record
     if record.phase is not DispatchPhase.RELEASED or record.next is not Next.QUEUED:
         return None
@@ -349,7 +349,7 @@ def pause_on_record(cluster: Cluster, entry: Entry) -> Hold | None:
 def _pause_after(
     cluster: Cluster, entry: Entry, record: DispatchRecord, since: Instant
 ) -> Hold | None:
-    """How long it stays out of the line: ever longer while its attempts come to nothing."""
+    """How long it stays out of the line: ever longer while its attempts fail."""
     why, is_wished = _PAUSED.get(record.reason), record.reason in _WISHED
     times = entry.in_vain - is_wished
     if why is None or (is_wished and times < 1):
@@ -364,7 +364,7 @@ def _pause_after(
 
 
 def stuck_teardowns(cluster: Cluster) -> dict[str, int]:
-    """How many teardowns wait for longer than they should, by kind of what they wait for."""
+    """How many teardowns take longer than they should, by the kind of object that they wait for."""
     counts: dict[str, int] = {}
     for entry in cluster.entries.values():
         kind = _waited_for(cluster, entry)

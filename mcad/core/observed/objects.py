@@ -1,4 +1,4 @@
-"""What is observed of wrapped objects and of pods, and whether their kinds can be seen at all."""
+"""Observed wrapped objects and pods, and whether their kinds can be watched."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcad.core.state.records import replace
 
 
 def child_seen(cluster: Cluster, child: Child) -> None:
-    """A wrapped object is as it is."""
+    """A wrapped object appeared or changed."""
     entry = cluster.entries.get(child.workload)
     if entry is None or entry.rebuilt:
         cluster.put_child(child)
@@ -29,7 +29,7 @@ def child_seen(cluster: Cluster, child: Child) -> None:
 
 
 def disown(cluster: Cluster, entry: Entry, child: Child) -> None:
-    """It says that it is the AppWrapper's, and is not: nothing about it counts, nor do its pods."""
+    """The object claims an AppWrapper that it does not belong to: neither it nor its pods count."""
     if child.uid not in cluster.disowned:
         child_gone(cluster, child.uid)
     cluster.disowned[child.uid] = child
@@ -39,7 +39,7 @@ def disown(cluster: Cluster, entry: Entry, child: Child) -> None:
 
 
 def look_at_disowned(cluster: Cluster, entry: Entry) -> None:
-    """Another leader's attempt became known: some of them may be its items."""
+    """An attempt of another leader became known: some disowned objects may be its items."""
     for child in [one for one in cluster.disowned.values() if one.workload == entry.uid]:
         if attribution.own_child(entry, child) is not None:
             del cluster.disowned[child.uid]
@@ -47,7 +47,7 @@ def look_at_disowned(cluster: Cluster, entry: Entry) -> None:
 
 
 def disown_strangers(cluster: Cluster, entry: Entry) -> None:
-    """The AppWrapper is known now: of what was seen before it, what is not its own is disowned."""
+    """The AppWrapper is known now: disown what was seen before it and is not its own."""
     for child in cluster.children_for(entry):
         if attribution.own_child(entry, child) is None:
             disown(cluster, entry, child)
@@ -56,7 +56,7 @@ def disown_strangers(cluster: Cluster, entry: Entry) -> None:
 
 
 def apply(cluster: Cluster, entry: Entry, child: Child) -> None:
-    """What a wrapped object tells of its attempt, if that is the present one."""
+    """Apply what an object says about its attempt, if that is the present one."""
     if child.attempt != entry.attempt:
         return
     if child.item not in entry.creation.created:
@@ -86,7 +86,7 @@ def child_gone(cluster: Cluster, uid: str) -> None:
 
 
 def _something_gone(cluster: Cluster, entry: Entry) -> None:
-    """A child or pod of the AppWrapper is observed absent: that may have been the last one."""
+    """An object or pod of the AppWrapper is gone: that may have been the last one."""
     if cluster.children_of.get(entry.uid):
         return
     if entry.phase is Phase.GONE:
@@ -96,7 +96,7 @@ def _something_gone(cluster: Cluster, entry: Entry) -> None:
 
 
 def _item_gone(cluster: Cluster, entry: Entry, child: Child) -> None:
-    """An item is deleted, by this dispatcher or not: it is not created again in this attempt
+    """An item was deleted, by this dispatcher or not: it is not created again in this attempt
     (P2)."""
     passed = entry.phase is not Phase.CREATING or child.item < entry.creation.cursor
     if passed and entry.creation.created.get(child.item) == child.uid:
@@ -106,14 +106,15 @@ def _item_gone(cluster: Cluster, entry: Entry, child: Child) -> None:
 
 
 def wants_nothing(cluster: Cluster, entry: Entry, item: int) -> None:
-    """An item that does not exist makes no pods."""
+    """A missing item creates no pods."""
     for one in entry.workload.sets:
         if one.item == item:
             cluster.want(entry, item, one.index, 0)
 
 
 def kind_watched(cluster: Cluster, event: KindWatched) -> None:
-    """A wrapped kind can be seen, or cannot: that concerns only those that contain it (P11)."""
+    """A wrapped kind can be watched, or cannot: that concerns only AppWrappers that contain it
+    (P11)."""
     key = (event.group, event.resource)
     if not event.watched:
         cluster.unwatched[key] = event.message
@@ -123,8 +124,8 @@ def kind_watched(cluster: Cluster, event: KindWatched) -> None:
 
 
 def pod_seen(cluster: Cluster, event: PodSeen) -> None:
-    """A pod is as it is. One that was its AppWrapper's stays that when the object above it is gone;
-    one with unknown controllers belongs to none."""
+    """A pod appeared or changed. It stays with its AppWrapper when its controller is gone; a pod
+    with unknown controllers belongs to no AppWrapper."""
     pod = event.pod
     was_own = pod.workload != "" and cluster.capacity.pods.owner_of(pod.uid) == pod.workload
     _take_pod(cluster, pod, is_own=was_own or attribution.is_own_pod(cluster, pod))
@@ -143,7 +144,7 @@ def _take_pod(cluster: Cluster, pod: Pod, *, is_own: bool) -> None:
 
 
 def _look_at(cluster: Cluster, entry: Entry | None) -> None:
-    """Something about its pods is new."""
+    """Something about its pods has changed."""
     if entry is not None:
         cluster.to_judge[entry.uid] = None
         if entry.rebuilt:

@@ -1,4 +1,5 @@
-"""What a predecessor recorded and began: read from status, reserved again, taken up (P1, P11)."""
+"""What an earlier leader recorded and began: read from status, assumed again, continued (P1,
+P11)."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ _ENDED = {
 
 
 def restore(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
-    """Take over what its status says; what was begun is resumed by the next ``recover``."""
+    """Take over what its status says; the next ``recover`` continues what was begun."""
     if saved.unreadable:
         _leave_alone(cluster, entry, saved.unreadable)
         return
@@ -75,7 +76,8 @@ def restore(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
 
 
 def _leave_alone(cluster: Cluster, entry: Entry, what: str) -> None:
-    """Another version wrote it, or a person: its objects may live, so it must not queue as new."""
+    """The record is of another version, or was written by hand: its objects may exist, so it must
+    not queue as new."""
     entry.phase, entry.unreadable = Phase.FOREIGN, True
     note = (
         f"status.dispatch has a record that this version does not understand ({what}): it is left "
@@ -86,10 +88,12 @@ def _leave_alone(cluster: Cluster, entry: Entry, what: str) -> None:
 
 
 def _timed(saved: Persisted, now: Instant) -> Persisted:
-    """What it says, in times of this process. One that is missing is now, not 1970: the first
-    version did not write all of them, and every clock that counts from one would have run out. One
-    that is yet to come was written before the wall clock was set back, and is now as well: what
-    counts from it would last that much longer."""
+    """The record in times of this process.
+
+    A missing time is now, not 1970: the first version did not write all of them, and every clock
+    that counts from one would have run out. A time in the future was written before the wall clock
+    was set back, and is now as well: what counts from it would last that much longer.
+    """
 
     def past(at: Instant) -> Instant:
         return min(at, now)
@@ -111,8 +115,7 @@ def _timed(saved: Persisted, now: Instant) -> Persisted:
 
 
 def _note_preemptor(cluster: Cluster, victim: str, record: DispatchRecord) -> None:
-    """The victim (a uid) was evicted, and the reservation that this was for may not have been
-    written any more."""
+    """The victim (a uid) was evicted for a reservation that may not have been written any more."""
     until = record.entered + manage.evicted_within(cluster, (victim,))
     is_over = record.phase is DispatchPhase.RELEASED and record.next is not Next.QUEUED
     if is_over or until <= cluster.now:
@@ -132,7 +135,8 @@ def _restored_phase(record: DispatchRecord, state: str) -> Phase:
 
 
 def recover(cluster: Cluster) -> None:
-    """Take up what a predecessor began: reservations first, oldest dispatch first (P1, P11)."""
+    """Continue what an earlier leader began: assumed pods first, oldest dispatch first (P1,
+    P11)."""
     begun = [cluster.entries[uid] for uid in cluster.to_recover if uid in cluster.entries]
     cluster.to_recover.clear()
     begun.sort(key=lambda e: (e.dispatch.since if e.dispatch else 0, e.uid))
@@ -152,7 +156,7 @@ def recover(cluster: Cluster) -> None:
 
 
 def take_as_recorded(cluster: Cluster) -> None:
-    """For an onlooker: what was begun holds its room, and nothing is taken up."""
+    """For a standby: attempts hold their room, and nothing is continued."""
     begun = [cluster.entries[uid] for uid in cluster.to_recover if uid in cluster.entries]
     cluster.to_recover.clear()
     for entry in sorted(begun, key=lambda e: (e.dispatch.since if e.dispatch else 0, e.uid)):
@@ -161,8 +165,8 @@ def take_as_recorded(cluster: Cluster) -> None:
 
 
 def _is_late(entry: Entry, latest: int) -> bool:
-    """P12: whether room may have been given away since, by a leader that had not heard of it: this
-    one after its barrier, or one of a later epoch before an intent that was under way arrived."""
+    """P12: whether its room may have been given away since, by a leader that had not heard of it:
+    this one after its barrier, or one of a later epoch before an intent under way arrived."""
     if entry.workload.deleting:
         return False
     if entry.phase is Phase.CREATING and entry.record.epoch < latest:
@@ -171,10 +175,10 @@ def _is_late(entry: Entry, latest: int) -> bool:
 
 
 def _has_room(cluster: Cluster, entry: Entry) -> bool:
-    """P12: what we did not know of when we gave room away stays if it fits all the same.
+    """P12: an attempt that was unknown when its room was given away stays if it fits all the same.
 
-    The exact verdict counts a DaemonSet's pod on every node, there already or not; what is taken up
-    and finds a home for all that it still wants fits as well.
+    The exact verdict counts a DaemonSet's pod on every node, there already or not; so an attempt
+    that is adopted and finds nodes for all that it still wants fits as well.
     """
     cluster.capacity.place_unplaced()
     own = [child for child in cluster.children_for(entry) if child.attempt == entry.attempt]
@@ -212,7 +216,7 @@ def _assume_again(cluster: Cluster, entry: Entry) -> None:
 
 
 def _note_absence(cluster: Cluster, entry: Entry) -> None:
-    """What was confirmed and is not in the lists of the barrier was deleted (P2, P11)."""
+    """A confirmed item that is not in the lists of the barrier was deleted (P2, P11)."""
     if entry.phase is not Phase.RUNNING:
         return
     for number, item in enumerate(entry.workload.items):

@@ -1,4 +1,4 @@
-"""What is observed of AppWrappers: first sight, edits, writes of others, deletion."""
+"""Observed AppWrappers: first sight, edits, writes of other processes, deletion."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from mcad.core.state.reservation import EVICTIONS
 from mcad.core.state.units import SECOND, Duration, Instant
 
 _PHASES = tuple(DispatchPhase)
-"""In the order in which an attempt goes through them."""
+"""Phases in the order in which an attempt goes through them."""
 
 LIVE = frozenset({DispatchPhase.CREATING, DispatchPhase.DISPATCHED})
-"""What a record says of an attempt that may have, or may still make, objects and pods."""
+"""Phases on record of an attempt that may have, or may still create, objects and pods."""
 
 LATE_ARRIVAL: Duration = SECOND * 9 // 10
 """What arrives after this much of its second or later stands here, each a microsecond behind the
@@ -30,7 +30,7 @@ one before: they must not run over into the next second, where their order would
 
 
 def appwrapper_seen(cluster: Cluster, event: AppWrapperSeen) -> None:
-    """First sight, an edit, or the write of another."""
+    """First sight, an edit, or a write of another process."""
     if not event.workload.managed:
         return
     work = cut(event.workload, cluster.ceilings)
@@ -143,7 +143,7 @@ _WANTED = (
 
 
 def _wants_the_same(work: Workload, old: Workload) -> bool:
-    """Whether an edit leaves a reservation what it is: a note that is mended costs no room."""
+    """Whether an edit leaves a reservation as it is: an edited note costs no room."""
     return all(getattr(work, name) == getattr(old, name) for name in _WANTED)
 
 
@@ -160,9 +160,9 @@ def _changed_after_intent(cluster: Cluster, entry: Entry, old: Workload) -> None
 
 
 def _is_ahead(entry: Entry, saved: Persisted) -> bool:
-    """Whether another leader wrote this status, and it is further on than the last one of ours.
+    """Whether another leader wrote this status, and it is further on than this leader's last one.
 
-    It was sent before our barrier and is stored late, or our first list was of the past. The same
+    It was sent before the barrier and is stored late, or the first list was of the past. The same
     attempt under another number was written by hand, and is repaired (ADR 44).
     """
     record, ours = saved.dispatch, entry.dispatch
@@ -184,7 +184,7 @@ def _progress(record: DispatchRecord) -> tuple[int, int]:
 
 
 def _take_over(cluster: Cluster, entry: Entry, work: Workload) -> None:
-    """What is stored counts, as at a start; an attempt that stands is tested anew (P12)."""
+    """The stored status counts, as at a start; an attempt is tested anew (P12)."""
     serial = entry.writes.serial
     cluster.forget(entry)
     _first_sight(cluster, work, listed=True)
@@ -194,8 +194,8 @@ def _take_over(cluster: Cluster, entry: Entry, work: Workload) -> None:
 
 
 def node_heard(cluster: Cluster, event: NodeSeen | NodeGone) -> None:
-    """A node appeared, changed or vanished; AppWrappers with pods that have to leave it learn of
-    that."""
+    """A node appeared, changed or vanished; AppWrappers with pods that have to leave it are
+    judged."""
     if isinstance(event, NodeGone):
         cluster.capacity.node_gone(event.name)
         return

@@ -1,4 +1,4 @@
-"""When what runs is finished, by the rules of either dialect."""
+"""When a running AppWrapper is finished, by the rules of either dialect."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FINISHED = frozenset({"complete", "completed", "succeeded"})
 
 
 def hear(entry: Entry, child: Child) -> None:
-    """What an object of the present attempt says of its end; that it said so outlives it."""
+    """Note what an object of the present attempt says of its end; that outlives the object."""
     items = entry.workload.items
     if not 0 <= child.item < len(items):
         return
@@ -42,18 +42,19 @@ def hear(entry: Entry, child: Child) -> None:
 
 
 def _words(entry: Entry, item: int) -> Iterable[str]:
-    """What an item says that needs to exist no longer. In v1beta1 that is ``completionstatus``; one
-    without it is over, well or not, and completes nothing."""
+    """The words of an item that ends it. In v1beta1 that is ``completionstatus``; an item without
+    it is over, successful or not, and completes nothing."""
     if entry.workload.dialect is Dialect.V1BETA2:
         return _FINISHED
     return entry.workload.items[item].completion or (*_FINISHED, _FAILED)
 
 
 def judge(cluster: Cluster, entry: Entry) -> bool:
-    """Whether it is Completed: it says so and wants no pod any more; a count of pods never tells.
+    """Whether the AppWrapper is Completed: it says so and wants no more pods; a count of pods is
+    not enough.
 
     A word may be said before any pod exists (a Deployment's Progressing), and between two waves of
-    a Job no pod does.
+    a Job there is no pod.
     """
     is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
     if not (_has_succeeded(cluster, entry) if is_v1beta2 else _has_said_so(entry)):
@@ -72,7 +73,7 @@ def judge(cluster: Cluster, entry: Entry) -> bool:
 
 
 def _record(entry: Entry) -> None:
-    """What is finished may be deleted, and is finished all the same when another leader comes."""
+    """Record finished items: they may be deleted, and count as finished for the next leader too."""
     finished = tuple(sorted(entry.finished))
     if finished != entry.record.finished:
         entry.dispatch = replace(entry.record, finished=finished)
@@ -89,7 +90,8 @@ def _has_said_so(entry: Entry) -> bool:
 
 
 def _has_succeeded(cluster: Cluster, entry: Entry) -> bool:
-    """v1beta2: every item with pods says that it succeeded; of a kind that cannot say, all pods.
+    """v1beta2: every item with pods says that it succeeded; of kinds that cannot say so, all pods
+    did.
 
     Without declared pods nothing can succeed; upstream calls that an instant success.
     """
@@ -110,7 +112,7 @@ def _have_pods_succeeded(cluster: Cluster, entry: Entry, item: int, declared: in
 
 
 def keep(cluster: Cluster, entry: Entry) -> None:
-    """What succeeded is deleted when it has been kept for long enough."""
+    """A succeeded AppWrapper is deleted when it has been kept for long enough."""
     ttl, record = entry.workload.tolerance.success_ttl, entry.dispatch
     said = entry.conditions.get(ConditionType.COMPLETED)
     is_there = record is not None and record.phase is DispatchPhase.DISPATCHED

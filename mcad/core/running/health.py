@@ -1,8 +1,9 @@
-"""Whether what runs is well, by the rules of v1beta2's fault tolerance.
+"""Whether a running AppWrapper is healthy, by the rules of v1beta2's fault tolerance.
 
-In this order: an item is missing; one says that it failed; pods failed and were not replaced; pods
-run on nodes that they have to leave; not enough pods are ready. What is broken is reset, or fails
-(reset.py). Clocks are those of the conditions ``Unhealthy`` and ``PodsReady``: they are persisted.
+In this order: an item is missing; an item says that it failed; pods failed and were not replaced;
+pods run on nodes that they have to leave; not enough pods are ready. An unhealthy AppWrapper is
+reset, or fails (reset.py). Clocks are those of the conditions ``Unhealthy`` and ``PodsReady``,
+which are persisted.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from mcad.core.state.units import SECOND, Instant
 
 
 def judge(cluster: Cluster, entry: Entry) -> None:
-    """What runs is left alone, or it is reset or has failed."""
+    """Leave it running, reset it, or fail it."""
     broken = _missing(cluster, entry) or _failed_item(cluster, entry)
     if broken is None:
         broken, borne = _failed_pods(cluster, entry)
@@ -46,8 +47,8 @@ def judge(cluster: Cluster, entry: Entry) -> None:
 
 
 def judge_items(cluster: Cluster, entry: Entry) -> None:
-    """In v1beta1, which has no other such rule: without an item that it needs to have pods it can
-    do nothing. Where ``minAvailable`` asks for pods, requeue.py sees that they are too few."""
+    """v1beta1, which has no other such rule: without an item that creates its pods it can do
+    nothing. Where ``minAvailable`` asks for pods, requeue.py notices that they are too few."""
     if entry.workload.min_available:
         return
     broken = _missing(cluster, entry, {one.item for one in entry.workload.sets})
@@ -68,11 +69,11 @@ def _look_again(cluster: Cluster, entry: Entry, ends: list[Instant]) -> None:
 def _missing(
     cluster: Cluster, entry: Entry, needed: Container[int] | None = None
 ) -> Breakdown | None:
-    """An item (of those ``needed``) was deleted, and not because it was finished. Without a retry,
-    as upstream.
+    """An item (of those ``needed``) was deleted although it was not finished. There is no retry, as
+    upstream.
 
-    An item that no watch has told of may be there all the same: the watch of a leader that has just
-    begun may lag. So it is read live first.
+    An item that no watch has shown may exist all the same, because the watch of a new leader may
+    lag. So it is read live first.
     """
     there, absent = entry.creation.created, entry.creation.absent
     unseen = [
@@ -95,7 +96,7 @@ def _missing(
 
 
 def _read(cluster: Cluster, entry: Entry, number: int) -> None:
-    """Read an item live, if it is time for that."""
+    """Read an item live, if that is due."""
     due = entry.creation.read_again.get(number, 0)
     if due <= cluster.now and cluster.item_reads.take(cluster.now):
         cluster.emit(InspectItem(entry.uid, entry.attempt, number, entry.ref(number)))
@@ -104,7 +105,7 @@ def _read(cluster: Cluster, entry: Entry, number: int) -> None:
 
 
 def item_read(cluster: Cluster, entry: Entry, event: ItemInspected) -> None:
-    """What a live read of an item of a running attempt found; one that fails is repeated."""
+    """What a live read of an item of a running attempt found; a failed read is repeated."""
     if event.attempt != entry.attempt or event.answer is not None:
         return
     holder, item = event.holder, event.item
@@ -131,7 +132,7 @@ def _refs(entry: Entry, items: Iterable[int]) -> list[ObjectRef]:
 
 
 def _failed_pods(cluster: Cluster, entry: Entry) -> tuple[Breakdown | None, Instant]:
-    """Failed pods are borne for a while, and as long as they want if others took their place."""
+    """Failed pods are tolerated for a grace period, and for ever if others have replaced them."""
     left = _unreplaced(cluster, entry)
     if not left:
         entry.unset_condition(ConditionType.UNHEALTHY, cluster.now, reason=FOUND_NO_FAILED_PODS)
@@ -161,7 +162,7 @@ def _unreplaced(cluster: Cluster, entry: Entry) -> list[Pod]:
 
 
 def _is_final(tolerance: FaultTolerance, failed: list[Pod]) -> bool:
-    """Whether an exit code says that another try is of no use."""
+    """Whether an exit code says that a retry is of no use."""
     codes = {code for pod in failed for code in pod.exit_codes}
     if codes.intersection(tolerance.terminal_exit_codes):
         return True
@@ -182,10 +183,10 @@ def _evicted(cluster: Cluster, entry: Entry) -> Breakdown | None:
 
 
 def _too_few(cluster: Cluster, entry: Entry) -> tuple[Breakdown | None, Instant]:
-    """Pods that do not exist are borne for the admission grace, and ones that do not run for the
-    warm-up grace, from the dispatch or from when there were enough of them.
+    """Missing pods are tolerated for the admission grace, and pods that do not run for the warm-up
+    grace, from the dispatch or from when there were last enough of them.
 
-    Since when pods are missing is not on record: after a restart that clock begins anew.
+    Since when pods are missing is not on record: after a restart that clock starts anew.
     """
     pods, expected = (
         cluster.capacity.pods.counts(entry.uid),
@@ -207,7 +208,7 @@ def _too_few(cluster: Cluster, entry: Entry) -> tuple[Breakdown | None, Instant]
 
 
 def patience(entry: Entry) -> Instant:
-    """Until when too few pods are borne."""
+    """Until when too few pods are tolerated."""
     tolerance, shown = entry.workload.tolerance, entry.conditions.get(ConditionType.PODS_READY)
     since = max(shown.changed if shown is not None else 0, entry.record.confirmed)
     warm = since + tolerance.warmup_grace

@@ -1,7 +1,6 @@
-"""What is to be done about AppWrappers with an attempt that stands, whenever something about them
-has changed.
+"""What is done about AppWrappers with an attempt, whenever something about them has changed.
 
-The spec counts, not its change: that may have come during the creation, or before a restart.
+The spec counts, not its change, which may have come during the creation or before a restart.
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ from mcad.core.status import pod_counts
 
 
 def judge(cluster: Cluster) -> None:
-    """Complete what is finished, take back what breaks or is not to run, and keep the times."""
+    """Complete a finished AppWrapper, take back an unhealthy or unwanted one, and set the
+    timers."""
     for uid in cluster.to_judge:
         entry = cluster.entries.get(uid)
         if entry is None:
@@ -44,7 +44,8 @@ def judge(cluster: Cluster) -> None:
 
 
 def _report_pod_counts(cluster: Cluster, entry: Entry) -> None:
-    """Pods changed and no other write tells of it: one does, when the last one is old enough."""
+    """Pods changed and no other write reports it: write the status when the last count is old
+    enough."""
     interval = cluster.settings.pod_counts_interval
     if entry.phase not in pod_counts.LIVE or Timer.COUNTS in entry.timers or not interval:
         return

@@ -1,7 +1,7 @@
-"""Pods that are wanted and do not come (C4), and pods that come and find no node (C6).
+"""Pods that are missing (C4), and pods that find no node (C6).
 
-Neither is waited for without an end: what is reserved for pods that are never made is free again
-after a while, and a gang with pods that find no node is taken back and queues again.
+Both waits end: room for pods that are never created is free again after a while, and a gang with
+pods that find no node is taken back and requeued.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SLOW_PLACEMENT: Duration = 10 * SECOND
 
 
 def watch(cluster: Cluster) -> None:
-    """What came and went since the last pass begins, moves and ends the times of waiting."""
+    """Begin, move and end the times of waiting after the changes since the last pass."""
     for uid in cluster.capacity.pod_waits.note(cluster.now):
         entry = cluster.entries.get(uid)
         if entry is not None and entry.phase is Phase.RUNNING:
@@ -36,10 +36,8 @@ def watch(cluster: Cluster) -> None:
 
 
 def _all_have_nodes(cluster: Cluster, entry: Entry) -> None:
-    """``dispatchDuration.limit`` counts from now on, if its pods had to wait for their nodes.
-
-    With backfill it counts from the confirmation as ever: starts are promised to others by it.
-    """
+    """``dispatchDuration.limit`` counts from now on, if its pods had to wait for nodes. With
+    backfill it counts from the confirmation: starts are promised to others by it."""
     entry.awaits_nodes = False
     record = entry.record
     waited = cluster.now - record.confirmed
@@ -54,7 +52,7 @@ def _all_have_nodes(cluster: Cluster, entry: Entry) -> None:
 
 
 def give_up(cluster: Cluster, entry: Entry) -> None:
-    """C4: nothing is reserved for ever for pods that are never made."""
+    """C4: no room is kept for ever for pods that are never created."""
     timeout = cluster.settings.reservation_timeout
     given_up = cluster.capacity.pod_waits.give_up(entry.uid, cluster.now - timeout)
     cluster.to_judge[entry.uid] = None  # pods that are not waited for keep none from completing
@@ -75,7 +73,8 @@ def give_up(cluster: Cluster, entry: Entry) -> None:
 
 
 def _time_placement(cluster: Cluster, entry: Entry) -> None:
-    """A pod without a node is looked at when the first of them may have been so for too long."""
+    """Look at the AppWrapper when the first of its pods may have been without a node for too
+    long."""
     if Timer.PLACEMENT in entry.timers:
         return
     until = placement_deadline(cluster, entry)
@@ -91,11 +90,8 @@ def placement_deadline(cluster: Cluster, entry: Entry) -> Instant:
 
 
 def take_back_unplaced(cluster: Cluster, entry: Entry) -> None:
-    """C6: pods have been without a node for ``placementTimeout``, or never came into being.
-
-    What was lost and is not replaced yet is no reason: a Job waits for minutes before it repeats
-    what failed.
-    """
+    """C6: pods have been without a node for ``placementTimeout``, or were never created. A lost pod
+    that is not replaced yet is no reason: a Job waits for minutes before it retries."""
     if entry.workload.deleting:
         return
     timeout = cluster.settings.placement_timeout
@@ -111,8 +107,8 @@ def take_back_unplaced(cluster: Cluster, entry: Entry) -> None:
 
 
 def take_back_if_never_placed(cluster: Cluster, entry: Entry) -> bool:
-    """Whether some of its pods have no node, and never in this attempt did all of them have one:
-    then it queues again."""
+    """Whether some of its pods have no node, and at no time of this attempt did all of them: then
+    it is requeued."""
     if entry.workload.deleting or cluster.capacity.pod_waits.is_placed(entry.uid):
         return False
     late = cluster.capacity.pods.unbound(entry.uid)
@@ -136,14 +132,14 @@ def unbound_since(entry: Entry, pod: Pod) -> Instant:
 
 
 def refusal(pods: Iterable[Pod]) -> str:
-    """What kube-scheduler says of most of these pods, "" if it says nothing of any."""
+    """What kube-scheduler says of most of these pods, "" if it says nothing."""
     said = Counter(_shorten(pod.unscheduled.message) for pod in pods if pod.unscheduled is not None)
     return min(said, key=lambda words: (-said[words], words), default="")
 
 
 def _shorten(words: str) -> str:
-    """The first sentence has the reasons of the nodes; what follows says what eviction of pods and
-    other plugins could not do about them."""
+    """The first sentence, which has the reasons of the nodes; the rest says what preemption of pods
+    and other plugins could not do."""
     return words.partition(". ")[0].strip().rstrip(".")
 
 

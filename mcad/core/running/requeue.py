@@ -1,6 +1,6 @@
-"""What ends an attempt of MCAD's dialect while it runs: too few pods, or too long a time.
+"""What ends a running attempt of MCAD's dialect: too few pods, or too long a time.
 
-``minAvailable`` and ``requeuing`` take it back into the queue, ever more patiently, and at last for
+``minAvailable`` and ``requeuing`` take it back into the queue, ever more slowly, and at last for
 good; ``dispatchDuration.limit`` makes it fail (facts: v1beta1, sections 3.5 to 3.7).
 """
 
@@ -24,7 +24,7 @@ from mcad.core.state.units import SECOND, Duration, Instant
 
 
 def judge(cluster: Cluster, entry: Entry) -> None:
-    """It goes on as it is, or is taken back, or has failed."""
+    """Leave it running, take it back, or fail it."""
     deadline = _deadline(entry)
     if deadline and deadline <= cluster.now:
         _time_is_over(cluster, entry)
@@ -51,7 +51,8 @@ def _deadline(entry: Entry) -> Instant:
 
 
 def _time_is_over(cluster: Cluster, entry: Entry) -> None:
-    """It has failed. What never had all of its nodes has not run for too long: it queues again."""
+    """It has failed. An attempt that never had all of its nodes has not run for too long: it is
+    requeued."""
     if pod_timeouts.take_back_if_never_placed(cluster, entry):
         return
     seconds = entry.workload.run_limit // SECOND

@@ -1,7 +1,7 @@
-"""What becomes of an AppWrapper that broke: a reset by the room that it keeps, or its failure.
+"""What follows when an AppWrapper is unhealthy: a reset that keeps its room, or its failure.
 
-A reset is a teardown like any other, but the room stays reserved for the next attempt, which comes
-after a pause and does not queue (protocol C7; v1beta2's phases Resetting and Resuming).
+A reset is a teardown like any other, but the room stays with the next attempt, which comes after a
+pause and does not queue (protocol C7; v1beta2's phases Resetting and Resuming).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from mcad.core.state.timers import Timer
 
 
 class Breakdown(Struct, frozen=True):
-    """Why it cannot go on as it is. A reset is ``counted`` unless the cause lies in the cluster;
-    ``final`` ones are not worth another try."""
+    """Why it cannot go on. A reset is ``counted`` unless its cause lies in the cluster; after a
+    ``final`` breakdown there is no retry."""
 
     reason: TeardownReason
     message: str
@@ -29,7 +29,7 @@ class Breakdown(Struct, frozen=True):
 
 
 def break_down(cluster: Cluster, entry: Entry, what: Breakdown) -> None:
-    """It is reset if it may be, else it has failed."""
+    """Reset it if that is allowed, else fail it."""
     entry.set_condition(
         ConditionType.UNHEALTHY, cluster.now, reason=what.reason, message=what.message
     )
@@ -63,7 +63,7 @@ def fail(cluster: Cluster, entry: Entry, reason: TeardownReason, message: str) -
 
 
 def keep(cluster: Cluster, entry: Entry) -> None:
-    """What failed is kept for people to look at, until the time is over or it is suspended."""
+    """A failed AppWrapper is kept for inspection until the time is over or it is suspended."""
     record = entry.record
     until = record.entered + entry.workload.tolerance.deletion_on_failure_grace
     if entry.workload.suspended or until <= cluster.now:
@@ -84,7 +84,8 @@ def settled(cluster: Cluster, entry: Entry) -> None:
 
 
 def pause(cluster: Cluster, entry: Entry) -> None:
-    """Wait for the next attempt. One that was suspended or edited meanwhile gives the room up."""
+    """Wait for the next attempt. An AppWrapper that was suspended or edited meanwhile gives up its
+    room."""
     if entry.workload.deleting:
         return
     until = entry.record.entered + entry.workload.tolerance.retry_pause
@@ -97,8 +98,8 @@ def pause(cluster: Cluster, entry: Entry) -> None:
 
 
 def resume(cluster: Cluster) -> None:
-    """Those with a pause that is over go on by the room that they kept; or queue, if it is gone
-    with its node, or if something besides room keeps them from going."""
+    """AppWrappers whose pause is over continue with their room; they are requeued if it is gone
+    with its node, or if something besides room prevents them."""
     for uid in cluster.to_resume:
         entry = cluster.entries.get(uid)
         if entry is None or entry.phase is not Phase.PAUSING or entry.workload.deleting:
@@ -111,7 +112,7 @@ def resume(cluster: Cluster) -> None:
 
 
 def give_up_room(cluster: Cluster, entry: Entry) -> None:
-    """It queues again at its old place, like all others."""
+    """It is requeued at its original position."""
     entry.dispatch = replace(entry.record, phase=DispatchPhase.RELEASED, next=Next.QUEUED)
     cluster.end_attempt(entry)
     entry.move(Signal.GIVE_UP_ROOM, cluster.now)

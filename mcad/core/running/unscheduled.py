@@ -1,10 +1,9 @@
-"""Pods that kube-scheduler finds no node for: how many, since when, why, and when that ends.
+"""Pods without a node: how many, since when, why, and when that ends the attempt.
 
-A reader is told the present figures (``explain``). The condition that describes what runs, and
-an Event, say so once a pod has been so for ``REPORT_AFTER``, and at most once per
-``REPORT_INTERVAL`` again: kube-scheduler's words have figures of the whole cluster in them, which
-change without end and are no news. What was reported is the condition itself, so a restart does not
-repeat it.
+A reader gets the present figures (``explain``). The condition and an Event report it after
+``REPORT_AFTER``, and again at most once per ``REPORT_INTERVAL``: kube-scheduler's words contain
+figures of the whole cluster, which change all the time. The condition records what was reported, so
+a restart does not repeat it.
 """
 
 from __future__ import annotations
@@ -36,13 +35,14 @@ class Unplaced(Struct, frozen=True):
 
 
 def explain(cluster: Cluster, entry: Entry, now: Instant) -> str:
-    """One sentence with the figures of this moment, "" if there is nothing to tell."""
+    """One sentence with the figures of this moment, "" if all pods have nodes."""
     found = _look(cluster, entry)
     return _for_now(entry, found, now) if found is not None else ""
 
 
 def report(cluster: Cluster, entry: Entry) -> None:
-    """Tell in the condition and by an Event, unless the last report is too young or says it all."""
+    """Report in the condition and by an Event, unless the last report is too recent or says the
+    same."""
     shown = entry.conditions.get(_shown_in(entry))
     tells = cluster.capacity.pods.counts(entry.uid).pending and not _are_ready(entry)
     found = _look(cluster, entry) if tells else None
@@ -67,7 +67,7 @@ def report(cluster: Cluster, entry: Entry) -> None:
 
 
 def _due(cluster: Cluster, entry: Entry, shown: Condition, found: Unplaced | None) -> Instant:
-    """When this may be told. That all have nodes is told along with the pod counts."""
+    """When a report is due. That all pods have nodes is reported along with the pod counts."""
     due = shown.updated + REPORT_INTERVAL if _is_report(shown) else 0
     if found is not None:
         return max(due, found.since + REPORT_AFTER)
@@ -100,14 +100,14 @@ def _until(cluster: Cluster, entry: Entry) -> Instant:
 
 
 def _shown_in(entry: Entry) -> ConditionType:
-    """The condition that describes what runs: MCAD's says that it is dispatched, that of v1beta2
-    whether its pods are ready."""
+    """The condition to report in: for MCAD's dialect that it is dispatched, for v1beta2 whether its
+    pods are ready."""
     is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
     return ConditionType.PODS_READY if is_v1beta2 else ConditionType.DISPATCHED
 
 
 def _are_ready(entry: Entry) -> bool:
-    """Whether there are as many as v1beta2 expects: then it goes on without those besides."""
+    """Whether as many pods are ready as v1beta2 expects: then it goes on without the others."""
     return entry.shows(ConditionType.PODS_READY)
 
 
@@ -120,7 +120,7 @@ def _ends(entry: Entry) -> str:
 
 
 def _for_now(entry: Entry, found: Unplaced, now: Instant) -> str:
-    """With spans of time, for a reader of now."""
+    """With time spans, for a reader of now."""
     text = f"{_pods(found.count)} for {_span(now - found.since)} ({found.words})"
     return (
         f"{text}; {_ends(entry)} in {_span(found.until - now + SECOND - 1)}."
@@ -130,7 +130,7 @@ def _for_now(entry: Entry, found: Unplaced, now: Instant) -> str:
 
 
 def _for_later(entry: Entry, found: Unplaced) -> str:
-    """With times of the day, for a status that is read whenever."""
+    """With times of the day, for a status that may be read at any time."""
     text = f"{_pods(found.count)} since {format_clock(found.since)} ({found.words})"
     return f"{text}; {_ends(entry)} at {format_clock(found.until)}." if found.until else f"{text}."
 
@@ -144,12 +144,13 @@ def _is_report(shown: Condition) -> bool:
 
 
 def _gist(message: str) -> tuple[str, frozenset[str]]:
-    """What of a report is news: how many pods, and the reasons without their figures."""
+    """What makes a report news: the number of pods, and the reasons without their figures."""
     return message.partition(" ")[0], _reasons(message)
 
 
 def _reasons(message: str) -> frozenset[str]:
-    """The reasons in kube-scheduler's words. Their order follows their figures."""
+    """The reasons in kube-scheduler's words, ordered by name because their order follows their
+    figures."""
     words = message.partition("(")[2].rpartition(")")[0]
     parts = re.split(r"[,:]", re.sub(r"[0-9]+", "", words))
     return frozenset(part.strip() for part in parts)

@@ -1,8 +1,7 @@
-"""The pod counts in status: how many, what they ask for, and which find no node (ADR 22).
+"""The pod counts in status: how many, what they request, and which find no node (ADR 22).
 
-They are counted with every write of status, and are no reason for one of their own before the last
-one is old enough (monitor.py). Those of a Completed AppWrapper are final: its pods may be deleted
-later.
+They are counted with every write of status, and cause one of their own only when the last one is
+old enough (monitor.py). Those of a Completed AppWrapper are final: its pods may be deleted later.
 """
 
 from __future__ import annotations
@@ -27,17 +26,15 @@ _WITHOUT = frozenset(
         Phase.DELETED,
     }
 )
-"""Phases in which there is no attempt, or nothing of it."""
+"""Phases without an attempt, or without objects of one."""
 
 UNSCHEDULED_SHOWN = 10
 """Pods without a node that status names: a gang of thousands waits for the same few reasons."""
 
 
 def recount(entry: Entry, capacity: Capacity, interval: Duration, now: Instant) -> bool:
-    """Status is about to be written: count anew, unless that is final; whether it has changed.
-
-    With an interval of 0 nothing is told before it is final.
-    """
+    """Count before a write of status, unless the counts are final; returns whether they changed.
+    With an interval of 0 only final counts are written."""
     if not interval or _are_final(entry):
         return False
     before = entry.pods
@@ -46,7 +43,7 @@ def recount(entry: Entry, capacity: Capacity, interval: Duration, now: Instant) 
 
 
 def count(entry: Entry, capacity: Capacity, now: Instant) -> None:
-    """These are its pods now."""
+    """Count its pods now."""
     entry.counted_at = now
     if entry.phase in _WITHOUT:
         entry.pods = PodCounts()
@@ -59,11 +56,9 @@ def count(entry: Entry, capacity: Capacity, now: Instant) -> None:
 
 
 def are_right(entry: Entry, capacity: Capacity) -> bool:
-    """Whether status has the right numbers, and names the right pods.
-
-    What kube-scheduler says of a pod has figures of the whole cluster in it, which change without
-    end: that is told along with the rest, and is no news by itself.
-    """
+    """Whether status has the right numbers, and names the right pods. kube-scheduler's words are
+    written along with the rest, and are no news by themselves: they have figures of the whole
+    cluster, which change all the time."""
     if _are_final(entry):
         return True
     told, pods = entry.pods, capacity.pods.counts(entry.uid)

@@ -51,7 +51,7 @@ _PHASE_ON_THE_WAY = {
 
 
 def derive(entry: Entry) -> StatusView:
-    """What ``status`` has to say now; of its pods what was counted last (pod_counts.py)."""
+    """What ``status`` says now; its pods as they were counted last (pod_counts.py)."""
     is_v1beta2 = entry.workload.dialect is Dialect.V1BETA2
     return StatusView(
         state=state(entry),
@@ -106,7 +106,7 @@ _OUTCOME = {
 
 
 def state(entry: Entry) -> State:
-    """``status.state``: Running from the confirmation on; a teardown has the state it ends in."""
+    """``status.state``: Running from the confirmation on; in a teardown the state that follows."""
     match entry.phase:
         case Phase.CONFIRMING | Phase.RUNNING:
             held = entry.shows(ConditionType.RUNNING_HOLD_COMPLETION)

@@ -1,7 +1,7 @@
-"""The conditions of v1beta2 that follow from where an AppWrapper stands (facts: v1beta2, 2.2).
+"""The conditions of v1beta2 that follow from the phase of an AppWrapper (facts: v1beta2, 2.2).
 
-Each is what its phase says; the times are those at which it changed, so they are kept from one
-status to the next and read back after a restart.
+Times are those of the last change, so conditions are kept from one status to the next and read back
+after a restart.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _SETTLED = {
 
 
 def keep(entry: Entry, now: Instant) -> None:
-    """Bring the conditions to where it stands."""
+    """Bring the conditions up to date."""
     _deletion(entry, now)
     standing = _standing(entry)
     if standing is None:
@@ -72,7 +72,7 @@ def keep(entry: Entry, now: Instant) -> None:
 
 
 def _standing(entry: Entry) -> _Standing | None:
-    """None while it is being taken back: what is deployed goes, and how far is unknown yet."""
+    """None while it is being taken back: how far that is cannot be known."""
     if entry.phase is Phase.SETTLING:
         return _SETTLED.get(entry.record.next)
     if entry.phase is Phase.COMPLETED:
@@ -84,7 +84,7 @@ def _standing(entry: Entry) -> _Standing | None:
 def _put(
     entry: Entry, kind: ConditionType, now: Instant, standing: _Standing, *, status: bool
 ) -> None:
-    """One that was never True stays absent, and the room keeps the reason that it was given for."""
+    """A condition that was never True stays absent, and one about room keeps its first reason."""
     shown = entry.conditions.get(kind)
     if shown is None and not status and entry.phase is not Phase.INTENDING:
         return
