@@ -1,8 +1,7 @@
-"""The capacity half of the core behind one facade: what is there, what is promised, what fits.
+"""Nodes, assumed pods and verdicts as one: what is there, what is taken, what fits.
 
 Observations change the books and never decide. A pass begins with ``place_unplaced``; then shapes
-are asked whether they fit, and gangs that do are reserved, all of it or nothing (protocol C1-C6,
-core R1-R4).
+are tested, and gangs that fit are assumed, all of a gang or nothing (protocol C1-C6, core R1-R4).
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ class Capacity:
         self._ledger.post()
 
     def node_gone(self, name: str) -> None:
-        """A node is gone; own pods on it are reserved again, and slots there lose their node."""
+        """A node is gone: own pods on it are assumed again, and slots there lose their node."""
         if name not in self._ledger.rows:
             return
         self._assumed.leave(name)
@@ -108,7 +107,7 @@ class Capacity:
         self._ledger.post()
 
     def pod_seen(self, pod: Pod) -> None:
-        """A pod appeared or changed. Binding moves one unit from reservation to use (C2)."""
+        """A pod appeared or changed. Binding turns one assumed pod into use (C2)."""
         self._pod_index.seen(pod)
         self._ledger.post()
 
@@ -144,7 +143,7 @@ class Capacity:
         self._memory.hold(shape)
 
     def forget(self, shape: Shape) -> None:
-        """None waits with it any more, if as many have left as came."""
+        """No AppWrapper waits with this shape any more, if as many have left as came."""
         self._memory.let_go(shape)
 
     def refusal(self, shape: Shape) -> Refusal | None:
@@ -160,7 +159,8 @@ class Capacity:
             return refused
 
     def would_fit_emptied(self, shape: Shape) -> bool:
-        """Whether it would fit if every AppWrapper's pods and reservations left (R6)."""
+        """Whether it would fit on an empty cluster: without the pods and assumed pods of all
+        AppWrappers (R6)."""
         with self._memory.held(shape) as prospect:
             return self._judge.would_fit_emptied(prospect)
 
@@ -259,13 +259,13 @@ class Capacity:
         self._ledger.post()
 
     def freeze(self, uid: str) -> None:
-        """Teardown begins: the reservation stays what it is until ``release``."""
+        """A teardown begins: the gang keeps its size until ``release``."""
         gang = self._assumed.by_uid.get(uid)
         if gang is not None:
             gang.frozen = True
 
     def release(self, uid: str) -> None:
-        """The reservation ends."""
+        """The gang holds nothing any more."""
         if uid in self._assumed.by_uid:
             self._end(uid)
             self._ledger.post()
@@ -309,8 +309,8 @@ class Capacity:
         return all(left.get(name, 0) >= 0 for name, _ in self.assumed(gang.uid))
 
     def occupants(self, uid: str) -> tuple[list[Pod], list[str]]:
-        """What holds room on the nodes of its reservation that are not free yet: pods that are not
-        told to go, and the uids of AppWrappers with assumed pods."""
+        """What uses the reserved nodes that are not free yet: pods that do not terminate, and the
+        uids of AppWrappers with assumed pods."""
         pods: list[Pod] = []
         uids: dict[str, None] = {}
         for name in self.nodes_of(uid):
@@ -331,8 +331,8 @@ class Capacity:
         return any(pod.terminating or attempts.get(pod.workload) == pod.attempt for pod in pods)
 
     def take_pressed(self) -> dict[str, list[str]]:
-        """By the uid of its reservation, the nodes in reservations of which more is taken than at
-        the last call."""
+        """The reserved nodes of which more is used than at the last call, by the uid of the
+        reservation's owner."""
         found: dict[str, list[str]] = {}
         for name in self._ledger.pressed:
             row = self._ledger.rows.get(name)
@@ -342,8 +342,8 @@ class Capacity:
         return found
 
     def is_crowded(self, uid: str, nodes: Iterable[str], leaves: Callable[[str], bool]) -> bool:
-        """Whether there is too little on one of these nodes for its reservation, once those (uids)
-        have left for which ``leaves`` is true."""
+        """Whether there is too little on one of these nodes for the reservation, without the
+        AppWrappers (uids) for which ``leaves`` is true."""
         reserved = {name for one in self._assumed.allotments(uid) for name, _ in one.pods.request}
         return any(
             left.get(name, 0) < 0
@@ -362,19 +362,18 @@ class Capacity:
         return left
 
     def take_relieved(self) -> Spare:
-        """Those of ``spare`` that an AppWrapper has left since the last call."""
+        """The nodes of ``spare`` that an AppWrapper has left since the last call."""
         found = [self._ledger.rows.get(name) for name in self._ledger.relieved]
         self._ledger.relieved.clear()
         return Spare(row for row in found if row is not None)
 
     @property
     def is_relieved(self) -> bool:
-        """Whether an AppWrapper has left a node in a reservation since the last
-        ``take_relieved``."""
+        """Whether an AppWrapper has left a reserved node since the last ``take_relieved``."""
         return bool(self._ledger.relieved)
 
     def spare(self) -> Spare:
-        """The nodes in reservations on which something is free, reservations aside."""
+        """The reserved nodes on which something is free, reservations aside."""
         return Spare(self._ledger.rows.values())
 
     def has_place(self, shape: Shape, spare: Spare) -> bool:
@@ -382,9 +381,8 @@ class Capacity:
         return self._memory.remembered(shape).has_place(spare)
 
     def may_fit(self, shape: Shape, spare: Spare) -> bool:
-        """Whether there are slots enough for each part of the gang by itself there and on nodes
-        that are free for all, and enough in sum; the shape is remembered. One that is refused here
-        need not be asked ``what_if``, which costs far more."""
+        """Whether there are enough slots for each part of the gang by itself, there and on free
+        nodes, and enough in sum; the shape is remembered. A cheap test before ``what_if``."""
         return self._memory.remembered(shape).may_fit(spare)
 
     # -- questions -----------------------------------------------------------------------------
@@ -412,18 +410,18 @@ class Capacity:
         return without_ports(total((one.pods.request, one.size) for one in allotments))
 
     def nodes_of(self, uid: str) -> list[str]:
-        """The names of the nodes on which slots are reserved or reserved, sorted."""
+        """The names of the nodes on which its pods are assumed or reserved, sorted."""
         return sorted({name for one in self._assumed.allotments(uid) for name in one.at})
 
     def places_of(self, uid: str) -> dict[str, tuple[int, ...]]:
-        """How many pods of each set are reserved or reserved on each node; by name, sorted."""
+        """How many pods of each set are assumed or reserved on each node, sorted by name."""
         allotments = self._assumed.allotments(uid)
         return {
             name: tuple(one.at.get(name, 0) for one in allotments) for name in self.nodes_of(uid)
         }
 
     def plan_at(self, shape: Shape, places: Mapping[str, Sequence[int]]) -> Plan:
-        """The plan that puts so many pods of each set on each node, as ``places_of`` tells it."""
+        """The plan that puts so many pods of each set on each node, as ``places_of`` returns it."""
         rows = self._ledger.rows
         return [
             (number, rows[name], pods)
@@ -434,8 +432,8 @@ class Capacity:
         ]
 
     def plan_on(self, shape: Shape, names: Iterable[str]) -> Plan:
-        """A plan on these nodes where no more than their names is known: each part by itself, as if
-        no AppWrapper were there. It may hold fewer pods than the gang has."""
+        """A plan on these nodes where only their names are known: each part by itself, as if no
+        AppWrapper were there. It may hold fewer pods than the gang has."""
         rows = [self._ledger.rows[name] for name in names if name in self._ledger.rows]
         with self._memory.held(shape) as prospect:
             return [

@@ -17,9 +17,9 @@ from mcad.core.state.units import Instant
 
 
 class WriteStatus(Struct, frozen=True):
-    """One fenced status patch; answered by StatusWritten or StatusRefused with its ``serial``.
+    """One fenced status patch, answered by StatusWritten or StatusRefused with its ``serial``.
 
-    A later one of the same AppWrapper supersedes one that was not sent yet; it must not overtake
+    It supersedes an earlier one of the same AppWrapper that was not sent yet, and must not overtake
     one that was.
     """
 
@@ -40,7 +40,7 @@ class WriteQuota(Struct, frozen=True):
 
 class CreateItem(Struct, frozen=True):
     """Create item number ``item`` of this attempt (protocol P2). Its pods keep off the nodes that
-    are ``assumed_uids`` for others."""
+    are ``reserved`` for others."""
 
     uid: str
     attempt: int
@@ -58,11 +58,9 @@ class InspectItem(Struct, frozen=True):
 
 
 class ReviewAccess(Struct, frozen=True):
-    """Ask the API server whether objects like ``ref`` may be created in its namespace.
-
-    The user is the one that creates there: ourselves, or a service account that we impersonate
-    (protocol, table of errors, 403).
-    """
+    """Ask the API server whether objects like ``ref`` may be created in its namespace, by the user
+    that creates them: this process, or the impersonated service account (protocol, table of errors,
+    403)."""
 
     ref: ObjectRef
 
@@ -91,10 +89,8 @@ class LookForRemains(Struct, frozen=True):
 
 
 class ForceDeletion(Struct, frozen=True):
-    """Delete a pod or an object of the attempt with a grace period of 0, this very one.
-
-    The answer is not waited for: the next look tells what is left.
-    """
+    """Delete exactly this pod or object of the attempt with a grace period of 0. The answer is not
+    waited for: the next look shows what is left."""
 
     uid: str
     ref: ObjectRef
@@ -114,7 +110,7 @@ class DeleteStray(Struct, frozen=True):
 
 
 class RecordEvent(Struct, frozen=True):
-    """A Kubernetes Event about the AppWrapper, or ``about`` an object that outlives it; nothing
+    """A Kubernetes Event about the AppWrapper, or ``about`` an object that outlives it; no decision
     waits for it."""
 
     uid: str
@@ -127,7 +123,7 @@ class RecordEvent(Struct, frozen=True):
 
 class RecordQuotaEvent(Struct, frozen=True):
     """An Event about a QuotaSubtree, which may be deleted; about a tree without one (None) there is
-    a log line alone. It is not waited for."""
+    only a log line. No decision waits for it."""
 
     subtree: QuotaSubtree | None
     warning: bool

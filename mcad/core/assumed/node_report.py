@@ -1,4 +1,4 @@
-"""The books for people: what ``mcad capacity`` shows."""
+"""The books of the nodes for people: what ``mcad capacity`` shows."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ class Report:
         )
 
     def sums(self) -> NodeReport:
-        """The sums over all nodes: what is used is what is neither reserved nor free. ``free``
-        clamps each node at 0 (an overdrawn node has nothing to lend), so it may be more than the
-        others suggest."""
+        """The sums over all nodes: used is what is neither reserved nor free. ``free`` clamps each
+        node at 0 (an overcommitted node has nothing to lend), so it may be more than the others
+        suggest."""
         ledger = self._ledger
         free: Books = {}
         used: Books = dict(ledger.allocatable)
@@ -90,7 +90,7 @@ class Report:
         return NodeReport("", *map(without_ports, (*parts, reserved, resources(free))))
 
     def unplaced(self) -> Resources:
-        """The reservations that have no node."""
+        """The sum of assumed pods without a node."""
         return without_ports(self._unplaced_pods.demand())
 
 

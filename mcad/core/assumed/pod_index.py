@@ -1,6 +1,7 @@
-"""Live pods: what they use, whose they are, and which allotments they cover (protocol C1-C3).
+"""Live pods: what they use, which AppWrapper they belong to, and which allotments they cover
+(protocol C1-C3).
 
-Pods may precede their node, their AppWrapper's reservation, or both.
+Pods may be observed before their node, their AppWrapper, or both.
 """
 
 from __future__ import annotations
@@ -90,8 +91,8 @@ class PodIndex:
         return self._phases.get(uid, {})
 
     def held(self, uid: str) -> Held:
-        """What the AppWrapper has on each node: its pods, of whatever attempt, and what is reserved
-        for it."""
+        """What the AppWrapper has on each node: its pods, of whatever attempt, and its assumed
+        pods."""
         pieces = [(use.pod.node, use.request) for use in self.uses_of(uid) if use.weighs]
         gang = self._assumed.by_uid.get(uid)
         pieces += [
@@ -175,17 +176,17 @@ class PodIndex:
     # -- attribution ---------------------------------------------------------------------------
 
     def join(self, gang: AssumedGang) -> None:
-        """A reservation was made: the pods that are already there are its own."""
+        """A gang was assumed: pods that are there already are its own."""
         for use in self._of.get(gang.uid, {}).values():
             self._attribute(use)
 
     def part(self, uid: str) -> None:
-        """The reservation is about to end: no pod covers it any more."""
+        """The gang is about to end: no pod covers it any more."""
         for use in self._of.get(uid, {}).values():
             use.allotment, use.live, use.covers, use.came = None, False, False, False
 
     def _attribute(self, use: Use) -> None:
-        """Once attributed a pod stays where it is: a second look might decide otherwise."""
+        """A pod that is attributed stays where it is: a second attribution might differ."""
         if use.allotment is None and use.pod.workload:
             gang = self._assumed.by_uid.get(use.pod.workload)
             allotment = gang.allotment_for(use.pod) if gang is not None else None
@@ -217,8 +218,8 @@ class PodIndex:
         self._assumed.settle(allotment, near=pod.node)
 
     def _stands(self, allotment: Allotment, name: str) -> bool:
-        """C6: own pods on a node that is gone or not ready are reserved again. A DaemonSet's pod is
-        that of its node, if its node is among those that it has to have one on."""
+        """C6: own pods on a node that is gone or not ready are assumed again. A DaemonSet's pod
+        belongs to its node, as long as the DaemonSet wants a pod there."""
         row = self._ledger.rows.get(name)
         if row is None or not row.node.ready:
             return False

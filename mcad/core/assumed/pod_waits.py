@@ -1,7 +1,5 @@
-"""Pods that are wanted and never made: since when, and when no more is waited (C4).
-
-Needs are not noted by themselves: ``note`` comes first in each pass.
-"""
+"""Pods that are wanted and missing: since when, and when the wait ends (C4). ``note``, the first
+step of each pass, updates it."""
 
 from __future__ import annotations
 
@@ -12,14 +10,14 @@ from mcad.core.state.units import Instant
 
 
 class PodWaits:
-    """The needs of those that have a reservation, by the uid of the AppWrapper."""
+    """The missing pods of assumed gangs, by the uid of the AppWrapper."""
 
     def __init__(self, ledger: Ledger, assumed: Assumed) -> None:
         self._ledger = ledger
         self._assumed = assumed
 
     def begin(self, uid: str, now: Instant) -> None:
-        """Its items exist: from now on its pods are waited for, and needs are counted."""
+        """Its items exist: from now on its pods are waited for."""
         gang = self._assumed.by_uid.get(uid)
         if gang is not None:
             gang.awaited = True
@@ -29,7 +27,8 @@ class PodWaits:
             _note_placement(gang)
 
     def note(self, now: Instant) -> list[str]:
-        """Count from now what has come to be needed since the last call; whose needs changed."""
+        """Start the clock of pods that are missing since the last call; returns the uids with
+        changes."""
         changed: dict[str, AssumedGang] = {}
         for allotment in self._assumed.take_unnoted():
             owner = allotment.gang
@@ -41,15 +40,14 @@ class PodWaits:
         return list(changed)
 
     def since(self, uid: str) -> Instant | None:
-        """Since when a pod is wanted that nobody has made; None if there is none such, or if nobody
-        waits for any."""
+        """Since when the oldest missing pod is waited for; None if none is."""
         gang = self._assumed.by_uid.get(uid)
         if gang is None or gang.frozen:
             return None
         return min((one.needs[0][0] for one in gang.allotments if one.needs), default=None)
 
     def never_came(self, uid: str) -> int:
-        """Pods that live children want and that do not exist; none once all pods had nodes."""
+        """Pods that live children want and that were never created; 0 once all pods had nodes."""
         return sum(
             allotment.unseen
             for allotment in self._assumed.allotments(uid)
@@ -57,26 +55,26 @@ class PodWaits:
         )
 
     def is_placed(self, uid: str) -> bool:
-        """Whether all of its pods had nodes at one time, or enough time for that."""
+        """Whether all of its pods had nodes at one time, or enough time to get one."""
         gang = self._assumed.by_uid.get(uid)
         return gang is not None and gang.placed
 
     def in_vain(self, uid: str) -> bool:
-        """Whether it reserves, or has reserved, room for pods that never had a node."""
+        """Whether it keeps, or has kept, room for pods that never had a node."""
         return any(
             allotment.came < allotment.declared + allotment.given_up
             for allotment in self._assumed.allotments(uid)
         )
 
     def end_placement(self, uid: str) -> None:
-        """All had time for a node: what is missing from now on was lost, or is never made."""
+        """The time for finding nodes is over: pods missing from now on were lost, or are never
+        created."""
         gang = self._assumed.by_uid.get(uid)
         if gang is not None:
             gang.placed = True
 
     def give_up(self, uid: str, until: Instant) -> int:
-        """The reservation of pods that have been unseen since ``until`` or longer ends; returns of
-        how many."""
+        """Stop waiting for pods missing since ``until`` or longer; returns how many."""
         gang = self._assumed.by_uid.get(uid)
         if gang is None or gang.frozen:
             return 0

@@ -28,8 +28,8 @@ _TOTALLED = ("cpu", "memory", "nvidia.com/gpu")
 
 
 class WorkloadPods:
-    """Questions about pods by the uid of their AppWrapper. As long as there is a reservation, only
-    pods of its attempt count."""
+    """Questions about pods by the uid of their AppWrapper. While it has an assumed gang, only pods
+    of that attempt count."""
 
     def __init__(self, ledger: Ledger, pod_index: PodIndex, assumed: Assumed) -> None:
         self._ledger = ledger
@@ -157,14 +157,14 @@ class WorkloadPods:
 
     def wanted(self, uid: str) -> int:
         """Pods that live children want, bound ones included; where a child does not tell, those
-        that the reservation still waits for. 0 without a reservation."""
+        that the gang still waits for. 0 without a gang."""
         return sum(
             allotment.uncovered if allotment.want is None else allotment.want
             for allotment in self._assumed.allotments(uid)
         )
 
     def succeeded(self, uid: str, item: int) -> int:
-        """Succeeded pods of an item, gone ones included, as far as only its pods tell its end."""
+        """Succeeded pods of an item, deleted ones included, if only its pods tell that it ended."""
         allotments = self._assumed.allotments(uid)
         return sum(len(one.finished) for one in allotments if one.pod_set.item == item)
 

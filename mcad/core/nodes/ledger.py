@@ -1,7 +1,7 @@
 """The books of all nodes: what is taken of each and for which AppWrapper, and which changed last.
 
-Entries are noted while an event is worked on and posted at its end, so that a pod which binds where
-its reservation sat changes nothing, and a net fall wakes none (core rule R4).
+Entries are noted while an event is processed and posted at its end, so that a pod which binds where
+its slot was assumed changes nothing, and a net fall requeues nothing (core rule R4).
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from mcad.core.state.work_bounds import CATCH_UP_MAX, PORTS_KEPT_MIN, PORTS_MAX
 
 
 class ChangeLog:
-    """Which nodes changed, the latest last; what a pod class has not seen yet is its end."""
+    """Which nodes changed, the latest last; a pod class reads from the end what it has not seen
+    yet."""
 
     __slots__ = ("_floor", "_last", "now")
 
@@ -55,13 +56,13 @@ class ChangeLog:
 class Ledger:
     """Every node's row, the pools that hold them, and the entries not yet posted.
 
-    ``overcommitted`` are the names of nodes with a resource below zero. ``membership`` numbers the
-    comings and goings in pools, ``joins`` the comings alone. ``idle_rises`` and ``idle_falls``
-    number the last changes of what would be free if every AppWrapper left. ``relieved`` are the
-    names of nodes in reservations that an AppWrapper left since it was emptied, ``pressed`` of
-    those of which more is taken, and ``evicting`` of those that some of their pods have to leave.
-    ``ports`` are the host ports that are taken or asked for, with what every node has of each;
-    ``with_ports`` is False where only sums count.
+    ``overcommitted`` are the names of nodes with a resource below zero. ``membership`` numbers
+    changes of pool membership, ``joins`` the additions alone. ``idle_rises`` and ``idle_falls``
+    number the last changes of what would be free without AppWrappers. ``relieved`` are the names of
+    reserved nodes that an AppWrapper has left since the set was last emptied, ``pressed`` those of
+    which more is used, and ``evicting`` nodes that some of their pods have to leave. ``ports`` are
+    the host ports that are used or requested, with what every node has of each; ``with_ports`` is
+    False where only sums count.
     """
 
     def __init__(self, *, with_ports: bool = True) -> None:
@@ -88,7 +89,7 @@ class Ledger:
     # -- pools ---------------------------------------------------------------------------------
 
     def pool(self, admits: Callable[[Node], bool], among: Iterable[Row] | None = None) -> Pool:
-        """A new pool, filled with the nodes it admits; no others are than ``among`` these."""
+        """A new pool, filled with the nodes it admits, all of them ``among`` these."""
         pool = Pool(admits)
         self._pools[pool] = None
         for row in self.rows.values() if among is None else among:
@@ -96,8 +97,8 @@ class Ledger:
         return pool
 
     def worth_asking(self, constraint: Constraint) -> Iterable[Row]:
-        """The nodes that the constraint may admit: those of its name, or with the rarest of its
-        labels, if it has any."""
+        """The nodes that the constraint may admit: those of its node name, or with the rarest of
+        its labels, if it has any."""
         if constraint.node_name:
             row = self.rows.get(constraint.node_name)
             return () if row is None else (row,)
@@ -117,10 +118,8 @@ class Ledger:
     # -- host ports ----------------------------------------------------------------------------
 
     def load(self, request: Resources, wanted: tuple[HostPort, ...]) -> Resources:
-        """What a pod takes from its node, host ports included; each is known from then on.
-
-        Beyond ``PORTS_MAX`` ports nothing is known of any other one.
-        """
+        """What a pod takes from its node, host ports included; these ports are known from then on,
+        up to ``PORTS_MAX``."""
         if wanted and self._with_ports:
             taken = [
                 name for name, _ in host_ports.load(request, wanted) if host_ports.is_port(name)
@@ -132,7 +131,7 @@ class Ledger:
         return self.known_load(request, wanted)
 
     def known_load(self, request: Resources, wanted: tuple[HostPort, ...]) -> Resources:
-        """The same, but of host ports only those that are known already."""
+        """The same, with only those host ports that are known already."""
         if not (wanted and self._with_ports):
             return with_pod_slot(request)
         taken = host_ports.load(request, wanted)
@@ -141,7 +140,7 @@ class Ledger:
         )
 
     def _open(self, name: str, n: int) -> None:
-        """Every node has the port from now on, free: it was not taken so far."""
+        """Every node has the port from now on, free: it was not used so far."""
         if name in self.ports or len(self.ports) >= PORTS_MAX:
             return
         self.ports[name] = n
@@ -193,7 +192,7 @@ class Ledger:
         return row
 
     def replace(self, node: Node) -> Row:
-        """Placement sees another node than before: a new rank, the same books (R4)."""
+        """The node has changed for placement: a new rank, the same books (R4)."""
         old = self.rows[node.name]
         row = Row(self._next_rank(), node, self._profile(node), old.free, old.idle)
         row.reserved, row.reserved_for = old.reserved, old.reserved_for
@@ -224,7 +223,7 @@ class Ledger:
         self.note_idle(name, new, -1)
 
     def _unbook(self, amounts: Iterable[tuple[str, int]]) -> None:
-        """Take amounts off what there is, and forget what there is none of any more."""
+        """Subtract amounts, and drop entries that become 0."""
         for name, n in amounts:
             self.allocatable[name] -= n
             if not self.allocatable[name]:
@@ -275,7 +274,7 @@ class Ledger:
     # -- entries -------------------------------------------------------------------------------
 
     def note(self, name: str, amounts: Resources, times: int) -> None:
-        """Take ``times`` the amounts from the node (give back if negative), once posted."""
+        """Take ``times`` the amounts from the node (give back if negative), when posted."""
         noted = self._noted.get(name)
         if noted is None:
             noted = self._noted[name] = {}
@@ -283,7 +282,7 @@ class Ledger:
             noted[resource] = noted.get(resource, 0) + n * times
 
     def reserve(self, name: str, uid: str, amounts: Resources, times: int) -> None:
-        """So much of what is reserved on the node is a reservation, from the next posting on."""
+        """So much of what is assumed on the node belongs to a reservation, when posted."""
         row = self.rows[name]
         book(row.reserved, amounts, times)
         row.reserved = {resource: n for resource, n in row.reserved.items() if n}
@@ -291,7 +290,7 @@ class Ledger:
         self.note(name, amounts, times)
 
     def note_idle(self, name: str, amounts: Resources, times: int) -> None:
-        """The same for what would be taken if every AppWrapper left; at once."""
+        """The same for what would be used without AppWrappers; at once."""
         row = self.rows[name]
         book(row.idle, amounts, -times)
         if times < 0:
@@ -300,7 +299,7 @@ class Ledger:
             self.idle_falls = self.log.touch(row.rank)
 
     def post(self) -> None:
-        """Bring the books to what was noted; only what is left on balance is a change."""
+        """Bring the books up to date with what was noted; only the balance is a change."""
         if not self._noted:
             return
         noted, self._noted = self._noted, {}

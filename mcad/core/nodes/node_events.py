@@ -1,4 +1,5 @@
-"""Which nodes of a pool gained room, told to those who know all its nodes with room for them."""
+"""Which nodes of a pool gained room, reported to pod classes that know all its nodes with room for
+them."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class Follower(Protocol):
-    """Pods that know of every node that has room for one of them. ``request`` is never empty."""
+    """A pod class that knows of every node with room for one of its pods. ``request`` is never
+    empty."""
 
     request: Resources
 
@@ -24,14 +26,14 @@ class Follower(Protocol):
         """These nodes gained room, and have enough of the first resource of the request."""
 
     def lose_track(self) -> None:
-        """Nodes rose, and it is not told which."""
+        """Nodes gained room, and which is not reported."""
 
 
 class News:
-    """The nodes of one pool that rose and were not told of, and who wants to know.
+    """The nodes of one pool that gained room and were not reported yet, and the followers.
 
-    Followers are sorted by what they ask for of the resource that is scarcest for them: one that
-    asks for more is shown fewer nodes, and none that has too little of it.
+    Followers are sorted by their request of the resource that is scarcest for them: a larger
+    request sees fewer nodes, and none that has too little of it.
     """
 
     __slots__ = ("_followers", "_risen")
@@ -50,14 +52,14 @@ class News:
         self._risen.pop(row.rank, None)
 
     def follow(self, follower: Follower) -> None:
-        """Tell it of every node that rises from now on; what rose before has been told."""
+        """Report every node that gains room from now on to this follower."""
         name, n = follower.request[0]
         if name not in self._followers:
             self._followers[name] = SortedDict()
         self._followers[name].setdefault(n, {})[follower] = None
 
     def unfollow(self, follower: Follower) -> None:
-        """Tell it nothing more."""
+        """Report nothing more to this follower."""
         name, n = follower.request[0]
         del self._followers[name][n][follower]
         if not self._followers[name][n]:
@@ -66,11 +68,12 @@ class News:
             del self._followers[name]
 
     def untold(self) -> Iterable[Row]:
-        """The nodes that rose since the last telling."""
+        """The nodes that gained room since the last report."""
         return self._risen.values()
 
     def tell(self) -> None:
-        """Pass the news on. When they get too many, the followers left lose track."""
+        """Report to the followers. When there is too much to report, the remaining followers lose
+        track."""
         if not self._risen:
             return
         risen, self._risen = list(self._risen.values()), {}

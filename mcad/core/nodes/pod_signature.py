@@ -92,7 +92,7 @@ class PodClass:
         self._sized_at = -1
 
     def twin(self, pool: Pool) -> PodClass:
-        """A copy on a twin of the pool: what it is asked, this one does not remember."""
+        """A copy on a copy of the pool; questions to it do not touch the original."""
         twin = copy(self)
         twin.pool, twin.alarm = pool, UNBOUNDED
         twin._room = None if self._room is None else dict(self._room)
@@ -132,7 +132,7 @@ class PodClass:
             self.pool.rung[self] = None
 
     def lose_track(self) -> None:
-        """Nodes rose, and it is not told which."""
+        """Nodes gained room, and which is not reported."""
         self._complete = False
         self._start_anew()
         if self.alarm < UNBOUNDED:
@@ -157,7 +157,7 @@ class PodClass:
             cut, step = cut._replace(at=cut.at + step), 2 * step
 
     def at_most(self) -> int:
-        """So many pods fit at most, as far as that is known without a search."""
+        """An upper bound of the pods that fit, known without a search."""
         self._catch_up()
         return self._total if self._complete else UNBOUNDED
 
@@ -176,7 +176,7 @@ class PodClass:
         return max(0, replicas - self._total)
 
     def _catch_up(self) -> None:
-        """Count again on those of the nodes with room that changed; what rose is told."""
+        """Count again the nodes with room that changed; what gained room is reported separately."""
         self.pool.news.tell()
         room, rows, seen = self._room, self.pool.rows, self._seen
         if room is None or seen == self._log.now:

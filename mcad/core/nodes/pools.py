@@ -1,8 +1,8 @@
 """Nodes with their books, and pools: the nodes that one placement constraint admits.
 
-A pool keeps ready what spares most verdicts a look at nodes: the sum of what is free (each node
-clamped at 0, because an overdrawn node has nothing to lend), with how many nodes it shares another
-pool, its nodes sorted (``tails``), and which of them rose since the last look (``news``).
+A pool keeps what saves most verdicts a look at nodes: the sum of what is free (each node clamped at
+0, because an overcommitted node has nothing to lend), how many nodes it shares with other pools,
+its nodes sorted (``tails``), and which of them gained room since the last look (``news``).
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ class Row:
     """One node as the ledger knows it.
 
     ``rank`` is never reused: a node whose labels, taints or readiness change is removed and added
-    under a new one (core rule R4). ``free`` is allocatable less use and reservations and may be
+    under a new one (core rule R4). ``free`` is allocatable less use and assumed pods and may be
     negative; ``idle`` is allocatable less the use of pods that belong to no AppWrapper.
-    ``reserved`` is what of the reservations is a reservation, the uid of whose owner is
-    ``reserved_for``: it is not free for others, but it takes nothing from those who are there.
+    ``reserved`` is the part of the assumed amounts that belongs to a reservation, whose owner has
+    the uid ``reserved_for``: it is not free for others, but it takes nothing from pods that are
+    there.
     """
 
     __slots__ = ("free", "idle", "node", "pools", "profile", "rank", "reserved", "reserved_for")
@@ -55,29 +56,29 @@ class Row:
 
     @property
     def overcommitted(self) -> bool:
-        """Whether more is used and reserved than there is; reservations do not count."""
+        """Whether more is used and assumed than there is, reservations aside."""
         if not self.reserved:
             return min(self.free.values()) < 0
         return any(self.unreserved(name) < 0 for name in self.free)
 
     @property
     def has_room(self) -> bool:
-        """Whether, reservations aside, there is some of everything that is reserved."""
+        """Whether, reservations aside, there is room for some of each reserved resource."""
         free = self.free
         return all(free.get(name, 0) + n > 0 for name, n in self.reserved.items())
 
     def unreserved(self, resource: str) -> int:
-        """What would be free if there were no reservation here."""
+        """What would be free without the reservation on this node."""
         return self.free.get(resource, 0) + self.reserved.get(resource, 0)
 
     @property
     def owes_reservation(self) -> bool:
-        """Whether others are still where room is reserved."""
+        """Whether others still use room that is reserved."""
         return any(n and self.free[name] < 0 for name, n in self.reserved.items())
 
     def introduce(self, resource: str) -> None:
-        """The node has none of a resource that a pod on it uses: it gets an entry of 0, here and
-        in the sums, so that the many changes to come need not ask for it."""
+        """Add an entry of 0 for a resource that the node does not have and a pod on it uses, here
+        and in the sums, so that later changes need not check for it."""
         self.free[resource] = 0
         for pool in self.pools:
             pool.total.setdefault(resource, 0)
@@ -108,8 +109,8 @@ class Pool:
         self._twin_of: Pool | None = None
 
     def twin(self) -> Pool:
-        """A copy: what it is asked, this one does not remember. It holds until a node changes, and
-        is to be compared with other twins only."""
+        """A copy; questions to it do not touch the original. It is valid until a node changes, and
+        is compared with other copies only."""
         twin = copy(self)
         twin._twin_of = self
         twin.tails, twin.news = self.tails.twin(), News()
@@ -132,7 +133,7 @@ class Pool:
         self.rise(row, change)
 
     def survey(self, rows: Iterable[Row]) -> None:
-        """Take in the admitted ones without their knowing: for a glance, they tell it nothing."""
+        """Take in the admitted nodes without registering with them: for a glance."""
         for row in rows:
             if self.admits(row.node):
                 self._enter(row)
@@ -156,7 +157,7 @@ class Pool:
         self.shifted = change
 
     def _forget_names(self, gone: Row) -> None:
-        """Resources that none of the nodes knows any more: names come and go for ever."""
+        """Drop resources that none of the nodes has any more: names come and go for ever."""
         for name in gone.free:
             if not self.total[name] and not any(name in row.free for row in self.rows.values()):
                 del self.total[name]
@@ -215,7 +216,7 @@ class Pool:
         self.news.rise(row)
 
     def take_rung(self) -> list[PodClass]:
-        """The classes of the pool whose alarm may have been reached since the last call."""
+        """The classes of the pool that may have reached their alarm since the last call."""
         rung, self.rung = self.rung, {}
         return list(rung)
 

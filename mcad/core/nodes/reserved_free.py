@@ -1,5 +1,5 @@
-"""What is free on nodes in reservations, reservations aside: what those that may pass a reservation
-are offered."""
+"""What is free on reserved nodes, reservations aside: offered to AppWrappers that may pass a
+reservation."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from mcad.core.nodes.resources import Books, book
 
 
 class Spare:
-    """Nodes in reservations on which something is free, as they were when it was made.
+    """Reserved nodes on which something is free, as they were when it was created.
 
-    Most pods find no slot there, and many classes of pods ask: so for each resource the nodes are
-    sorted once, those with most of it first, and one that has too little is not looked at.
+    Most pods find no slot there, and many classes of pods ask: so the nodes are sorted once per
+    resource, those with most of it first, and nodes with too little are not looked at.
     """
 
     __slots__ = ("_by_resource", "_rows")
 
     def __init__(self, rows: Iterable[Row]) -> None:
-        """Those of the rows that are such."""
+        """Select the reserved nodes with free room from the rows."""
         reserved = (row for row in rows if row.reserved and row.has_room)
         self._rows = [(row, {name: row.unreserved(name) for name in row.free}) for row in reserved]
         self._by_resource: dict[str, list[tuple[Row, Books]]] = {}
@@ -33,18 +33,18 @@ class Spare:
         return Spare(row for row, _ in self._rows)
 
     def total(self) -> Books:
-        """What is free on all of them together."""
+        """The sum of what is free on all of them."""
         sums: Books = {}
         for _, free in self._rows:
             book(sums, ((name, max(0, n)) for name, n in free.items()))
         return sums
 
     def is_of(self, reserved_for: Container[str]) -> bool:
-        """Whether one of the nodes is in a reservation of one of these."""
+        """Whether one of the nodes is reserved for one of these (uids)."""
         return any(row.reserved_for in reserved_for for row, _ in self._rows)
 
     def slots(self, pods: PodClass, most: int) -> int:
-        """How many pods of the class fit; from ``most`` on it is not counted further."""
+        """How many pods of the class fit, counted up to ``most``."""
         resource, n = pods.request[0]
         line = self._by_resource.get(resource)
         if line is None:

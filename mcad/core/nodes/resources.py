@@ -35,8 +35,8 @@ def total(parts: Iterable[tuple[Resources, int]]) -> Resources:
 def with_pod_slot(request: Resources) -> Resources:
     """What a pod with this request takes from a node: also one of its ``pods`` (protocol C1).
 
-    An amount of zero is left out as the records promise; kube-scheduler does not look at a resource
-    that a pod does not request, not even where it is overdrawn.
+    An amount of zero is left out as the records promise; kube-scheduler ignores a resource that a
+    pod does not request, even where it is overcommitted.
     """
     if any(name == PODS for name, _ in request):
         return request

@@ -1,9 +1,9 @@
-"""QuotaSubtrees that are gone and count as before for a while, because they may be about to return.
+"""Deleted QuotaSubtrees that count as before for a while, because they may be about to return.
 
 ``kubectl replace --force``, delete and apply, and a CRD that is created anew remove an object
 before its successor exists. Until the successor (same namespace and name) is seen or the grace
-period ends, the tree keeps the limits that it had. After a restart the statuses of AppWrappers tell
-which trees there were, but not their limits: nothing is admitted in an *expected* tree.
+period ends, the tree keeps its limits. After a restart the statuses of AppWrappers tell which trees
+existed, but not their limits: nothing is admitted in an *expected* tree.
 """
 
 from __future__ import annotations
@@ -49,13 +49,14 @@ class AbsentSubtrees:
     # -- observations --------------------------------------------------------------------------
 
     def leave(self, subtree: QuotaSubtree) -> None:
-        """It was deleted, and is absent from now on; one without nodes never counted."""
+        """The QuotaSubtree was deleted; one without nodes never counted."""
         if self._grace and subtree.tree and subtree.children:
             key = (subtree.namespace, subtree.name)
             self._absent[key] = _Absence(subtree.tree, subtree)
 
     def returned(self, namespace: str, name: str) -> str | None:
-        """Its successor is there; the tree in which it counted until now, None if it is none."""
+        """Its successor exists; returns the tree in which it counted until now, None if it did
+        not."""
         before = self._absent.pop((namespace, name), None)
         return before.tree if before is not None else None
 
@@ -65,7 +66,7 @@ class AbsentSubtrees:
             self._absent["", tree] = _Absence(tree)
 
     def arrived(self, tree: str) -> None:
-        """The root of the tree is there, maybe without nodes: the tree is expected no more."""
+        """The root of the tree exists, maybe without nodes: the tree is not expected any more."""
         self._absent.pop(("", tree), None)
 
     def expire(self, now: Instant) -> set[str]:

@@ -1,4 +1,4 @@
-"""What those in line demand of every leaf, booked as they come and go: the line is never walked."""
+"""The demand of the AppWrappers in line, by leaf, kept up to date as they come and go."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 class Waiting:
-    """The demand in line by tree and leaf. What depends on the number of nodes is kept as shapes,
-    and counted when it is asked for. ``moved`` names the trees that are asked for otherwise now."""
+    """The demand in line by tree and leaf. Demand that depends on the number of nodes is kept as
+    shapes, and computed when asked for. ``moved`` names the trees whose demand has changed."""
 
     def __init__(self) -> None:
         self.moved: dict[str, None] = {}
@@ -23,7 +23,7 @@ class Waiting:
         self._per_node: dict[tuple[Path, Shape], int] = {}
 
     def join(self, path: Path, shape: Shape, times: int = 1) -> None:
-        """An AppWrapper stands in line, or leaves it with ``times`` -1."""
+        """An AppWrapper is in line, or leaves it with ``times`` -1."""
         if shape.per_node and path:
             key = (path, shape)
             self._per_node[key] = self._per_node.get(key, 0) + times
@@ -39,7 +39,7 @@ class Waiting:
                     del leaves[leaf]
 
     def of(self, tree: str, demand: Callable[[Shape], Resources]) -> Mapping[str, Resources]:
-        """By leaf, what is asked for in the tree; ``demand`` counts a shape on the nodes of now."""
+        """The demand in the tree by leaf; ``demand`` computes a shape on the present nodes."""
         found = {leaf: dict(books) for leaf, books in self._asked.get(tree, {}).items()}
         for (path, shape), count in self._per_node.items():
             leaf = dict(path).get(tree)
@@ -48,7 +48,7 @@ class Waiting:
         return {leaf: resources(books) for leaf, books in found.items()}
 
     def equals(self, other: Waiting) -> bool:
-        """Whether both were told of the same; for checks."""
+        """Whether both have the same demand; for checks."""
         return self._sums() == other._sums() and self._per_node == other._per_node
 
     def _sums(self) -> dict[tuple[str, str], Resources]:

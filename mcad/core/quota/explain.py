@@ -18,8 +18,8 @@ ABSENT_REPORTED = 1
 
 
 class Words:
-    """The words for refusals of one moment: between two events, because what costs a look at all
-    leaves of a tree is looked up once."""
+    """Explains refusals of one moment, between two events: what needs a look at all leaves of a
+    tree is computed once."""
 
     def __init__(self, forest: Forest) -> None:
         self._forest = forest
@@ -27,7 +27,7 @@ class Words:
         self._alike: dict[tuple[str, str], str] = {}
 
     def explain(self, refusal: Refusal) -> str:
-        """What to know about a refusal, whatever refuses."""
+        """The sentence about a refusal, by quota or otherwise."""
         limit = refusal.quota
         if limit is None:
             return explain_refusal(refusal)

@@ -1,4 +1,4 @@
-"""The figures of a tree for people: what every node has, uses, borrows, lends and is asked for."""
+"""The figures of a tree: what every node has, uses, borrows and lends, and the demand in line."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def shares(tree: Tree, waiting: Mapping[str, Resources]) -> Iterator[Share]:
 
 
 def overcommitted(tree: Tree) -> dict[str, str]:
-    """The nodes with children that have more than they have themselves, each with a sentence. That
-    is allowed, to lend one share twice, and it is told."""
+    """The nodes whose children have more than they have themselves, each with a sentence. That is
+    allowed, to lend one share twice, and it is reported."""
     told = ((node.name, _beyond(node, sorted(tree.named))) for node in tree.nodes.values())
     return {name: text for name, text in told if text}
 

@@ -22,7 +22,7 @@ class QuotaWrites:
 
 
 class QuotaStatuses:
-    """Those of all QuotaSubtrees by uid, and which trees may have something to tell when."""
+    """The writes of all QuotaSubtrees by uid, and when each tree is due."""
 
     def __init__(self) -> None:
         self.writes: dict[str, QuotaWrites] = {}
@@ -30,7 +30,7 @@ class QuotaStatuses:
         self._not_before: dict[str, Instant] = {}
 
     def want(self, tree: str, at: Instant = 0) -> None:
-        """The tree may have something to tell, from this instant on."""
+        """The tree may have something to report, from this instant on."""
         self._due[tree] = min(at, self._due.get(tree, at))
 
     def next(self) -> tuple[Instant, str] | None:
@@ -39,7 +39,7 @@ class QuotaStatuses:
         return min(turns, default=None)
 
     def has_its_say(self, tree: str, now: Instant, *, exists: bool) -> None:
-        """The tree tells what there is; one that still ``exists`` may do so again."""
+        """The tree reports now; one that still ``exists`` may do so again later."""
         del self._due[tree]
         self._not_before.pop(tree, None)
         if exists:

@@ -42,10 +42,10 @@ class Fault(NamedTuple):
 class QuotaNode:
     """A node in force. ``usage`` is what is charged to it and to all below it.
 
-    ``chain`` leads from itself to the root; ``limits`` are those of the chain whose share nobody
-    exceeds: the hard ones and the root. Below them one may borrow. ``spent`` are the resources,
-    of those that the tree names, of which a leaf has all of its share; what is no leaf has none.
-    ``subtree`` is the uid of the QuotaSubtree that defines it.
+    ``chain`` leads from itself to the root; ``limits`` are those of the chain whose share cannot be
+    exceeded: the hard ones and the root. Below them a node may borrow. ``spent`` are the resources
+    named by the tree of which a leaf has used up its share; inner nodes have none. ``subtree`` is
+    the uid of the QuotaSubtree that defines it.
     """
 
     name: str
@@ -59,11 +59,11 @@ class QuotaNode:
     limits: tuple[QuotaNode, ...] = ()
 
     def room(self, resource: str) -> int:
-        """What is left of its share; below zero if it is in debt or borrows."""
+        """What is left of its share; below zero if it is overcommitted or borrows."""
         return self.nominal.get(resource, 0) - self.usage.get(resource, 0)
 
     def see_what_is_spent(self, named: Iterable[str]) -> None:
-        """Find out for these resources; what is spent is asked far more often than it changes."""
+        """Recompute ``spent`` for these resources; it is read far more often than it changes."""
         nominal, usage, spent = self.nominal, self.usage, self.spent
         for name in named:
             if self.children or nominal.get(name, 0) <= usage.get(name, 0):
@@ -101,7 +101,8 @@ class Tree:
         at.see_what_is_spent([name for name, _ in amounts if name in self.named])
 
     def spent(self, leaf: str) -> Set[str]:
-        """Of which resources it has all of its share; what is no leaf has no share."""
+        """The resources of which the leaf has used up its share; empty for a name that is no
+        leaf."""
         node = self.nodes.get(leaf)
         return self.named if node is None else node.spent
 
@@ -114,7 +115,7 @@ _Definition = tuple[QuotaSubtree, QuotaChild]
 
 
 def without_nodes(name: str) -> Tree:
-    """A tree of which nothing is known but its name: it has no leaf, so it admits nothing."""
+    """A tree of which only the name is known: it has no leaf, so it admits nothing."""
     root = QuotaNode("", {}, hard=False)
     root.chain = root.limits = (root,)
     return Tree(name, root, {}, frozenset())
@@ -197,7 +198,7 @@ def _placed(name: str, root: str, known: dict[str, _Definition]) -> Tree:
 
 
 def _unplaced(child: str, known: dict[str, _Definition]) -> Fault:
-    """Why nothing leads from it to the root."""
+    """Why it is not connected to the root."""
     subtree, seen = known[child][0], {child}
     at = subtree.parent
     while at in known and at not in seen:

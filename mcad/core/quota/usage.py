@@ -1,9 +1,8 @@
-"""All trees, what is charged where in them, and whether one more fits: depth x resources, in
-integers.
+"""All trees, what is charged in them, and whether one more fits: depth x resources, in integers.
 
-What is charged is kept by AppWrapper and by leaf, and the usage of every node is derived from that:
-a tree that is changed grows anew from its QuotaSubtrees and takes the charges along. What is
-charged stays: a node that shrank is in debt, and nothing more goes there until it is out of it.
+Charges are kept by AppWrapper and by leaf, and the usage of every node is derived from them: a
+changed tree is built anew from its QuotaSubtrees and takes the charges along. Charges stay: a node
+that shrank is overcommitted, and nothing more is charged to it until it is not.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ class Charge(NamedTuple):
 
 
 class News(NamedTuple):
-    """What changed since the last question: nodes (tree, node) that may have more room, and leaves
-    (tree, leaf) that lead another way to the root."""
+    """What changed since the last call: nodes (tree, node) that may have more room, and leaves
+    (tree, leaf) with another path to the root."""
 
     risen: tuple[tuple[str, str], ...] = ()
     rerouted: frozenset[tuple[str, str]] = frozenset()
@@ -105,8 +104,8 @@ class Forest:
         self._stale[tree] = None
 
     def refresh(self, now: Instant) -> bool:
-        """Let the changed trees grow anew, with the charges that they have. Returns whether there
-        are other trees than before, so that every path is another one."""
+        """Rebuild the changed trees with their charges. Returns whether the set of trees has
+        changed, and with it every path."""
         before = self._trees.keys()
         self._regrow_stale()
         self._stale.update(dict.fromkeys(self.absent.expire(now)))
@@ -139,7 +138,7 @@ class Forest:
             self._compare(before, tree)
 
     def _replant(self, name: str, tree: Tree | None) -> None:
-        """The tree begins or ceases to be in force."""
+        """The tree comes into force, or ceases to be."""
         trees = {each: one for each, one in self._trees.items() if each != name}
         if tree is not None:
             trees[name] = tree
@@ -163,7 +162,7 @@ class Forest:
 
     def refusal(self, path: Path, demand: Resources) -> Refusal | None:
         """Why so much more does not fit there now; None if it does. What could not fit even in
-        empty trees is told first, and a tree that is not in force any more refuses none."""
+        empty trees is reported first; a tree that is not in force refuses nothing."""
         found: Refusal | None = None
         for name, leaf in path:
             tree = self._trees.get(name)
@@ -204,7 +203,7 @@ class Forest:
         return any(self.is_nominal((one,), demand) for one in path)
 
     def is_spent(self, path: Path, demand: Resources) -> bool:
-        """Whether a leaf has all of its share of anything demanded. That is asked of hundreds at a
+        """Whether a leaf has used up its share of a demanded resource. Called hundreds of times per
         dispatch."""
         for name, leaf in path:
             tree = self._trees.get(name)
@@ -216,7 +215,7 @@ class Forest:
         return False
 
     def spent(self, path: Path) -> list[Set[str]]:
-        """For each tree, the resources of which the leaf has all of its share."""
+        """For each tree, the resources of which the leaf has used up its share."""
         trees = ((self._trees.get(name), leaf) for name, leaf in path)
         return [tree.spent(leaf) for tree, leaf in trees if tree]
 
@@ -229,8 +228,8 @@ class Forest:
         return at.room(resource) if at in at.limits else UNLIMITED
 
     def vies(self, path: Path, demand: Resources, waited_for: Waits) -> bool:
-        """Whether it is after what others wait for: from the same leaf, or as one that would have
-        to borrow to get there (R6)."""
+        """Whether it competes with AppWrappers that wait: for the same leaf, or because it would
+        have to borrow to get there (R6)."""
         for name, leaf in path:
             tree, borrows = self._trees[name], False
             for node in tree.nodes[leaf].chain if leaf in tree.nodes else ():
@@ -249,7 +248,7 @@ class Forest:
         return self._trees, self._charges
 
     def take_news(self) -> News:
-        """What happened since the last call that may let one in."""
+        """What happened since the last call that may let an AppWrapper in."""
         if not self._risen:
             return NO_NEWS
         news = News(tuple(self._risen), frozenset(self._rerouted))
@@ -259,7 +258,7 @@ class Forest:
     # -- charges -------------------------------------------------------------------------------
 
     def charge(self, uid: str, designation: Designation, amounts: Resources) -> None:
-        """An AppWrapper holds so much from now on, whatever fits."""
+        """The AppWrapper holds so much from now on, whether it fits or not."""
         self.release(uid)
         path = self.path(designation)
         self._charges[uid] = Charge(designation, amounts, path)
@@ -268,7 +267,7 @@ class Forest:
             self._moved[name] = None
 
     def release(self, uid: str) -> None:
-        """It holds nothing any more, if it did."""
+        """The AppWrapper holds nothing any more, if it did."""
         charge = self._charges.pop(uid, None)
         if charge is None:
             return
@@ -279,7 +278,7 @@ class Forest:
             self._risen.update(dict.fromkeys((name, n.name) for n in tree.node_of(leaf).limits))
 
     def is_overcommitted(self, uid: str) -> bool:
-        """Whether more is charged to a limit above it than there is, of what it holds itself."""
+        """Whether a limit above it is exceeded in a resource that it holds."""
         charge = self._charges.get(uid)
         if charge is None:
             return False
@@ -292,7 +291,7 @@ class Forest:
         )
 
     def charged(self) -> Iterable[str]:
-        """The uids of those that hold something, be it nothing."""
+        """The uids of the charged AppWrappers, also of those charged with nothing."""
         return self._charges.keys()
 
     def path_of(self, uid: str) -> Path:
