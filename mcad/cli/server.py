@@ -86,7 +86,7 @@ class Server(Struct, frozen=True):
             raise self._strange("no JSON object") from error
 
     def _strange(self, what: str) -> CliError:
-        return CliError(f"{self.url} answers as no dispatcher does ({what}); is it the right port?")
+        return CliError(f"{self.url} is not an mcad dispatcher ({what}); is it the right port?")
 
 
 def server_at(address: str) -> Server:

@@ -145,4 +145,4 @@ def _status(report: Any) -> Json:
 
 
 def _strange(what: str) -> CliError:
-    return CliError(f"the visibility API answers as no dispatcher does ({what})")
+    return CliError(f"the visibility API is not an mcad dispatcher ({what})")

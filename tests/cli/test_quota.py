@@ -167,7 +167,7 @@ def test_a_dispatcher_is_asked_for_the_trees_and_for_a_node(mcad: Type) -> None:
     [
         ({"enabled": False, "trees": []}, 1, "set its quotaEnabled to true"),
         ({"enabled": True, "trees": []}, 1, "there is no quota tree"),
-        ({"items": []}, 1, "answers as no dispatcher does (no quota trees)"),
+        ({"items": []}, 1, "is not an mcad dispatcher (no quota trees)"),
     ],
 )
 def test_a_dispatcher_without_trees(view: Json, code: int, words: str, mcad: Type) -> None:

@@ -133,6 +133,6 @@ def test_answers_that_are_not_a_dispatchers(case: tuple[Response, str], mcad: Ty
     said, words = case
     with answering(said) as url:
         result = mcad("queue", "--server", url)
-        told = f"error: {url} answers as no dispatcher does ({words}); is it the right port?\n"
+        told = f"error: {url} is not an mcad dispatcher ({words}); is it the right port?\n"
         assert (result.exit_code, result.stderr) == (1, told)
         assert mcad("capacity", "--server", url).exit_code == 1

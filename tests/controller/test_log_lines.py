@@ -179,4 +179,4 @@ def test_a_teardown_that_waits_is_a_line_with_what_it_waits_for(log: Log) -> Non
         LogLines(bench.dispatcher.cluster).tell(event)
     ((what, name, rest),) = log.take()
     assert (what, name) == ("teardown waits", "a")
-    assert "keeps its finalizer example.com/keep" in rest
+    assert "because of its finalizer example.com/keep" in rest

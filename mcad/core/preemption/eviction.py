@@ -24,8 +24,14 @@ from mcad.core.state.units import SECOND
 _STANDING = frozenset({Phase.CREATING, Phase.CONFIRMING, Phase.RUNNING})
 
 _WORDS = {
-    ReservationReason.PREEMPTING: (TeardownReason.PREEMPTED, "which has a higher priority"),
-    ReservationReason.RECLAIMING: (TeardownReason.RECLAIMED, "whose share it borrows"),
+    ReservationReason.PREEMPTING: (
+        TeardownReason.PREEMPTED,
+        "Evicted to make room for {}, which has a higher priority",
+    ),
+    ReservationReason.RECLAIMING: (
+        TeardownReason.RECLAIMED,
+        "Evicted so that {} can reclaim its quota",
+    ),
 }
 
 
@@ -45,7 +51,7 @@ def begin(
     for uid, reason in victims:
         entry = cluster.entries[uid]
         cause, why = _WORDS[reason]
-        message = f"It makes room for {preemptor.title}, {why}; it queues again where it stood."
+        message = f"{why.format(preemptor.title)}; requeued at its original position."
         cluster.evictions[uid] = PendingEviction(preemptor.uid, reason, message, at)
         kind = ConditionType.PREEMPT_CANDIDATE
         entry.set_condition(kind, cluster.now, reason=cause, message=message)

@@ -122,19 +122,20 @@ def message_of(reservation: Reservation) -> str:
     """The message about an AppWrapper that has this reservation."""
     count = len(reservation.nodes)
     where = f" on {count} node{'' if count == 1 else 's'}" if count else ""
-    room = f"Room{where} is kept for it"
+    room = f"Room{where} is reserved for it"
     match reservation.reason:
         case ReservationReason.STARVED:
-            return f"{room}, because it was first in line for long: it starts when that is free."
-        case ReservationReason.PLANNED:
-            return f"{room}: it starts when that is free, by declared limits in time."
-        case ReservationReason.PREEMPTING:
-            who = some_of(reservation.waits_for)
-            return f"{room}, where others have to leave for its priority: {who}."
-        case ReservationReason.RECLAIMING:
             return (
-                f"{room}, where others borrow what is its share: {some_of(reservation.waits_for)}."
+                f"{room}, because it was first in line for too long; it starts when that is free."
             )
+        case ReservationReason.PLANNED:
+            return f"{room}; it starts when that is free, on time by declared limits."
+        case ReservationReason.PREEMPTING:
+            victims = some_of(reservation.waits_for)
+            return f"{room}; AppWrappers of lower priority are evicted for it: {victims}."
+        case ReservationReason.RECLAIMING:
+            borrowers = some_of(reservation.waits_for)
+            return f"{room}; its quota is reclaimed from {borrowers}."
 
 
 # -- keeping -------------------------------------------------------------------------------------

@@ -155,7 +155,7 @@ def explain_refusal(refusal: Refusal) -> str:
     """The figures behind a refusal, in one sentence per fact; stable for equal refusals."""
     told = [text for text in (_what_is_missing(refusal), _which_set(refusal)) if text]
     if refusal.unmodelled:
-        told.append(f"Not looked at: {', '.join(refusal.unmodelled)}.")
+        told.append(f"Not checked: {', '.join(refusal.unmodelled)}.")
     return " ".join(told)
 
 
@@ -170,11 +170,11 @@ def _what_is_missing(refusal: Refusal) -> str:
         case RefusalKind.TOO_LARGE:
             return f"One pod is larger than any node that admits it. {_figures(refusal)}"
         case RefusalKind.UNDECIDED:
-            return "No placement was found within the search budget; it is tried again."
+            return "No placement was found within the search budget; retrying."
         case RefusalKind.BLOCKED:
             return "The head of the line goes first."
         case RefusalKind.LENDING:
-            return "It would borrow room that another one waits for within its share."
+            return "It would borrow room that another AppWrapper waits for within its share."
         case RefusalKind.QUOTA | RefusalKind.ABOVE_QUOTA | RefusalKind.NO_LEAF:
             return ""  # the trees tell (quota/words.py)
 
@@ -219,15 +219,15 @@ def explain_remains(remains: Sequence[Remnant], node: str) -> str:
     one = most_telling(remains)
     foreign = [name for name in one.finalizers if name not in HARMLESS_FINALIZERS]
     if foreign:
-        text = f"{one.ref} has to go, but keeps its finalizer {foreign[0]}: whoever set it has to "
-        text += "remove it, or you by hand."
+        text = f"{one.ref} cannot be deleted because of its finalizer {foreign[0]}: its controller "
+        text += "has to remove it, or remove it by hand."
     elif one.ref.kind == "Pod" and one.terminating:
         where = f" on node {node}" if node else ""
         text = f"{one.ref} is terminating{where}: if the node is lost, delete the pod by force."
     else:
         text = f"{one.ref} is still there."
     others = len(remains) - 1
-    return f"{text} Left besides: {others}." if others else text
+    return f"{text} Also left: {others}." if others else text
 
 
 def most_telling(remains: Sequence[Remnant]) -> Remnant:
@@ -258,7 +258,7 @@ def held_by(ref: ObjectRef, owner: str) -> str:
 def no_fault_of_it(status: int, reason: str, words: str) -> str:
     """The sentences for an answer that says nothing about the manifest; ``status`` 0 for none."""
     told = f"{status} {reason}: {words}" if status else f"no answer: {words}"
-    return f"{told.rstrip('.: ')}. That is no fault of the manifest; it is tried again."
+    return f"{told.rstrip('.: ')}. Not caused by the manifest; retrying."
 
 
 def missing_right(ref: ObjectRef, words: str, user: str) -> str:
@@ -266,5 +266,6 @@ def missing_right(ref: ObjectRef, words: str, user: str) -> str:
     resource = f"{ref.resource}.{ref.group}" if ref.group else ref.resource
     return (
         f"{user or 'The dispatcher'} has no right to create {resource} in namespace "
-        f"{ref.namespace}: {words.rstrip('.')}. Grant it; what waits for it then goes on by itself."
+        f"{ref.namespace}: {words.rstrip('.')}. Grant it; the AppWrappers that wait for it then go "
+        "on by themselves."
     )

@@ -79,7 +79,7 @@ def test_the_hold_says_which_right_is_missing_and_for_whom() -> None:
     bench.advance(5)
     words = (
         "The dispatcher has no right to create pods in namespace default: mcad cannot create. "
-        "Grant it; what waits for it then goes on by itself."
+        "Grant it; the AppWrappers that wait for it then go on by themselves."
     )
     for name in "ab":
         assert bench.condition(name, "Backoff") == (True, "MissingRight", words)

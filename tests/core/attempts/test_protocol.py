@@ -749,8 +749,7 @@ def test_what_says_nothing_about_the_manifest_never_ends_an_appwrapper(code: int
         bench.advance(10)
     assert bench.condition("a", "Backoff")[1:] == (
         "CreationBackoff",
-        f"default/a-0 creation failure: {code} Odd: words. That is no fault of the manifest; it is "
-        "tried again.",
+        f"default/a-0 creation failure: {code} Odd: words. Not caused by the manifest; retrying.",
     )
     bench.refusals.clear()
     bench.advance(301)

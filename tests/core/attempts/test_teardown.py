@@ -103,8 +103,8 @@ def test_it_says_what_it_waits_for_and_stops_saying_so() -> None:
     assert stuck_teardowns(bench.dispatcher.cluster) == {}
     bench.advance(3600)
 
-    told = "Pod default/a-0 has to go, but keeps its finalizer example.com/keep: "
-    told += "whoever set it has to remove it, or you by hand."
+    told = "Pod default/a-0 cannot be deleted because of its finalizer example.com/keep: its "
+    told += "controller has to remove it, or remove it by hand."
     assert bench.condition("a", "DeletingResources") == (True, "WaitingForRemains", told)
     assert [(event.reason, event.note) for event in bench.events] == [("WaitingForRemains", told)]
     assert stuck_teardowns(bench.dispatcher.cluster) == {"Pod": 1}
@@ -168,13 +168,13 @@ JOB = ObjectRef("batch", "v1", "jobs", "Job", "default", "j")
         pytest.param(
             [Remnant(JOB, "1", True, ("foregroundDeletion",)), Remnant(POD, "2", True)],
             "Pod default/p is terminating on node n1: if the node is lost, delete the pod by "
-            "force. Left besides: 1.",
+            "force. Also left: 1.",
             id="a pod rather than its owner",
         ),
         pytest.param(
             [Remnant(POD, "2", True), Remnant(JOB, "1", True, ("foregroundDeletion", KEEP))],
-            f"Job default/j has to go, but keeps its finalizer {KEEP}: whoever set it has to "
-            "remove it, or you by hand. Left besides: 1.",
+            f"Job default/j cannot be deleted because of its finalizer {KEEP}: its controller "
+            "has to remove it, or remove it by hand. Also left: 1.",
             id="a finalizer rather than a pod",
         ),
         pytest.param([Remnant(JOB, "1")], "Job default/j is still there.", id="neither"),

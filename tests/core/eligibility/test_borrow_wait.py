@@ -59,7 +59,7 @@ def test_nobody_borrows_what_would_be_taken_back_in_minutes() -> None:
     assert bench.order == ["a", "b"]
     told = bench.condition("small", "Backoff")
     assert told is not None
-    assert "It would borrow room that another one waits for within its share." in told[2]
+    assert "It would borrow room that another AppWrapper waits for within its share." in told[2]
     bench.advance(400)
     assert bench.order == ["a", "b", "w", "small"]  # red has no more than its share then
     assert bench.entry("small").eviction is None

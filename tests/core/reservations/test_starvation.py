@@ -113,7 +113,8 @@ def test_who_is_protected_is_told_and_so_are_those_who_ask() -> None:
     _, reason, message = stream.bench.condition("gang", "Backoff") or (0, "", "")
     assert (reason, message) == (
         "RoomReserved",
-        "Room on 2 nodes is kept for it, because it was first in line for long: it starts when "
+        "Room on 2 nodes is reserved for it, because it was first in line for too long; it starts "
+        "when "
         "that is free.",
     )
     (row,) = (row for row in stream.bench.queue() if row.name == "gang")
