@@ -9,9 +9,9 @@ demo: .venv/runtime
 	@echo "Starting the demo: $(BIN)/python -m mcad demo"
 	@$(BIN)/python -m mcad demo
 
-# Most of the suite waits for servers and for processes: two files at a time, each with the control
+# Most of the suite waits for servers and for processes: four files at a time, each with the control
 # plane of its own. A file stays whole, because its tests share what it started.
-WORKERS ?= 2
+WORKERS ?= 4
 
 test: lint
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
